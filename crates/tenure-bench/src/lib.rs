@@ -1,0 +1,3 @@
+//! Benchmarks of Tenure: scenarios, the measuring method, and the report.
+
+pub mod result;

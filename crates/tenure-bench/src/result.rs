@@ -1,0 +1,197 @@
+//! What a run of the benchmarks found: the one shape behind tables, JSON and HTML.
+//!
+//! # Schema
+//!
+//! `--json` writes a [`Report`]. [`SCHEMA`] names the version: it changes when a field changes its
+//! meaning or goes away; new fields may appear at any time. `docs/bench.schema.json` is the JSON Schema.
+//!
+//! All times are nanoseconds of wall time. All ratios are *time of this row / time of the other*,
+//! so that below 1 is faster, whatever the number of threads.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Name and version of the JSON that a run writes.
+pub const SCHEMA: &str = "tenure-bench/1";
+
+/// One run of `tenure bench`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// The version of Tenure that measured.
+    pub version: String,
+    /// When the run began: RFC 3339, UTC.
+    pub started: String,
+    /// How long the run took, in seconds.
+    pub seconds: f64,
+    /// What was asked for.
+    pub settings: Settings,
+    /// What it ran on.
+    pub machine: Machine,
+    /// What was measured.
+    pub groups: Vec<Group>,
+    /// What it says about this project's claims.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// What a run was asked to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Settings {
+    /// A run to see that everything works; its figures are too few to quote.
+    pub quick: bool,
+    /// Measured seconds for each row at each number of threads.
+    pub seconds: f64,
+    /// The seed of the random order.
+    pub seed: u64,
+}
+
+/// The machine that a run was made on. Fields are empty or zero where the system does not tell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Machine {
+    /// The processor's name.
+    pub cpu: String,
+    /// The architecture, such as `x86_64`.
+    pub arch: String,
+    /// CPUs this process may run on.
+    pub cpus: usize,
+    /// Physical cores among them.
+    pub cores: usize,
+    /// Hardware threads per core.
+    pub smt: usize,
+    /// Sockets.
+    pub sockets: usize,
+    /// Data and unified caches of the first CPU, from the nearest.
+    pub caches: Vec<Cache>,
+    /// Bytes of memory.
+    pub memory_bytes: u64,
+    /// Operating system and kernel release.
+    pub kernel: String,
+    /// The hypervisor or container technology, `none`, or empty if unknown.
+    pub virtualisation: String,
+    /// The frequency governor of the first CPU, or empty.
+    pub governor: String,
+}
+
+/// A level of cache.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cache {
+    /// 1 is nearest to the core.
+    pub level: u32,
+    /// Its size.
+    pub bytes: u64,
+    /// Its line size.
+    pub line_bytes: u64,
+    /// How many CPUs share it.
+    pub shared_by: usize,
+}
+
+/// Scenarios that belong together: `refs`, `dst`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Group {
+    /// The name on the command line.
+    pub name: String,
+    /// A heading.
+    pub title: String,
+    /// A paragraph: what is measured and why.
+    pub about: String,
+    /// Its scenarios.
+    pub scenarios: Vec<Scenario>,
+}
+
+/// One operation, done by several variants at several numbers of threads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Scenario {
+    /// Unique in the report: `refs/get-put`.
+    pub id: String,
+    /// A heading.
+    pub title: String,
+    /// What one operation is, in a sentence.
+    pub about: String,
+    /// The variant that the others are compared with.
+    pub baseline: String,
+    /// The variant that shows what the hardware allows, where there is one.
+    pub limit: Option<String>,
+    /// One for each number of threads.
+    pub points: Vec<Point>,
+}
+
+/// A scenario at one number of threads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// Threads that ran at once, each pinned to a CPU of its own while there were enough.
+    pub threads: usize,
+    /// More threads than CPUs: slices with involuntary switches are the rule and are kept.
+    pub oversubscribed: bool,
+    /// Fresh sets of objects; an interval is over their medians.
+    pub batches: usize,
+    /// The variants, in the order of the scenario.
+    pub rows: Vec<Row>,
+}
+
+/// A variant at one number of threads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    /// The variant's name, unique in its scenario.
+    pub variant: String,
+    /// Time of one operation on one thread, while all the others do the same.
+    pub ns_per_op: Estimate,
+    /// Operations per second of all threads together, in millions: the median.
+    pub mops: f64,
+    /// Failed compare-exchanges per operation, for variants that count them.
+    pub retries_per_op: Option<f64>,
+    /// Time against the scenario's baseline, measured in the same rounds. Absent on the baseline.
+    pub to_baseline: Option<Estimate>,
+    /// Time against the scenario's limit, measured in the same rounds. Absent on the limit.
+    pub to_limit: Option<Estimate>,
+    /// Slices that count.
+    pub slices: usize,
+    /// Slices that were dropped because a thread was switched out involuntarily.
+    pub dropped: usize,
+}
+
+/// A median with a distribution-free interval of about 95 %.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// The median.
+    pub median: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end of the interval.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// For a ratio: whether the interval leaves 1 out, so that the sign of the difference is known.
+    #[must_use]
+    pub fn resolved(&self) -> bool {
+        self.low > 1.0 || self.high < 1.0
+    }
+}
+
+/// What a run says about a claim.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// The claim, in a sentence.
+    pub claim: String,
+    /// The answer.
+    pub outcome: Outcome,
+    /// By how much, or why not, in plain words.
+    pub detail: String,
+    /// Where the figures are: the scenario's id.
+    pub scenario: String,
+}
+
+/// The answers that a verdict can give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It holds on this machine.
+    Holds,
+    /// It does not hold on this machine.
+    DoesNotHold,
+    /// The noise was larger than the effect.
+    NotResolved,
+    /// This machine has too few CPUs to show it.
+    NeedsMoreCpus,
+}

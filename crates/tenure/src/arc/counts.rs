@@ -1,0 +1,268 @@
+//! [`Counts`]: the two counts in front of every `Arc`'s value, and the protocol between them.
+//!
+//! ```text
+//!  offset 0          8          16
+//!  ├── strong ───────┼── weak ──┼── value ...
+//!      TicketRef         u64
+//! ```
+//!
+//! - `strong` counts the `Arc`s. Its verdict destroys the **value**.
+//! - `weak` counts the `Weak`s, and one more that all `Arc`s own together. Whoever takes it to zero
+//!   frees the **allocation**.
+//!
+//! `upgrade` is a get on `strong`: one add. `downgrade` and both clones are one add each. The last
+//! drop of an `Arc` settles the strong verdict, drops the value and gives up the common weak
+//! reference; where no `Weak` exists a load sees that, and no third atomic operation is needed.
+//!
+//! # The lock in the weak count
+//!
+//! `get_mut` must know that there is one `Arc` and no `Weak`, in two words that cannot be read at
+//! once: between two loads a `Weak` could be upgraded and dropped. So, as in std, it locks the weak
+//! count, whose sign bit is the lock: it is taken only from the value "no `Weak`", and while it is
+//! set no downgrade returns. A downgrade adds first, finds the word negative, and waits for the few
+//! instructions that the lock is held. Its caller owns an `Arc` meanwhile, so the holder of the lock
+//! finds `strong` above one and does not take itself for the only owner. std's downgrade waits in the same place,
+//! and is a compare-exchange loop besides.
+//!
+//! # Widths
+//!
+//! `weak` has 63 bits: at one clone per nanosecond it overflows after 292 years, so nothing tests
+//! for it. `strong` has 31 and saturates: see [`TicketRef`].
+
+use crate::count::{Get, Put, TicketRef};
+use crate::memory::{Atomic, Memory, Native, Ordering};
+use core::fmt;
+
+/// The common weak reference of all `Arc`s.
+const COMMON: u64 = 1;
+const LOCKED: u64 = 1 << 63;
+
+/// The strong and weak count of an `Arc`, for pointers of one's own making and for models.
+///
+/// The value and the allocation stay the caller's business: each method that ends the life of one
+/// says so in its return value, to exactly one caller.
+///
+/// ```
+/// use tenure::arc::Counts;
+///
+/// let counts = Counts::new();
+/// counts.downgrade();                       // a Weak
+/// assert!(counts.upgrade().is_acquired());  // a second Arc
+/// assert!(!counts.drop_strong().is_last());
+/// assert!(counts.drop_strong().is_last());  // drop the value here
+/// assert!(!counts.drop_common());           // a Weak is left, keep the memory
+/// assert!(!counts.upgrade().is_acquired());
+/// assert!(counts.drop_weak());              // free the memory here
+/// ```
+#[repr(C)]
+pub struct Counts<M: Memory = Native> {
+    strong: TicketRef<M>,
+    weak: Weaks<M>,
+}
+
+impl Counts {
+    /// The counts of a new `Arc`.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { strong: TicketRef::new(), weak: Weaks(<Native as Memory>::AtomicU64::new(COMMON)) }
+    }
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<M: Memory> Counts<M> {
+    /// [`new`](Counts::new) on any machine.
+    #[must_use]
+    pub fn new_in() -> Self {
+        Self { strong: TicketRef::new_in(), weak: Weaks(Atomic::new(COMMON)) }
+    }
+
+    /// The counts of a value that does not exist yet: upgrades fail until [`born`](Self::born).
+    #[must_use]
+    pub fn unborn_in() -> Self {
+        Self { strong: TicketRef::dead_in(), weak: Weaks(Atomic::new(COMMON)) }
+    }
+
+    /// The value exists, and its maker owns the first `Arc`. Call it once, after [`unborn_in`](Self::unborn_in).
+    ///
+    /// Release: an [`upgrade`](Self::upgrade) that succeeds sees the value.
+    pub fn born(&self) {
+        self.strong.init();
+    }
+
+    /// Another `Arc`, from one that the caller owns. One add.
+    #[inline(always)]
+    pub fn clone_strong(&self) {
+        self.strong.get_held();
+    }
+
+    /// An `Arc` from a `Weak` that the caller owns, if the value lives. One add.
+    #[inline(always)]
+    pub fn upgrade(&self) -> Get {
+        // Acquire, for the `Weak` may be older than the value: pairs with the Release in `born`.
+        self.strong.get_acquire()
+    }
+
+    /// Gives an `Arc` up. One subtraction, unless it was the last.
+    ///
+    /// [`Put::Last`]: the caller drops the value, then calls [`drop_common`](Self::drop_common).
+    #[inline(always)]
+    pub fn drop_strong(&self) -> Put {
+        self.strong.put()
+    }
+
+    /// A `Weak` from an `Arc` that the caller owns. One add.
+    #[inline(always)]
+    pub fn downgrade(&self) {
+        // Relaxed: a downgrade that follows `unlock` in the order of this word cannot have its
+        // later put of `strong` seen by the load before that `unlock`: the load is Acquire and the
+        // put Release, so the downgrade would come before the unlock that it follows.
+        let new = self.weak.0.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        if new >= LOCKED {
+            self.weak.wait_for_unlock();
+        }
+    }
+
+    /// Another `Weak`, from one that the caller owns. One add.
+    #[inline(always)]
+    pub fn clone_weak(&self) {
+        // Relaxed: the caller's Weak orders everything. Never locked: the lock is taken only where
+        // no Weak exists.
+        self.weak.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Gives a `Weak` up. One subtraction.
+    ///
+    /// `true`: the caller frees the allocation.
+    #[must_use = "true means that the allocation is the caller's to free"]
+    #[inline(always)]
+    pub fn drop_weak(&self) -> bool {
+        // Release: pairs with the Acquire in `only_common` and below, so that the memory is freed
+        // after the last access of every Weak.
+        if self.weak.0.fetch_sub(1, Ordering::Release) != 1 {
+            return false;
+        }
+        // Acquire: pairs with the Release above. A load, for ThreadSanitizer; the word is ours alone.
+        self.weak.0.load(Ordering::Acquire);
+        true
+    }
+
+    /// Gives up the weak reference that the `Arc`s owned together, after the value is gone.
+    ///
+    /// One load where no `Weak` exists, one subtraction more where one does.
+    ///
+    /// `true`: the caller frees the allocation.
+    #[must_use = "true means that the allocation is the caller's to free"]
+    #[inline(always)]
+    pub fn drop_common(&self) -> bool {
+        // No Arc exists, so Weaks come from Weaks alone: none now is none ever.
+        self.weak.only_common() || self.drop_weak()
+    }
+
+    /// Whether there is one `Arc`, the caller's, and no `Weak`. The caller must hold that `Arc` exclusively.
+    #[must_use]
+    pub fn is_unique(&self) -> bool {
+        if !self.weak.try_lock() {
+            return false;
+        }
+        // Acquire: pairs with the Release of every put, so that the caller may write where others
+        // read before. Candidates that have not left touch only the count, never the value.
+        let unique = self.strong.read_with(Ordering::Acquire) == 1;
+        self.weak.unlock();
+        unique
+    }
+
+    /// Whether no `Weak` exists. Meaningful to the owner of the only `Arc`, after it made it dead.
+    #[must_use]
+    pub(crate) fn no_weak(&self) -> bool {
+        self.weak.only_common()
+    }
+
+    /// If the caller's `Arc` is the only one: makes it dead, so that upgrades fail, and leaves the
+    /// value to the caller, who then calls [`drop_common`](Self::drop_common) or [`born`](Self::born).
+    ///
+    /// Waits for a drop on another thread that an upgrade overtook to take its last step.
+    #[must_use = "true means that the value is the caller's"]
+    pub fn try_take(&self) -> bool {
+        loop {
+            if self.strong.try_last() {
+                return true;
+            }
+            // Relaxed: decides only whether to try again.
+            if self.strong.read_with(Ordering::Relaxed) != 1 {
+                return false;
+            }
+            M::spin_hint();
+        }
+    }
+
+    /// The number of `Arc`s at some moment of the call.
+    #[must_use]
+    pub fn strong_count(&self) -> usize {
+        self.strong.read() as usize
+    }
+
+    /// The number of `Weak`s at some moment of the call, for the owner of an `Arc`.
+    #[must_use]
+    pub fn weak_count(&self) -> usize {
+        // Relaxed: a snapshot, out of date when it arrives.
+        let weak = self.weak.0.load(Ordering::Relaxed) & !LOCKED;
+        usize::try_from(weak.saturating_sub(COMMON)).unwrap_or(usize::MAX)
+    }
+
+    /// Whether every upgrade from now on fails. Writes nothing.
+    ///
+    /// Stronger than a strong count of zero, which a pending upgrade may still raise.
+    #[must_use]
+    #[inline]
+    pub fn is_dead(&self) -> bool {
+        self.strong.is_dead()
+    }
+}
+
+impl<M: Memory> fmt::Debug for Counts<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counts")
+            .field("strong", &self.strong_count())
+            .field("weak", &self.weak_count())
+            .finish()
+    }
+}
+
+/// The weak count.
+#[repr(transparent)]
+struct Weaks<M: Memory>(M::AtomicU64);
+
+impl<M: Memory> Weaks<M> {
+    #[inline(always)]
+    fn only_common(&self) -> bool {
+        // Acquire: pairs with the Release in `drop_weak`.
+        self.0.load(Ordering::Acquire) == COMMON
+    }
+
+    fn try_lock(&self) -> bool {
+        // Acquire: pairs with the Release in `drop_weak`: an upgrade through a Weak that is gone
+        // now shows in the strong count that is read next. Relaxed on failure: nothing is done.
+        self.0
+            .compare_exchange(COMMON, COMMON | LOCKED, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    fn unlock(&self) {
+        // A subtraction and not a store: downgrades that wait have added themselves already.
+        // Release: pairs with the Acquire in `wait_for_unlock`.
+        self.0.fetch_sub(LOCKED, Ordering::Release);
+    }
+
+    #[cold]
+    fn wait_for_unlock(&self) {
+        // Acquire: pairs with the Release in `unlock`.
+        while self.0.load(Ordering::Acquire) & LOCKED != 0 {
+            M::spin_hint();
+        }
+    }
+}

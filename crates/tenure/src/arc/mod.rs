@@ -1,0 +1,3 @@
+//! `Arc`.
+mod counts;
+pub use counts::Counts;

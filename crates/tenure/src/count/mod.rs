@@ -1,0 +1,142 @@
+//! Reference counts: how many hold an object, and who is the last to let go.
+//!
+//! | count | bytes | get | put | put asks for |
+//! |---|---|---|---|---|
+//! | [`IncNotZero`] | 4 | load + compare-exchange loop | one subtraction | nothing |
+//! | [`RcuRef`] | 4 | one unconditional add | one subtraction; the last two operations | memory that stays readable ([`Readable`]) |
+//! | [`TicketRef`] | 8 | one unconditional add | one subtraction; the last two operations | nothing |
+//!
+//! All three answer the same questions ([`RefCount`]): *get* takes a reference if the object still
+//! lives, *put* gives one back and says whether it was the last. `IncNotZero` is what most programs
+//! do today (`Weak::upgrade` of std, `refcount_inc_not_zero` of Linux before 6.4): N cores that
+//! retry on one word cost O(N²). It is here as the baseline of the benchmarks and the oracle of the tests.
+//!
+//! # Whose memory is it?
+//!
+//! A count lives in the object that it counts, so the object's memory must be readable whenever an
+//! operation touches the count. Holding a reference ensures that. The two moments at which a caller
+//! holds none are these:
+//!
+//! - **get** of an object that was just found, in a map or through a weak pointer. Something has to
+//!   keep the memory readable for the length of the call: the map's lock, a guard of an epoch or
+//!   hazard scheme, a weak count.
+//! - **the end of put**. `IncNotZero` and `TicketRef` touch nothing once they have given up their
+//!   claim. `RcuRef` does: its put subtracts and then settles the verdict in a second operation, and
+//!   in between another thread may revive the object, let go of it, win the verdict and free the
+//!   memory. Hence its put takes a [`Readable`].
+//!
+//! # Orderings
+//!
+//! A get is Relaxed: whatever led the caller to the object orders it. `get_acquire` is for objects
+//! in type-stable memory, which are found before they are initialised. A put is Release, and the
+//! verdict "you are the last" is Acquire: it pairs with the Release of every earlier put, so that
+//! the destroyer sees all that any holder did. See each type for the pairs.
+//!
+//! # Misuse
+//!
+//! Overflow, underflow and use after death never make the count itself misbehave: it saturates or
+//! stays dead, the object leaks, and [`fault`](crate::fault) hears of it.
+
+mod inc_not_zero;
+mod rcuref;
+mod readable;
+#[cfg(target_has_atomic = "64")]
+mod ticket;
+mod zone;
+
+pub use inc_not_zero::IncNotZero;
+pub use rcuref::RcuRef;
+pub use readable::{ReadSide, Readable};
+#[cfg(target_has_atomic = "64")]
+pub use ticket::TicketRef;
+pub use zone::{DEAD, MAXREF, NOREF, ONEREF, RELEASED, SATURATED};
+
+use core::num::NonZeroU16;
+
+/// The outcome of a get.
+#[must_use = "a get that failed gave no reference"]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Get {
+    /// The caller owns the references it asked for, and owes as many puts.
+    Acquired,
+    /// The object is dead. The caller owns nothing and must not touch the object.
+    Dead,
+}
+
+impl Get {
+    /// Whether the references were acquired.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_acquired(self) -> bool {
+        self == Get::Acquired
+    }
+}
+
+/// The outcome of a put.
+#[must_use = "whoever is told that it was the last must destroy the object"]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Put {
+    /// Others hold the object, or somebody else destroys it. The caller must not touch it again.
+    StillHeld,
+    /// That was the last reference: the caller destroys the object, now. Told to exactly one.
+    Last,
+}
+
+impl Put {
+    /// Whether the caller has to destroy the object.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_last(self) -> bool {
+        self == Put::Last
+    }
+}
+
+/// What all reference counts have in common, for code that is generic over them.
+///
+/// The counts have these as inherent methods too, with their costs; users of one count need not
+/// import the trait.
+///
+/// ```
+/// use tenure::count::{Get, IncNotZero, Put, RefCount, TicketRef};
+///
+/// /// Takes a reference and gives it back.
+/// fn visit<'w, C: RefCount>(count: &C, witness: C::Witness<'w>) -> bool {
+///     match count.get() {
+///         Get::Acquired => {
+///             // ... read the object ...
+///             assert_eq!(count.put(witness), Put::StillHeld);
+///             true
+///         }
+///         Get::Dead => false,
+///     }
+/// }
+///
+/// assert!(visit(&TicketRef::new(), ()));
+/// assert!(visit(&IncNotZero::new(), ()));
+/// ```
+pub trait RefCount: Send + Sync + Sized {
+    /// What a put asks of its caller: `()`, or the proof that memory stays [`Readable`].
+    type Witness<'w>: Copy;
+
+    /// The name of the type, for tables and reports.
+    const NAME: &'static str;
+
+    /// A count with one reference, which the caller owns.
+    fn new_in() -> Self;
+    /// Takes a reference, unless the object is dead.
+    fn get(&self) -> Get;
+    /// [`get`](Self::get) with Acquire, for objects in type-stable memory.
+    fn get_acquire(&self) -> Get;
+    /// Takes `n` references at once, unless the object is dead.
+    fn get_many(&self, n: NonZeroU16) -> Get;
+    /// Gives a reference back.
+    fn put(&self, witness: Self::Witness<'_>) -> Put;
+    /// Gives `n` references back at once.
+    fn put_many(&self, n: NonZeroU16, witness: Self::Witness<'_>) -> Put;
+    /// Gives back a reference that is probably the last one: one atomic operation if so.
+    fn put_last(&self, witness: Self::Witness<'_>) -> Put;
+    /// The number of references at some moment of the call; 0 where the last one is gone.
+    fn read(&self) -> u32;
+    /// Whether every get from now on fails. Writes nothing.
+    fn is_dead(&self) -> bool;
+}

@@ -1,0 +1,287 @@
+//! [`RcuRef`]: one unconditional add per get and per put, in four bytes.
+//!
+//! Readers and writers all change one word, whose encoding ([zones](super::DEAD)) makes every
+//! unusual state negative. A get adds first and looks afterwards. A put subtracts first and looks
+//! afterwards. What can collide:
+//!
+//! - **get ‖ get**, **put ‖ put** above one reference: additions commute; nobody retries.
+//! - **last put ‖ get.** The put leaves NOREF, the get adds and finds a count that is valid: it
+//!   *revived* the object. The putter then tries NOREF → DEAD, fails, and was not the last after all.
+//!   Or the putter is faster: the get finds the dead zone, restores DEAD and fails.
+//! - **last put ‖ (get, put).** Two threads are about to settle the verdict over one NOREF. One
+//!   compare-exchange wins; the loser does not try again. The winner need not be the one who
+//!   subtracted last: destructors may run on any thread that drops.
+//!
+//! The verdict depends on nothing but the value that the subtraction itself returned. Linux read
+//! the word again instead, from 2023 to early 2025, and could be told "dead" by the count of a
+//! later life: `get ‖ put ‖ put` in `tests/` keeps that bug as a model that must fail.
+//!
+//! # Why the memory must stay readable
+//!
+//! Between its subtraction and its compare-exchange a putter owns nothing. Another thread may revive
+//! the object, put it, win the verdict and free the memory. The compare-exchange then touches freed
+//! memory. Linux disables preemption there, so that no grace period ends; here the caller shows a
+//! [`Readable`]. [`TicketRef`](super::TicketRef) needs nothing of the kind.
+//!
+//! Source: Linux `include/linux/rcuref.h` and `lib/rcuref.c` (Thomas Gleixner, 2023), and the
+//! repair of January 2025, for the states and the order of operations.
+
+use super::zone::{DEAD, MAXREF, NOREF, ONEREF, RELEASED, SATURATED, Zone, references};
+use super::{Get, Put, Readable, RefCount};
+use crate::fault::{Fault, FaultKind, report};
+use crate::memory::{Atomic, Memory, Native, Ordering};
+use core::fmt;
+use core::num::NonZeroU16;
+use core::panic::Location;
+
+const ONE: NonZeroU16 = NonZeroU16::MIN;
+
+/// A 32-bit count for objects whose memory outlives them for a while.
+///
+/// Use it where four bytes matter and a scheme of deferred freeing is there anyway (epochs, hazard
+/// pointers, RCU, arenas). Elsewhere use [`TicketRef`](super::TicketRef).
+///
+/// Cost: get one atomic add, put one atomic subtraction; the last put one compare-exchange more
+/// ([`put_last`](Self::put_last): one in all). Each writes the count's line. Up to 2^31 references.
+///
+/// Do not reset a dead `RcuRef` to give its memory a new life while gets of the old life may still
+/// run: a failed get restores DEAD and would kill the new owner.
+///
+/// ```
+/// use tenure::count::{Get, RcuRef, Readable};
+///
+/// let count = RcuRef::new();
+/// assert_eq!(count.get(), Get::Acquired);
+///
+/// // SAFETY: `count` is a local of this function, and nobody else has it.
+/// let readable = unsafe { Readable::assume() };
+/// assert!(!count.put(readable).is_last());
+/// assert!(count.put(readable).is_last());
+/// assert_eq!(count.get(), Get::Dead);
+/// ```
+pub struct RcuRef<M: Memory = Native> {
+    word: M::AtomicU32,
+}
+
+impl RcuRef {
+    /// A count with one reference, which the caller owns.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::from_raw(ONEREF)
+    }
+
+    /// A count that holds `word`, as [`raw`](Self::raw) returned it.
+    #[must_use]
+    pub const fn from_raw(word: u32) -> Self {
+        Self { word: <Native as Memory>::AtomicU32::new(word) }
+    }
+}
+
+impl<M: Memory> RcuRef<M> {
+    /// [`new`](RcuRef::new) on any machine.
+    #[must_use]
+    pub fn new_in() -> Self {
+        Self { word: Atomic::new(ONEREF) }
+    }
+
+    /// Takes a reference, unless the object is dead.
+    ///
+    /// The memory must be readable for the length of the call; `&self` says so.
+    #[inline]
+    #[track_caller]
+    pub fn get(&self) -> Get {
+        self.add(ONE, Ordering::Relaxed)
+    }
+
+    /// [`get`](Self::get) with Acquire, for objects in type-stable memory: pairs with the Release
+    /// that published the count.
+    #[inline]
+    #[track_caller]
+    pub fn get_acquire(&self) -> Get {
+        self.add(ONE, Ordering::Acquire)
+    }
+
+    /// Takes `n` references at once, unless the object is dead.
+    #[inline]
+    #[track_caller]
+    pub fn get_many(&self, n: NonZeroU16) -> Get {
+        self.add(n, Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn add(&self, n: NonZeroU16, order: Ordering) -> Get {
+        let n = u32::from(n.get());
+        let new = self.word.fetch_add(n, order).wrapping_add(n);
+        if new <= MAXREF { Get::Acquired } else { self.get_slow(new, n) }
+    }
+
+    /// Gives a reference back.
+    ///
+    /// `readable` is the proof that the memory outlives the verdict; see the module's text.
+    #[inline]
+    #[track_caller]
+    pub fn put(&self, readable: Readable<'_>) -> Put {
+        self.put_many(ONE, readable)
+    }
+
+    /// Gives `n` references back at once.
+    #[inline]
+    #[track_caller]
+    pub fn put_many(&self, n: NonZeroU16, readable: Readable<'_>) -> Put {
+        let n = u32::from(n.get());
+        // Release: pairs with the Acquire of the verdict, so that whoever destroys the object does
+        // so after everything this holder did with it.
+        let new = self.word.fetch_sub(n, Ordering::Release).wrapping_sub(n);
+        if new <= MAXREF { Put::StillHeld } else { self.put_slow(new, n, readable) }
+    }
+
+    /// Gives back a reference that is probably the last one.
+    ///
+    /// One compare-exchange if it is, where [`put`](Self::put) takes two operations. One wasted
+    /// attempt if it is not.
+    #[inline]
+    #[track_caller]
+    pub fn put_last(&self, readable: Readable<'_>) -> Put {
+        // Acquire: this is the verdict, and pairs with the Release of every earlier put.
+        // Relaxed on failure: nothing is done with the value.
+        match self.word.compare_exchange(ONEREF, DEAD, Ordering::Acquire, Ordering::Relaxed) {
+            Ok(_) => Put::Last,
+            Err(_) => self.put(readable),
+        }
+    }
+
+    /// The number of references at some moment of the call.
+    ///
+    /// 0 does not mean dead: while the verdict is pending a get may revive the object.
+    #[must_use]
+    pub fn read(&self) -> u32 {
+        references(self.raw())
+    }
+
+    /// Whether every get from now on fails. Writes nothing.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        Zone::of(self.raw()) == Zone::Dead
+    }
+
+    /// The word as it is stored, for debuggers and tests.
+    #[must_use]
+    pub fn raw(&self) -> u32 {
+        // Relaxed: a snapshot, out of date when it arrives.
+        self.word.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    #[track_caller]
+    fn get_slow(&self, new: u32, n: u32) -> Get {
+        if new >= RELEASED {
+            // Relaxed, here and in the other repairs: nothing is published; they only pull the
+            // count back to the middle of the zone that it is in.
+            self.word.store(DEAD, Ordering::Relaxed);
+            return Get::Dead;
+        }
+        self.word.store(SATURATED, Ordering::Relaxed);
+        let old = new.wrapping_sub(n);
+        if old <= MAXREF {
+            self.report(FaultKind::Overflow, old);
+        }
+        // Acquired, although the count no longer knows: the object is never freed.
+        Get::Acquired
+    }
+
+    /// Decides from `new`, the value that the caller's own subtraction left, and never from a later look.
+    #[cold]
+    #[track_caller]
+    fn put_slow(&self, new: u32, n: u32, _readable: Readable<'_>) -> Put {
+        match Zone::of(new) {
+            Zone::NoRef => {
+                // Acquire: pairs with the Release of every earlier put. Later changes of the word,
+                // gets among them, are read-modify-writes and continue their release sequences.
+                // Relaxed on failure: somebody revived the object or won; either way it is theirs.
+                match self.word.compare_exchange(NOREF, DEAD, Ordering::Acquire, Ordering::Relaxed)
+                {
+                    Ok(_) => Put::Last,
+                    Err(_) => Put::StillHeld,
+                }
+            }
+            Zone::Saturated => {
+                self.word.store(SATURATED, Ordering::Relaxed);
+                Put::StillHeld
+            }
+            Zone::Dead | Zone::Live => {
+                self.word.store(DEAD, Ordering::Relaxed);
+                self.report(FaultKind::ImbalancedPut, new.wrapping_add(n));
+                Put::StillHeld
+            }
+        }
+    }
+
+    #[track_caller]
+    fn report(&self, kind: FaultKind, found: u32) {
+        report(&Fault {
+            kind,
+            count: Self::NAME,
+            address: (&raw const *self).addr(),
+            found: u64::from(found),
+            location: Location::caller(),
+        });
+    }
+}
+
+impl<M: Memory> RefCount for RcuRef<M> {
+    type Witness<'w> = Readable<'w>;
+    const NAME: &'static str = "RcuRef";
+
+    fn new_in() -> Self {
+        Self::new_in()
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn get(&self) -> Get {
+        self.get()
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn get_acquire(&self) -> Get {
+        self.get_acquire()
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn get_many(&self, n: NonZeroU16) -> Get {
+        self.get_many(n)
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn put(&self, readable: Readable<'_>) -> Put {
+        self.put(readable)
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn put_many(&self, n: NonZeroU16, readable: Readable<'_>) -> Put {
+        self.put_many(n, readable)
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn put_last(&self, readable: Readable<'_>) -> Put {
+        self.put_last(readable)
+    }
+    fn read(&self) -> u32 {
+        self.read()
+    }
+    fn is_dead(&self) -> bool {
+        self.is_dead()
+    }
+}
+
+impl Default for RcuRef {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<M: Memory> fmt::Debug for RcuRef<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RcuRef").field(&self.read()).finish()
+    }
+}

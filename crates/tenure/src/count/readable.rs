@@ -1,0 +1,72 @@
+//! The witness that memory stays readable.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+/// Something that keeps the memory of counted objects readable while it exists.
+///
+/// A guard of a scheme that defers freeing: seize's (with the feature `seize`), crossbeam-epoch's
+/// `Guard`, a read lock that the destroyer takes for writing. Implement it for the guard of
+/// your scheme to hand it to [`RcuRef::put`](super::RcuRef::put).
+///
+/// # Safety
+///
+/// While a value of this type exists, the memory of an object that its owner found alive must not be
+/// unmapped, or reused for anything but an object of the same type, even if the object dies.
+pub unsafe trait ReadSide {}
+
+#[cfg(feature = "seize")]
+// SAFETY: an object that was reachable when the guard was made is retired later, and seize frees
+// nothing that was retired during the life of a guard before the guard is gone.
+unsafe impl ReadSide for seize::LocalGuard<'_> {}
+
+#[cfg(feature = "seize")]
+// SAFETY: as for `LocalGuard`.
+unsafe impl ReadSide for seize::OwnedGuard<'_> {}
+
+/// The witness that a put asks for: for `'w`, the memory of the count stays readable.
+///
+/// Nothing at run time. Made from a [`ReadSide`], or by [`assume`](Readable::assume) where the
+/// reason is one that types do not express.
+///
+/// ```
+/// use tenure::count::{RcuRef, Readable};
+///
+/// static FOREVER: RcuRef = RcuRef::new();
+///
+/// let _ = FOREVER.get();
+/// // SAFETY: a static is never freed.
+/// let readable = unsafe { Readable::assume() };
+/// assert!(!FOREVER.put(readable).is_last());
+/// ```
+#[derive(Clone, Copy)]
+pub struct Readable<'w>(PhantomData<&'w ()>);
+
+impl<'w> Readable<'w> {
+    /// The memory stays readable because `guard` exists.
+    #[inline(always)]
+    pub fn by<G: ReadSide + ?Sized>(guard: &'w G) -> Self {
+        let _ = guard;
+        Self(PhantomData)
+    }
+
+    /// The memory stays readable for a reason that only the caller knows.
+    ///
+    /// # Safety
+    ///
+    /// During `'w` the memory of every count that is put with this witness must not be unmapped, or
+    /// reused for anything but a count of the same type, even if another thread is told to destroy
+    /// the object: because it is never freed (a static, an arena), or because the destroyer waits
+    /// for this thread.
+    #[must_use]
+    #[inline(always)]
+    pub const unsafe fn assume() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl fmt::Debug for Readable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Readable")
+    }
+}

@@ -1,0 +1,459 @@
+//! [`TicketRef`]: one unconditional add per get and per put, and a put that needs no grace period.
+//!
+//! One 64-bit word in two halves:
+//!
+//! ```text
+//! 63                               32 31                               0
+//! ├── refs: references minus one ────┤├── tickets, biased by 2^31 ──────┤
+//! ```
+//!
+//! `refs` has the [zones](super::DEAD) of `RcuRef`. In the upper half its sign is the sign of the
+//! word, and a carry out of it leaves the word. `tickets` starts in the middle of its half and never
+//! strays further from there than there are threads, so it neither carries nor borrows.
+//!
+//! # What tickets are for
+//!
+//! A putter whose subtraction took the last reference is a *candidate*: it has to find out whether
+//! the object is now its to destroy. A get that finds no reference left, but no verdict either,
+//! *revives* the object; when that reference is put again there is a second candidate, while the
+//! first may not have decided yet. With `RcuRef` whoever wins the verdict frees the memory under the
+//! other's feet. Here candidates are counted:
+//!
+//! - a reviver subtracts one ticket, and holds its reference until that is done;
+//! - a candidate that does not win adds one ticket, and that is its last touch.
+//!
+//! The count crossed to zero once for each revival, and once more if it is zero now. Each crossing
+//! made one candidate, each candidate that left added one ticket, each revival took one. So when
+//! `refs` is zero, every reviver has recorded its ticket (it held a reference until then), and
+//!
+//! ```text
+//! candidates that have not left = 1 - tickets
+//! ```
+//!
+//! The candidate that finds zero references and zero tickets is therefore alone. It moves the word
+//! to DEAD in one compare-exchange; success means that nobody else will touch the word, unless
+//! through a pointer that the user keeps readable for other reasons. Any other candidate leaves
+//! with a ticket, and a later one will be alone.
+//!
+//! The same holds with one reference and zero tickets: its owner is alone, which is what
+//! [`put_last`](TicketRef::put_last) and `Arc::try_unwrap` use.
+//!
+//! # Orderings
+//!
+//! Puts subtract with Release and the verdict is Acquire; all changes of a live word are
+//! read-modify-writes and continue the release sequences, so the destroyer sees what every holder
+//! did. A candidate leaves with Release: its own accesses to the *word* must come before the
+//! memory is freed. Revivers record theirs Relaxed, for their put will be Release.
+//!
+//! # Dead counts
+//!
+//! A get on a dead count adds one and does not take it back: a stack of failed gets moves `refs`
+//! through the dead zone, and one that finds it 2^16 from the middle moves it back by
+//! compare-exchange. A plain store, as `RcuRef` has it, would kill the new owner if the slot had been
+//! given a new life ([`init`](TicketRef::init)) in between. So a failed get is one add as well.
+//!
+//! Sources: the encoding of `refs` as in `RcuRef`. The tickets are this project's answer to
+//! the remark in the cover letter of rcuref (2023) that its author could not imagine a way to do
+//! without the grace period. `tests/` holds the loom models with and without tickets.
+
+use super::zone::{DEAD, NOREF, ONEREF, SATURATED, Zone, references};
+use super::{Get, Put, RefCount};
+use crate::fault::{Fault, FaultKind, report};
+use crate::memory::{Atomic, Memory, Native, Ordering};
+use core::fmt;
+use core::num::NonZeroU16;
+use core::panic::Location;
+
+const ONE: NonZeroU16 = NonZeroU16::MIN;
+const REFS_SHIFT: u32 = 32;
+const NO_TICKETS: u32 = 1 << 31;
+
+/// How far failed operations may move a dead count before one of them moves it back.
+const DRIFT: u32 = 1 << 16;
+
+const fn word(refs: u32, tickets: u32) -> u64 {
+    (refs as u64) << REFS_SHIFT | tickets as u64
+}
+
+const fn refs(word: u64) -> u32 {
+    (word >> REFS_SHIFT) as u32
+}
+
+#[inline(always)]
+const fn is_negative(word: u64) -> bool {
+    (word as i64) < 0
+}
+
+const ONE_WORD: u64 = word(ONEREF, NO_TICKETS);
+const NOREF_WORD: u64 = word(NOREF, NO_TICKETS);
+const DEAD_WORD: u64 = word(DEAD, NO_TICKETS);
+const SATURATED_WORD: u64 = word(SATURATED, NO_TICKETS);
+
+/// A 64-bit count that asks nothing of the memory it lives in.
+///
+/// The last put may free the object at once: no epoch, no hazard pointer, no grace period. A get
+/// needs readable memory for the length of the call, as with any count: by a lock, a guard, a weak
+/// count, or a reference of the caller's own.
+///
+/// Cost: get one atomic add, put one atomic subtraction; the last put one compare-exchange more
+/// ([`put_last`](Self::put_last): one in all). Each writes the count's line. Up to 2^31 references.
+///
+/// The count may be given a new life with [`init`](Self::init) where the memory is type-stable.
+///
+/// ```
+/// use std::collections::HashMap;
+/// use std::sync::Mutex;
+/// use tenure::count::{Get, TicketRef};
+///
+/// struct Route { refs: TicketRef, gateway: u32 }
+///
+/// // A lookup under a lock: the lock keeps the memory readable during `get`.
+/// fn look_up(table: &Mutex<HashMap<u32, *const Route>>, key: u32) -> Option<*const Route> {
+///     let table = table.lock().unwrap();
+///     let route = *table.get(&key)?;
+///     // SAFETY: a route leaves the table, under its lock, before it is freed.
+///     match unsafe { (*route).refs.get() } {
+///         Get::Acquired => Some(route),
+///         Get::Dead => None,
+///     }
+/// }
+///
+/// /// # Safety
+/// /// The caller owns a reference, and gives it away.
+/// unsafe fn release(table: &Mutex<HashMap<u32, *const Route>>, key: u32, route: *const Route) {
+///     // SAFETY: the caller's reference keeps the route alive up to the verdict.
+///     if unsafe { (*route).refs.put().is_last() } {
+///         table.lock().unwrap().remove(&key);
+///         // SAFETY: the last put is told to exactly one, and no lookup finds the route any more.
+///         drop(unsafe { Box::from_raw(route.cast_mut()) }); // at once: no grace period
+///     }
+/// }
+///
+/// let route = Box::into_raw(Box::new(Route { refs: TicketRef::new(), gateway: 1 }));
+/// let table = Mutex::new(HashMap::from([(7, route.cast_const())]));
+/// let found = look_up(&table, 7).unwrap();
+/// // SAFETY: two references are owned here: the first one, and the one of the lookup.
+/// unsafe {
+///     assert_eq!((*found).gateway, 1);
+///     release(&table, 7, found);
+///     release(&table, 7, route);
+/// }
+/// assert!(look_up(&table, 7).is_none());
+/// ```
+pub struct TicketRef<M: Memory = Native> {
+    word: M::AtomicU64,
+}
+
+impl TicketRef {
+    /// A count with one reference, which the caller owns.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::from_raw(ONE_WORD)
+    }
+
+    /// A count that holds `word`, as [`raw`](Self::raw) returned it.
+    #[must_use]
+    pub const fn from_raw(word: u64) -> Self {
+        Self { word: <Native as Memory>::AtomicU64::new(word) }
+    }
+}
+
+impl<M: Memory> TicketRef<M> {
+    /// [`new`](TicketRef::new) on any machine.
+    #[must_use]
+    pub fn new_in() -> Self {
+        Self { word: Atomic::new(ONE_WORD) }
+    }
+
+    /// A dead count: every get fails until [`init`](Self::init).
+    #[must_use]
+    pub fn dead_in() -> Self {
+        Self { word: Atomic::new(DEAD_WORD) }
+    }
+
+    /// Gives a dead count its first reference, which the caller owns.
+    ///
+    /// The last step of giving the object a (new) life: it is Release, and pairs with
+    /// [`get_acquire`](Self::get_acquire), so that whoever acquires the object sees it initialised.
+    /// Only the one who was told to destroy the object, or who made the count, may call it, once.
+    pub fn init(&self) {
+        debug_assert_eq!(Zone::of(refs(self.raw())), Zone::Dead, "init of a count that is alive");
+        // Release: pairs with the Acquire in `get_acquire`.
+        self.word.store(ONE_WORD, Ordering::Release);
+    }
+
+    /// Takes a reference, unless the object is dead.
+    ///
+    /// The memory must be readable for the length of the call; `&self` says so.
+    #[inline]
+    #[track_caller]
+    pub fn get(&self) -> Get {
+        self.add(ONE, Ordering::Relaxed)
+    }
+
+    /// [`get`](Self::get) with Acquire, for objects in type-stable memory: pairs with the Release in
+    /// [`init`](Self::init).
+    #[inline]
+    #[track_caller]
+    pub fn get_acquire(&self) -> Get {
+        self.add(ONE, Ordering::Acquire)
+    }
+
+    /// Takes `n` references at once, unless the object is dead.
+    #[inline]
+    #[track_caller]
+    pub fn get_many(&self, n: NonZeroU16) -> Get {
+        self.add(n, Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn add(&self, n: NonZeroU16, order: Ordering) -> Get {
+        let n = u32::from(n.get());
+        let new = self.word.fetch_add(word(n, 0), order).wrapping_add(word(n, 0));
+        // At least `n + 1` references now: none of the old ones was the last to go.
+        if refs(new) as i32 >= n as i32 { Get::Acquired } else { self.get_slow(new, n) }
+    }
+
+    /// Takes another reference for a caller that owns one, which cannot fail.
+    ///
+    /// One add and a test of the sign; [`get`](Self::get) has to tell zero apart.
+    #[inline]
+    #[track_caller]
+    pub fn get_held(&self) {
+        // Relaxed: the caller's reference orders everything that this one will need.
+        let new = self.word.fetch_add(word(1, 0), Ordering::Relaxed).wrapping_add(word(1, 0));
+        if is_negative(new) {
+            // Saturated, now or before. A dead count here is a caller without a reference.
+            let _ = self.get_slow(new, 1);
+        }
+    }
+
+    /// Gives a reference back.
+    ///
+    /// Where it says [`Put::StillHeld`] this thread touched the memory for the last time before it
+    /// returned; where it says [`Put::Last`] nobody else will, and it may be freed.
+    #[inline]
+    #[track_caller]
+    pub fn put(&self) -> Put {
+        self.put_many(ONE)
+    }
+
+    /// Gives `n` references back at once.
+    #[inline]
+    #[track_caller]
+    pub fn put_many(&self, n: NonZeroU16) -> Put {
+        let n = u32::from(n.get());
+        // Release: pairs with the Acquire of the verdict, so that whoever destroys the object does
+        // so after everything this holder did with it.
+        let new = self.word.fetch_sub(word(n, 0), Ordering::Release).wrapping_sub(word(n, 0));
+        if is_negative(new) { self.put_slow(new, n) } else { Put::StillHeld }
+    }
+
+    /// Gives back a reference that is probably the last one.
+    ///
+    /// One compare-exchange if it is, where [`put`](Self::put) takes two operations. One wasted
+    /// attempt if it is not.
+    #[inline]
+    #[track_caller]
+    pub fn put_last(&self) -> Put {
+        if self.try_last() { Put::Last } else { self.put() }
+    }
+
+    /// One reference and no ticket: its owner is alone (see the module's text), and makes it DEAD.
+    #[inline]
+    pub(crate) fn try_last(&self) -> bool {
+        // Acquire: this is a verdict, and pairs with the Release of every earlier put.
+        // Relaxed on failure: nothing is done with the value.
+        self.word
+            .compare_exchange(ONE_WORD, DEAD_WORD, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// The number of references at some moment of the call.
+    ///
+    /// 0 does not mean dead: while the verdict is pending a get may revive the object.
+    #[must_use]
+    pub fn read(&self) -> u32 {
+        // Relaxed: a snapshot, out of date when it arrives.
+        self.read_with(Ordering::Relaxed)
+    }
+
+    pub(crate) fn read_with(&self, order: Ordering) -> u32 {
+        references(refs(self.word.load(order)))
+    }
+
+    /// Whether every get from now on fails (until an [`init`](Self::init)). Writes nothing.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        Zone::of(refs(self.raw())) == Zone::Dead
+    }
+
+    /// The word as it is stored, for debuggers and tests.
+    #[must_use]
+    pub fn raw(&self) -> u64 {
+        // Relaxed: a snapshot, out of date when it arrives.
+        self.word.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    #[track_caller]
+    fn get_slow(&self, new: u64, n: u32) -> Get {
+        let old = refs(new).wrapping_sub(n);
+        match Zone::of(old) {
+            Zone::NoRef => {
+                // The object is revived: for this crossing to zero there is a candidate too many.
+                // Relaxed: our own put, later, is Release.
+                self.word.fetch_sub(1, Ordering::Relaxed);
+                Get::Acquired
+            }
+            Zone::Dead => {
+                self.undrift(new);
+                Get::Dead
+            }
+            // Acquired, although the count no longer knows: the object is never freed.
+            Zone::Live => {
+                self.saturate();
+                self.report(FaultKind::Overflow, new.wrapping_sub(word(n, 0)));
+                Get::Acquired
+            }
+            Zone::Saturated => {
+                self.saturate();
+                Get::Acquired
+            }
+        }
+    }
+
+    /// Decides from `new`, the value that the caller's own subtraction left.
+    #[cold]
+    #[track_caller]
+    fn put_slow(&self, new: u64, n: u32) -> Put {
+        match Zone::of(refs(new)) {
+            Zone::NoRef => self.settle(new),
+            Zone::Saturated => {
+                self.saturate();
+                Put::StillHeld
+            }
+            Zone::Dead | Zone::Live => {
+                let found = new.wrapping_add(word(n, 0));
+                if Zone::of(refs(found)) == Zone::Dead {
+                    self.undrift(new);
+                } else {
+                    // Below zero from a living count: somebody's reference is gone. Relaxed: nobody
+                    // is told to destroy the object, so nothing has to be ordered.
+                    self.word.store(DEAD_WORD, Ordering::Relaxed);
+                }
+                self.report(FaultKind::ImbalancedPut, found);
+                Put::StillHeld
+            }
+        }
+    }
+
+    /// The verdict of a candidate, whose subtraction left `current` behind.
+    fn settle(&self, mut current: u64) -> Put {
+        loop {
+            let (next, success, outcome) = if current == NOREF_WORD {
+                // Alone. Acquire: pairs with the Release of every put and every ticket before.
+                (DEAD_WORD, Ordering::Acquire, Put::Last)
+            } else {
+                // Not mine. Release: whoever frees the memory does so after this last touch.
+                (current.wrapping_add(1), Ordering::Release, Put::StillHeld)
+            };
+            // Relaxed on failure: the word stays readable while this candidate has not left.
+            match self.word.compare_exchange_weak(current, next, success, Ordering::Relaxed) {
+                Ok(_) => return outcome,
+                Err(found) => current = found,
+            }
+        }
+    }
+
+    /// Moves a count that is still dead back to the middle of the dead zone if it strayed far.
+    fn undrift(&self, mut current: u64) {
+        while Zone::of(refs(current)) == Zone::Dead && refs(current).abs_diff(DEAD) >= DRIFT {
+            // Relaxed: nothing is published. A compare-exchange and not a store, because the slot
+            // may have been given a new life since.
+            match self.word.compare_exchange_weak(
+                current,
+                DEAD_WORD,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(found) => current = found,
+            }
+        }
+    }
+
+    fn saturate(&self) {
+        // Relaxed: orders nothing; a saturated object is never destroyed.
+        self.word.store(SATURATED_WORD, Ordering::Relaxed);
+    }
+
+    #[track_caller]
+    fn report(&self, kind: FaultKind, found: u64) {
+        report(&Fault {
+            kind,
+            count: Self::NAME,
+            address: (&raw const *self).addr(),
+            found,
+            location: Location::caller(),
+        });
+    }
+}
+
+impl<M: Memory> RefCount for TicketRef<M> {
+    type Witness<'w> = ();
+    const NAME: &'static str = "TicketRef";
+
+    fn new_in() -> Self {
+        Self::new_in()
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn get(&self) -> Get {
+        self.get()
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn get_acquire(&self) -> Get {
+        self.get_acquire()
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn get_many(&self, n: NonZeroU16) -> Get {
+        self.get_many(n)
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn put(&self, (): ()) -> Put {
+        self.put()
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn put_many(&self, n: NonZeroU16, (): ()) -> Put {
+        self.put_many(n)
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn put_last(&self, (): ()) -> Put {
+        self.put_last()
+    }
+    fn read(&self) -> u32 {
+        self.read()
+    }
+    fn is_dead(&self) -> bool {
+        self.is_dead()
+    }
+}
+
+impl Default for TicketRef {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<M: Memory> fmt::Debug for TicketRef<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TicketRef").field(&self.read()).finish()
+    }
+}

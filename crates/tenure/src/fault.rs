@@ -1,0 +1,117 @@
+//! Where the counts report misuse.
+//!
+//! A count that overflows, or that is put more often than it was taken, is a bug in the program
+//! that uses it. The counts contain the damage (the object leaks; it is never freed while somebody
+//! may believe in it) and report what they saw through one process-wide hook.
+//!
+//! | kind | contained by | reported |
+//! |---|---|---|
+//! | [`FaultKind::Overflow`] | the count saturates, the object is never freed | once per object, by the operation that left the valid range |
+//! | [`FaultKind::ImbalancedPut`] | a dead count stays dead, nobody is told to destroy | each time |
+//!
+//! Without a hook of the user's, the first [`PRINTED_FAULTS`] faults of the process go to standard
+//! error, one line each (nowhere without the feature `std`). The hook runs on the thread that
+//! found the fault, after the count was put in order again. It may allocate and block if that
+//! thread may; where it panics, the panic leaves the operation that reported.
+
+use crate::memory::FnSlot;
+use core::fmt;
+use core::panic::Location;
+
+/// How many faults the default hook prints before it falls silent.
+pub const PRINTED_FAULTS: u32 = 10;
+
+/// What went wrong with a count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// More references than the count can hold. It is saturated from now on.
+    Overflow,
+    /// A put without a reference to give back: on a dead count, or below zero.
+    ImbalancedPut,
+}
+
+/// A report: what happened, to which count, and where.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Fault {
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// The type of the count, such as `"RcuRef"`.
+    pub count: &'static str,
+    /// The address of the count.
+    pub address: usize,
+    /// The raw word that the operation found, before its own change.
+    pub found: u64,
+    /// The call that found it.
+    pub location: &'static Location<'static>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, count, address, found, location } = self;
+        match kind {
+            FaultKind::Overflow => write!(
+                f,
+                "{count} at {address:#x} overflowed (found {found:#x}) in {location}: \
+                 references leak somewhere; the object is kept forever"
+            ),
+            FaultKind::ImbalancedPut => write!(
+                f,
+                "{count} at {address:#x} was put without a reference (found {found:#x}) in {location}: \
+                 something releases twice; the put was ignored"
+            ),
+        }
+    }
+}
+
+static HOOK: FnSlot<Fault> = FnSlot::new();
+
+/// Sets the function that every fault of this process is handed to, and returns the one before.
+///
+/// `None` stands for the default hook.
+///
+/// ```
+/// use tenure::fault::{Fault, set_hook};
+///
+/// fn to_the_log(fault: &Fault) {
+///     eprintln!("refcount bug: {fault}");
+/// }
+///
+/// let before = set_hook(Some(to_the_log));
+/// assert!(before.is_none());
+/// # set_hook(None);
+/// ```
+pub fn set_hook(hook: Option<fn(&Fault)>) -> Option<fn(&Fault)> {
+    HOOK.replace(hook)
+}
+
+#[cold]
+pub(crate) fn report(fault: &Fault) {
+    match HOOK.get() {
+        Some(hook) => hook(fault),
+        None => print(fault),
+    }
+}
+
+#[cfg(feature = "std")]
+fn print(fault: &Fault) {
+    use crate::memory::{Memory, Native, Ordering};
+    type Counter = <Native as Memory>::AtomicU32;
+    static PRINTED: Counter = Counter::new(0);
+
+    // Relaxed: only limits the number of lines. The load keeps the counter from wrapping around.
+    if PRINTED.load(Ordering::Relaxed) >= PRINTED_FAULTS {
+        return;
+    }
+    let printed = PRINTED.fetch_add(1, Ordering::Relaxed) + 1;
+    if printed <= PRINTED_FAULTS {
+        std::eprintln!("tenure: {fault}");
+    }
+    if printed == PRINTED_FAULTS {
+        std::eprintln!("tenure: further reports are dropped; see tenure::fault::set_hook");
+    }
+}
+
+#[cfg(not(feature = "std"))]
+fn print(_fault: &Fault) {}

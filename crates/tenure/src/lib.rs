@@ -1,0 +1,64 @@
+//! Shared objects that stay fast when every core wants the same one.
+//!
+//! A program slows down when all of its cores take and release references to one object: the
+//! count is a compare-exchange loop that collapses under contention, and the fields that everybody
+//! reads share a cache line with it. This crate holds the repairs, each with its limits:
+//!
+//! | room | what it is for |
+//! |---|---|
+//! | [`count`] | reference counts whose get and put are one unconditional atomic add |
+//! | [`arc`] and [`sync`] | `Arc` and `Weak` with std's API on such a count: `upgrade` and `downgrade` are one add each |
+//! | [`line`] | values that own their cache line |
+//! | [`memory`] | the machine that the algorithms run on: the real one, a model checker's, a simulator's |
+//! | [`fault`] | where overflows and unbalanced puts are reported |
+//!
+//! # Which one do I want?
+//!
+//! - A profile with `Arc::clone`, `Weak::upgrade` or their drops on top: replace
+//!   `use std::sync::{Arc, Weak}` with `use tenure::sync::{Arc, Weak}` and measure.
+//! - A structure of your own with a count in it: [`count::TicketRef`] (8 bytes; nothing special is
+//!   asked of the memory) or [`count::RcuRef`] (4 bytes; the memory must stay readable across a put).
+//! - Fields that are read next to the count: [`line::Isolated`] moves either of them to another line.
+//!
+//! A single shared count still moves its cache line from core to core. These counts remove the
+//! retries, not the move. `tenure bench` measures both on your machine.
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `std` | yes | conversions from and traits of std's types, a fault hook that writes to standard error |
+//! | `alloc` | with `std` | [`arc`] and [`sync`] |
+//! | `serde` | no | `Serialize` and `Deserialize` for `Arc` and `Weak` |
+//! | `seize` | no | seize's guards are witnesses for [`count::RcuRef::put`] |
+//!
+//! Without default features the crate needs `core` alone.
+
+#![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+pub mod arc;
+pub mod count;
+pub mod fault;
+pub mod line;
+pub mod memory;
+
+/// The names of [`std::sync`], so that one `use` line moves a program over.
+///
+/// ```
+/// use tenure::sync::{Arc, Weak};
+///
+/// let strong = Arc::new(5);
+/// let weak: Weak<i32> = Arc::downgrade(&strong);
+/// assert_eq!(*weak.upgrade().unwrap(), 5);
+/// ```
+///
+/// [`std::sync`]: https://doc.rust-lang.org/std/sync/
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+pub mod sync {}

@@ -1,0 +1,121 @@
+//! [`Isolated`]: a value on a line of its own.
+
+use super::ISOLATION_BYTES;
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+
+/// A value that shares its cache line with nothing else.
+///
+/// Aligned to and padded to a multiple of [`ISOLATION_BYTES`]. Use it for a word that many cores
+/// write (a count, a lock, a queue's head) or for the fields beside such a word that everybody
+/// reads. One of the two suffices: isolate the smaller.
+///
+/// Cost: up to `ISOLATION_BYTES - 1` bytes of padding; no instructions.
+///
+/// # Example
+///
+/// ```
+/// use tenure::count::TicketRef;
+/// use tenure::line::{ISOLATION_BYTES, Isolated};
+///
+/// struct Route {
+///     refs: Isolated<TicketRef>, // written by every core
+///     gateway: u32,              // read by every core, on another line
+/// }
+///
+/// let route = Route { refs: Isolated::new(TicketRef::new()), gateway: 0x0a00_0001 };
+/// let distance = (&raw const route.gateway).addr().abs_diff((&raw const route.refs).addr());
+/// assert!(distance >= ISOLATION_BYTES);
+/// ```
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(any(target_arch = "x86_64", target_arch = "aarch64"), repr(align(128)))]
+#[cfg_attr(target_arch = "powerpc64", repr(align(128)))]
+#[cfg_attr(target_arch = "s390x", repr(align(256)))]
+#[cfg_attr(any(target_arch = "arm", target_arch = "mips", target_arch = "sparc"), repr(align(32)))]
+#[cfg_attr(
+    not(any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        target_arch = "powerpc64",
+        target_arch = "s390x",
+        target_arch = "arm",
+        target_arch = "mips",
+        target_arch = "sparc"
+    )),
+    repr(align(64))
+)]
+pub struct Isolated<T> {
+    value: T,
+}
+
+// The attribute above cannot take a constant; this keeps the two together.
+const _: () = assert!(align_of::<Isolated<u8>>() == ISOLATION_BYTES);
+
+impl<T> Isolated<T> {
+    /// Puts `value` on a line of its own.
+    pub const fn new(value: T) -> Self {
+        Self { value }
+    }
+
+    /// Takes the value out.
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+}
+
+impl<T> Deref for Isolated<T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> DerefMut for Isolated<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}
+
+impl<T> From<T> for Isolated<T> {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Isolated<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::line_of;
+
+    #[test]
+    fn neighbours_in_an_array_share_no_line() {
+        let words = [Isolated::new(0_u8), Isolated::new(1), Isolated::new(2)];
+        for pair in words.windows(2) {
+            let (a, b) = ((&raw const *pair[0]).addr(), (&raw const *pair[1]).addr());
+            assert_ne!(line_of(a), line_of(b));
+            assert_eq!(b - a, ISOLATION_BYTES);
+        }
+    }
+
+    #[test]
+    fn a_value_that_fills_more_than_a_line_ends_on_a_line_boundary() {
+        assert_eq!(size_of::<Isolated<[u8; ISOLATION_BYTES + 1]>>(), 2 * ISOLATION_BYTES);
+    }
+
+    #[test]
+    fn the_value_goes_in_and_comes_out() {
+        let mut isolated = Isolated::from(7);
+        *isolated += 1;
+        assert_eq!(*isolated, 8);
+        assert_eq!(std::format!("{isolated:?}"), "8");
+        assert_eq!(isolated.into_inner(), 8);
+    }
+}

@@ -1,0 +1,130 @@
+//! The machine an algorithm runs on.
+//!
+//! Every algorithm of this crate is written once, over the trait [`Memory`], and runs unchanged on
+//! three machines:
+//!
+//! | machine | where | what for |
+//! |---|---|---|
+//! | [`Native`] | here | the atomics of `core`, at no cost: `tests/codegen.rs` compares the machine code |
+//! | `Loom` | this crate's tests | a model checker that explores interleavings |
+//! | a simulated one | a crate of its own, to come | times the shipping code on machines nobody here has |
+//!
+//! A [`Memory`] supplies atomic integers ([`Atomic`]), fields that are read and written plainly
+//! while shared ([`Plain`]), fences and a spin hint. Plain fields are part of it because a read of
+//! a neighbour on a contended line is what false sharing is made of: a simulator must see it.
+//!
+//! Names that users write hide the parameter, as std's collections hide their allocator:
+//! `RcuRef::new()` exists for [`Native`] alone, `RcuRef::<M>::new_in()` for every machine.
+
+mod native;
+
+pub use core::sync::atomic::Ordering;
+pub(crate) use native::FnSlot;
+pub use native::{Native, PlainCell};
+
+/// A machine with shared memory.
+///
+/// Implementors are marker types; nothing is ever stored in them.
+///
+/// # Example
+///
+/// An algorithm over any machine, run on the real one:
+///
+/// ```
+/// use tenure::memory::{Atomic, Memory, Native, Ordering};
+///
+/// struct Hits<M: Memory>(M::AtomicU64);
+///
+/// impl<M: Memory> Hits<M> {
+///     fn hit(&self) -> u64 {
+///         // Relaxed: a statistic; nothing is published through it.
+///         self.0.fetch_add(1, Ordering::Relaxed) + 1
+///     }
+/// }
+///
+/// let hits = Hits::<Native>(Atomic::new(0));
+/// assert_eq!(hits.hit(), 1);
+/// ```
+pub trait Memory: Sized + 'static {
+    /// A 32-bit atomic integer.
+    type AtomicU32: Atomic<u32>;
+    /// A 64-bit atomic integer.
+    #[cfg(target_has_atomic = "64")]
+    type AtomicU64: Atomic<u64>;
+    /// A field that threads share and access without atomics.
+    type Plain<T>: Plain<T>;
+
+    /// Tells the processor, or the scheduler of the machine, that this thread waits for another.
+    fn spin_hint();
+}
+
+/// An atomic integer of a [`Memory`].
+///
+/// The methods mean what they mean in `core::sync::atomic`. Arithmetic wraps around.
+pub trait Atomic<T: Copy>: Send + Sync {
+    /// An atomic that holds `value`.
+    fn new(value: T) -> Self;
+    /// Reads the value.
+    fn load(&self, order: Ordering) -> T;
+    /// Writes the value.
+    fn store(&self, value: T, order: Ordering);
+    /// Adds, and returns the value from before.
+    fn fetch_add(&self, value: T, order: Ordering) -> T;
+    /// Subtracts, and returns the value from before.
+    fn fetch_sub(&self, value: T, order: Ordering) -> T;
+    /// Writes `new` if the value is `current`.
+    ///
+    /// # Errors
+    ///
+    /// The value that was found, where that was not `current`.
+    fn compare_exchange(
+        &self,
+        current: T,
+        new: T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<T, T>;
+    /// As [`compare_exchange`](Self::compare_exchange), but may fail although the value is `current`.
+    ///
+    /// # Errors
+    ///
+    /// The value that was found.
+    fn compare_exchange_weak(
+        &self,
+        current: T,
+        new: T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<T, T>;
+}
+
+/// A field that several threads access without atomics, under a rule that keeps them apart.
+///
+/// All access is through raw pointers, so that a model checker or a simulator sees when it begins
+/// and ends.
+pub trait Plain<T> {
+    /// A field that holds `value`.
+    fn new(value: T) -> Self;
+    /// Calls `read` with a pointer that may be read from until `read` returns.
+    ///
+    /// Dereferencing the pointer is sound while no other thread writes the field.
+    fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R;
+    /// Calls `write` with a pointer that may be written through until `write` returns.
+    ///
+    /// Dereferencing the pointer is sound while no other thread reads or writes the field.
+    fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R;
+
+    /// Copies the value out.
+    ///
+    /// # Safety
+    ///
+    /// No other thread may write the field during the call.
+    #[inline]
+    unsafe fn read(&self) -> T
+    where
+        T: Copy,
+    {
+        // SAFETY: the caller keeps writers away, so the value is initialised and at rest.
+        self.with(|value| unsafe { *value })
+    }
+}

@@ -1,0 +1,130 @@
+//! The real machine: core's atomics, each method one inlined call.
+//!
+//! This is the one file that names them.
+#![allow(clippy::disallowed_types, reason = "this is the file that wraps core's atomics")]
+
+use super::{Atomic, Memory, Ordering, Plain};
+use core::cell::UnsafeCell;
+use core::marker::PhantomData;
+
+/// The machine this program runs on.
+///
+/// Costs nothing: its types are those of `core::sync::atomic`, and every call is inlined to the
+/// operation it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Native {}
+
+impl Memory for Native {
+    type AtomicU32 = core::sync::atomic::AtomicU32;
+    #[cfg(target_has_atomic = "64")]
+    type AtomicU64 = core::sync::atomic::AtomicU64;
+    type Plain<T> = PlainCell<T>;
+
+    #[inline(always)]
+    fn spin_hint() {
+        core::hint::spin_loop();
+    }
+}
+
+macro_rules! core_atomic {
+    ($atomic:ident, $int:ty) => {
+        impl Atomic<$int> for core::sync::atomic::$atomic {
+            #[inline(always)]
+            fn new(value: $int) -> Self {
+                Self::new(value)
+            }
+            #[inline(always)]
+            fn load(&self, order: Ordering) -> $int {
+                self.load(order)
+            }
+            #[inline(always)]
+            fn store(&self, value: $int, order: Ordering) {
+                self.store(value, order);
+            }
+            #[inline(always)]
+            fn fetch_add(&self, value: $int, order: Ordering) -> $int {
+                self.fetch_add(value, order)
+            }
+            #[inline(always)]
+            fn fetch_sub(&self, value: $int, order: Ordering) -> $int {
+                self.fetch_sub(value, order)
+            }
+            #[inline(always)]
+            fn compare_exchange(
+                &self,
+                current: $int,
+                new: $int,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$int, $int> {
+                self.compare_exchange(current, new, success, failure)
+            }
+            #[inline(always)]
+            fn compare_exchange_weak(
+                &self,
+                current: $int,
+                new: $int,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$int, $int> {
+                self.compare_exchange_weak(current, new, success, failure)
+            }
+        }
+    };
+}
+
+core_atomic!(AtomicU32, u32);
+#[cfg(target_has_atomic = "64")]
+core_atomic!(AtomicU64, u64);
+
+/// [`Plain`] on the real machine: the value itself, with the layout of `T`.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct PlainCell<T>(UnsafeCell<T>);
+
+// SAFETY: every access goes through a raw pointer whose dereference is the caller's unsafe block,
+// and that block answers for the absence of races. `T: Send` because a writer may move a value in
+// on one thread that a reader copies out on another; `T: Sync` because readers may share it.
+unsafe impl<T: Send + Sync> Sync for PlainCell<T> {}
+
+impl<T> Plain<T> for PlainCell<T> {
+    #[inline(always)]
+    fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+    #[inline(always)]
+    fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        read(self.0.get().cast_const())
+    }
+    #[inline(always)]
+    fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        write(self.0.get())
+    }
+}
+
+/// A replaceable function, for hooks in statics.
+pub(crate) struct FnSlot<A: ?Sized>(core::sync::atomic::AtomicPtr<()>, PhantomData<fn(&A)>);
+
+impl<A: ?Sized> FnSlot<A> {
+    pub(crate) const fn new() -> Self {
+        Self(core::sync::atomic::AtomicPtr::new(core::ptr::null_mut()), PhantomData)
+    }
+
+    pub(crate) fn replace(&self, function: Option<fn(&A)>) -> Option<fn(&A)> {
+        let new = function.map_or(core::ptr::null_mut(), |f| f as *mut ());
+        // AcqRel: Release pairs with the Acquire in `get` so that what the setter prepared for its
+        // function is there when it runs; Acquire likewise for the function handed back.
+        Self::function(self.0.swap(new, Ordering::AcqRel))
+    }
+
+    pub(crate) fn get(&self) -> Option<fn(&A)> {
+        // Acquire: pairs with the swap in `replace`.
+        Self::function(self.0.load(Ordering::Acquire))
+    }
+
+    fn function(pointer: *mut ()) -> Option<fn(&A)> {
+        // SAFETY: the slot holds null or what `replace` made of a `fn(&A)`; function pointers have
+        // the size of data pointers on every target of Rust's core, and null is `None`.
+        unsafe { core::mem::transmute::<*mut (), Option<fn(&A)>>(pointer) }
+    }
+}
