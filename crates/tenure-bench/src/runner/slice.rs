@@ -16,6 +16,8 @@ type Counter = <Native as Memory>::AtomicU32;
 
 /// Operations between two looks at the other threads, in the phases that are not timed.
 const CHUNK: u64 = 64;
+/// The same where each look lets another thread run: the load must outweigh the switches.
+const OVERSUBSCRIBED_CHUNK: u64 = 4_096;
 
 /// Where the threads of one slice meet. Used once.
 #[derive(Debug)]
@@ -73,10 +75,11 @@ impl Slice<'_> {
     fn run_until_all(&self, announced: &Counter) -> u64 {
         // Relaxed: the counters order nothing; the samples come back through join.
         announced.fetch_add(1, Ordering::Relaxed);
+        let chunk = if self.oversubscribed { OVERSUBSCRIBED_CHUNK } else { CHUNK };
         let mut steps = 0;
         while announced.load(Ordering::Relaxed) < self.threads {
-            self.object.run(CHUNK);
-            steps += CHUNK;
+            self.object.run(chunk);
+            steps += chunk;
             if self.oversubscribed {
                 std::thread::yield_now();
             }
