@@ -209,8 +209,8 @@ impl<M: Memory> Counts<M> {
     /// The number of `Weak`s at some moment of the call, for the owner of an `Arc`.
     #[must_use]
     pub fn weak_count(&self) -> usize {
-        // Relaxed: a snapshot, out of date when it arrives.
-        let weak = self.weak.0.load(Ordering::Relaxed) & !LOCKED;
+        // Acquire: comes before the look at `strong` in `Weak::weak_count`. A snapshot otherwise.
+        let weak = self.weak.0.load(Ordering::Acquire) & !LOCKED;
         usize::try_from(weak.saturating_sub(COMMON)).unwrap_or(usize::MAX)
     }
 
