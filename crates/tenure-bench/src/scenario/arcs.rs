@@ -49,6 +49,17 @@ macro_rules! operations {
                 }
             }
 
+            pub(super) struct UpgradeDead(pub(super) Weak<Isolated<u64>>);
+            impl Operation for UpgradeDead {
+                fn prepare() -> Self {
+                    Self(Arc::downgrade(&Arc::new(Isolated::new(0))))
+                }
+                #[inline(always)]
+                fn step(&self, _retries: &mut u64) {
+                    drop(black_box(self.0.upgrade()));
+                }
+            }
+
             pub(super) struct New;
             impl Operation for New {
                 fn prepare() -> Self {
@@ -59,12 +70,41 @@ macro_rules! operations {
                     drop(black_box(Arc::new(black_box(0_u64))));
                 }
             }
+
+            pub(super) struct NewWithWeak;
+            impl Operation for NewWithWeak {
+                fn prepare() -> Self {
+                    Self
+                }
+                #[inline(always)]
+                fn step(&self, _retries: &mut u64) {
+                    let strong = black_box(Arc::new(black_box(0_u64)));
+                    let weak = black_box(Arc::downgrade(&strong));
+                    drop(strong);
+                    drop(weak);
+                }
+            }
         }
     };
 }
 
-operations!(ours, std::sync);
+operations!(ours, tenure::sync);
 operations!(stds, std::sync);
+
+/// [`ours::UpgradeDead`] by a program that asks first, which writes nothing.
+struct AskDead(ours::UpgradeDead);
+
+impl Operation for AskDead {
+    fn prepare() -> Self {
+        Self(Operation::prepare())
+    }
+    #[inline(always)]
+    fn step(&self, retries: &mut u64) {
+        if !black_box(self.0.0.is_dead()) {
+            self.0.step(retries);
+        }
+    }
+}
 
 /// The scenarios, for group `refs`.
 #[must_use]
@@ -81,6 +121,20 @@ pub fn scenarios() -> Vec<Scenario> {
                 Variant::of::<Bare<Native>>("limit"),
                 Variant::of::<stds::Upgrade>("std"),
                 Variant::of::<ours::Upgrade>("tenure"),
+            ],
+        },
+        Scenario {
+            id: "refs/upgrade-dead",
+            title: "Weak::upgrade that fails, on one object",
+            about: "One operation finds that the value is gone. std reads; ours adds, unless the \
+                    program asks Weak::is_dead first.",
+            shared: true,
+            baseline: "std",
+            limit: None,
+            variants: vec![
+                Variant::of::<stds::UpgradeDead>("std"),
+                Variant::of::<ours::UpgradeDead>("tenure"),
+                Variant::of::<AskDead>("tenure is_dead"),
             ],
         },
         Scenario {
@@ -117,6 +171,18 @@ pub fn scenarios() -> Vec<Scenario> {
             baseline: "std",
             limit: None,
             variants: vec![Variant::of::<stds::New>("std"), Variant::of::<ours::New>("tenure")],
+        },
+        Scenario {
+            id: "refs/new-weak",
+            title: "Arc::new + downgrade + both drops",
+            about: "One operation allocates an Arc, makes a Weak of it, and drops both.",
+            shared: false,
+            baseline: "std",
+            limit: None,
+            variants: vec![
+                Variant::of::<stds::NewWithWeak>("std"),
+                Variant::of::<ours::NewWithWeak>("tenure"),
+            ],
         },
     ]
 }
