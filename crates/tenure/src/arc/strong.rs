@@ -277,18 +277,22 @@ impl<T: ?Sized> Arc<T> {
 
     /// Ends the value, and the allocation if no `Weak` is left.
     ///
+    /// Takes the pointer by value, so that the fast path of a drop needs no stack.
+    ///
     /// # Safety
     ///
-    /// [`Counts::drop_strong`] told the caller that it was the last, and `self` is not used after this.
+    /// [`Counts::drop_strong`] told the caller that it was the last `Arc` of `inner`.
     #[cold]
     #[inline(never)]
-    unsafe fn drop_slow(&mut self) {
+    unsafe fn drop_slow(inner: NonNull<Inner<T>>) {
         // Given up after the value's destructor, which may still clone and drop Weaks to itself, and
         // given up if the destructor panics.
-        // SAFETY: told so (caller); the value is dropped in the next statement.
-        let _common = unsafe { Common::new(self.ptr) };
+        // SAFETY: told so (caller); the value is dropped below.
+        let _common = unsafe { Common::new(inner) };
+        // SAFETY: live, because the common reference is ours.
+        let value = unsafe { inner::data(inner) };
         // SAFETY: the value is ours alone, alive, and not used after this.
-        unsafe { self.data().drop_in_place() };
+        unsafe { value.drop_in_place() };
     }
 }
 
@@ -349,7 +353,7 @@ impl<T: ?Sized> Drop for Arc<T> {
     fn drop(&mut self) {
         if self.counts().drop_strong().is_last() {
             // SAFETY: that was the last.
-            unsafe { self.drop_slow() };
+            unsafe { Self::drop_slow(self.ptr) };
         }
     }
 }
