@@ -93,7 +93,9 @@
 //!
 //! As with std, by the thread that gives up the last `Arc`, before its drop returns, with one
 //! exception: where an upgrade overtook a drop on another thread which is about to settle whether it
-//! was the last, the value may be dropped there, by that earlier drop, before it returns.
+//! was the last, the value may be dropped there, by that earlier drop, before it returns. So a thread
+//! that loses its processor in the middle of a drop delays the end of the value until it runs again, if
+//! others upgrade in between.
 //!
 //! The memory goes when the last `Weak` is gone too, and also if the value's destructor panics.
 

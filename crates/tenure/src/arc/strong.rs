@@ -278,7 +278,7 @@ impl<T: ?Sized> Arc<T> {
 
     /// If that was the last: ends the value, and the allocation if no `Weak` is left.
     ///
-    /// Takes the pointer and not the `Arc`, so that it travels in a register.
+    /// Takes the pointer by value, so that the fast path of a drop needs no stack.
     ///
     /// # Safety
     ///
