@@ -1,0 +1,126 @@
+//! The three reference counts under every collision that their texts speak of.
+//!
+//! Here the memory outlives the model, as `RcuRef` asks for. `ticket.rs` frees it at once.
+
+use super::memory::Loom;
+use super::stage::{Count, Heap, Shipped, Value, passes, spawn};
+use core::num::NonZeroU16;
+use tenure::count::{IncNotZero, RcuRef, TicketRef};
+
+/// A counted object.
+pub(crate) struct Object<C> {
+    pub(crate) count: C,
+    pub(crate) value: Value,
+}
+
+impl<C: Count> Object<C> {
+    pub(crate) fn new() -> Self {
+        Self { count: C::one(), value: Value::new(1) }
+    }
+
+    /// What a thread does that found the object: takes a reference, looks, gives it back.
+    fn visit(&self) -> u32 {
+        if self.count.take().is_acquired() { self.leave() } else { 0 }
+    }
+
+    /// What a holder does at the end. Returns how often it was told to destroy the object.
+    fn leave(&self) -> u32 {
+        self.value.look();
+        let last = self.count.give().is_last();
+        if last {
+            self.value.destroy();
+        }
+        u32::from(last)
+    }
+}
+
+/// Runs `main` here and `others` on threads of their own. Each returns how many verdicts it won.
+fn exactly_one_destroys<C: Count, const N: usize>(
+    object: &Heap<Object<C>>,
+    others: [fn(&Object<C>) -> u32; N],
+    main: fn(&Object<C>) -> u32,
+) {
+    let others = others.map(|thread| {
+        let object = object.clone();
+        spawn(move || thread(&object))
+    });
+    let won: u32 = main(object) + others.map(|thread| thread.join().unwrap()).iter().sum::<u32>();
+    assert_eq!(won, 1, "not exactly one thread is told to destroy the object");
+    assert!(object.value.is_destroyed());
+    assert!(!object.count.take().is_acquired(), "a dead count is revived");
+}
+
+/// get ‖ put ‖ put, with two references to begin with.
+pub(crate) fn get_put_put<C: Count>() {
+    let object = Heap::new(Object::<C>::new());
+    assert!(object.count.take().is_acquired());
+    exactly_one_destroys(&object, [Object::visit, Object::leave], Object::leave);
+}
+
+/// get ‖ get ‖ put, with one reference: each get may revive the object that the put let go of.
+pub(crate) fn get_get_put<C: Count>() {
+    let object = Heap::new(Object::<C>::new());
+    exactly_one_destroys(&object, [Object::visit, Object::visit], Object::leave);
+}
+
+fn get_put_put_last<C: Shipped>() {
+    let object = Heap::new(Object::<C>::new());
+    assert!(object.count.take().is_acquired());
+    exactly_one_destroys(&object, [Object::visit, Object::leave], |object| {
+        object.value.look();
+        let last = object.count.put_last(C::witness()).is_last();
+        if last {
+            object.value.destroy();
+        }
+        u32::from(last)
+    });
+}
+
+fn get_many_put_many<C: Shipped>() {
+    const TWO: NonZeroU16 = NonZeroU16::new(2).unwrap();
+    let object = Heap::new(Object::<C>::new());
+    let visit_twice = |object: &Object<C>| {
+        if !object.count.get_many(TWO).is_acquired() {
+            return 0;
+        }
+        object.value.look();
+        let last = object.count.put_many(TWO, C::witness()).is_last();
+        if last {
+            object.value.destroy();
+        }
+        u32::from(last)
+    };
+    exactly_one_destroys(&object, [visit_twice, Object::visit], Object::leave);
+}
+
+macro_rules! models_of {
+    ($room:ident, $count:ty) => {
+        mod $room {
+            use super::*;
+
+            #[test]
+            fn one_of_a_get_and_two_puts_destroys() {
+                passes(4, get_put_put::<$count>);
+            }
+
+            #[test]
+            fn a_get_revives_or_fails_but_never_holds_a_dead_object() {
+                passes(4, get_get_put::<$count>);
+            }
+
+            #[test]
+            fn put_last_agrees_with_put_on_who_destroys() {
+                passes(4, get_put_put_last::<$count>);
+            }
+
+            #[test]
+            fn many_references_come_and_go_as_one() {
+                passes(4, get_many_put_many::<$count>);
+            }
+        }
+    };
+}
+
+models_of!(inc_not_zero, IncNotZero<Loom>);
+models_of!(rcuref, RcuRef<Loom>);
+models_of!(ticket, TicketRef<Loom>);

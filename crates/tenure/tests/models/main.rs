@@ -1,0 +1,4 @@
+//! Models
+mod counts;
+mod memory;
+mod stage;
