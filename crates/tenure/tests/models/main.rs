@@ -1,4 +1,6 @@
 //! Models
+mod arc;
 mod counts;
 mod memory;
 mod stage;
+mod ticket;

@@ -36,18 +36,31 @@
 //!
 //! loads that read from stores of their own future (load buffering); `SeqCst` beyond `AcqRel`;
 //! `compare_exchange_weak` that fails for no reason; interleavings with more preemptions than the
-//! model's bound. A model that passes is necessary, not a proof. A model that fails is a bug, with one
-//! exception, which [`Store`] is about.
+//! model's bound. A model that passes is necessary, not a proof.
+//!
+//! # What loom sees too much of
+//!
+//! A store that races with a read-modify-write is left unordered with it, and a later
+//! read-modify-write may then build on either of the two. So a thread can store to a word and find its own store
+//! missing in its own next addition, because a `get` on another thread read the word before the store and
+//! wrote it after. No machine does that: a read-modify-write writes right after what it read. The
+//! library stores to a live word in one place, [`TicketRef::init`](tenure::count::TicketRef::init),
+//! and models of it run on [`InOrder`], where a store is a swap: it takes its place in the
+//! word's order when it runs. The price: an acquire of such a store also acquires the releases before
+//! it, which a real store would cut off. All other models use [`Loom`], whose stores are stores.
 
 use loom::cell::UnsafeCell;
 use tenure::memory::{Atomic, Memory, Native, Ordering, Plain};
 
-/// The machine that explores interleavings. To be used inside `stage::explore` only.
-pub(crate) enum Loom {}
+/// The machine that explores interleavings. To be used inside a model only.
+pub(crate) enum Loom<const SWAP_TO_STORE: bool = false> {}
 
-impl Memory for Loom {
-    type AtomicU32 = Word<loom::sync::atomic::AtomicU32>;
-    type AtomicU64 = Word<loom::sync::atomic::AtomicU64>;
+/// The machine for models in which a store races with read-modify-writes.
+pub(crate) type InOrder = Loom<true>;
+
+impl<const SWAP_TO_STORE: bool> Memory for Loom<SWAP_TO_STORE> {
+    type AtomicU32 = Word<loom::sync::atomic::AtomicU32, SWAP_TO_STORE>;
+    type AtomicU64 = Word<loom::sync::atomic::AtomicU64, SWAP_TO_STORE>;
     type Plain<T> = Field<T>;
 
     fn spin_hint() {
@@ -58,7 +71,7 @@ impl Memory for Loom {
 }
 
 /// An atomic whose memory can be freed.
-pub(crate) struct Word<A> {
+pub(crate) struct Word<A, const SWAP_TO_STORE: bool> {
     atomic: A,
     memory: UnsafeCell<()>,
     /// 1 from the drop on. Not loom's: it is the model's own knowledge, not the program's.
@@ -67,13 +80,13 @@ pub(crate) struct Word<A> {
 
 // SAFETY: `A` is an atomic; `memory` is accessed through loom alone, for no longer than a call, and
 // holds nothing.
-unsafe impl<A: Sync> Sync for Word<A> {}
+unsafe impl<A: Sync, const SWAP_TO_STORE: bool> Sync for Word<A, SWAP_TO_STORE> {}
 
 // `Word::drop` leaves bytes that still make sense: nothing in them has a destructor of its own.
 const _: () = assert!(!core::mem::needs_drop::<loom::sync::atomic::AtomicU64>());
 const _: () = assert!(!core::mem::needs_drop::<UnsafeCell<()>>());
 
-impl<A> Word<A> {
+impl<A, const SWAP_TO_STORE: bool> Word<A, SWAP_TO_STORE> {
     fn holding(atomic: A) -> Self {
         Self { atomic, memory: UnsafeCell::new(()), freed: Atomic::new(0) }
     }
@@ -86,7 +99,7 @@ impl<A> Word<A> {
     }
 }
 
-impl<A> Drop for Word<A> {
+impl<A, const SWAP_TO_STORE: bool> Drop for Word<A, SWAP_TO_STORE> {
     fn drop(&mut self) {
         // A model that failed unwinds through here, and loom is gone by then.
         if !std::thread::panicking() {
@@ -98,7 +111,9 @@ impl<A> Drop for Word<A> {
 
 macro_rules! word {
     ($atomic:ident, $int:ty) => {
-        impl Atomic<$int> for Word<loom::sync::atomic::$atomic> {
+        impl<const SWAP_TO_STORE: bool> Atomic<$int>
+            for Word<loom::sync::atomic::$atomic, SWAP_TO_STORE>
+        {
             fn new(value: $int) -> Self {
                 Self::holding(loom::sync::atomic::$atomic::new(value))
             }
@@ -106,7 +121,11 @@ macro_rules! word {
                 self.touch().load(order)
             }
             fn store(&self, value: $int, order: Ordering) {
-                self.touch().store(value, order);
+                if SWAP_TO_STORE {
+                    self.touch().swap(value, order);
+                } else {
+                    self.touch().store(value, order);
+                }
             }
             fn fetch_add(&self, value: $int, order: Ordering) -> $int {
                 self.touch().fetch_add(value, order)

@@ -17,7 +17,10 @@ use tenure::memory::Plain;
 /// use after free meets the remains of a `Word`, which complain.
 pub(crate) struct Heap<T>(Arc<Block<T>>);
 
-struct Block<T>(UnsafeCell<ManuallyDrop<T>>);
+struct Block<T> {
+    object: UnsafeCell<ManuallyDrop<T>>,
+    freed: Mutex<bool>,
+}
 
 // SAFETY: loom runs all threads of a model on one thread of the system, one at a time.
 unsafe impl<T> Send for Block<T> {}
@@ -26,14 +29,21 @@ unsafe impl<T> Sync for Block<T> {}
 
 impl<T> Heap<T> {
     pub(crate) fn new(object: T) -> Self {
-        Self(Arc::new(Block(UnsafeCell::new(ManuallyDrop::new(object)))))
+        let object = UnsafeCell::new(ManuallyDrop::new(object));
+        Self(Arc::new(Block { object, freed: Mutex::new(false) }))
     }
 
     /// Frees the object. Once is right, twice is a panic of the words in it.
     pub(crate) fn free(&self) {
+        *self.0.freed.lock().unwrap() = true;
         // SAFETY: dropping leaves the bytes alone (`memory.rs` asserts it of the only type with a
         // destructor), and what a model does with them afterwards ends in a panic.
-        unsafe { std::ptr::drop_in_place(self.0.0.get().cast::<T>()) };
+        unsafe { std::ptr::drop_in_place(self.0.object.get().cast::<T>()) };
+    }
+
+    /// To be asked when all threads have ended.
+    pub(crate) fn is_freed(&self) -> bool {
+        *self.0.freed.lock().unwrap()
     }
 }
 
@@ -47,7 +57,7 @@ impl<T> Deref for Heap<T> {
     type Target = T;
     fn deref(&self) -> &T {
         // SAFETY: the block is allocated and initialised as long as `self` exists; see `free`.
-        unsafe { &*self.0.0.get() }
+        unsafe { &*self.0.object.get() }
     }
 }
 
@@ -106,15 +116,15 @@ pub(crate) trait Shipped: RefCount + 'static {
     fn witness<'w>() -> Self::Witness<'w>;
 }
 
-impl Shipped for IncNotZero<Loom> {
+impl<const S: bool> Shipped for IncNotZero<Loom<S>> {
     fn witness<'w>() -> Self::Witness<'w> {}
 }
 
-impl Shipped for TicketRef<Loom> {
+impl<const S: bool> Shipped for TicketRef<Loom<S>> {
     fn witness<'w>() -> Self::Witness<'w> {}
 }
 
-impl Shipped for RcuRef<Loom> {
+impl<const S: bool> Shipped for RcuRef<Loom<S>> {
     fn witness<'w>() -> Self::Witness<'w> {
         // SAFETY: the bytes of a `Heap` outlive every thread of the model. Whether the *model* frees
         // the object under a put is for loom to find out.
@@ -135,13 +145,21 @@ impl<C: Shipped> Count for C {
 }
 
 /// Runs `thread` as one of the threads of a model.
-pub(crate) fn spawn<R: 'static>(thread: impl FnOnce() -> R + 'static) -> loom::thread::JoinHandle<R> {
+pub(crate) fn spawn<R: 'static>(
+    thread: impl FnOnce() -> R + 'static,
+) -> loom::thread::JoinHandle<R> {
     loom::thread::spawn(thread)
 }
 
+/// How many preemptions an execution may have: the switches to another thread that nothing forces.
+pub(crate) type Preemptions = Option<usize>;
+
+/// Every interleaving.
+pub(crate) const ALL: Preemptions = None;
+
 /// Explores `model` with at most `preemptions` preemptions per execution, and demands that nothing
 /// goes wrong in any of them. Prints how many there were (`--nocapture` shows it).
-pub(crate) fn passes(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+pub(crate) fn passes(preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
     let began = Instant::now();
     let executions = Arc::new(Mutex::new(0_u64));
     let counter = Arc::clone(&executions);
@@ -151,12 +169,13 @@ pub(crate) fn passes(preemptions: usize, model: impl Fn() + Send + Sync + 'stati
     });
     let executions = *executions.lock().unwrap();
     let name = std::thread::current().name().unwrap_or("model").to_owned();
-    println!("{name}: bound {preemptions}, {executions} executions, {:.1?}", began.elapsed());
+    let bound = preemptions.map_or("all".to_owned(), |n| format!("at most {n}"));
+    println!("{name}: {executions} executions, {bound} preemptions, {:.1?}", began.elapsed());
 }
 
-fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+fn explore(preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
+    builder.preemption_bound = preemptions;
     builder.check(model);
 }
 
@@ -187,7 +206,7 @@ impl Failure {
 
 /// Explores `model`, and demands that it fails in this way and in no other.
 pub(crate) fn fails(
-    preemptions: usize,
+    preemptions: Preemptions,
     expected: Failure,
     model: impl Fn() + Send + Sync + 'static,
 ) {

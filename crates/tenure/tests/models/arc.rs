@@ -1,0 +1,433 @@
+//! [`Counts`]: an `Arc` and its `Weak`s, down to the allocation.
+//!
+//! The handles here do what the `Arc` of the library does with its counts, step by step, on a value and an
+//! allocation that loom watches: the value is destroyed once, after every look at it; the
+//! allocation is freed once, after everybody's last touch of either count.
+
+use super::memory::{InOrder, Loom};
+use super::stage::{ALL, Heap, Value, passes, spawn};
+use tenure::arc::Counts;
+use tenure::count::{Get, Put};
+
+/// What the models need of the counts of an `Arc`. The shipping ones have it, and so have the twins.
+pub(crate) trait ArcCounts: Sized + 'static {
+    fn one() -> Self;
+    fn unborn() -> Self;
+    fn born(&self);
+    fn clone_strong(&self);
+    fn upgrade(&self) -> Get;
+    fn drop_strong(&self) -> Put;
+    fn downgrade(&self);
+    fn drop_weak(&self) -> bool;
+    fn drop_common(&self) -> bool;
+    fn is_unique(&self) -> bool;
+    fn try_take(&self) -> bool;
+}
+
+impl<const S: bool> ArcCounts for Counts<Loom<S>> {
+    fn one() -> Self {
+        Self::new_in()
+    }
+    fn unborn() -> Self {
+        Self::unborn_in()
+    }
+    fn born(&self) {
+        self.born();
+    }
+    fn clone_strong(&self) {
+        self.clone_strong();
+    }
+    fn upgrade(&self) -> Get {
+        self.upgrade()
+    }
+    fn drop_strong(&self) -> Put {
+        self.drop_strong()
+    }
+    fn downgrade(&self) {
+        self.downgrade();
+    }
+    fn drop_weak(&self) -> bool {
+        self.drop_weak()
+    }
+    fn drop_common(&self) -> bool {
+        self.drop_common()
+    }
+    fn is_unique(&self) -> bool {
+        self.is_unique()
+    }
+    fn try_take(&self) -> bool {
+        self.try_take()
+    }
+}
+
+struct Inner<C> {
+    counts: C,
+    value: Value,
+}
+
+/// Where the models look after all handles are gone.
+struct Allocation<C>(Heap<Inner<C>>);
+
+impl<C: ArcCounts> Allocation<C> {
+    fn assert_gone(&self) {
+        assert!(self.0.value.is_destroyed(), "the value leaks");
+        assert!(self.0.is_freed(), "the allocation leaks");
+    }
+}
+
+/// An `Arc`. Not dropped but given up, by name, so that a model that fails can unwind.
+struct Strong<C: ArcCounts>(Heap<Inner<C>>);
+
+struct Weak<C: ArcCounts>(Heap<Inner<C>>);
+
+impl<C: ArcCounts> Strong<C> {
+    fn new() -> (Self, Allocation<C>) {
+        let inner = Heap::new(Inner { counts: C::one(), value: Value::new(1) });
+        (Self(inner.clone()), Allocation(inner))
+    }
+
+    fn look(&self) -> u32 {
+        self.0.value.look()
+    }
+
+    fn clone(&self) -> Self {
+        self.0.counts.clone_strong();
+        Self(self.0.clone())
+    }
+
+    fn downgrade(&self) -> Weak<C> {
+        self.0.counts.downgrade();
+        Weak(self.0.clone())
+    }
+
+    fn drop(self) {
+        self.look();
+        if self.0.counts.drop_strong().is_last() {
+            self.destroy();
+        }
+    }
+
+    /// `Arc::get_mut`, and a write if it gives one. Returns whether it did.
+    fn write_if_unique(&mut self) -> bool {
+        let unique = self.0.counts.is_unique();
+        if unique {
+            self.0.value.write(2);
+        }
+        unique
+    }
+
+    /// `Arc::try_unwrap`, but gives the `Arc` up where it fails. Returns whether it succeeded.
+    fn take_or_drop(self) -> bool {
+        let taken = self.0.counts.try_take();
+        if taken {
+            self.destroy()
+        } else {
+            self.drop()
+        }
+        taken
+    }
+
+    /// `Arc::into_inner`.
+    fn into_inner(self) -> bool {
+        self.look();
+        let last = self.0.counts.drop_strong().is_last();
+        if last {
+            self.destroy();
+        }
+        last
+    }
+
+    fn destroy(self) {
+        self.0.value.destroy();
+        if self.0.counts.drop_common() {
+            self.0.free();
+        }
+    }
+}
+
+impl<C: ArcCounts> Weak<C> {
+    fn upgrade(&self) -> Option<Strong<C>> {
+        self.0.counts.upgrade().is_acquired().then(|| Strong(self.0.clone()))
+    }
+
+    fn visit(&self) {
+        if let Some(strong) = self.upgrade() {
+            strong.drop();
+        }
+    }
+
+    fn drop(self) {
+        if self.0.counts.drop_weak() {
+            self.0.free();
+        }
+    }
+}
+
+/// drop ‖ upgrade, drop, drop the `Weak` ‖ drop the other `Weak`.
+pub(crate) fn drop_upgrade_drop_weak<C: ArcCounts>() {
+    let (strong, allocation) = Strong::<C>::new();
+    let visitor = strong.downgrade();
+    let other = strong.downgrade();
+    let threads = [
+        spawn(move || {
+            visitor.visit();
+            visitor.drop();
+        }),
+        spawn(move || other.drop()),
+    ];
+    strong.drop();
+    threads.map(|thread| thread.join().unwrap());
+    allocation.assert_gone();
+}
+
+/// drop ‖ upgrade, drop ‖ upgrade, drop: each upgrade may revive the value.
+pub(crate) fn drop_upgrade_upgrade<C: ArcCounts>() {
+    let (strong, allocation) = Strong::<C>::new();
+    let threads = [(); 2].map(|()| {
+        let visitor = strong.downgrade();
+        spawn(move || {
+            visitor.visit();
+            visitor.drop();
+        })
+    });
+    strong.drop();
+    threads.map(|thread| thread.join().unwrap());
+    allocation.assert_gone();
+}
+
+/// drop ‖ an upgrade that makes a second `Weak` and drops the first.
+fn drop_upgrade_downgrade<C: ArcCounts>() {
+    let (strong, allocation) = Strong::<C>::new();
+    let first = strong.downgrade();
+    let thread = spawn(move || {
+        let second = first.upgrade().map(|strong| {
+            let second = strong.downgrade();
+            strong.drop();
+            second
+        });
+        first.drop();
+        if let Some(second) = second {
+            second.visit();
+            second.drop();
+        }
+    });
+    strong.drop();
+    thread.join().unwrap();
+    allocation.assert_gone();
+}
+
+/// drop ‖ drop ‖ drop of clones, without a `Weak`: the shortcut of the last one only loads.
+pub(crate) fn clones_drop<C: ArcCounts>() {
+    let (strong, allocation) = Strong::<C>::new();
+    let threads = [(); 2].map(|()| {
+        let clone = strong.clone();
+        spawn(move || clone.drop())
+    });
+    strong.drop();
+    threads.map(|thread| thread.join().unwrap());
+    allocation.assert_gone();
+}
+
+/// A `Weak` that is older than the value: its maker writes it ‖ upgrades.
+pub(crate) fn born_under_upgrades<C: ArcCounts>(visitors: usize) {
+    let inner = Heap::new(Inner { counts: C::unborn(), value: Value::unborn() });
+    let allocation = Allocation(inner.clone());
+    // As `new_cyclic`: the closure gets a Weak, which it may clone.
+    let threads = Vec::from_iter((0..visitors).map(|_| {
+        inner.counts.downgrade();
+        let visitor = Weak(inner.clone());
+        spawn(move || {
+            visitor.visit();
+            visitor.drop();
+        })
+    }));
+    inner.value.write(1);
+    inner.counts.born();
+    Strong(inner).drop();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    allocation.assert_gone();
+}
+
+/// get_mut ‖ an `Arc` that makes a `Weak`, goes, and comes back through the `Weak`.
+pub(crate) fn unique_under_downgrade<C: ArcCounts>() {
+    let (mut strong, allocation) = Strong::<C>::new();
+    let other = strong.clone();
+    let thread = spawn(move || {
+        let weak = other.downgrade();
+        other.drop();
+        weak.visit();
+        weak.drop();
+    });
+    strong.write_if_unique();
+    strong.drop();
+    thread.join().unwrap();
+    allocation.assert_gone();
+}
+
+/// get_mut ‖ a `Weak` that becomes an `Arc`: the race that the lock prevents.
+pub(crate) fn unique_under_upgrade<C: ArcCounts>() {
+    let (mut strong, allocation) = Strong::<C>::new();
+    let weak = strong.downgrade();
+    let thread = spawn(move || {
+        let upgraded = weak.upgrade();
+        weak.drop();
+        if let Some(upgraded) = upgraded {
+            upgraded.drop();
+        }
+    });
+    strong.write_if_unique();
+    strong.drop();
+    thread.join().unwrap();
+    allocation.assert_gone();
+}
+
+/// get_mut ‖ get_mut of two `Arc`s ‖ a `Weak` that becomes a third.
+fn two_unique<C: ArcCounts>() {
+    let (mut strong, allocation) = Strong::<C>::new();
+    let mut clone = strong.clone();
+    let weak = strong.downgrade();
+    let threads = [
+        spawn(move || {
+            clone.write_if_unique();
+            clone.drop();
+        }),
+        spawn(move || {
+            weak.visit();
+            weak.drop();
+        }),
+    ];
+    strong.write_if_unique();
+    strong.drop();
+    threads.map(|thread| thread.join().unwrap());
+    allocation.assert_gone();
+}
+
+/// Nobody else is left when get_mut is called, so it has to say yes.
+fn unique_in_the_end<C: ArcCounts>() {
+    let (mut strong, allocation) = Strong::<C>::new();
+    let clone = strong.clone();
+    let weak = strong.downgrade();
+    let threads = [
+        spawn(move || clone.drop()),
+        spawn(move || {
+            weak.visit();
+            weak.drop();
+        }),
+    ];
+    threads.map(|thread| thread.join().unwrap());
+    assert!(strong.write_if_unique(), "get_mut refuses the only owner");
+    assert!(strong.take_or_drop(), "try_unwrap refuses the only owner");
+    allocation.assert_gone();
+}
+
+/// try_unwrap ‖ upgrade, drop ‖ drop of a clone.
+pub(crate) fn take_under_upgrade_and_drop<C: ArcCounts>() {
+    let (strong, allocation) = Strong::<C>::new();
+    let clone = strong.clone();
+    let weak = strong.downgrade();
+    let threads = [
+        spawn(move || clone.drop()),
+        spawn(move || {
+            weak.visit();
+            weak.drop();
+        }),
+    ];
+    strong.take_or_drop();
+    threads.map(|thread| thread.join().unwrap());
+    allocation.assert_gone();
+}
+
+/// try_unwrap by an upgraded `Arc`, which may have revived the value under its last drop.
+fn take_by_an_upgrade<C: ArcCounts>() {
+    let (strong, allocation) = Strong::<C>::new();
+    let weak = strong.downgrade();
+    let thread = spawn(move || {
+        if let Some(upgraded) = weak.upgrade() {
+            upgraded.take_or_drop();
+        }
+        weak.drop();
+    });
+    strong.drop();
+    thread.join().unwrap();
+    allocation.assert_gone();
+}
+
+/// into_inner by every clone ‖ an upgrade.
+pub(crate) fn into_inner_by_all<C: ArcCounts>() {
+    let (strong, allocation) = Strong::<C>::new();
+    let threads = [(); 2].map(|()| {
+        let clone = strong.clone();
+        spawn(move || clone.into_inner())
+    });
+    let won = u32::from(strong.into_inner())
+        + threads.map(|thread| u32::from(thread.join().unwrap())).iter().sum::<u32>();
+    assert_eq!(won, 1, "not exactly one clone gets the value");
+    allocation.assert_gone();
+}
+
+#[test]
+fn the_value_and_the_allocation_go_once_under_upgrade_and_drop_of_weak() {
+    passes(Some(5), drop_upgrade_drop_weak::<Counts<Loom>>);
+}
+
+#[test]
+fn two_upgrades_may_revive_a_value_whose_last_arc_goes() {
+    passes(Some(4), drop_upgrade_upgrade::<Counts<Loom>>);
+}
+
+#[test]
+fn a_weak_made_by_an_upgraded_arc_keeps_the_allocation() {
+    passes(ALL, drop_upgrade_downgrade::<Counts<Loom>>);
+}
+
+#[test]
+fn the_last_clone_frees_after_everyones_last_touch() {
+    passes(ALL, clones_drop::<Counts<Loom>>);
+}
+
+#[test]
+fn an_upgrade_that_succeeds_sees_the_value_that_was_born() {
+    passes(ALL, || born_under_upgrades::<Counts<InOrder>>(1));
+}
+
+#[test]
+fn two_upgrades_that_succeed_see_the_value_that_was_born() {
+    passes(Some(3), || born_under_upgrades::<Counts<InOrder>>(2));
+}
+
+#[test]
+fn get_mut_is_alone_although_another_arc_makes_a_weak_and_goes() {
+    passes(ALL, unique_under_downgrade::<Counts<Loom>>);
+}
+
+#[test]
+fn get_mut_is_alone_although_a_weak_becomes_an_arc() {
+    passes(ALL, unique_under_upgrade::<Counts<Loom>>);
+}
+
+#[test]
+fn of_two_get_muts_none_is_given_what_the_other_shares() {
+    passes(Some(4), two_unique::<Counts<Loom>>);
+}
+
+#[test]
+fn the_only_owner_left_gets_the_value() {
+    passes(Some(5), unique_in_the_end::<Counts<Loom>>);
+}
+
+#[test]
+fn try_unwrap_takes_from_nobody() {
+    passes(Some(4), take_under_upgrade_and_drop::<Counts<Loom>>);
+}
+
+#[test]
+fn try_unwrap_waits_for_the_drop_that_its_upgrade_overtook() {
+    passes(ALL, take_by_an_upgrade::<Counts<Loom>>);
+}
+
+#[test]
+fn one_of_many_into_inners_gets_the_value() {
+    passes(ALL, into_inner_by_all::<Counts<Loom>>);
+}
