@@ -5,7 +5,7 @@
 //! allocation is freed once, after everybody's last touch of either count.
 
 use super::memory::{InOrder, Loom};
-use super::stage::{ALL, Heap, Value, passes, spawn};
+use super::stage::{ALL, Heap, Value, join_all, passes, spawn};
 use tenure::arc::Counts;
 use tenure::count::{Get, Put};
 
@@ -176,7 +176,7 @@ pub(crate) fn drop_upgrade_drop_weak<C: ArcCounts>() {
         spawn(move || other.drop()),
     ];
     strong.drop();
-    threads.map(|thread| thread.join().unwrap());
+    join_all(threads);
     allocation.assert_gone();
 }
 
@@ -191,7 +191,7 @@ pub(crate) fn drop_upgrade_upgrade<C: ArcCounts>() {
         })
     });
     strong.drop();
-    threads.map(|thread| thread.join().unwrap());
+    join_all(threads);
     allocation.assert_gone();
 }
 
@@ -224,7 +224,7 @@ pub(crate) fn clones_drop<C: ArcCounts>() {
         spawn(move || clone.drop())
     });
     strong.drop();
-    threads.map(|thread| thread.join().unwrap());
+    join_all(threads);
     allocation.assert_gone();
 }
 
@@ -244,9 +244,7 @@ pub(crate) fn born_under_upgrades<C: ArcCounts>(visitors: usize) {
     inner.value.write(1);
     inner.counts.born();
     Strong(inner).drop();
-    for thread in threads {
-        thread.join().unwrap();
-    }
+    join_all(threads);
     allocation.assert_gone();
 }
 
@@ -300,7 +298,7 @@ fn two_unique<C: ArcCounts>() {
     ];
     strong.write_if_unique();
     strong.drop();
-    threads.map(|thread| thread.join().unwrap());
+    join_all(threads);
     allocation.assert_gone();
 }
 
@@ -316,7 +314,7 @@ fn unique_in_the_end<C: ArcCounts>() {
             weak.drop();
         }),
     ];
-    threads.map(|thread| thread.join().unwrap());
+    join_all(threads);
     assert!(strong.write_if_unique(), "get_mut refuses the only owner");
     assert!(strong.take_or_drop(), "try_unwrap refuses the only owner");
     allocation.assert_gone();
@@ -335,7 +333,7 @@ pub(crate) fn take_under_upgrade_and_drop<C: ArcCounts>() {
         }),
     ];
     strong.take_or_drop();
-    threads.map(|thread| thread.join().unwrap());
+    join_all(threads);
     allocation.assert_gone();
 }
 
@@ -361,9 +359,10 @@ pub(crate) fn into_inner_by_all<C: ArcCounts>() {
         let clone = strong.clone();
         spawn(move || clone.into_inner())
     });
-    let won = u32::from(strong.into_inner())
-        + threads.map(|thread| u32::from(thread.join().unwrap())).iter().sum::<u32>();
-    assert_eq!(won, 1, "not exactly one clone gets the value");
+    let won_here = strong.into_inner();
+    let mut won = join_all(threads);
+    won.push(won_here);
+    assert_eq!(won.iter().filter(|won| **won).count(), 1, "not exactly one clone gets the value");
     allocation.assert_gone();
 }
 

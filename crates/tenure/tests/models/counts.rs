@@ -3,9 +3,10 @@
 //! Here the memory outlives the model, as `RcuRef` asks for. `ticket.rs` frees it at once.
 
 use super::memory::Loom;
-use super::stage::{ALL, Count, Heap, Shipped, Value, passes, spawn};
+use super::stage::{ALL, Count, Heap, Shipped, Value, join_all, passes, spawn};
 use core::num::NonZeroU16;
-use tenure::count::{IncNotZero, RcuRef, TicketRef};
+use std::sync::Arc;
+use tenure::count::{IncNotZero, RcuRef, ReadSide, Readable, TicketRef};
 
 /// A counted object.
 pub(crate) struct Object<C> {
@@ -44,7 +45,7 @@ fn exactly_one_destroys<C: Count, const N: usize>(
         let object = object.clone();
         spawn(move || thread(&object))
     });
-    let won: u32 = main(object) + others.map(|thread| thread.join().unwrap()).iter().sum::<u32>();
+    let won = main(object) + join_all(others).iter().sum::<u32>();
     assert_eq!(won, 1, "not exactly one thread is told to destroy the object");
     assert!(object.value.is_destroyed());
     assert!(!object.count.take().is_acquired(), "a dead count is revived");
@@ -91,6 +92,54 @@ fn get_many_put_many<C: Shipped>() {
         u32::from(last)
     };
     exactly_one_destroys(&object, [visit_twice, Object::visit], Object::leave);
+}
+
+// --- RcuRef and memory that is freed: a grace period ---
+
+/// A read lock that the destroyer takes for writing: the simplest scheme of deferred freeing.
+type Readers = loom::sync::RwLock<Option<Heap<Object<RcuRef<Loom>>>>>;
+
+struct ReadLock<'a>(loom::sync::RwLockReadGuard<'a, Option<Heap<Object<RcuRef<Loom>>>>>);
+
+// SAFETY: the object is freed under the write lock alone.
+unsafe impl ReadSide for ReadLock<'_> {}
+
+/// Gives a reference back inside a read side; whoever was last frees when all have left theirs.
+fn leave_and_free(readers: &Readers, object: &Object<RcuRef<Loom>>) {
+    let read_side = ReadLock(readers.read().unwrap());
+    object.value.look();
+    let last = object.count.put(Readable::by(&read_side)).is_last();
+    drop(read_side);
+    if last {
+        let object = readers.write().unwrap().take().expect("the object is freed once");
+        object.value.destroy();
+        object.free();
+    }
+}
+
+fn freed_after_a_grace_period() {
+    let object = Heap::new(Object::new());
+    let readers = Arc::new(Readers::new(Some(object.clone())));
+    let visitors = [(); 2].map(|()| {
+        let readers = Arc::clone(&readers);
+        spawn(move || {
+            let found = {
+                let entry = ReadLock(readers.read().unwrap());
+                entry.0.as_ref().filter(|object| object.count.get().is_acquired()).cloned()
+            };
+            if let Some(object) = found {
+                leave_and_free(&readers, &object);
+            }
+        })
+    });
+    leave_and_free(&readers, &object);
+    join_all(visitors);
+    assert!(object.is_freed(), "the object leaks");
+}
+
+#[test]
+fn rcuref_frees_after_a_grace_period() {
+    passes(Some(3), freed_after_a_grace_period);
 }
 
 macro_rules! models_of {

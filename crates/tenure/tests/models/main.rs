@@ -4,3 +4,4 @@ mod counts;
 mod memory;
 mod stage;
 mod ticket;
+mod twins;

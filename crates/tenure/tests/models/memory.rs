@@ -50,6 +50,7 @@
 //! it, which a real store would cut off. All other models use [`Loom`], whose stores are stores.
 
 use loom::cell::UnsafeCell;
+use std::cell::Cell;
 use tenure::memory::{Atomic, Memory, Native, Ordering, Plain};
 
 /// The machine that explores interleavings. To be used inside a model only.
@@ -68,6 +69,25 @@ impl<const SWAP_TO_STORE: bool> Memory for Loom<SWAP_TO_STORE> {
         // hand the same stale value to the loop's load forever.
         loom::thread::yield_now();
     }
+}
+
+/// What an access was to, that loom is about to judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// The memory that a count lives in.
+    Memory,
+    /// A plain field.
+    Field,
+}
+
+thread_local! {
+    // loom's threads are coroutines of one thread of the system, and switch only in atomic operations.
+    static LAST_ACCESS: Cell<Access> = const { Cell::new(Access::Memory) };
+}
+
+/// Which kind of access loom's panic was about.
+pub(crate) fn last_access() -> Access {
+    LAST_ACCESS.get()
 }
 
 /// An atomic whose memory can be freed.
@@ -93,6 +113,7 @@ impl<A, const SWAP_TO_STORE: bool> Word<A, SWAP_TO_STORE> {
 
     /// The atomic, for one operation, now.
     fn touch(&self) -> &A {
+        LAST_ACCESS.set(Access::Memory);
         self.memory.with(|_| ());
         assert_eq!(self.freed.load(Ordering::Relaxed), 0, "use after free of a count");
         &self.atomic
@@ -103,6 +124,7 @@ impl<A, const SWAP_TO_STORE: bool> Drop for Word<A, SWAP_TO_STORE> {
     fn drop(&mut self) {
         // A model that failed unwinds through here, and loom is gone by then.
         if !std::thread::panicking() {
+            LAST_ACCESS.set(Access::Memory);
             self.memory.with_mut(|_| ());
             assert_eq!(self.freed.fetch_add(1, Ordering::Relaxed), 0, "double free of a count");
         }
@@ -166,9 +188,78 @@ impl<T> Plain<T> for Field<T> {
         Self(UnsafeCell::new(value))
     }
     fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        LAST_ACCESS.set(Access::Field);
         self.0.with(read)
     }
     fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        LAST_ACCESS.set(Access::Field);
         self.0.with_mut(write)
+    }
+}
+
+/// That the instrument itself can tell right from wrong.
+mod calibration {
+    use super::*;
+    use crate::stage::Failure::{MemoryRace, UseAfterFree, ValueRace};
+    use crate::stage::{ALL, Heap, Value, fails, passes, spawn};
+
+    type Flag = <Loom as Memory>::AtomicU32;
+
+    /// A thread leaves with `leave`; this one frees when `look` tells it that the thread has left.
+    fn free_when_left(leave: Ordering, look: Ordering) {
+        let flag = Heap::new(Flag::new(0));
+        let thread = {
+            let flag = flag.clone();
+            spawn(move || flag.store(1, leave))
+        };
+        if flag.load(look) == 1 {
+            flag.free();
+        }
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn a_free_that_acquires_a_released_last_touch_passes() {
+        passes(ALL, || free_when_left(Ordering::Release, Ordering::Acquire));
+    }
+
+    #[test]
+    fn a_free_after_a_relaxed_last_touch_is_a_race() {
+        fails(ALL, MemoryRace, || free_when_left(Ordering::Relaxed, Ordering::Acquire));
+    }
+
+    #[test]
+    fn a_free_that_does_not_acquire_the_last_touch_is_a_race() {
+        fails(ALL, MemoryRace, || free_when_left(Ordering::Release, Ordering::Relaxed));
+    }
+
+    #[test]
+    fn a_use_that_is_ordered_after_the_free_is_caught() {
+        fails(ALL, UseAfterFree, || {
+            let flag = Heap::new(Flag::new(0));
+            let freer = flag.clone();
+            spawn(move || freer.free()).join().unwrap();
+            flag.load(Ordering::Relaxed);
+        });
+    }
+
+    #[test]
+    fn a_second_free_is_caught() {
+        fails(ALL, UseAfterFree, || {
+            let flag = Heap::new(Flag::new(0));
+            flag.free();
+            flag.free();
+        });
+    }
+
+    #[test]
+    fn a_look_that_nothing_orders_before_the_destruction_is_a_race() {
+        fails(ALL, ValueRace, || {
+            let value = Heap::new(Value::new(1));
+            let holder = value.clone();
+            let thread = spawn(move || holder.look());
+            value.write(2);
+            thread.join().unwrap();
+        });
     }
 }

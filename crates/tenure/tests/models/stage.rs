@@ -1,7 +1,8 @@
 //! The stage that every model is set on: memory that is freed, a value that is destroyed, and the two
 //! ways to run a model, [`passes`] and [`fails`].
 
-use super::memory::{Field, Loom};
+use super::memory::{Access, Field, Loom, last_access};
+use loom::thread::JoinHandle;
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -9,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tenure::count::{Get, IncNotZero, Put, RcuRef, Readable, RefCount, TicketRef};
+use tenure::fault::set_hook;
 use tenure::memory::Plain;
 
 /// A pointer to an object that one thread frees while others may still believe in it.
@@ -145,10 +147,13 @@ impl<C: Shipped> Count for C {
 }
 
 /// Runs `thread` as one of the threads of a model.
-pub(crate) fn spawn<R: 'static>(
-    thread: impl FnOnce() -> R + 'static,
-) -> loom::thread::JoinHandle<R> {
+pub(crate) fn spawn<R: 'static>(thread: impl FnOnce() -> R + 'static) -> JoinHandle<R> {
     loom::thread::spawn(thread)
+}
+
+/// Waits for `threads` to end.
+pub(crate) fn join_all<R>(threads: impl IntoIterator<Item = JoinHandle<R>>) -> Vec<R> {
+    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
 }
 
 /// How many preemptions an execution may have: the switches to another thread that nothing forces.
@@ -174,6 +179,8 @@ pub(crate) fn passes(preemptions: Preemptions, model: impl Fn() + Send + Sync + 
 }
 
 fn explore(preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
+    // No model misuses a count, so no count may report misuse.
+    set_hook(Some(|fault| panic!("reported: {fault}")));
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = preemptions;
     builder.check(model);
@@ -182,10 +189,11 @@ fn explore(preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
 /// How a broken model has to fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// An access and a plain write, or two writes, or an access to a count and the free of
-    /// its memory, are not ordered.
-    Race,
-    /// A count was used after its memory was freed, or freed twice.
+    /// Nothing orders a look at the value and a write of it.
+    ValueRace,
+    /// Nothing orders a use of a count and the free of its memory.
+    MemoryRace,
+    /// A count was used after its memory was freed, or freed twice, one after the other.
     UseAfterFree,
     /// The claim of the model with this text does not hold.
     Claim(&'static str),
@@ -193,8 +201,10 @@ pub(crate) enum Failure {
 
 impl Failure {
     fn is(self, message: &str) -> bool {
+        let is_race = message.contains("Causality violation: Concurrent");
         match self {
-            Self::Race => message.contains("Causality violation: Concurrent"),
+            Self::ValueRace => is_race && last_access() == Access::Field,
+            Self::MemoryRace => is_race && last_access() == Access::Memory,
             Self::UseAfterFree => {
                 message.contains("use after free of a count")
                     || message.contains("double free of a count")
@@ -211,11 +221,15 @@ pub(crate) fn fails(
     model: impl Fn() + Send + Sync + 'static,
 ) {
     let failure = catch_unwind(AssertUnwindSafe(|| explore(preemptions, model)))
-        .expect_err("the broken twin passes: the model is blind to its flaw");
+        .expect_err("the model passes: it is blind to the flaw");
     let message = failure
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| failure.downcast_ref::<&str>().copied())
         .unwrap_or("a panic without a message");
-    assert!(expected.is(message), "expected {expected:?}, but the model failed with: {message}");
+    assert!(
+        expected.is(message),
+        "expected {expected:?}, but the model failed at a {:?} with: {message}",
+        last_access()
+    );
 }
