@@ -337,13 +337,25 @@ pub(crate) fn take_under_upgrade_and_drop<C: ArcCounts>() {
     allocation.assert_gone();
 }
 
-/// try_unwrap by an upgraded `Arc`, which may have revived the value under its last drop.
-fn take_by_an_upgrade<C: ArcCounts>() {
+/// try_unwrap ‖ try_unwrap of two clones.
+fn two_takes<C: ArcCounts>() {
     let (strong, allocation) = Strong::<C>::new();
+    let clone = strong.clone();
+    let thread = spawn(move || clone.take_or_drop());
+    let taken = [strong.take_or_drop(), thread.join().unwrap()];
+    assert_ne!(taken, [true, true], "two take one value");
+    allocation.assert_gone();
+}
+
+/// try_unwrap by an upgraded `Arc`, which may have revived the value under its last drop.
+fn take_by_an_upgrade() {
+    let (strong, allocation) = Strong::<Counts<Loom>>::new();
     let weak = strong.downgrade();
     let thread = spawn(move || {
         if let Some(upgraded) = weak.upgrade() {
-            upgraded.take_or_drop();
+            let is_only = upgraded.0.counts.strong_count() == 1;
+            let taken = upgraded.take_or_drop();
+            assert!(taken || !is_only, "try_unwrap refuses the only Arc while a drop ends");
         }
         weak.drop();
     });
@@ -352,7 +364,26 @@ fn take_by_an_upgrade<C: ArcCounts>() {
     allocation.assert_gone();
 }
 
-/// into_inner by every clone ‖ an upgrade.
+/// What make_mut does: take the value, change it, put it back ‖ upgrades.
+fn take_and_put_back_under_upgrades<C: ArcCounts>(visitors: usize) {
+    let (strong, allocation) = Strong::<C>::new();
+    let threads = Vec::from_iter((0..visitors).map(|_| {
+        let visitor = strong.downgrade();
+        spawn(move || {
+            visitor.visit();
+            visitor.drop();
+        })
+    }));
+    if strong.0.counts.try_take() {
+        strong.0.value.write(2);
+        strong.0.counts.born();
+    }
+    strong.drop();
+    join_all(threads);
+    allocation.assert_gone();
+}
+
+/// into_inner by every clone.
 pub(crate) fn into_inner_by_all<C: ArcCounts>() {
     let (strong, allocation) = Strong::<C>::new();
     let threads = [(); 2].map(|()| {
@@ -368,12 +399,12 @@ pub(crate) fn into_inner_by_all<C: ArcCounts>() {
 
 #[test]
 fn the_value_and_the_allocation_go_once_under_upgrade_and_drop_of_weak() {
-    passes(Some(5), drop_upgrade_drop_weak::<Counts<Loom>>);
+    passes(Some(7), drop_upgrade_drop_weak::<Counts<Loom>>);
 }
 
 #[test]
 fn two_upgrades_may_revive_a_value_whose_last_arc_goes() {
-    passes(Some(4), drop_upgrade_upgrade::<Counts<Loom>>);
+    passes(Some(5), drop_upgrade_upgrade::<Counts<Loom>>);
 }
 
 #[test]
@@ -393,7 +424,7 @@ fn an_upgrade_that_succeeds_sees_the_value_that_was_born() {
 
 #[test]
 fn two_upgrades_that_succeed_see_the_value_that_was_born() {
-    passes(Some(3), || born_under_upgrades::<Counts<InOrder>>(2));
+    passes(Some(4), || born_under_upgrades::<Counts<InOrder>>(2));
 }
 
 #[test]
@@ -408,22 +439,33 @@ fn get_mut_is_alone_although_a_weak_becomes_an_arc() {
 
 #[test]
 fn of_two_get_muts_none_is_given_what_the_other_shares() {
-    passes(Some(4), two_unique::<Counts<Loom>>);
+    passes(Some(6), two_unique::<Counts<Loom>>);
 }
 
 #[test]
 fn the_only_owner_left_gets_the_value() {
-    passes(Some(5), unique_in_the_end::<Counts<Loom>>);
+    passes(ALL, unique_in_the_end::<Counts<Loom>>);
 }
 
 #[test]
 fn try_unwrap_takes_from_nobody() {
-    passes(Some(4), take_under_upgrade_and_drop::<Counts<Loom>>);
+    passes(Some(5), take_under_upgrade_and_drop::<Counts<Loom>>);
+}
+
+#[test]
+fn two_try_unwraps_do_not_wait_for_each_other() {
+    passes(ALL, two_takes::<Counts<Loom>>);
 }
 
 #[test]
 fn try_unwrap_waits_for_the_drop_that_its_upgrade_overtook() {
-    passes(ALL, take_by_an_upgrade::<Counts<Loom>>);
+    passes(ALL, take_by_an_upgrade);
+}
+
+#[test]
+fn a_value_that_is_taken_and_put_back_is_seen_whole_or_not_at_all() {
+    passes(ALL, || take_and_put_back_under_upgrades::<Counts<InOrder>>(1));
+    passes(Some(3), || take_and_put_back_under_upgrades::<Counts<InOrder>>(2));
 }
 
 #[test]

@@ -94,6 +94,27 @@ fn get_many_put_many<C: Shipped>() {
     exactly_one_destroys(&object, [visit_twice, Object::visit], Object::leave);
 }
 
+/// write, put ‖ a holder that sees the count fall, takes another reference with Acquire, and looks.
+fn get_acquire_after_put<C: Shipped>() {
+    let object = Heap::new(Object::<C>::new());
+    assert!(object.count.take().is_acquired());
+    let writer = {
+        let object = object.clone();
+        spawn(move || {
+            object.value.write(2);
+            object.count.give()
+        })
+    };
+    // Relaxed: knows that the writer has gone, but has seen nothing of what it wrote.
+    if object.count.read() == 1 {
+        assert!(object.count.get_acquire().is_acquired());
+        assert_eq!(object.value.look(), 2);
+        assert!(!object.count.give().is_last());
+    }
+    let put = [object.count.give(), writer.join().unwrap()];
+    assert_eq!(put.iter().filter(|put| put.is_last()).count(), 1);
+}
+
 // --- RcuRef and memory that is freed: a grace period ---
 
 /// A read lock that the destroyer takes for writing: the simplest scheme of deferred freeing.
@@ -139,7 +160,7 @@ fn freed_after_a_grace_period() {
 
 #[test]
 fn rcuref_frees_after_a_grace_period() {
-    passes(Some(3), freed_after_a_grace_period);
+    passes(Some(4), freed_after_a_grace_period);
 }
 
 macro_rules! models_of {
@@ -160,6 +181,11 @@ macro_rules! models_of {
             #[test]
             fn put_last_agrees_with_put_on_who_destroys() {
                 passes($bound, get_put_put_last::<$count>);
+            }
+
+            #[test]
+            fn a_get_acquire_sees_what_was_written_before_an_earlier_put() {
+                passes(ALL, get_acquire_after_put::<$count>);
             }
 
             #[test]

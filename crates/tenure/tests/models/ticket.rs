@@ -71,7 +71,7 @@ pub(crate) fn freed_at_once_by_its_holders<C: Count>() {
 
 #[test]
 fn the_last_put_frees_at_once_under_two_lookups() {
-    passes(Some(5), || freed_at_once_under_lookups::<TicketRef<Loom>>(2));
+    passes(Some(6), || freed_at_once_under_lookups::<TicketRef<Loom>>(2));
 }
 
 #[test]
@@ -151,5 +151,5 @@ fn a_failed_get_does_not_kill_the_new_owner_of_its_slot() {
 
 #[test]
 fn two_failed_gets_do_not_kill_the_new_owner_of_their_slot() {
-    passes(Some(4), || reused_under_failed_gets::<TicketRef<InOrder>>(2));
+    passes(Some(5), || reused_under_failed_gets::<TicketRef<InOrder>>(2));
 }
