@@ -145,6 +145,15 @@ pub(crate) fn reused_under_failed_gets<C: Reusable>(visitors: usize) {
 }
 
 #[test]
+fn a_failed_get_moves_a_count_back_that_has_drifted() {
+    passes(ALL, || {
+        let count = TicketRef::<Loom>::from_raw_in(DRIFTED_WORD);
+        assert!(!count.get().is_acquired());
+        assert_eq!(count.raw(), TicketRef::<Loom>::dead_in().raw());
+    });
+}
+
+#[test]
 fn a_failed_get_does_not_kill_the_new_owner_of_its_slot() {
     passes(ALL, || reused_under_failed_gets::<TicketRef<InOrder>>(1));
 }

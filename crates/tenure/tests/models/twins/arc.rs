@@ -1,6 +1,6 @@
 //! The counts of `Arc` in their smallest form, with a switch for each thing that they get right.
 
-use super::super::arc::ArcCounts;
+use super::super::handles::ArcCounts;
 use super::super::memory::Loom;
 use super::super::stage::Count;
 use super::super::ticket::Reusable;
