@@ -41,13 +41,14 @@
 //! # What loom sees too much of
 //!
 //! A store that races with a read-modify-write is left unordered with it, and a later
-//! read-modify-write may then build on either of the two. So a thread can store to a word and find its own store
-//! missing in its own next addition, because a `get` on another thread read the word before the store and
-//! wrote it after. No machine does that: a read-modify-write writes right after what it read. The
-//! library stores to a live word in one place, [`TicketRef::init`](tenure::count::TicketRef::init),
-//! and models of it run on [`InOrder`], where a store is a swap: it takes its place in the
-//! word's order when it runs. The price: an acquire of such a store also acquires the releases before
-//! it, which a real store would cut off. All other models use [`Loom`], whose stores are stores.
+//! read-modify-write may then build on either of the two. So a thread can store to a word and find
+//! its own store missing in its own next addition, because a get on another thread read the word
+//! before the store and wrote it before the store too. No machine does that: a read-modify-write
+//! writes right after what it read. It matters where the owner of a word stores and goes on from
+//! there, which is [`TicketRef::init`](tenure::count::TicketRef::init) alone. Models of it run on
+//! [`InOrder`], where a store is a swap: it takes its place in the word's order when it runs. The
+//! price: an acquire of such a store also acquires the releases before it, which a real store would
+//! cut off. All other models use [`Loom`], whose stores are stores.
 
 use loom::cell::UnsafeCell;
 use std::cell::Cell;
