@@ -195,6 +195,12 @@ impl<M: Memory> TicketRef<M> {
         Self { word: Atomic::new(ONE_WORD) }
     }
 
+    /// [`from_raw`](TicketRef::from_raw) on any machine.
+    #[must_use]
+    pub fn from_raw_in(word: u64) -> Self {
+        Self { word: Atomic::new(word) }
+    }
+
     /// A dead count: every get fails until [`init`](Self::init).
     #[must_use]
     pub fn dead_in() -> Self {
