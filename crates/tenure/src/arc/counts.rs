@@ -154,14 +154,16 @@ impl<M: Memory> Counts<M> {
 
     /// The first of the Weaks that exist, or one that meets the lock.
     ///
-    /// Whoever finds another Weak does not wait for its maker to come here: that one owns an Arc
-    /// until it has, so `strong` is published before it can cross to zero.
+    /// Whoever finds another Weak does not wait for its maker to publish: that one owns an Arc until
+    /// it has, so `strong` is published before it can cross to zero.
     #[inline]
     fn downgrade_slow(&self, old: u64) {
         if old >= LOCKED {
             self.weak.wait_for_unlock();
         }
-        self.strong.publish();
+        if old & !LOCKED == COMMON {
+            self.strong.publish();
+        }
     }
 
     /// Another `Weak`, from one that the caller owns. One add.

@@ -223,8 +223,9 @@ impl<M: Memory> TicketRef<M> {
         // Relaxed: in the order of this word the mark comes before the put of the caller's
         // reference, which is all that a last put has to know. The same goes for a mark found.
         if self.word.load(Ordering::Relaxed) as u32 == PRIVATE {
-            // Setting the bit again, after another publisher, changes nothing: the callers'
-            // references keep the word from crossing to zero, so no ticket has moved.
+            // The load may be old, and another have published since. Setting the bit again changes
+            // nothing then: the load cannot be older than the caller's reference, and since that one was
+            // taken the word has not crossed to zero. So no ticket has moved.
             self.word.fetch_or(word(0, NO_TICKETS), Ordering::Relaxed);
         }
     }

@@ -78,6 +78,35 @@ pub(crate) fn clones_drop<C: ArcCounts>() {
     allocation.assert_gone();
 }
 
+/// The first `Weak`s ever, of two `Arc`s at once: each publishes the strong count, or relies on the
+/// other to do so before it goes ‖ drop of a third `Arc`.
+pub(crate) fn first_downgrades<C: ArcCounts>() {
+    let (strong, allocation) = Strong::<C>::new();
+    let threads = [(); 2].map(|()| {
+        let clone = strong.clone();
+        spawn(move || {
+            let weak = clone.downgrade();
+            clone.drop();
+            weak.visit();
+            weak.drop();
+        })
+    });
+    strong.drop();
+    join_all(threads);
+    allocation.assert_gone();
+}
+
+/// get_mut ‖ drop of a clone that was looked at, without a `Weak` ever: one load decides.
+pub(crate) fn unshared_after_a_clone<C: ArcCounts>() {
+    let (mut strong, allocation) = Strong::<C>::new();
+    let clone = strong.clone();
+    let thread = spawn(move || clone.drop());
+    strong.write_if_unique();
+    strong.drop();
+    thread.join().unwrap();
+    allocation.assert_gone();
+}
+
 /// A `Weak` that is older than the value: its maker writes it ‖ upgrades.
 pub(crate) fn born_under_upgrades<C: ArcCounts>(visitors: usize) {
     let inner = Heap::new(Inner { counts: C::unborn(), value: Value::unborn() });
@@ -267,6 +296,7 @@ pub(crate) fn into_inner_by_all<C: ArcCounts>() {
 #[test]
 fn the_value_and_the_allocation_go_once_under_upgrade_and_drop_of_weak() {
     passes(Some(7), drop_upgrade_drop_weak::<Counts<Loom>>);
+    passes(Some(7), drop_upgrade_drop_weak::<Counts<InOrder>>);
 }
 
 #[test]
@@ -277,11 +307,25 @@ fn two_upgrades_may_revive_a_value_whose_last_arc_goes() {
 #[test]
 fn a_weak_made_by_an_upgraded_arc_keeps_the_allocation() {
     passes(ALL, drop_upgrade_downgrade::<Counts<Loom>>);
+    passes(ALL, drop_upgrade_downgrade::<Counts<InOrder>>);
 }
 
 #[test]
 fn the_last_clone_frees_after_everyones_last_touch() {
     passes(ALL, clones_drop::<Counts<Loom>>);
+    passes(ALL, clones_drop::<Counts<InOrder>>);
+}
+
+#[test]
+fn of_two_first_weaks_each_can_rely_on_the_other_to_publish() {
+    passes(Some(3), first_downgrades::<Counts<Loom>>);
+    passes(Some(3), first_downgrades::<Counts<InOrder>>);
+}
+
+#[test]
+fn get_mut_of_what_never_had_a_weak_comes_after_every_clone() {
+    passes(ALL, unshared_after_a_clone::<Counts<Loom>>);
+    passes(ALL, unshared_after_a_clone::<Counts<InOrder>>);
 }
 
 #[test]
@@ -297,21 +341,25 @@ fn two_upgrades_that_succeed_see_the_value_that_was_born() {
 #[test]
 fn get_mut_is_alone_although_another_arc_makes_a_weak_and_goes() {
     passes(ALL, unique_under_downgrade::<Counts<Loom>>);
+    passes(ALL, unique_under_downgrade::<Counts<InOrder>>);
 }
 
 #[test]
 fn get_mut_is_alone_although_a_weak_becomes_an_arc() {
     passes(ALL, unique_under_upgrade::<Counts<Loom>>);
+    passes(ALL, unique_under_upgrade::<Counts<InOrder>>);
 }
 
 #[test]
 fn get_mut_is_alone_although_a_drop_that_it_overtook_has_not_ended() {
     passes(ALL, unique_by_an_upgrade::<Counts<Loom>>);
+    passes(ALL, unique_by_an_upgrade::<Counts<InOrder>>);
 }
 
 #[test]
 fn of_two_get_muts_none_is_given_what_the_other_shares() {
     passes(Some(6), two_unique::<Counts<Loom>>);
+    passes(Some(4), two_unique::<Counts<InOrder>>);
 }
 
 #[test]

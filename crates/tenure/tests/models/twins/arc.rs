@@ -26,6 +26,8 @@ pub(crate) trait Flaw: 'static {
     const UNIQUE: Unique = Unique::Locked;
     /// Whether a downgrade waits while the weak count is locked.
     const DOWNGRADE_WAITS: bool = true;
+    /// Whether the first `Weak` publishes the strong count.
+    const PUBLISHES: bool = true;
     /// Whether the last `Arc` looks for `Weak`s before it frees.
     const LOOKS_FOR_WEAKS: bool = true;
     /// That look.
@@ -58,6 +60,13 @@ impl Flaw for DowngradesUnderTheLock {
     const DOWNGRADE_WAITS: bool = false;
 }
 
+/// The last drop takes a value for its own that a `Weak` can still reach.
+pub(crate) enum NeverPublishes {}
+impl Flaw for NeverPublishes {
+    type Strong = Sound;
+    const PUBLISHES: bool = false;
+}
+
 pub(crate) enum FreesUnderWeaks {}
 impl Flaw for FreesUnderWeaks {
     type Strong = Sound;
@@ -84,14 +93,14 @@ impl<F: super::ticket::Flaw> Flaw for OverBroken<F> {
 
 const LOCKED: u64 = 1 << 63;
 
-pub(crate) struct ArcTwin<F: Flaw, const SWAP_TO_STORE: bool = false> {
-    strong: TicketTwin<F::Strong, SWAP_TO_STORE>,
-    weak: <Loom<SWAP_TO_STORE> as Memory>::AtomicU64,
+pub(crate) struct ArcTwin<F: Flaw, const IN_ORDER: bool = false> {
+    strong: TicketTwin<F::Strong, IN_ORDER>,
+    weak: <Loom<IN_ORDER> as Memory>::AtomicU64,
 }
 
 impl<F: Flaw, const S: bool> ArcCounts for ArcTwin<F, S> {
     fn one() -> Self {
-        Self { strong: TicketTwin::one(), weak: Atomic::new(1) }
+        Self { strong: TicketTwin::private(), weak: Atomic::new(1) }
     }
 
     fn unborn() -> Self {
@@ -115,9 +124,13 @@ impl<F: Flaw, const S: bool> ArcCounts for ArcTwin<F, S> {
     }
 
     fn downgrade(&self) {
-        let locked = self.weak.fetch_add(1, Ordering::Relaxed) & LOCKED != 0;
+        let old = self.weak.fetch_add(1, Ordering::Relaxed);
+        let locked = old & LOCKED != 0;
         while F::DOWNGRADE_WAITS && locked && self.weak.load(Ordering::Acquire) & LOCKED != 0 {
             Loom::<S>::spin_hint();
+        }
+        if F::PUBLISHES && old & !LOCKED == 1 {
+            self.strong.publish();
         }
     }
 
@@ -137,6 +150,7 @@ impl<F: Flaw, const S: bool> ArcCounts for ArcTwin<F, S> {
         let no_weak = || self.weak.load(Ordering::Acquire) == 1;
         let one_strong = || self.strong.references(Ordering::Acquire) == 1;
         match F::UNIQUE {
+            Unique::Locked if self.strong.is_private_one() => true,
             Unique::Locked => {
                 let (taken, refused) = (Ordering::Acquire, Ordering::Relaxed);
                 if self.weak.compare_exchange(1, 1 | LOCKED, taken, refused).is_err() {

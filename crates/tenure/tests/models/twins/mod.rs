@@ -11,7 +11,7 @@ mod ticket;
 
 use super::arc::{
     born_under_upgrades, clones_drop, drop_upgrade_drop_weak, drop_upgrade_upgrade,
-    unique_under_downgrade, unique_under_upgrade,
+    first_downgrades, unique_under_downgrade, unique_under_upgrade, unshared_after_a_clone,
 };
 use super::counts::{get_get_put, get_put_put};
 use super::memory::Loom;
@@ -21,14 +21,14 @@ use super::ticket::{
     freed_at_once_by_its_holders, freed_at_once_under_lookups, reused_under_failed_gets,
 };
 use arc::{
-    ArcTwin, DowngradesUnderTheLock, FreesUnderWeaks, OverBroken, ReadsStrongThenWeak,
-    ReadsWeakThenStrong, RelaxedDropWeak, RelaxedLook, SoundArc,
+    ArcTwin, DowngradesUnderTheLock, FreesUnderWeaks, NeverPublishes, OverBroken,
+    ReadsStrongThenWeak, ReadsWeakThenStrong, RelaxedDropWeak, RelaxedLook, SoundArc,
 };
 use rcuref::{REPORT, Rereads};
 use tenure::count::RcuRef;
 use ticket::{
-    NoTickets, RelaxedInit, RelaxedLeave, RelaxedPut, RelaxedVerdict, RestoresByStore, Sound,
-    TicketTwin,
+    NoTickets, PublishesByAdd, RelaxedInit, RelaxedLeave, RelaxedPrivateLook, RelaxedPut,
+    RelaxedVerdict, RestoresByStore, Sound, TicketTwin,
 };
 
 // --- RcuRef ---
@@ -99,8 +99,35 @@ fn the_sound_copy_of_counts_passes() {
     passes(Some(3), drop_upgrade_upgrade::<ArcTwin<SoundArc>>);
     passes(ALL, clones_drop::<ArcTwin<SoundArc>>);
     passes(ALL, unique_under_downgrade::<ArcTwin<SoundArc>>);
+    passes(ALL, unique_under_downgrade::<ArcTwin<SoundArc, true>>);
     passes(ALL, unique_under_upgrade::<ArcTwin<SoundArc>>);
     passes(ALL, || born_under_upgrades::<ArcTwin<SoundArc, true>>(1));
+    passes(Some(3), first_downgrades::<ArcTwin<SoundArc>>);
+    passes(ALL, unshared_after_a_clone::<ArcTwin<SoundArc>>);
+}
+
+#[test]
+fn a_first_weak_that_does_not_publish_reaches_a_value_that_is_gone() {
+    fails(Some(2), Claim("a holder sees no value"), first_downgrades::<ArcTwin<NeverPublishes>>);
+}
+
+#[test]
+fn publishing_twice_by_adding_makes_a_reference_that_nobody_puts() {
+    fails(
+        Some(3),
+        Claim("the value leaks"),
+        first_downgrades::<ArcTwin<OverBroken<PublishesByAdd>>>,
+    );
+}
+
+#[test]
+fn a_relaxed_last_drop_of_a_private_count_does_not_see_what_holders_did() {
+    fails(Some(2), ValueRace, clones_drop::<ArcTwin<OverBroken<RelaxedPrivateLook>>>);
+}
+
+#[test]
+fn get_mut_that_looks_at_a_private_count_relaxed_races_with_a_clone_that_goes() {
+    fails(Some(2), ValueRace, unshared_after_a_clone::<ArcTwin<OverBroken<RelaxedPrivateLook>>>);
 }
 
 #[test]
@@ -140,7 +167,7 @@ fn get_mut_that_reads_strong_then_weak_shares_what_it_gives() {
 
 #[test]
 fn a_downgrade_that_does_not_wait_makes_get_mut_share_what_it_gives() {
-    fails(Some(2), ValueRace, unique_under_downgrade::<ArcTwin<DowngradesUnderTheLock>>);
+    fails(Some(2), ValueRace, unique_under_downgrade::<ArcTwin<DowngradesUnderTheLock, true>>);
 }
 
 #[test]

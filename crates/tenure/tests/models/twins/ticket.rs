@@ -19,6 +19,10 @@ pub(crate) trait Flaw: Send + Sync + 'static {
     const LEAVE: Ordering = Ordering::Release;
     /// The first reference of a new life.
     const INIT: Ordering = Ordering::Release;
+    /// The look of a private count's last put, and of its only owner.
+    const PRIVATE_LOOK: Ordering = Ordering::Acquire;
+    /// Whether a second publisher changes nothing.
+    const PUBLISH_BY_OR: bool = true;
     /// Whether a dead count that has drifted is moved back by a plain store.
     const RESTORE_BY_STORE: bool = false;
 }
@@ -54,6 +58,18 @@ impl Flaw for RelaxedInit {
     const INIT: Ordering = Ordering::Relaxed;
 }
 
+/// The last put of a private count needs no verdict, but it needs the verdict's ordering.
+pub(crate) enum RelaxedPrivateLook {}
+impl Flaw for RelaxedPrivateLook {
+    const PRIVATE_LOOK: Ordering = Ordering::Relaxed;
+}
+
+/// Two that publish at once carry into the references.
+pub(crate) enum PublishesByAdd {}
+impl Flaw for PublishesByAdd {
+    const PUBLISH_BY_OR: bool = false;
+}
+
 /// As Linux restores DEAD, which is right there because nothing is reused before a grace period.
 pub(crate) enum RestoresByStore {}
 impl Flaw for RestoresByStore {
@@ -65,9 +81,11 @@ const fn word(refs: u32) -> u64 {
 }
 
 const ONE: u64 = 1 << 32;
+const NO_TICKETS: u64 = 1 << 31;
+const PRIVATE_NOREF: u64 = (NOREF as u64) << 32;
 
-pub(crate) struct TicketTwin<F, const SWAP_TO_STORE: bool = false> {
-    word: <Loom<SWAP_TO_STORE> as Memory>::AtomicU64,
+pub(crate) struct TicketTwin<F, const IN_ORDER: bool = false> {
+    word: <Loom<IN_ORDER> as Memory>::AtomicU64,
     flaw: PhantomData<F>,
 }
 
@@ -78,6 +96,23 @@ impl<F: Flaw, const S: bool> TicketTwin<F, S> {
 
     pub(crate) fn dead() -> Self {
         Self::holding(word(DEAD))
+    }
+
+    pub(crate) fn private() -> Self {
+        Self::holding(0)
+    }
+
+    pub(crate) fn publish(&self) {
+        if self.word.load(Ordering::Relaxed) & u64::from(u32::MAX) != 0 {
+        } else if F::PUBLISH_BY_OR {
+            self.word.fetch_or(NO_TICKETS, Ordering::Relaxed);
+        } else {
+            self.word.fetch_add(NO_TICKETS, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn is_private_one(&self) -> bool {
+        self.word.load(F::PRIVATE_LOOK) == 0
     }
 
     pub(crate) fn references(&self, order: Ordering) -> u32 {
@@ -136,6 +171,10 @@ impl<F: Flaw, const S: bool> Count for TicketTwin<F, S> {
 
     fn give(&self) -> Put {
         let new = self.word.fetch_sub(ONE, F::PUT).wrapping_sub(ONE);
+        if new == PRIVATE_NOREF {
+            self.word.load(F::PRIVATE_LOOK);
+            return Put::Last;
+        }
         if (new >> 32) as u32 == NOREF { self.settle(new) } else { Put::StillHeld }
     }
 }
