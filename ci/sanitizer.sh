@@ -1,22 +1,17 @@
 # What ci/tsan.sh and ci/asan.sh share. Sourced by them, from the root of the repository.
 
 export RUSTC_BOOTSTRAP=1
-# The suites are sized for a plain run; see crates/tenure/tests/stress/main.rs.
-export TENURE_STRESS="${TENURE_STRESS:-0.25}"
-# Property tests run single-threaded code: a few cases show that it is instrumented soundly.
-export PROPTEST_CASES="${PROPTEST_CASES:-64}"
-
 host=$(rustc -vV | sed -n 's/^host: //p')
 
-# sanitized KIND CARGO-ARGUMENT... : runs cargo with the sanitizer on.
+# sanitized KIND COMMAND ARGUMENT... : runs the cargo command with the sanitizer on.
 #
 # --target, so that build scripts and macros, which run inside the compiler, are not instrumented.
 sanitized() {
-    local kind=$1
-    shift
+    local kind=$1 command=$2
+    shift 2
     RUSTFLAGS="-Zsanitizer=$kind -Cunsafe-allow-abi-mismatch=sanitizer -Cforce-frame-pointers=yes" \
         CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/sanitizer-$kind" \
-        cargo "$@" --package tenure --target "$host"
+        cargo "$command" --package tenure --target "$host" "$@"
 }
 
 # sanitize KIND TEST-ARGUMENT... : runs the tests.
@@ -32,7 +27,8 @@ sanitize() {
         fi
     done
     echo "$kind sanitizer: ${targets[*]}"
-    sanitized "$kind" test --all-features "${targets[@]}" -- "$@"
+    # One test at a time: a report shows the threads of that test and no others.
+    sanitized "$kind" test --all-features "${targets[@]}" -- --test-threads=1 "$@"
 }
 
 # expect_report KIND BUG MESSAGE : the sanitizer finds a bug that is there on purpose.
