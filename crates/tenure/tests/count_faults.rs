@@ -1,6 +1,6 @@
 //! What a report says, and what happens to it when nobody has set a hook.
 
-#![cfg(target_has_atomic = "64")]
+#![cfg(all(target_has_atomic = "64", feature = "std"))]
 
 mod faults;
 

@@ -27,11 +27,13 @@ enum Op {
     PutLast,
 }
 
+/// What performs operations on the count under test.
+type Performer = Rc<dyn Fn(&[Op])>;
+
 thread_local! {
     /// What happens before the next access, and the one after, and so on.
     static INTERLUDES: RefCell<VecDeque<Vec<Op>>> = const { RefCell::new(VecDeque::new()) };
-    /// Performs operations on the count under test.
-    static PERFORM: RefCell<Option<Rc<dyn Fn(&[Op])>>> = const { RefCell::new(None) };
+    static PERFORM: RefCell<Option<Performer>> = const { RefCell::new(None) };
     static FREED: Cell<bool> = const { Cell::new(false) };
     static ACCESSES_AFTER_FREE: Cell<u32> = const { Cell::new(0) };
 }

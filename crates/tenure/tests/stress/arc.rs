@@ -20,9 +20,9 @@ struct Tally {
     upgraded: u32,
 }
 
-/// A strong reference. Dropped by [`drop_strong`].
+/// A strong reference. Given back by [`put`](Self::put), not by its drop.
 struct Strong(Shared<Inner>);
-/// A weak reference. Dropped by [`drop_weak`].
+/// A weak reference. Likewise.
 struct Weak(Shared<Inner>);
 
 impl Strong {
@@ -49,6 +49,22 @@ impl Strong {
         self.inner().counts.downgrade();
         Weak(self.0)
     }
+
+    fn put(self, tally: &mut Tally) {
+        self.inner().value.check();
+        let inner = self.0;
+        // SAFETY: the reference keeps the allocation up to the verdict.
+        if unsafe { (*inner.0).counts.drop_strong() } == Put::StillHeld {
+            return;
+        }
+        // SAFETY: the common weak reference keeps the allocation, and is this thread's to give up.
+        let last = unsafe { &*inner.0 };
+        last.value.destroy();
+        tally.dropped += 1;
+        if last.counts.drop_common() {
+            free(inner, tally);
+        }
+    }
 }
 
 impl Weak {
@@ -69,30 +85,14 @@ impl Weak {
             Get::Dead => None,
         }
     }
-}
 
-fn drop_strong(strong: Strong, tally: &mut Tally) {
-    strong.inner().value.check();
-    let inner = strong.0;
-    // SAFETY: the reference keeps the allocation up to the verdict, the common weak one after it.
-    if unsafe { (*inner.0).counts.drop_strong() } == Put::StillHeld {
-        return;
-    }
-    // SAFETY: this thread was told to destroy the value, and then to give up the common reference.
-    let inner_ref = unsafe { &*inner.0 };
-    inner_ref.value.destroy();
-    tally.dropped += 1;
-    if inner_ref.counts.drop_common() {
-        free(inner, tally);
-    }
-}
-
-fn drop_weak(weak: Weak, tally: &mut Tally) {
-    weak.inner().allocation.check();
-    let inner = weak.0;
-    // SAFETY: the reference keeps the allocation until it is given up.
-    if unsafe { (*inner.0).counts.drop_weak() } {
-        free(inner, tally);
+    fn put(self, tally: &mut Tally) {
+        self.inner().allocation.check();
+        let inner = self.0;
+        // SAFETY: the reference keeps the allocation until it is given up.
+        if unsafe { (*inner.0).counts.drop_weak() } {
+            free(inner, tally);
+        }
     }
 }
 
@@ -121,30 +121,30 @@ fn upgrades_race_with_the_last_drops_of_arcs_and_weaks() {
                 if turn % 4 == 0 {
                     // More of both, given back in another order.
                     let (more, weak) = (strong.clone(), strong.downgrade());
-                    drop_strong(strong, &mut tally);
-                    drop_strong(more, &mut tally);
-                    drop_weak(weak, &mut tally);
+                    strong.put(&mut tally);
+                    more.put(&mut tally);
+                    weak.put(&mut tally);
                 } else {
-                    drop_strong(strong, &mut tally);
+                    strong.put(&mut tally);
                 }
             } else {
                 let strong = Strong::new(&mut tally);
                 let replaced = place.with(|found| found.replace(strong.downgrade()));
                 strong.inner().value.check();
                 if let Some(replaced) = replaced {
-                    drop_weak(replaced, &mut tally);
+                    replaced.put(&mut tally);
                 }
-                drop_strong(strong, &mut tally);
+                strong.put(&mut tally);
             }
             if let Some(weak) = weak {
-                drop_weak(weak, &mut tally);
+                weak.put(&mut tally);
             }
         }
         tally
     });
     let mut rest = Tally::default();
     if let Some(weak) = same.with(Option::take) {
-        drop_weak(weak, &mut rest);
+        weak.put(&mut rest);
     }
     tallies.push(rest);
     let sum = |of: fn(&Tally) -> u32| tallies.iter().map(of).sum::<u32>();
@@ -169,13 +169,13 @@ fn who_is_unique_may_write_what_others_read_before() {
                     continue;
                 };
                 let Some(strong) = weak.upgrade() else {
-                    drop_weak(weak, &mut tally);
+                    weak.put(&mut tally);
                     return tally;
                 };
                 tally.upgraded += 1;
-                drop_weak(weak, &mut tally);
+                weak.put(&mut tally);
                 strong.inner().value.check();
-                drop_strong(strong, &mut tally);
+                strong.put(&mut tally);
             }
             return tally;
         }
@@ -185,7 +185,7 @@ fn who_is_unique_may_write_what_others_read_before() {
             place.with(|found| *found = Some(weak));
             std::thread::yield_now();
             if let Some(weak) = place.with(Option::take) {
-                drop_weak(weak, &mut tally);
+                weak.put(&mut tally);
             }
             while !strong.inner().counts.is_unique() {
                 std::thread::yield_now();
@@ -194,12 +194,12 @@ fn who_is_unique_may_write_what_others_read_before() {
         }
         // Readers that still wait learn that the value is gone.
         let weak = strong.downgrade();
-        drop_strong(strong, &mut tally);
+        strong.put(&mut tally);
         place.with(|found| *found = Some(weak));
         tally
     });
     let mut rest = Tally::default();
-    drop_weak(same.with(Option::take).expect("the owner left it"), &mut rest);
+    same.with(Option::take).expect("the owner left it").put(&mut rest);
     tallies.push(rest);
     let sum = |of: fn(&Tally) -> u32| tallies.iter().map(of).sum::<u32>();
     assert_eq!((sum(|tally| tally.dropped), sum(|tally| tally.freed)), (1, 1));

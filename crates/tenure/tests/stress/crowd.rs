@@ -33,8 +33,9 @@ fn crowd<C: RefCount + 'static>(
         let mut told = 0;
         for (turn, object) in objects.iter().enumerate() {
             // SAFETY: the reference that this thread owns keeps the object up to its last put.
-            let (count, canary) =
-                unsafe { (&raw const (*object.0).count, &raw const (*object.0).canary) };
+            let count = unsafe { &raw const (*object.0).count };
+            // SAFETY: as above.
+            let canary = unsafe { &raw const (*object.0).canary };
             for _ in 0..(turn + thread) % 3 {
                 // SAFETY: as above.
                 assert_eq!(unsafe { (*count).get() }, Get::Acquired);

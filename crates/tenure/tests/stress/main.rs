@@ -10,7 +10,7 @@
 //!
 //! `TENURE_STRESS` multiplies the number of objects: 10 for a long run, 0.1 for a short one.
 
-#![cfg(target_has_atomic = "64")]
+#![cfg(all(target_has_atomic = "64", feature = "alloc"))]
 
 mod arc;
 mod crowd;
