@@ -1,6 +1,9 @@
 # What ci/tsan.sh and ci/asan.sh share. Sourced by them, from the root of the repository.
 
 export RUSTC_BOOTSTRAP=1
+# A tenth of the speed, a quarter of the objects; see crates/tenure/tests/stress/main.rs.
+export TENURE_STRESS="${TENURE_STRESS:-0.25}"
+
 host=$(rustc -vV | sed -n 's/^host: //p')
 
 # sanitized KIND COMMAND ARGUMENT... : runs the cargo command with the sanitizer on.

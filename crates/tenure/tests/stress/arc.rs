@@ -110,7 +110,7 @@ fn upgrades_race_with_the_last_drops_of_arcs_and_weaks() {
     let place = StdArc::new(Lock::new(None::<Weak>));
     let same = StdArc::clone(&place);
     let mut tallies = on_threads(move |thread| {
-        let (mut tally, mut turn) = (Tally::default(), thread);
+        let (mut tally, mut turn, mut kept) = (Tally::default(), thread, None::<Strong>);
         while tally.made < each {
             turn += 1;
             let weak = place.with(|found| found.as_ref().map(Weak::clone));
@@ -124,8 +124,8 @@ fn upgrades_race_with_the_last_drops_of_arcs_and_weaks() {
                     strong.put(&mut tally);
                     more.put(&mut tally);
                     weak.put(&mut tally);
-                } else {
-                    strong.put(&mut tally);
+                } else if let Some(before) = kept.replace(strong) {
+                    before.put(&mut tally);
                 }
             } else {
                 let strong = Strong::new(&mut tally);
@@ -134,11 +134,22 @@ fn upgrades_race_with_the_last_drops_of_arcs_and_weaks() {
                 if let Some(replaced) = replaced {
                     replaced.put(&mut tally);
                 }
-                strong.put(&mut tally);
+                if let Some(before) = kept.replace(strong) {
+                    before.put(&mut tally);
+                }
             }
             if let Some(weak) = weak {
                 weak.put(&mut tally);
             }
+            // Kept for a few turns, so that others find it alive or dying.
+            if turn % 3 == 0 {
+                if let Some(before) = kept.take() {
+                    before.put(&mut tally);
+                }
+            }
+        }
+        if let Some(before) = kept {
+            before.put(&mut tally);
         }
         tally
     });

@@ -68,16 +68,24 @@ where
     let same = Arc::clone(&table);
     let tallies = on_threads(move |thread| {
         let (mut made, mut destroyed, mut turn) = (0, 0, thread);
+        let mut kept = None;
         while made < objects_per_thread {
             turn += 1;
-            let place = turn / 64 % 2;
+            let place = turn % 2;
             let (found, is_new) = table.look_up(place);
             made += u32::from(is_new);
             // SAFETY: `found` is held by this thread.
             unsafe { (*found).canary.check() };
             let put = |count: &C| if turn % 3 == 0 { count.put_last(()) } else { count.put(()) };
-            // SAFETY: the reference is the one of the lookup.
-            destroyed += u32::from(unsafe { table.release(place, found, put) });
+            // Kept until the next lookup, elsewhere, so that others find it alive or dying.
+            if let Some((place, object)) = kept.replace((place, found)) {
+                // SAFETY: the reference is the one of an earlier lookup.
+                destroyed += u32::from(unsafe { table.release(place, object, put) });
+            }
+        }
+        if let Some((place, object)) = kept {
+            // SAFETY: the reference is the one of the last lookup.
+            destroyed += u32::from(unsafe { table.release(place, object, |count| count.put(())) });
         }
         (made, destroyed)
     });
