@@ -102,8 +102,7 @@ impl<M: Memory> IncNotZero<M> {
         // Relaxed: a guess, which the compare-exchange verifies.
         let mut old = self.word.load(Ordering::Relaxed);
         loop {
-            // Not in 1..=MAX - n, in one comparison.
-            if old.wrapping_sub(1) >= MAX - n {
+            if !(1..=MAX - n).contains(&old) {
                 return self.add_slow(n, old, &mut retry);
             }
             // Weak: the loop retries anyway. Relaxed on failure: only the value is used.
@@ -155,8 +154,7 @@ impl<M: Memory> IncNotZero<M> {
         // Release: pairs with the Acquire in `put_slow`, so that whoever destroys the object does so
         // after everything this holder did with it.
         let old = self.word.fetch_sub(n, Ordering::Release);
-        // More than `n`, and valid: in one comparison.
-        if old.wrapping_sub(n + 1) < MAX - n { Put::StillHeld } else { self.put_slow(old, n) }
+        if (n + 1..=MAX).contains(&old) { Put::StillHeld } else { self.put_slow(old, n) }
     }
 
     /// The number of references at some moment of the call; 0 for a dead object.

@@ -34,6 +34,32 @@
 //!
 //! # Misuse
 //!
+//! An outcome that is not looked at is a warning: a get that failed gave no reference, and a put
+//! that was the last is a duty.
+//!
+//! ```compile_fail
+//! #![deny(unused_must_use)]
+//! # fn main() {
+//! # let count = tenure::count::TicketRef::new();
+//! count.get(); // error: unused `Get` that must be used
+//! # }
+//! ```
+//! ```compile_fail
+//! #![deny(unused_must_use)]
+//! # fn main() {
+//! # let count = tenure::count::TicketRef::new();
+//! count.put(); // error: unused `Put` that must be used
+//! # }
+//! ```
+//! ```
+//! #![deny(unused_must_use)]
+//! # fn main() {
+//! # let count = tenure::count::TicketRef::new();
+//! let _got = count.get();
+//! let _told = count.put();
+//! # }
+//! ```
+//!
 //! Overflow, underflow and use after death never make the count itself misbehave: it saturates or
 //! stays dead, the object leaks, and [`fault`](crate::fault) hears of it.
 

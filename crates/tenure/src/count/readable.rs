@@ -39,6 +39,43 @@ unsafe impl ReadSide for seize::OwnedGuard<'_> {}
 /// let readable = unsafe { Readable::assume() };
 /// assert!(!FOREVER.put(readable).is_last());
 /// ```
+///
+/// A put of [`RcuRef`](super::RcuRef) without one does not compile:
+///
+/// ```compile_fail,E0061
+/// # use tenure::count::RcuRef;
+/// let count = RcuRef::new();
+/// let _ = count.put();
+/// ```
+///
+/// Nor does one that outlives its guard:
+///
+/// ```compile_fail,E0505
+/// # use tenure::count::{RcuRef, ReadSide, Readable};
+/// struct Guard;
+/// // SAFETY: the count below is a local that outlives its uses.
+/// unsafe impl ReadSide for Guard {}
+///
+/// let count = RcuRef::new();
+/// let guard = Guard;
+/// let readable = Readable::by(&guard);
+/// drop(guard);
+/// let _ = count.put(readable);
+/// ```
+///
+/// While the guard is there it does:
+///
+/// ```
+/// # use tenure::count::{RcuRef, ReadSide, Readable};
+/// # struct Guard;
+/// # // SAFETY: the count below is a local that outlives its uses.
+/// # unsafe impl ReadSide for Guard {}
+/// # let count = RcuRef::new();
+/// # let guard = Guard;
+/// let readable = Readable::by(&guard);
+/// assert!(count.put(readable).is_last());
+/// drop(guard);
+/// ```
 #[derive(Clone, Copy)]
 pub struct Readable<'w>(PhantomData<&'w ()>);
 

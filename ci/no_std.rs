@@ -1,0 +1,47 @@
+//! A program without std on the library without std. Linked by `ci/no_std.sh`, never run.
+
+#![no_std]
+#![no_main]
+
+use tenure::count::{IncNotZero, Put, RcuRef, Readable, TicketRef};
+
+static FOREVER: RcuRef = RcuRef::new();
+
+#[unsafe(no_mangle)]
+extern "C" fn _start() -> ! {
+    // SAFETY: a static is never freed.
+    let readable = unsafe { Readable::assume() };
+    let (ticket, baseline) = (TicketRef::new(), IncNotZero::new());
+    let told = [FOREVER.put(readable), ticket.put(), baseline.put()];
+    assert!(told.iter().all(|put| *put == Put::Last), "{told:?}");
+    // Reported to the default hook, which says nothing without std.
+    let _ = (FOREVER.put(readable), ticket.put(), baseline.put());
+    loop {}
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}
+
+/// core is compiled for unwinding and names this; with panic=abort nothing calls it.
+#[unsafe(no_mangle)]
+extern "C" fn rust_eh_personality() {}
+
+#[cfg(allocator)]
+mod allocator {
+    use core::alloc::{GlobalAlloc, Layout};
+
+    struct Nothing;
+
+    // SAFETY: null is the answer of an allocator that has no memory.
+    unsafe impl GlobalAlloc for Nothing {
+        unsafe fn alloc(&self, _: Layout) -> *mut u8 {
+            core::ptr::null_mut()
+        }
+        unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
+    }
+
+    #[global_allocator]
+    static NOTHING: Nothing = Nothing;
+}

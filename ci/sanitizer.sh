@@ -1,0 +1,51 @@
+# What ci/tsan.sh and ci/asan.sh share. Sourced by them, from the root of the repository.
+
+export RUSTC_BOOTSTRAP=1
+# A tenth of the speed, a quarter of the objects; see crates/tenure/tests/stress/main.rs.
+export TENURE_STRESS="${TENURE_STRESS:-0.25}"
+
+host=$(rustc -vV | sed -n 's/^host: //p')
+
+# sanitized KIND COMMAND ARGUMENT... : runs the cargo command with the sanitizer on.
+#
+# --target, so that build scripts and macros, which run inside the compiler, are not instrumented.
+sanitized() {
+    local kind=$1 command=$2
+    shift 2
+    RUSTFLAGS="-Zsanitizer=$kind -Cunsafe-allow-abi-mismatch=sanitizer -Cforce-frame-pointers=yes" \
+        CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/sanitizer-$kind" \
+        cargo "$command" --package tenure --target "$host" "$@"
+}
+
+# sanitize KIND TEST-ARGUMENT... : runs the tests.
+sanitize() {
+    local kind=$1
+    shift
+    local targets=(--lib) file name
+    for file in crates/tenure/tests/{stress,count_*,arc_*}; do
+        name=$(basename "$file" .rs)
+        # A pattern that matched nothing stays as it is; models are loom's.
+        if [[ -e $file && $name != *loom* && $name != *model* ]]; then
+            targets+=(--test "$name")
+        fi
+    done
+    echo "$kind sanitizer: ${targets[*]}"
+    # One test at a time: a report shows the threads of that test and no others.
+    sanitized "$kind" test --all-features "${targets[@]}" -- --test-threads=1 "$@"
+}
+
+# expect_report KIND BUG MESSAGE : the sanitizer finds a bug that is there on purpose.
+expect_report() {
+    local kind=$1 bug=$2 message=$3 output
+    if output=$(sanitized "$kind" run --quiet --example sanitizer_control -- "$bug" 2>&1); then
+        echo "$kind sanitizer: the control '$bug' was not reported:" >&2
+        echo "$output" >&2
+        exit 1
+    fi
+    if ! grep -qF "$message" <<<"$output"; then
+        echo "$kind sanitizer: the control '$bug' failed without '$message':" >&2
+        echo "$output" >&2
+        exit 1
+    fi
+    echo "$kind sanitizer: control '$bug' was reported: $(grep -m1 -F "$message" <<<"$output")"
+}

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# ThreadSanitizer over the library's tests that use real threads: reports two accesses of which one
+# writes and that no ordering keeps apart, which a plain run survives nearly always.
+#
+# Runs on the stable toolchain (RUSTC_BOOTSTRAP). std is not instrumented, so the tests synchronise
+# by the library's own atomics. loom's tests are left out: loom switches stacks by itself.
+#
+# Usage: ci/tsan.sh [ARGUMENTS OF THE TEST BINARIES]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source ci/sanitizer.sh
+
+# halt_on_error: the first report fails the test, where its output is still near.
+export TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$PWD/ci/tsan.supp"
+sanitize thread "$@"
+expect_report thread race "ThreadSanitizer: data race"

@@ -1,0 +1,216 @@
+//! What a report says, and what happens to it when nobody has set a hook.
+
+#![cfg(all(target_has_atomic = "64", feature = "std"))]
+
+mod faults;
+
+use faults::recorded;
+use std::num::NonZeroU16;
+use std::process::Command;
+use tenure::arc::Counts;
+use tenure::count::{DEAD, IncNotZero, MAXREF, RcuRef, Readable, RefCount, TicketRef};
+use tenure::fault::{Fault, FaultKind, PRINTED_FAULTS};
+
+/// Set in the child of the tests that need a process without a hook.
+const CHILD: &str = "TENURE_TEST_WITHOUT_HOOK";
+
+const MANY: NonZeroU16 = NonZeroU16::new(3).unwrap();
+const DEAD_TICKET: u64 = (DEAD as u64) << 32 | 1 << 31;
+const FULL_TICKET: u64 = (MAXREF as u64) << 32 | 1 << 31;
+
+fn readable() -> Readable<'static> {
+    // SAFETY: every count here is a local that outlives its uses.
+    unsafe { Readable::assume() }
+}
+
+/// The one fault that `action` causes.
+fn only_fault<R>(action: impl FnOnce() -> R) -> Fault {
+    let (_, faults) = recorded(action);
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    faults[0]
+}
+
+/// Asserts that the call reports one fault, located on the line of the call.
+macro_rules! assert_located_here {
+    ($call:expr) => {{
+        let (fault, line) = (only_fault(|| $call), line!());
+        assert_eq!((fault.location.file(), fault.location.line()), (file!(), line), "{fault}");
+    }};
+}
+
+#[test]
+fn a_report_names_the_line_that_called_the_count() {
+    assert_located_here!(IncNotZero::from_raw(0).put());
+    assert_located_here!(IncNotZero::from_raw(0).put_many(MANY));
+    assert_located_here!(IncNotZero::from_raw(0x7FFF_FFFF).get());
+    assert_located_here!(IncNotZero::from_raw(0x7FFF_FFFF).get_acquire());
+    assert_located_here!(IncNotZero::from_raw(0x7FFF_FFFF).get_many(MANY));
+    assert_located_here!(RcuRef::from_raw(DEAD).put(readable()));
+    assert_located_here!(RcuRef::from_raw(DEAD).put_many(MANY, readable()));
+    assert_located_here!(RcuRef::from_raw(DEAD).put_last(readable()));
+    assert_located_here!(RcuRef::from_raw(MAXREF).get());
+    assert_located_here!(RcuRef::from_raw(MAXREF).get_acquire());
+    assert_located_here!(RcuRef::from_raw(MAXREF).get_many(MANY));
+    assert_located_here!(TicketRef::from_raw(DEAD_TICKET).put());
+    assert_located_here!(TicketRef::from_raw(DEAD_TICKET).put_many(MANY));
+    assert_located_here!(TicketRef::from_raw(DEAD_TICKET).put_last());
+    assert_located_here!(TicketRef::from_raw(FULL_TICKET).get());
+    assert_located_here!(TicketRef::from_raw(FULL_TICKET).get_acquire());
+    assert_located_here!(TicketRef::from_raw(FULL_TICKET).get_many(MANY));
+    assert_located_here!(TicketRef::from_raw(FULL_TICKET).get_held());
+}
+
+#[test]
+fn a_report_through_the_trait_names_the_generic_code_that_called() {
+    fn put<C: RefCount>(count: &C, witness: C::Witness<'_>) -> (Fault, u32) {
+        (only_fault(|| count.put(witness)), line!())
+    }
+    for (fault, line) in [
+        put(&IncNotZero::from_raw(0), ()),
+        put(&RcuRef::from_raw(DEAD), readable()),
+        put(&TicketRef::from_raw(DEAD_TICKET), ()),
+    ] {
+        assert_eq!((fault.location.file(), fault.location.line()), (file!(), line), "{fault}");
+    }
+}
+
+#[test]
+fn a_report_from_the_counts_of_an_arc_names_their_caller() {
+    let counts = Counts::new();
+    let _ = counts.drop_strong();
+    assert_located_here!(counts.drop_strong());
+}
+
+#[test]
+fn a_report_shows_the_address_and_the_word_from_before() {
+    let count = RcuRef::from_raw(MAXREF);
+    let fault = only_fault(|| count.get());
+    assert_eq!(fault.kind, FaultKind::Overflow);
+    assert_eq!(fault.count, "RcuRef");
+    assert_eq!(fault.address, (&raw const count).addr());
+    assert_eq!(fault.found, u64::from(MAXREF));
+
+    let count = TicketRef::from_raw(DEAD_TICKET + 9);
+    let fault = only_fault(|| count.put());
+    assert_eq!(fault.kind, FaultKind::ImbalancedPut);
+    assert_eq!(fault.count, "TicketRef");
+    assert_eq!(fault.address, (&raw const count).addr());
+    assert_eq!(fault.found, DEAD_TICKET + 9);
+}
+
+#[test]
+fn a_report_is_one_line_that_says_what_where_and_what_it_means() {
+    let count = RcuRef::from_raw(MAXREF);
+    let fault = only_fault(|| count.get());
+    let at = format!("RcuRef at {:#x}", (&raw const count).addr());
+    let (file, line) = (fault.location.file(), fault.location.line());
+    let column = fault.location.column();
+    assert_eq!(
+        fault.to_string(),
+        format!(
+            "{at} overflowed (found 0x7fffffff) in {file}:{line}:{column}: \
+             references leak somewhere; the object is kept forever"
+        )
+    );
+
+    let count = IncNotZero::from_raw(0);
+    let fault = only_fault(|| count.put());
+    let text = fault.to_string();
+    let at = format!("IncNotZero at {:#x}", (&raw const count).addr());
+    assert!(text.starts_with(&at), "{text}");
+    assert!(text.contains("was put without a reference (found 0x0)"), "{text}");
+    assert!(text.contains(file!()), "{text}");
+    assert!(text.ends_with("something releases twice; the put was ignored"), "{text}");
+    assert!(!text.contains('\n'), "{text}");
+}
+
+/// Runs the test `name` of this binary in a child whose process has no hook, and returns the lines
+/// it wrote to standard error.
+fn standard_error_of_a_child(name: &str) -> Vec<String> {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{error}");
+    error.lines().map(String::from).collect()
+}
+
+fn is_child() -> bool {
+    std::env::var_os(CHILD).is_some()
+}
+
+#[test]
+fn without_a_hook_ten_reports_are_printed_and_then_one_note() {
+    if is_child() {
+        let count = RcuRef::from_raw(DEAD);
+        for _ in 0..PRINTED_FAULTS + 20 {
+            let _ = count.put(readable());
+        }
+        return;
+    }
+    let lines =
+        standard_error_of_a_child("without_a_hook_ten_reports_are_printed_and_then_one_note");
+    assert_eq!(PRINTED_FAULTS, 10);
+    assert_eq!(lines.len(), 11, "{lines:#?}");
+    for line in &lines[..10] {
+        assert!(line.starts_with("tenure: RcuRef at 0x"), "{line}");
+        assert!(line.contains("was put without a reference"), "{line}");
+        assert!(line.contains(file!()), "{line}");
+    }
+    assert_eq!(lines[10], "tenure: further reports are dropped; see tenure::fault::set_hook");
+}
+
+#[test]
+fn without_a_hook_a_program_without_faults_prints_nothing() {
+    if is_child() {
+        let count = RcuRef::new();
+        let _ = (count.get(), count.put(readable()), count.put(readable()), count.get());
+        return;
+    }
+    let lines = standard_error_of_a_child("without_a_hook_a_program_without_faults_prints_nothing");
+    assert_eq!(lines, [""; 0]);
+}
+
+#[test]
+fn set_hook_returns_the_hook_before_and_none_restores_the_default() {
+    fn first(_: &Fault) {}
+    fn second(fault: &Fault) {
+        println!("heard by the second hook: {:?}", fault.kind);
+    }
+    if is_child() {
+        use tenure::fault::set_hook;
+        assert!(set_hook(Some(first)).is_none());
+        let before = set_hook(Some(second)).unwrap();
+        assert!(std::ptr::fn_addr_eq(before, first as fn(&Fault)));
+        let _ = RcuRef::from_raw(DEAD).put(readable());
+        assert!(set_hook(None).is_some());
+        let _ = RcuRef::from_raw(DEAD).put(readable());
+        return;
+    }
+    let lines =
+        standard_error_of_a_child("set_hook_returns_the_hook_before_and_none_restores_the_default");
+    assert_eq!(lines.len(), 1, "only the default hook writes there: {lines:#?}");
+    assert!(lines[0].starts_with("tenure: RcuRef at 0x"), "{}", lines[0]);
+}
+
+#[test]
+fn a_panic_in_the_hook_leaves_the_operation_after_the_count_is_in_order() {
+    fn panics(fault: &Fault) {
+        panic!("{fault}");
+    }
+    if is_child() {
+        tenure::fault::set_hook(Some(panics));
+        let full = RcuRef::from_raw(MAXREF);
+        assert!(std::panic::catch_unwind(|| full.get()).is_err());
+        assert_eq!(full.raw(), tenure::count::SATURATED);
+        let dead = TicketRef::from_raw(DEAD_TICKET);
+        assert!(std::panic::catch_unwind(|| dead.put()).is_err());
+        assert!(dead.is_dead());
+        return;
+    }
+    standard_error_of_a_child(
+        "a_panic_in_the_hook_leaves_the_operation_after_the_count_is_in_order",
+    );
+}

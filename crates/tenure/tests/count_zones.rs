@@ -1,0 +1,433 @@
+//! Every operation of every count, from every zone and across every border of one.
+//!
+//! The tables are written out by hand from the description of the encoding: a word, and for each
+//! operation the outcome, the word it leaves, and the report. They cover the checklist of the
+//! kernel's fault-injection tests: increment and add that overflow, from zero, and at overflow with
+//! the not-zero variants; decrement and decrement-and-test to zero and below; each again from a
+//! saturated count.
+
+#![cfg(target_has_atomic = "64")]
+
+mod faults;
+
+use faults::recorded;
+use std::num::NonZeroU16;
+use tenure::count::{
+    DEAD, Get, IncNotZero, MAXREF, NOREF, ONEREF, Put, RELEASED, RcuRef, Readable, RefCount,
+    SATURATED, TicketRef,
+};
+use tenure::fault::FaultKind::{self, ImbalancedPut, Overflow};
+
+/// The number of references that the `_many` columns take and give back.
+const MANY: NonZeroU16 = NonZeroU16::new(3).unwrap();
+
+/// Tickets of a count on which no verdict was ever contested.
+const NO_TICKETS: u64 = 1 << 31;
+
+/// What an operation does: its outcome, the word it leaves, and what it reports.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Does {
+    outcome: &'static str,
+    word: u32,
+    fault: Option<FaultKind>,
+}
+
+const fn acquired(word: u32) -> Does {
+    Does { outcome: "acquired", word, fault: None }
+}
+const fn overflows(word: u32) -> Does {
+    Does { outcome: "acquired", word, fault: Some(Overflow) }
+}
+const fn dead(word: u32) -> Does {
+    Does { outcome: "dead", word, fault: None }
+}
+const fn held(word: u32) -> Does {
+    Does { outcome: "still held", word, fault: None }
+}
+const fn imbalanced(word: u32) -> Does {
+    Does { outcome: "still held", word, fault: Some(ImbalancedPut) }
+}
+const fn last(word: u32) -> Does {
+    Does { outcome: "last", word, fault: None }
+}
+
+/// A starting word; what `read` and `is_dead` say of it; what get, `get_many(3)`, put,
+/// `put_many(3)` and `put_last` do to it.
+type Row = (u32, u32, bool, [Does; 5]);
+
+/// A count whose word the tables can set and see.
+trait Tabled: RefCount {
+    fn at(word: u32) -> Self;
+    fn word(&self) -> u32;
+    fn operate(&self, operation: &str) -> &'static str;
+}
+
+fn of_get(outcome: Get) -> &'static str {
+    match outcome {
+        Get::Acquired => "acquired",
+        Get::Dead => "dead",
+    }
+}
+
+fn of_put(outcome: Put) -> &'static str {
+    match outcome {
+        Put::StillHeld => "still held",
+        Put::Last => "last",
+    }
+}
+
+/// The operations, in the order of a row's columns.
+const OPERATIONS: [&str; 5] = ["get", "get_many", "put", "put_many", "put_last"];
+
+fn operate<C: RefCount>(count: &C, operation: &str, witness: C::Witness<'_>) -> &'static str {
+    match operation {
+        "get" => of_get(count.get()),
+        "get_acquire" => of_get(count.get_acquire()),
+        "get_many" => of_get(count.get_many(MANY)),
+        "put" => of_put(count.put(witness)),
+        "put_many" => of_put(count.put_many(MANY, witness)),
+        "put_last" => of_put(count.put_last(witness)),
+        _ => unreachable!("{operation}"),
+    }
+}
+
+impl Tabled for IncNotZero {
+    fn at(word: u32) -> Self {
+        Self::from_raw(word)
+    }
+    fn word(&self) -> u32 {
+        self.raw()
+    }
+    fn operate(&self, operation: &str) -> &'static str {
+        operate(self, operation, ())
+    }
+}
+
+impl Tabled for RcuRef {
+    fn at(word: u32) -> Self {
+        Self::from_raw(word)
+    }
+    fn word(&self) -> u32 {
+        self.raw()
+    }
+    fn operate(&self, operation: &str) -> &'static str {
+        // SAFETY: `self` is borrowed, and no count here is destroyed before its test ends.
+        operate(self, operation, unsafe { Readable::assume() })
+    }
+}
+
+impl Tabled for TicketRef {
+    fn at(word: u32) -> Self {
+        Self::from_raw(u64::from(word) << 32 | NO_TICKETS)
+    }
+    fn word(&self) -> u32 {
+        (self.raw() >> 32) as u32
+    }
+    fn operate(&self, operation: &str) -> &'static str {
+        operate(self, operation, ())
+    }
+}
+
+fn does<C: Tabled>(count: &C, operation: &str) -> Does {
+    let found = count.word();
+    let (outcome, faults) = recorded(|| count.operate(operation));
+    assert!(faults.len() <= 1, "{} {operation} at {found:#x} reported {faults:?}", C::NAME);
+    for fault in &faults {
+        assert_eq!(fault.count, C::NAME);
+        assert_eq!(fault.address, (&raw const *count).addr());
+        let found_word = if size_of::<C>() == 8 { fault.found >> 32 } else { fault.found };
+        assert_eq!(found_word, u64::from(found), "a report shows the word from before");
+    }
+    Does { outcome, word: count.word(), fault: faults.first().map(|fault| fault.kind) }
+}
+
+fn check<C: Tabled>(table: &[Row]) {
+    for &(start, read, is_dead, expected) in table {
+        let what = format!("{} at {start:#010x}", C::NAME);
+        assert_eq!(C::at(start).read(), read, "read of {what}");
+        assert_eq!(C::at(start).is_dead(), is_dead, "is_dead of {what}");
+        for (operation, expected) in OPERATIONS.into_iter().zip(expected) {
+            let seen = does(&C::at(start), operation);
+            assert!(seen == expected, "{operation} of {what}:\n  {seen:x?}, not\n  {expected:x?}");
+        }
+        let acquiring = does(&C::at(start), "get_acquire");
+        assert_eq!(acquiring, expected[0], "get_acquire does as get does: {what}");
+    }
+}
+
+#[test]
+fn rcuref_does_in_every_zone_what_the_encoding_says() {
+    const S: u32 = SATURATED;
+    let dead_zone = [dead(DEAD), dead(DEAD), imbalanced(DEAD), imbalanced(DEAD), imbalanced(DEAD)];
+    let saturated = [acquired(S), acquired(S), held(S), held(S), held(S)];
+    #[rustfmt::skip]
+    check::<RcuRef>(&[
+        // One reference, two, three, four.
+        (ONEREF, 1, false, [acquired(1), acquired(3), last(DEAD), imbalanced(DEAD), last(DEAD)]),
+        (1, 2, false, [acquired(2), acquired(4), held(0), imbalanced(DEAD), held(0)]),
+        (2, 3, false, [acquired(3), acquired(5), held(1), last(DEAD), held(1)]),
+        (3, 4, false, [acquired(4), acquired(6), held(2), held(0), held(2)]),
+        // The last valid values.
+        (MAXREF - 3, 0x7FFF_FFFD, false, [acquired(MAXREF - 2), acquired(MAXREF), held(MAXREF - 4), held(MAXREF - 6), held(MAXREF - 4)]),
+        (MAXREF - 2, 0x7FFF_FFFE, false, [acquired(MAXREF - 1), overflows(S), held(MAXREF - 3), held(MAXREF - 5), held(MAXREF - 3)]),
+        (MAXREF - 1, 0x7FFF_FFFF, false, [acquired(MAXREF), overflows(S), held(MAXREF - 2), held(MAXREF - 4), held(MAXREF - 2)]),
+        (MAXREF, 0x8000_0000, false, [overflows(S), overflows(S), held(MAXREF - 1), held(MAXREF - 3), held(MAXREF - 1)]),
+        // Saturated. At its lower border a put is back in the live zone, and so still held.
+        (MAXREF + 1, 0x8000_0001, false, [acquired(S), acquired(S), held(MAXREF), held(MAXREF - 2), held(MAXREF)]),
+        (MAXREF + 3, 0x8000_0003, false, [acquired(S), acquired(S), held(S), held(MAXREF), held(S)]),
+        (S - 1, S, false, saturated),
+        (S, S + 1, false, saturated),
+        (S + 1, S + 2, false, saturated),
+        (RELEASED - 4, RELEASED - 3, false, saturated),
+        // The verdict is that of the word which the operation left, so this border is crossed too.
+        (RELEASED - 3, RELEASED - 2, false, [acquired(S), dead(DEAD), held(S), held(S), held(S)]),
+        (RELEASED - 1, RELEASED, false, [dead(DEAD), dead(DEAD), held(S), held(S), held(S)]),
+        // Dead.
+        (RELEASED, 0, true, [dead(DEAD), dead(DEAD), held(S), held(S), held(S)]),
+        (RELEASED + 3, 0, true, dead_zone),
+        (DEAD - 1, 0, true, dead_zone),
+        (DEAD, 0, true, dead_zone),
+        (DEAD + 1, 0, true, dead_zone),
+        (NOREF - 4, 0, true, dead_zone),
+        (NOREF - 3, 0, true, dead_zone),
+        (NOREF - 1, 0, true, [dead(DEAD), acquired(1), imbalanced(DEAD), imbalanced(DEAD), imbalanced(DEAD)]),
+        // The verdict is pending: a get revives.
+        (NOREF, 0, false, [acquired(0), acquired(2), imbalanced(DEAD), imbalanced(DEAD), imbalanced(DEAD)]),
+    ]);
+}
+
+#[test]
+fn ticketref_decides_from_the_zone_that_an_operation_found() {
+    const S: u32 = SATURATED;
+    let saturated = [acquired(S), acquired(S), held(S), held(S), held(S)];
+    // A failed operation of a dead count moves it by that much, where it is near the middle.
+    let near = |word: u32| {
+        let (one, many) = (imbalanced(word - 1), imbalanced(word - 3));
+        [dead(word + 1), dead(word + 3), one, many, one]
+    };
+    // And back to the middle, where it is not.
+    let far = [dead(DEAD), dead(DEAD), imbalanced(DEAD), imbalanced(DEAD), imbalanced(DEAD)];
+    #[rustfmt::skip]
+    check::<TicketRef>(&[
+        (ONEREF, 1, false, [acquired(1), acquired(3), last(DEAD), imbalanced(DEAD), last(DEAD)]),
+        (1, 2, false, [acquired(2), acquired(4), held(0), imbalanced(DEAD), held(0)]),
+        (2, 3, false, [acquired(3), acquired(5), held(1), last(DEAD), held(1)]),
+        (3, 4, false, [acquired(4), acquired(6), held(2), held(0), held(2)]),
+        (MAXREF - 3, 0x7FFF_FFFD, false, [acquired(MAXREF - 2), acquired(MAXREF), held(MAXREF - 4), held(MAXREF - 6), held(MAXREF - 4)]),
+        (MAXREF - 2, 0x7FFF_FFFE, false, [acquired(MAXREF - 1), overflows(S), held(MAXREF - 3), held(MAXREF - 5), held(MAXREF - 3)]),
+        (MAXREF - 1, 0x7FFF_FFFF, false, [acquired(MAXREF), overflows(S), held(MAXREF - 2), held(MAXREF - 4), held(MAXREF - 2)]),
+        (MAXREF, 0x8000_0000, false, [overflows(S), overflows(S), held(MAXREF - 1), held(MAXREF - 3), held(MAXREF - 1)]),
+        (MAXREF + 1, 0x8000_0001, false, [acquired(S), acquired(S), held(MAXREF), held(MAXREF - 2), held(MAXREF)]),
+        (MAXREF + 3, 0x8000_0003, false, [acquired(S), acquired(S), held(S), held(MAXREF), held(S)]),
+        (S - 1, S, false, saturated),
+        (S, S + 1, false, saturated),
+        (S + 1, S + 2, false, saturated),
+        (RELEASED - 1, RELEASED, false, saturated),
+        (RELEASED, 0, true, far),
+        (DEAD - (1 << 20), 0, true, far),
+        (DEAD - 1, 0, true, near(DEAD - 1)),
+        (DEAD, 0, true, near(DEAD)),
+        (DEAD + 1, 0, true, near(DEAD + 1)),
+        (DEAD + (1 << 20), 0, true, far),
+        (NOREF - 3, 0, true, far),
+        (NOREF - 1, 0, true, far),
+        (NOREF, 0, false, [acquired(0), acquired(2), imbalanced(DEAD), imbalanced(DEAD), imbalanced(DEAD)]),
+    ]);
+}
+
+#[test]
+fn inc_not_zero_never_raises_zero_and_never_wraps() {
+    const S: u32 = SATURATED;
+    const MAX: u32 = 0x7FFF_FFFF;
+    // A saturated word is left alone by a get, which only reads it.
+    let saturated = |w: u32| [acquired(w), acquired(w), held(S), held(S), held(S)];
+    let dead_at = |w: u32| [dead(w), dead(w), imbalanced(0), imbalanced(0), imbalanced(0)];
+    #[rustfmt::skip]
+    check::<IncNotZero>(&[
+        (0, 0, true, dead_at(0)),
+        (1, 1, false, [acquired(2), acquired(4), last(0), imbalanced(0), last(0)]),
+        (2, 2, false, [acquired(3), acquired(5), held(1), imbalanced(0), held(1)]),
+        (3, 3, false, [acquired(4), acquired(6), held(2), last(0), held(2)]),
+        (4, 4, false, [acquired(5), acquired(7), held(3), held(1), held(3)]),
+        (MAX - 3, MAX - 3, false, [acquired(MAX - 2), acquired(MAX), held(MAX - 4), held(MAX - 6), held(MAX - 4)]),
+        (MAX - 2, MAX - 2, false, [acquired(MAX - 1), overflows(S), held(MAX - 3), held(MAX - 5), held(MAX - 3)]),
+        (MAX - 1, MAX - 1, false, [acquired(MAX), overflows(S), held(MAX - 2), held(MAX - 4), held(MAX - 2)]),
+        (MAX, MAX, false, [overflows(S), overflows(S), held(MAX - 1), held(MAX - 3), held(MAX - 1)]),
+        (MAX + 1, MAX + 1, false, saturated(MAX + 1)),
+        (S - 1, S - 1, false, saturated(S - 1)),
+        (S, S, false, saturated(S)),
+        (S + 1, S + 1, false, saturated(S + 1)),
+        (RELEASED - 1, RELEASED - 1, false, saturated(RELEASED - 1)),
+        // Below zero, for as long as another thread's put takes to repair it.
+        (RELEASED, 0, true, dead_at(RELEASED)),
+        (DEAD, 0, true, dead_at(DEAD)),
+        (u32::MAX - 1, 0, true, dead_at(u32::MAX - 1)),
+        (u32::MAX, 0, true, dead_at(u32::MAX)),
+    ]);
+}
+
+/// Runs `test` for each count: from the word of one reference, of zero (dead), saturated, and of
+/// the most references.
+fn for_each_count(test: impl Fn(&dyn Fn(&str) -> Dyn)) {
+    test(&|state| {
+        Dyn::new(IncNotZero::at(match state {
+            "one" => 1,
+            "dead" => 0,
+            "full" => 0x7FFF_FFFF,
+            _ => SATURATED,
+        }))
+    });
+    let zoned = |state: &str| match state {
+        "one" => ONEREF,
+        "dead" => DEAD,
+        "full" => MAXREF,
+        _ => SATURATED,
+    };
+    test(&|state| Dyn::new(RcuRef::at(zoned(state))));
+    test(&|state| Dyn::new(TicketRef::at(zoned(state))));
+}
+
+/// A count of some type.
+struct Dyn {
+    operate: Box<dyn Fn(&str) -> Does>,
+    is_dead: Box<dyn Fn() -> bool>,
+}
+
+impl Dyn {
+    fn new<C: Tabled + 'static>(count: C) -> Self {
+        let count = std::rc::Rc::new(count);
+        let same = std::rc::Rc::clone(&count);
+        Self {
+            operate: Box::new(move |operation| does(&*count, operation)),
+            is_dead: Box::new(move || same.is_dead()),
+        }
+    }
+
+    fn faults(&self, operations: &[&str]) -> Vec<FaultKind> {
+        operations.iter().filter_map(|operation| (self.operate)(operation).fault).collect()
+    }
+}
+
+#[test]
+fn an_overflow_is_reported_once_however_many_gets_and_puts_follow() {
+    for_each_count(|at| {
+        let count = at("full");
+        let faults =
+            count.faults(&["get", "get", "put", "put_many", "get_many", "put_last", "get"]);
+        assert_eq!(faults, [Overflow]);
+    });
+}
+
+#[test]
+fn an_imbalanced_put_is_reported_each_time() {
+    for_each_count(|at| {
+        let count = at("one");
+        assert_eq!((count.operate)("put").outcome, "last");
+        let faults = count.faults(&["put", "get", "put_many", "get_many", "put_last"]);
+        assert_eq!(faults, [ImbalancedPut; 3]);
+        assert!((count.is_dead)());
+    });
+}
+
+#[test]
+fn a_get_on_a_dead_count_fails_and_leaves_it_dead() {
+    for_each_count(|at| {
+        let count = at("dead");
+        for _ in 0..200_000 {
+            assert_eq!((count.operate)("get").outcome, "dead");
+        }
+        assert!((count.is_dead)());
+    });
+}
+
+#[test]
+fn puts_on_a_dead_count_leave_it_dead_however_many() {
+    for_each_count(|at| {
+        let count = at("dead");
+        for _ in 0..200_000 {
+            let put = (count.operate)("put");
+            assert_eq!((put.outcome, put.fault), ("still held", Some(ImbalancedPut)));
+        }
+        assert!((count.is_dead)());
+    });
+}
+
+#[test]
+fn a_saturated_count_outlives_any_number_of_puts_and_gets() {
+    for_each_count(|at| {
+        for operation in OPERATIONS {
+            let count = at("saturated");
+            for _ in 0..100_000 {
+                let did = (count.operate)(operation);
+                assert!(matches!(did.outcome, "acquired" | "still held"), "{operation}: {did:?}");
+                assert_eq!(did.fault, None);
+            }
+            assert!(!(count.is_dead)());
+        }
+    });
+}
+
+#[test]
+fn the_most_that_can_be_taken_at_once_stays_inside_its_zone() {
+    let most = NonZeroU16::MAX;
+    for start in [ONEREF, MAXREF - 1, MAXREF, SATURATED, DEAD, NOREF] {
+        let ticket = TicketRef::at(start);
+        let rcuref = RcuRef::at(start);
+        let ((ticket_got, rcuref_got), _) =
+            recorded(|| (ticket.get_many(most), rcuref.get_many(most)));
+        assert_eq!(ticket_got, rcuref_got, "{start:#x}");
+        assert_eq!(ticket_got, if start == DEAD { Get::Dead } else { Get::Acquired });
+        assert_eq!(ticket.is_dead(), start == DEAD);
+        assert_eq!(rcuref.is_dead(), start == DEAD);
+    }
+}
+
+#[test]
+fn a_get_that_revives_takes_a_ticket_and_nothing_else_does() {
+    let tickets = |count: &TicketRef| i64::from(count.raw() as u32) - (1 << 31);
+    for start in [ONEREF, 7, MAXREF, SATURATED, DEAD] {
+        for operation in OPERATIONS {
+            let count = TicketRef::at(start);
+            recorded(|| count.operate(operation));
+            assert_eq!(tickets(&count), 0, "{operation} at {start:#x}");
+        }
+    }
+    let pending = TicketRef::at(NOREF);
+    assert_eq!(pending.get(), Get::Acquired);
+    assert_eq!(tickets(&pending), -1);
+    let pending = TicketRef::at(NOREF);
+    assert_eq!(pending.get_many(MANY), Get::Acquired);
+    assert_eq!(tickets(&pending), -1, "one revival, however many references");
+}
+
+#[test]
+fn a_get_by_an_owner_saturates_and_reports_as_any_get_does() {
+    let count = TicketRef::at(MAXREF);
+    let ((), faults) = recorded(|| count.get_held());
+    assert_eq!(count.word(), SATURATED);
+    assert_eq!(faults.len(), 1);
+    assert_eq!(faults[0].kind, Overflow);
+    let ((), faults) = recorded(|| count.get_held());
+    assert!(faults.is_empty());
+}
+
+#[test]
+fn a_dead_ticketref_lives_again_after_init() {
+    let count = TicketRef::at(DEAD + 5);
+    count.init();
+    assert_eq!(count.raw(), TicketRef::new().raw());
+    assert_eq!(count.get_acquire(), Get::Acquired);
+    assert_eq!(count.put(), Put::StillHeld);
+    assert_eq!(count.put_last(), Put::Last);
+}
+
+#[test]
+fn the_loop_counts_no_retries_when_alone() {
+    let mut retries = 0;
+    for word in [0, 1, 0x7FFF_FFFF, SATURATED] {
+        let count = IncNotZero::at(word);
+        let (got, _) = recorded(|| count.get_counting(&mut retries));
+        assert_eq!(got.is_acquired(), word != 0);
+    }
+    assert_eq!(retries, 0);
+}

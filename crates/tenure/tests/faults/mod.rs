@@ -1,0 +1,25 @@
+//! Records the faults of the calling thread, so that tests which run side by side do not see each
+//! other's.
+
+use std::cell::RefCell;
+use std::sync::Once;
+use tenure::fault::{Fault, set_hook};
+
+thread_local! {
+    static SEEN: RefCell<Vec<Fault>> = const { RefCell::new(Vec::new()) };
+}
+
+fn record(fault: &Fault) {
+    SEEN.with_borrow_mut(|seen| seen.push(*fault));
+}
+
+/// Runs `action` and returns what it returned, with the faults that it caused on this thread.
+pub(crate) fn recorded<R>(action: impl FnOnce() -> R) -> (R, Vec<Fault>) {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        set_hook(Some(record));
+    });
+    SEEN.with_borrow_mut(Vec::clear);
+    let result = action();
+    (result, SEEN.take())
+}
