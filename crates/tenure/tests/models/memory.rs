@@ -45,36 +45,31 @@
 //! its own store missing in its own next addition, because a get on another thread read the word
 //! before the store and wrote it before the store too. No machine does that: a read-modify-write
 //! writes right after what it read. It matters where the owner of a word stores and goes on from
-//! there, which is [`TicketRef::init`](tenure::count::TicketRef::init) alone.
+//! there, which is [`TicketRef::init`](tenure::count::TicketRef::init) alone. Models of it run on
+//! [`InOrder`], where a store is a swap: it takes its place in the word's order when it runs. The
+//! price: an acquire of such a store also acquires the releases before it, which a real store would
+//! cut off. All other models use [`Loom`], whose stores are stores.
 //!
 //! # What loom overlooks
 //!
-//! To choose where to switch threads loom compares an operation with the last access to the same
-//! word, and with that one only. A load of a thread's own in between hides what another thread did
-//! before it: with such a load a twin whose downgrade does not wait for the lock passed every
-//! interleaving that loom tried, and without it failed.
-//!
-//! # Two machines
-//!
-//! Hence two machines. On [`Loom`] loads and stores are what they are. On [`InOrder`] each is a
-//! read-modify-write that takes its place in the word's order when it runs: no load is stale, no
-//! store is left unordered, and no access hides another. The price: an acquire of such a store
-//! also acquires the releases before it, which a real store would cut off. Models whose owner
-//! stores run on `InOrder`; models in which loads decide run on both.
+//! loom does not try every interleaving even without a bound: to choose where to switch threads it
+//! looks back at one access to the word only. The twin whose downgrade does not wait for the lock
+//! fails in its smallest form; with one more look at the strong count on either thread, loom finds
+//! no failure. So twins leave out what their flaw does not need.
 
 use loom::cell::UnsafeCell;
 use std::cell::Cell;
 use tenure::memory::{Atomic, Memory, Native, Ordering, Plain};
 
 /// The machine that explores interleavings. To be used inside a model only.
-pub(crate) enum Loom<const IN_ORDER: bool = false> {}
+pub(crate) enum Loom<const SWAP_TO_STORE: bool = false> {}
 
-/// The machine on which every access is a read-modify-write.
+/// The machine for models in which a store races with read-modify-writes.
 pub(crate) type InOrder = Loom<true>;
 
-impl<const IN_ORDER: bool> Memory for Loom<IN_ORDER> {
-    type AtomicU32 = Word<loom::sync::atomic::AtomicU32, IN_ORDER>;
-    type AtomicU64 = Word<loom::sync::atomic::AtomicU64, IN_ORDER>;
+impl<const SWAP_TO_STORE: bool> Memory for Loom<SWAP_TO_STORE> {
+    type AtomicU32 = Word<loom::sync::atomic::AtomicU32, SWAP_TO_STORE>;
+    type AtomicU64 = Word<loom::sync::atomic::AtomicU64, SWAP_TO_STORE>;
     type Plain<T> = Field<T>;
 
     fn spin_hint() {
@@ -104,7 +99,7 @@ pub(crate) fn last_access() -> Access {
 }
 
 /// An atomic whose memory can be freed.
-pub(crate) struct Word<A, const IN_ORDER: bool> {
+pub(crate) struct Word<A, const SWAP_TO_STORE: bool> {
     atomic: A,
     memory: UnsafeCell<()>,
     /// 1 from the drop on. Not loom's: it is the model's own knowledge, not the program's.
@@ -113,13 +108,13 @@ pub(crate) struct Word<A, const IN_ORDER: bool> {
 
 // SAFETY: `A` is an atomic; `memory` is accessed through loom alone, for no longer than a call, and
 // holds nothing.
-unsafe impl<A: Sync, const IN_ORDER: bool> Sync for Word<A, IN_ORDER> {}
+unsafe impl<A: Sync, const SWAP_TO_STORE: bool> Sync for Word<A, SWAP_TO_STORE> {}
 
 // `Word::drop` leaves bytes that still make sense: nothing in them has a destructor of its own.
 const _: () = assert!(!core::mem::needs_drop::<loom::sync::atomic::AtomicU64>());
 const _: () = assert!(!core::mem::needs_drop::<UnsafeCell<()>>());
 
-impl<A, const IN_ORDER: bool> Word<A, IN_ORDER> {
+impl<A, const SWAP_TO_STORE: bool> Word<A, SWAP_TO_STORE> {
     fn holding(atomic: A) -> Self {
         Self { atomic, memory: UnsafeCell::new(()), freed: Atomic::new(0) }
     }
@@ -133,7 +128,7 @@ impl<A, const IN_ORDER: bool> Word<A, IN_ORDER> {
     }
 }
 
-impl<A, const IN_ORDER: bool> Drop for Word<A, IN_ORDER> {
+impl<A, const SWAP_TO_STORE: bool> Drop for Word<A, SWAP_TO_STORE> {
     fn drop(&mut self) {
         // A model that failed unwinds through here, and loom is gone by then.
         if !std::thread::panicking() {
@@ -146,15 +141,21 @@ impl<A, const IN_ORDER: bool> Drop for Word<A, IN_ORDER> {
 
 macro_rules! word {
     ($atomic:ident, $int:ty) => {
-        impl<const IN_ORDER: bool> Atomic<$int> for Word<loom::sync::atomic::$atomic, IN_ORDER> {
+        impl<const SWAP_TO_STORE: bool> Atomic<$int>
+            for Word<loom::sync::atomic::$atomic, SWAP_TO_STORE>
+        {
             fn new(value: $int) -> Self {
                 Self::holding(loom::sync::atomic::$atomic::new(value))
             }
             fn load(&self, order: Ordering) -> $int {
-                if IN_ORDER { self.touch().fetch_add(0, order) } else { self.touch().load(order) }
+                if SWAP_TO_STORE {
+                    self.touch().fetch_add(0, order)
+                } else {
+                    self.touch().load(order)
+                }
             }
             fn store(&self, value: $int, order: Ordering) {
-                if IN_ORDER {
+                if SWAP_TO_STORE {
                     self.touch().swap(value, order);
                 } else {
                     self.touch().store(value, order);

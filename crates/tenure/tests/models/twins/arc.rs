@@ -26,6 +26,8 @@ pub(crate) trait Flaw: 'static {
     const UNIQUE: Unique = Unique::Locked;
     /// Whether a downgrade waits while the weak count is locked.
     const DOWNGRADE_WAITS: bool = true;
+    /// Whether the strong count is private until the first `Weak`.
+    const PRIVATE: bool = true;
     /// Whether the first `Weak` publishes the strong count.
     const PUBLISHES: bool = true;
     /// Whether the last `Arc` looks for `Weak`s before it frees.
@@ -57,7 +59,16 @@ impl Flaw for ReadsStrongThenWeak {
 pub(crate) enum DowngradesUnderTheLock {}
 impl Flaw for DowngradesUnderTheLock {
     type Strong = Sound;
+    // See `memory`: loom overlooks this one otherwise.
+    const PRIVATE: bool = false;
     const DOWNGRADE_WAITS: bool = false;
+}
+
+/// The control of [`DowngradesUnderTheLock`].
+pub(crate) enum SoundWithoutPrivacy {}
+impl Flaw for SoundWithoutPrivacy {
+    type Strong = Sound;
+    const PRIVATE: bool = false;
 }
 
 /// The last drop takes a value for its own that a `Weak` can still reach.
@@ -93,14 +104,15 @@ impl<F: super::ticket::Flaw> Flaw for OverBroken<F> {
 
 const LOCKED: u64 = 1 << 63;
 
-pub(crate) struct ArcTwin<F: Flaw, const IN_ORDER: bool = false> {
-    strong: TicketTwin<F::Strong, IN_ORDER>,
-    weak: <Loom<IN_ORDER> as Memory>::AtomicU64,
+pub(crate) struct ArcTwin<F: Flaw, const SWAP_TO_STORE: bool = false> {
+    strong: TicketTwin<F::Strong, SWAP_TO_STORE>,
+    weak: <Loom<SWAP_TO_STORE> as Memory>::AtomicU64,
 }
 
 impl<F: Flaw, const S: bool> ArcCounts for ArcTwin<F, S> {
     fn one() -> Self {
-        Self { strong: TicketTwin::private(), weak: Atomic::new(1) }
+        let strong = if F::PRIVATE { TicketTwin::private() } else { TicketTwin::one() };
+        Self { strong, weak: Atomic::new(1) }
     }
 
     fn unborn() -> Self {
@@ -129,7 +141,7 @@ impl<F: Flaw, const S: bool> ArcCounts for ArcTwin<F, S> {
         while F::DOWNGRADE_WAITS && locked && self.weak.load(Ordering::Acquire) & LOCKED != 0 {
             Loom::<S>::spin_hint();
         }
-        if F::PUBLISHES && old & !LOCKED == 1 {
+        if F::PRIVATE && F::PUBLISHES && old & !LOCKED == 1 {
             self.strong.publish();
         }
     }
@@ -150,7 +162,7 @@ impl<F: Flaw, const S: bool> ArcCounts for ArcTwin<F, S> {
         let no_weak = || self.weak.load(Ordering::Acquire) == 1;
         let one_strong = || self.strong.references(Ordering::Acquire) == 1;
         match F::UNIQUE {
-            Unique::Locked if self.strong.is_private_one() => true,
+            Unique::Locked if F::PRIVATE && self.strong.is_private_one() => true,
             Unique::Locked => {
                 let (taken, refused) = (Ordering::Acquire, Ordering::Relaxed);
                 if self.weak.compare_exchange(1, 1 | LOCKED, taken, refused).is_err() {

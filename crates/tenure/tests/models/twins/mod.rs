@@ -23,6 +23,7 @@ use super::ticket::{
 use arc::{
     ArcTwin, DowngradesUnderTheLock, FreesUnderWeaks, NeverPublishes, OverBroken,
     ReadsStrongThenWeak, ReadsWeakThenStrong, RelaxedDropWeak, RelaxedLook, SoundArc,
+    SoundWithoutPrivacy,
 };
 use rcuref::{REPORT, Rereads};
 use tenure::count::RcuRef;
@@ -99,7 +100,7 @@ fn the_sound_copy_of_counts_passes() {
     passes(Some(3), drop_upgrade_upgrade::<ArcTwin<SoundArc>>);
     passes(ALL, clones_drop::<ArcTwin<SoundArc>>);
     passes(ALL, unique_under_downgrade::<ArcTwin<SoundArc>>);
-    passes(ALL, unique_under_downgrade::<ArcTwin<SoundArc, true>>);
+    passes(ALL, unique_under_downgrade::<ArcTwin<SoundWithoutPrivacy>>);
     passes(ALL, unique_under_upgrade::<ArcTwin<SoundArc>>);
     passes(ALL, || born_under_upgrades::<ArcTwin<SoundArc, true>>(1));
     passes(Some(3), first_downgrades::<ArcTwin<SoundArc>>);
@@ -167,7 +168,7 @@ fn get_mut_that_reads_strong_then_weak_shares_what_it_gives() {
 
 #[test]
 fn a_downgrade_that_does_not_wait_makes_get_mut_share_what_it_gives() {
-    fails(Some(2), ValueRace, unique_under_downgrade::<ArcTwin<DowngradesUnderTheLock, true>>);
+    fails(Some(2), ValueRace, unique_under_downgrade::<ArcTwin<DowngradesUnderTheLock>>);
 }
 
 #[test]

@@ -84,8 +84,8 @@ const ONE: u64 = 1 << 32;
 const NO_TICKETS: u64 = 1 << 31;
 const PRIVATE_NOREF: u64 = (NOREF as u64) << 32;
 
-pub(crate) struct TicketTwin<F, const IN_ORDER: bool = false> {
-    word: <Loom<IN_ORDER> as Memory>::AtomicU64,
+pub(crate) struct TicketTwin<F, const SWAP_TO_STORE: bool = false> {
+    word: <Loom<SWAP_TO_STORE> as Memory>::AtomicU64,
     flaw: PhantomData<F>,
 }
 
