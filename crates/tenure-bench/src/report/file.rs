@@ -70,7 +70,14 @@ fn temporary_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     // As any other new file: readable by whom the umask lets, not by the owner alone.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
+    builder.tempfile_in(folder).map_err(|error| without_path(&error))
+}
+
+/// The error without the name of the temporary file, which says nothing to whoever named another.
+fn without_path(error: &io::Error) -> io::Error {
+    let cause = error.get_ref().and_then(std::error::Error::source);
+    let text = cause.map_or_else(|| error.to_string(), ToString::to_string);
+    io::Error::new(error.kind(), text)
 }
 
 #[cfg(test)]
@@ -96,6 +103,13 @@ mod tests {
         fs::write(&file, "").unwrap();
         assert!(check(&file.join("out.json")).is_err());
         assert!(check(Path::new("")).is_err());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_error_does_not_name_the_temporary_file() {
+        let error = check(Path::new("/proc/out.json")).unwrap_err();
+        assert!(!error.to_string().contains(".tenure-"), "{error}");
     }
 
     #[cfg(unix)]

@@ -92,7 +92,12 @@ pub(super) fn hair(role: Role) -> ShapeStyle {
 
 /// Text, placed by its named corner.
 pub(super) fn text(role: Role, h: HPos, v: VPos) -> TextStyle<'static> {
-    ("sans-serif", px(TEXT)).into_font().color(&role.placeholder()).pos(Pos::new(h, v))
+    /// plotters takes a size for the height of a line of text, and writes the size of the font that has it.
+    const LINE: f64 = 1.24;
+    ("sans-serif", f64::from(px(TEXT)) * LINE)
+        .into_font()
+        .color(&role.placeholder())
+        .pos(Pos::new(h, v))
 }
 
 /// Draws a marker.

@@ -196,6 +196,8 @@ fn series(
                 .filter_map(|point| {
                     let row = point.rows.iter().find(|row| row.variant == look.name)?;
                     let (value, interval) = of(row)?;
+                    // A dashed line has no place for it, and the table has it.
+                    let interval = interval.filter(|_| look.role != Role::Limit);
                     Some(Dot { threads: point.threads, value, interval })
                 })
                 .collect(),

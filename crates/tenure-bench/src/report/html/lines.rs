@@ -110,7 +110,7 @@ impl Chart<'_> {
             let y = self.y(tick);
             let across = [(px(LEFT), y), (px(WIDTH - RIGHT), y)];
             area.draw(&PathElement::new(across, canvas::hair(Role::Grid)))?;
-            area.draw(&Text::new(words::number(tick), (px(LEFT - 8), y), label.clone()))?;
+            area.draw(&Text::new(Scale::label(tick), (px(LEFT - 8), y), label.clone()))?;
         }
         let floor = px(HEIGHT - BOTTOM);
         let axis = [(px(LEFT), floor), (px(WIDTH - RIGHT), floor)];
@@ -118,7 +118,7 @@ impl Chart<'_> {
         let places: Vec<f64> = self.threads.iter().map(|&threads| log2(threads)).collect();
         // The widest label here has four digits.
         let room =
-            f64::from(30) / f64::from(WIDTH - LEFT - RIGHT) * (self.span().1 - self.span().0);
+            f64::from(36) / f64::from(WIDTH - LEFT - RIGHT) * (self.span().1 - self.span().0);
         let labelled = ticks::with_room(&places, room);
         let label = canvas::text(Role::Muted, HPos::Center, VPos::Top);
         for (index, (&place, &threads)) in places.iter().zip(self.threads).enumerate() {

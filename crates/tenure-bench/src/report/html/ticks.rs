@@ -1,7 +1,10 @@
 //! Where an axis has its ticks: at round figures, few enough to read.
 
-/// Where the largest value is so many times the smallest, a scale of equal steps shows the small ones as nothing.
-const LOGARITHMIC: f64 = 25.0;
+use crate::report::words;
+
+/// Where the largest value is so many times the smallest, a scale of equal steps hides the ratios
+/// among the small ones.
+const LOGARITHMIC: f64 = 6.0;
 
 /// The scale of a vertical axis.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +51,7 @@ impl Scale {
 
     fn logarithmic(low: f64, high: f64) -> Self {
         let (low, high) = (low / 1.15, high * 1.15);
-        // Powers of ten, with 2 and 5 between them where there is room.
+        // Powers of ten, with more between them where there is room.
         let all = |within: &'static [f64]| -> Vec<f64> {
             #[allow(clippy::cast_possible_truncation)]
             let exponents = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
@@ -57,7 +60,7 @@ impl Scale {
                 .filter(|tick| (low..=high).contains(tick))
                 .collect()
         };
-        let ticks = [&[1.0, 2.0, 5.0][..], &[1.0, 3.0], &[1.0]]
+        let ticks = [&[1.0, 1.5, 2.0, 3.0, 5.0, 7.0][..], &[1.0, 2.0, 5.0], &[1.0, 3.0], &[1.0]]
             .into_iter()
             .map(all)
             .find(|ticks| ticks.len() <= 7)
@@ -67,6 +70,15 @@ impl Scale {
                 powers.into_iter().step_by(every).collect()
             });
         Self { logarithmic: true, low, high, ticks }
+    }
+
+    /// A tick in figures, with no more digits than its scale needs.
+    pub(super) fn label(tick: f64) -> String {
+        let text = words::number(tick);
+        if !text.contains('.') {
+            return text;
+        }
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
     }
 
     /// The place of a value: equal distances on the axis are equal differences of places.
@@ -115,6 +127,12 @@ mod tests {
         assert!(Scale::of([1e-9, 1e12].into_iter()).ticks.len() <= 7);
         assert!(!Scale::of([0.0, 1000.0].into_iter()).logarithmic, "0 has no place among ratios");
         assert!(!Scale::of(std::iter::empty()).logarithmic);
+    }
+
+    #[test]
+    fn ticks_have_no_zeros_to_spare() {
+        let labels: Vec<_> = [0.0, 0.25, 0.5, 2.5, 10.0, 1000.0].map(Scale::label).into();
+        assert_eq!(labels, ["0", "0.25", "0.5", "2.5", "10", "1,000"]);
     }
 
     #[test]

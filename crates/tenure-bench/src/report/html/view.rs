@@ -29,7 +29,8 @@ struct Verdict {
     outcome: result::Outcome,
     words: &'static str,
     claim: String,
-    detail: String,
+    /// Its parts, and whether each is code: something to type.
+    detail: Vec<(String, bool)>,
     /// The scenario's place in the page, if it is there.
     anchor: Option<String>,
     scenario: String,
@@ -83,7 +84,6 @@ struct Row {
     to_baseline: Option<Cell>,
     to_limit: Option<Cell>,
     slices: String,
-    dropped: String,
 }
 
 /// A figure and its interval.
@@ -134,10 +134,19 @@ fn verdict(verdict: &result::Verdict, report: &Report) -> Verdict {
         outcome: verdict.outcome,
         words: words::outcome(verdict.outcome),
         claim: verdict.claim.clone(),
-        detail: verdict.detail.clone(),
+        detail: marked(&verdict.detail),
         anchor: place,
         scenario: verdict.scenario.clone(),
     }
+}
+
+/// A text cut at its backticks; every other part was between two.
+fn marked(text: &str) -> Vec<(String, bool)> {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return vec![(text.to_owned(), false)];
+    }
+    parts.into_iter().enumerate().map(|(at, part)| (part.to_owned(), at % 2 == 1)).collect()
 }
 
 /// Known facts with their names, and the names of those that the system did not tell.
@@ -157,7 +166,7 @@ fn machine(machine: &result::Machine) -> (Vec<(&'static str, String)>, String) {
         ("CPUs", cpus),
         ("Cores", count(machine.cores)),
         ("Sockets", count(machine.sockets)),
-        ("Caches", caches.join("; ")),
+        ("Caches", caches.join("\n")),
         ("Memory", memory),
         ("Kernel", machine.kernel.clone()),
         ("Virtualisation", machine.virtualisation.clone()),
@@ -176,7 +185,7 @@ fn cache(cache: &result::Cache) -> String {
         aside.push(format!("{} B lines", cache.line_bytes));
     }
     if cache.shared_by > 1 {
-        aside.push(format!("shared by {} CPUs", words::whole(cache.shared_by)));
+        aside.push(format!("for {} CPUs", words::whole(cache.shared_by)));
     }
     if !aside.is_empty() {
         text += &format!(" ({})", aside.join(", "));
@@ -266,8 +275,10 @@ fn row(row: &result::Row, scenario: &result::Scenario) -> Row {
         retries: row.retries_per_op.map(words::number).unwrap_or_default(),
         to_baseline: row.to_baseline.as_ref().map(|ratio| cell(ratio, true)),
         to_limit: row.to_limit.as_ref().map(|ratio| cell(ratio, false)),
-        slices: words::whole(row.slices),
-        dropped: if row.dropped == 0 { String::new() } else { words::whole(row.dropped) },
+        slices: match row.dropped {
+            0 => words::whole(row.slices),
+            dropped => format!("{} (−{})", words::whole(row.slices), words::whole(dropped)),
+        },
     }
 }
 
