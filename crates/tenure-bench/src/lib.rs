@@ -1,6 +1,27 @@
 //! Benchmarks of Tenure: scenarios, the measuring method, and the report.
+//!
+//! The data flows in one line:
+//!
+//! ```text
+//! scenario ─> variants ─> runner ─> samples ─> rows with ratios ─> claims ─> table, JSON, HTML
+//! ```
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`scenario`] | what is measured |
+//! | [`runner`] | how: interleaved slices on pinned threads |
+//! | [`stats`] | medians and intervals |
+//! | [`claims`] | what the figures say |
+//! | [`run`] | from a request to a report |
+//! | [`machine`] | what it ran on |
+//! | [`report`] | tables, JSON, HTML |
+//! | [`result`] | the report's shape, which is the JSON schema |
 
+pub mod claims;
 pub mod machine;
 pub mod report;
 pub mod result;
 pub mod run;
+pub mod runner;
+pub mod scenario;
+pub mod stats;

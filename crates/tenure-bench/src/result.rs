@@ -134,7 +134,9 @@ pub struct Point {
 pub struct Row {
     /// The variant's name, unique in its scenario.
     pub variant: String,
-    /// Time of one operation on one thread, while all the others do the same.
+    /// Time of one operation on one thread, while all the others do the same: the mean over the
+    /// threads. Where the point is oversubscribed: from the first thread's start to the last one's
+    /// end, by the operations of one thread.
     pub ns_per_op: Estimate,
     /// Operations per second of all threads together, in millions: the median.
     pub mops: f64,
@@ -144,7 +146,8 @@ pub struct Row {
     pub to_baseline: Option<Estimate>,
     /// Time against the scenario's limit, measured in the same rounds. Absent on the limit.
     pub to_limit: Option<Estimate>,
-    /// Slices that count.
+    /// Slices that count. 0 where hardly any slice was undisturbed: then the dropped ones count
+    /// after all.
     pub slices: usize,
     /// Slices that were dropped because a thread was switched out involuntarily.
     pub dropped: usize,

@@ -1,108 +1,304 @@
-//! The seam between a command that asks and the code that measures.
+//! A run: from a request to a report.
 
+use crate::result::{Group, Report, SCHEMA, Scenario, Settings};
+use crate::runner::{self, Plan, affinity};
+use crate::{claims, machine, scenario};
 use std::fmt;
-
-use crate::result::Report;
+use std::time::{Instant, SystemTime};
 
 /// What to measure.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Names of groups; empty means all.
+    /// Names of groups; empty for all.
     pub groups: Vec<String>,
-    /// Numbers of threads; `None` picks them by the machine.
+    /// Numbers of threads; by default every power of two up to all CPUs, all CPUs, and twice as many.
     pub threads: Option<Vec<usize>>,
-    /// Measured seconds for each row at each number of threads; `None` is the default.
+    /// Measured seconds for each row at each number of threads; by default as many as keep the
+    /// whole run well below two minutes.
     pub seconds: Option<f64>,
-    /// A run to see that everything works; its figures are too few to quote.
+    /// Only see that everything works.
     pub quick: bool,
-    /// The seed of the random order; `None` draws one.
+    /// The seed of the random order.
     pub seed: Option<u64>,
 }
 
-/// Told how far a run has come.
+/// Who shows how far a run is.
 pub trait Progress {
-    /// The run begins and will take so many steps.
+    /// The run begins.
     fn begin(&mut self, total_steps: u64);
-    /// So many steps are done; the next is in `scenario`, at so many `threads`.
+    /// A scenario at a number of threads is at work.
     fn step(&mut self, scenario: &str, threads: usize, done_steps: u64);
-    /// The run has ended.
+    /// The run is over.
     fn end(&mut self);
 }
 
-/// A group and its scenarios, for a list of what there is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GroupInfo {
-    /// The name on the command line.
-    pub name: &'static str,
-    /// What it measures, in a sentence.
-    pub about: &'static str,
-    /// The id and the title of each of its scenarios.
-    pub scenarios: Vec<(String, String)>,
-}
-
-/// Why nothing could be measured. Displays as one line that says what to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Why a request cannot be run.
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no group of this name.
+    /// There is no such group.
     UnknownGroup {
         /// The name that was asked for.
         name: String,
-        /// The names there are.
-        known: Vec<&'static str>,
     },
-    /// These numbers of threads cannot be had.
-    Threads(String),
+    /// A number of threads that cannot be run.
+    Threads(usize),
+    /// Seconds that cannot be measured.
+    Seconds(f64),
 }
+
+/// The most threads that a run may ask for.
+pub const MOST_THREADS: usize = 65_536;
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnknownGroup { name, known } => {
-                write!(f, "there is no group `{name}`; the groups are {}", known.join(", "))
+            Self::UnknownGroup { name } => {
+                let known: Vec<_> = scenario::groups().iter().map(|group| group.name).collect();
+                write!(f, "there is no group '{name}'; there are: {}", known.join(", "))
             }
-            Self::Threads(why) => f.write_str(why),
+            Self::Threads(threads) => {
+                write!(f, "cannot run {threads} threads; ask for 1 to {MOST_THREADS}")
+            }
+            Self::Seconds(seconds) => {
+                write!(f, "cannot measure for {seconds} seconds; ask for more than 0, at most 3600")
+            }
         }
     }
 }
 
 impl std::error::Error for Error {}
 
-/// What there is to measure.
-#[must_use]
-pub fn groups() -> Vec<GroupInfo> {
-    vec![GroupInfo {
-        name: "refs",
-        about: "Getting and putting a reference to one object that all threads share.",
-        scenarios: vec![("refs/get-put".to_owned(), "Get and put".to_owned())],
-    }]
+/// A group, for listings.
+#[derive(Debug, Clone)]
+pub struct GroupInfo {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it measures.
+    pub about: &'static str,
+    /// Identifier and heading of its scenarios.
+    pub scenarios: Vec<(String, String)>,
 }
 
-/// TO BE REPLACED by the runner: measures nothing, and reports the machine.
+/// All groups.
+#[must_use]
+pub fn groups() -> Vec<GroupInfo> {
+    scenario::groups()
+        .into_iter()
+        .map(|group| GroupInfo {
+            name: group.name,
+            about: group.about,
+            scenarios: group
+                .scenarios
+                .iter()
+                .map(|scenario| (scenario.id.to_owned(), scenario.title.to_owned()))
+                .collect(),
+        })
+        .collect()
+}
+
+/// The seconds that all rows together are measured by default.
+const DEFAULT_TOTAL_SECONDS: f64 = 60.0;
+const MOST_DEFAULT_SECONDS: f64 = 0.5;
+const BATCHES: usize = 15;
+
+const QUICK_SECONDS: f64 = 0.01;
+const QUICK_BATCHES: usize = 6;
+
+/// Measures what `request` asks for.
 ///
 /// # Errors
 ///
-/// A group that does not exist, or numbers of threads that cannot be had.
+/// A request that names a group that does not exist, or numbers that cannot be measured. Nothing
+/// was measured then.
 pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, Error> {
-    let known: Vec<_> = groups().iter().map(|group| group.name).collect();
-    if let Some(name) = request.groups.iter().find(|name| !known.contains(&name.as_str())) {
-        return Err(Error::UnknownGroup { name: name.clone(), known });
+    let began = SystemTime::now();
+    let clock = Instant::now();
+    let cpus = affinity::cpus();
+    let groups = chosen_groups(&request.groups)?;
+    let threads = chosen_threads(request.threads.as_deref(), cpus.len())?;
+    let at =
+        |scenario: &scenario::Scenario| threads_for(scenario, &threads, request.threads.is_some());
+
+    let rows: usize = groups
+        .iter()
+        .flat_map(|group| &group.scenarios)
+        .map(|scenario| scenario.variants.len() * at(scenario).len())
+        .sum();
+    let points: usize =
+        groups.iter().flat_map(|group| &group.scenarios).map(|scenario| at(scenario).len()).sum();
+    let plan = chosen_plan(request, rows)?;
+    let seed = request.seed.unwrap_or_else(|| fastrand::u64(..));
+    let mut random = fastrand::Rng::with_seed(seed);
+
+    progress.begin((points * plan.batches) as u64);
+    let mut done = 0;
+    let mut measured = Vec::new();
+    for group in &groups {
+        let mut scenarios = Vec::new();
+        for scenario in &group.scenarios {
+            let mut points = Vec::new();
+            for &threads in &at(scenario) {
+                progress.step(scenario.id, threads, done);
+                points.push(runner::measure(scenario, threads, &cpus, plan, &mut random, || {
+                    done += 1;
+                    progress.step(scenario.id, threads, done);
+                }));
+            }
+            scenarios.push(Scenario {
+                id: scenario.id.to_owned(),
+                title: scenario.title.to_owned(),
+                about: scenario.about.to_owned(),
+                baseline: scenario.baseline.to_owned(),
+                limit: scenario.limit.map(str::to_owned),
+                points,
+            });
+        }
+        measured.push(Group {
+            name: group.name.to_owned(),
+            title: group.title.to_owned(),
+            about: group.about.to_owned(),
+            scenarios,
+        });
     }
-    progress.begin(1);
-    progress.step("refs/get-put", 1, 0);
     progress.end();
+
     Ok(Report {
-        schema: crate::result::SCHEMA.to_owned(),
+        schema: SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: "1970-01-01T00:00:00Z".to_owned(),
-        seconds: 0.0,
-        settings: crate::result::Settings {
-            quick: request.quick,
-            seconds: request.seconds.unwrap_or(1.0),
-            seed: request.seed.unwrap_or(0),
-        },
-        machine: crate::machine::describe(),
-        groups: Vec::new(),
-        verdicts: Vec::new(),
+        started: humantime::format_rfc3339_seconds(began).to_string(),
+        seconds: clock.elapsed().as_secs_f64(),
+        settings: Settings { quick: request.quick, seconds: plan.seconds, seed },
+        machine: machine::describe(),
+        verdicts: claims::judge(&measured, cpus.len()),
+        groups: measured,
     })
+}
+
+fn chosen_groups(names: &[String]) -> Result<Vec<scenario::Group>, Error> {
+    let all = scenario::groups();
+    if let Some(name) = names.iter().find(|&name| all.iter().all(|group| group.name != name)) {
+        return Err(Error::UnknownGroup { name: name.clone() });
+    }
+    Ok(all
+        .into_iter()
+        .filter(|group| names.is_empty() || names.iter().any(|name| name == group.name))
+        .collect())
+}
+
+fn chosen_threads(asked: Option<&[usize]>, cpus: usize) -> Result<Vec<usize>, Error> {
+    let mut threads: Vec<usize> = match asked {
+        Some(asked) => asked.to_vec(),
+        None => std::iter::successors(Some(1), |threads| Some(threads * 2))
+            .take_while(|&threads| threads <= cpus)
+            .chain([cpus, 2 * cpus])
+            .collect(),
+    };
+    if let Some(&threads) = threads.iter().find(|&&threads| threads == 0 || threads > MOST_THREADS)
+    {
+        return Err(Error::Threads(threads));
+    }
+    threads.sort_unstable();
+    threads.dedup();
+    Ok(threads)
+}
+
+/// Operations on private objects scale with the CPUs: unless `asked`, only one thread and one per
+/// CPU tell something new.
+fn threads_for(scenario: &scenario::Scenario, threads: &[usize], asked: bool) -> Vec<usize> {
+    if scenario.shared || asked {
+        return threads.to_vec();
+    }
+    // The largest but one is all CPUs, the largest is twice as many.
+    let all_cpus = threads[threads.len().saturating_sub(2)];
+    let mut two = vec![threads[0], all_cpus];
+    two.dedup();
+    two
+}
+
+fn chosen_plan(request: &Request, rows: usize) -> Result<Plan, Error> {
+    if let Some(seconds) = request.seconds
+        && !(seconds > 0.0 && seconds <= 3_600.0)
+    {
+        return Err(Error::Seconds(seconds));
+    }
+    let (seconds, batches) = if request.quick {
+        (QUICK_SECONDS, QUICK_BATCHES)
+    } else {
+        ((DEFAULT_TOTAL_SECONDS / rows.max(1) as f64).min(MOST_DEFAULT_SECONDS), BATCHES)
+    };
+    Ok(Plan { seconds: request.seconds.unwrap_or(seconds), batches })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Steps(Vec<u64>, u64);
+    impl Progress for Steps {
+        fn begin(&mut self, total_steps: u64) {
+            self.1 = total_steps;
+        }
+        fn step(&mut self, _scenario: &str, _threads: usize, done_steps: u64) {
+            self.0.push(done_steps);
+        }
+        fn end(&mut self) {
+            self.0.push(u64::MAX);
+        }
+    }
+
+    #[test]
+    fn threads_are_powers_of_two_all_cpus_and_twice_as_many() {
+        assert_eq!(chosen_threads(None, 1).unwrap(), [1, 2]);
+        assert_eq!(chosen_threads(None, 2).unwrap(), [1, 2, 4]);
+        assert_eq!(chosen_threads(None, 6).unwrap(), [1, 2, 4, 6, 12]);
+        assert_eq!(chosen_threads(Some(&[3, 1, 3]), 2).unwrap(), [1, 3]);
+        assert_eq!(chosen_threads(Some(&[0]), 2), Err(Error::Threads(0)));
+    }
+
+    #[test]
+    fn private_objects_are_measured_on_one_thread_and_on_all_cpus() {
+        let last_put = scenario::groups().remove(0).scenarios.remove(2);
+        assert!(!last_put.shared);
+        assert_eq!(threads_for(&last_put, &[1, 2, 4, 6, 12], false), [1, 6]);
+        assert_eq!(threads_for(&last_put, &[1, 2], false), [1]);
+        assert_eq!(threads_for(&last_put, &[3], true), [3]);
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_refused_in_one_line() {
+        let request = |request: Request| run(&request, &mut Steps(vec![], 0)).unwrap_err();
+        let no_group = request(Request { groups: vec!["nope".into()], ..Request::default() });
+        assert_eq!(no_group.to_string(), "there is no group 'nope'; there are: refs, dst");
+        for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let error = request(Request { seconds: Some(seconds), ..Request::default() });
+            assert!(error.to_string().contains("more than 0"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_quick_run_measures_every_scenario_and_counts_its_steps() {
+        let mut steps = Steps(vec![], 0);
+        let request = Request {
+            quick: true,
+            threads: Some(vec![1, 2]),
+            seconds: Some(0.001),
+            ..Request::default()
+        };
+        let report = run(&request, &mut steps).unwrap();
+        let measured: Vec<_> =
+            report.groups.iter().flat_map(|group| &group.scenarios).map(|s| s.id.clone()).collect();
+        let known: Vec<_> =
+            groups().into_iter().flat_map(|group| group.scenarios).map(|(id, _)| id).collect();
+        assert_eq!(measured, known);
+        assert_eq!(steps.0.last(), Some(&u64::MAX));
+        assert_eq!(steps.0[steps.0.len() - 2], steps.1);
+        for scenario in report.groups.iter().flat_map(|group| &group.scenarios) {
+            assert_eq!(scenario.points.len(), 2);
+            for row in scenario.points.iter().flat_map(|point| &point.rows) {
+                assert!(row.ns_per_op.median > 0.0, "{}: {row:?}", scenario.id);
+                assert_eq!(row.to_baseline.is_none(), row.variant == scenario.baseline);
+            }
+        }
+    }
 }

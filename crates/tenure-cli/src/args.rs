@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use tenure_bench::run::MOST_THREADS;
 
 /// Find, fix and prove objects that every core wants.
 #[derive(Debug, Parser)]
@@ -57,11 +58,11 @@ pub(crate) struct Bench {
 }
 
 fn threads(text: &str) -> Result<usize, String> {
-    /// More than any machine has CPUs, and than a system starts threads without being told to.
-    const MOST: usize = 65_536;
     match text.trim().parse() {
         Ok(0) => Err("a run needs at least 1 thread".to_owned()),
-        Ok(threads) if threads > MOST => Err(format!("at most {MOST} threads can be asked for")),
+        Ok(threads) if threads > MOST_THREADS => {
+            Err(format!("at most {MOST_THREADS} threads can be asked for"))
+        }
         Ok(threads) => Ok(threads),
         Err(_) => Err("numbers of threads look like `1,2,8`".to_owned()),
     }

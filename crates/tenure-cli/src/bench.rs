@@ -86,19 +86,15 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
 }
 
 fn request(arguments: &Bench) -> Result<Request, Failure> {
-    let known: Vec<_> = run::groups().iter().map(|group| group.name).collect();
-    if let Some(name) = arguments.groups.iter().find(|name| !known.contains(&name.as_str())) {
-        let error = run::Error::UnknownGroup { name: name.clone(), known };
-        return Err(Failure::input(error));
+    // A run finds out too, but after folders for its report were made.
+    let known = run::groups();
+    let unknown = |name: &&String| known.iter().all(|group| group.name != **name);
+    if let Some(name) = arguments.groups.iter().find(unknown) {
+        return Err(Failure::input(run::Error::UnknownGroup { name: name.clone() }));
     }
-    let threads = arguments.threads.clone().map(|mut threads| {
-        threads.sort_unstable();
-        threads.dedup();
-        threads
-    });
     Ok(Request {
         groups: arguments.groups.clone(),
-        threads,
+        threads: arguments.threads.clone(),
         seconds: arguments.seconds,
         quick: arguments.quick,
         seed: arguments.seed,

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`count`] | reference counts whose get and put are one unconditional atomic add |
 //! | [`arc`] and [`sync`] | `Arc` and `Weak` with std's API on such a count: `upgrade` and `downgrade` are one add each |
-//! | [`line`] | values that own their cache line |
+//! | [`line`](mod@line) | values that own their cache line |
 //! | [`memory`] | the machine that the algorithms run on: the real one, a model checker's, a simulator's |
 //! | [`fault`] | where overflows and unbalanced puts are reported |
 //!
@@ -61,4 +61,6 @@ pub mod memory;
 ///
 /// [`std::sync`]: https://doc.rust-lang.org/std/sync/
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
-pub mod sync {}
+pub mod sync {
+    pub use crate::arc::{Arc, Weak};
+}

@@ -8,27 +8,13 @@ mod tree;
 mod virtualisation;
 
 use crate::result::Machine;
+use crate::runner::affinity;
 use tree::Tree;
 
 /// Describes the machine that the calling thread runs on.
 #[must_use]
 pub fn describe() -> Machine {
-    read(&Tree::root(), &allowed_cpus())
-}
-
-/// The CPUs that the calling thread may run on, in ascending order; empty where the system does not tell.
-#[must_use]
-pub fn allowed_cpus() -> Vec<usize> {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    if let Ok(set) = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)) {
-        let count = nix::sched::CpuSet::count();
-        return (0..count).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect();
-    }
-    // The system call above refuses machines with more CPUs than its set has bits; the file does not.
-    Tree::root()
-        .field("proc/thread-self/status", "Cpus_allowed_list")
-        .map(|list| tree::cpu_list(&list))
-        .unwrap_or_default()
+    read(&Tree::root(), &affinity::cpus())
 }
 
 /// Describes the machine whose `/proc` and `/sys` lie under `tree`, for a thread that may run on `allowed`.
@@ -36,15 +22,10 @@ fn read(tree: &Tree, allowed: &[usize]) -> Machine {
     let info = tree.text("proc/cpuinfo").unwrap_or_default();
     let topology = cpu::topology(tree, &info, allowed);
     let first = allowed.first().copied().unwrap_or(0);
-    let cpus = if allowed.is_empty() {
-        std::thread::available_parallelism().map_or(0, usize::from)
-    } else {
-        allowed.len()
-    };
     Machine {
         cpu: cpu::name(tree, &info),
         arch: std::env::consts::ARCH.to_owned(),
-        cpus,
+        cpus: allowed.len(),
         cores: topology.cores,
         smt: topology.smt,
         sockets: topology.sockets,

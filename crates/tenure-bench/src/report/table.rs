@@ -262,7 +262,7 @@ fn notes(scenario: &Scenario) -> Vec<String> {
     if scenario.points.iter().any(|point| point.oversubscribed) {
         notes.push("* more threads than CPUs".to_owned());
     }
-    notes.extend(words::dropped(scenario));
+    notes.extend(words::disturbed(scenario));
     notes
 }
 

@@ -167,28 +167,33 @@ pub(super) fn headline(scenario: &Scenario) -> Option<&Point> {
         .or_else(|| scenario.points.first())
 }
 
-/// What is to be said of a scenario's dropped slices; `None` when none were.
-pub(super) fn dropped(scenario: &Scenario) -> Option<String> {
-    let counts = |point: &Point| {
-        let dropped: usize = point.rows.iter().map(|row| row.dropped).sum();
-        (dropped, dropped + point.rows.iter().map(|row| row.slices).sum::<usize>())
-    };
-    let (dropped, all) = scenario
-        .points
-        .iter()
-        .map(counts)
-        .fold((0, 0), |sum, point| (sum.0 + point.0, sum.1 + point.1));
-    let worst = scenario.points.iter().max_by_key(|point| counts(point).0)?;
-    let mut text = format!(
-        "{} of {} slices were dropped because a thread was switched out",
-        whole(dropped),
-        whole(all)
-    );
-    if scenario.points.len() > 1 {
-        let threads = counted(worst.threads, "thread");
-        text += &format!(", at most {} (at {threads})", whole(counts(worst).0));
+/// What is to be said of a scenario's disturbed slices: how many were dropped, and where so few were
+/// undisturbed that the others count.
+pub(super) fn disturbed(scenario: &Scenario) -> Vec<String> {
+    let rows =
+        || scenario.points.iter().flat_map(|point| point.rows.iter().map(move |row| (point, row)));
+    let mut notes = Vec::new();
+    let dropped: usize = rows().filter(|(_, row)| row.slices > 0).map(|(_, row)| row.dropped).sum();
+    if dropped > 0 {
+        let all: usize = rows().map(|(_, row)| row.slices + row.dropped).sum();
+        notes.push(format!(
+            "{} of {} slices were dropped because a thread was switched out",
+            whole(dropped),
+            whole(all)
+        ));
     }
-    (dropped > 0).then_some(text)
+    let mut kept: Vec<usize> =
+        rows().filter(|(_, row)| row.slices == 0).map(|(point, _)| point.threads).collect();
+    kept.dedup();
+    if let Some((last, rest)) = kept.split_last() {
+        let rest: Vec<_> = rest.iter().map(|&threads| format!("{} and ", whole(threads))).collect();
+        notes.push(format!(
+            "hardly any slice was undisturbed at {}{}: rows of 0 slices are made of disturbed ones",
+            rest.concat(),
+            counted(*last, "thread")
+        ));
+    }
+    notes
 }
 
 #[cfg(test)]
@@ -215,6 +220,18 @@ mod tests {
     fn a_ratio_that_is_not_1_does_not_read_as_1() {
         let shown: Vec<_> = [0.41, 0.996, 1.0, 1.004, 1.2, 12.34].into_iter().map(ratio).collect();
         assert_eq!(shown, ["0.41", "0.996", "1.00", "1.004", "1.20", "12.3"]);
+    }
+
+    #[test]
+    fn slices_that_count_although_disturbed_are_not_called_dropped() {
+        let mut report = fixtures::one_cpu();
+        let scenario = &mut report.groups[0].scenarios[0];
+        assert!(disturbed(scenario).is_empty());
+        let row = &mut scenario.points[0].rows[0];
+        (row.slices, row.dropped) = (0, 40);
+        let notes = disturbed(scenario);
+        assert_eq!(notes.len(), 1);
+        assert!(notes[0].starts_with("hardly any slice was undisturbed at 1 thread"), "{notes:?}");
     }
 
     #[test]

@@ -96,12 +96,14 @@ impl<M: Memory> Counts<M> {
 
     /// Another `Arc`, from one that the caller owns. One add.
     #[inline(always)]
+    #[track_caller]
     pub fn clone_strong(&self) {
         self.strong.get_held();
     }
 
     /// An `Arc` from a `Weak` that the caller owns, if the value lives. One add.
     #[inline(always)]
+    #[track_caller]
     pub fn upgrade(&self) -> Get {
         // Acquire, for the `Weak` may be older than the value: pairs with the Release in `born`.
         self.strong.get_acquire()
@@ -111,6 +113,7 @@ impl<M: Memory> Counts<M> {
     ///
     /// [`Put::Last`]: the caller drops the value, then calls [`drop_common`](Self::drop_common).
     #[inline(always)]
+    #[track_caller]
     pub fn drop_strong(&self) -> Put {
         self.strong.put()
     }
@@ -209,8 +212,8 @@ impl<M: Memory> Counts<M> {
     /// The number of `Weak`s at some moment of the call, for the owner of an `Arc`.
     #[must_use]
     pub fn weak_count(&self) -> usize {
-        // Relaxed: a snapshot, out of date when it arrives.
-        let weak = self.weak.0.load(Ordering::Relaxed) & !LOCKED;
+        // Acquire: comes before the look at `strong` in `Weak::weak_count`. A snapshot otherwise.
+        let weak = self.weak.0.load(Ordering::Acquire) & !LOCKED;
         usize::try_from(weak.saturating_sub(COMMON)).unwrap_or(usize::MAX)
     }
 

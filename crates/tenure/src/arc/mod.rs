@@ -1,3 +1,122 @@
-//! `Arc`.
+//! `Arc` and `Weak` with std's API, on a count without a retry loop.
+//!
+//! ```
+//! use tenure::sync::{Arc, Weak};
+//! use std::sync::Mutex;
+//!
+//! /// A cache that does not keep its entries alive.
+//! #[derive(Default)]
+//! struct Cache(Mutex<Vec<Weak<String>>>);
+//!
+//! impl Cache {
+//!     fn add(&self, entry: &Arc<String>) {
+//!         let mut entries = self.0.lock().unwrap();
+//!         entries.retain(|entry| !entry.is_dead()); // a load each, no write
+//!         entries.push(Arc::downgrade(entry));
+//!     }
+//!     fn newest(&self) -> Option<Arc<String>> {
+//!         self.0.lock().unwrap().last()?.upgrade() // one add, however many threads upgrade
+//!     }
+//! }
+//!
+//! let cache = Cache::default();
+//! let entry = Arc::new(String::from("payload"));
+//! cache.add(&entry);
+//! assert!(cache.newest().is_some());
+//! drop(entry);
+//! assert!(cache.newest().is_none());
+//! ```
+//!
+//! | operation | here | std |
+//! |---|---|---|
+//! | `Arc::clone` | 1 add | 1 add |
+//! | `Weak::upgrade` | 1 add | load + compare-exchange, repeated under contention |
+//! | `Arc::downgrade` | 1 add | load + compare-exchange, repeated under contention |
+//! | `Weak::clone` | 1 add | 1 add |
+//! | drop, not the last | 1 subtraction | 1 subtraction |
+//! | drop of the last `Arc` without `Weak`s | 1 subtraction, 1 compare-exchange, 1 load | 2 subtractions, 2 fences |
+//! | drop of the last `Arc` with `Weak`s | 2 subtractions, 1 compare-exchange, 1 load | 2 subtractions, 1 fence |
+//! | `Weak::is_dead` | 1 load | does not exist |
+//!
+//! How it works is told by [`Counts`], which also serves pointers of your own making.
+//!
+//! # From std to here
+//!
+//! Replace `use std::sync::{Arc, Weak}` with `use tenure::sync::{Arc, Weak}`. All that std has on
+//! stable Rust (as of 1.95) has the same name here. These are the differences:
+//!
+//! | with std's `Arc` | here | because |
+//! |---|---|---|
+//! | `let it: Arc<dyn Trait> = Arc::new(value);` | `let it = unsize!(Arc::new(value) => dyn Trait);` (or `Arc::from(Box::new(value) as Box<dyn Trait>)`) | the coercion asks for `CoerceUnsized`, which is not stable: see [`unsize!`](crate::unsize) |
+//! | `fn run(self: Arc<Self>)` | `fn run(this: Arc<Self>)`, called as `Task::run(task)` | receivers ask for a trait that is not stable |
+//! | `impl std::task::Wake for Task` | `impl tenure::arc::Wake for Task` | std's trait takes std's `Arc` |
+//! | a function of another crate that takes std's `Arc` | keep std's there | it is another type |
+//! | a borrow that ends before its `Arc<&T>` is dropped | declare what is borrowed first | std promises the compiler that the drop looks at no borrow (`may_dangle`), which is not stable |
+//! | `a == b` on one shared value returns at once if `T: Eq` | the value is compared with itself; use `Arc::ptr_eq(&a, &b) \|\| a == b` where that costs | specialisation is not stable |
+//! | 2^63 references abort the program | 2^31 strong references [saturate](crate::fault): reported once, the value leaks | the count contains its own overflow |
+//! | a `strong_count` of 0 is final | [`Weak::strong_count`] reads 0 for a moment when an upgrade overtakes the last drop; [`Weak::is_dead`] is final | the upgrade revives what had no reference left |
+//! | [`Arc::try_unwrap`] and [`Arc::make_mut`] are wait-free | they wait for the last step of a drop that an upgrade overtook | only then it is known that the owner is alone |
+//! | any target with pointer-sized atomics | targets with 64-bit atomics | the count has two halves |
+//! | `Arc::default()` of `str`, `CStr` and `[T]` share a static | they allocate | |
+//!
+//! ```
+//! use tenure::sync::Arc;
+//!
+//! trait Handler: Send + Sync {
+//!     /// In place of `self: Arc<Self>`.
+//!     fn run(this: Arc<Self>) -> usize where Self: Sized;
+//!     fn name(&self) -> String;
+//! }
+//! struct Echo;
+//! impl Handler for Echo {
+//!     fn run(this: Arc<Self>) -> usize { Arc::strong_count(&this) }
+//!     fn name(&self) -> String { "echo".into() }
+//! }
+//!
+//! let echo = Arc::new(Echo);
+//! assert_eq!(Echo::run(Arc::clone(&echo)), 2);
+//! let handler: Arc<dyn Handler> = tenure::unsize!(echo => dyn Handler); // std: `= echo;`
+//! assert_eq!(handler.name(), "echo");
+//! ```
+//!
+//! What a borrow has to outlive:
+//!
+//! ```compile_fail,E0597
+//! use tenure::sync::Arc;
+//!
+//! let shared;
+//! let local = String::new(); // declared last, dropped first
+//! shared = Arc::new(&local); // std's Arc compiles here
+//! ```
+//!
+//! # When values are dropped
+//!
+//! As with std, by the thread that gives up the last `Arc`, before its drop returns, with one
+//! exception: where an upgrade overtook a drop on another thread which is about to settle whether it
+//! was the last, the value may be dropped there, by that earlier drop, before it returns.
+//!
+//! The memory goes when the last `Weak` is gone too, and also if the value's destructor panics.
+
+#[doc(hidden)]
+#[path = "unsize.rs"]
+pub mod __unsize;
+mod clone_to_uninit;
+mod convert;
 mod counts;
+mod inner;
+#[cfg(feature = "serde")]
+mod serde;
+#[cfg(feature = "std")]
+mod std_traits;
+mod strong;
+mod traits;
+mod uninit;
+mod unique;
+mod wake;
+mod weak;
+
+pub use clone_to_uninit::CloneToUninit;
 pub use counts::Counts;
+pub use strong::Arc;
+pub use wake::Wake;
+pub use weak::Weak;

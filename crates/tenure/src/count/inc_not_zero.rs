@@ -102,6 +102,25 @@ impl<M: Memory> IncNotZero<M> {
         // Relaxed: a guess, which the compare-exchange verifies.
         let mut old = self.word.load(Ordering::Relaxed);
         loop {
+            // Not in 1..=MAX - n, in one comparison.
+            if old.wrapping_sub(1) >= MAX - n {
+                return self.add_slow(n, old, &mut retry);
+            }
+            // Weak: the loop retries anyway. Relaxed on failure: only the value is used.
+            match self.word.compare_exchange_weak(old, old + n, order, Ordering::Relaxed) {
+                Ok(_) => return Get::Acquired,
+                Err(found) => old = found,
+            }
+            retry();
+        }
+    }
+
+    /// The loop in full, for a word that was dead, saturated, or within `n` of being so.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn add_slow(&self, n: u32, mut old: u32, retry: &mut impl FnMut()) -> Get {
+        loop {
             if old == 0 || old >= UNDERFLOWED {
                 return Get::Dead;
             }
@@ -109,18 +128,16 @@ impl<M: Memory> IncNotZero<M> {
                 return Get::Acquired; // Saturated, and never freed.
             }
             let new = if old + n > MAX { SATURATED } else { old + n };
-            // Weak: the loop retries anyway. Relaxed on failure: only the value is used.
-            match self.word.compare_exchange_weak(old, new, order, Ordering::Relaxed) {
-                Ok(_) => {
-                    if new == SATURATED {
-                        self.report(FaultKind::Overflow, old);
-                    }
-                    return Get::Acquired;
-                }
+            // Acquire: some callers need it. Relaxed on failure: only the value is used.
+            match self.word.compare_exchange(old, new, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) if new == SATURATED => break,
+                Ok(_) => return Get::Acquired,
                 Err(found) => old = found,
             }
             retry();
         }
+        self.report(FaultKind::Overflow, old);
+        Get::Acquired
     }
 
     /// Gives a reference back.
@@ -135,19 +152,11 @@ impl<M: Memory> IncNotZero<M> {
     #[track_caller]
     pub fn put_many(&self, n: NonZeroU16) -> Put {
         let n = u32::from(n.get());
-        // Release: pairs with the Acquire below, so that whoever destroys the object does so after
-        // everything this holder did with it.
+        // Release: pairs with the Acquire in `put_slow`, so that whoever destroys the object does so
+        // after everything this holder did with it.
         let old = self.word.fetch_sub(n, Ordering::Release);
-        if old == n {
-            // Acquire: pairs with the Release of every earlier put. A load and not a fence because
-            // ThreadSanitizer does not model fences; the word is ours alone now.
-            self.word.load(Ordering::Acquire);
-            return Put::Last;
-        }
-        if old > MAX || old < n {
-            self.contain_put(old);
-        }
-        Put::StillHeld
+        // More than `n`, and valid: in one comparison.
+        if old.wrapping_sub(n + 1) < MAX - n { Put::StillHeld } else { self.put_slow(old, n) }
     }
 
     /// The number of references at some moment of the call; 0 for a dead object.
@@ -172,21 +181,29 @@ impl<M: Memory> IncNotZero<M> {
         self.word.load(Ordering::Relaxed)
     }
 
-    /// A put that found the count dead or saturated, or took it below zero.
+    /// Decides from `old`, the value that the caller's own subtraction found.
     #[cold]
+    #[inline(never)]
     #[track_caller]
-    fn contain_put(&self, old: u32) {
+    fn put_slow(&self, old: u32, n: u32) -> Put {
+        if old == n {
+            // Acquire: pairs with the Release of every earlier put. A load and not a fence because
+            // ThreadSanitizer does not model fences; the word is ours alone now.
+            self.word.load(Ordering::Acquire);
+            return Put::Last;
+        }
         if (MAX + 1..UNDERFLOWED).contains(&old) {
             // Relaxed: orders nothing; a saturated object is never destroyed.
             self.word.store(SATURATED, Ordering::Relaxed);
         } else {
-            // Relaxed: whoever was told to destroy the object has been told already.
+            // Dead, or more put than there were. Relaxed: whoever was told to destroy the object
+            // has been told already.
             self.word.store(0, Ordering::Relaxed);
             self.report(FaultKind::ImbalancedPut, old);
         }
+        Put::StillHeld
     }
 
-    #[cold]
     #[track_caller]
     fn report(&self, kind: FaultKind, found: u32) {
         report(&Fault {

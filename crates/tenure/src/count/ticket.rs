@@ -211,8 +211,9 @@ impl<M: Memory> TicketRef<M> {
     fn add(&self, n: NonZeroU16, order: Ordering) -> Get {
         let n = u32::from(n.get());
         let new = self.word.fetch_add(word(n, 0), order).wrapping_add(word(n, 0));
-        // At least `n + 1` references now: none of the old ones was the last to go.
-        if refs(new) as i32 >= n as i32 { Get::Acquired } else { self.get_slow(new, n) }
+        // At least `n + 1` references now: none of the old ones was the last to go. The whole word is
+        // compared, which spares the shift.
+        if new as i64 >= word(n, 0) as i64 { Get::Acquired } else { self.get_slow(new, n) }
     }
 
     /// Takes another reference for a caller that owns one, which cannot fail.
@@ -328,25 +329,20 @@ impl<M: Memory> TicketRef<M> {
     #[cold]
     #[track_caller]
     fn put_slow(&self, new: u64, n: u32) -> Put {
-        match Zone::of(refs(new)) {
-            Zone::NoRef => self.settle(new),
+        let found = new.wrapping_add(word(n, 0));
+        match Zone::of(refs(found)) {
+            Zone::Live if refs(new) == NOREF => return self.settle(new),
             Zone::Saturated => {
                 self.saturate();
-                Put::StillHeld
+                return Put::StillHeld;
             }
-            Zone::Dead | Zone::Live => {
-                let found = new.wrapping_add(word(n, 0));
-                if Zone::of(refs(found)) == Zone::Dead {
-                    self.undrift(new);
-                } else {
-                    // Below zero from a living count: somebody's reference is gone. Relaxed: nobody
-                    // is told to destroy the object, so nothing has to be ordered.
-                    self.word.store(DEAD_WORD, Ordering::Relaxed);
-                }
-                self.report(FaultKind::ImbalancedPut, found);
-                Put::StillHeld
-            }
+            Zone::Dead => self.undrift(new),
+            // Below zero from a count that was alive, or is pending: somebody's reference is gone.
+            // Relaxed: nobody is told to destroy the object, so nothing has to be ordered.
+            Zone::Live | Zone::NoRef => self.word.store(DEAD_WORD, Ordering::Relaxed),
         }
+        self.report(FaultKind::ImbalancedPut, found);
+        Put::StillHeld
     }
 
     /// The verdict of a candidate, whose subtraction left `current` behind.
@@ -367,19 +363,23 @@ impl<M: Memory> TicketRef<M> {
         }
     }
 
-    /// Moves a count that is still dead back to the middle of the dead zone if it strayed far.
+    /// Moves a dead count back to the middle of the dead zone if it strayed far.
+    ///
+    /// `current` is what the caller's own operation made of a dead word. It counts as dead even
+    /// where that operation was the one that left the zone.
     fn undrift(&self, mut current: u64) {
-        while Zone::of(refs(current)) == Zone::Dead && refs(current).abs_diff(DEAD) >= DRIFT {
+        while refs(current).abs_diff(DEAD) >= DRIFT {
             // Relaxed: nothing is published. A compare-exchange and not a store, because the slot
-            // may have been given a new life since.
-            match self.word.compare_exchange_weak(
+            // may have been given a new life since; not a weak one, so that a failure means that
+            // the word is another now.
+            match self.word.compare_exchange(
                 current,
                 DEAD_WORD,
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return,
-                Err(found) => current = found,
+                Err(found) if Zone::of(refs(found)) == Zone::Dead => current = found,
+                Ok(_) | Err(_) => return,
             }
         }
     }

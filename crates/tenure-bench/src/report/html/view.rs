@@ -229,9 +229,16 @@ fn scenario(anchor: String, scenario: &result::Scenario) -> Scenario {
         figures,
         shown: table(scenario, &shown),
         folded: table(scenario, &folded),
-        notes: words::dropped(scenario).map(|text| format!("{text}.")).into_iter().collect(),
+        notes: words::disturbed(scenario).iter().map(|note| sentence(note)).collect(),
         anchor,
     }
+}
+
+/// A note as a sentence of its own.
+fn sentence(note: &str) -> String {
+    let mut letters = note.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", letters.as_str())
 }
 
 fn table(scenario: &result::Scenario, points: &[&Point]) -> Option<Table> {

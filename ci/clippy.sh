@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Lints: no warning, in no combination of the library's features.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cargo clippy --workspace --all-targets -- -D warnings
+cargo clippy -p tenure --all-features --all-targets -- -D warnings
+cargo clippy -p tenure --no-default-features -- -D warnings
+cargo clippy -p tenure --no-default-features --features alloc,serde -- -D warnings

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# The README's second command: every test, loom models and documentation examples included; then
+# what only the optional features compile.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cargo test
+cargo test -p tenure --all-features

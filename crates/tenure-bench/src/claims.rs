@@ -1,0 +1,269 @@
+//! What the figures say about this project's claims, in plain words.
+
+use crate::result::{Estimate, Group, Outcome, Scenario, Verdict};
+
+/// Where in a scenario a check looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    OneThread,
+    AllCpus,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Against {
+    Baseline,
+    Limit,
+}
+
+/// The time of `variant` is at most `at_most` times that of the other row.
+#[derive(Debug, Clone, Copy)]
+struct Check {
+    variant: &'static str,
+    at: At,
+    against: Against,
+    at_most: f64,
+}
+
+const fn check(variant: &'static str, at: At, against: Against, at_most: f64) -> Check {
+    Check { variant, at, against, at_most }
+}
+
+struct Claim {
+    text: &'static str,
+    scenario: &'static str,
+    checks: &'static [Check],
+}
+
+/// Ratios are times, so "at least 0.95 of the throughput" is "at most 1 / 0.95 of the time".
+const CLAIMS: &[Claim] = &[
+    Claim {
+        text: "On one thread a get and put cost what the two bare atomic operations cost",
+        scenario: "refs/get-put",
+        checks: &[
+            check("rcuref", At::OneThread, Against::Limit, 1.05),
+            check("ticket", At::OneThread, Against::Limit, 1.10),
+        ],
+    },
+    Claim {
+        text: "With all CPUs on one object they keep 0.95 of the bare operations' throughput",
+        scenario: "refs/get-put",
+        checks: &[
+            check("rcuref", At::AllCpus, Against::Limit, 1.0 / 0.95),
+            check("ticket", At::AllCpus, Against::Limit, 1.0 / 0.95),
+        ],
+    },
+    Claim {
+        text: "With all CPUs on one object, get and put beat the compare-exchange loop by 1.2x",
+        scenario: "refs/get-put",
+        checks: &[
+            check("rcuref", At::AllCpus, Against::Baseline, 1.0 / 1.2),
+            check("ticket", At::AllCpus, Against::Baseline, 1.0 / 1.2),
+        ],
+    },
+    Claim {
+        text: "With all CPUs on one object a get takes at most 0.6 of the compare-exchange loop's time",
+        scenario: "refs/get",
+        checks: &[
+            check("rcuref", At::AllCpus, Against::Baseline, 0.6),
+            check("ticket", At::AllCpus, Against::Baseline, 0.6),
+        ],
+    },
+    Claim {
+        text: "Weak::upgrade and drop take at most 0.85 of std's time on one thread",
+        scenario: "refs/upgrade",
+        checks: &[check("tenure", At::OneThread, Against::Baseline, 0.85)],
+    },
+    Claim {
+        text: "Weak::upgrade and drop take at most 0.95 of std's time with all CPUs on one object",
+        scenario: "refs/upgrade",
+        checks: &[check("tenure", At::AllCpus, Against::Baseline, 0.95)],
+    },
+    Claim {
+        text: "Arc::clone and drop cost what std's cost",
+        scenario: "refs/clone",
+        checks: &[
+            check("tenure", At::OneThread, Against::Baseline, 1.03),
+            check("tenure", At::AllCpus, Against::Baseline, 1.03),
+        ],
+    },
+    Claim {
+        text: "Arc::new and drop cost what std's cost",
+        scenario: "refs/new",
+        checks: &[check("tenure", At::OneThread, Against::Baseline, 1.03)],
+    },
+    Claim {
+        text: "With all CPUs on one route, both repairs together beat neither",
+        scenario: "dst/cells",
+        checks: &[check("isolated + rcuref", At::AllCpus, Against::Baseline, 1.0)],
+    },
+    Claim {
+        text: "As packets use it, with work in between, both repairs together beat neither",
+        scenario: "dst/packet",
+        checks: &[check("isolated + rcuref", At::AllCpus, Against::Baseline, 1.0)],
+    },
+];
+
+/// Judges every claim whose scenario was measured where the claim looks, on a machine of `cpus`.
+#[must_use]
+pub fn judge(groups: &[Group], cpus: usize) -> Vec<Verdict> {
+    let scenarios: Vec<&Scenario> = groups.iter().flat_map(|group| &group.scenarios).collect();
+    let mut verdicts: Vec<Verdict> = CLAIMS
+        .iter()
+        .filter_map(|claim| {
+            let scenario = scenarios.iter().find(|scenario| scenario.id == claim.scenario)?;
+            judge_claim(claim, scenario, cpus)
+        })
+        .collect();
+    verdicts.extend(scenarios.iter().find_map(|scenario| judge_retries(scenario, cpus)));
+    verdicts
+}
+
+fn judge_claim(claim: &Claim, scenario: &Scenario, cpus: usize) -> Option<Verdict> {
+    let verdict = |outcome, detail| Verdict {
+        claim: claim.text.to_owned(),
+        outcome,
+        detail,
+        scenario: claim.scenario.to_owned(),
+    };
+    if cpus < 2 && claim.checks.iter().any(|check| check.at == At::AllCpus) {
+        let detail =
+            "one CPU has nobody to contend with; measure on a machine with more".to_owned();
+        return Some(verdict(Outcome::NeedsMoreCpus, detail));
+    }
+    let mut worst = Outcome::Holds;
+    let mut details = Vec::new();
+    for check in claim.checks {
+        let ratio = find(scenario, check, cpus)?;
+        let outcome = outcome(ratio, check.at_most);
+        if severity(outcome) > severity(worst) {
+            worst = outcome;
+        }
+        details.push(describe(check, ratio, cpus));
+    }
+    Some(verdict(worst, details.join("; ")))
+}
+
+fn find(scenario: &Scenario, check: &Check, cpus: usize) -> Option<Estimate> {
+    let threads = match check.at {
+        At::OneThread => 1,
+        At::AllCpus => cpus,
+    };
+    let point = scenario.points.iter().find(|point| point.threads == threads)?;
+    let row = point.rows.iter().find(|row| row.variant == check.variant)?;
+    match check.against {
+        Against::Baseline => row.to_baseline,
+        Against::Limit => row.to_limit,
+    }
+}
+
+fn outcome(ratio: Estimate, at_most: f64) -> Outcome {
+    if ratio.high <= at_most {
+        Outcome::Holds
+    } else if ratio.low > at_most {
+        Outcome::DoesNotHold
+    } else {
+        Outcome::NotResolved
+    }
+}
+
+fn severity(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Holds => 0,
+        Outcome::NotResolved => 1,
+        Outcome::DoesNotHold => 2,
+        Outcome::NeedsMoreCpus => 3,
+    }
+}
+
+fn describe(check: &Check, ratio: Estimate, cpus: usize) -> String {
+    let threads = match check.at {
+        At::OneThread => "1 thread".to_owned(),
+        At::AllCpus => format!("{cpus} threads"),
+    };
+    let other = match check.against {
+        Against::Baseline => "the baseline's",
+        Against::Limit => "the limit's",
+    };
+    format!(
+        "{} on {threads} takes {:.2} of {other} time [{:.2}, {:.2}], {:.2} asked",
+        check.variant, ratio.median, ratio.low, ratio.high, check.at_most
+    )
+}
+
+/// Published: 8 retries per operation on 112 CPUs. Fewer CPUs cannot show that.
+const CPUS_OF_RETRIES: usize = 112;
+const PUBLISHED_RETRIES: f64 = 8.0;
+
+fn judge_retries(scenario: &Scenario, cpus: usize) -> Option<Verdict> {
+    if scenario.id != "refs/get-put" {
+        return None;
+    }
+    let point = scenario.points.iter().find(|point| point.threads == cpus)?;
+    let retries = point.rows.iter().find_map(|row| row.retries_per_op)?;
+    let outcome = if cpus < CPUS_OF_RETRIES {
+        Outcome::NeedsMoreCpus
+    } else if retries >= PUBLISHED_RETRIES {
+        Outcome::Holds
+    } else {
+        Outcome::DoesNotHold
+    };
+    Some(Verdict {
+        claim: "The compare-exchange loop retries 8 times per operation on 112 CPUs".to_owned(),
+        outcome,
+        detail: format!("{retries:.2} retries per operation on {cpus} CPUs"),
+        scenario: scenario.id.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario;
+
+    fn ratio(low: f64, median: f64, high: f64) -> Estimate {
+        Estimate { median, low, high }
+    }
+
+    #[test]
+    fn a_claim_holds_only_if_the_whole_interval_does() {
+        assert_eq!(outcome(ratio(0.4, 0.5, 0.6), 0.6), Outcome::Holds);
+        assert_eq!(outcome(ratio(0.5, 0.55, 0.61), 0.6), Outcome::NotResolved);
+        assert_eq!(outcome(ratio(0.61, 0.7, 0.8), 0.6), Outcome::DoesNotHold);
+    }
+
+    #[test]
+    fn every_claim_names_a_scenario_a_variant_and_a_row_to_compare_with() {
+        let scenarios: Vec<_> =
+            scenario::groups().into_iter().flat_map(|group| group.scenarios).collect();
+        for claim in CLAIMS {
+            let scenario = scenarios.iter().find(|s| s.id == claim.scenario).expect(claim.scenario);
+            for check in claim.checks {
+                assert!(scenario.variants.iter().any(|variant| variant.name == check.variant));
+                assert_ne!(check.variant, scenario.baseline);
+                assert!(check.against == Against::Baseline || scenario.limit.is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn one_cpu_cannot_show_contention() {
+        let scenario = Scenario {
+            id: "refs/get".into(),
+            title: String::new(),
+            about: String::new(),
+            baseline: "inc_not_zero".into(),
+            limit: None,
+            points: vec![],
+        };
+        let group = Group {
+            name: "refs".into(),
+            title: String::new(),
+            about: String::new(),
+            scenarios: vec![scenario],
+        };
+        let verdicts = judge(std::slice::from_ref(&group), 1);
+        assert_eq!(verdicts.len(), 1);
+        assert_eq!(verdicts[0].outcome, Outcome::NeedsMoreCpus);
+        assert_eq!(judge(&[group], 2), [], "nothing was measured on two threads");
+    }
+}

@@ -1,0 +1,89 @@
+//! A slice: one variant, run by all threads at once for a moment, timed on each.
+//!
+//! Three phases keep every timed operation under the full load:
+//!
+//! 1. all threads run the operation until all of them have warmed up;
+//! 2. each runs a fixed number of operations against the clock;
+//! 3. each keeps running until all have finished, so that the slowest is not alone at the end.
+
+use super::affinity::involuntary_switches;
+use crate::scenario::Looped;
+use std::time::{Duration, Instant};
+use tenure::line::Isolated;
+use tenure::memory::{Memory, Native, Ordering};
+
+type Counter = <Native as Memory>::AtomicU32;
+
+/// Operations between two looks at the other threads, in the phases that are not timed.
+const CHUNK: u64 = 64;
+/// The same where each look lets another thread run: the load must outweigh the switches.
+const OVERSUBSCRIBED_CHUNK: u64 = 4_096;
+
+/// Where the threads of one slice meet. Used once.
+#[derive(Debug)]
+pub(super) struct Gate {
+    warmed: Isolated<Counter>,
+    finished: Isolated<Counter>,
+}
+
+impl Gate {
+    pub(super) fn new() -> Self {
+        Self { warmed: Isolated::new(Counter::new(0)), finished: Isolated::new(Counter::new(0)) }
+    }
+}
+
+/// What the threads of a slice do.
+#[derive(Clone, Copy)]
+pub(super) struct Slice<'a> {
+    pub(super) object: &'a dyn Looped,
+    pub(super) gate: &'a Gate,
+    pub(super) threads: u32,
+    /// Timed operations on each thread.
+    pub(super) steps: u64,
+    /// More threads than CPUs: threads that wait for others let them run.
+    pub(super) oversubscribed: bool,
+}
+
+/// What one thread saw of a slice.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ThreadSample {
+    pub(super) start: Instant,
+    pub(super) elapsed: Duration,
+    pub(super) retries: u64,
+    /// The thread was switched out involuntarily while the clock ran.
+    pub(super) switched: bool,
+}
+
+impl Slice<'_> {
+    /// One thread's part. Returns when all threads have done theirs.
+    pub(super) fn run(&self) -> ThreadSample {
+        self.object.run(self.steps / 8);
+        let warm_up = self.run_until_all(&self.gate.warmed);
+
+        let switches = involuntary_switches();
+        let start = Instant::now();
+        let retries = self.object.run(self.steps);
+        let elapsed = start.elapsed();
+        let switched = involuntary_switches() != switches;
+
+        let cool_down = self.run_until_all(&self.gate.finished);
+        self.object.settle(self.steps / 8 + warm_up + self.steps + cool_down);
+        ThreadSample { start, elapsed, retries, switched }
+    }
+
+    /// Announces this thread, and keeps up the load until all are announced.
+    fn run_until_all(&self, announced: &Counter) -> u64 {
+        // Relaxed: the counters order nothing; the samples come back through join.
+        announced.fetch_add(1, Ordering::Relaxed);
+        let chunk = if self.oversubscribed { OVERSUBSCRIBED_CHUNK } else { CHUNK };
+        let mut steps = 0;
+        while announced.load(Ordering::Relaxed) < self.threads {
+            self.object.run(chunk);
+            steps += chunk;
+            if self.oversubscribed {
+                std::thread::yield_now();
+            }
+        }
+        steps
+    }
+}

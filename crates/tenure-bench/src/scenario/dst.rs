@@ -1,0 +1,110 @@
+//! Group `dst`: false sharing beside the count, on the object where Linux had it.
+//!
+//! Two repairs, measured apart and together: the counter (inc_not_zero or a single add) and the
+//! layout (what is read shares the count's line, or not). Hence four cells, and the ticket count in
+//! either layout.
+
+use super::refs::{OutlivedCount, acquired, still_held};
+use super::route::{Isolated, Route, Shared};
+use super::{Group, Operation, Scenario, Variant};
+use std::hint::black_box;
+use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
+use tenure::memory::Native;
+
+/// Takes a reference, reads what every packet reads, and gives the reference back.
+pub struct Lookup<R>(R);
+
+impl<R: Route<Count: OutlivedCount> + 'static> Operation for Lookup<R> {
+    fn prepare() -> Self {
+        Self(R::new_in())
+    }
+    #[inline(always)]
+    fn step(&self, _retries: &mut u64) {
+        let route = &self.0;
+        acquired(route.refs().get());
+        black_box(route.lwtstate());
+        black_box(route.rt_genid());
+        // SAFETY: the runner joins all threads before it drops the operation.
+        still_held(route.refs().put(unsafe { R::Count::witness() }));
+    }
+}
+
+/// A packet's way: the route is validated before it is taken, and read again after some work.
+pub struct Packet<R>(R);
+
+/// Rounds of [`work`] between two looks at the route: some 50 ns on current processors.
+const WORK: u32 = 40;
+
+impl<R: Route<Count: OutlivedCount> + 'static> Operation for Packet<R> {
+    fn prepare() -> Self {
+        Self(R::new_in())
+    }
+    #[inline(always)]
+    fn step(&self, _retries: &mut u64) {
+        let route = &self.0;
+        // Each value is needed to go on, as a branch on it would be.
+        let mut state = black_box(u64::from(route.rt_genid()));
+        acquired(route.refs().get());
+        state = work(state ^ black_box(route.lwtstate()));
+        state = work(state ^ black_box(u64::from(route.rt_genid())));
+        black_box(state);
+        // SAFETY: the runner joins all threads before it drops the operation.
+        still_held(route.refs().put(unsafe { R::Count::witness() }));
+    }
+}
+
+/// Private work whose result depends on all of its steps, five cycles each.
+#[inline(always)]
+fn work(mut state: u64) -> u64 {
+    for _ in 0..WORK {
+        state = (state ^ (state >> 29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+    state
+}
+
+macro_rules! cells {
+    ($operation:ident) => {
+        vec![
+            Variant::of::<$operation<Shared<Native, IncNotZero, 4>>>("shared + inc_not_zero"),
+            Variant::of::<$operation<Isolated<Native, IncNotZero, 4>>>("isolated + inc_not_zero"),
+            Variant::of::<$operation<Shared<Native, RcuRef, 4>>>("shared + rcuref"),
+            Variant::of::<$operation<Isolated<Native, RcuRef, 4>>>("isolated + rcuref"),
+            Variant::of::<$operation<Shared<Native, TicketRef, 0>>>("shared + ticket"),
+            Variant::of::<$operation<Isolated<Native, TicketRef, 0>>>("isolated + ticket"),
+        ]
+    };
+}
+
+/// The group.
+#[must_use]
+pub fn group() -> Group {
+    Group {
+        name: "dst",
+        title: "False sharing beside the count",
+        about: "Linux's route object with the members and offsets of 6.1 (shared: what is read after \
+                every get lies on the count's line) and of 6.4 (isolated: cold members lie there \
+                instead, at the same size), each with the compare-exchange loop and with a single \
+                add. Layout and counter are separate repairs.",
+        scenarios: vec![
+            Scenario {
+                id: "dst/cells",
+                title: "get, read two fields, put",
+                about: "One operation takes a reference, reads lwtstate and rt_genid, and puts it.",
+                shared: true,
+                baseline: "shared + inc_not_zero",
+                limit: None,
+                variants: cells!(Lookup),
+            },
+            Scenario {
+                id: "dst/packet",
+                title: "validate, get, work, read again, put",
+                about: "As a packet does it: rt_genid is read before the get, both fields again \
+                        after it, with about 100 ns of private work in between.",
+                shared: true,
+                baseline: "shared + inc_not_zero",
+                limit: None,
+                variants: cells!(Packet),
+            },
+        ],
+    }
+}

@@ -1,0 +1,241 @@
+//! Group `refs`: the counts themselves.
+//!
+//! Every object is on cache lines of its own, so that only the count is measured.
+
+use super::{Group, Operation, Scenario, Variant};
+use std::hint::black_box;
+use std::num::NonZeroU16;
+use tenure::count::{Get, IncNotZero, Put, RcuRef, Readable, RefCount, TicketRef};
+use tenure::line::Isolated;
+use tenure::memory::{Atomic, Memory, Native, Ordering};
+
+/// A count whose put can be called by code that is generic over counts, because its objects outlive
+/// all threads of a measurement.
+pub trait OutlivedCount: RefCount + 'static {
+    /// The witness of a put.
+    ///
+    /// # Safety
+    ///
+    /// The count's memory must outlive every put that this witness is used for.
+    unsafe fn witness() -> Self::Witness<'static>;
+}
+
+impl<M: Memory> OutlivedCount for IncNotZero<M> {
+    unsafe fn witness() {}
+}
+
+impl<M: Memory> OutlivedCount for TicketRef<M> {
+    unsafe fn witness() {}
+}
+
+impl<M: Memory> OutlivedCount for RcuRef<M> {
+    unsafe fn witness() -> Readable<'static> {
+        // SAFETY: the caller promises what `assume` asks for.
+        unsafe { Readable::assume() }
+    }
+}
+
+/// A get that has to succeed, looked at by one branch, as a program would.
+#[inline(always)]
+pub(super) fn acquired(get: Get) {
+    assert!(get.is_acquired(), "the operation holds a reference of its own");
+}
+
+/// A put that has to leave others, looked at by one branch, as a program would.
+#[inline(always)]
+pub(super) fn still_held(put: Put) {
+    assert!(!put.is_last(), "the operation holds a reference of its own");
+}
+
+#[inline(always)]
+fn last(put: Put) {
+    assert!(put.is_last(), "nobody else knows this count");
+}
+
+/// The limit: the two bare atomic operations that no shared count can do without.
+pub struct Bare<M: Memory>(Isolated<M::AtomicU32>);
+
+impl<M: Memory> Operation for Bare<M> {
+    fn prepare() -> Self {
+        Self(Isolated::new(Atomic::new(1)))
+    }
+    #[inline(always)]
+    fn step(&self, _retries: &mut u64) {
+        // Relaxed and Release: as the counts. Nothing is published. Results unused: the best form.
+        self.0.fetch_add(1, Ordering::Relaxed);
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// The limit of a get: one bare add.
+pub struct BareAdd<M: Memory>(Isolated<M::AtomicU32>);
+
+impl<M: Memory> Operation for BareAdd<M> {
+    fn prepare() -> Self {
+        Self(Isolated::new(Atomic::new(1)))
+    }
+    #[inline(always)]
+    fn step(&self, _retries: &mut u64) {
+        // Relaxed: as the counts. Result unused: the best form.
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A get and a put.
+pub struct GetPut<C>(Isolated<C>);
+
+impl<C: OutlivedCount> Operation for GetPut<C> {
+    fn prepare() -> Self {
+        Self(Isolated::new(C::new_in()))
+    }
+    #[inline(always)]
+    fn step(&self, _retries: &mut u64) {
+        acquired(self.0.get());
+        // SAFETY: the runner joins all threads before it drops the operation.
+        still_held(self.0.put(unsafe { C::witness() }));
+    }
+}
+
+/// A get and a put of the compare-exchange loop, which counts its retries.
+pub struct CountedGetPut<M: Memory>(Isolated<IncNotZero<M>>);
+
+impl<M: Memory> Operation for CountedGetPut<M> {
+    fn prepare() -> Self {
+        Self(Isolated::new(IncNotZero::new_in()))
+    }
+    #[inline(always)]
+    fn step(&self, retries: &mut u64) {
+        acquired(self.0.get_counting(retries));
+        still_held(self.0.put());
+    }
+}
+
+/// A get whose put happens elsewhere.
+pub struct GetOnly<C>(Isolated<C>);
+
+impl<C: OutlivedCount> Operation for GetOnly<C> {
+    fn prepare() -> Self {
+        Self(Isolated::new(C::new_in()))
+    }
+    #[inline(always)]
+    fn step(&self, _retries: &mut u64) {
+        acquired(self.0.get());
+    }
+    fn settle(&self, steps: u64) {
+        put_all(&*self.0, steps);
+    }
+}
+
+/// [`GetOnly`] of the compare-exchange loop, which counts its retries.
+pub struct CountedGetOnly<M: Memory>(Isolated<IncNotZero<M>>);
+
+impl<M: Memory> Operation for CountedGetOnly<M> {
+    fn prepare() -> Self {
+        Self(Isolated::new(IncNotZero::new_in()))
+    }
+    #[inline(always)]
+    fn step(&self, retries: &mut u64) {
+        acquired(self.0.get_counting(retries));
+    }
+    fn settle(&self, steps: u64) {
+        put_all(&*self.0, steps);
+    }
+}
+
+fn put_all<C: OutlivedCount>(count: &C, references: u64) {
+    let mut left = references;
+    while let Some(n) = NonZeroU16::new(u16::try_from(left).unwrap_or(u16::MAX)) {
+        // SAFETY: the runner joins all threads before it drops the operation.
+        still_held(count.put_many(n, unsafe { C::witness() }));
+        left -= u64::from(n.get());
+    }
+}
+
+/// The put of an only reference, of an object that the thread has just made.
+pub struct LastPut<C>(std::marker::PhantomData<fn() -> C>);
+
+impl<C: OutlivedCount> Operation for LastPut<C> {
+    fn prepare() -> Self {
+        Self(std::marker::PhantomData)
+    }
+    #[inline(always)]
+    fn step(&self, _retries: &mut u64) {
+        let count = C::new_in();
+        // SAFETY: the count is a local that outlives its put.
+        last(black_box(&count).put(unsafe { C::witness() }));
+    }
+}
+
+/// [`LastPut`] by the put for "probably the last".
+pub struct LikelyLastPut<C>(std::marker::PhantomData<fn() -> C>);
+
+impl<C: OutlivedCount> Operation for LikelyLastPut<C> {
+    fn prepare() -> Self {
+        Self(std::marker::PhantomData)
+    }
+    #[inline(always)]
+    fn step(&self, _retries: &mut u64) {
+        let count = C::new_in();
+        // SAFETY: the count is a local that outlives its put.
+        last(black_box(&count).put_last(unsafe { C::witness() }));
+    }
+}
+
+/// The group, with the scenarios of the bare counts.
+#[must_use]
+pub fn group() -> Group {
+    Group {
+        name: "refs",
+        title: "Reference counts",
+        about: "Taking and releasing references to one object. The compare-exchange loop \
+                (inc_not_zero, what std's Weak::upgrade does) retries when another core was faster; \
+                rcuref and ticket add once, whatever happens. The limit row is the bare pair of \
+                atomic operations: no count on one shared word can be faster.",
+        scenarios: vec![
+            Scenario {
+                id: "refs/get-put",
+                title: "get + put on one object",
+                about: "One operation takes a reference and gives it back.",
+                shared: true,
+                baseline: "inc_not_zero",
+                limit: Some("limit"),
+                variants: vec![
+                    Variant::of::<Bare<Native>>("limit"),
+                    Variant::counting::<CountedGetPut<Native>>("inc_not_zero"),
+                    Variant::of::<GetPut<RcuRef>>("rcuref"),
+                    Variant::of::<GetPut<TicketRef>>("ticket"),
+                ],
+            },
+            Scenario {
+                id: "refs/get",
+                title: "get alone on one object",
+                about: "One operation takes a reference; it is given back elsewhere, unmeasured.",
+                shared: true,
+                baseline: "inc_not_zero",
+                limit: Some("limit"),
+                variants: vec![
+                    Variant::of::<BareAdd<Native>>("limit"),
+                    Variant::counting::<CountedGetOnly<Native>>("inc_not_zero"),
+                    Variant::of::<GetOnly<RcuRef>>("rcuref"),
+                    Variant::of::<GetOnly<TicketRef>>("ticket"),
+                ],
+            },
+            Scenario {
+                id: "refs/last-put",
+                title: "last put",
+                about: "One operation makes a count and puts its only reference. The rows with \
+                        put_last use the put for \"probably the last\".",
+                shared: false,
+                baseline: "inc_not_zero",
+                limit: None,
+                variants: vec![
+                    Variant::of::<LastPut<IncNotZero>>("inc_not_zero"),
+                    Variant::of::<LastPut<RcuRef>>("rcuref"),
+                    Variant::of::<LikelyLastPut<RcuRef>>("rcuref put_last"),
+                    Variant::of::<LastPut<TicketRef>>("ticket"),
+                    Variant::of::<LikelyLastPut<TicketRef>>("ticket put_last"),
+                ],
+            },
+        ],
+    }
+}

@@ -1,0 +1,136 @@
+//! Linux's `rtable` and the `dst_entry` in it, member by member, before and after their repair.
+//!
+//! Offsets are those of 64-bit kernels, and `const` assertions hold them:
+//!
+//! | member | Linux 6.1 | since 6.4 |
+//! |---|---|---|
+//! | reference count | 64 | 64 |
+//! | `__use`, `lastuse` | 68, 72 | 68, 72 |
+//! | `lwtstate`, read after every get | **80, same line** | 128 |
+//! | `rcu_head` | 88 | 80 |
+//! | `error`, `tclassid` | 104, 108 | 96, 100 |
+//! | `rt_uncached` list and its owner | 152, 168 | 104, 120 |
+//! | `rt_genid`, `rt_flags`, `rt_type`, `rt_iif` | **112 to 127, same line** | 136 to 151 |
+//! | size | 176 | 176 |
+//!
+//! The repair moved cold members into the count's line instead of padding it, so the object did
+//! not grow. A 64-bit count needs four bytes more: it takes the place of `__use`, a statistic that would
+//! move to the end, into the padding of the allocation (the kernel's cache aligns routes to lines).
+//!
+//! Source: Linux `include/net/dst.h` and `include/net/route.h` of 6.1 and 6.4, as printed by pahole.
+
+use std::mem::offset_of;
+use tenure::count::{RcuRef, RefCount, TicketRef};
+use tenure::memory::{Memory, Native, Plain};
+
+/// An object that is found, held for a moment while some fields are read, and released.
+pub trait Route: Sync {
+    /// The count.
+    type Count: RefCount;
+
+    /// A route with one reference.
+    fn new_in() -> Self;
+    /// The reference count.
+    fn refs(&self) -> &Self::Count;
+    /// The tunnel state, read after every get.
+    fn lwtstate(&self) -> u64;
+    /// The generation, read to validate the route.
+    fn rt_genid(&self) -> u32;
+}
+
+/// The bytes of members that nobody looks at while the benchmark runs.
+type Cold<const N: usize> = [u8; N];
+
+/// The layout of Linux 6.1: what is read shares the count's line.
+///
+/// `USES` is the size of `__use`: 4 beside a 32-bit count, 0 beside a 64-bit one.
+#[repr(C, align(64))]
+pub struct Shared<M: Memory, C, const USES: usize> {
+    line_0: Cold<64>,
+    refs: C,
+    uses: Cold<USES>,
+    lastuse: u64,
+    lwtstate: M::Plain<u64>,
+    rcu_head: Cold<16>,
+    error_and_tclassid: Cold<8>,
+    rt_genid: M::Plain<u32>,
+    rt_flags_to_iif: Cold<12>,
+    gateway_and_mtu: Cold<24>,
+    rt_uncached: Cold<24>,
+}
+
+/// The layout since Linux 6.4: cold members fill the count's line. `USES` as for [`Shared`].
+#[repr(C, align(64))]
+pub struct Isolated<M: Memory, C, const USES: usize> {
+    line_0: Cold<64>,
+    refs: C,
+    uses: Cold<USES>,
+    lastuse: u64,
+    rcu_head: Cold<16>,
+    error_and_tclassid: Cold<8>,
+    rt_uncached: Cold<24>,
+    lwtstate: M::Plain<u64>,
+    rt_genid: M::Plain<u32>,
+    rt_flags_to_iif: Cold<12>,
+    gateway_and_mtu: Cold<24>,
+}
+
+macro_rules! layout {
+    ($layout:ident, $($member:ident at $offset:literal),*) => {
+        // SAFETY: the count is Sync, cold bytes are never touched, and the plain fields are written
+        // by nobody once the route is shared.
+        unsafe impl<M: Memory, C: Sync, const USES: usize> Sync for $layout<M, C, USES> {}
+
+        impl<M: Memory, C: RefCount, const USES: usize> Route for $layout<M, C, USES> {
+            type Count = C;
+
+            fn new_in() -> Self {
+                Self {
+                    line_0: [0; 64],
+                    refs: C::new_in(),
+                    uses: [0; USES],
+                    lastuse: 0,
+                    lwtstate: Plain::new(1),
+                    rcu_head: [0; 16],
+                    error_and_tclassid: [0; 8],
+                    rt_genid: Plain::new(1),
+                    rt_flags_to_iif: [0; 12],
+                    gateway_and_mtu: [0; 24],
+                    rt_uncached: [0; 24],
+                }
+            }
+            #[inline(always)]
+            fn refs(&self) -> &C {
+                &self.refs
+            }
+            #[inline(always)]
+            fn lwtstate(&self) -> u64 {
+                // SAFETY: nobody writes a shared route's fields.
+                unsafe { self.lwtstate.read() }
+            }
+            #[inline(always)]
+            fn rt_genid(&self) -> u32 {
+                // SAFETY: nobody writes a shared route's fields.
+                unsafe { self.rt_genid.read() }
+            }
+        }
+
+        const _: () = {
+            $(
+                assert!(offset_of!($layout<Native, RcuRef, 4>, $member) == $offset);
+                assert!(offset_of!($layout<Native, TicketRef, 0>, $member) == $offset);
+            )*
+            assert!(size_of::<$layout<Native, RcuRef, 4>>() == 176_usize.next_multiple_of(64));
+            assert!(size_of::<$layout<Native, TicketRef, 0>>() == 176_usize.next_multiple_of(64));
+        };
+    };
+}
+
+layout!(
+    Shared, refs at 64, lastuse at 72, lwtstate at 80, rcu_head at 88, error_and_tclassid at 104,
+    rt_genid at 112, gateway_and_mtu at 128, rt_uncached at 152
+);
+layout!(
+    Isolated, refs at 64, lastuse at 72, rcu_head at 80, error_and_tclassid at 96,
+    rt_uncached at 104, lwtstate at 128, rt_genid at 136, gateway_and_mtu at 152
+);

@@ -1,0 +1,101 @@
+//! Medians, and intervals that assume no distribution.
+
+use crate::result::Estimate;
+
+/// The smallest number of values for which an interval of about 95 % exists.
+pub const FEWEST: usize = 6;
+
+/// The median; `None` of nothing.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    let sorted = sorted(values);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(sorted[middle]),
+        _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
+    }
+}
+
+/// The median of independent `values` with an interval that covers the true median in at least
+/// 95 % of all repetitions, whatever the values' distribution.
+///
+/// The ends are two of the values: the k-th smallest and the k-th largest, where k is the largest
+/// number for which fewer than k successes in n fair coin tosses have a probability of at most 2.5 %.
+/// With fewer than [`FEWEST`] values no pair covers 95 %, and the ends are the smallest and the
+/// largest.
+///
+/// Source: the sign test's interval; H. A. David and H. N. Nagaraja, *Order Statistics*, 7.1.
+#[must_use]
+pub fn estimate(values: &[f64]) -> Option<Estimate> {
+    let sorted = sorted(values);
+    let k = rank(sorted.len());
+    Some(Estimate { median: median(&sorted)?, low: sorted[k - 1], high: sorted[sorted.len() - k] })
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+fn rank(n: usize) -> usize {
+    let mut probability = 0.5_f64.powi(i32::try_from(n).unwrap_or(i32::MAX)); // of 0 successes
+    let mut cumulated = probability;
+    let mut k = 0;
+    while cumulated <= 0.025 {
+        k += 1;
+        probability *= (n - k + 1) as f64 / k as f64;
+        cumulated += probability;
+    }
+    k.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rank_is_that_of_published_tables() {
+        // Order Statistics, table of confidence intervals for the median, 95 %.
+        for (n, k) in [(6, 1), (8, 1), (9, 2), (12, 3), (15, 4), (20, 6), (25, 8), (50, 18)] {
+            assert_eq!(rank(n), k, "n = {n}");
+        }
+    }
+
+    #[test]
+    fn too_few_values_give_their_range() {
+        let estimate = estimate(&[3.0, 1.0, 2.0]).unwrap();
+        assert_eq!((estimate.low, estimate.median, estimate.high), (1.0, 2.0, 3.0));
+    }
+
+    #[test]
+    fn nothing_has_no_median() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(super::estimate(&[]), None);
+    }
+
+    #[test]
+    fn one_outlier_does_not_move_the_interval() {
+        let calm: Vec<f64> = (0..15).map(f64::from).collect();
+        let mut disturbed = calm.clone();
+        disturbed[14] = 1e9;
+        assert_eq!(estimate(&calm), estimate(&disturbed));
+    }
+
+    #[test]
+    fn the_interval_covers_the_median_as_often_as_it_says() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let repetitions = 4_000;
+        let covered = (0..repetitions)
+            .filter(|_| {
+                // A skewed distribution whose median is 0.25.
+                let values: Vec<f64> = (0..15).map(|_| random.f64().powi(2)).collect();
+                let estimate = estimate(&values).unwrap();
+                estimate.low <= 0.25 && 0.25 <= estimate.high
+            })
+            .count();
+        let share = covered as f64 / f64::from(repetitions);
+        assert!((0.95..0.985).contains(&share), "{share}");
+    }
+}

@@ -1,0 +1,243 @@
+//! The allocation behind an `Arc`: its layout, how it comes and goes, and how fat pointers into it
+//! are made on stable Rust.
+//!
+//! ```text
+//!  0                16        16 rounded up to the alignment of T
+//!  ├── Counts ──────┼─ (pad) ─┼── data: T ...
+//! ```
+//!
+//! A pointer to an unsized `T` is an address and metadata (a length, a vtable). Stable Rust has no
+//! name for the metadata, so pointers are never taken apart here: a pointer to the value and one to
+//! the allocation carry the same metadata and turn into each other by an `as` cast, and
+//! [`with_address`] writes a new address over the old one.
+//!
+//! The value may be dead while the allocation lives (a `Weak` is left), and other threads may be
+//! about to drop it. So size and alignment are asked of a reference to an
+//! `UnsafeCell<ManuallyDrop<T>>` at its place ([`layout_of`]), which claims nothing about the value
+//! and reads nothing.
+
+use super::{Arc, Counts};
+use alloc::alloc::{alloc, alloc_zeroed, dealloc, handle_alloc_error};
+use core::alloc::Layout;
+use core::cell::UnsafeCell;
+use core::mem::{self, ManuallyDrop};
+use core::ptr::{self, NonNull};
+
+/// What an `Arc` points to.
+#[repr(C)]
+pub(super) struct Inner<T: ?Sized> {
+    pub(super) counts: Counts,
+    pub(super) data: T,
+}
+
+/// The layout of whatever lies behind `pointer`, alive or dead.
+///
+/// # Safety
+///
+/// `pointer` is aligned and points into an allocation that holds a `T`, initialised or not, and
+/// its metadata is that `T`'s.
+#[inline]
+pub(super) unsafe fn layout_of<T: ?Sized>(pointer: *const T) -> Layout {
+    // SAFETY: the allocation outlives this statement (caller). The reference reads nothing and
+    // excludes no writer, because all it points to is inside an `UnsafeCell`; it does not claim that
+    // the value is alive, because that is a `ManuallyDrop`.
+    let husk = unsafe { &*(pointer as *const UnsafeCell<ManuallyDrop<T>>) };
+    Layout::for_value(husk)
+}
+
+/// The value's place, counted from the start of the allocation.
+#[inline]
+pub(super) const fn data_offset(align: usize) -> usize {
+    size_of::<Counts>().next_multiple_of(align)
+}
+
+/// The value behind a pointer to the allocation.
+///
+/// # Safety
+///
+/// The allocation is live.
+#[inline]
+pub(super) unsafe fn data<T: ?Sized>(inner: NonNull<Inner<T>>) -> *mut T {
+    // SAFETY: the allocation is live (caller), so the field lies in it. No reference is made: the
+    // pointer keeps the provenance of the whole allocation, which `from_data` needs.
+    unsafe { &raw mut (*inner.as_ptr()).data }
+}
+
+/// The allocation around a pointer that [`data`] returned.
+///
+/// # Safety
+///
+/// `data` came from [`data`] (perhaps unsized since), and the allocation is live.
+#[inline]
+pub(super) unsafe fn from_data<T: ?Sized>(data: *const T) -> NonNull<Inner<T>> {
+    // SAFETY: the value's place is in a live allocation (caller).
+    let align = unsafe { layout_of(data) }.align();
+    // SAFETY: the value lies this far behind the start of its allocation: that is the rule of
+    // `repr(C)`, with the alignment that the value itself reports.
+    let inner = unsafe { data.byte_sub(data_offset(align)) } as *mut Inner<T>;
+    // SAFETY: points into a live allocation, so it is not null.
+    unsafe { NonNull::new_unchecked(inner) }
+}
+
+/// The counts behind a pointer to the allocation.
+///
+/// # Safety
+///
+/// The allocation is live as long as the counts are used, save that an operation which gives the
+/// caller's reference up may be its last use.
+#[inline(always)]
+pub(super) unsafe fn counts<'a, T: ?Sized>(inner: NonNull<Inner<T>>) -> &'a Counts {
+    // SAFETY: live (caller) and initialised since the allocation was made. The counts are atomics
+    // through and through, so a reference to them may dangle after the operation that gave them up.
+    unsafe { &(*inner.as_ptr()).counts }
+}
+
+/// Gives the memory back, without a look at the value.
+///
+/// # Safety
+///
+/// The caller was told to free it, by [`Counts`], and the value is dead or moved out.
+#[cold]
+pub(super) unsafe fn free<T: ?Sized>(inner: NonNull<Inner<T>>) {
+    // SAFETY: the allocation is live, it is freed in the next statement.
+    let layout = unsafe { layout_of(inner.as_ptr()) };
+    // SAFETY: every allocation of this module is made with the layout of `Inner<T>`, by `Box` or by
+    // `Uninit`, for this or another type that it was unsized from and shares its layout with.
+    // Nobody else will touch it (caller).
+    unsafe { dealloc(inner.as_ptr().cast(), layout) };
+}
+
+/// `pointer` with another address, and all that comes with the address: provenance.
+#[inline]
+fn with_address<T: ?Sized>(pointer: *const T, address: *mut u8) -> *mut T {
+    const { assert!(size_of::<*mut T>() >= size_of::<*mut u8>()) };
+    let mut pointer = pointer.cast_mut();
+    // SAFETY: the local variable is as large as a thin pointer or larger, and so aligned. A fat
+    // pointer begins with its address on every compiler there is; asserted below.
+    unsafe { (&raw mut pointer).cast::<*mut u8>().write(address) };
+    // Folds away.
+    assert!(
+        ptr::addr_eq(pointer, address),
+        "this compiler lays fat pointers out in an unknown way"
+    );
+    pointer
+}
+
+/// A new allocation whose counts say "one `Arc`" and whose value is still to be written.
+///
+/// Freed when dropped, so that a panic on the way to the value leaks nothing.
+pub(super) struct Uninit<T: ?Sized> {
+    inner: NonNull<Inner<T>>,
+    layout: Layout,
+}
+
+impl<T> Uninit<T> {
+    pub(super) fn zeroed() -> Self {
+        Self::allocate(Layout::new::<T>(), alloc_zeroed, <*mut u8>::cast)
+    }
+}
+
+impl<T> Uninit<[T]> {
+    pub(super) fn slice(len: usize) -> Self {
+        Self::slice_by(len, alloc)
+    }
+
+    pub(super) fn zeroed_slice(len: usize) -> Self {
+        Self::slice_by(len, alloc_zeroed)
+    }
+
+    fn slice_by(len: usize, allocator: unsafe fn(Layout) -> *mut u8) -> Self {
+        let data = Layout::array::<T>(len).expect("the slice is larger than the address space");
+        Self::allocate(data, allocator, |memory| {
+            ptr::slice_from_raw_parts_mut(memory.cast::<T>(), len) as *mut Inner<[T]>
+        })
+    }
+}
+
+impl<T: ?Sized> Uninit<T> {
+    /// With the size, alignment and metadata of `value`.
+    pub(super) fn like(value: &T) -> Self {
+        Self::allocate(Layout::for_value(value), alloc, |memory| {
+            with_address(value, memory) as *mut Inner<T>
+        })
+    }
+
+    fn allocate(
+        data: Layout,
+        allocator: unsafe fn(Layout) -> *mut u8,
+        as_inner: impl FnOnce(*mut u8) -> *mut Inner<T>,
+    ) -> Self {
+        let layout = Layout::new::<Counts>().extend(data);
+        let (layout, offset) = layout.expect("the value is larger than the address space");
+        let layout = layout.pad_to_align();
+        debug_assert_eq!(offset, data_offset(data.align()));
+
+        // SAFETY: the counts are in it, so its size is not zero.
+        let Some(inner) = NonNull::new(as_inner(unsafe { allocator(layout) })) else {
+            handle_alloc_error(layout);
+        };
+        // SAFETY: fresh memory of the layout of an `Inner<T>`, which begins with the counts.
+        unsafe { inner.cast::<Counts>().write(Counts::new()) };
+        // SAFETY: just allocated, for a `T` with the metadata that `as_inner` knows.
+        debug_assert_eq!(unsafe { layout_of(inner.as_ptr()) }, layout);
+        Self { inner, layout }
+    }
+
+    /// Where the value goes.
+    #[inline]
+    pub(super) fn data(&mut self) -> *mut T {
+        // SAFETY: live until `self` is dropped.
+        unsafe { data(self.inner) }
+    }
+
+    /// # Safety
+    ///
+    /// The value has been written.
+    #[inline]
+    pub(super) unsafe fn assume_init(self) -> Arc<T> {
+        // SAFETY: the counts say "one Arc", and the value is there (caller).
+        unsafe { Arc::from_inner(self.into_inner()) }
+    }
+
+    /// The memory, which is the caller's now.
+    #[inline]
+    pub(super) fn into_inner(self) -> NonNull<Inner<T>> {
+        let inner = self.inner;
+        mem::forget(self);
+        inner
+    }
+}
+
+impl<T: ?Sized> Drop for Uninit<T> {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout by `allocate`, and never handed out.
+        unsafe { dealloc(self.inner.as_ptr().cast(), self.layout) };
+    }
+}
+
+/// The weak reference that all `Arc`s own together, in the hand of the one who ended the value.
+///
+/// Given up when dropped, so that a value whose destructor panics still leaves no memory behind.
+pub(super) struct Common<T: ?Sized>(NonNull<Inner<T>>);
+
+impl<T: ?Sized> Common<T> {
+    /// # Safety
+    ///
+    /// [`Counts`] told the caller that the value is its own to destroy, and it does so before it
+    /// drops the result.
+    #[inline]
+    pub(super) unsafe fn new(inner: NonNull<Inner<T>>) -> Self {
+        Self(inner)
+    }
+}
+
+impl<T: ?Sized> Drop for Common<T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the common reference is ours until this call gives it up.
+        if unsafe { counts(self.0) }.drop_common() {
+            // SAFETY: told to free; the value is gone, see `new`.
+            unsafe { free(self.0) };
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! [`Arc`]: making one, sharing it, giving it up, and its raw pointers.
+
+use super::inner::{self, Common, Inner};
+use super::{Counts, Weak};
+use alloc::boxed::Box;
+use core::any::Any;
+use core::marker::PhantomData;
+use core::mem::{self, ManuallyDrop, MaybeUninit};
+use core::ops::Deref;
+use core::pin::Pin;
+use core::ptr::{self, NonNull};
+
+/// A thread-safe reference-counted pointer: `std::sync::Arc` on [`Counts`].
+///
+/// For objects that many threads hold, look up and let go of at once. Everything that std's `Arc`
+/// has on stable Rust is here under the same name; the [module](super) says where it behaves differently.
+///
+/// Cost: clone, downgrade and drop are one atomic add or subtraction each, on one cache line. The
+/// last drop is one subtraction, one compare-exchange and one load, and one subtraction more where
+/// a `Weak` is left.
+///
+/// ```
+/// use std::thread;
+/// use tenure::sync::Arc;
+///
+/// let routes = Arc::new(vec!["10.0.0.0/8", "192.168.0.0/16"]);
+/// let threads: Vec<_> = (0..4)
+///     .map(|_| {
+///         let routes = Arc::clone(&routes);
+///         thread::spawn(move || routes.len())
+///     })
+///     .collect();
+/// for thread in threads {
+///     assert_eq!(thread.join().unwrap(), 2);
+/// }
+/// assert_eq!(Arc::strong_count(&routes), 1);
+/// ```
+///
+/// It is `Send` and `Sync` exactly where its value is both:
+///
+/// ```compile_fail,E0277
+/// fn shared_by_threads<T: Send>(_: T) {}
+/// shared_by_threads(tenure::sync::Arc::new(std::cell::Cell::new(1)));
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn shared_by_threads<T: Sync>(_: T) {}
+/// shared_by_threads(tenure::sync::Arc::new(std::rc::Rc::new(1)));
+/// ```
+pub struct Arc<T: ?Sized> {
+    pub(super) ptr: NonNull<Inner<T>>,
+    /// Dropping an `Arc` may drop a `T`.
+    owns: PhantomData<Inner<T>>,
+}
+
+// SAFETY: every clone hands out `&T` on whatever thread it is on (`T: Sync`), and the last one drops
+// the value, or moves it out, on whatever thread that is (`T: Send`). The counts are atomic.
+unsafe impl<T: ?Sized + Sync + Send> Send for Arc<T> {}
+// SAFETY: as above: from a `&Arc<T>` any thread can make an `Arc<T>` of its own.
+unsafe impl<T: ?Sized + Sync + Send> Sync for Arc<T> {}
+
+impl<T> Arc<T> {
+    /// Moves `data` to the heap, behind a count of one. One allocation.
+    #[must_use]
+    #[inline]
+    pub fn new(data: T) -> Self {
+        let inner = Box::into_raw(Box::new(Inner { counts: Counts::new(), data }));
+        // SAFETY: a box is not null.
+        let inner = unsafe { NonNull::new_unchecked(inner) };
+        // SAFETY: the counts are those of one Arc, this one.
+        unsafe { Self::from_inner(inner) }
+    }
+
+    /// An `Arc` whose value holds a [`Weak`] to itself.
+    ///
+    /// While `data_fn` runs there is no value yet: upgrades of the `Weak` and of its clones fail. They
+    /// succeed once `new_cyclic` has returned, or on another thread a moment earlier.
+    ///
+    /// # Panics
+    ///
+    /// Where `data_fn` does. The memory is given back then, as soon as the last clone of the `Weak` is gone.
+    ///
+    /// ```
+    /// use tenure::sync::{Arc, Weak};
+    ///
+    /// struct Session { id: u32, me: Weak<Session> }
+    ///
+    /// impl Session {
+    ///     fn handle(&self) -> Arc<Session> {
+    ///         self.me.upgrade().expect("whoever calls this holds an Arc")
+    ///     }
+    /// }
+    ///
+    /// let session = Arc::new_cyclic(|me| {
+    ///     assert!(me.upgrade().is_none());
+    ///     Session { id: 7, me: me.clone() }
+    /// });
+    /// assert_eq!(session.handle().id, 7);
+    /// ```
+    pub fn new_cyclic<F>(data_fn: F) -> Self
+    where
+        F: FnOnce(&Weak<T>) -> T,
+    {
+        let unborn = Inner { counts: Counts::unborn_in(), data: MaybeUninit::<T>::uninit() };
+        let inner = Box::into_raw(Box::new(unborn)).cast::<Inner<T>>();
+        // SAFETY: a box is not null. `MaybeUninit<T>` has the layout of `T`.
+        let inner = unsafe { NonNull::new_unchecked(inner) };
+        // The common reference, lent out as a Weak: where `data_fn` panics this is its drop.
+        // SAFETY: the weak count is one, and nobody else owns it.
+        let weak = unsafe { Weak::from_inner(inner) };
+
+        let data = data_fn(&weak);
+
+        // SAFETY: live, because the weak count is ours.
+        let place = unsafe { inner::data(inner) };
+        // SAFETY: room for a `T`, and nobody reads it: upgrades fail until the next statement.
+        unsafe { place.write(data) };
+        weak.counts().expect("not a dangling Weak").born();
+        // From here on the common reference belongs to the Arcs.
+        mem::forget(weak);
+        // SAFETY: `born` made one Arc, this one.
+        unsafe { Self::from_inner(inner) }
+    }
+
+    /// [`new`](Self::new), pinned: a value that is not `Unpin` will not move again.
+    #[must_use]
+    pub fn pin(data: T) -> Pin<Self> {
+        // SAFETY: an Arc's value does not move unless through `&mut` (which `Pin` withholds), and its
+        // Deref, Drop and Clone do not move it either.
+        unsafe { Pin::new_unchecked(Self::new(data)) }
+    }
+}
+
+impl<T: ?Sized> Arc<T> {
+    /// # Safety
+    ///
+    /// `ptr` points to a live allocation, and the result takes over one of its strong references.
+    #[inline(always)]
+    pub(super) unsafe fn from_inner(ptr: NonNull<Inner<T>>) -> Self {
+        Self { ptr, owns: PhantomData }
+    }
+
+    /// The allocation, with the strong reference of `this`.
+    #[inline(always)]
+    pub(super) fn into_inner_ptr(this: Self) -> NonNull<Inner<T>> {
+        let ptr = this.ptr;
+        mem::forget(this);
+        ptr
+    }
+
+    #[inline(always)]
+    pub(super) fn counts(&self) -> &Counts {
+        // SAFETY: this Arc keeps the allocation alive.
+        unsafe { inner::counts(self.ptr) }
+    }
+
+    /// The value, for reading; for writing while this is the only reference.
+    #[inline(always)]
+    pub(super) fn data(&self) -> *mut T {
+        // SAFETY: this Arc keeps the allocation alive.
+        unsafe { inner::data(self.ptr) }
+    }
+
+    /// Moves the value out.
+    ///
+    /// # Safety
+    ///
+    /// [`Counts`] told the caller that the value is its own, for the reference in `this`.
+    pub(super) unsafe fn take_data(this: Self) -> T
+    where
+        T: Sized,
+    {
+        let inner = Self::into_inner_ptr(this);
+        // SAFETY: told so (caller); the value is moved out in the statements that follow.
+        let _common = unsafe { Common::new(inner) };
+        // SAFETY: live, because the common reference is ours.
+        let place = unsafe { inner::data(inner) };
+        // SAFETY: nobody else has access, and nothing reads or drops it after this.
+        unsafe { place.read() }
+    }
+
+    /// A raw pointer that stands for `this`, to be given back to [`from_raw`](Self::from_raw).
+    ///
+    /// It points to the value. No atomic operation.
+    #[must_use = "the reference leaks unless the pointer is given back to from_raw"]
+    #[inline]
+    pub fn into_raw(this: Self) -> *const T {
+        Self::as_ptr(&*ManuallyDrop::new(this))
+    }
+
+    /// Where the value is, for comparing and for foreign functions. Valid while an `Arc` to it exists.
+    #[must_use]
+    #[inline]
+    pub fn as_ptr(this: &Self) -> *const T {
+        this.data()
+    }
+
+    /// The `Arc` that [`into_raw`](Self::into_raw) turned into `ptr`.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` came from `into_raw` of a `tenure::sync::Arc<U>` (std's has another layout), and it stands for a
+    /// strong reference that nobody else gives up. `U` is `T`, or it has its size and alignment and `T`
+    /// may be read from its bytes; for unsized types `ptr` may have been unsized or upcast since.
+    ///
+    /// ```
+    /// use tenure::sync::Arc;
+    ///
+    /// let text: Arc<str> = Arc::from("over the border and back");
+    /// let raw = Arc::into_raw(text);
+    /// // SAFETY: from `into_raw` above, and given back once.
+    /// let text = unsafe { Arc::from_raw(raw) };
+    /// assert_eq!(&*text, "over the border and back");
+    /// ```
+    #[inline]
+    pub unsafe fn from_raw(ptr: *const T) -> Self {
+        // SAFETY: from `into_raw`, which is `inner::data`, and a reference keeps it live (caller).
+        let inner = unsafe { inner::from_data(ptr) };
+        // SAFETY: the caller gives its reference.
+        unsafe { Self::from_inner(inner) }
+    }
+
+    /// One more strong reference for a raw pointer. One add.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` as in [`from_raw`](Self::from_raw), and a strong reference exists throughout the call.
+    #[inline]
+    pub unsafe fn increment_strong_count(ptr: *const T) {
+        // SAFETY: as the caller ensures; the reference is looked at, not taken.
+        let this = ManuallyDrop::new(unsafe { Self::from_raw(ptr) });
+        this.counts().clone_strong();
+    }
+
+    /// Gives up one strong reference that a raw pointer stands for, and the value with the last one.
+    ///
+    /// # Safety
+    ///
+    /// As [`from_raw`](Self::from_raw).
+    #[inline]
+    pub unsafe fn decrement_strong_count(ptr: *const T) {
+        // SAFETY: the caller gives its reference.
+        drop(unsafe { Self::from_raw(ptr) });
+    }
+
+    /// A [`Weak`] to the same value. One add: no loop, unlike std's.
+    ///
+    /// Waits for a [`get_mut`](Self::get_mut) of another `Arc` that looks at the counts at the same moment.
+    #[must_use = "a Weak that is dropped at once is of no use"]
+    #[inline]
+    pub fn downgrade(this: &Self) -> Weak<T> {
+        this.counts().downgrade();
+        // SAFETY: the weak reference that was just taken.
+        unsafe { Weak::from_inner(this.ptr) }
+    }
+
+    /// The number of `Weak`s at some moment of the call.
+    #[must_use]
+    pub fn weak_count(this: &Self) -> usize {
+        this.counts().weak_count()
+    }
+
+    /// The number of `Arc`s at some moment of the call, this one included.
+    ///
+    /// Above 2^31 the number means "saturated": the value is never dropped.
+    #[must_use]
+    pub fn strong_count(this: &Self) -> usize {
+        this.counts().strong_count()
+    }
+
+    /// Whether both share one allocation. Metadata (a vtable, a length) is not compared.
+    #[must_use]
+    #[inline]
+    pub fn ptr_eq(this: &Self, other: &Self) -> bool {
+        ptr::addr_eq(this.ptr.as_ptr(), other.ptr.as_ptr())
+    }
+
+    /// Ends the value, and the allocation if no `Weak` is left.
+    ///
+    /// # Safety
+    ///
+    /// [`Counts::drop_strong`] told the caller that it was the last, and `self` is not used after this.
+    #[cold]
+    #[inline(never)]
+    unsafe fn drop_slow(&mut self) {
+        // Given up after the value's destructor, which may still clone and drop Weaks to itself, and
+        // given up if the destructor panics.
+        // SAFETY: told so (caller); the value is dropped in the next statement.
+        let _common = unsafe { Common::new(self.ptr) };
+        // SAFETY: the value is ours alone, alive, and not used after this.
+        unsafe { self.data().drop_in_place() };
+    }
+}
+
+impl Arc<dyn Any + Send + Sync> {
+    /// The same `Arc` with its concrete type. No atomic operation.
+    ///
+    /// # Errors
+    ///
+    /// `self`, where the value is of another type.
+    ///
+    /// ```
+    /// use std::any::Any;
+    /// use tenure::sync::Arc;
+    ///
+    /// let any: Arc<dyn Any + Send + Sync> = tenure::unsize!(Arc::new(5_u32) => dyn Any + Send + Sync);
+    /// let any = any.downcast::<String>().unwrap_err();
+    /// assert_eq!(*any.downcast::<u32>().unwrap(), 5);
+    /// ```
+    #[inline]
+    pub fn downcast<T>(self) -> Result<Arc<T>, Self>
+    where
+        T: Any + Send + Sync,
+    {
+        if !(*self).is::<T>() {
+            return Err(self);
+        }
+        // SAFETY: the value is a `T`, so the allocation is an `Inner<T>`; the reference moves over.
+        Ok(unsafe { Arc::from_inner(Self::into_inner_ptr(self).cast()) })
+    }
+}
+
+impl<T: ?Sized> Deref for Arc<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: alive while an Arc exists, and written by nobody while this borrow of one exists:
+        // `get_mut` and `make_mut` borrow the only Arc exclusively.
+        unsafe { &*self.data() }
+    }
+}
+
+impl<T: ?Sized> Clone for Arc<T> {
+    /// Another `Arc` to the same value. One add.
+    #[inline]
+    fn clone(&self) -> Self {
+        self.counts().clone_strong();
+        // SAFETY: the reference that was just taken.
+        unsafe { Self::from_inner(self.ptr) }
+    }
+}
+
+impl<T: ?Sized> Drop for Arc<T> {
+    /// Gives the reference up, and with the last one drops the value.
+    ///
+    /// If the value's destructor panics the memory is released all the same.
+    #[inline]
+    fn drop(&mut self) {
+        if self.counts().drop_strong().is_last() {
+            // SAFETY: that was the last.
+            unsafe { self.drop_slow() };
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! [`Weak`]: a pointer that keeps the memory, not the value.
+
+use super::inner::{self, Inner};
+use super::{Arc, Counts};
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::ptr::{self, NonNull};
+
+/// A pointer to the value of an [`Arc`] that does not keep it alive: `std::sync::Weak` on [`Counts`].
+///
+/// For caches, parents, observers, and whatever else finds objects that may be gone.
+///
+/// Cost: [`upgrade`](Self::upgrade) is one atomic add whatever the contention, where std's is a
+/// compare-exchange loop; clone and drop are one add or subtraction each. A `Weak` keeps
+/// the allocation: the memory of the value, although not what the value owned.
+///
+/// ```
+/// use tenure::sync::{Arc, Weak};
+///
+/// let strong = Arc::new(String::from("here"));
+/// let weak = Arc::downgrade(&strong);
+/// assert_eq!(weak.upgrade().as_deref().map(String::as_str), Some("here"));
+///
+/// drop(strong);
+/// assert!(weak.upgrade().is_none());
+/// assert!(weak.is_dead());
+/// ```
+pub struct Weak<T: ?Sized> {
+    /// An allocation, or [`NOWHERE`].
+    ptr: NonNull<Inner<T>>,
+}
+
+/// The address of a `Weak` that never had a value. No allocation has it: they are aligned to 8.
+const NOWHERE: usize = usize::MAX;
+
+fn is_nowhere<T: ?Sized>(ptr: *const T) -> bool {
+    ptr.cast::<()>().addr() == NOWHERE
+}
+
+// SAFETY: a Weak turns into an Arc, so it is as an Arc. Its own operations are atomic.
+unsafe impl<T: ?Sized + Sync + Send> Send for Weak<T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized + Sync + Send> Sync for Weak<T> {}
+
+impl<T> Weak<T> {
+    /// A `Weak` to nothing: its upgrades fail. Allocates nothing.
+    ///
+    /// ```
+    /// use tenure::sync::Weak;
+    ///
+    /// static NOBODY: Weak<String> = Weak::new();
+    /// assert!(NOBODY.upgrade().is_none());
+    /// ```
+    #[must_use]
+    #[inline]
+    pub const fn new() -> Self {
+        // SAFETY: not null.
+        Self { ptr: unsafe { NonNull::new_unchecked(ptr::without_provenance_mut(NOWHERE)) } }
+    }
+}
+
+impl<T: ?Sized> Weak<T> {
+    /// # Safety
+    ///
+    /// `ptr` points to a live allocation, and the result takes over one of its weak references.
+    #[inline(always)]
+    pub(super) unsafe fn from_inner(ptr: NonNull<Inner<T>>) -> Self {
+        Self { ptr }
+    }
+
+    /// The counts, unless this `Weak` points to nothing.
+    #[inline(always)]
+    pub(super) fn counts(&self) -> Option<&Counts> {
+        if is_nowhere(self.ptr.as_ptr()) {
+            return None;
+        }
+        // SAFETY: this Weak keeps the allocation alive.
+        Some(unsafe { inner::counts(self.ptr) })
+    }
+
+    /// An [`Arc`], if the value lives. One add, whether it succeeds or fails.
+    ///
+    /// `None` is final, unless a [`new_cyclic`](Arc::new_cyclic) is still making the value. Where
+    /// many `Weak`s are likely to be dead, [`is_dead`](Self::is_dead) tells without writing.
+    #[must_use = "the Arc is dropped at once"]
+    #[inline]
+    pub fn upgrade(&self) -> Option<Arc<T>> {
+        if self.counts()?.upgrade().is_acquired() {
+            // SAFETY: the strong reference that was just taken.
+            Some(unsafe { Arc::from_inner(self.ptr) })
+        } else {
+            None
+        }
+    }
+
+    /// Whether every [`upgrade`](Self::upgrade) from now on fails. One load, no write; not in std.
+    ///
+    /// For sweeping a table of `Weak`s: the lines of the living objects stay where they are.
+    /// `false` promises nothing. Inside [`new_cyclic`](Arc::new_cyclic), and while
+    /// [`make_mut`](Arc::make_mut) moves the value away from its `Weak`s, it is `true` already.
+    ///
+    /// ```
+    /// use tenure::sync::{Arc, Weak};
+    ///
+    /// let alive = Arc::new(1);
+    /// let mut table = vec![Arc::downgrade(&alive), Arc::downgrade(&Arc::new(2)), Weak::new()];
+    /// table.retain(|entry| !entry.is_dead());
+    /// assert_eq!(table.len(), 1);
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn is_dead(&self) -> bool {
+        self.counts().is_none_or(Counts::is_dead)
+    }
+
+    /// The number of `Arc`s at some moment of the call.
+    ///
+    /// 0 does not mean dead: it reads 0 for a moment between the drop of the last `Arc` and an upgrade
+    /// that overtakes it.
+    #[must_use]
+    pub fn strong_count(&self) -> usize {
+        self.counts().map_or(0, Counts::strong_count)
+    }
+
+    /// The number of `Weak`s at some moment of the call, this one included; 0 once the value is dead.
+    #[must_use]
+    pub fn weak_count(&self) -> usize {
+        let Some(counts) = self.counts() else { return 0 };
+        // In this order: where the value is alive after the look at the weak count, the common
+        // reference was in it.
+        let weak = counts.weak_count();
+        if counts.is_dead() { 0 } else { weak }
+    }
+
+    /// Whether both point to one allocation, or both to nothing. Metadata is not compared.
+    #[must_use]
+    #[inline]
+    pub fn ptr_eq(&self, other: &Self) -> bool {
+        ptr::addr_eq(self.ptr.as_ptr(), other.ptr.as_ptr())
+    }
+
+    /// Where the value is or was. Dangling, and perhaps unaligned, if there never was one.
+    #[must_use]
+    #[inline]
+    pub fn as_ptr(&self) -> *const T {
+        if is_nowhere(self.ptr.as_ptr()) {
+            return self.ptr.as_ptr() as *const T;
+        }
+        // SAFETY: this Weak keeps the allocation alive.
+        unsafe { inner::data(self.ptr) }
+    }
+
+    /// A raw pointer that stands for `self`, to be given back to [`from_raw`](Self::from_raw).
+    #[must_use = "the reference leaks unless the pointer is given back to from_raw"]
+    #[inline]
+    pub fn into_raw(self) -> *const T {
+        ManuallyDrop::new(self).as_ptr()
+    }
+
+    /// The `Weak` that [`into_raw`](Self::into_raw) turned into `ptr`.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` came from `into_raw` of a `tenure::sync::Weak<U>` and stands for a weak reference that nobody else
+    /// gives up. `U` and `T` as in [`Arc::from_raw`].
+    #[inline]
+    pub unsafe fn from_raw(ptr: *const T) -> Self {
+        let ptr = if is_nowhere(ptr) {
+            // SAFETY: that address is not null.
+            unsafe { NonNull::new_unchecked(ptr as *mut Inner<T>) }
+        } else {
+            // SAFETY: from `into_raw`, which is `inner::data` here, and a reference keeps it live (caller).
+            unsafe { inner::from_data(ptr) }
+        };
+        Self { ptr }
+    }
+}
+
+impl<T: ?Sized> Clone for Weak<T> {
+    /// Another `Weak` to the same value, dead or alive. One add.
+    #[inline]
+    fn clone(&self) -> Self {
+        if let Some(counts) = self.counts() {
+            counts.clone_weak();
+        }
+        Self { ptr: self.ptr }
+    }
+}
+
+impl<T: ?Sized> Drop for Weak<T> {
+    /// Gives the reference up, and frees the memory with the last one of a dead value.
+    #[inline]
+    fn drop(&mut self) {
+        if self.counts().is_some_and(Counts::drop_weak) {
+            // SAFETY: told to free: no Weak is left, and the Arcs gave theirs up after the value.
+            unsafe { inner::free(self.ptr) };
+        }
+    }
+}
+
+impl<T> Default for Weak<T> {
+    /// [`Weak::new`].
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Weak<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(Weak)")
+    }
+}
