@@ -4,12 +4,12 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Finds out whether [`write`] to `path` would work, so that a run of two minutes does not end in an error.
+/// Finds out whether [`write()`] to `path` would work, so that a run of two minutes does not end in an error.
 /// Creates the folders above `path`; leaves a file that is there as it is.
 ///
 /// # Errors
 ///
-/// What [`write`] would fail with.
+/// What [`write()`] would fail with.
 pub fn check(path: &Path) -> io::Result<()> {
     match target(path)? {
         Target::Replace(path) => temporary_beside(&path).map(drop),
@@ -70,14 +70,8 @@ fn temporary_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     // As any other new file: readable by whom the umask lets, not by the owner alone.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder).map_err(|error| without_path(&error))
-}
-
-/// The error without the name of the temporary file, which says nothing to whoever named another.
-fn without_path(error: &io::Error) -> io::Error {
-    let cause = error.get_ref().and_then(std::error::Error::source);
-    let text = cause.map_or_else(|| error.to_string(), ToString::to_string);
-    io::Error::new(error.kind(), text)
+    // Its own errors name the temporary file, which says nothing to whoever named another.
+    builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A report as tables for a terminal.
 //!
-//! A table says as much as its width allows: columns go, in the order of [`FULLNESS`], until it fits.
+//! A table says as much as its width allows: columns go, in the order of `FULLNESS`, until it fits.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! A report as one HTML file that needs nothing else: no network, and no script to be read.
 //!
-//! [`view`] turns a report into what the page shows, [`lines`] and [`bars`] draw, [`theme`] has the colours,
-//! and `report.html` and `style.css` say how it looks. The report itself lies in the page as JSON, in the
+//! `view` turns a report into what the page shows, `lines` and `bars` draw, `theme` has the colours, and
+//! `report.html` and `style.css` say how it looks. The report itself lies in the page as JSON, in the
 //! element `#report`, so that the file is also data.
 
 mod bars;
@@ -127,7 +127,6 @@ mod tests {
     #[test]
     fn one_number_of_threads_is_shown_as_bars_and_several_as_lines() {
         let one = render(&fixtures::one_cpu());
-        assert!(!one.contains("<polyline") || !elements(&one, "figure").is_empty());
         let count = |page: &str, word: &str| page.matches(word).count();
         assert_eq!(count(&one, "data-chart=\"bars\""), 3);
         assert_eq!(count(&one, "data-chart=\"lines\""), 0);
