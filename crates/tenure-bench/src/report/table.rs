@@ -245,9 +245,9 @@ fn coloured(ratio: &Estimate) -> Cell {
     if !ratio.resolved() {
         cell.add_attribute(Attribute::Dim)
     } else if ratio.high < 1.0 {
-        cell.fg(Color::Green)
+        cell.fg(Color::DarkGreen)
     } else {
-        cell.fg(Color::Red)
+        cell.fg(Color::DarkRed)
     }
 }
 

@@ -19,6 +19,15 @@ pub(super) fn number(value: f64) -> String {
     grouped(&format!("{value:.decimals$}"))
 }
 
+/// A figure that is exact, without zeros to spare: `0.5`, `25`, `1,000`.
+pub(super) fn short(value: f64) -> String {
+    let text = number(value);
+    if !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// A ratio to two decimals below 10, and as [`number`] above. One that is not 1 is not shown as `1.00`
 /// as long as a third decimal tells them apart: which side of 1 an interval ends on is its point.
 pub(super) fn ratio(value: f64) -> String {
@@ -77,13 +86,7 @@ pub(super) fn bytes(bytes: u64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    let figure = number(value);
-    let figure = if figure.contains('.') {
-        figure.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        &figure
-    };
-    format!("{figure} {}", UNITS[unit])
+    format!("{} {}", short(value), UNITS[unit])
 }
 
 /// `1 thread`, `192 threads`.
@@ -214,6 +217,12 @@ mod tests {
         );
         assert_eq!(number(f64::NAN), "–");
         assert_eq!(number(f64::INFINITY), "–");
+    }
+
+    #[test]
+    fn exact_figures_have_no_zeros_to_spare() {
+        let shown: Vec<_> = [0.0, 0.25, 0.5, 2.5, 10.0, 1000.0].into_iter().map(short).collect();
+        assert_eq!(shown, ["0", "0.25", "0.5", "2.5", "10", "1,000"]);
     }
 
     #[test]

@@ -31,13 +31,15 @@ pub(super) struct Figure {
     svg: String,
 }
 
-/// What the others are compared with, or what the hardware allows; empty for the rest.
-pub(super) fn mark(is_baseline: bool, is_limit: bool) -> &'static str {
-    match (is_baseline, is_limit) {
+/// What the others are compared with, or what the hardware allows; empty for the rest, and for those whose
+/// name says it.
+pub(super) fn mark(name: &str, is_baseline: bool, is_limit: bool) -> &'static str {
+    let mark = match (is_baseline, is_limit) {
         (true, _) => "baseline",
         (_, true) => "limit",
         _ => "",
-    }
+    };
+    if name == mark { "" } else { mark }
 }
 
 /// How a variant is drawn, everywhere in its scenario.
@@ -87,7 +89,7 @@ pub(super) fn of(scenario: &Scenario, anchor: &str) -> (Vec<Key>, Vec<Figure>) {
         .map(|look| Key {
             swatch: canvas::swatch(look.role, look.marker),
             name: look.name.to_owned(),
-            mark: mark(look.role == Role::Baseline, look.role == Role::Limit),
+            mark: mark(look.name, look.role == Role::Baseline, look.role == Role::Limit),
         })
         .collect();
     (keys, figures)

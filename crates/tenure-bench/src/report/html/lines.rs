@@ -110,7 +110,7 @@ impl Chart<'_> {
             let y = self.y(tick);
             let across = [(px(LEFT), y), (px(WIDTH - RIGHT), y)];
             area.draw(&PathElement::new(across, canvas::hair(Role::Grid)))?;
-            area.draw(&Text::new(Scale::label(tick), (px(LEFT - 8), y), label.clone()))?;
+            area.draw(&Text::new(words::short(tick), (px(LEFT - 8), y), label.clone()))?;
         }
         let floor = px(HEIGHT - BOTTOM);
         let axis = [(px(LEFT), floor), (px(WIDTH - RIGHT), floor)];

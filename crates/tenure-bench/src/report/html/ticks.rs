@@ -1,7 +1,5 @@
 //! Where an axis has its ticks: at round figures, few enough to read.
 
-use crate::report::words;
-
 /// Where the largest value is so many times the smallest, a scale of equal steps hides the ratios
 /// among the small ones.
 const LOGARITHMIC: f64 = 6.0;
@@ -72,15 +70,6 @@ impl Scale {
         Self { logarithmic: true, low, high, ticks }
     }
 
-    /// A tick in figures, with no more digits than its scale needs.
-    pub(super) fn label(tick: f64) -> String {
-        let text = words::number(tick);
-        if !text.contains('.') {
-            return text;
-        }
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    }
-
     /// The place of a value: equal distances on the axis are equal differences of places.
     pub(super) fn place(&self, value: f64) -> f64 {
         if self.logarithmic { value.max(self.low).log10() } else { value }
@@ -127,12 +116,6 @@ mod tests {
         assert!(Scale::of([1e-9, 1e12].into_iter()).ticks.len() <= 7);
         assert!(!Scale::of([0.0, 1000.0].into_iter()).logarithmic, "0 has no place among ratios");
         assert!(!Scale::of(std::iter::empty()).logarithmic);
-    }
-
-    #[test]
-    fn ticks_have_no_zeros_to_spare() {
-        let labels: Vec<_> = [0.0, 0.25, 0.5, 2.5, 10.0, 1000.0].map(Scale::label).into();
-        assert_eq!(labels, ["0", "0.25", "0.5", "2.5", "10", "1,000"]);
     }
 
     #[test]

@@ -107,7 +107,7 @@ impl Page {
             version: report.version.clone(),
             schema: report.schema.clone(),
             took: words::number(report.seconds),
-            seconds: words::number(report.settings.seconds),
+            seconds: words::short(report.settings.seconds),
             seed: report.settings.seed,
             verdicts: words::ordered(&report.verdicts)
                 .into_iter()
@@ -272,7 +272,7 @@ fn row(row: &result::Row, scenario: &result::Scenario) -> Row {
     let is_limit = scenario.limit.as_ref() == Some(&row.variant);
     Row {
         variant: row.variant.clone(),
-        mark: figures::mark(is_baseline, is_limit),
+        mark: figures::mark(&row.variant, is_baseline, is_limit),
         time: Cell {
             figure: words::number(row.ns_per_op.median),
             interval: words::interval(&row.ns_per_op, words::number),
