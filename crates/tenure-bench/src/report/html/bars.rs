@@ -67,13 +67,16 @@ fn draw(bars: &[Bar<'_>], longest: f64, area: &Area<'_>) -> Drawn {
     Ok(())
 }
 
-/// The interval, across the end of a bar.
+/// The interval, across the end of a bar: with an edge, so that it shows on bars of any colour.
 fn whisker(area: &Area<'_>, (low, high): (i32, i32), y: i32) -> Drawn {
-    let style = canvas::hair(Role::Ink);
     let cap = px(4);
-    area.draw(&PathElement::new([(low, y), (high, y)], style))?;
-    area.draw(&PathElement::new([(low, y - cap), (low, y + cap)], style))?;
-    area.draw(&PathElement::new([(high, y - cap), (high, y + cap)], style))
+    let edge = ShapeStyle { stroke_width: canvas::stroke(3), ..canvas::line(Role::Page) };
+    for style in [edge, canvas::hair(Role::Ink)] {
+        area.draw(&PathElement::new([(low, y), (high, y)], style))?;
+        area.draw(&PathElement::new([(low, y - cap), (low, y + cap)], style))?;
+        area.draw(&PathElement::new([(high, y - cap), (high, y + cap)], style))?;
+    }
+    Ok(())
 }
 
 /// The name, cut short where it would run into the figure.

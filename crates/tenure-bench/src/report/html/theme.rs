@@ -20,6 +20,8 @@ pub(super) enum Role {
     Grid,
     /// An area behind the data.
     Band,
+    /// What everything lies on.
+    Page,
     /// The variant that the others are compared with.
     Baseline,
     /// The variant that shows what the hardware allows. Its lines are dashed.
@@ -33,11 +35,12 @@ const SERIES: usize = 8;
 
 /// Name, light, dark. The series follow Okabe and Ito's order of hues, which people with the common kinds of
 /// colour blindness tell apart, darkened or lightened until they stand out from the page.
-const COLOURS: [(&str, &str, &str); 6 + SERIES] = [
+const COLOURS: [(&str, &str, &str); 7 + SERIES] = [
     ("ink", "#1b1f24", "#e8eaed"),
     ("muted", "#59616a", "#a6aeb7"),
     ("grid", "#e2e5e9", "#30363d"),
     ("band", "#f0f2f5", "#1f252c"),
+    ("page", "#ffffff", "#14181d"),
     ("baseline", "#40464d", "#c3c9d0"),
     ("limit", "#7a828b", "#8b939c"),
     ("series-1", "#0067b0", "#58a6e8"),
@@ -51,8 +54,7 @@ const COLOURS: [(&str, &str, &str); 6 + SERIES] = [
 ];
 
 /// More names that only the page uses.
-const PAGE: [(&str, &str, &str); 7] = [
-    ("page", "#ffffff", "#14181d"),
+const PAGE: [(&str, &str, &str); 6] = [
     ("raised", "#f6f7f9", "#1b2027"),
     ("link", "#0059a8", "#7cbcf5"),
     ("holds", "#00693e", "#58c993"),
@@ -68,9 +70,10 @@ impl Role {
             Self::Muted => 1,
             Self::Grid => 2,
             Self::Band => 3,
-            Self::Baseline => 4,
-            Self::Limit => 5,
-            Self::Series(place) => 6 + place % SERIES,
+            Self::Page => 4,
+            Self::Baseline => 5,
+            Self::Limit => 6,
+            Self::Series(place) => 7 + place % SERIES,
         }
     }
 
@@ -197,9 +200,10 @@ mod tests {
 
     #[test]
     fn text_has_the_contrast_of_aa_and_data_that_of_graphics() {
-        let find = |wanted: &str| PAGE.iter().find(|(name, ..)| *name == wanted).unwrap();
-        let (page, raised, band) = (find("page"), find("raised"), &COLOURS[3]);
-        for (name, light, dark) in COLOURS.iter().chain(&PAGE) {
+        let all = || COLOURS.iter().chain(&PAGE);
+        let find = |wanted: &str| all().find(|(name, ..)| *name == wanted).unwrap();
+        let (page, raised, band) = (find("page"), find("raised"), find("band"));
+        for (name, light, dark) in all() {
             let least = match *name {
                 "grid" | "band" | "page" | "raised" => continue,
                 _ if name.starts_with("series-") || *name == "limit" => 3.0,
@@ -215,7 +219,7 @@ mod tests {
     #[test]
     fn no_placeholder_is_left_and_limits_are_dashed() {
         let svg = themed(
-            "<path stroke=\"#FA0105\"/><path stroke=\"#FA0106\"/><text fill=\"#FA0100\"></text>",
+            "<path stroke=\"#FA0106\"/><path stroke=\"#FA0107\"/><text fill=\"#FA0100\"></text>",
         );
         assert_eq!(
             svg,
