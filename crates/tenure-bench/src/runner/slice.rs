@@ -50,7 +50,7 @@ pub(super) struct ThreadSample {
     pub(super) start: Instant,
     pub(super) elapsed: Duration,
     pub(super) retries: u64,
-    /// The thread was switched out involuntarily while the clock ran.
+    /// The thread was switched out involuntarily while its clock or another's ran.
     pub(super) switched: bool,
 }
 
@@ -58,15 +58,16 @@ impl Slice<'_> {
     /// One thread's part. Returns when all threads have done theirs.
     pub(super) fn run(&self) -> ThreadSample {
         self.object.run(self.steps / 8);
+        // From here on the others count on this thread's load.
+        let switches = involuntary_switches();
         let warm_up = self.run_until_all(&self.gate.warmed);
 
-        let switches = involuntary_switches();
         let start = Instant::now();
         let retries = self.object.run(self.steps);
         let elapsed = start.elapsed();
-        let switched = involuntary_switches() != switches;
 
         let cool_down = self.run_until_all(&self.gate.finished);
+        let switched = involuntary_switches() != switches;
         self.object.settle(self.steps / 8 + warm_up + self.steps + cool_down);
         ThreadSample { start, elapsed, retries, switched }
     }

@@ -12,7 +12,9 @@
 //!
 //! `upgrade` is a get on `strong`: one add. `downgrade` and both clones are one add each. The last
 //! drop of an `Arc` settles the strong verdict, drops the value and gives up the common weak
-//! reference; where no `Weak` exists a load sees that, and no third atomic operation is needed.
+//! reference. Until the first `Weak` is made, `strong` is private: the last drop is one subtraction.
+//! The first downgrade publishes it. Where no `Weak` is left at the end, a load sees that, and the
+//! common reference needs no operation of its own.
 //!
 //! # The lock in the weak count
 //!
@@ -29,9 +31,10 @@
 //! `weak` has 63 bits: at one clone per nanosecond it overflows after 292 years, so nothing tests
 //! for it. `strong` has 31 and saturates: see [`TicketRef`].
 
-use crate::count::{Get, Put, TicketRef};
+use crate::count::{Get, Put, TicketRef, Unsettled};
 use crate::memory::{Atomic, Memory, Native, Ordering};
 use core::fmt;
+use core::num::NonZeroU16;
 
 /// The common weak reference of all `Arc`s.
 const COMMON: u64 = 1;
@@ -64,7 +67,10 @@ impl Counts {
     /// The counts of a new `Arc`.
     #[must_use]
     pub const fn new() -> Self {
-        Self { strong: TicketRef::new(), weak: Weaks(<Native as Memory>::AtomicU64::new(COMMON)) }
+        Self {
+            strong: TicketRef::private(),
+            weak: Weaks(<Native as Memory>::AtomicU64::new(COMMON)),
+        }
     }
 }
 
@@ -78,7 +84,7 @@ impl<M: Memory> Counts<M> {
     /// [`new`](Counts::new) on any machine.
     #[must_use]
     pub fn new_in() -> Self {
-        Self { strong: TicketRef::new_in(), weak: Weaks(Atomic::new(COMMON)) }
+        Self { strong: TicketRef::private_in(), weak: Weaks(Atomic::new(COMMON)) }
     }
 
     /// The counts of a value that does not exist yet: upgrades fail until [`born`](Self::born).
@@ -118,16 +124,44 @@ impl<M: Memory> Counts<M> {
         self.strong.put()
     }
 
+    /// [`drop_strong`](Self::drop_strong) in two halves: the one subtraction, and what follows, out
+    /// of line, if it may have been the last.
+    #[inline(always)]
+    pub(crate) fn drop_strong_begin(&self) -> Option<Unsettled> {
+        self.strong.put_begin(NonZeroU16::MIN)
+    }
+
+    /// The second half of [`drop_strong_begin`](Self::drop_strong_begin).
+    #[inline]
+    pub(crate) fn drop_strong_end(&self, unsettled: Unsettled) -> Put {
+        self.strong.put_end(unsettled)
+    }
+
     /// A `Weak` from an `Arc` that the caller owns. One add.
+    ///
+    /// Where no other `Weak` exists a load more; the first one ever also marks `strong`.
     #[inline(always)]
     pub fn downgrade(&self) {
         // Relaxed: a downgrade that follows `unlock` in the order of this word cannot have its
         // later put of `strong` seen by the load before that `unlock`: the load is Acquire and the
         // put Release, so the downgrade would come before the unlock that it follows.
-        let new = self.weak.0.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        if new >= LOCKED {
+        let old = self.weak.0.fetch_add(1, Ordering::Relaxed);
+        // Neither the first Weak nor locked, in one comparison.
+        if old.wrapping_sub(COMMON + 1) >= LOCKED - (COMMON + 1) {
+            self.downgrade_slow(old);
+        }
+    }
+
+    /// The first of the Weaks that exist, or one that meets the lock.
+    ///
+    /// Whoever finds another Weak does not wait for its maker to come here: that one owns an Arc
+    /// until it has, so `strong` is published before it can cross to zero.
+    #[inline]
+    fn downgrade_slow(&self, old: u64) {
+        if old >= LOCKED {
             self.weak.wait_for_unlock();
         }
+        self.strong.publish();
     }
 
     /// Another `Weak`, from one that the caller owns. One add.
@@ -169,6 +203,9 @@ impl<M: Memory> Counts<M> {
     /// Whether there is one `Arc`, the caller's, and no `Weak`. The caller must hold that `Arc` exclusively.
     #[must_use]
     pub fn is_unique(&self) -> bool {
+        if self.is_unshared() {
+            return true;
+        }
         if !self.weak.try_lock() {
             return false;
         }
@@ -177,6 +214,13 @@ impl<M: Memory> Counts<M> {
         let unique = self.strong.read_with(Ordering::Acquire) == 1;
         self.weak.unlock();
         unique
+    }
+
+    /// Whether there is one `Arc`, the caller's, and never was a `Weak`. One load.
+    #[must_use]
+    #[inline]
+    pub fn is_unshared(&self) -> bool {
+        self.strong.is_private_one()
     }
 
     /// Whether no `Weak` exists. Meaningful to the owner of the only `Arc`, after it made it dead.

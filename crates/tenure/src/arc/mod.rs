@@ -31,11 +31,14 @@
 //! |---|---|---|
 //! | `Arc::clone` | 1 add | 1 add |
 //! | `Weak::upgrade` | 1 add | load + compare-exchange, repeated under contention |
+//! | `Weak::upgrade` of a dead value | 1 add | 1 load |
 //! | `Arc::downgrade` | 1 add | load + compare-exchange, repeated under contention |
+//! | ... the first ever of a value | 2 operations | |
 //! | `Weak::clone` | 1 add | 1 add |
 //! | drop, not the last | 1 subtraction | 1 subtraction |
-//! | drop of the last `Arc` without `Weak`s | 1 subtraction, 1 compare-exchange, 1 load | 2 subtractions, 2 fences |
-//! | drop of the last `Arc` with `Weak`s | 2 subtractions, 1 compare-exchange, 1 load | 2 subtractions, 1 fence |
+//! | drop of the last `Arc`, never a `Weak` | 1 subtraction | 2 subtractions |
+//! | ... `Weak`s gone | 1 subtraction, 1 compare-exchange | 2 subtractions |
+//! | ... `Weak`s left | 2 subtractions, 1 compare-exchange | 2 subtractions |
 //! | `Weak::is_dead` | 1 load | does not exist |
 //!
 //! How it works is told by [`Counts`], which also serves pointers of your own making.
@@ -93,7 +96,9 @@
 //!
 //! As with std, by the thread that gives up the last `Arc`, before its drop returns, with one
 //! exception: where an upgrade overtook a drop on another thread which is about to settle whether it
-//! was the last, the value may be dropped there, by that earlier drop, before it returns.
+//! was the last, the value may be dropped there, by that earlier drop, before it returns. So a thread
+//! that loses its processor in the middle of a drop delays the end of the value until it runs again, if
+//! others upgrade in between.
 //!
 //! The memory goes when the last `Weak` is gone too, and also if the value's destructor panics.
 

@@ -2,6 +2,7 @@
 
 use super::inner::{self, Common, Inner};
 use super::{Counts, Weak};
+use crate::count::Unsettled;
 use alloc::boxed::Box;
 use core::any::Any;
 use core::marker::PhantomData;
@@ -275,20 +276,29 @@ impl<T: ?Sized> Arc<T> {
         ptr::addr_eq(this.ptr.as_ptr(), other.ptr.as_ptr())
     }
 
-    /// Ends the value, and the allocation if no `Weak` is left.
+    /// If that was the last: ends the value, and the allocation if no `Weak` is left.
+    ///
+    /// Takes the pointer by value, so that the fast path of a drop needs no stack.
     ///
     /// # Safety
     ///
-    /// [`Counts::drop_strong`] told the caller that it was the last, and `self` is not used after this.
+    /// `unsettled` is what [`Counts::drop_strong_begin`] returned for the reference of an `Arc` with
+    /// this pointer, which is not used after this.
     #[cold]
     #[inline(never)]
-    unsafe fn drop_slow(&mut self) {
+    unsafe fn drop_slow(ptr: NonNull<Inner<T>>, unsettled: Unsettled) {
+        // SAFETY: a put that has not ended keeps the counts readable.
+        if !unsafe { inner::counts(ptr) }.drop_strong_end(unsettled).is_last() {
+            return;
+        }
         // Given up after the value's destructor, which may still clone and drop Weaks to itself, and
         // given up if the destructor panics.
-        // SAFETY: told so (caller); the value is dropped in the next statement.
-        let _common = unsafe { Common::new(self.ptr) };
+        // SAFETY: that was the last; the value is dropped in the next statement.
+        let _common = unsafe { Common::new(ptr) };
+        // SAFETY: the common reference keeps the allocation.
+        let value = unsafe { inner::data(ptr) };
         // SAFETY: the value is ours alone, alive, and not used after this.
-        unsafe { self.data().drop_in_place() };
+        unsafe { value.drop_in_place() };
     }
 }
 
@@ -347,9 +357,9 @@ impl<T: ?Sized> Drop for Arc<T> {
     /// If the value's destructor panics the memory is released all the same.
     #[inline]
     fn drop(&mut self) {
-        if self.counts().drop_strong().is_last() {
-            // SAFETY: that was the last.
-            unsafe { self.drop_slow() };
+        if let Some(unsettled) = self.counts().drop_strong_begin() {
+            // SAFETY: this is a drop: the reference was this Arc's, and nobody uses it after.
+            unsafe { Self::drop_slow(self.ptr, unsettled) };
         }
     }
 }

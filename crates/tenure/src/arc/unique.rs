@@ -7,8 +7,8 @@ use core::mem;
 impl<T: ?Sized> Arc<T> {
     /// The value, for writing, if this is the only `Arc` and there is no `Weak`.
     ///
-    /// One compare-exchange where a `Weak` exists; a load and a subtraction more where none does.
-    /// While they run, a downgrade of another `Arc` waits.
+    /// One load if there never was a `Weak`. Else one compare-exchange, and where no `Weak` is left a
+    /// load and a subtraction more; while they run, a downgrade of another `Arc` waits.
     ///
     /// ```
     /// use tenure::sync::Arc;
@@ -128,7 +128,9 @@ impl<T: ?Sized + CloneToUninit> Arc<T> {
     /// ```
     #[inline]
     pub fn make_mut(this: &mut Self) -> &mut T {
-        if this.counts().try_take() {
+        if this.counts().is_unshared() {
+            // It stays where it is.
+        } else if this.counts().try_take() {
             Suspended(this).leave_weaks();
         } else {
             *this = Self::copy_of(this);

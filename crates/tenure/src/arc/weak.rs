@@ -81,7 +81,9 @@ impl<T: ?Sized> Weak<T> {
     /// An [`Arc`], if the value lives. One add, whether it succeeds or fails.
     ///
     /// `None` is final, unless a [`new_cyclic`](Arc::new_cyclic) is still making the value. Where
-    /// many `Weak`s are likely to be dead, [`is_dead`](Self::is_dead) tells without writing.
+    /// many `Weak`s are likely to be dead, [`is_dead`](Self::is_dead) tells without writing. To wait for
+    /// the end of a value poll that as well: an upgrade that overtakes the last drop keeps the value alive,
+    /// and goes on doing so until the thread of that drop has run again.
     #[must_use = "the Arc is dropped at once"]
     #[inline]
     pub fn upgrade(&self) -> Option<Arc<T>> {

@@ -49,6 +49,8 @@ pub use rcuref::RcuRef;
 pub use readable::{ReadSide, Readable};
 #[cfg(target_has_atomic = "64")]
 pub use ticket::TicketRef;
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+pub(crate) use ticket::Unsettled;
 pub use zone::{DEAD, MAXREF, NOREF, ONEREF, RELEASED, SATURATED};
 
 use core::num::NonZeroU16;

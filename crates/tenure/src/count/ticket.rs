@@ -45,6 +45,15 @@
 //! did. A candidate leaves with Release: its own accesses to the *word* must come before the
 //! memory is freed. Revivers record theirs Relaxed, for their put will be Release.
 //!
+//! # Private counts
+//!
+//! Nobody can revive an object that nobody finds. While every get comes from a caller that owns a
+//! reference, as with an `Arc` that never had a `Weak`, zero references are the verdict: the last
+//! put is one operation. Such a count holds 0 in place of its tickets. `publish` makes it a count
+//! with tickets, before the first weak pointer can be used; its caller owns a reference, so the
+//! word does not cross to zero meanwhile, and every later last put sees in the value of its own
+//! subtraction that it has to settle.
+//!
 //! # Dead counts
 //!
 //! A get on a dead count adds one and does not take it back: a stack of failed gets moves `refs`
@@ -84,10 +93,25 @@ const fn is_negative(word: u64) -> bool {
     (word as i64) < 0
 }
 
+/// In place of tickets in a count that is private: it crosses to zero once, and has no use for them.
+const PRIVATE: u32 = 0;
+
+const PRIVATE_ONE_WORD: u64 = word(ONEREF, PRIVATE);
+const PRIVATE_NOREF_WORD: u64 = word(NOREF, PRIVATE);
 const ONE_WORD: u64 = word(ONEREF, NO_TICKETS);
 const NOREF_WORD: u64 = word(NOREF, NO_TICKETS);
 const DEAD_WORD: u64 = word(DEAD, NO_TICKETS);
 const SATURATED_WORD: u64 = word(SATURATED, NO_TICKETS);
+
+/// A put that has subtracted and left no valid count: it has to be ended.
+#[must_use]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unsettled {
+    /// The word that the subtraction left.
+    new: u64,
+    /// How many references it subtracted.
+    n: u32,
+}
 
 /// A 64-bit count that asks nothing of the memory it lives in.
 ///
@@ -151,6 +175,12 @@ impl TicketRef {
         Self::from_raw(ONE_WORD)
     }
 
+    /// [`private_in`](Self::private_in) on the real machine.
+    #[cfg(feature = "alloc")]
+    pub(crate) const fn private() -> Self {
+        Self::from_raw(PRIVATE_ONE_WORD)
+    }
+
     /// A count that holds `word`, as [`raw`](Self::raw) returned it.
     #[must_use]
     pub const fn from_raw(word: u64) -> Self {
@@ -165,10 +195,47 @@ impl<M: Memory> TicketRef<M> {
         Self { word: Atomic::new(ONE_WORD) }
     }
 
+    /// [`from_raw`](TicketRef::from_raw) on any machine.
+    #[must_use]
+    pub fn from_raw_in(word: u64) -> Self {
+        Self { word: Atomic::new(word) }
+    }
+
     /// A dead count: every get fails until [`init`](Self::init).
     #[must_use]
     pub fn dead_in() -> Self {
         Self { word: Atomic::new(DEAD_WORD) }
+    }
+
+    /// A count with one reference that every get is made with a reference to, until
+    /// [`publish`](Self::publish).
+    #[cfg(feature = "alloc")]
+    pub(crate) fn private_in() -> Self {
+        Self { word: Atomic::new(PRIVATE_ONE_WORD) }
+    }
+
+    /// From now on gets may come from callers without a reference. The caller owns one.
+    ///
+    /// A load, and one operation more the first time.
+    #[cfg(feature = "alloc")]
+    #[inline]
+    pub(crate) fn publish(&self) {
+        // Relaxed: in the order of this word the mark comes before the put of the caller's
+        // reference, which is all that a last put has to know. The same goes for a mark found.
+        if self.word.load(Ordering::Relaxed) as u32 == PRIVATE {
+            // Setting the bit again, after another publisher, changes nothing: the callers'
+            // references keep the word from crossing to zero, so no ticket has moved.
+            self.word.fetch_or(word(0, NO_TICKETS), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the caller's reference is the only one, and the count private: then nobody else can
+    /// come to hold one.
+    #[cfg(feature = "alloc")]
+    #[inline]
+    pub(crate) fn is_private_one(&self) -> bool {
+        // Acquire: pairs with the Release of every put.
+        self.word.load(Ordering::Acquire) == PRIVATE_ONE_WORD
     }
 
     /// Gives a dead count its first reference, which the caller owns.
@@ -244,11 +311,44 @@ impl<M: Memory> TicketRef<M> {
     #[inline]
     #[track_caller]
     pub fn put_many(&self, n: NonZeroU16) -> Put {
+        match self.put_begin(n) {
+            None => Put::StillHeld,
+            Some(unsettled) => self.put_cold(unsettled),
+        }
+    }
+
+    /// The first half of a put: the subtraction. `None` if it left others.
+    #[inline(always)]
+    pub(crate) fn put_begin(&self, n: NonZeroU16) -> Option<Unsettled> {
         let n = u32::from(n.get());
         // Release: pairs with the Acquire of the verdict, so that whoever destroys the object does
         // so after everything this holder did with it.
         let new = self.word.fetch_sub(word(n, 0), Ordering::Release).wrapping_sub(word(n, 0));
-        if is_negative(new) { self.put_slow(new, n) } else { Put::StillHeld }
+        is_negative(new).then_some(Unsettled { new, n })
+    }
+
+    /// The second half, for a caller that is out of line already.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn put_end(&self, unsettled: Unsettled) -> Put {
+        if unsettled.new == PRIVATE_NOREF_WORD {
+            // Alone without a verdict. Acquire: pairs with the Release of every earlier put. A load
+            // and not a fence because ThreadSanitizer does not model fences; the word is ours alone.
+            self.word.load(Ordering::Acquire);
+            return Put::Last;
+        }
+        // The common case otherwise: nobody revives the object.
+        if unsettled.new == NOREF_WORD && self.try_verdict().is_ok() {
+            return Put::Last;
+        }
+        self.put_slow(unsettled)
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn put_cold(&self, unsettled: Unsettled) -> Put {
+        self.put_end(unsettled)
     }
 
     /// Gives back a reference that is probably the last one.
@@ -264,6 +364,12 @@ impl<M: Memory> TicketRef<M> {
     /// One reference and no ticket: its owner is alone (see the module's text), and makes it DEAD.
     #[inline]
     pub(crate) fn try_last(&self) -> bool {
+        #[cfg(feature = "alloc")]
+        if self.is_private_one() {
+            // Relaxed: nobody else has a way to this word.
+            self.word.store(DEAD_WORD, Ordering::Relaxed);
+            return true;
+        }
         // Acquire: this is a verdict, and pairs with the Release of every earlier put.
         // Relaxed on failure: nothing is done with the value.
         self.word
@@ -325,10 +431,10 @@ impl<M: Memory> TicketRef<M> {
         }
     }
 
-    /// Decides from `new`, the value that the caller's own subtraction left.
+    /// Decides from the value that the caller's own subtraction left.
     #[cold]
     #[track_caller]
-    fn put_slow(&self, new: u64, n: u32) -> Put {
+    fn put_slow(&self, Unsettled { new, n }: Unsettled) -> Put {
         let found = new.wrapping_add(word(n, 0));
         match Zone::of(refs(found)) {
             Zone::Live if refs(new) == NOREF => return self.settle(new),
@@ -348,19 +454,33 @@ impl<M: Memory> TicketRef<M> {
     /// The verdict of a candidate, whose subtraction left `current` behind.
     fn settle(&self, mut current: u64) -> Put {
         loop {
-            let (next, success, outcome) = if current == NOREF_WORD {
-                // Alone. Acquire: pairs with the Release of every put and every ticket before.
-                (DEAD_WORD, Ordering::Acquire, Put::Last)
+            let (left, outcome) = if current == NOREF_WORD {
+                (self.try_verdict(), Put::Last)
             } else {
                 // Not mine. Release: whoever frees the memory does so after this last touch.
-                (current.wrapping_add(1), Ordering::Release, Put::StillHeld)
+                // Relaxed on failure: the word stays readable while this candidate has not left.
+                let ticket = current.wrapping_add(1);
+                let left = self.word.compare_exchange_weak(
+                    current,
+                    ticket,
+                    Ordering::Release,
+                    Ordering::Relaxed,
+                );
+                (left, Put::StillHeld)
             };
-            // Relaxed on failure: the word stays readable while this candidate has not left.
-            match self.word.compare_exchange_weak(current, next, success, Ordering::Relaxed) {
+            match left {
                 Ok(_) => return outcome,
                 Err(found) => current = found,
             }
         }
+    }
+
+    /// No reference and no ticket: the candidate that calls this is alone, and makes it DEAD.
+    #[inline]
+    fn try_verdict(&self) -> Result<u64, u64> {
+        // Acquire: pairs with the Release of every put and every ticket before.
+        // Relaxed on failure: the word stays readable while this candidate has not left.
+        self.word.compare_exchange(NOREF_WORD, DEAD_WORD, Ordering::Acquire, Ordering::Relaxed)
     }
 
     /// Moves a dead count back to the middle of the dead zone if it strayed far.

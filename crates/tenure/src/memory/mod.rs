@@ -72,6 +72,8 @@ pub trait Atomic<T: Copy>: Send + Sync {
     fn fetch_add(&self, value: T, order: Ordering) -> T;
     /// Subtracts, and returns the value from before.
     fn fetch_sub(&self, value: T, order: Ordering) -> T;
+    /// Sets the bits of `value`, and returns the value from before.
+    fn fetch_or(&self, value: T, order: Ordering) -> T;
     /// Writes `new` if the value is `current`.
     ///
     /// # Errors

@@ -50,6 +50,10 @@ macro_rules! core_atomic {
                 self.fetch_sub(value, order)
             }
             #[inline(always)]
+            fn fetch_or(&self, value: $int, order: Ordering) -> $int {
+                self.fetch_or(value, order)
+            }
+            #[inline(always)]
             fn compare_exchange(
                 &self,
                 current: $int,

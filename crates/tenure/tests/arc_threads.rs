@@ -1,0 +1,302 @@
+//! `Arc` and `Weak` under threads. Runs under ThreadSanitizer with an uninstrumented std, so threads
+//! meet through spawn, join and tenure's own atomics only.
+#![cfg(feature = "alloc")]
+
+use std::cell::UnsafeCell;
+use std::thread;
+use tenure::memory::{Memory, Native, Ordering};
+use tenure::sync::{Arc, Weak};
+
+type Counter = <Native as Memory>::AtomicU32;
+
+const THREADS: u32 = 4;
+const ROUNDS: u32 = if cfg!(any(miri, tenure_tsan)) { 50 } else { 2_000 };
+
+/// Lets threads start their rounds together, and orders nothing, so that the Arcs have to.
+struct Gate(Counter);
+
+impl Gate {
+    fn pass(&self, round: u32, threads: u32) {
+        // Relaxed, here and below: see the type.
+        self.0.fetch_add(1, Ordering::Relaxed);
+        let mut spins = 0_u32;
+        while self.0.load(Ordering::Relaxed) < (round + 1) * threads {
+            spins += 1;
+            if spins % 64 == 0 {
+                thread::yield_now();
+            }
+            Native::spin_hint();
+        }
+    }
+}
+
+/// Each thread writes its own cell; the destructor reads them all, and must see all.
+struct Ledger {
+    cells: [UnsafeCell<u32>; THREADS as usize],
+    expected: u32,
+    drops: Arc<Counter>,
+}
+
+// SAFETY: a cell is written by one thread, while that holds a reference, and read by the destructor.
+unsafe impl Sync for Ledger {}
+
+impl Ledger {
+    fn new(expected: u32, drops: &Arc<Counter>) -> Self {
+        Self { cells: Default::default(), expected, drops: drops.clone() }
+    }
+
+    fn write(&self, thread: u32) {
+        let cell = &self.cells[thread as usize];
+        // SAFETY: this thread's own cell.
+        unsafe { *cell.get() += 1 };
+    }
+}
+
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        let sum: u32 = self.cells.iter_mut().map(|cell| *cell.get_mut()).sum();
+        assert_eq!(sum, self.expected, "a write came after the end, or was not seen");
+        self.drops.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Runs `body(thread)` on all threads and returns what they return.
+fn on_all<R: Send + 'static>(body: impl FnOnce(u32) -> R + Clone + Send + 'static) -> Vec<R> {
+    let threads: Vec<_> = (0..THREADS)
+        .map(|thread| {
+            let body = body.clone();
+            thread::spawn(move || body(thread))
+        })
+        .collect();
+    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+}
+
+/// For every thread and round, one clone of what `make` makes.
+fn dealt<T: Clone>(mut make: impl FnMut(u32) -> T) -> Vec<Vec<T>> {
+    let values: Vec<T> = (0..ROUNDS).map(&mut make).collect();
+    (0..THREADS).map(|_| values.clone()).collect()
+}
+
+fn on_dealt<T: Send + 'static, R: Send + 'static>(
+    dealt: Vec<Vec<T>>,
+    body: impl Fn(u32, T) -> R + Clone + Send + 'static,
+) -> Vec<Vec<R>> {
+    let gate = Arc::new(Gate(Counter::new(0)));
+    let threads: Vec<_> = dealt
+        .into_iter()
+        .zip(0..)
+        .map(|(values, thread)| {
+            let (body, gate) = (body.clone(), gate.clone());
+            thread::spawn(move || {
+                let mut results = Vec::new();
+                for (value, round) in values.into_iter().zip(0..) {
+                    gate.pass(round, THREADS);
+                    results.push(body(thread, value));
+                }
+                results
+            })
+        })
+        .collect();
+    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+}
+
+#[test]
+fn the_last_of_many_threads_drops_the_value_after_all_their_writes() {
+    let drops = Arc::new(Counter::new(0));
+    let arcs = dealt(|_| Arc::new(Ledger::new(THREADS, &drops)));
+    on_dealt(arcs, |thread, arc| {
+        let clone = arc.clone();
+        clone.write(thread);
+        drop(arc);
+        drop(clone);
+    });
+    assert_eq!(drops.load(Ordering::Relaxed), ROUNDS);
+}
+
+#[test]
+fn exactly_one_of_many_into_inner_gets_the_value() {
+    let drops = Arc::new(Counter::new(0));
+    let arcs = dealt(|_| Arc::new(Ledger::new(THREADS, &drops)));
+    let won = on_dealt(arcs, |thread, arc| {
+        arc.write(thread);
+        Arc::into_inner(arc).is_some()
+    });
+    for round in 0..ROUNDS as usize {
+        assert_eq!(won.iter().filter(|thread| thread[round]).count(), 1);
+    }
+    assert_eq!(drops.load(Ordering::Relaxed), ROUNDS);
+}
+
+#[test]
+fn at_most_one_of_many_try_unwrap_gets_the_value() {
+    let drops = Arc::new(Counter::new(0));
+    let arcs = dealt(|_| Arc::new(Ledger::new(THREADS, &drops)));
+    let won = on_dealt(arcs, |thread, arc| {
+        arc.write(thread);
+        Arc::try_unwrap(arc).is_ok()
+    });
+    for round in 0..ROUNDS as usize {
+        assert!(won.iter().filter(|thread| thread[round]).count() <= 1);
+    }
+    assert_eq!(drops.load(Ordering::Relaxed), ROUNDS);
+}
+
+#[test]
+fn upgrades_that_race_with_the_last_drop_get_the_living_value_or_nothing() {
+    let drops = Arc::new(Counter::new(0));
+    // Thread 0 gets the Arc, the others Weaks.
+    let mut arcs = Vec::new();
+    let weaks = dealt(|_| {
+        let arc = Arc::new(Ledger::new(0, &drops));
+        let weak = Arc::downgrade(&arc);
+        arcs.push(arc);
+        weak
+    });
+    let mut arcs = arcs.into_iter();
+    let dealt: Vec<Vec<_>> = weaks
+        .into_iter()
+        .map(|weaks| weaks.into_iter().map(|weak| (arcs.next(), weak)).collect())
+        .collect();
+    on_dealt(dealt, |_, (arc, weak)| {
+        drop(arc);
+        for _ in 0..3 {
+            let Some(arc) = weak.upgrade() else { break };
+            assert_eq!(arc.expected, 0);
+            let again = Arc::downgrade(&arc).upgrade().expect("one is held");
+            drop(arc);
+            drop(again);
+        }
+        assert!(weak.is_dead() || weak.upgrade().is_some() || weak.is_dead());
+    });
+    assert_eq!(drops.load(Ordering::Relaxed), ROUNDS);
+}
+
+#[test]
+fn exactly_one_gets_the_value_though_upgrades_overtake() {
+    let drops = Arc::new(Counter::new(0));
+    let mut weaks = Vec::new();
+    let arcs = dealt(|_| {
+        let arc = Arc::new(Ledger::new(0, &drops));
+        weaks.push(Arc::downgrade(&arc));
+        arc
+    });
+    let dealt: Vec<Vec<_>> =
+        arcs.into_iter().map(|arcs| arcs.into_iter().zip(weaks.clone()).collect()).collect();
+    let won = on_dealt(dealt, |_, (arc, weak)| {
+        let mut won = u32::from(Arc::into_inner(arc).is_some());
+        // Not until it fails: the drop that has to settle may be off its processor meanwhile.
+        for _ in 0..4 {
+            let Some(arc) = weak.upgrade() else { break };
+            won += u32::from(Arc::into_inner(arc).is_some());
+        }
+        won
+    });
+    for round in 0..ROUNDS as usize {
+        assert_eq!(won.iter().map(|thread| thread[round]).sum::<u32>(), 1);
+    }
+    assert_eq!(drops.load(Ordering::Relaxed), ROUNDS);
+}
+
+#[test]
+fn get_mut_excludes_every_reader() {
+    let mut arc = Arc::new([0_u32; 2]);
+    for _ in 0..ROUNDS / 50 {
+        let other = arc.clone();
+        let reader = thread::spawn(move || {
+            for _ in 0..20 {
+                let weak = Arc::downgrade(&other);
+                let upgraded = weak.upgrade().expect("one is held");
+                assert_eq!(upgraded[0], upgraded[1]);
+                drop(weak);
+            }
+        });
+        let mut written = 0;
+        while written < 10 {
+            if let Some([a, b]) = Arc::get_mut(&mut arc) {
+                *a += 1;
+                *b += 1;
+                written += 1;
+            }
+        }
+        reader.join().unwrap();
+    }
+}
+
+#[test]
+fn make_mut_never_writes_what_others_see() {
+    for _ in 0..ROUNDS / 50 {
+        let mut arc = Arc::new([0_u32; 2]);
+        let weak = Arc::downgrade(&arc);
+        let other = arc.clone();
+        let reader = thread::spawn(move || {
+            assert_eq!(other[0], other[1]);
+            drop(other);
+            while !weak.is_dead() {
+                if let Some(seen) = weak.upgrade() {
+                    assert_eq!(seen[0], seen[1]);
+                }
+                thread::yield_now();
+            }
+        });
+        for _ in 0..10 {
+            let [a, b] = Arc::make_mut(&mut arc);
+            *a += 1;
+            *b += 1;
+        }
+        assert_eq!(*arc, [10, 10]);
+        drop(arc);
+        reader.join().unwrap();
+    }
+}
+
+#[test]
+fn a_weak_of_new_cyclic_on_another_thread_sees_nothing_or_the_whole_value() {
+    struct Node {
+        value: [u32; 8],
+    }
+    for _ in 0..ROUNDS / 50 {
+        let mut observer = None;
+        let node = Arc::new_cyclic(|me: &Weak<Node>| {
+            let weak = me.clone();
+            observer = Some(thread::spawn(move || {
+                loop {
+                    if let Some(node) = weak.upgrade() {
+                        assert_eq!(node.value, [7; 8]);
+                        return;
+                    }
+                    thread::yield_now();
+                }
+            }));
+            Node { value: [7; 8] }
+        });
+        observer.unwrap().join().unwrap();
+        assert_eq!(Arc::strong_count(&node), 1);
+    }
+}
+
+#[test]
+fn counts_are_exact_after_a_storm() {
+    let arc = Arc::new(0_u64);
+    let weak = Arc::downgrade(&arc);
+    let shared = (arc.clone(), weak.clone());
+    on_all(move |_| {
+        let (arc, weak) = shared;
+        let mut strongs = Vec::new();
+        let mut weaks = Vec::new();
+        for round in 0..ROUNDS {
+            match round % 4 {
+                0 => strongs.push(arc.clone()),
+                1 => weaks.push(Arc::downgrade(&arc)),
+                2 => strongs.push(weak.upgrade().expect("one is held")),
+                _ => weaks.push(weak.clone()),
+            }
+            if round % 7 == 0 {
+                strongs.clear();
+                weaks.pop();
+            }
+        }
+    });
+    assert_eq!((Arc::strong_count(&arc), Arc::weak_count(&arc)), (1, 1));
+    drop(arc);
+    assert!(weak.is_dead());
+}

@@ -1,0 +1,346 @@
+//! [`Counts`]: an `Arc` and its `Weak`s, down to the allocation.
+//!
+//! The value is destroyed once, after every look at it; the allocation is freed once, after
+//! everybody's last touch of either count.
+//!
+//! Of the orderings in `counts.rs` two can be made Relaxed and no model notices: the Release of
+//! `unlock` and the Acquire of `wait_for_unlock`. They are not needed. A waiting downgrade must not
+//! let its owner's later put be seen by the look at `strong` before the unlock; but that look is
+//! Acquire and the put Release, so the wait would happen before the unlock that it read from.
+
+use super::handles::{Allocation, ArcCounts, Inner, Strong, Weak};
+use super::memory::{InOrder, Loom};
+use super::stage::{ALL, Heap, Value, join_all, passes, spawn};
+use tenure::arc::Counts;
+
+/// drop ‖ upgrade, drop, drop the `Weak` ‖ drop the other `Weak`.
+pub(crate) fn drop_upgrade_drop_weak<C: ArcCounts>() {
+    let (strong, allocation) = Strong::<C>::new();
+    let visitor = strong.downgrade();
+    let other = strong.downgrade();
+    let threads = [
+        spawn(move || {
+            visitor.visit();
+            visitor.drop();
+        }),
+        spawn(move || other.drop()),
+    ];
+    strong.drop();
+    join_all(threads);
+    allocation.assert_gone();
+}
+
+/// drop ‖ upgrade, drop ‖ upgrade, drop: each upgrade may revive the value.
+pub(crate) fn drop_upgrade_upgrade<C: ArcCounts>() {
+    let (strong, allocation) = Strong::<C>::new();
+    let threads = [(); 2].map(|()| {
+        let visitor = strong.downgrade();
+        spawn(move || {
+            visitor.visit();
+            visitor.drop();
+        })
+    });
+    strong.drop();
+    join_all(threads);
+    allocation.assert_gone();
+}
+
+/// drop ‖ an upgrade that makes a second `Weak` and drops the first.
+fn drop_upgrade_downgrade<C: ArcCounts>() {
+    let (strong, allocation) = Strong::<C>::new();
+    let first = strong.downgrade();
+    let thread = spawn(move || {
+        let second = first.upgrade().map(|strong| {
+            let second = strong.downgrade();
+            strong.drop();
+            second
+        });
+        first.drop();
+        if let Some(second) = second {
+            second.visit();
+            second.drop();
+        }
+    });
+    strong.drop();
+    thread.join().unwrap();
+    allocation.assert_gone();
+}
+
+/// drop ‖ drop ‖ drop of clones, without a `Weak`: the shortcut of the last one only loads.
+pub(crate) fn clones_drop<C: ArcCounts>() {
+    let (strong, allocation) = Strong::<C>::new();
+    let threads = [(); 2].map(|()| {
+        let clone = strong.clone();
+        spawn(move || clone.drop())
+    });
+    strong.drop();
+    join_all(threads);
+    allocation.assert_gone();
+}
+
+/// A `Weak` that is older than the value: its maker writes it ‖ upgrades.
+pub(crate) fn born_under_upgrades<C: ArcCounts>(visitors: usize) {
+    let inner = Heap::new(Inner { counts: C::unborn(), value: Value::unborn() });
+    let allocation = Allocation(inner.clone());
+    // As `new_cyclic`: the closure gets a Weak, which it may clone.
+    let threads = Vec::from_iter((0..visitors).map(|_| {
+        inner.counts.downgrade();
+        let visitor = Weak(inner.clone());
+        spawn(move || {
+            visitor.visit();
+            visitor.drop();
+        })
+    }));
+    inner.value.write(1);
+    inner.counts.born();
+    Strong(inner).drop();
+    join_all(threads);
+    allocation.assert_gone();
+}
+
+/// get_mut ‖ an `Arc` that makes a `Weak`, goes, and comes back through the `Weak`.
+pub(crate) fn unique_under_downgrade<C: ArcCounts>() {
+    let (mut strong, allocation) = Strong::<C>::new();
+    let other = strong.clone();
+    let thread = spawn(move || {
+        let weak = other.downgrade();
+        other.drop();
+        weak.visit();
+        weak.drop();
+    });
+    strong.write_if_unique();
+    strong.drop();
+    thread.join().unwrap();
+    allocation.assert_gone();
+}
+
+/// get_mut ‖ a `Weak` that becomes an `Arc`: the race that the lock prevents.
+pub(crate) fn unique_under_upgrade<C: ArcCounts>() {
+    let (mut strong, allocation) = Strong::<C>::new();
+    let weak = strong.downgrade();
+    let thread = spawn(move || {
+        let upgraded = weak.upgrade();
+        weak.drop();
+        if let Some(upgraded) = upgraded {
+            upgraded.drop();
+        }
+    });
+    strong.write_if_unique();
+    strong.drop();
+    thread.join().unwrap();
+    allocation.assert_gone();
+}
+
+/// drop ‖ get_mut by an upgraded `Arc`, which may have overtaken the drop, after its `Weak` is gone.
+fn unique_by_an_upgrade<C: ArcCounts>() {
+    let (strong, allocation) = Strong::<C>::new();
+    let weak = strong.downgrade();
+    let thread = spawn(move || {
+        let upgraded = weak.upgrade();
+        weak.drop();
+        if let Some(mut upgraded) = upgraded {
+            upgraded.write_if_unique();
+            upgraded.drop();
+        }
+    });
+    strong.drop();
+    join_all([thread]);
+    allocation.assert_gone();
+}
+
+/// get_mut ‖ get_mut of two `Arc`s ‖ a `Weak` that becomes a third.
+fn two_unique<C: ArcCounts>() {
+    let (mut strong, allocation) = Strong::<C>::new();
+    let mut clone = strong.clone();
+    let weak = strong.downgrade();
+    let threads = [
+        spawn(move || {
+            clone.write_if_unique();
+            clone.drop();
+        }),
+        spawn(move || {
+            weak.visit();
+            weak.drop();
+        }),
+    ];
+    strong.write_if_unique();
+    strong.drop();
+    join_all(threads);
+    allocation.assert_gone();
+}
+
+/// Nobody else is left when get_mut is called, so it has to say yes.
+fn unique_in_the_end<C: ArcCounts>() {
+    let (mut strong, allocation) = Strong::<C>::new();
+    let clone = strong.clone();
+    let weak = strong.downgrade();
+    let threads = [
+        spawn(move || clone.drop()),
+        spawn(move || {
+            weak.visit();
+            weak.drop();
+        }),
+    ];
+    join_all(threads);
+    assert!(strong.write_if_unique(), "get_mut refuses the only owner");
+    assert!(strong.take_or_drop(), "try_unwrap refuses the only owner");
+    allocation.assert_gone();
+}
+
+/// try_unwrap ‖ upgrade, drop ‖ drop of a clone.
+pub(crate) fn take_under_upgrade_and_drop<C: ArcCounts>() {
+    let (strong, allocation) = Strong::<C>::new();
+    let clone = strong.clone();
+    let weak = strong.downgrade();
+    let threads = [
+        spawn(move || clone.drop()),
+        spawn(move || {
+            weak.visit();
+            weak.drop();
+        }),
+    ];
+    strong.take_or_drop();
+    join_all(threads);
+    allocation.assert_gone();
+}
+
+/// try_unwrap ‖ try_unwrap of two clones.
+fn two_takes<C: ArcCounts>() {
+    let (strong, allocation) = Strong::<C>::new();
+    let clone = strong.clone();
+    let thread = spawn(move || clone.take_or_drop());
+    let taken = [strong.take_or_drop(), thread.join().unwrap()];
+    assert_ne!(taken, [true, true], "two take one value");
+    allocation.assert_gone();
+}
+
+/// try_unwrap by an upgraded `Arc`, which may have revived the value under its last drop.
+fn take_by_an_upgrade() {
+    let (strong, allocation) = Strong::<Counts<Loom>>::new();
+    let weak = strong.downgrade();
+    let thread = spawn(move || {
+        if let Some(upgraded) = weak.upgrade() {
+            let is_only = upgraded.0.counts.strong_count() == 1;
+            let taken = upgraded.take_or_drop();
+            assert!(taken || !is_only, "try_unwrap refuses the only Arc while a drop ends");
+        }
+        weak.drop();
+    });
+    strong.drop();
+    thread.join().unwrap();
+    allocation.assert_gone();
+}
+
+/// What make_mut does: take the value, change it, put it back ‖ upgrades.
+fn take_and_put_back_under_upgrades<C: ArcCounts>(visitors: usize) {
+    let (strong, allocation) = Strong::<C>::new();
+    let threads = Vec::from_iter((0..visitors).map(|_| {
+        let visitor = strong.downgrade();
+        spawn(move || {
+            visitor.visit();
+            visitor.drop();
+        })
+    }));
+    if strong.0.counts.try_take() {
+        strong.0.value.write(2);
+        strong.0.counts.born();
+    }
+    strong.drop();
+    join_all(threads);
+    allocation.assert_gone();
+}
+
+/// into_inner by every clone.
+pub(crate) fn into_inner_by_all<C: ArcCounts>() {
+    let (strong, allocation) = Strong::<C>::new();
+    let threads = [(); 2].map(|()| {
+        let clone = strong.clone();
+        spawn(move || clone.into_inner())
+    });
+    let won_here = strong.into_inner();
+    let mut won = join_all(threads);
+    won.push(won_here);
+    assert_eq!(won.iter().filter(|won| **won).count(), 1, "not exactly one clone gets the value");
+    allocation.assert_gone();
+}
+
+#[test]
+fn the_value_and_the_allocation_go_once_under_upgrade_and_drop_of_weak() {
+    passes(Some(7), drop_upgrade_drop_weak::<Counts<Loom>>);
+}
+
+#[test]
+fn two_upgrades_may_revive_a_value_whose_last_arc_goes() {
+    passes(Some(5), drop_upgrade_upgrade::<Counts<Loom>>);
+}
+
+#[test]
+fn a_weak_made_by_an_upgraded_arc_keeps_the_allocation() {
+    passes(ALL, drop_upgrade_downgrade::<Counts<Loom>>);
+}
+
+#[test]
+fn the_last_clone_frees_after_everyones_last_touch() {
+    passes(ALL, clones_drop::<Counts<Loom>>);
+}
+
+#[test]
+fn an_upgrade_that_succeeds_sees_the_value_that_was_born() {
+    passes(ALL, || born_under_upgrades::<Counts<InOrder>>(1));
+}
+
+#[test]
+fn two_upgrades_that_succeed_see_the_value_that_was_born() {
+    passes(Some(4), || born_under_upgrades::<Counts<InOrder>>(2));
+}
+
+#[test]
+fn get_mut_is_alone_although_another_arc_makes_a_weak_and_goes() {
+    passes(ALL, unique_under_downgrade::<Counts<Loom>>);
+}
+
+#[test]
+fn get_mut_is_alone_although_a_weak_becomes_an_arc() {
+    passes(ALL, unique_under_upgrade::<Counts<Loom>>);
+}
+
+#[test]
+fn get_mut_is_alone_although_a_drop_that_it_overtook_has_not_ended() {
+    passes(ALL, unique_by_an_upgrade::<Counts<Loom>>);
+}
+
+#[test]
+fn of_two_get_muts_none_is_given_what_the_other_shares() {
+    passes(Some(6), two_unique::<Counts<Loom>>);
+}
+
+#[test]
+fn the_only_owner_left_gets_the_value() {
+    passes(ALL, unique_in_the_end::<Counts<Loom>>);
+}
+
+#[test]
+fn try_unwrap_takes_from_nobody() {
+    passes(Some(5), take_under_upgrade_and_drop::<Counts<Loom>>);
+}
+
+#[test]
+fn two_try_unwraps_do_not_wait_for_each_other() {
+    passes(ALL, two_takes::<Counts<Loom>>);
+}
+
+#[test]
+fn try_unwrap_waits_for_the_drop_that_its_upgrade_overtook() {
+    passes(ALL, take_by_an_upgrade);
+}
+
+#[test]
+fn a_value_that_is_taken_and_put_back_is_seen_whole_or_not_at_all() {
+    passes(ALL, || take_and_put_back_under_upgrades::<Counts<InOrder>>(1));
+    passes(Some(3), || take_and_put_back_under_upgrades::<Counts<InOrder>>(2));
+}
+
+#[test]
+fn one_of_many_into_inners_gets_the_value() {
+    passes(ALL, into_inner_by_all::<Counts<Loom>>);
+}

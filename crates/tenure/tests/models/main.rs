@@ -1,0 +1,25 @@
+//! The shipping protocols, model-checked by plain `cargo test`.
+//!
+//! | room | claims |
+//! |---|---|
+//! | [`counts`] | each count, whose memory outlives it: one verdict, no revival after it, no race on the value |
+//! | [`ticket`] | `TicketRef`: memory freed at once by the last put; slots given a new life under failed gets |
+//! | [`arc`] | the counts of `Arc`: value and allocation go once; upgrade, get_mut, try_unwrap, into_inner, new_cyclic |
+//! | [`twins`] | for each rule a small copy that breaks it: has to fail, in the way that the flaw predicts |
+//! | [`memory`] | the machine: loom's atomics, with memory that can be freed. Its limits are listed there |
+//! | [`stage`], [`handles`] | what a model is made of |
+//!
+//! A model over two or three threads is explored exhaustively where that takes about a second, and otherwise
+//! with as many preemptions as a few seconds pay for. Published bugs of this kind show at one to three.
+//! `cargo test --test models -- --nocapture` prints executions, bound and time of each.
+
+// loom switches threads in assembly, which Miri does not run.
+#![cfg(all(feature = "alloc", target_has_atomic = "64", not(miri)))]
+
+mod arc;
+mod counts;
+mod handles;
+mod memory;
+mod stage;
+mod ticket;
+mod twins;

@@ -1,0 +1,266 @@
+//! [`Loom`]: the shipping algorithms on a model checker.
+//!
+//! loom runs a model again and again, each time with another interleaving and with other choices of
+//! which store a load sees. It keeps a vector clock per thread, and panics where a model breaks a rule
+//! that it was told of. This file tells it two: what is read and written plainly, and *how long a
+//! word lives*.
+//!
+//! # The life of a word
+//!
+//! A count that is one operation too late touches freed memory. loom's atomics do not notice: they
+//! have no end. So each atomic here has a companion, a `loom::cell::UnsafeCell<()>` named `memory`:
+//!
+//! - every operation **reads** `memory` for an instant, immediately before it runs;
+//! - dropping the atomic **writes** `memory`. That is what "free" means in a model: the object that
+//!   holds the count is dropped in place, while its bytes stay where they are until the execution
+//!   ends (see `stage::Heap`), so that a late operation is a loom panic and never a wild pointer.
+//!
+//! loom demands that a write happens after every earlier read, and every later read after the
+//! write, in the order of the vector clocks, not merely in the order of this execution:
+//!
+//! | what goes wrong | who panics |
+//! |---|---|
+//! | an operation runs, the free follows, nothing orders them | the free: "Concurrent read and write" |
+//! | the free runs, an operation follows, nothing orders them | the operation: "Concurrent read and write" |
+//! | the free runs, an operation follows *and is ordered after it* | the operation: `freed` is set, "use after free" |
+//!
+//! The first line is why these models check more than addresses: a thread whose last touch is
+//! Relaxed is caught although the touch came first, because nothing makes the free wait for it. Only
+//! a last touch with Release, acquired by whoever frees, passes. loom cannot see the third line by
+//! itself (an ordered access is no race), hence the flag.
+//!
+//! The read stands before the point at which loom may switch threads and the operation after
+//! it. A free that slips in between finds a read that nothing ordered, and panics: nothing is lost.
+//!
+//! # What loom does not see
+//!
+//! loads that read from stores of their own future (load buffering); `SeqCst` beyond `AcqRel`;
+//! `compare_exchange_weak` that fails for no reason; interleavings with more preemptions than the
+//! model's bound. A model that passes is necessary, not a proof.
+//!
+//! # What loom sees too much of
+//!
+//! A store that races with a read-modify-write is left unordered with it, and a later
+//! read-modify-write may then build on either of the two. So a thread can store to a word and find
+//! its own store missing in its own next addition, because a get on another thread read the word
+//! before the store and wrote it before the store too. No machine does that: a read-modify-write
+//! writes right after what it read. It matters where the owner of a word stores and goes on from
+//! there, which is [`TicketRef::init`](tenure::count::TicketRef::init) alone. Models of it run on
+//! [`InOrder`], where a store is a swap: it takes its place in the word's order when it runs. The
+//! price: an acquire of such a store also acquires the releases before it, which a real store would
+//! cut off. All other models use [`Loom`], whose stores are stores.
+
+use loom::cell::UnsafeCell;
+use std::cell::Cell;
+use tenure::memory::{Atomic, Memory, Native, Ordering, Plain};
+
+/// The machine that explores interleavings. To be used inside a model only.
+pub(crate) enum Loom<const SWAP_TO_STORE: bool = false> {}
+
+/// The machine for models in which a store races with read-modify-writes.
+pub(crate) type InOrder = Loom<true>;
+
+impl<const SWAP_TO_STORE: bool> Memory for Loom<SWAP_TO_STORE> {
+    type AtomicU32 = Word<loom::sync::atomic::AtomicU32, SWAP_TO_STORE>;
+    type AtomicU64 = Word<loom::sync::atomic::AtomicU64, SWAP_TO_STORE>;
+    type Plain<T> = Field<T>;
+
+    fn spin_hint() {
+        // A yield tells loom that the loop waits for somebody: it runs others first and does not
+        // hand the same stale value to the loop's load forever.
+        loom::thread::yield_now();
+    }
+}
+
+/// What an access was to, that loom is about to judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// The memory that a count lives in.
+    Memory,
+    /// A plain field.
+    Field,
+}
+
+thread_local! {
+    // loom's threads are coroutines of one thread of the system, and switch only in atomic operations.
+    static LAST_ACCESS: Cell<Access> = const { Cell::new(Access::Memory) };
+}
+
+/// Which kind of access loom's panic was about.
+pub(crate) fn last_access() -> Access {
+    LAST_ACCESS.get()
+}
+
+/// An atomic whose memory can be freed.
+pub(crate) struct Word<A, const SWAP_TO_STORE: bool> {
+    atomic: A,
+    memory: UnsafeCell<()>,
+    /// 1 from the drop on. Not loom's: it is the model's own knowledge, not the program's.
+    freed: <Native as Memory>::AtomicU32,
+}
+
+// SAFETY: `A` is an atomic; `memory` is accessed through loom alone, for no longer than a call, and
+// holds nothing.
+unsafe impl<A: Sync, const SWAP_TO_STORE: bool> Sync for Word<A, SWAP_TO_STORE> {}
+
+// `Word::drop` leaves bytes that still make sense: nothing in them has a destructor of its own.
+const _: () = assert!(!core::mem::needs_drop::<loom::sync::atomic::AtomicU64>());
+const _: () = assert!(!core::mem::needs_drop::<UnsafeCell<()>>());
+
+impl<A, const SWAP_TO_STORE: bool> Word<A, SWAP_TO_STORE> {
+    fn holding(atomic: A) -> Self {
+        Self { atomic, memory: UnsafeCell::new(()), freed: Atomic::new(0) }
+    }
+
+    /// The atomic, for one operation, now.
+    fn touch(&self) -> &A {
+        LAST_ACCESS.set(Access::Memory);
+        self.memory.with(|_| ());
+        assert_eq!(self.freed.load(Ordering::Relaxed), 0, "use after free of a count");
+        &self.atomic
+    }
+}
+
+impl<A, const SWAP_TO_STORE: bool> Drop for Word<A, SWAP_TO_STORE> {
+    fn drop(&mut self) {
+        // A model that failed unwinds through here, and loom is gone by then.
+        if !std::thread::panicking() {
+            LAST_ACCESS.set(Access::Memory);
+            self.memory.with_mut(|_| ());
+            assert_eq!(self.freed.fetch_add(1, Ordering::Relaxed), 0, "double free of a count");
+        }
+    }
+}
+
+macro_rules! word {
+    ($atomic:ident, $int:ty) => {
+        impl<const SWAP_TO_STORE: bool> Atomic<$int>
+            for Word<loom::sync::atomic::$atomic, SWAP_TO_STORE>
+        {
+            fn new(value: $int) -> Self {
+                Self::holding(loom::sync::atomic::$atomic::new(value))
+            }
+            fn load(&self, order: Ordering) -> $int {
+                self.touch().load(order)
+            }
+            fn store(&self, value: $int, order: Ordering) {
+                if SWAP_TO_STORE {
+                    self.touch().swap(value, order);
+                } else {
+                    self.touch().store(value, order);
+                }
+            }
+            fn fetch_add(&self, value: $int, order: Ordering) -> $int {
+                self.touch().fetch_add(value, order)
+            }
+            fn fetch_sub(&self, value: $int, order: Ordering) -> $int {
+                self.touch().fetch_sub(value, order)
+            }
+            fn compare_exchange(
+                &self,
+                current: $int,
+                new: $int,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$int, $int> {
+                self.touch().compare_exchange(current, new, success, failure)
+            }
+            fn compare_exchange_weak(
+                &self,
+                current: $int,
+                new: $int,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$int, $int> {
+                self.touch().compare_exchange_weak(current, new, success, failure)
+            }
+        }
+    };
+}
+
+word!(AtomicU32, u32);
+word!(AtomicU64, u64);
+
+/// A plain field, whose readers and writers loom keeps apart.
+pub(crate) struct Field<T>(UnsafeCell<T>);
+
+impl<T> Plain<T> for Field<T> {
+    fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+    fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        LAST_ACCESS.set(Access::Field);
+        self.0.with(read)
+    }
+    fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        LAST_ACCESS.set(Access::Field);
+        self.0.with_mut(write)
+    }
+}
+
+/// That the instrument itself can tell right from wrong.
+mod calibration {
+    use super::*;
+    use crate::stage::Failure::{MemoryRace, UseAfterFree, ValueRace};
+    use crate::stage::{ALL, Heap, Value, fails, passes, spawn};
+
+    type Flag = <Loom as Memory>::AtomicU32;
+
+    /// A thread leaves with `leave`; this one frees when `look` tells it that the thread has left.
+    fn free_when_left(leave: Ordering, look: Ordering) {
+        let flag = Heap::new(Flag::new(0));
+        let thread = {
+            let flag = flag.clone();
+            spawn(move || flag.store(1, leave))
+        };
+        if flag.load(look) == 1 {
+            flag.free();
+        }
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn a_free_that_acquires_a_released_last_touch_passes() {
+        passes(ALL, || free_when_left(Ordering::Release, Ordering::Acquire));
+    }
+
+    #[test]
+    fn a_free_after_a_relaxed_last_touch_is_a_race() {
+        fails(ALL, MemoryRace, || free_when_left(Ordering::Relaxed, Ordering::Acquire));
+    }
+
+    #[test]
+    fn a_free_that_does_not_acquire_the_last_touch_is_a_race() {
+        fails(ALL, MemoryRace, || free_when_left(Ordering::Release, Ordering::Relaxed));
+    }
+
+    #[test]
+    fn a_use_that_is_ordered_after_the_free_is_caught() {
+        fails(ALL, UseAfterFree, || {
+            let flag = Heap::new(Flag::new(0));
+            let freer = flag.clone();
+            spawn(move || freer.free()).join().unwrap();
+            flag.load(Ordering::Relaxed);
+        });
+    }
+
+    #[test]
+    fn a_second_free_is_caught() {
+        fails(ALL, UseAfterFree, || {
+            let flag = Heap::new(Flag::new(0));
+            flag.free();
+            flag.free();
+        });
+    }
+
+    #[test]
+    fn a_look_that_nothing_orders_before_the_destruction_is_a_race() {
+        fails(ALL, ValueRace, || {
+            let value = Heap::new(Value::new(1));
+            let holder = value.clone();
+            let thread = spawn(move || holder.look());
+            value.write(2);
+            thread.join().unwrap();
+        });
+    }
+}

@@ -1,0 +1,235 @@
+//! The stage that every model is set on: memory that is freed, a value that is destroyed, and the two
+//! ways to run a model, [`passes`] and [`fails`].
+
+use super::memory::{Access, Field, Loom, last_access};
+use loom::thread::JoinHandle;
+use std::cell::UnsafeCell;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use tenure::count::{Get, IncNotZero, Put, RcuRef, Readable, RefCount, TicketRef};
+use tenure::fault::set_hook;
+use tenure::memory::Plain;
+
+/// A pointer to an object that one thread frees while others may still believe in it.
+///
+/// [`free`](Heap::free) drops the object; its bytes stay until all pointers of this execution are gone, so that a
+/// use after free meets the remains of a `Word`, which complain.
+pub(crate) struct Heap<T>(Arc<Block<T>>);
+
+struct Block<T> {
+    object: UnsafeCell<ManuallyDrop<T>>,
+    freed: Mutex<bool>,
+}
+
+// SAFETY: loom runs all threads of a model on one thread of the system, one at a time.
+unsafe impl<T> Send for Block<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Block<T> {}
+
+impl<T> Heap<T> {
+    pub(crate) fn new(object: T) -> Self {
+        let object = UnsafeCell::new(ManuallyDrop::new(object));
+        Self(Arc::new(Block { object, freed: Mutex::new(false) }))
+    }
+
+    /// Frees the object. Once is right, twice is a panic of the words in it.
+    pub(crate) fn free(&self) {
+        *self.0.freed.lock().unwrap() = true;
+        // SAFETY: dropping leaves the bytes alone (`memory.rs` asserts it of the only type with a
+        // destructor), and what a model does with them afterwards ends in a panic.
+        unsafe { std::ptr::drop_in_place(self.0.object.get().cast::<T>()) };
+    }
+
+    /// To be asked when all threads have ended.
+    pub(crate) fn is_freed(&self) -> bool {
+        *self.0.freed.lock().unwrap()
+    }
+}
+
+impl<T> Clone for Heap<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Deref for Heap<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        // SAFETY: the block is allocated and initialised as long as `self` exists; see `free`.
+        unsafe { &*self.0.object.get() }
+    }
+}
+
+/// What the count is there for: holders look at it, and one of them destroys it.
+///
+/// Looking is a plain read and destroying a plain write, so loom demands that every look happens
+/// before the destruction.
+pub(crate) struct Value(Field<u32>);
+
+const DESTROYED: u32 = 0;
+
+impl Value {
+    pub(crate) fn new(value: u32) -> Self {
+        Self(Field::new(value))
+    }
+
+    /// The value does not exist yet.
+    pub(crate) fn unborn() -> Self {
+        Self::new(DESTROYED)
+    }
+
+    pub(crate) fn look(&self) -> u32 {
+        // SAFETY: loom panics where somebody writes meanwhile.
+        let value = unsafe { self.0.read() };
+        assert_ne!(value, DESTROYED, "a holder sees no value");
+        value
+    }
+
+    pub(crate) fn write(&self, value: u32) {
+        // SAFETY: loom panics where somebody reads or writes meanwhile.
+        self.0.with_mut(|field| unsafe { *field = value });
+    }
+
+    pub(crate) fn destroy(&self) {
+        assert_ne!(self.look(), DESTROYED);
+        self.write(DESTROYED);
+    }
+
+    /// To be asked when all threads have ended.
+    pub(crate) fn is_destroyed(&self) -> bool {
+        // SAFETY: loom panics where somebody writes meanwhile.
+        unsafe { self.0.read() == DESTROYED }
+    }
+}
+
+/// What a model needs of a count. The shipping counts have it, and so have the broken twins.
+pub(crate) trait Count: Send + Sync + 'static {
+    fn one() -> Self;
+    fn take(&self) -> Get;
+    fn give(&self) -> Put;
+}
+
+/// A count of the library.
+pub(crate) trait Shipped: RefCount + 'static {
+    /// What its put asks for, in a model.
+    fn witness<'w>() -> Self::Witness<'w>;
+}
+
+impl<const S: bool> Shipped for IncNotZero<Loom<S>> {
+    fn witness<'w>() -> Self::Witness<'w> {}
+}
+
+impl<const S: bool> Shipped for TicketRef<Loom<S>> {
+    fn witness<'w>() -> Self::Witness<'w> {}
+}
+
+impl<const S: bool> Shipped for RcuRef<Loom<S>> {
+    fn witness<'w>() -> Self::Witness<'w> {
+        // SAFETY: the bytes of a `Heap` outlive every thread of the model. Whether the *model* frees
+        // the object under a put is for loom to find out.
+        unsafe { Readable::assume() }
+    }
+}
+
+impl<C: Shipped> Count for C {
+    fn one() -> Self {
+        C::new_in()
+    }
+    fn take(&self) -> Get {
+        self.get()
+    }
+    fn give(&self) -> Put {
+        self.put(C::witness())
+    }
+}
+
+/// Runs `thread` as one of the threads of a model.
+pub(crate) fn spawn<R: 'static>(thread: impl FnOnce() -> R + 'static) -> JoinHandle<R> {
+    loom::thread::spawn(thread)
+}
+
+/// Waits for `threads` to end.
+pub(crate) fn join_all<R>(threads: impl IntoIterator<Item = JoinHandle<R>>) -> Vec<R> {
+    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+}
+
+/// How many preemptions an execution may have: the switches to another thread that nothing forces.
+pub(crate) type Preemptions = Option<usize>;
+
+/// Every interleaving.
+pub(crate) const ALL: Preemptions = None;
+
+/// Explores `model` with at most `preemptions` preemptions per execution, and demands that nothing
+/// goes wrong in any of them. Prints how many there were (`--nocapture` shows it).
+pub(crate) fn passes(preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
+    let began = Instant::now();
+    let executions = Arc::new(Mutex::new(0_u64));
+    let counter = Arc::clone(&executions);
+    explore(preemptions, move || {
+        *counter.lock().unwrap() += 1;
+        model();
+    });
+    let executions = *executions.lock().unwrap();
+    let name = std::thread::current().name().unwrap_or("model").to_owned();
+    let bound = preemptions.map_or("all".to_owned(), |n| format!("at most {n}"));
+    println!("{name}: {executions} executions, {bound} preemptions, {:.1?}", began.elapsed());
+}
+
+fn explore(preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
+    // No model misuses a count, so no count may report misuse.
+    set_hook(Some(|fault| panic!("reported: {fault}")));
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = preemptions;
+    builder.check(model);
+}
+
+/// How a broken model has to fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// Nothing orders a look at the value and a write of it.
+    ValueRace,
+    /// Nothing orders a use of a count and the free of its memory.
+    MemoryRace,
+    /// A count was used after its memory was freed, or freed twice, one after the other.
+    UseAfterFree,
+    /// The claim of the model with this text does not hold.
+    Claim(&'static str),
+}
+
+impl Failure {
+    fn is(self, message: &str) -> bool {
+        let is_race = message.contains("Causality violation: Concurrent");
+        match self {
+            Self::ValueRace => is_race && last_access() == Access::Field,
+            Self::MemoryRace => is_race && last_access() == Access::Memory,
+            Self::UseAfterFree => {
+                message.contains("use after free of a count")
+                    || message.contains("double free of a count")
+            }
+            Self::Claim(text) => message.contains(text),
+        }
+    }
+}
+
+/// Explores `model`, and demands that it fails in this way and in no other.
+pub(crate) fn fails(
+    preemptions: Preemptions,
+    expected: Failure,
+    model: impl Fn() + Send + Sync + 'static,
+) {
+    let failure = catch_unwind(AssertUnwindSafe(|| explore(preemptions, model)))
+        .expect_err("the model passes: it is blind to the flaw");
+    let message = failure
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| failure.downcast_ref::<&str>().copied())
+        .unwrap_or("a panic without a message");
+    assert!(
+        expected.is(message),
+        "expected {expected:?}, but the model failed at a {:?} with: {message}",
+        last_access()
+    );
+}

@@ -1,0 +1,164 @@
+//! What [`TicketRef`] promises beyond a reference count: memory that is freed at once, and counts
+//! that are given a new life.
+
+use super::counts::Object;
+use super::memory::{InOrder, Loom};
+use super::stage::{ALL, Count, Heap, Value, join_all, passes, spawn};
+use std::sync::Arc;
+use tenure::count::{DEAD, IncNotZero, TicketRef};
+
+// --- freed at once, without a grace period ---
+
+/// A table with one object, whose lock keeps the memory readable during a lookup.
+struct Table<C>(loom::sync::Mutex<Option<Heap<Object<C>>>>);
+
+impl<C: Count> Table<C> {
+    fn holding(object: &Heap<Object<C>>) -> Arc<Self> {
+        Arc::new(Self(loom::sync::Mutex::new(Some(object.clone()))))
+    }
+
+    fn look_up(&self) -> Option<Heap<Object<C>>> {
+        let entry = self.0.lock().unwrap();
+        entry.as_ref().filter(|object| object.count.take().is_acquired()).cloned()
+    }
+
+    fn visit(&self) -> u32 {
+        self.look_up().map_or(0, |object| self.leave(&object))
+    }
+
+    /// Gives a reference back. The last one removes the object, and frees it in the same breath.
+    fn leave(&self, object: &Heap<Object<C>>) -> u32 {
+        object.value.look();
+        let last = object.count.give().is_last();
+        if last {
+            assert!(self.0.lock().unwrap().take().is_some(), "the object is removed twice");
+            object.value.destroy();
+            object.free();
+        }
+        u32::from(last)
+    }
+}
+
+/// `lookups` threads that look up, visit and leave ‖ the first owner, who leaves.
+pub(crate) fn freed_at_once_under_lookups<C: Count>(lookups: usize) {
+    let object = Heap::new(Object::<C>::new());
+    let table = Table::holding(&object);
+    let visitors = Vec::from_iter((0..lookups).map(|_| {
+        let table = Arc::clone(&table);
+        spawn(move || table.visit())
+    }));
+    let freed = table.leave(&object) + join_all(visitors).iter().sum::<u32>();
+    assert_eq!(freed, 1, "the object is not freed exactly once");
+}
+
+/// Three holders go, who never looked at the value: only the memory of the count is at stake.
+pub(crate) fn freed_at_once_by_its_holders<C: Count>() {
+    let count = Heap::new(C::one());
+    let leave = |count: &Heap<C>| {
+        if count.give().is_last() {
+            count.free();
+        }
+    };
+    let others = [(); 2].map(|()| {
+        assert!(count.take().is_acquired());
+        let count = count.clone();
+        spawn(move || leave(&count))
+    });
+    leave(&count);
+    join_all(others);
+    assert!(count.is_freed(), "the count leaks");
+}
+
+#[test]
+fn the_last_put_frees_at_once_under_two_lookups() {
+    passes(Some(6), || freed_at_once_under_lookups::<TicketRef<Loom>>(2));
+}
+
+#[test]
+fn the_last_put_frees_at_once_under_three_lookups() {
+    passes(Some(3), || freed_at_once_under_lookups::<TicketRef<Loom>>(3));
+}
+
+#[test]
+fn the_last_of_three_holders_frees_at_once() {
+    passes(ALL, freed_at_once_by_its_holders::<TicketRef<Loom>>);
+}
+
+#[test]
+fn the_baseline_frees_at_once_too() {
+    passes(Some(5), || freed_at_once_under_lookups::<IncNotZero<Loom>>(2));
+    passes(ALL, freed_at_once_by_its_holders::<IncNotZero<Loom>>);
+}
+
+// --- a slot of type-stable memory, given a new life ---
+
+/// A count whose dead word can be given a first reference again.
+pub(crate) trait Reusable: Count {
+    /// A dead count that failed gets moved so far that the next one moves it back.
+    fn dead_and_drifted() -> Self;
+    fn take_acquire(&self) -> tenure::count::Get;
+    fn revive(&self);
+}
+
+/// How far from the middle of the dead zone a failed get repairs: `DRIFT` of the library.
+pub(crate) const DRIFT: u32 = 1 << 16;
+pub(crate) const DRIFTED_WORD: u64 = ((DEAD + DRIFT - 1) as u64) << 32 | 1 << 31;
+
+impl Reusable for TicketRef<InOrder> {
+    fn dead_and_drifted() -> Self {
+        Self::from_raw_in(DRIFTED_WORD)
+    }
+    fn take_acquire(&self) -> tenure::count::Get {
+        self.get_acquire()
+    }
+    fn revive(&self) {
+        self.init();
+    }
+}
+
+struct Slot<C> {
+    count: C,
+    value: Value,
+}
+
+/// Visitors of a slot that they found before it was ready ‖ its owner, who writes a value and gives
+/// the slot its life last, then leaves.
+pub(crate) fn reused_under_failed_gets<C: Reusable>(visitors: usize) {
+    let slot = Arc::new(Slot { count: C::dead_and_drifted(), value: Value::unborn() });
+    let leave = |slot: &Slot<C>| {
+        slot.value.look();
+        let last = slot.count.give().is_last();
+        if last {
+            slot.value.destroy();
+        }
+        u32::from(last)
+    };
+    let visitors = Vec::from_iter((0..visitors).map(|_| {
+        let slot = Arc::clone(&slot);
+        spawn(move || if slot.count.take_acquire().is_acquired() { leave(&slot) } else { 0 })
+    }));
+    slot.value.write(2);
+    slot.count.revive();
+    let destroyed = leave(&slot) + join_all(visitors).iter().sum::<u32>();
+    assert_eq!(destroyed, 1, "the new owner's reference is lost");
+    assert!(slot.value.is_destroyed());
+}
+
+#[test]
+fn a_failed_get_moves_a_count_back_that_has_drifted() {
+    passes(ALL, || {
+        let count = TicketRef::<Loom>::from_raw_in(DRIFTED_WORD);
+        assert!(!count.get().is_acquired());
+        assert_eq!(count.raw(), TicketRef::<Loom>::dead_in().raw());
+    });
+}
+
+#[test]
+fn a_failed_get_does_not_kill_the_new_owner_of_its_slot() {
+    passes(ALL, || reused_under_failed_gets::<TicketRef<InOrder>>(1));
+}
+
+#[test]
+fn two_failed_gets_do_not_kill_the_new_owner_of_their_slot() {
+    passes(Some(5), || reused_under_failed_gets::<TicketRef<InOrder>>(2));
+}

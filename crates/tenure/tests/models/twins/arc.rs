@@ -1,0 +1,157 @@
+//! The counts of `Arc` in their smallest form, with a switch for each thing that they get right.
+
+use super::super::handles::ArcCounts;
+use super::super::memory::Loom;
+use super::super::stage::Count;
+use super::super::ticket::Reusable;
+use super::ticket::{Sound, TicketTwin};
+use core::marker::PhantomData;
+use tenure::count::{Get, Put};
+use tenure::memory::{Atomic, Memory, Ordering};
+
+/// How `get_mut` finds out that nobody else is there.
+pub(crate) enum Unique {
+    /// With the weak count locked: right.
+    Locked,
+    /// Two loads. In between an `Arc` makes a `Weak` and goes.
+    WeakThenStrong,
+    /// Two loads. In between a `Weak` becomes an `Arc`.
+    StrongThenWeak,
+}
+
+/// What is wrong with a twin. The defaults are right.
+pub(crate) trait Flaw: 'static {
+    /// The count of the `Arc`s.
+    type Strong: super::ticket::Flaw;
+    const UNIQUE: Unique = Unique::Locked;
+    /// Whether a downgrade waits while the weak count is locked.
+    const DOWNGRADE_WAITS: bool = true;
+    /// Whether the last `Arc` looks for `Weak`s before it frees.
+    const LOOKS_FOR_WEAKS: bool = true;
+    /// That look.
+    const LOOK: Ordering = Ordering::Acquire;
+    /// The subtraction of a `Weak` that goes.
+    const DROP_WEAK: Ordering = Ordering::Release;
+}
+
+/// Nothing is wrong: the control that shows that the switch makes the failure.
+pub(crate) enum SoundArc {}
+impl Flaw for SoundArc {
+    type Strong = Sound;
+}
+
+pub(crate) enum ReadsWeakThenStrong {}
+impl Flaw for ReadsWeakThenStrong {
+    type Strong = Sound;
+    const UNIQUE: Unique = Unique::WeakThenStrong;
+}
+
+pub(crate) enum ReadsStrongThenWeak {}
+impl Flaw for ReadsStrongThenWeak {
+    type Strong = Sound;
+    const UNIQUE: Unique = Unique::StrongThenWeak;
+}
+
+pub(crate) enum DowngradesUnderTheLock {}
+impl Flaw for DowngradesUnderTheLock {
+    type Strong = Sound;
+    const DOWNGRADE_WAITS: bool = false;
+}
+
+pub(crate) enum FreesUnderWeaks {}
+impl Flaw for FreesUnderWeaks {
+    type Strong = Sound;
+    const LOOKS_FOR_WEAKS: bool = false;
+}
+
+pub(crate) enum RelaxedLook {}
+impl Flaw for RelaxedLook {
+    type Strong = Sound;
+    const LOOK: Ordering = Ordering::Relaxed;
+}
+
+pub(crate) enum RelaxedDropWeak {}
+impl Flaw for RelaxedDropWeak {
+    type Strong = Sound;
+    const DROP_WEAK: Ordering = Ordering::Relaxed;
+}
+
+/// The counts of an `Arc` over a broken strong count.
+pub(crate) struct OverBroken<F>(PhantomData<F>);
+impl<F: super::ticket::Flaw> Flaw for OverBroken<F> {
+    type Strong = F;
+}
+
+const LOCKED: u64 = 1 << 63;
+
+pub(crate) struct ArcTwin<F: Flaw, const SWAP_TO_STORE: bool = false> {
+    strong: TicketTwin<F::Strong, SWAP_TO_STORE>,
+    weak: <Loom<SWAP_TO_STORE> as Memory>::AtomicU64,
+}
+
+impl<F: Flaw, const S: bool> ArcCounts for ArcTwin<F, S> {
+    fn one() -> Self {
+        Self { strong: TicketTwin::one(), weak: Atomic::new(1) }
+    }
+
+    fn unborn() -> Self {
+        Self { strong: TicketTwin::dead(), weak: Atomic::new(1) }
+    }
+
+    fn born(&self) {
+        self.strong.revive();
+    }
+
+    fn clone_strong(&self) {
+        let _ = self.strong.take();
+    }
+
+    fn upgrade(&self) -> Get {
+        self.strong.take()
+    }
+
+    fn drop_strong(&self) -> Put {
+        self.strong.give()
+    }
+
+    fn downgrade(&self) {
+        let locked = self.weak.fetch_add(1, Ordering::Relaxed) & LOCKED != 0;
+        while F::DOWNGRADE_WAITS && locked && self.weak.load(Ordering::Acquire) & LOCKED != 0 {
+            Loom::<S>::spin_hint();
+        }
+    }
+
+    fn drop_weak(&self) -> bool {
+        let last = self.weak.fetch_sub(1, F::DROP_WEAK) == 1;
+        if last {
+            self.weak.load(Ordering::Acquire);
+        }
+        last
+    }
+
+    fn drop_common(&self) -> bool {
+        !F::LOOKS_FOR_WEAKS || self.weak.load(F::LOOK) == 1 || self.drop_weak()
+    }
+
+    fn is_unique(&self) -> bool {
+        let no_weak = || self.weak.load(Ordering::Acquire) == 1;
+        let one_strong = || self.strong.references(Ordering::Acquire) == 1;
+        match F::UNIQUE {
+            Unique::Locked => {
+                let (taken, refused) = (Ordering::Acquire, Ordering::Relaxed);
+                if self.weak.compare_exchange(1, 1 | LOCKED, taken, refused).is_err() {
+                    return false;
+                }
+                let unique = one_strong();
+                self.weak.fetch_sub(LOCKED, Ordering::Release);
+                unique
+            }
+            Unique::WeakThenStrong => no_weak() && one_strong(),
+            Unique::StrongThenWeak => one_strong() && no_weak(),
+        }
+    }
+
+    fn try_take(&self) -> bool {
+        unreachable!("no twin is broken there")
+    }
+}

@@ -1,0 +1,149 @@
+//! Negative twins: small broken copies of the counts, each of which has to fail, in the way that its
+//! flaw predicts.
+//!
+//! A model that passes says little until it has been seen to fail. For each rule of a protocol a twin breaks
+//! that rule and no other, and runs in the model that guards it; a sound copy passes the
+//! same models, so it is the flaw that fails and not the copying.
+
+mod arc;
+mod rcuref;
+mod ticket;
+
+use super::arc::{
+    born_under_upgrades, clones_drop, drop_upgrade_drop_weak, drop_upgrade_upgrade,
+    unique_under_downgrade, unique_under_upgrade,
+};
+use super::counts::{get_get_put, get_put_put};
+use super::memory::Loom;
+use super::stage::Failure::{Claim, MemoryRace, ValueRace};
+use super::stage::{ALL, fails, passes};
+use super::ticket::{
+    freed_at_once_by_its_holders, freed_at_once_under_lookups, reused_under_failed_gets,
+};
+use arc::{
+    ArcTwin, DowngradesUnderTheLock, FreesUnderWeaks, OverBroken, ReadsStrongThenWeak,
+    ReadsWeakThenStrong, RelaxedDropWeak, RelaxedLook, SoundArc,
+};
+use rcuref::{REPORT, Rereads};
+use tenure::count::RcuRef;
+use ticket::{
+    NoTickets, RelaxedInit, RelaxedLeave, RelaxedPut, RelaxedVerdict, RestoresByStore, Sound,
+    TicketTwin,
+};
+
+// --- RcuRef ---
+
+#[test]
+fn a_put_that_reads_the_counter_again_reports_what_is_owed() {
+    fails(Some(2), Claim(REPORT), get_put_put::<Rereads>);
+}
+
+#[test]
+fn rcuref_without_a_witness_touches_freed_memory() {
+    fails(Some(1), MemoryRace, || freed_at_once_under_lookups::<RcuRef<Loom>>(2));
+}
+
+// --- TicketRef ---
+
+#[test]
+fn the_sound_copy_of_ticket_ref_passes() {
+    passes(ALL, get_put_put::<TicketTwin<Sound>>);
+    passes(Some(4), get_get_put::<TicketTwin<Sound>>);
+    passes(ALL, freed_at_once_by_its_holders::<TicketTwin<Sound>>);
+    passes(Some(4), || freed_at_once_under_lookups::<TicketTwin<Sound>>(2));
+    passes(ALL, || reused_under_failed_gets::<TicketTwin<Sound, true>>(1));
+}
+
+#[test]
+fn without_tickets_a_candidate_touches_freed_memory() {
+    fails(Some(1), MemoryRace, || freed_at_once_under_lookups::<TicketTwin<NoTickets>>(2));
+}
+
+#[test]
+fn a_candidate_that_leaves_relaxed_is_not_waited_for() {
+    fails(Some(2), MemoryRace, || freed_at_once_under_lookups::<TicketTwin<RelaxedLeave>>(2));
+}
+
+#[test]
+fn a_relaxed_put_lets_the_value_go_under_its_holder() {
+    fails(Some(2), ValueRace, get_put_put::<TicketTwin<RelaxedPut>>);
+}
+
+#[test]
+fn a_relaxed_put_lets_the_memory_go_under_its_holder() {
+    fails(Some(2), MemoryRace, freed_at_once_by_its_holders::<TicketTwin<RelaxedPut>>);
+}
+
+#[test]
+fn a_relaxed_verdict_does_not_see_what_holders_did() {
+    fails(Some(2), ValueRace, get_put_put::<TicketTwin<RelaxedVerdict>>);
+}
+
+#[test]
+fn restoring_dead_by_a_store_kills_the_new_owner_of_the_slot() {
+    fails(Some(3), Claim("the new owner's reference is lost"), || {
+        reused_under_failed_gets::<TicketTwin<RestoresByStore, true>>(1);
+    });
+}
+
+#[test]
+fn a_relaxed_init_shows_a_value_that_is_not_written() {
+    fails(Some(2), ValueRace, || reused_under_failed_gets::<TicketTwin<RelaxedInit, true>>(1));
+}
+
+// --- the counts of Arc ---
+
+#[test]
+fn the_sound_copy_of_counts_passes() {
+    passes(Some(4), drop_upgrade_drop_weak::<ArcTwin<SoundArc>>);
+    passes(Some(3), drop_upgrade_upgrade::<ArcTwin<SoundArc>>);
+    passes(ALL, clones_drop::<ArcTwin<SoundArc>>);
+    passes(ALL, unique_under_downgrade::<ArcTwin<SoundArc>>);
+    passes(ALL, unique_under_upgrade::<ArcTwin<SoundArc>>);
+    passes(ALL, || born_under_upgrades::<ArcTwin<SoundArc, true>>(1));
+}
+
+#[test]
+fn the_last_arc_that_does_not_look_for_weaks_frees_under_them() {
+    fails(Some(1), MemoryRace, drop_upgrade_drop_weak::<ArcTwin<FreesUnderWeaks>>);
+}
+
+#[test]
+fn a_relaxed_look_for_weaks_does_not_wait_for_their_last_touch() {
+    fails(Some(2), MemoryRace, drop_upgrade_drop_weak::<ArcTwin<RelaxedLook>>);
+}
+
+#[test]
+fn a_relaxed_drop_of_a_weak_is_not_waited_for() {
+    fails(Some(2), MemoryRace, drop_upgrade_drop_weak::<ArcTwin<RelaxedDropWeak>>);
+}
+
+#[test]
+fn a_strong_count_without_tickets_frees_the_allocation_under_a_drop() {
+    fails(Some(2), MemoryRace, drop_upgrade_upgrade::<ArcTwin<OverBroken<NoTickets>>>);
+}
+
+#[test]
+fn a_relaxed_drop_of_an_arc_lets_the_value_go_under_another() {
+    fails(Some(2), ValueRace, clones_drop::<ArcTwin<OverBroken<RelaxedPut>>>);
+}
+
+#[test]
+fn get_mut_that_reads_weak_then_strong_shares_what_it_gives() {
+    fails(Some(2), ValueRace, unique_under_downgrade::<ArcTwin<ReadsWeakThenStrong>>);
+}
+
+#[test]
+fn get_mut_that_reads_strong_then_weak_shares_what_it_gives() {
+    fails(Some(2), ValueRace, unique_under_upgrade::<ArcTwin<ReadsStrongThenWeak>>);
+}
+
+#[test]
+fn a_downgrade_that_does_not_wait_makes_get_mut_share_what_it_gives() {
+    fails(Some(2), ValueRace, unique_under_downgrade::<ArcTwin<DowngradesUnderTheLock>>);
+}
+
+#[test]
+fn a_relaxed_birth_shows_a_value_that_is_not_written() {
+    fails(Some(2), ValueRace, || born_under_upgrades::<ArcTwin<OverBroken<RelaxedInit>, true>>(1));
+}

@@ -1,0 +1,49 @@
+//! `RcuRef` as Linux shipped it from March 2023 to January 2025.
+//!
+//! The slow path of put read the counter again instead of using what its own subtraction had
+//! returned. Between the two another thread can revive the object, put it and win the verdict: the
+//! re-read then finds DEAD, and a put that was owed is reported as imbalanced (and reads freed memory, had
+//! the kernel not disabled preemption).
+
+use super::super::memory::Loom;
+use super::super::stage::Count;
+use tenure::count::{DEAD, Get, MAXREF, NOREF, ONEREF, Put, RELEASED};
+use tenure::memory::{Atomic, Memory, Ordering};
+
+pub(crate) const REPORT: &str = "a put that was owed is reported as imbalanced";
+
+pub(crate) struct Rereads {
+    word: <Loom as Memory>::AtomicU32,
+}
+
+impl Count for Rereads {
+    fn one() -> Self {
+        Self { word: Atomic::new(ONEREF) }
+    }
+
+    fn take(&self) -> Get {
+        if self.word.fetch_add(1, Ordering::Relaxed).wrapping_add(1) <= MAXREF {
+            return Get::Acquired;
+        }
+        self.word.store(DEAD, Ordering::Relaxed);
+        Get::Dead
+    }
+
+    fn give(&self) -> Put {
+        if self.word.fetch_sub(1, Ordering::Release).wrapping_sub(1) <= MAXREF {
+            return Put::StillHeld;
+        }
+        // The flaw: the word may have lived on since.
+        match self.word.load(Ordering::Relaxed) {
+            NOREF => {
+                match self.word.compare_exchange(NOREF, DEAD, Ordering::Acquire, Ordering::Relaxed)
+                {
+                    Ok(_) => Put::Last,
+                    Err(_) => Put::StillHeld,
+                }
+            }
+            RELEASED.. => panic!("{REPORT}"),
+            _ => Put::StillHeld,
+        }
+    }
+}

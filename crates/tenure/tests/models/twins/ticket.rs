@@ -1,0 +1,155 @@
+//! `TicketRef` in its smallest form, with a switch for each thing that it gets right.
+
+use super::super::memory::Loom;
+use super::super::stage::Count;
+use super::super::ticket::{DRIFT, DRIFTED_WORD, Reusable};
+use core::marker::PhantomData;
+use tenure::count::{DEAD, Get, NOREF, Put, RELEASED};
+use tenure::memory::{Atomic, Memory, Ordering};
+
+/// What is wrong with a twin. The defaults are right.
+pub(crate) trait Flaw: Send + Sync + 'static {
+    /// Whether a reviver takes a ticket, and a candidate looks for tickets.
+    const TICKETS: bool = true;
+    /// The subtraction of a put.
+    const PUT: Ordering = Ordering::Release;
+    /// The compare-exchange that says `Last`.
+    const VERDICT: Ordering = Ordering::Acquire;
+    /// The compare-exchange of a candidate that leaves.
+    const LEAVE: Ordering = Ordering::Release;
+    /// The first reference of a new life.
+    const INIT: Ordering = Ordering::Release;
+    /// Whether a dead count that has drifted is moved back by a plain store.
+    const RESTORE_BY_STORE: bool = false;
+}
+
+/// Nothing is wrong: the control that shows that the switch makes the failure.
+pub(crate) enum Sound {}
+impl Flaw for Sound {}
+
+/// `RcuRef` in 64 bits: whoever wins the compare-exchange frees under the feet of other candidates.
+pub(crate) enum NoTickets {}
+impl Flaw for NoTickets {
+    const TICKETS: bool = false;
+}
+
+pub(crate) enum RelaxedPut {}
+impl Flaw for RelaxedPut {
+    const PUT: Ordering = Ordering::Relaxed;
+}
+
+pub(crate) enum RelaxedVerdict {}
+impl Flaw for RelaxedVerdict {
+    const VERDICT: Ordering = Ordering::Relaxed;
+}
+
+/// A candidate's last touch that the free need not wait for.
+pub(crate) enum RelaxedLeave {}
+impl Flaw for RelaxedLeave {
+    const LEAVE: Ordering = Ordering::Relaxed;
+}
+
+pub(crate) enum RelaxedInit {}
+impl Flaw for RelaxedInit {
+    const INIT: Ordering = Ordering::Relaxed;
+}
+
+/// As Linux restores DEAD, which is right there because nothing is reused before a grace period.
+pub(crate) enum RestoresByStore {}
+impl Flaw for RestoresByStore {
+    const RESTORE_BY_STORE: bool = true;
+}
+
+const fn word(refs: u32) -> u64 {
+    (refs as u64) << 32 | 1 << 31
+}
+
+const ONE: u64 = 1 << 32;
+
+pub(crate) struct TicketTwin<F, const SWAP_TO_STORE: bool = false> {
+    word: <Loom<SWAP_TO_STORE> as Memory>::AtomicU64,
+    flaw: PhantomData<F>,
+}
+
+impl<F: Flaw, const S: bool> TicketTwin<F, S> {
+    fn holding(word: u64) -> Self {
+        Self { word: Atomic::new(word), flaw: PhantomData }
+    }
+
+    pub(crate) fn dead() -> Self {
+        Self::holding(word(DEAD))
+    }
+
+    pub(crate) fn references(&self, order: Ordering) -> u32 {
+        ((self.word.load(order) >> 32) as u32).wrapping_add(1)
+    }
+
+    fn settle(&self, mut current: u64) -> Put {
+        loop {
+            let alone = current == word(NOREF);
+            if !F::TICKETS && !alone {
+                return Put::StillHeld;
+            }
+            let (next, order, outcome) = if alone {
+                (word(DEAD), F::VERDICT, Put::Last)
+            } else {
+                (current.wrapping_add(1), F::LEAVE, Put::StillHeld)
+            };
+            match self.word.compare_exchange(current, next, order, Ordering::Relaxed) {
+                Ok(_) => return outcome,
+                Err(found) => current = found,
+            }
+        }
+    }
+}
+
+impl<F: Flaw, const S: bool> Count for TicketTwin<F, S> {
+    fn one() -> Self {
+        Self::holding(word(0))
+    }
+
+    fn take(&self) -> Get {
+        // Acquire costs a twin nothing and serves every model.
+        let old = self.word.fetch_add(ONE, Ordering::Acquire);
+        match (old >> 32) as u32 {
+            NOREF => {
+                if F::TICKETS {
+                    self.word.fetch_sub(1, Ordering::Relaxed);
+                }
+                Get::Acquired
+            }
+            refs @ RELEASED.. => {
+                let current = old.wrapping_add(ONE);
+                if (refs + 1).abs_diff(DEAD) >= DRIFT {
+                    if F::RESTORE_BY_STORE {
+                        self.word.store(word(DEAD), Ordering::Relaxed);
+                    } else {
+                        let (done, lost) = (Ordering::Relaxed, Ordering::Relaxed);
+                        let _ = self.word.compare_exchange(current, word(DEAD), done, lost);
+                    }
+                }
+                Get::Dead
+            }
+            _ => Get::Acquired,
+        }
+    }
+
+    fn give(&self) -> Put {
+        let new = self.word.fetch_sub(ONE, F::PUT).wrapping_sub(ONE);
+        if (new >> 32) as u32 == NOREF { self.settle(new) } else { Put::StillHeld }
+    }
+}
+
+impl<F: Flaw, const S: bool> Reusable for TicketTwin<F, S> {
+    fn dead_and_drifted() -> Self {
+        Self::holding(DRIFTED_WORD)
+    }
+
+    fn take_acquire(&self) -> Get {
+        self.take()
+    }
+
+    fn revive(&self) {
+        self.word.store(word(0), F::INIT);
+    }
+}
