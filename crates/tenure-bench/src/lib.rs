@@ -13,31 +13,15 @@
 //! | [`stats`] | medians and intervals |
 //! | [`claims`] | what the figures say |
 //! | [`run`] | from a request to a report |
+//! | [`machine`] | what it ran on |
+//! | [`report`] | tables, JSON, HTML |
 //! | [`result`] | the report's shape, which is the JSON schema |
 
 pub mod claims;
+pub mod machine;
+pub mod report;
 pub mod result;
 pub mod run;
 pub mod runner;
 pub mod scenario;
 pub mod stats;
-
-/// Placeholder until the machine room lands.
-mod machine {
-    use crate::result::Machine;
-    pub(crate) fn describe() -> Machine {
-        Machine {
-            cpu: String::new(),
-            arch: String::new(),
-            cpus: 0,
-            cores: 0,
-            smt: 0,
-            sockets: 0,
-            caches: vec![],
-            memory_bytes: 0,
-            kernel: String::new(),
-            virtualisation: String::new(),
-            governor: String::new(),
-        }
-    }
-}

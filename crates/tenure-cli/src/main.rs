@@ -1,3 +1,30 @@
 //! The command `tenure`.
+//!
+//! It parses what was typed, calls the crates that do the work, and prints what they found. It ends with 0; with 1
+//! if a check failed; or with 2 and one line on standard error if it could not do what was asked.
 
-fn main() {}
+mod args;
+mod bench;
+mod failure;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Arguments, Command};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    match Arguments::try_parse().map_err(Failure::from_clap).and_then(run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(arguments: Arguments) -> Result<(), Failure> {
+    match arguments.command {
+        Command::Bench(arguments) => bench::run(&arguments),
+    }
+}

@@ -1,0 +1,141 @@
+//! Files that are there in full or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Finds out whether [`write()`] to `path` would work, so that a run of two minutes does not end in an error.
+/// Creates the folders above `path`; leaves a file that is there as it is.
+///
+/// # Errors
+///
+/// What [`write()`] would fail with.
+pub fn check(path: &Path) -> io::Result<()> {
+    match target(path)? {
+        Target::Replace(path) => temporary_beside(&path).map(drop),
+        Target::Stream(path) => File::options().write(true).open(path).map(drop),
+    }
+}
+
+/// Writes `text` to `path`, creating the folders above it. A reader sees the file that was there before or
+/// the new one, never a part; a path that is a device or a pipe is written to as it is.
+///
+/// # Errors
+///
+/// The path is a folder, or its folder cannot be created or written.
+pub fn write(path: &Path, text: &str) -> io::Result<()> {
+    match target(path)? {
+        Target::Replace(path) => {
+            let mut file = temporary_beside(&path)?;
+            file.write_all(text.as_bytes())?;
+            file.persist(path)?;
+            Ok(())
+        }
+        Target::Stream(path) => File::options().write(true).open(path)?.write_all(text.as_bytes()),
+    }
+}
+
+enum Target {
+    /// A regular file, there or not.
+    Replace(PathBuf),
+    /// A device or a pipe: renaming a file over `/dev/null` would take it from everybody.
+    Stream(PathBuf),
+}
+
+fn target(path: &Path) -> io::Result<Target> {
+    if let Ok(found) = fs::metadata(path) {
+        if found.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+        }
+        if !found.is_file() {
+            return Ok(Target::Stream(path.to_owned()));
+        }
+        // Through a link, so that what it points to is replaced and not the link.
+        return fs::canonicalize(path).map(Target::Replace);
+    }
+    if path.file_name().is_none() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it names no file"));
+    }
+    Ok(Target::Replace(path.to_owned()))
+}
+
+fn temporary_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(folder)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".tenure-");
+    // As any other new file: readable by whom the umask lets, not by the owner alone.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    // Its own errors name the temporary file, which says nothing to whoever named another.
+    builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_leaves_the_folder_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.json");
+        check(&path).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        fs::write(&path, "before").unwrap();
+        check(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "before");
+    }
+
+    #[test]
+    fn a_folder_and_a_path_through_a_file_are_refused_by_the_check() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(check(folder.path()).is_err());
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(check(&file.join("out.json")).is_err());
+        assert!(check(Path::new("")).is_err());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_error_does_not_name_the_temporary_file() {
+        let error = check(Path::new("/proc/out.json")).unwrap_err();
+        assert!(!error.to_string().contains(".tenure-"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_written_to_and_not_replaced() {
+        let null = Path::new("/dev/null");
+        check(null).unwrap();
+        write(null, "text").unwrap();
+        assert!(!fs::metadata(null).unwrap().is_file());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link_and_its_target_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+        fs::write(&target, "before").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        write(&link, "after").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&target).unwrap(), "after");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn others_may_read_what_the_umask_lets_them() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (plain, ours) = (folder.path().join("plain"), folder.path().join("ours"));
+        fs::write(&plain, "").unwrap();
+        write(&ours, "").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&ours), mode(&plain));
+    }
+}

@@ -1,0 +1,94 @@
+//! Bars for one number of threads: name and figure above each bar, so that neither is ever cut off by it.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use super::canvas::{self, Alternative, Area, Drawn, px};
+use super::theme::Role;
+use crate::report::words;
+use crate::result::Estimate;
+
+/// A variant's time.
+pub(super) struct Bar<'a> {
+    pub(super) name: &'a str,
+    pub(super) role: Role,
+    pub(super) time: Estimate,
+}
+
+const WIDTH: i32 = 460;
+const ROW: i32 = 44;
+const THICK: i32 = 14;
+const SIDE: i32 = 2;
+
+/// A chart of `bars`; `None` if there is nothing to draw.
+pub(super) fn chart(bars: &[Bar<'_>], alternative: &Alternative<'_>) -> Option<String> {
+    let longest = bars
+        .iter()
+        .flat_map(|bar| [bar.time.median, bar.time.high])
+        .filter(|time| time.is_finite())
+        .fold(0.0, f64::max);
+    if longest <= 0.0 {
+        return None;
+    }
+    let rows = i32::try_from(bars.len()).ok()?;
+    Some(canvas::svg(WIDTH, rows * ROW, alternative, |area| draw(bars, longest, area)))
+}
+
+fn draw(bars: &[Bar<'_>], longest: f64, area: &Area<'_>) -> Drawn {
+    let end = |time: f64| {
+        let part = if time.is_finite() { (time / longest).clamp(0.0, 1.0) } else { 0.0 };
+        // Places on a canvas of a few thousand units.
+        #[allow(clippy::cast_possible_truncation)]
+        let length = (part * f64::from(px(WIDTH - 2 * SIDE))).round() as i32;
+        px(SIDE) + length
+    };
+    for (bar, row) in bars.iter().zip(0..) {
+        let top = px(row * ROW);
+        let figure = format!(
+            "{} ns {}",
+            words::number(bar.time.median),
+            words::interval(&bar.time, words::number)
+        );
+        let name = canvas::text(Role::Ink, HPos::Left, VPos::Top);
+        area.draw(&Text::new(fitted(bar.name, &figure), (px(SIDE), top + px(3)), name))?;
+        let right = canvas::text(Role::Muted, HPos::Right, VPos::Top);
+        area.draw(&Text::new(figure, (px(WIDTH - SIDE), top + px(3)), right))?;
+        let (from, to) = (top + px(22), top + px(22 + THICK));
+        area.draw(&Rectangle::new(
+            [(px(SIDE), from), (px(WIDTH - SIDE), to)],
+            Role::Band.placeholder().filled(),
+        ))?;
+        area.draw(&Rectangle::new(
+            [(px(SIDE), from), (end(bar.time.median), to)],
+            bar.role.placeholder().filled(),
+        ))?;
+        whisker(area, (end(bar.time.low), end(bar.time.high)), i32::midpoint(from, to))?;
+    }
+    Ok(())
+}
+
+/// The interval, across the end of a bar: with an edge, so that it shows on bars of any colour.
+fn whisker(area: &Area<'_>, (low, high): (i32, i32), y: i32) -> Drawn {
+    let cap = px(4);
+    let edge = ShapeStyle { stroke_width: canvas::stroke(3), ..canvas::line(Role::Page) };
+    for style in [edge, canvas::hair(Role::Ink)] {
+        area.draw(&PathElement::new([(low, y), (high, y)], style))?;
+        area.draw(&PathElement::new([(low, y - cap), (low, y + cap)], style))?;
+        area.draw(&PathElement::new([(high, y - cap), (high, y + cap)], style))?;
+    }
+    Ok(())
+}
+
+/// The name, cut short where it would run into the figure.
+fn fitted(name: &str, figure: &str) -> String {
+    /// Pixels of a letter of this size, a little more than most fonts take.
+    const LETTER: f64 = canvas::TEXT as f64 * 0.56;
+    // A line has tens of letters.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let letters = (f64::from(WIDTH - 2 * SIDE) / LETTER) as usize;
+    let room = letters.saturating_sub(figure.chars().count() + 2).max(8);
+    if name.chars().count() <= room {
+        return name.to_owned();
+    }
+    name.chars().take(room - 1).chain(['…']).collect()
+}

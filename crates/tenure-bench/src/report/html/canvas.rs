@@ -1,0 +1,115 @@
+//! An SVG to draw on: plotters' backend, dressed for a page.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::theme::{self, Marker, Role};
+
+/// plotters places everything on whole units; with this many of them to a pixel of the page that is fine enough.
+const UNITS: i32 = 4;
+
+/// Pixels of the page in the units of the canvas.
+pub(super) const fn px(pixels: i32) -> i32 {
+    pixels * UNITS
+}
+
+/// The same, for widths of strokes and sizes of text, which are never negative.
+pub(super) const fn stroke(pixels: u32) -> u32 {
+    pixels * UNITS.unsigned_abs()
+}
+
+/// Size of the text in charts, in pixels.
+pub(super) const TEXT: i32 = 13;
+
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(super) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+
+/// What a reader who cannot see a chart is told in its place.
+pub(super) struct Alternative<'a> {
+    /// Unique in the page.
+    pub(super) id: &'a str,
+    pub(super) title: &'a str,
+    pub(super) description: &'a str,
+}
+
+/// An SVG of `width` by `height` pixels at its natural size.
+pub(super) fn svg(
+    width: i32,
+    height: i32,
+    alternative: &Alternative<'_>,
+    draw: impl FnOnce(&Area<'_>) -> Drawn,
+) -> String {
+    let (width, height) = (px(width), px(height));
+    let body = body(width, height, draw);
+    let Alternative { id, title, description } = alternative;
+    format!(
+        "<svg class=\"chart\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
+         aria-labelledby=\"{id}-t {id}-d\"><title id=\"{id}-t\">{}</title>\
+         <desc id=\"{id}-d\">{}</desc>{body}</svg>",
+        escaped(title),
+        escaped(description),
+    )
+}
+
+/// The line and marker of a series, for a legend.
+pub(super) fn swatch(role: Role, marker: Marker) -> String {
+    let (width, height) = (px(28), px(14));
+    let body = body(width, height, |area| {
+        let middle = height / 2;
+        area.draw(&PathElement::new([(px(1), middle), (width - px(1), middle)], line(role)))?;
+        marker_at(area, (width / 2, middle), role, marker)
+    });
+    format!(
+        "<svg class=\"swatch\" viewBox=\"0 0 {width} {height}\" aria-hidden=\"true\">{body}</svg>"
+    )
+}
+
+/// What plotters draws, without the element around it.
+fn body(width: i32, height: i32, draw: impl FnOnce(&Area<'_>) -> Drawn) -> String {
+    let mut svg = String::new();
+    {
+        let size = (width.unsigned_abs(), height.unsigned_abs());
+        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        draw(&area).and_then(|()| area.present()).expect("a string takes every drawing");
+    }
+    let start = svg.find('>').map_or(0, |end| end + 1);
+    let end = svg.rfind("</svg>").unwrap_or(svg.len());
+    let body: String = svg[start..end].lines().map(str::trim_start).collect();
+    // Opaque is what everything is without a word.
+    theme::themed(&body.replace(" opacity=\"1\"", "").replace(" fill-opacity=\"1\"", ""))
+}
+
+/// The stroke of a series.
+pub(super) fn line(role: Role) -> ShapeStyle {
+    ShapeStyle { color: role.placeholder().into(), filled: false, stroke_width: stroke(2) }
+}
+
+/// A stroke of one pixel.
+pub(super) fn hair(role: Role) -> ShapeStyle {
+    ShapeStyle { stroke_width: stroke(1), ..line(role) }
+}
+
+/// Text, placed by its named corner.
+pub(super) fn text(role: Role, h: HPos, v: VPos) -> TextStyle<'static> {
+    /// plotters takes a size for the height of a line of text, and writes the size of the font that has it.
+    const LINE: f64 = 1.24;
+    ("sans-serif", f64::from(px(TEXT)) * LINE)
+        .into_font()
+        .color(&role.placeholder())
+        .pos(Pos::new(h, v))
+}
+
+/// Draws a marker.
+pub(super) fn marker_at(area: &Area<'_>, at: (i32, i32), role: Role, marker: Marker) -> Drawn {
+    let outline = marker.outline(f64::from(px(4)));
+    if outline.is_empty() {
+        return Ok(());
+    }
+    let points: Vec<_> = outline.into_iter().map(|(x, y)| (at.0 + x, at.1 + y)).collect();
+    area.draw(&Polygon::new(points, role.placeholder().filled()))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

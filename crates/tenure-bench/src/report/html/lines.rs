@@ -1,0 +1,186 @@
+//! Lines over numbers of threads.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use super::canvas::{self, Alternative, Area, Drawn, px};
+use super::theme::{Marker, Role};
+use super::ticks::{self, Scale};
+use crate::report::words;
+
+/// A variant over numbers of threads.
+pub(super) struct Series {
+    pub(super) role: Role,
+    pub(super) marker: Marker,
+    pub(super) dots: Vec<Dot>,
+}
+
+/// A figure at a number of threads.
+#[derive(Clone, Copy)]
+pub(super) struct Dot {
+    pub(super) threads: usize,
+    pub(super) value: f64,
+    /// The ends of its interval, where it has one.
+    pub(super) interval: Option<(f64, f64)>,
+}
+
+impl Dot {
+    /// Whether it can be drawn; a run makes no others.
+    fn is_sound(&self) -> bool {
+        self.threads > 0 && self.value.is_finite() && self.value >= 0.0
+    }
+}
+
+const WIDTH: i32 = 460;
+const HEIGHT: i32 = 300;
+const LEFT: i32 = 52;
+const RIGHT: i32 = 14;
+const TOP: i32 = 12;
+const BOTTOM: i32 = 46;
+
+/// A chart of `series`; `None` if there is nothing to draw. `crowded` are the numbers of threads that exceed
+/// the machine's CPUs. The vertical scale starts at 0 unless `may_be_logarithmic` and the values are far apart.
+pub(super) fn chart(
+    series: &[Series],
+    crowded: &[usize],
+    may_be_logarithmic: bool,
+    alternative: &Alternative<'_>,
+) -> Option<(String, Scale)> {
+    let dots = || series.iter().flat_map(|series| &series.dots).filter(|dot| dot.is_sound());
+    let values = dots().map(|dot| dot.value);
+    let scale = if may_be_logarithmic {
+        Scale::of(values)
+    } else {
+        Scale::from_zero(values.fold(0.0, f64::max))
+    };
+    let mut threads: Vec<usize> = dots().map(|dot| dot.threads).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    let chart = Chart { series, crowded, scale: &scale, threads: &threads };
+    if threads.is_empty() {
+        return None;
+    }
+    let svg = canvas::svg(WIDTH, HEIGHT, alternative, |area| chart.draw(area));
+    Some((svg, scale))
+}
+
+struct Chart<'a> {
+    series: &'a [Series],
+    crowded: &'a [usize],
+    scale: &'a Scale,
+    threads: &'a [usize],
+}
+
+impl Chart<'_> {
+    fn draw(&self, area: &Area<'_>) -> Drawn {
+        self.band(area)?;
+        self.grid(area)?;
+        for series in self.series {
+            self.line(area, series)?;
+        }
+        // Above all lines.
+        for series in self.series {
+            for dot in series.dots.iter().filter(|dot| dot.is_sound()) {
+                canvas::marker_at(
+                    area,
+                    (self.x(log2(dot.threads)), self.y(dot.value)),
+                    series.role,
+                    series.marker,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The area of more threads than CPUs.
+    fn band(&self, area: &Area<'_>) -> Drawn {
+        let Some(&first) = self.crowded.iter().min() else { return Ok(()) };
+        let before = self.threads.iter().copied().filter(|&threads| threads < first).max();
+        let from =
+            before.map_or(px(LEFT), |before| self.x(f64::midpoint(log2(before), log2(first))));
+        area.draw(&Rectangle::new(
+            [(from, px(TOP)), (px(WIDTH - RIGHT), px(HEIGHT - BOTTOM))],
+            Role::Band.placeholder().filled(),
+        ))
+    }
+
+    fn grid(&self, area: &Area<'_>) -> Drawn {
+        let label = canvas::text(Role::Muted, HPos::Right, VPos::Center);
+        for &tick in &self.scale.ticks {
+            let y = self.y(tick);
+            let across = [(px(LEFT), y), (px(WIDTH - RIGHT), y)];
+            area.draw(&PathElement::new(across, canvas::hair(Role::Grid)))?;
+            area.draw(&Text::new(words::short(tick), (px(LEFT - 8), y), label.clone()))?;
+        }
+        let floor = px(HEIGHT - BOTTOM);
+        let axis = [(px(LEFT), floor), (px(WIDTH - RIGHT), floor)];
+        area.draw(&PathElement::new(axis, canvas::hair(Role::Muted)))?;
+        let places: Vec<f64> = self.threads.iter().map(|&threads| log2(threads)).collect();
+        // The widest label here has four digits.
+        let room =
+            f64::from(36) / f64::from(WIDTH - LEFT - RIGHT) * (self.span().1 - self.span().0);
+        let labelled = ticks::with_room(&places, room);
+        let label = canvas::text(Role::Muted, HPos::Center, VPos::Top);
+        for (index, (&place, &threads)) in places.iter().zip(self.threads).enumerate() {
+            let x = self.x(place);
+            let tick = [(x, floor), (x, floor + px(4))];
+            area.draw(&PathElement::new(tick, canvas::hair(Role::Muted)))?;
+            if labelled.contains(&index) {
+                let at = (x, floor + px(8));
+                area.draw(&Text::new(words::whole(threads), at, label.clone()))?;
+            }
+        }
+        let middle = px(i32::midpoint(LEFT, WIDTH - RIGHT));
+        area.draw(&Text::new("threads", (middle, floor + px(26)), label))
+    }
+
+    fn line(&self, area: &Area<'_>, series: &Series) -> Drawn {
+        let sound = || series.dots.iter().filter(|dot| dot.is_sound());
+        for dot in sound() {
+            let Some((low, high)) = dot.interval else { continue };
+            if low.is_finite() && high.is_finite() && low >= 0.0 {
+                let x = self.x(log2(dot.threads));
+                let ends = [(x, self.y(low)), (x, self.y(high))];
+                let style =
+                    ShapeStyle { stroke_width: canvas::stroke(4), ..canvas::hair(series.role) };
+                area.draw(&PathElement::new(ends, style))?;
+            }
+        }
+        let points: Vec<_> =
+            sound().map(|dot| (self.x(log2(dot.threads)), self.y(dot.value))).collect();
+        area.draw(&PathElement::new(points, canvas::line(series.role)))
+    }
+
+    /// The ends of the horizontal axis, with air beside the data.
+    fn span(&self) -> (f64, f64) {
+        let (first, last) = (self.threads[0], self.threads[self.threads.len() - 1]);
+        let air = ((log2(last) - log2(first)) * 0.04).max(0.1);
+        (log2(first) - air, log2(last) + air)
+    }
+
+    fn x(&self, place: f64) -> i32 {
+        let (from, to) = self.span();
+        between(px(LEFT), px(WIDTH - RIGHT), (place - from) / (to - from))
+    }
+
+    fn y(&self, value: f64) -> i32 {
+        let (low, high) = (self.scale.place(self.scale.low), self.scale.place(self.scale.high));
+        // The end of an interval may lie beyond what the scale was made for.
+        let part = ((self.scale.place(value) - low) / (high - low)).clamp(0.0, 1.0);
+        between(px(HEIGHT - BOTTOM), px(TOP), part)
+    }
+}
+
+fn between(from: i32, to: i32, part: f64) -> i32 {
+    // Places on a canvas of a few thousand units.
+    #[allow(clippy::cast_possible_truncation)]
+    let place = (f64::from(from) + part * f64::from(to - from)).round() as i32;
+    place
+}
+
+/// Threads double from point to point, so the axis is logarithmic.
+fn log2(threads: usize) -> f64 {
+    // No machine has threads that a float cannot count.
+    #[allow(clippy::cast_precision_loss)]
+    (threads as f64).log2()
+}

@@ -1,0 +1,162 @@
+//! A report as one HTML file that needs nothing else: no network, and no script to be read.
+//!
+//! `view` turns a report into what the page shows, `lines` and `bars` draw, `theme` has the colours, and
+//! `report.html` and `style.css` say how it looks. The report itself lies in the page as JSON, in the
+//! element `#report`, so that the file is also data.
+
+mod bars;
+mod canvas;
+mod figures;
+mod lines;
+mod theme;
+mod ticks;
+mod view;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{Environment, context};
+
+use super::json;
+use crate::result::Report;
+
+/// The report as an HTML page.
+#[must_use]
+pub fn render(report: &Report) -> String {
+    let mut environment = Environment::new();
+    // A line of the template that holds a tag alone leaves no line in the page.
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    environment.set_syntax(syntax.expect("the delimiters are the usual ones"));
+    // The name's ending turns on escaping of everything that is not marked as safe.
+    let template = "report.html";
+    environment
+        .add_template(template, include_str!("report.html"))
+        .and_then(|()| environment.get_template(template))
+        .and_then(|page| {
+            page.render(context! {
+                page => Serde(view::Page::of(report)),
+                css => theme::variables() + include_str!("style.css"),
+                json => embedded(&json::render(report)),
+            })
+        })
+        .expect("the template is compiled in and the tests render it")
+}
+
+/// JSON that cannot end the script element it lies in. `<` occurs in strings only, and there it may be escaped.
+fn embedded(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixtures;
+
+    fn reports() -> [Report; 4] {
+        [fixtures::xeon(), fixtures::one_cpu(), fixtures::hostile(), fixtures::degenerate()]
+    }
+
+    /// The page's elements of one kind, as text.
+    fn elements<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
+        let (start, end) = (format!("<{name}"), format!("</{name}>"));
+        page.match_indices(&start)
+            .map(|(at, _)| &page[at..])
+            .map(|rest| &rest[..rest.find(&end).unwrap() + end.len()])
+            .collect()
+    }
+
+    #[test]
+    fn the_page_asks_for_nothing_from_anywhere() {
+        for report in reports() {
+            let page = render(&report);
+            for word in ["http:", "https:", "src=", "@import", "url("] {
+                assert!(!page.contains(word), "{word}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_text_of_a_report_becomes_markup() {
+        let page = render(&fixtures::hostile());
+        assert!(!page.contains("<script>alert"));
+        assert_eq!(elements(&page, "script").len(), 2, "the data and the one of the page");
+        assert!(page.contains("&lt;script&gt;alert(1)"));
+    }
+
+    #[test]
+    fn every_chart_is_well_formed_and_says_in_words_what_it_shows() {
+        for report in reports() {
+            let page = render(&report);
+            let mut ids = Vec::new();
+            for svg in elements(&page, "svg") {
+                let document = roxmltree::Document::parse(svg).unwrap();
+                let root = document.root_element();
+                if root.attribute("aria-hidden").is_some() {
+                    continue;
+                }
+                assert_eq!(root.attribute("role"), Some("img"));
+                let labels = root.attribute("aria-labelledby").unwrap().split(' ');
+                for (label, tag) in labels.zip(["title", "desc"]) {
+                    let node = root.children().find(|node| node.has_tag_name(tag)).unwrap();
+                    assert_eq!(node.attribute("id"), Some(label));
+                    assert!(!node.text().unwrap_or_default().is_empty());
+                    ids.push(label.to_owned());
+                }
+                assert!(!svg.contains("#FA01") && !svg.contains("NaN"), "{svg}");
+            }
+            let count = ids.len();
+            ids.sort();
+            ids.dedup();
+            assert_eq!(ids.len(), count, "ids are unique");
+        }
+    }
+
+    #[test]
+    fn the_data_in_the_page_is_the_report() {
+        for report in [fixtures::xeon(), fixtures::hostile()] {
+            let page = render(&report);
+            let data = elements(&page, "script")
+                .into_iter()
+                .find(|script| script.contains("application/json"))
+                .unwrap();
+            let start = data.find('>').unwrap() + 1;
+            let end = data.rfind('<').unwrap();
+            assert_eq!(json::parse(&data[start..end]).unwrap(), report);
+        }
+    }
+
+    #[test]
+    fn one_number_of_threads_is_shown_as_bars_and_several_as_lines() {
+        let one = render(&fixtures::one_cpu());
+        let count = |page: &str, word: &str| page.matches(word).count();
+        assert_eq!(count(&one, "data-chart=\"bars\""), 3);
+        assert_eq!(count(&one, "data-chart=\"lines\""), 0);
+        let many = render(&fixtures::xeon());
+        assert_eq!(count(&many, "data-chart=\"bars\""), 1, "the four cells");
+        assert_eq!(count(&many, "data-chart=\"lines\""), 6, "throughput and retries of each");
+    }
+
+    #[test]
+    fn every_id_that_is_linked_to_is_there() {
+        let page = render(&fixtures::xeon());
+        for (at, _) in page.match_indices("href=\"#") {
+            let id = page[at + 7..].split('"').next().unwrap();
+            assert!(page.contains(&format!("id=\"{id}\"")), "{id}");
+        }
+    }
+
+    #[test]
+    fn figures_that_no_run_should_make_are_survived() {
+        let page = render(&fixtures::degenerate());
+        assert!(page.contains('–'));
+    }
+
+    /// Writes the fixtures' pages to look at: `TENURE_PAGES=folder cargo test -p tenure-bench look_at`.
+    #[test]
+    fn pages_to_look_at_are_written_when_asked_for() {
+        let Some(folder) = std::env::var_os("TENURE_PAGES") else { return };
+        for (report, name) in reports().iter().zip(["xeon", "one-cpu", "hostile", "degenerate"]) {
+            let path = std::path::Path::new(&folder).join(format!("{name}.html"));
+            crate::report::file::write(&path, &render(report)).unwrap();
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! A report as JSON, and the schema that says what is in it.
+
+use crate::result::Report;
+
+/// The report as indented JSON that ends in a line break.
+///
+/// A figure that is not finite becomes `null`, as JSON has no other word for it; a run makes none.
+#[must_use]
+pub fn render(report: &Report) -> String {
+    let text = serde_json::to_string_pretty(report);
+    // Fails for maps whose keys are no strings, and a report has no maps.
+    text.expect("a report is made of strings, numbers and lists") + "\n"
+}
+
+/// Reads what [`render`] wrote.
+///
+/// # Errors
+///
+/// The text is not JSON, or not a report.
+pub fn parse(text: &str) -> serde_json::Result<Report> {
+    serde_json::from_str(text)
+}
+
+/// The JSON Schema of a report: `docs/bench.schema.json`.
+#[must_use]
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(Report);
+    serde_json::to_string_pretty(schema.as_value()).expect("a schema is JSON already") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixtures;
+    use crate::result::SCHEMA;
+
+    #[test]
+    fn a_report_read_back_is_the_report_that_was_written() {
+        for report in [fixtures::xeon(), fixtures::one_cpu(), fixtures::hostile()] {
+            assert_eq!(parse(&render(&report)).unwrap(), report);
+        }
+    }
+
+    #[test]
+    fn a_field_that_this_version_does_not_know_is_passed_over() {
+        let text = render(&fixtures::one_cpu()).replacen('{', "{ \"colour\": \"red\",", 1);
+        assert_eq!(parse(&text).unwrap(), fixtures::one_cpu());
+    }
+
+    #[test]
+    fn outcomes_are_words_with_hyphens() {
+        let text = render(&fixtures::one_cpu());
+        assert!(text.contains("\"outcome\": \"needs-more-cpus\""));
+        assert!(text.contains(&format!("\"schema\": \"{SCHEMA}\"")));
+    }
+
+    #[test]
+    fn the_committed_schema_is_the_one_that_the_types_have() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/bench.schema.json");
+        if std::env::var_os("TENURE_BLESS").is_some() {
+            crate::report::file::write(path.as_ref(), &schema()).unwrap();
+        }
+        let committed = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            committed.replace("\r\n", "\n") == schema(),
+            "docs/bench.schema.json is not what the types in result.rs generate; to write it anew:\n\
+             TENURE_BLESS=1 cargo test -p tenure-bench schema"
+        );
+    }
+}

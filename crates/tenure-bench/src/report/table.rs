@@ -1,0 +1,347 @@
+//! A report as tables for a terminal.
+//!
+//! A table says as much as its width allows: columns go, in the order of `FULLNESS`, until it fits.
+
+use std::fmt::Write as _;
+
+use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+
+use super::words;
+use crate::result::{Estimate, Group, Outcome, Report, Row, Scenario};
+
+/// What a terminal can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Columns of text.
+    pub width: usize,
+    /// Whether escape sequences for colour are welcome.
+    pub colour: bool,
+}
+
+impl Style {
+    /// For a file or a pipe.
+    pub const PLAIN: Self = Self { width: 100, colour: false };
+
+    fn text(self, style: console::Style, text: &str) -> String {
+        style.force_styling(self.colour).apply_to(text).to_string()
+    }
+
+    fn strong(self, text: &str) -> String {
+        self.text(console::Style::new().bold(), text)
+    }
+
+    fn quiet(self, text: &str) -> String {
+        self.text(console::Style::new().dim(), text)
+    }
+
+    fn wrapped(self, text: &str, indent: &str) -> String {
+        let options = textwrap::Options::new(self.width.max(20))
+            .initial_indent(indent)
+            .subsequent_indent(indent);
+        // A figure and its unit stay on one line.
+        textwrap::fill(&text.replace(" %", "\u{a0}%"), options)
+    }
+}
+
+/// The report as text that ends in a line break.
+#[must_use]
+pub fn render(report: &Report, style: Style) -> String {
+    let mut text = String::new();
+    line(&mut text, &style.wrapped(&machine(report), ""));
+    for group in &report.groups {
+        render_group(&mut text, group, style);
+    }
+    render_verdicts(&mut text, report, style);
+    text
+}
+
+fn machine(report: &Report) -> String {
+    let machine = &report.machine;
+    let mut parts = vec![words::machine(machine)];
+    if !matches!(machine.virtualisation.as_str(), "" | "none") {
+        parts.push(format!("virtualised ({})", machine.virtualisation));
+    }
+    if report.settings.quick {
+        parts.push("quick run: too few figures to quote".to_owned());
+    }
+    parts.join("; ")
+}
+
+fn render_group(text: &mut String, group: &Group, style: Style) {
+    line(text, "");
+    line(text, &style.strong(&format!("{}: {}", group.name, group.title)));
+    line(text, &style.wrapped(&group.about, ""));
+    for scenario in &group.scenarios {
+        line(text, "");
+        line(text, &format!("{}  {}", style.strong(&scenario.title), style.quiet(&scenario.id)));
+        line(text, &style.wrapped(&scenario.about, ""));
+        line(text, "");
+        line(text, &table(scenario, style));
+        for note in notes(scenario) {
+            line(text, &style.quiet(&style.wrapped(&note, "  ")));
+        }
+    }
+}
+
+fn render_verdicts(text: &mut String, report: &Report, style: Style) {
+    line(text, "");
+    line(text, &style.strong(&words::answer(report)));
+    for verdict in words::ordered(&report.verdicts) {
+        let colour = match verdict.outcome {
+            Outcome::Holds => console::Style::new().green(),
+            Outcome::DoesNotHold => console::Style::new().red(),
+            Outcome::NotResolved | Outcome::NeedsMoreCpus => console::Style::new().yellow(),
+        };
+        let words = words::outcome(verdict.outcome);
+        let sentence = style.wrapped(&format!("{words}: {}", verdict.claim), "  ");
+        line(text, &sentence.replacen(words, &style.text(colour, words), 1));
+        line(text, &style.wrapped(&verdict.detail, "    "));
+    }
+}
+
+fn line(text: &mut String, of: &str) {
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "{}", of.trim_end());
+}
+
+/// What a table of a scenario shows.
+#[derive(Debug, Clone, Copy)]
+struct Columns {
+    limit: bool,
+    limit_interval: bool,
+    mops: bool,
+    retries: bool,
+    interval: bool,
+}
+
+/// How full a table can be, from the fullest.
+const FULLNESS: [Columns; 5] = {
+    let full =
+        Columns { limit: true, limit_interval: true, mops: true, retries: true, interval: true };
+    [
+        full,
+        Columns { limit_interval: false, ..full },
+        Columns { limit_interval: false, mops: false, ..full },
+        Columns { limit_interval: false, mops: false, interval: false, ..full },
+        Columns { limit: false, mops: false, interval: false, ..full },
+    ]
+};
+
+fn table(scenario: &Scenario, style: Style) -> String {
+    let has_retries = rows(scenario).any(|row| row.retries_per_op.is_some());
+    let fitting = FULLNESS
+        .into_iter()
+        .map(|columns| Columns {
+            limit: columns.limit && scenario.limit.is_some(),
+            retries: has_retries,
+            ..columns
+        })
+        .map(|columns| fill(scenario, columns, style));
+    let mut last = None;
+    for mut table in fitting {
+        table.set_content_arrangement(ContentArrangement::Disabled);
+        let text = table.to_string();
+        // Blanks may stand before the sequence that ends a colour.
+        let shown = trimmed(&console::strip_ansi_codes(&text));
+        if shown.lines().all(|line| console::measure_text_width(line) <= style.width) {
+            return trimmed(&text);
+        }
+        last = Some(table);
+    }
+    last.map_or_else(String::new, |mut table| {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(u16::try_from(style.width).unwrap_or(u16::MAX));
+        trimmed(&table.to_string())
+    })
+}
+
+fn trimmed(text: &str) -> String {
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+fn rows(scenario: &Scenario) -> impl Iterator<Item = &Row> {
+    scenario.points.iter().flat_map(|point| &point.rows)
+}
+
+fn fill(scenario: &Scenario, columns: Columns, style: Style) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.force_no_tty();
+    if style.colour {
+        table.enforce_styling();
+    }
+    let mut header = vec!["variant", "ns/op"];
+    header.extend(columns.mops.then_some("Mops/s"));
+    header.extend(columns.retries.then_some("retries"));
+    header.push("time vs baseline");
+    header.extend(columns.limit.then_some("vs limit"));
+    let width = header.len();
+    table.set_header(
+        header
+            .into_iter()
+            .enumerate()
+            .map(|(index, name)| aligned(Cell::new(name).add_attribute(Attribute::Dim), index > 0)),
+    );
+    for point in &scenario.points {
+        let mut title = words::counted(point.threads, "thread");
+        if point.oversubscribed {
+            title.push_str(" *");
+        }
+        let mut cells = vec![Cell::new(title).add_attribute(Attribute::Bold)];
+        cells.resize(width, Cell::new(""));
+        table.add_row(cells);
+        for row in &point.rows {
+            table.add_row(cells_of(row, scenario, columns));
+        }
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table
+}
+
+fn aligned(cell: Cell, right: bool) -> Cell {
+    cell.set_alignment(if right { CellAlignment::Right } else { CellAlignment::Left })
+}
+
+fn cells_of(row: &Row, scenario: &Scenario, columns: Columns) -> Vec<Cell> {
+    let is_baseline = row.variant == scenario.baseline;
+    let is_limit = scenario.limit.as_ref() == Some(&row.variant);
+    let time = if columns.interval {
+        let interval = words::interval(&row.ns_per_op, words::number);
+        format!("{} {interval}", words::number(row.ns_per_op.median))
+    } else {
+        words::number(row.ns_per_op.median)
+    };
+    let mut cells = vec![Cell::new(format!("  {}", row.variant)), aligned(Cell::new(time), true)];
+    if columns.mops {
+        cells.push(aligned(Cell::new(words::number(row.mops)), true));
+    }
+    if columns.retries {
+        let retries = row.retries_per_op.map(words::number).unwrap_or_default();
+        cells.push(aligned(Cell::new(retries), true));
+    }
+    cells.push(match &row.to_baseline {
+        _ if is_baseline => mark("baseline"),
+        Some(ratio) => coloured(ratio),
+        None => Cell::new(""),
+    });
+    if columns.limit {
+        cells.push(match &row.to_limit {
+            _ if is_limit => mark("limit"),
+            Some(ratio) => aligned(Cell::new(shown(ratio, columns.limit_interval)), true),
+            None => Cell::new(""),
+        });
+    }
+    cells
+}
+
+fn mark(word: &str) -> Cell {
+    aligned(Cell::new(word).add_attribute(Attribute::Bold), true)
+}
+
+fn coloured(ratio: &Estimate) -> Cell {
+    let cell = aligned(Cell::new(shown(ratio, true)), true);
+    if !ratio.resolved() {
+        cell.add_attribute(Attribute::Dim)
+    } else if ratio.high < 1.0 {
+        cell.fg(Color::DarkGreen)
+    } else {
+        cell.fg(Color::DarkRed)
+    }
+}
+
+fn shown(ratio: &Estimate, interval: bool) -> String {
+    let words = words::ratio_or_words(ratio);
+    if interval { format!("{words}  {}", words::interval(ratio, words::ratio)) } else { words }
+}
+
+/// What is to be said below a table.
+fn notes(scenario: &Scenario) -> Vec<String> {
+    let mut notes = Vec::new();
+    if scenario.points.iter().any(|point| point.oversubscribed) {
+        notes.push("* more threads than CPUs".to_owned());
+    }
+    notes.extend(words::disturbed(scenario));
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixtures;
+
+    fn widest(text: &str) -> usize {
+        text.lines().map(console::measure_text_width).max().unwrap()
+    }
+
+    #[test]
+    fn it_fits_into_120_100_and_80_columns_without_breaking_a_row() {
+        for width in [120, 100, 80] {
+            let text = render(&fixtures::xeon(), Style { width, colour: false });
+            assert!(widest(&text) <= width, "{} > {width}\n{text}", widest(&text));
+            let rows = text.lines().filter(|line| line.starts_with("  rcuref ")).count();
+            assert_eq!(rows, 10, "one line for each number of threads at {width}\n{text}");
+        }
+    }
+
+    #[test]
+    fn the_narrowest_terminal_is_survived() {
+        for width in [0, 1, 10, 30] {
+            let text = render(&fixtures::xeon(), Style { width, colour: false });
+            assert!(text.contains("holds here"));
+        }
+    }
+
+    #[test]
+    fn without_colour_there_is_no_escape_sequence_and_with_it_the_same_text() {
+        let report = fixtures::xeon();
+        let plain = render(&report, Style::PLAIN);
+        assert!(!plain.contains('\u{1b}'));
+        let coloured = render(&report, Style { colour: true, ..Style::PLAIN });
+        assert!(coloured.contains('\u{1b}'));
+        assert_eq!(trimmed(&console::strip_ansi_codes(&coloured)), trimmed(&plain));
+    }
+
+    #[test]
+    fn baseline_and_limit_are_marked_and_ratios_have_intervals() {
+        let text = render(&fixtures::xeon(), Style { width: 120, colour: false });
+        assert!(text.contains("baseline"));
+        assert!(text.contains("limit"));
+        assert!(text.contains("x  ["), "{text}");
+        assert!(text.contains("not resolved  ["));
+    }
+
+    #[test]
+    fn a_scenario_without_a_limit_has_no_such_column() {
+        let report = fixtures::xeon();
+        assert!(table(&report.groups[0].scenarios[0], Style::PLAIN).contains("vs limit"));
+        assert!(!table(&report.groups[1].scenarios[0], Style::PLAIN).contains("vs limit"));
+    }
+
+    #[test]
+    fn dropped_slices_and_more_threads_than_cpus_are_noted() {
+        let text = render(&fixtures::xeon(), Style::PLAIN);
+        assert!(text.contains("256 threads *"));
+        assert!(text.contains("300 of 20,300 slices were dropped"), "{text}");
+        assert!(!render(&fixtures::one_cpu(), Style::PLAIN).contains("dropped"));
+    }
+
+    #[test]
+    fn every_verdict_is_told_in_plain_words() {
+        let text = render(&fixtures::xeon(), Style::PLAIN);
+        for words in ["holds here: ", "does not hold here: ", "not resolved: "] {
+            assert!(text.contains(words), "{words}\n{text}");
+        }
+        let text = render(&fixtures::one_cpu(), Style::PLAIN);
+        assert!(text.contains("needs more CPUs: "));
+        assert!(text.contains("tenure sim refs --cpus 1..192"));
+    }
+
+    #[test]
+    fn figures_that_no_run_should_make_are_survived() {
+        let text = render(&fixtures::degenerate(), Style::PLAIN);
+        assert!(text.contains('–'));
+        assert!(!text.contains("NaN") && !text.contains("inf "));
+    }
+}

@@ -1,0 +1,84 @@
+//! Why the command could not do what was asked, in one line.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// The exit status of a usage or input error.
+const USAGE: u8 = 2;
+
+/// What ends the command early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// What was asked for cannot be done; the line says what to do instead.
+    Input(String),
+    /// Help or the version was asked for: no failure, but the end.
+    Told(String),
+    /// Whoever read standard output has had enough.
+    Closed,
+}
+
+impl Failure {
+    /// A file or a folder that cannot be written.
+    pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Self {
+        Self::Input(format!("cannot write {}: {error}; name another path", path.display()))
+    }
+
+    /// Anything that explains itself in a line.
+    pub(crate) fn input(error: impl Display) -> Self {
+        Self::Input(error.to_string())
+    }
+
+    /// What the parser of arguments has to say, which takes several lines there.
+    // By value, as `map_err` gives it.
+    #[allow(clippy::needless_pass_by_value)]
+    pub(crate) fn from_clap(error: clap::Error) -> Self {
+        match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                Self::Told(error.render().to_string())
+            }
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+                Self::Input("no command given; `tenure --help` lists them".to_owned())
+            }
+            _ => Self::Input(one_line(&error)),
+        }
+    }
+
+    /// Prints it where it belongs and yields the exit status.
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Self::Input(line) => {
+                eprintln!("error: {line}");
+                ExitCode::from(USAGE)
+            }
+            Self::Told(text) => match crate::output::print(&text) {
+                Ok(()) | Err(Self::Closed) => ExitCode::SUCCESS,
+                Err(failure) => failure.report(),
+            },
+            Self::Closed => ExitCode::SUCCESS,
+        }
+    }
+}
+
+/// What is wrong, and what was probably meant.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let first = text.lines().next().unwrap_or_default();
+    let mut line = first.strip_prefix("error: ").unwrap_or(first).trim_end_matches(':').to_owned();
+    let suggestion =
+        [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue]
+            .into_iter()
+            .find_map(|kind| match error.get(kind)? {
+                ContextValue::String(word) => Some(word),
+                ContextValue::Strings(words) => words.first(),
+                _ => None,
+            });
+    match suggestion {
+        Some(word) => line += &format!("; did you mean `{word}`?"),
+        None => line += "; see `tenure --help`",
+    }
+    line
+}

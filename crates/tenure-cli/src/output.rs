@@ -1,0 +1,31 @@
+//! Standard output: what it can show, and writing to it.
+
+use std::io::{self, IsTerminal, Write};
+
+use tenure_bench::report::table::Style;
+
+use crate::failure::Failure;
+
+/// What standard output can show.
+pub(crate) fn style() -> Style {
+    let terminal = console::Term::stdout();
+    if !io::stdout().is_terminal() {
+        return Style::PLAIN;
+    }
+    let width = terminal.size_checked().map_or(Style::PLAIN.width, |(_, columns)| columns.into());
+    // https://no-color.org: any value but the empty one.
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    Style { width, colour: !unwanted && !dumb }
+}
+
+/// Writes to standard output. A reader that has gone, such as `head`, ends the command without a word.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut output = io::stdout().lock();
+    output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(|error| {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::Closed,
+            _ => Failure::Input(format!("cannot write to standard output: {error}")),
+        }
+    })
+}

@@ -1,0 +1,66 @@
+//! How far a run has come, on standard error.
+
+use std::io::IsTerminal;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tenure_bench::run::Progress;
+
+/// A bar where somebody watches, and one line for each scenario where a log is kept.
+pub(crate) struct Reporter {
+    bar: ProgressBar,
+    watched: bool,
+    scenario: String,
+}
+
+impl Reporter {
+    /// For standard error as it is.
+    pub(crate) fn new() -> Self {
+        Self {
+            bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()),
+            watched: std::io::stderr().is_terminal(),
+            scenario: String::new(),
+        }
+    }
+}
+
+impl Progress for Reporter {
+    fn begin(&mut self, total_steps: u64) {
+        let style =
+            ProgressStyle::with_template("{bar:30} {pos:>4}/{len}  {eta:>4} left  {wide_msg}")
+                .expect("the template is sound, as the bar's test shows");
+        self.bar.set_style(style);
+        self.bar.set_length(total_steps);
+    }
+
+    fn step(&mut self, scenario: &str, threads: usize, done_steps: u64) {
+        if self.watched {
+            let plural = if threads == 1 { "" } else { "s" };
+            self.bar.set_message(format!("{scenario}, {threads} thread{plural}"));
+            self.bar.set_position(done_steps);
+        } else if self.scenario != scenario {
+            eprintln!("measuring {scenario}");
+            scenario.clone_into(&mut self.scenario);
+        }
+    }
+
+    fn end(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_goes_through_a_whole_run() {
+        let mut reporter =
+            Reporter { bar: ProgressBar::hidden(), watched: true, scenario: String::new() };
+        reporter.begin(2);
+        reporter.step("refs/get-put", 1, 1);
+        reporter.step("refs/get-put", 2, 2);
+        assert_eq!((reporter.bar.position(), reporter.bar.length()), (2, Some(2)));
+        reporter.end();
+        assert!(reporter.bar.is_finished());
+    }
+}
