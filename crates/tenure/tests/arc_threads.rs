@@ -10,7 +10,7 @@ use tenure::sync::{Arc, Weak};
 type Counter = <Native as Memory>::AtomicU32;
 
 const THREADS: u32 = 4;
-const ROUNDS: u32 = if cfg!(any(miri, tenure_tsan)) { 50 } else { 2_000 };
+const ROUNDS: u32 = if cfg!(miri) { 50 } else { 2_000 };
 
 /// Lets threads start their rounds together, and orders nothing, so that the Arcs have to.
 struct Gate(Counter);
