@@ -82,6 +82,10 @@ impl<T: Copy, A: Atomic<T>> Atomic<T> for Word<A> {
         interlude();
         self.0.fetch_sub(value, order)
     }
+    fn fetch_or(&self, value: T, order: Ordering) -> T {
+        interlude();
+        self.0.fetch_or(value, order)
+    }
     fn compare_exchange(&self, old: T, new: T, ok: Ordering, fail: Ordering) -> Result<T, T> {
         interlude();
         self.0.compare_exchange(old, new, ok, fail)

@@ -156,7 +156,8 @@ impl<M: Memory> Counts<M> {
     ///
     /// Whoever finds another Weak does not wait for its maker to publish: that one owns an Arc until
     /// it has, so `strong` is published before it can cross to zero.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     fn downgrade_slow(&self, old: u64) {
         if old >= LOCKED {
             self.weak.wait_for_unlock();
@@ -238,7 +239,7 @@ impl<M: Memory> Counts<M> {
     #[must_use = "true means that the value is the caller's"]
     pub fn try_take(&self) -> bool {
         loop {
-            if self.strong.try_last() {
+            if self.strong.try_last_private() || self.strong.try_last() {
                 return true;
             }
             // Relaxed: decides only whether to try again.

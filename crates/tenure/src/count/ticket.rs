@@ -239,6 +239,18 @@ impl<M: Memory> TicketRef<M> {
         self.word.load(Ordering::Acquire) == PRIVATE_ONE_WORD
     }
 
+    /// If [`is_private_one`](Self::is_private_one): makes it DEAD. One load, no operation.
+    #[cfg(feature = "alloc")]
+    #[inline]
+    pub(crate) fn try_last_private(&self) -> bool {
+        let alone = self.is_private_one();
+        if alone {
+            // Relaxed: nobody else has a way to this word.
+            self.word.store(DEAD_WORD, Ordering::Relaxed);
+        }
+        alone
+    }
+
     /// Gives a dead count its first reference, which the caller owns.
     ///
     /// The last step of giving the object a (new) life: it is Release, and pairs with
@@ -365,12 +377,6 @@ impl<M: Memory> TicketRef<M> {
     /// One reference and no ticket: its owner is alone (see the module's text), and makes it DEAD.
     #[inline]
     pub(crate) fn try_last(&self) -> bool {
-        #[cfg(feature = "alloc")]
-        if self.is_private_one() {
-            // Relaxed: nobody else has a way to this word.
-            self.word.store(DEAD_WORD, Ordering::Relaxed);
-            return true;
-        }
         // Acquire: this is a verdict, and pairs with the Release of every earlier put.
         // Relaxed on failure: nothing is done with the value.
         self.word

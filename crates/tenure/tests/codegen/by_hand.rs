@@ -29,7 +29,7 @@ unsafe extern "Rust" {
     #[cold]
     safe fn cold_put_u64(word: &AtomicU64, new: u64) -> Put;
     #[cold]
-    safe fn cold_wait(word: &AtomicU64);
+    safe fn cold_first(counts: &Counts, old: u64);
 }
 
 const MAX: u32 = 0x7FFF_FFFF;
@@ -110,9 +110,9 @@ pub fn arc_drop(counts: &Counts) -> Put {
 
 #[unsafe(no_mangle)]
 pub fn arc_downgrade(counts: &Counts) {
-    let new = counts.weak.fetch_add(1, Relaxed).wrapping_add(1);
-    if (new as i64) < 0 {
-        cold_wait(&counts.weak);
+    let old = counts.weak.fetch_add(1, Relaxed);
+    if old as i64 <= 1 {
+        cold_first(counts, old);
     }
 }
 
