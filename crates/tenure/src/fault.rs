@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | [`FaultKind::Overflow`] | the count saturates, the object is never freed | once per object, by the operation that left the valid range |
 //! | [`FaultKind::ImbalancedPut`] | a dead count stays dead, nobody is told to destroy | each time |
+//! | [`FaultKind::UseAfterDeath`] | a dead count stays dead | each time |
 //!
 //! Without a hook of the user's, the first [`PRINTED_FAULTS`] faults of the process go to standard
 //! error, one line each (nowhere without the feature `std`). The hook runs on the thread that
@@ -29,6 +30,8 @@ pub enum FaultKind {
     Overflow,
     /// A put without a reference to give back: on a dead count, or below zero.
     ImbalancedPut,
+    /// Another reference, taken by a caller that claims to own one of an object that is dead.
+    UseAfterDeath,
 }
 
 /// A report: what happened, to which count, and where.
@@ -60,6 +63,11 @@ impl fmt::Display for Fault {
                 f,
                 "{count} at {address:#x} was put without a reference (found {found:#x}) in {location}: \
                  something releases twice; the put was ignored"
+            ),
+            FaultKind::UseAfterDeath => write!(
+                f,
+                "{count} at {address:#x} is dead (found {found:#x}) but was taken as if held in {location}: \
+                 something uses an object that it has released"
             ),
         }
     }

@@ -16,7 +16,7 @@ use tenure::count::{
     DEAD, Get, IncNotZero, MAXREF, NOREF, ONEREF, Put, RELEASED, RcuRef, Readable, RefCount,
     SATURATED, TicketRef,
 };
-use tenure::fault::FaultKind::{self, ImbalancedPut, Overflow};
+use tenure::fault::FaultKind::{self, ImbalancedPut, Overflow, UseAfterDeath};
 
 /// The number of references that the `_many` columns take and give back.
 const MANY: NonZeroU16 = NonZeroU16::new(3).unwrap();
@@ -409,6 +409,18 @@ fn a_get_by_an_owner_saturates_and_reports_as_any_get_does() {
     assert_eq!(faults[0].kind, Overflow);
     let ((), faults) = recorded(|| count.get_held());
     assert!(faults.is_empty());
+}
+
+#[test]
+fn a_get_by_an_owner_that_cannot_be_one_is_reported_and_leaves_the_count_dead() {
+    for refs in [RELEASED, DEAD, NOREF - 1] {
+        let count = TicketRef::at(refs);
+        let ((), faults) = recorded(|| count.get_held());
+        assert_eq!(faults.len(), 1, "{refs:#x}");
+        assert_eq!(faults[0].kind, UseAfterDeath);
+        assert!(count.is_dead(), "{refs:#x}");
+        assert_eq!(count.get(), Get::Dead);
+    }
 }
 
 #[test]

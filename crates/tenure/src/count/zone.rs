@@ -28,7 +28,8 @@ pub const DEAD: u32 = 0xE000_0000;
 /// The last reference is gone and nobody has decided yet who destroys the object.
 pub const NOREF: u32 = 0xFFFF_FFFF;
 
-const FIRST_SATURATED: u32 = MAXREF + 1;
+/// Where an overflow leads first.
+pub(super) const FIRST_SATURATED: u32 = MAXREF + 1;
 
 /// What a count says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,6 +29,8 @@ unsafe extern "Rust" {
     #[cold]
     safe fn cold_put_u64(word: &AtomicU64, new: u64) -> Put;
     #[cold]
+    safe fn cold_held(word: &AtomicU64);
+    #[cold]
     safe fn cold_first(counts: &Counts, old: u64);
 }
 
@@ -78,7 +80,7 @@ pub fn ticketref_get(word: &AtomicU64) -> Get {
 pub fn ticketref_get_held(word: &AtomicU64) {
     let new = word.fetch_add(ONE, Relaxed).wrapping_add(ONE);
     if (new as i64) < 0 {
-        cold_get_u64(word, new);
+        cold_held(word);
     }
 }
 
@@ -98,7 +100,7 @@ pub struct Counts {
 pub fn arc_clone(counts: &Counts) {
     let new = counts.strong.fetch_add(ONE, Relaxed).wrapping_add(ONE);
     if (new as i64) < 0 {
-        cold_get_u64(&counts.strong, new);
+        cold_held(&counts.strong);
     }
 }
 

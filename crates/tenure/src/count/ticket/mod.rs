@@ -45,15 +45,6 @@
 //! did. A candidate leaves with Release: its own accesses to the *word* must come before the
 //! memory is freed. Revivers record theirs Relaxed, for their put will be Release.
 //!
-//! # Private counts
-//!
-//! Nobody can revive an object that nobody finds. While every get comes from a caller that owns a
-//! reference, as with an `Arc` that never had a `Weak`, zero references are the verdict: the last
-//! put is one operation. Such a count holds 0 in place of its tickets. `publish` makes it a count
-//! with tickets, before the first weak pointer can be used; its caller owns a reference, so the
-//! word does not cross to zero meanwhile, and every later last put sees in the value of its own
-//! subtraction that it has to settle.
-//!
 //! # Dead counts
 //!
 //! A get on a dead count adds one and does not take it back: a stack of failed gets moves `refs`
@@ -65,7 +56,10 @@
 //! the remark in the cover letter of rcuref (2023) that its author could not imagine a way to do
 //! without the grace period. `tests/` holds the loom models with and without tickets.
 
-use super::zone::{DEAD, NOREF, ONEREF, SATURATED, Zone, references};
+#[cfg(feature = "alloc")]
+mod private;
+
+use super::zone::{DEAD, FIRST_SATURATED, NOREF, ONEREF, SATURATED, Zone, references};
 use super::{Get, Put, RefCount};
 use crate::fault::{Fault, FaultKind, report};
 use crate::memory::{Atomic, Memory, Native, Ordering};
@@ -93,11 +87,6 @@ const fn is_negative(word: u64) -> bool {
     (word as i64) < 0
 }
 
-/// In place of tickets in a count that is private: it crosses to zero once, and has no use for them.
-const PRIVATE: u32 = 0;
-
-const PRIVATE_ONE_WORD: u64 = word(ONEREF, PRIVATE);
-const PRIVATE_NOREF_WORD: u64 = word(NOREF, PRIVATE);
 const ONE_WORD: u64 = word(ONEREF, NO_TICKETS);
 const NOREF_WORD: u64 = word(NOREF, NO_TICKETS);
 const DEAD_WORD: u64 = word(DEAD, NO_TICKETS);
@@ -175,12 +164,6 @@ impl TicketRef {
         Self::from_raw(ONE_WORD)
     }
 
-    /// [`private_in`](Self::private_in) on the real machine.
-    #[cfg(feature = "alloc")]
-    pub(crate) const fn private() -> Self {
-        Self::from_raw(PRIVATE_ONE_WORD)
-    }
-
     /// A count that holds `word`, as [`raw`](Self::raw) returned it.
     #[must_use]
     pub const fn from_raw(word: u64) -> Self {
@@ -205,50 +188,6 @@ impl<M: Memory> TicketRef<M> {
     #[must_use]
     pub fn dead_in() -> Self {
         Self { word: Atomic::new(DEAD_WORD) }
-    }
-
-    /// A count with one reference that every get is made with a reference to, until
-    /// [`publish`](Self::publish).
-    #[cfg(feature = "alloc")]
-    pub(crate) fn private_in() -> Self {
-        Self { word: Atomic::new(PRIVATE_ONE_WORD) }
-    }
-
-    /// From now on gets may come from callers without a reference. The caller owns one.
-    ///
-    /// A load, and one operation more the first time.
-    #[cfg(feature = "alloc")]
-    #[inline]
-    pub(crate) fn publish(&self) {
-        // Relaxed: in the order of this word the mark comes before the put of the caller's
-        // reference, which is all that a last put has to know. The same goes for a mark found.
-        if self.word.load(Ordering::Relaxed) as u32 == PRIVATE {
-            // The load may be old, and another have published since. Setting the bit again changes
-            // nothing then: the load cannot be older than the caller's reference, and since that one was
-            // taken the word has not crossed to zero. So no ticket has moved.
-            self.word.fetch_or(word(0, NO_TICKETS), Ordering::Relaxed);
-        }
-    }
-
-    /// Whether the caller's reference is the only one, and the count private: then nobody else can
-    /// come to hold one.
-    #[cfg(feature = "alloc")]
-    #[inline]
-    pub(crate) fn is_private_one(&self) -> bool {
-        // Acquire: pairs with the Release of every put.
-        self.word.load(Ordering::Acquire) == PRIVATE_ONE_WORD
-    }
-
-    /// If [`is_private_one`](Self::is_private_one): makes it DEAD. One load, no operation.
-    #[cfg(feature = "alloc")]
-    #[inline]
-    pub(crate) fn try_last_private(&self) -> bool {
-        let alone = self.is_private_one();
-        if alone {
-            // Relaxed: nobody else has a way to this word.
-            self.word.store(DEAD_WORD, Ordering::Relaxed);
-        }
-        alone
     }
 
     /// Gives a dead count its first reference, which the caller owns.
@@ -304,9 +243,9 @@ impl<M: Memory> TicketRef<M> {
     pub fn get_held(&self) {
         // Relaxed: the caller's reference orders everything that this one will need.
         let new = self.word.fetch_add(word(1, 0), Ordering::Relaxed).wrapping_add(word(1, 0));
+        // Nothing but the sign is used, so that it compiles to an add and a branch on its flags.
         if is_negative(new) {
-            // Saturated, now or before. A dead count here is a caller without a reference.
-            let _ = self.get_slow(new, 1);
+            self.get_held_slow();
         }
     }
 
@@ -344,10 +283,8 @@ impl<M: Memory> TicketRef<M> {
     #[inline]
     #[track_caller]
     pub(crate) fn put_end(&self, unsettled: Unsettled) -> Put {
-        if unsettled.new == PRIVATE_NOREF_WORD {
-            // Alone without a verdict. Acquire: pairs with the Release of every earlier put. A load
-            // and not a fence because ThreadSanitizer does not model fences; the word is ours alone.
-            self.word.load(Ordering::Acquire);
+        #[cfg(feature = "alloc")]
+        if self.is_private_last(unsettled) {
             return Put::Last;
         }
         // The common case otherwise: nobody revives the object.
@@ -434,6 +371,40 @@ impl<M: Memory> TicketRef<M> {
             Zone::Saturated => {
                 self.saturate();
                 Get::Acquired
+            }
+        }
+    }
+
+    /// Saturated, now or before; or dead, and then the caller never owned what it said it owned.
+    #[cold]
+    #[track_caller]
+    fn get_held_slow(&self) {
+        // Relaxed, here and below: the object is never freed, or gone already; nothing is ordered.
+        let mut found = self.raw();
+        loop {
+            match Zone::of(refs(found)) {
+                Zone::Saturated if refs(found) - FIRST_SATURATED < DRIFT => {
+                    // Fresh from the live zone: of those who come here, one moves it on and reports.
+                    let moved = self.word.compare_exchange(
+                        found,
+                        SATURATED_WORD,
+                        Ordering::Relaxed,
+                        Ordering::Relaxed,
+                    );
+                    match moved {
+                        Ok(_) => {
+                            return self.report(FaultKind::Overflow, found.wrapping_sub(word(1, 0)));
+                        }
+                        Err(now) => found = now,
+                    }
+                }
+                Zone::Saturated => return self.saturate(),
+                Zone::Dead => {
+                    self.undrift(found);
+                    return self.report(FaultKind::UseAfterDeath, found.wrapping_sub(word(1, 0)));
+                }
+                // Put back below the border since.
+                Zone::Live | Zone::NoRef => return,
             }
         }
     }

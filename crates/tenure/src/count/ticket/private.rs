@@ -1,0 +1,78 @@
+//! Private counts: until somebody can find the object without a reference.
+//!
+//! Nobody can revive an object that nobody finds. While every get comes from a caller that owns a
+//! reference, as with an `Arc` that never had a `Weak`, zero references are the verdict: the last
+//! put is one operation. Such a count holds 0 in place of its tickets. `publish` makes it a count
+//! with tickets, before the first weak pointer can be used; its caller owns a reference, so the
+//! word does not cross to zero meanwhile, and every later last put sees in the value of its own
+//! subtraction that it has to settle.
+
+use super::{DEAD_WORD, NO_TICKETS, TicketRef, Unsettled, word};
+use crate::count::{NOREF, ONEREF};
+use crate::memory::{Atomic, Memory, Ordering};
+
+/// In place of tickets: a private count crosses to zero once, and has no use for them.
+const PRIVATE: u32 = 0;
+const ONE_WORD: u64 = word(ONEREF, PRIVATE);
+const NOREF_WORD: u64 = word(NOREF, PRIVATE);
+
+impl TicketRef {
+    /// [`private_in`](Self::private_in) on the real machine.
+    pub(crate) const fn private() -> Self {
+        Self::from_raw(ONE_WORD)
+    }
+}
+
+impl<M: Memory> TicketRef<M> {
+    /// A count with one reference that every get is made with a reference to, until
+    /// [`publish`](Self::publish).
+    pub(crate) fn private_in() -> Self {
+        Self { word: Atomic::new(ONE_WORD) }
+    }
+
+    /// From now on gets may come from callers without a reference. The caller owns one.
+    ///
+    /// A load, and one operation more the first time.
+    #[inline]
+    pub(crate) fn publish(&self) {
+        // Relaxed: in the order of this word the mark comes before the put of the caller's
+        // reference, which is all that a last put has to know. The same goes for a mark found.
+        if self.word.load(Ordering::Relaxed) as u32 == PRIVATE {
+            // The load may be old, and another have published since. Setting the bit again changes
+            // nothing then: the load cannot be older than the caller's reference, and since that one was
+            // taken the word has not crossed to zero. So no ticket has moved.
+            self.word.fetch_or(word(0, NO_TICKETS), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the caller's reference is the only one, and the count private: then nobody else can
+    /// come to hold one.
+    #[inline]
+    pub(crate) fn is_private_one(&self) -> bool {
+        // Acquire: pairs with the Release of every put.
+        self.word.load(Ordering::Acquire) == ONE_WORD
+    }
+
+    /// If [`is_private_one`](Self::is_private_one): makes it DEAD. One load, no operation.
+    #[inline]
+    pub(crate) fn try_last_private(&self) -> bool {
+        let alone = self.is_private_one();
+        if alone {
+            // Relaxed: nobody else has a way to this word.
+            self.word.store(DEAD_WORD, Ordering::Relaxed);
+        }
+        alone
+    }
+
+    /// Whether that put was the last of a private count: its caller is alone without a verdict.
+    #[inline]
+    pub(super) fn is_private_last(&self, unsettled: Unsettled) -> bool {
+        let last = unsettled.new == NOREF_WORD;
+        if last {
+            // Acquire: pairs with the Release of every earlier put. A load and not a fence because
+            // ThreadSanitizer does not model fences; the word is ours alone.
+            self.word.load(Ordering::Acquire);
+        }
+        last
+    }
+}
