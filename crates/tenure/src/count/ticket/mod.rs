@@ -393,18 +393,20 @@ impl<M: Memory> TicketRef<M> {
                     );
                     match moved {
                         Ok(_) => {
-                            return self.report(FaultKind::Overflow, found.wrapping_sub(word(1, 0)));
+                            return self
+                                .report(FaultKind::Overflow, found.wrapping_sub(word(1, 0)));
                         }
                         Err(now) => found = now,
                     }
                 }
                 Zone::Saturated => return self.saturate(),
-                Zone::Dead => {
+                // No reference is left, although the caller should own two now.
+                Zone::Dead | Zone::NoRef => {
                     self.undrift(found);
                     return self.report(FaultKind::UseAfterDeath, found.wrapping_sub(word(1, 0)));
                 }
                 // Put back below the border since.
-                Zone::Live | Zone::NoRef => return,
+                Zone::Live => return,
             }
         }
     }
