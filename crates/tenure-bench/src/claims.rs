@@ -181,11 +181,11 @@ fn describe(check: &Check, ratio: Estimate, cpus: usize) -> String {
         At::AllCpus => format!("{cpus} threads"),
     };
     let other = match check.against {
-        Against::Baseline => "the baseline's",
-        Against::Limit => "the limit's",
+        Against::Baseline => "baseline",
+        Against::Limit => "limit",
     };
     format!(
-        "{} on {threads} takes {:.2} of {other} time [{:.2}, {:.2}], {:.2} asked",
+        "{}, {threads}: {:.2}x the time of the {other} [{:.2}, {:.2}], at most {:.2}x asked",
         check.variant, ratio.median, ratio.low, ratio.high, check.at_most
     )
 }

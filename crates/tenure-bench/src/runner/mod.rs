@@ -184,8 +184,6 @@ mod tests {
             for (sample, at_least) in std::iter::zip(samples, [100e3, 1e6, 100e3]) {
                 assert!(sample.ns_per_op >= at_least, "{sample:?}");
                 assert!((sample.retries_per_op - 3.0).abs() < 1e-9);
-                let mops = threads as f64 * 1e3 / sample.ns_per_op;
-                assert!((0.5..2.0).contains(&(sample.mops / mops)), "{sample:?}");
             }
         }
     }

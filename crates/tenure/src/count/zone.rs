@@ -9,8 +9,9 @@
 //! Storing one less than the number of references makes "no reference left" negative, so that one
 //! test of the sign bit tells the valid counts from everything else. An operation adds or subtracts
 //! first and looks at what it hit afterwards; where it hit an invalid zone it moves the count back
-//! to the middle of that zone. From there 2^29 operations would have to sit between their add and
-//! their repair at the same moment to reach the next zone.
+//! to the middle of that zone. From there operations on 2^29 references would have to sit between
+//! their add and their repair at the same moment to reach the next zone (2^13 operations, if each is
+//! on the most references that one call takes).
 //!
 //! Source: Linux `lib/rcuref.c` and `include/linux/rcuref.h` (Thomas Gleixner, 2023), the
 //! description of the encoding.
