@@ -10,8 +10,8 @@ use super::ticks::Scale;
 use crate::report::words;
 use crate::result::{Point, Row, Scenario};
 
-/// The scenario whose bars are shown whatever the numbers of threads: layout by counter.
-const CELLS: &str = "dst/cells";
+/// The group whose bars are shown whatever the numbers of threads: layout by counter.
+const CELLS: &str = "dst/";
 
 /// A variant in the key.
 #[derive(Serialize)]
@@ -75,7 +75,9 @@ pub(super) fn of(scenario: &Scenario, anchor: &str) -> (Vec<Key>, Vec<Figure>) {
     let looks = looks(scenario);
     let several = scenario.points.len() > 1;
     let mut figures = Vec::new();
-    if let Some(point) = words::headline(scenario).filter(|_| !several || scenario.id == CELLS) {
+    if let Some(point) =
+        words::headline(scenario).filter(|_| !several || scenario.id.starts_with(CELLS))
+    {
         figures.extend(times(scenario, point, &looks, anchor));
     }
     if !several {
