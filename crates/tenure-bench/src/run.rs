@@ -98,7 +98,7 @@ pub fn groups() -> Vec<GroupInfo> {
 }
 
 /// The seconds that all rows together are measured by default.
-const DEFAULT_TOTAL_SECONDS: f64 = 60.0;
+const DEFAULT_TOTAL_SECONDS: f64 = 45.0;
 const MOST_DEFAULT_SECONDS: f64 = 0.5;
 const BATCHES: usize = 15;
 
