@@ -94,11 +94,14 @@ pub fn set_hook(hook: Option<fn(&Fault)>) -> Option<fn(&Fault)> {
     HOOK.replace(hook)
 }
 
+/// Hands a fault of the count at `address`, found by the caller's caller, to the hook.
 #[cold]
-pub(crate) fn report(fault: &Fault) {
+#[track_caller]
+pub(crate) fn report(kind: FaultKind, count: &'static str, address: usize, found: u64) {
+    let fault = Fault { kind, count, address, found, location: Location::caller() };
     match HOOK.get() {
-        Some(hook) => hook(fault),
-        None => print(fault),
+        Some(hook) => hook(&fault),
+        None => print(&fault),
     }
 }
 

@@ -14,11 +14,9 @@
 //! border between saturated and underflowed is ours.
 
 use super::{Get, Put, RefCount};
-use crate::fault::{Fault, FaultKind, report};
+use crate::fault::{FaultKind, report};
 use crate::memory::{Atomic, Memory, Native, Ordering};
-use core::fmt;
 use core::num::NonZeroU16;
-use core::panic::Location;
 
 const MAX: u32 = 0x7FFF_FFFF;
 const SATURATED: u32 = 0xA000_0000;
@@ -204,69 +202,8 @@ impl<M: Memory> IncNotZero<M> {
 
     #[track_caller]
     fn report(&self, kind: FaultKind, found: u32) {
-        report(&Fault {
-            kind,
-            count: Self::NAME,
-            address: (&raw const *self).addr(),
-            found: u64::from(found),
-            location: Location::caller(),
-        });
+        report(kind, Self::NAME, (&raw const *self).addr(), found.into());
     }
 }
 
-impl<M: Memory> RefCount for IncNotZero<M> {
-    type Witness<'w> = ();
-    const NAME: &'static str = "IncNotZero";
-
-    fn new_in() -> Self {
-        Self::new_in()
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn get(&self) -> Get {
-        self.get()
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn get_acquire(&self) -> Get {
-        self.get_acquire()
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn get_many(&self, n: NonZeroU16) -> Get {
-        self.get_many(n)
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn put(&self, (): ()) -> Put {
-        self.put()
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn put_many(&self, n: NonZeroU16, (): ()) -> Put {
-        self.put_many(n)
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn put_last(&self, (): ()) -> Put {
-        self.put()
-    }
-    fn read(&self) -> u32 {
-        self.read()
-    }
-    fn is_dead(&self) -> bool {
-        self.is_dead()
-    }
-}
-
-impl Default for IncNotZero {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<M: Memory> fmt::Debug for IncNotZero<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("IncNotZero").field(&self.read()).finish()
-    }
-}
+impl_ref_count!(IncNotZero, put_last by put, witness ());

@@ -63,6 +63,8 @@
 //! Overflow, underflow and use after death never make the count itself misbehave: it saturates or
 //! stays dead, the object leaks, and [`fault`](crate::fault) hears of it.
 
+#[macro_use]
+mod delegate;
 mod inc_not_zero;
 mod rcuref;
 mod readable;

@@ -28,11 +28,9 @@
 
 use super::zone::{DEAD, MAXREF, NOREF, ONEREF, RELEASED, SATURATED, Zone, references};
 use super::{Get, Put, Readable, RefCount};
-use crate::fault::{Fault, FaultKind, report};
+use crate::fault::{FaultKind, report};
 use crate::memory::{Atomic, Memory, Native, Ordering};
-use core::fmt;
 use core::num::NonZeroU16;
-use core::panic::Location;
 
 const ONE: NonZeroU16 = NonZeroU16::MIN;
 
@@ -219,69 +217,8 @@ impl<M: Memory> RcuRef<M> {
 
     #[track_caller]
     fn report(&self, kind: FaultKind, found: u32) {
-        report(&Fault {
-            kind,
-            count: Self::NAME,
-            address: (&raw const *self).addr(),
-            found: u64::from(found),
-            location: Location::caller(),
-        });
+        report(kind, Self::NAME, (&raw const *self).addr(), found.into());
     }
 }
 
-impl<M: Memory> RefCount for RcuRef<M> {
-    type Witness<'w> = Readable<'w>;
-    const NAME: &'static str = "RcuRef";
-
-    fn new_in() -> Self {
-        Self::new_in()
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn get(&self) -> Get {
-        self.get()
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn get_acquire(&self) -> Get {
-        self.get_acquire()
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn get_many(&self, n: NonZeroU16) -> Get {
-        self.get_many(n)
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn put(&self, readable: Readable<'_>) -> Put {
-        self.put(readable)
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn put_many(&self, n: NonZeroU16, readable: Readable<'_>) -> Put {
-        self.put_many(n, readable)
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn put_last(&self, readable: Readable<'_>) -> Put {
-        self.put_last(readable)
-    }
-    fn read(&self) -> u32 {
-        self.read()
-    }
-    fn is_dead(&self) -> bool {
-        self.is_dead()
-    }
-}
-
-impl Default for RcuRef {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<M: Memory> fmt::Debug for RcuRef<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RcuRef").field(&self.read()).finish()
-    }
-}
+impl_ref_count!(RcuRef, put_last by put_last, witness Readable<'w> as readable);

@@ -61,11 +61,9 @@ mod private;
 
 use super::zone::{DEAD, FIRST_SATURATED, NOREF, ONEREF, SATURATED, Zone, references};
 use super::{Get, Put, RefCount};
-use crate::fault::{Fault, FaultKind, report};
+use crate::fault::{FaultKind, report};
 use crate::memory::{Atomic, Memory, Native, Ordering};
-use core::fmt;
 use core::num::NonZeroU16;
-use core::panic::Location;
 
 const ONE: NonZeroU16 = NonZeroU16::MIN;
 const REFS_SHIFT: u32 = 32;
@@ -491,69 +489,8 @@ impl<M: Memory> TicketRef<M> {
 
     #[track_caller]
     fn report(&self, kind: FaultKind, found: u64) {
-        report(&Fault {
-            kind,
-            count: Self::NAME,
-            address: (&raw const *self).addr(),
-            found,
-            location: Location::caller(),
-        });
+        report(kind, Self::NAME, (&raw const *self).addr(), found);
     }
 }
 
-impl<M: Memory> RefCount for TicketRef<M> {
-    type Witness<'w> = ();
-    const NAME: &'static str = "TicketRef";
-
-    fn new_in() -> Self {
-        Self::new_in()
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn get(&self) -> Get {
-        self.get()
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn get_acquire(&self) -> Get {
-        self.get_acquire()
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn get_many(&self, n: NonZeroU16) -> Get {
-        self.get_many(n)
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn put(&self, (): ()) -> Put {
-        self.put()
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn put_many(&self, n: NonZeroU16, (): ()) -> Put {
-        self.put_many(n)
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn put_last(&self, (): ()) -> Put {
-        self.put_last()
-    }
-    fn read(&self) -> u32 {
-        self.read()
-    }
-    fn is_dead(&self) -> bool {
-        self.is_dead()
-    }
-}
-
-impl Default for TicketRef {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<M: Memory> fmt::Debug for TicketRef<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("TicketRef").field(&self.read()).finish()
-    }
-}
+impl_ref_count!(TicketRef, put_last by put_last, witness ());

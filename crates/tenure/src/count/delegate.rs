@@ -1,0 +1,67 @@
+//! [`RefCount`](super::RefCount) and the common traits for a count, by its inherent methods.
+
+/// Implements them for a count that is one `word`.
+macro_rules! impl_ref_count {
+    ($count:ident, put_last by $put_last:ident, witness $witness:ty $(as $shown:ident)?) => {
+        impl<M: Memory> RefCount for $count<M> {
+            type Witness<'w> = $witness;
+            const NAME: &'static str = stringify!($count);
+
+            fn new_in() -> Self {
+                Self::new_in()
+            }
+            #[inline(always)]
+            #[track_caller]
+            fn get(&self) -> Get {
+                self.get()
+            }
+            #[inline(always)]
+            #[track_caller]
+            fn get_acquire(&self) -> Get {
+                self.get_acquire()
+            }
+            #[inline(always)]
+            #[track_caller]
+            fn get_many(&self, n: NonZeroU16) -> Get {
+                self.get_many(n)
+            }
+            #[inline(always)]
+            #[track_caller]
+            fn put(&self, _witness: Self::Witness<'_>) -> Put {
+                $(let $shown = _witness;)?
+                self.put($($shown)?)
+            }
+            #[inline(always)]
+            #[track_caller]
+            fn put_many(&self, n: NonZeroU16, _witness: Self::Witness<'_>) -> Put {
+                $(let $shown = _witness;)?
+                self.put_many(n $(, $shown)?)
+            }
+            #[inline(always)]
+            #[track_caller]
+            fn put_last(&self, _witness: Self::Witness<'_>) -> Put {
+                $(let $shown = _witness;)?
+                self.$put_last($($shown)?)
+            }
+            fn read(&self) -> u32 {
+                self.read()
+            }
+            fn is_dead(&self) -> bool {
+                self.is_dead()
+            }
+        }
+
+        impl Default for $count {
+            /// One reference, which the caller owns.
+            fn default() -> Self {
+                Self::new()
+            }
+        }
+
+        impl<M: Memory> core::fmt::Debug for $count<M> {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.debug_tuple(Self::NAME).field(&self.read()).finish()
+            }
+        }
+    };
+}
