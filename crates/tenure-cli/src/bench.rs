@@ -48,7 +48,7 @@ impl<'a> Outputs<'a> {
 /// Runs the command.
 pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
     if arguments.list {
-        return output::print(&list(&run::groups()));
+        return print(&list(&run::groups()));
     }
     let outputs = Outputs::of(arguments);
     let request = request(arguments)?;
@@ -70,19 +70,23 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
         .transpose()?;
 
     if outputs.json {
-        output::print(&json::render(&report))?;
+        print(&json::render(&report))?;
     }
     if outputs.tables {
-        output::print(&table::render(&report, output::style()))?;
+        print(&table::render(&report, output::style()))?;
     }
     match written {
-        Some(path) if outputs.tables => output::print(&format!("\nReport: {}\n", path.display())),
+        Some(path) if outputs.tables => print(&format!("\nReport: {}\n", path.display())),
         Some(path) => {
             eprintln!("Report: {}", path.display());
             Ok(())
         }
         None => Ok(()),
     }
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    output::print(text).map_err(|error| Failure::unprintable(&error))
 }
 
 fn request(arguments: &Bench) -> Result<Request, Failure> {

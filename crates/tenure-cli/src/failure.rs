@@ -7,6 +7,8 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use crate::output;
+
 /// The exit status of a usage or input error.
 const USAGE: u8 = 2;
 
@@ -25,6 +27,15 @@ impl Failure {
     /// A file or a folder that cannot be written.
     pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Self {
         Self::Input(format!("cannot write {}: {error}; name another path", path.display()))
+    }
+
+    /// Standard output that cannot be written. A reader that has gone, such as `head`, ends the
+    /// command without a word.
+    pub(crate) fn unprintable(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::Closed,
+            _ => Self::Input(format!("cannot write to standard output: {error}")),
+        }
     }
 
     /// Anything that explains itself in a line.
@@ -54,9 +65,9 @@ impl Failure {
                 eprintln!("error: {line}");
                 ExitCode::from(USAGE)
             }
-            Self::Told(text) => match crate::output::print(&text) {
-                Ok(()) | Err(Self::Closed) => ExitCode::SUCCESS,
-                Err(failure) => failure.report(),
+            Self::Told(text) => match output::print(&text) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => Self::unprintable(&error).report(),
             },
             Self::Closed => ExitCode::SUCCESS,
         }

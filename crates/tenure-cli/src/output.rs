@@ -4,8 +4,6 @@ use std::io::{self, IsTerminal, Write};
 
 use tenure_bench::report::table::Style;
 
-use crate::failure::Failure;
-
 /// What standard output can show.
 pub(crate) fn style() -> Style {
     let terminal = console::Term::stdout();
@@ -19,13 +17,9 @@ pub(crate) fn style() -> Style {
     Style { width, colour: !unwanted && !dumb }
 }
 
-/// Writes to standard output. A reader that has gone, such as `head`, ends the command without a word.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+/// Writes to standard output.
+pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut output = io::stdout().lock();
-    output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(|error| {
-        match error.kind() {
-            io::ErrorKind::BrokenPipe => Failure::Closed,
-            _ => Failure::Input(format!("cannot write to standard output: {error}")),
-        }
-    })
+    output.write_all(text.as_bytes())?;
+    output.flush()
 }
