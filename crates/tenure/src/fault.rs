@@ -1,12 +1,13 @@
 //! Where the counts report misuse.
 //!
 //! A count that overflows, or that is put more often than it was taken, is a bug in the program
-//! that uses it. The counts contain the damage (the object leaks; it is never freed while somebody
-//! may believe in it) and report what they saw through one process-wide hook.
+//! that uses it. The counts contain what they can see (the object leaks) and report it through one
+//! process-wide hook. What no count can see is a put too many while others hold references: it takes
+//! one of theirs, and the last of them is reported, if its memory is still there.
 //!
 //! | kind | contained by | reported |
 //! |---|---|---|
-//! | [`FaultKind::Overflow`] | the count saturates, the object is never freed | once per object, by the operation that left the valid range |
+//! | [`FaultKind::Overflow`] | the count saturates, the object is never freed | once per object, by the operation that left the valid range (twice where a put brings it back just then) |
 //! | [`FaultKind::ImbalancedPut`] | a dead count stays dead, nobody is told to destroy | each time |
 //! | [`FaultKind::UseAfterDeath`] | a dead count stays dead | each time |
 //!
@@ -46,7 +47,7 @@ pub struct Fault {
     pub address: usize,
     /// The raw word that the operation found, before its own change.
     pub found: u64,
-    /// The call that found it.
+    /// The call that found it. Inside this crate where `Arc` or `Weak` made it.
     pub location: &'static Location<'static>,
 }
 
@@ -62,7 +63,7 @@ impl fmt::Display for Fault {
             FaultKind::ImbalancedPut => write!(
                 f,
                 "{count} at {address:#x} was put without a reference (found {found:#x}) in {location}: \
-                 something releases twice; the put was ignored"
+                 something releases twice; nobody was told to destroy the object"
             ),
             FaultKind::UseAfterDeath => write!(
                 f,
@@ -105,6 +106,13 @@ pub(crate) fn report(kind: FaultKind, count: &'static str, address: usize, found
     }
 }
 
+/// A line on standard error. Where that is closed there is nobody to tell, and no reason to panic.
+#[cfg(feature = "std")]
+fn line(text: fmt::Arguments<'_>) {
+    use std::io::Write;
+    let _ = std::writeln!(std::io::stderr(), "{text}");
+}
+
 #[cfg(feature = "std")]
 fn print(fault: &Fault) {
     use crate::memory::{Memory, Native, Ordering};
@@ -117,10 +125,10 @@ fn print(fault: &Fault) {
     }
     let printed = PRINTED.fetch_add(1, Ordering::Relaxed) + 1;
     if printed <= PRINTED_FAULTS {
-        std::eprintln!("tenure: {fault}");
+        line(format_args!("tenure: {fault}"));
     }
     if printed == PRINTED_FAULTS {
-        std::eprintln!("tenure: further reports are dropped; see tenure::fault::set_hook");
+        line(format_args!("tenure: further reports are dropped; see tenure::fault::set_hook"));
     }
 }
 

@@ -65,6 +65,9 @@ pub struct Counts<M: Memory = Native> {
 
 impl Counts {
     /// The counts of a new `Arc`.
+    ///
+    /// Until the first [`downgrade`](Self::downgrade) the last drop leaves no mark, so an
+    /// [`upgrade`](Self::upgrade) through anything but a `Weak` that was made by one is not allowed.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -108,6 +111,8 @@ impl<M: Memory> Counts<M> {
     }
 
     /// An `Arc` from a `Weak` that the caller owns, if the value lives. One add.
+    ///
+    /// The `Weak` goes back to a [`downgrade`](Self::downgrade) or is older than the value.
     #[inline(always)]
     #[track_caller]
     pub fn upgrade(&self) -> Get {
@@ -209,7 +214,8 @@ impl<M: Memory> Counts<M> {
         if self.is_unshared() {
             return true;
         }
-        if !self.weak.try_lock() {
+        // Relaxed: to say no is always right. Spares the lock where another Arc is to be seen.
+        if self.strong.read_with(Ordering::Relaxed) != 1 || !self.weak.try_lock() {
             return false;
         }
         // Acquire: pairs with the Release of every put, so that the caller may write where others
@@ -220,6 +226,8 @@ impl<M: Memory> Counts<M> {
     }
 
     /// Whether there is one `Arc`, the caller's, and never was a `Weak`. One load.
+    ///
+    /// The caller must hold that `Arc` exclusively: nobody clones or downgrades it meanwhile.
     #[must_use]
     #[inline]
     pub fn is_unshared(&self) -> bool {
@@ -235,6 +243,7 @@ impl<M: Memory> Counts<M> {
     /// If the caller's `Arc` is the only one: makes it dead, so that upgrades fail, and leaves the
     /// value to the caller, who then calls [`drop_common`](Self::drop_common) or [`born`](Self::born).
     ///
+    /// The caller must hold that `Arc` exclusively: nobody clones or downgrades it meanwhile.
     /// Waits for a drop on another thread that an upgrade overtook to take its last step.
     #[must_use = "true means that the value is the caller's"]
     pub fn try_take(&self) -> bool {

@@ -27,19 +27,24 @@
 //! assert!(cache.newest().is_none());
 //! ```
 //!
+//! Writes to the shared line (reads of it in parentheses):
+//!
 //! | operation | here | std |
 //! |---|---|---|
 //! | `Arc::clone` | 1 add | 1 add |
-//! | `Weak::upgrade` | 1 add | load + compare-exchange, repeated under contention |
-//! | `Weak::upgrade` of a dead value | 1 add | 1 load |
-//! | `Arc::downgrade` | 1 add | load + compare-exchange, repeated under contention |
-//! | ... the first ever of a value | 2 operations | |
+//! | `Weak::upgrade` | 1 add | 1 compare-exchange (1 load), repeated under contention |
+//! | `Weak::upgrade` of a dead value | 1 add | none (1 load) |
+//! | `Arc::downgrade` | 1 add | 1 compare-exchange (1 load), repeated under contention |
+//! | ... where no other `Weak` exists | 1 add (1 load) | |
+//! | ... the first ever of a value | 2 (1 load) | |
 //! | `Weak::clone` | 1 add | 1 add |
 //! | drop, not the last | 1 subtraction | 1 subtraction |
-//! | drop of the last `Arc`, never a `Weak` | 1 subtraction | 2 subtractions |
-//! | ... `Weak`s gone | 1 subtraction, 1 compare-exchange | 2 subtractions |
-//! | ... `Weak`s left | 2 subtractions, 1 compare-exchange | 2 subtractions |
-//! | `Weak::is_dead` | 1 load | does not exist |
+//! | drop of the last `Arc`, never a `Weak` | 1 subtraction (2 loads) | 2 subtractions |
+//! | ... `Weak`s gone | 1 subtraction, 1 compare-exchange (1 load) | 2 subtractions |
+//! | ... `Weak`s left | 2 subtractions, 1 compare-exchange (1 load) | 2 subtractions |
+//! | `Weak::is_dead` | none (1 load) | does not exist |
+//!
+//! On processors without an instruction for "add" each add is a short loop: see [`count`](crate::count).
 //!
 //! How it works is told by [`Counts`], which also serves pointers of your own making.
 //!
@@ -98,7 +103,7 @@
 //! exception: where an upgrade overtook a drop on another thread which is about to settle whether it
 //! was the last, the value may be dropped there, by that earlier drop, before it returns. So a thread
 //! that loses its processor in the middle of a drop delays the end of the value until it runs again, if
-//! others upgrade in between.
+//! others upgrade in between. Likewise [`Arc::into_inner`] may return `None` for what was the only `Arc`.
 //!
 //! The memory goes when the last `Weak` is gone too, and also if the value's destructor panics.
 

@@ -14,11 +14,11 @@ use core::ptr::{self, NonNull};
 /// A thread-safe reference-counted pointer: `std::sync::Arc` on [`Counts`].
 ///
 /// For objects that many threads hold, look up and let go of at once. Everything that std's `Arc`
-/// has on stable Rust is here under the same name; the [module](super) says where it behaves differently.
+/// has on stable Rust is here under the same name; the [module](super) says where it behaves
+/// differently.
 ///
-/// Cost: clone, downgrade and drop are one atomic add or subtraction each, on one cache line. The
-/// last drop is one subtraction, one compare-exchange and one load, and one subtraction more where
-/// a `Weak` is left.
+/// Cost: clone, downgrade and drop are one atomic add or subtraction each, on one cache line; so is
+/// the last drop of a value that never had a `Weak`. The [module](super) has the table.
 ///
 /// ```
 /// use std::thread;

@@ -7,8 +7,9 @@ use core::mem;
 impl<T: ?Sized> Arc<T> {
     /// The value, for writing, if this is the only `Arc` and there is no `Weak`.
     ///
-    /// One load if there never was a `Weak`. Else one compare-exchange, and where no `Weak` is left a
-    /// load and a subtraction more; while they run, a downgrade of another `Arc` waits.
+    /// One load if there never was a `Weak`, two where another `Arc` is to be seen. Else one
+    /// compare-exchange, and where no `Weak` is left a load and a subtraction more; while they run, a
+    /// downgrade of another `Arc` waits.
     ///
     /// ```
     /// use tenure::sync::Arc;
@@ -73,7 +74,9 @@ impl<T> Arc<T> {
 
     /// Gives `this` up, and returns the value if it was the last.
     ///
-    /// If every `Arc` of a value ends here, exactly one call returns it.
+    /// If every `Arc` of a value ends here, exactly one call returns it. Where some are dropped instead
+    /// and an upgrade overtook such a drop, that drop may be the one that ends the value, and this
+    /// returns `None` although there was no other `Arc`.
     ///
     /// ```
     /// use std::thread;

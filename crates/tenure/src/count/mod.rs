@@ -60,8 +60,15 @@
 //! # }
 //! ```
 //!
-//! Overflow, underflow and use after death never make the count itself misbehave: it saturates or
-//! stays dead, the object leaks, and [`fault`](crate::fault) hears of it.
+//! A count that overflows saturates, and its object is never freed. A dead count stays dead, however
+//! often it is put or taken. [`fault`](crate::fault) hears of both, and says what no count can see.
+//!
+//! # Processors
+//!
+//! "One add" is one instruction where the processor has one for the width: x86-64 (`lock xadd`),
+//! AArch64 with LSE (`ldadd`), RISC-V (`amoadd`). Elsewhere (AArch64 without LSE, 32-bit Arm, the
+//! 64-bit count on 32-bit x86) it is a short loop in which the hardware or the compiler retries,
+//! and the gain over a compare-exchange loop is smaller.
 
 #[macro_use]
 mod delegate;

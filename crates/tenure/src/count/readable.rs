@@ -3,7 +3,8 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-/// Something that keeps the memory of counted objects readable while it exists.
+/// Something that keeps the memory of counted objects readable while it exists: of the objects that its
+/// scheme frees.
 ///
 /// A guard of a scheme that defers freeing: seize's (with the feature `seize`), crossbeam-epoch's
 /// `Guard`, a read lock that the destroyer takes for writing. Implement it for the guard of
@@ -11,8 +12,10 @@ use core::marker::PhantomData;
 ///
 /// # Safety
 ///
-/// While a value of this type exists, the memory of an object that its owner found alive must not be
-/// unmapped, or reused for anything but an object of the same type, even if the object dies.
+/// While a value of this type exists, the memory of an object that its scheme frees, and that the
+/// value's owner found alive, must not be unmapped, or reused for anything but an object of the same type,
+/// even if the object dies. That an object is put with a witness of *its* scheme is for whoever frees
+/// the object to see to.
 pub unsafe trait ReadSide {}
 
 #[cfg(feature = "seize")]

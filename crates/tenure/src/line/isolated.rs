@@ -31,16 +31,12 @@ use core::ops::{Deref, DerefMut};
 #[cfg_attr(any(target_arch = "x86_64", target_arch = "aarch64"), repr(align(128)))]
 #[cfg_attr(target_arch = "powerpc64", repr(align(128)))]
 #[cfg_attr(target_arch = "s390x", repr(align(256)))]
-#[cfg_attr(any(target_arch = "arm", target_arch = "mips", target_arch = "sparc"), repr(align(32)))]
 #[cfg_attr(
     not(any(
         target_arch = "x86_64",
         target_arch = "aarch64",
         target_arch = "powerpc64",
-        target_arch = "s390x",
-        target_arch = "arm",
-        target_arch = "mips",
-        target_arch = "sparc"
+        target_arch = "s390x"
     )),
     repr(align(64))
 )]

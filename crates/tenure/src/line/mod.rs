@@ -22,8 +22,7 @@ pub use isolated::Isolated;
 /// | powerpc64 | 128 | Power ISA implementations since POWER4; Linux `arch/powerpc/include/asm/cache.h` |
 /// | s390x | 256 | z/Architecture; Linux `arch/s390/include/asm/cache.h` |
 /// | riscv64, loongarch64 | 64 | Linux `arch/riscv/include/asm/cache.h`, `arch/loongarch/include/asm/cache.h` |
-/// | arm, mips, sparc | 32 | the smallest line of current cores; Linux `arch/*/include/asm/cache.h` |
-/// | others | 64 | |
+/// | others | 64 | the largest line of their current cores (32-bit Arm has 32 and 64): isolating too far costs bytes, too near costs time |
 pub const LINE_BYTES: usize = if cfg!(any(
     target_arch = "powerpc64",
     all(target_arch = "aarch64", target_vendor = "apple")
@@ -31,8 +30,6 @@ pub const LINE_BYTES: usize = if cfg!(any(
     128
 } else if cfg!(target_arch = "s390x") {
     256
-} else if cfg!(any(target_arch = "arm", target_arch = "mips", target_arch = "sparc")) {
-    32
 } else {
     64
 };

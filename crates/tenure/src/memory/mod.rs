@@ -10,7 +10,7 @@
 //! | a simulated one | a crate of its own, to come | times the shipping code on machines nobody here has |
 //!
 //! A [`Memory`] supplies atomic integers ([`Atomic`]), fields that are read and written plainly
-//! while shared ([`Plain`]), fences and a spin hint. Plain fields are part of it because a read of
+//! while shared ([`Plain`]), and a spin hint. Plain fields are part of it because a read of
 //! a neighbour on a contended line is what false sharing is made of: a simulator must see it.
 //!
 //! Names that users write hide the parameter, as std's collections hide their allocator:

@@ -96,6 +96,79 @@ pub(crate) fn first_downgrades<C: ArcCounts>() {
     allocation.assert_gone();
 }
 
+/// The first `Weak`s ever, made through one borrowed `Arc` by two threads, which visit before the
+/// other may have published.
+fn first_downgrades_of_a_borrowed_arc<C: ArcCounts>() {
+    let (strong, allocation) = Strong::<C>::new();
+    let threads = [(); 2].map(|()| {
+        let borrowed = strong.0.clone();
+        spawn(move || {
+            borrowed.counts.downgrade();
+            let weak = Weak(borrowed);
+            weak.visit();
+            weak
+        })
+    });
+    let threads = join_all(threads).into_iter().map(|weak| {
+        spawn(move || {
+            weak.visit();
+            weak.drop();
+        })
+    });
+    let threads = Vec::from_iter(threads);
+    strong.drop();
+    join_all(threads);
+    allocation.assert_gone();
+}
+
+/// get_mut, try_unwrap ‖ an `Arc` whose first `Weak` goes before it makes a second.
+fn unique_and_take_under_weaks_that_come_and_go<C: ArcCounts>() {
+    let (mut strong, allocation) = Strong::<C>::new();
+    let other = strong.clone();
+    let thread = spawn(move || {
+        other.downgrade().drop();
+        let weak = other.downgrade();
+        other.drop();
+        weak.visit();
+        weak.drop();
+    });
+    strong.write_if_unique();
+    strong.take_or_drop();
+    thread.join().unwrap();
+    allocation.assert_gone();
+}
+
+/// make_mut as `Arc` does it, step by step ‖ an `Arc` that makes a `Weak`, goes, and comes back.
+fn make_mut_under_downgrade() {
+    let (strong, allocation) = Strong::<Counts<Loom>>::new();
+    let other = strong.clone();
+    let thread = spawn(move || {
+        let weak = other.downgrade();
+        other.drop();
+        weak.visit();
+        weak.drop();
+    });
+    let Inner { counts, value } = &*strong.0;
+    if counts.is_unshared() {
+        value.write(2);
+        strong.drop();
+    } else if !counts.try_take() {
+        strong.drop();
+    } else if counts.weak_count() == 0 {
+        counts.born();
+        value.write(2);
+        strong.drop();
+    } else {
+        // The value moves out, and this allocation is the Weaks'.
+        value.destroy();
+        if counts.drop_common() {
+            strong.0.free();
+        }
+    }
+    thread.join().unwrap();
+    allocation.assert_gone();
+}
+
 /// get_mut ‖ drop of a clone that was looked at, without a `Weak` ever: one load decides.
 pub(crate) fn unshared_after_a_clone<C: ArcCounts>() {
     let (mut strong, allocation) = Strong::<C>::new();
@@ -316,6 +389,21 @@ fn the_last_clone_frees_after_everyones_last_touch() {
 #[test]
 fn of_two_first_weaks_each_can_rely_on_the_other_to_publish() {
     passes(Some(3), first_downgrades::<Counts<Loom>>);
+}
+
+#[test]
+fn first_weaks_of_a_borrowed_arc_can_be_used_before_the_other_is_published() {
+    passes(Some(3), first_downgrades_of_a_borrowed_arc::<Counts<Loom>>);
+}
+
+#[test]
+fn weaks_that_come_and_go_never_let_two_have_the_value() {
+    passes(Some(4), unique_and_take_under_weaks_that_come_and_go::<Counts<Loom>>);
+}
+
+#[test]
+fn make_mut_writes_or_moves_what_nobody_else_reaches() {
+    passes(Some(4), make_mut_under_downgrade);
 }
 
 #[test]

@@ -56,6 +56,10 @@
 //! looks back at one access to the word only. The twin whose downgrade does not wait for the lock
 //! fails in its smallest form; with one more look at the strong count on either thread, loom finds
 //! no failure. So twins leave out what their flaw does not need.
+//!
+//! And it gives up on two threads that wait for a third in loops ("maximum number of branches"): it
+//! lets the two yield to each other ever longer. Two downgrades that meet the lock at once are
+//! not modelled for that reason.
 
 use loom::cell::UnsafeCell;
 use std::cell::Cell;

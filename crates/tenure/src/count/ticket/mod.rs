@@ -163,6 +163,8 @@ impl TicketRef {
     }
 
     /// A count that holds `word`, as [`raw`](Self::raw) returned it.
+    ///
+    /// Zero is one reference to an object that nobody finds without one; never zero the memory of a count.
     #[must_use]
     pub const fn from_raw(word: u64) -> Self {
         Self { word: <Native as Memory>::AtomicU64::new(word) }
@@ -235,7 +237,8 @@ impl<M: Memory> TicketRef<M> {
 
     /// Takes another reference for a caller that owns one, which cannot fail.
     ///
-    /// One add and a test of the sign; [`get`](Self::get) has to tell zero apart.
+    /// One add and a test of the sign; [`get`](Self::get) has to tell zero apart. A caller that owns none
+    /// breaks the count: that is reported if the count is dead, and cannot be told while a verdict is pending.
     #[inline]
     #[track_caller]
     pub fn get_held(&self) {

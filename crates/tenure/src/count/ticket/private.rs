@@ -12,6 +12,9 @@ use crate::count::{NOREF, ONEREF};
 use crate::memory::{Atomic, Memory, Ordering};
 
 /// In place of tickets: a private count crosses to zero once, and has no use for them.
+///
+/// 0, so that publishing can set a bit without knowing the rest. The price: zeroed memory reads as one
+/// reference to a private object. Never zero a count; see [`TicketRef::init`] for a new life.
 const PRIVATE: u32 = 0;
 const ONE_WORD: u64 = word(ONEREF, PRIVATE);
 const NOREF_WORD: u64 = word(NOREF, PRIVATE);
@@ -45,8 +48,8 @@ impl<M: Memory> TicketRef<M> {
         }
     }
 
-    /// Whether the caller's reference is the only one, and the count private: then nobody else can
-    /// come to hold one.
+    /// Whether the caller's reference, which it holds exclusively, is the only one, and the count
+    /// private: then nobody else can come to hold one.
     #[inline]
     pub(crate) fn is_private_one(&self) -> bool {
         // Acquire: pairs with the Release of every put.
@@ -58,7 +61,8 @@ impl<M: Memory> TicketRef<M> {
     pub(crate) fn try_last_private(&self) -> bool {
         let alone = self.is_private_one();
         if alone {
-            // Relaxed: nobody else has a way to this word.
+            // Relaxed, and a store: the only reference is held exclusively, so nobody else has a way
+            // to this word.
             self.word.store(DEAD_WORD, Ordering::Relaxed);
         }
         alone
