@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Takes a chart out of a report of `tenure bench` and makes it a picture that stands alone, light and dark.
 
-Usage: docs/picture.py tenure-report/bench.html 'four cells' docs/cells.svg
+Usage: docs/picture.py tenure-report/bench.html 'work, put: time of one' docs/cells.svg
 
 The second argument is a part of the chart's title.
 """

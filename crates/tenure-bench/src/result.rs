@@ -153,7 +153,7 @@ pub struct Row {
     pub dropped: usize,
 }
 
-/// A median with a distribution-free interval of about 95 %.
+/// A median with a distribution-free interval of at least 95 % (from six values on).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// The median.

@@ -9,7 +9,7 @@ use std::time::{Instant, SystemTime};
 /// What to measure.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Names of groups; empty for all.
+    /// Names of groups, or identifiers of scenarios; empty for all.
     pub groups: Vec<String>,
     /// Numbers of threads; by default every power of two up to all CPUs, all CPUs, and twice as many.
     pub threads: Option<Vec<usize>>,
@@ -36,7 +36,7 @@ pub trait Progress {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no such group.
+    /// There is no such group or scenario.
     UnknownGroup {
         /// The name that was asked for.
         name: String,
@@ -55,7 +55,8 @@ impl fmt::Display for Error {
         match self {
             Self::UnknownGroup { name } => {
                 let known: Vec<_> = scenario::groups().iter().map(|group| group.name).collect();
-                write!(f, "there is no group '{name}'; there are: {}", known.join(", "))
+                let known = known.join(", ");
+                write!(f, "there is no group or scenario '{name}'; the groups are {known}")
             }
             Self::Threads(threads) => {
                 write!(f, "cannot run {threads} threads; ask for 1 to {MOST_THREADS}")
@@ -175,15 +176,33 @@ pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, Err
     })
 }
 
+/// The groups that `names` names, with the scenarios that it names.
 fn chosen_groups(names: &[String]) -> Result<Vec<scenario::Group>, Error> {
-    let all = scenario::groups();
-    if let Some(name) = names.iter().find(|&name| all.iter().all(|group| group.name != name)) {
+    let mut groups = scenario::groups();
+    let is_known = |name: &str| {
+        let ids = groups.iter().flat_map(|group| group.scenarios.iter().map(|it| it.id));
+        groups.iter().map(|group| group.name).chain(ids).any(|known| known == name)
+    };
+    if let Some(name) = names.iter().find(|name| !is_known(name)) {
         return Err(Error::UnknownGroup { name: name.clone() });
     }
-    Ok(all
-        .into_iter()
-        .filter(|group| names.is_empty() || names.iter().any(|name| name == group.name))
-        .collect())
+    let is_asked_for = |known: &str| names.iter().any(|name| name == known);
+    for group in &mut groups {
+        if !names.is_empty() && !is_asked_for(group.name) {
+            group.scenarios.retain(|scenario| is_asked_for(scenario.id));
+        }
+    }
+    groups.retain(|group| !group.scenarios.is_empty());
+    Ok(groups)
+}
+
+/// Finds out whether `names` can be asked for, without a run.
+///
+/// # Errors
+///
+/// The first that is neither a group nor a scenario.
+pub fn check_names(names: &[String]) -> Result<(), Error> {
+    chosen_groups(names).map(drop)
 }
 
 fn chosen_threads(asked: Option<&[usize]>, cpus: usize) -> Result<Vec<usize>, Error> {
@@ -269,11 +288,25 @@ mod tests {
     fn what_cannot_be_measured_is_refused_in_one_line() {
         let request = |request: Request| run(&request, &mut Steps(vec![], 0)).unwrap_err();
         let no_group = request(Request { groups: vec!["nope".into()], ..Request::default() });
-        assert_eq!(no_group.to_string(), "there is no group 'nope'; there are: refs, dst");
+        let said = "there is no group or scenario 'nope'; the groups are refs, dst";
+        assert_eq!(no_group.to_string(), said);
         for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let error = request(Request { seconds: Some(seconds), ..Request::default() });
             assert!(error.to_string().contains("more than 0"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_group_stands_for_its_scenarios_and_a_scenario_for_itself() {
+        let ids = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            let groups = chosen_groups(&names).unwrap();
+            groups.iter().flat_map(|group| &group.scenarios).map(|it| it.id).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(&["dst"]), ["dst/cells", "dst/packet"]);
+        assert_eq!(ids(&["dst/packet", "refs/get"]), ["refs/get", "dst/packet"]);
+        assert_eq!(ids(&["dst", "dst/cells"]), ["dst/cells", "dst/packet"]);
+        assert_eq!(ids(&[]).len(), 11);
     }
 
     #[test]

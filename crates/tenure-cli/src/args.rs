@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use tenure_bench::run::MOST_THREADS;
 
-/// Find, fix and prove objects that every core wants.
+/// Benchmarks for contended reference counts.
 #[derive(Debug, Parser)]
 #[command(name = "tenure", version, about, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure reference counts and their kin on this machine
+    /// Benchmark contended reference counts, Arc and Weak on this machine
     ///
     /// Prints a table for each scenario and what the figures say about this project's claims, and writes
     /// an HTML report.
@@ -24,15 +24,16 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
-    /// Groups of scenarios to run; all of them if none is named (see --list)
+    /// Groups or single scenarios to run; all of them if none is named (see --list)
     #[arg(value_name = "GROUP")]
     pub(crate) groups: Vec<String>,
 
-    /// Numbers of threads to run with [default: by this machine's CPUs]
+    /// Numbers of threads to run with [default: 1, 2, 4, ... up to all CPUs, and twice as many]
     #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = threads)]
     pub(crate) threads: Option<Vec<usize>>,
 
-    /// Seconds to measure each row at each number of threads [default: by the scenario]
+    /// Seconds to measure each row at each number of threads [default: 0.5, or less where all rows
+    /// together would take more than 45]
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub(crate) seconds: Option<f64>,
 
@@ -40,7 +41,7 @@ pub(crate) struct Bench {
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// Draw the random order from this seed, to repeat a run [default: a new one]
+    /// Draw the random order from this seed, to repeat that order [default: a new one]
     #[arg(long, value_name = "SEED")]
     pub(crate) seed: Option<u64>,
 

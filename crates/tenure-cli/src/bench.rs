@@ -91,11 +91,7 @@ fn print(text: &str) -> Result<(), Failure> {
 
 fn request(arguments: &Bench) -> Result<Request, Failure> {
     // A run finds out too, but after folders for its report were made.
-    let known = run::groups();
-    let unknown = |name: &&String| known.iter().all(|group| group.name != **name);
-    if let Some(name) = arguments.groups.iter().find(unknown) {
-        return Err(Failure::input(run::Error::UnknownGroup { name: name.clone() }));
-    }
+    run::check_names(&arguments.groups).map_err(Failure::input)?;
     Ok(Request {
         groups: arguments.groups.clone(),
         threads: arguments.threads.clone(),

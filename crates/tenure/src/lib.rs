@@ -1,21 +1,23 @@
 //! Shared objects that stay fast when every core wants the same one.
 //!
-//! A program slows down when all of its cores take and release references to one object: the
-//! count is a compare-exchange loop that collapses under contention, and the fields that everybody
-//! reads share a cache line with it. This crate holds the repairs, each with its limits:
+//! A program slows down when all of its cores take and release references to one object. Where the
+//! object is looked up first (`Weak::upgrade`, a table that holds no references) the count is a
+//! compare-exchange loop that collapses under contention, and the fields that everybody reads share a cache
+//! line with it. This crate holds the repairs, each with its limits:
 //!
 //! | room | what it is for |
 //! |---|---|
 //! | [`count`] | reference counts whose get and put are one unconditional atomic add |
 //! | [`arc`] and [`sync`] | `Arc` and `Weak` with std's API on such a count: `upgrade` and `downgrade` are one add each |
 //! | [`line`](mod@line) | values that own their cache line |
-//! | [`memory`] | the machine that the algorithms run on: the real one, a model checker's, a simulator's |
+//! | [`memory`] | a trait over atomics, so that the tests run the shipping code under a model checker |
 //! | [`fault`] | where overflows and unbalanced puts are reported |
 //!
 //! # Which one do I want?
 //!
-//! - A profile with `Arc::clone`, `Weak::upgrade` or their drops on top: replace
-//!   `use std::sync::{Arc, Weak}` with `use tenure::sync::{Arc, Weak}` and measure.
+//! - A profile with `Weak::upgrade` or `Arc::downgrade` on top: replace
+//!   `use std::sync::{Arc, Weak}` with `use tenure::sync::{Arc, Weak}` and measure. (`Arc::clone` is one
+//!   add in std already.)
 //! - A structure of your own with a count in it: [`count::TicketRef`] (8 bytes; nothing special is
 //!   asked of the memory) or [`count::RcuRef`] (4 bytes; the memory must stay readable across a put).
 //! - Fields that are read next to the count: [`line::Isolated`] moves either of them to another line.

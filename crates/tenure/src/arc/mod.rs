@@ -46,7 +46,8 @@
 //!
 //! On processors without an instruction for "add" each add is a short loop: see [`count`](crate::count).
 //!
-//! How it works is told by [`Counts`], which also serves pointers of your own making.
+//! How it works: [`counts`]. [`Counts`] can be used in smart pointers of your own.
+//! An allocation has 16 bytes in front of the value: what std's has on 64-bit targets, twice that of 32-bit ones.
 //!
 //! # From std to here
 //!
@@ -62,7 +63,7 @@
 //! | a borrow that ends before its `Arc<&T>` is dropped | declare what is borrowed first | std promises the compiler that the drop looks at no borrow (`may_dangle`), which is not stable |
 //! | `a == b` on one shared value returns at once if `T: Eq` | the value is compared with itself; use `Arc::ptr_eq(&a, &b) \|\| a == b` where that costs | specialisation is not stable |
 //! | 2^63 references abort the program | 2^31 strong references [saturate](crate::fault): reported once, the value leaks | the count contains its own overflow |
-//! | a `strong_count` of 0 is final | [`Weak::strong_count`] reads 0 for a moment when an upgrade overtakes the last drop; [`Weak::is_dead`] is final | the upgrade revives what had no reference left |
+//! | a `strong_count` of 0 is final | [`Weak::strong_count`] reads 0 for a moment when an upgrade overtakes the last drop; [`Weak::is_dead`] is final (but for `new_cyclic`, before the value is made) | the upgrade revives what had no reference left |
 //! | [`Arc::try_unwrap`] and [`Arc::make_mut`] are wait-free | they wait for the last step of a drop that an upgrade overtook | only then it is known that the owner is alone |
 //! | any target with pointer-sized atomics | targets with 64-bit atomics | the count has two halves |
 //! | `Arc::default()` of `str`, `CStr` and `[T]` share a static | they allocate | |
@@ -100,9 +101,9 @@
 //! # When values are dropped
 //!
 //! As with std, by the thread that gives up the last `Arc`, before its drop returns, with one
-//! exception: where an upgrade overtook a drop on another thread which is about to settle whether it
-//! was the last, the value may be dropped there, by that earlier drop, before it returns. So a thread
-//! that loses its processor in the middle of a drop delays the end of the value until it runs again, if
+//! exception: if a drop took the count to zero, and an upgrade revived the value before that drop had
+//! finished, the value may later be dropped by that first drop, before it returns. So a thread
+//! that is preempted in the middle of a drop delays the end of the value until it runs again, if
 //! others upgrade in between. Likewise [`Arc::into_inner`] may return `None` for what was the only `Arc`.
 //!
 //! The memory goes when the last `Weak` is gone too, and also if the value's destructor panics.
@@ -112,7 +113,7 @@
 pub mod __unsize;
 mod clone_to_uninit;
 mod convert;
-mod counts;
+pub mod counts;
 mod inner;
 #[cfg(feature = "serde")]
 mod serde;

@@ -95,7 +95,8 @@ impl<T: ?Sized> Weak<T> {
         }
     }
 
-    /// Whether every [`upgrade`](Self::upgrade) from now on fails. One load, no write; not in std.
+    /// Whether every [`upgrade`](Self::upgrade) from now on fails (but see below). One load, no write; not
+    /// in std.
     ///
     /// For sweeping a table of `Weak`s: the lines of the living objects stay where they are.
     /// `false` promises nothing. Inside [`new_cyclic`](Arc::new_cyclic), and while

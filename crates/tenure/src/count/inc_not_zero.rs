@@ -10,8 +10,8 @@
 //! dead   live                saturated (0xA000_0000)      underflowed: dead, moved back to 0
 //! ```
 //!
-//! Source: `refcount_inc_not_zero` of Linux `include/linux/refcount.h`, for the behaviour; the
-//! border between saturated and underflowed is ours.
+//! The behaviour is the one that Linux documents for `refcount_inc_not_zero`; the border between
+//! saturated and underflowed is ours.
 
 use super::{Get, Put, RefCount};
 use crate::fault::{FaultKind, report};
@@ -78,8 +78,8 @@ impl<M: Memory> IncNotZero<M> {
         self.add(ONE, Ordering::Relaxed, || *retries += 1)
     }
 
-    /// [`get`](Self::get) with Acquire, for objects in type-stable memory: pairs with the Release
-    /// that published the count.
+    /// [`get`](Self::get) with Acquire: pairs with the Release of every earlier put, for callers whose
+    /// way to the object orders nothing.
     #[inline]
     #[track_caller]
     pub fn get_acquire(&self) -> Get {
@@ -137,7 +137,7 @@ impl<M: Memory> IncNotZero<M> {
         Get::Acquired
     }
 
-    /// Gives a reference back.
+    /// Gives a reference back. The caller must own one.
     #[inline]
     #[track_caller]
     pub fn put(&self) -> Put {

@@ -11,6 +11,17 @@
 //! do today (`Weak::upgrade` of std, `refcount_inc_not_zero` of Linux before 6.4): N cores that
 //! retry on one word cost O(N²). It is here as the baseline of the benchmarks and the oracle of the tests.
 //!
+//! # Words
+//!
+//! | word | meaning |
+//! |---|---|
+//! | get, put | take a reference, give one back |
+//! | revive | a get that finds no reference left, but nobody told yet to destroy the object |
+//! | verdict | the decision who destroys the object: the compare-exchange to [`DEAD`] |
+//! | candidate | a put that took the last reference and has not learned the verdict |
+//! | witness | the proof that a put asks for, as an argument |
+//! | grace period | the time until every guard that existed at a moment is gone |
+//!
 //! # Whose memory is it?
 //!
 //! A count lives in the object that it counts, so the object's memory must be readable whenever an
@@ -72,12 +83,12 @@
 
 #[macro_use]
 mod delegate;
-mod inc_not_zero;
-mod rcuref;
+pub mod inc_not_zero;
+pub mod rcuref;
 mod readable;
 #[cfg(target_has_atomic = "64")]
-mod ticket;
-mod zone;
+pub mod ticket;
+pub mod zone;
 
 pub use inc_not_zero::IncNotZero;
 pub use rcuref::RcuRef;
@@ -86,6 +97,7 @@ pub use readable::{ReadSide, Readable};
 pub use ticket::TicketRef;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub(crate) use ticket::Unsettled;
+#[doc(no_inline)]
 pub use zone::{DEAD, MAXREF, NOREF, ONEREF, RELEASED, SATURATED};
 
 use core::num::NonZeroU16;

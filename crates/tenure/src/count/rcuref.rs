@@ -13,8 +13,9 @@
 //!   subtracted last: destructors may run on any thread that drops.
 //!
 //! The verdict depends on nothing but the value that the subtraction itself returned. Linux read
-//! the word again instead, from 2023 to early 2025, and could be told "dead" by the count of a
-//! later life: `get ‖ put ‖ put` in `tests/` keeps that bug as a model that must fail.
+//! the word again instead, from 2023 to early 2025: another thread may have won the verdict by
+//! then, and a put that was owed found DEAD and was reported as imbalanced. `get ‖ put ‖ put` in
+//! `tests/models` keeps that bug as a copy that must fail.
 //!
 //! # Why the memory must stay readable
 //!
@@ -23,8 +24,9 @@
 //! memory. Linux disables preemption there, so that no grace period ends; here the caller shows a
 //! [`Readable`]. [`TicketRef`](super::TicketRef) needs nothing of the kind.
 //!
-//! Source: Linux `include/linux/rcuref.h` and `lib/rcuref.c` (Thomas Gleixner, 2023), and the
-//! repair of January 2025, for the states and the order of operations.
+//! Described in the cover letter and commit message of Linux's rcuref (Thomas Gleixner, March 2023,
+//! "atomics: Provide rcuref - scalable reference counting"; in the kernel tree `lib/rcuref.c`) and in
+//! the message of its repair (January 2025).
 
 use super::zone::{DEAD, MAXREF, NOREF, ONEREF, RELEASED, SATURATED, Zone, references};
 use super::{Get, Put, Readable, RefCount};
@@ -91,8 +93,8 @@ impl<M: Memory> RcuRef<M> {
         self.add(ONE, Ordering::Relaxed)
     }
 
-    /// [`get`](Self::get) with Acquire, for objects in type-stable memory: pairs with the Release
-    /// that published the count.
+    /// [`get`](Self::get) with Acquire: pairs with the Release of every earlier put, for callers whose
+    /// way to the object orders nothing.
     #[inline]
     #[track_caller]
     pub fn get_acquire(&self) -> Get {
@@ -116,7 +118,8 @@ impl<M: Memory> RcuRef<M> {
 
     /// Gives a reference back.
     ///
-    /// `readable` is the proof that the memory outlives the verdict; see the module's text.
+    /// The caller must own a reference. `readable` is the proof that the memory outlives the verdict; see
+    /// the [module](self).
     #[inline]
     #[track_caller]
     pub fn put(&self, readable: Readable<'_>) -> Put {

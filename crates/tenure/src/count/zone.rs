@@ -13,8 +13,7 @@
 //! their add and their repair at the same moment to reach the next zone (2^13 operations, if each is
 //! on the most references that one call takes).
 //!
-//! Source: Linux `lib/rcuref.c` and `include/linux/rcuref.h` (Thomas Gleixner, 2023), the
-//! description of the encoding.
+//! The values are those that Linux's rcuref publishes (Thomas Gleixner, March 2023).
 
 /// One reference.
 pub const ONEREF: u32 = 0x0000_0000;

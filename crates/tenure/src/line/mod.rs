@@ -39,7 +39,7 @@ pub const LINE_BYTES: usize = if cfg!(any(
 /// | architecture | bytes | source |
 /// |---|---|---|
 /// | x86-64 | 128 | the spatial prefetcher fetches lines in aligned pairs: Intel 64 and IA-32 Optimization Reference Manual, "Data Prefetching"; folly `lang/Align.h` measured it |
-/// | AArch64 | 128 | big.LITTLE parts mix cores of 64- and 128-byte lines, Apple's have 128: `<https://go.dev/src/internal/cpu/cpu_arm64.go>` pads likewise |
+/// | AArch64 | 128 | big.LITTLE parts mix cores of 64- and 128-byte lines, Apple's have 128: <https://go.dev/src/internal/cpu/cpu_arm64.go> pads likewise |
 /// | others | [`LINE_BYTES`] | |
 pub const ISOLATION_BYTES: usize =
     if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) { 128 } else { LINE_BYTES };

@@ -1,17 +1,18 @@
 //! The machine an algorithm runs on.
 //!
 //! Every algorithm of this crate is written once, over the trait [`Memory`], and runs unchanged on
-//! three machines:
+//! each machine:
 //!
 //! | machine | where | what for |
 //! |---|---|---|
 //! | [`Native`] | here | the atomics of `core`, at no cost: `tests/codegen.rs` compares the machine code |
 //! | `Loom` | this crate's tests | a model checker that explores interleavings |
-//! | a simulated one | a crate of its own, to come | times the shipping code on machines nobody here has |
+//!
+//! A simulated machine, to time the shipping code on machines that nobody has at hand, is planned for.
 //!
 //! A [`Memory`] supplies atomic integers ([`Atomic`]), fields that are read and written plainly
 //! while shared ([`Plain`]), and a spin hint. Plain fields are part of it because a read of
-//! a neighbour on a contended line is what false sharing is made of: a simulator must see it.
+//! a neighbour on a contended line is what false sharing is made of, and a simulator has to see it.
 //!
 //! Names that users write hide the parameter, as std's collections hide their allocator:
 //! `RcuRef::new()` exists for [`Native`] alone, `RcuRef::<M>::new_in()` for every machine.

@@ -1,5 +1,7 @@
 //! [`RcuRef`] with the grace periods of seize: a put shows its guard, memory is freed after it.
 
+#![allow(clippy::disallowed_types, reason = "seize protects pointers in core's AtomicPtr")]
+
 use crate::support::{Canary, objects, on_threads};
 use seize::{Collector, Guard, LocalGuard};
 use std::ptr;

@@ -1,6 +1,6 @@
 //! Threads that race for the last reference, with the memory freed for real.
 //!
-//! Each test creates and destroys tens of thousands of objects. An object holds a word that its
+//! Each test creates and destroys tens to hundreds of thousands of objects. An object holds a word that its
 //! holders check and its destroyer overwrites, both without atomics: a holder that comes too late
 //! finds the overwritten word in a plain run, and is reported by a thread or address sanitizer
 //! (`ci/tsan.sh`, `ci/asan.sh`), which see the access itself.

@@ -22,8 +22,8 @@
 //! - a reviver subtracts one ticket, and holds its reference until that is done;
 //! - a candidate that does not win adds one ticket, and that is its last touch.
 //!
-//! The count crossed to zero once for each revival, and once more if it is zero now. Each crossing
-//! made one candidate, each candidate that left added one ticket, each revival took one. So when
+//! Let r be the number of revivals. The count has reached zero r times, and once more if it is zero
+//! now. Each time made one candidate, each candidate that left added one ticket, each revival took one. So when
 //! `refs` is zero, every reviver has recorded its ticket (it held a reference until then), and
 //!
 //! ```text
@@ -250,7 +250,7 @@ impl<M: Memory> TicketRef<M> {
         }
     }
 
-    /// Gives a reference back.
+    /// Gives a reference back. The caller must own one.
     ///
     /// Where it says [`Put::StillHeld`] this thread touched the memory for the last time before it
     /// returned; where it says [`Put::Last`] nobody else will, and it may be freed.
