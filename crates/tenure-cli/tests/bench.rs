@@ -66,7 +66,7 @@ fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
     is_refused(&tenure(&[]), &["tenure --help"]);
     is_refused(&tenure(&["bunch"]), &["bunch", "bench"]);
     is_refused(&tenure(&["bench", "--thread", "1"]), &["--thread", "--threads"]);
-    is_refused(&tenure(&["bench", "no-such"]), &["no-such", "there are: ", "refs"]);
+    is_refused(&tenure(&["bench", "no-such"]), &["no-such", "the groups are ", "refs"]);
     is_refused(&tenure(&["bench", "--threads", "0"]), &["'0'", "--threads", "at least 1"]);
     is_refused(&tenure(&["bench", "--threads", "1,many"]), &["'many'", "1,2,8"]);
     is_refused(&tenure(&["bench", "--threads", "1000000000"]), &["1000000000", "at most"]);

@@ -24,9 +24,11 @@
 //! memory. Linux disables preemption there, so that no grace period ends; here the caller shows a
 //! [`Readable`]. [`TicketRef`](super::TicketRef) needs nothing of the kind.
 //!
-//! Described in the cover letter and commit message of Linux's rcuref (Thomas Gleixner, March 2023,
+//! Described in the [cover letter] and commit message of Linux's rcuref (Thomas Gleixner, 2023,
 //! "atomics: Provide rcuref - scalable reference counting"; in the kernel tree `lib/rcuref.c`) and in
 //! the message of its repair (January 2025).
+//!
+//! [cover letter]: https://lore.kernel.org/lkml/20230228132118.978145284@linutronix.de/
 
 use super::zone::{DEAD, MAXREF, NOREF, ONEREF, RELEASED, SATURATED, Zone, references};
 use super::{Get, Put, Readable, RefCount};

@@ -52,9 +52,12 @@
 //! compare-exchange. A plain store, as `RcuRef` has it, would kill the new owner if the slot had been
 //! given a new life ([`init`](TicketRef::init)) in between. So a failed get is one add as well.
 //!
-//! Sources: the encoding of `refs` as in `RcuRef`. The tickets are this project's answer to
-//! the remark in the cover letter of rcuref (2023) that its author could not imagine a way to do
-//! without the grace period. `tests/` holds the loom models with and without tickets.
+//! The encoding of `refs` is that of `RcuRef`. The tickets answer a remark in the [cover letter] of
+//! rcuref: its author could not imagine a way to use it where memory is freed at once, and would be
+//! happy to be proven wrong. `tests/models` holds the loom models with tickets, which pass, and without,
+//! which fail.
+//!
+//! [cover letter]: https://lore.kernel.org/lkml/20230228132118.978145284@linutronix.de/
 
 #[cfg(feature = "alloc")]
 mod private;
