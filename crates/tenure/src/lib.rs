@@ -66,3 +66,8 @@ pub mod memory;
 pub mod sync {
     pub use crate::arc::{Arc, Weak};
 }
+
+/// The examples of the README, so that they compile.
+#[cfg(all(doctest, feature = "alloc", target_has_atomic = "64"))]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
