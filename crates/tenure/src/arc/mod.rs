@@ -127,6 +127,7 @@ mod wake;
 mod weak;
 
 pub use clone_to_uninit::CloneToUninit;
+#[doc(inline)]
 pub use counts::Counts;
 pub use strong::Arc;
 pub use wake::Wake;

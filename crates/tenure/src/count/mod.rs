@@ -90,10 +90,13 @@ mod readable;
 pub mod ticket;
 pub mod zone;
 
+#[doc(inline)]
 pub use inc_not_zero::IncNotZero;
+#[doc(inline)]
 pub use rcuref::RcuRef;
 pub use readable::{ReadSide, Readable};
 #[cfg(target_has_atomic = "64")]
+#[doc(inline)]
 pub use ticket::TicketRef;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub(crate) use ticket::Unsettled;
