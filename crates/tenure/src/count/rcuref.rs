@@ -1,6 +1,6 @@
 //! [`RcuRef`]: one unconditional add per get and per put, in four bytes.
 //!
-//! Readers and writers all change one word, whose encoding ([zones](super::DEAD)) makes every
+//! Readers and writers all change one word, whose encoding ([zones](super::zone)) makes every
 //! unusual state negative. A get adds first and looks afterwards. A put subtracts first and looks
 //! afterwards. What can collide:
 //!

@@ -7,7 +7,7 @@
 //! ├── refs: references minus one ────┤├── tickets, biased by 2^31 ──────┤
 //! ```
 //!
-//! `refs` has the [zones](super::DEAD) of `RcuRef`. In the upper half its sign is the sign of the
+//! `refs` has the [zones](super::zone) of `RcuRef`. In the upper half its sign is the sign of the
 //! word, and a carry out of it leaves the word. `tickets` starts in the middle of its half and never
 //! strays further from there than there are threads, so it neither carries nor borrows.
 //!

@@ -103,10 +103,10 @@ impl<F: Flaw, const S: bool> TicketTwin<F, S> {
     }
 
     pub(crate) fn publish(&self) {
-        if self.word.load(Ordering::Relaxed) & u64::from(u32::MAX) != 0 {
-        } else if F::PUBLISH_BY_OR {
+        let is_private = self.word.load(Ordering::Relaxed) & u64::from(u32::MAX) == 0;
+        if is_private && F::PUBLISH_BY_OR {
             self.word.fetch_or(NO_TICKETS, Ordering::Relaxed);
-        } else {
+        } else if is_private {
             self.word.fetch_add(NO_TICKETS, Ordering::Relaxed);
         }
     }
