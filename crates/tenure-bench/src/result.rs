@@ -3,7 +3,8 @@
 //! # Schema
 //!
 //! `--json` writes a [`Report`]. [`SCHEMA`] names the version: it changes when a field changes its
-//! meaning or goes away; new fields may appear at any time. `docs/bench.schema.json` is the JSON Schema.
+//! meaning or goes away; new fields may appear at any time. `docs/bench.schema.json` is the JSON
+//! Schema.
 //!
 //! All times are nanoseconds of wall time. All ratios are *time of this row / time of the other*,
 //! so that below 1 is faster, whatever the number of threads.

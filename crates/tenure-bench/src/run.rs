@@ -11,7 +11,8 @@ use std::time::{Instant, SystemTime};
 pub struct Request {
     /// Names of groups, or identifiers of scenarios; empty for all.
     pub groups: Vec<String>,
-    /// Numbers of threads; by default every power of two up to all CPUs, all CPUs, and twice as many.
+    /// Numbers of threads; by default every power of two up to all CPUs, all CPUs, and twice as
+    /// many.
     pub threads: Option<Vec<usize>>,
     /// Measured seconds for each row at each number of threads; by default as many as keep the
     /// whole run well below two minutes.

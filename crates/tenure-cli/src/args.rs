@@ -17,8 +17,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Benchmark contended reference counts, Arc and Weak on this machine
     ///
-    /// Prints a table for each scenario and what the figures say about this project's claims, and writes
-    /// an HTML report.
+    /// Prints a table for each scenario and what the figures say about this project's claims, and
+    /// writes an HTML report.
     Bench(Bench),
 }
 

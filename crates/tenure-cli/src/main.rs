@@ -1,7 +1,8 @@
 //! The command `tenure`.
 //!
-//! It parses what was typed, calls the crates that do the work, and prints what they found. It ends with 0; with 1
-//! if a check failed; or with 2 and one line on standard error if it could not do what was asked.
+//! It parses what was typed, calls the crates that do the work, and prints what they found. It ends
+//! with 0; with 1 if a check failed; or with 2 and one line on standard error if it could not do
+//! what was asked.
 
 mod args;
 mod bench;

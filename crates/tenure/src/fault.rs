@@ -2,8 +2,8 @@
 //!
 //! A count that overflows, or that is put more often than it was taken, is a bug in the program
 //! that uses it. The counts contain what they can see (the object leaks) and report it through one
-//! process-wide hook. What no count can see is a put too many while others hold references: it takes
-//! one of theirs, and the last of them is reported, if its memory is still there.
+//! process-wide hook. What no count can see is a put too many while others hold references: it
+//! takes one of theirs, and the last of them is reported, if its memory is still there.
 //!
 //! | kind | contained by | reported |
 //! |---|---|---|

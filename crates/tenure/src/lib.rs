@@ -2,8 +2,8 @@
 //!
 //! A program slows down when all of its cores take and release references to one object. Where the
 //! object is looked up first (`Weak::upgrade`, a table that holds no references) the count is a
-//! compare-exchange loop that collapses under contention, and the fields that everybody reads share a cache
-//! line with it. This crate holds the repairs, each with its limits:
+//! compare-exchange loop that collapses under contention, and the fields that everybody reads share
+//! a cache line with it. This crate holds the repairs, each with its limits:
 //!
 //! | room | what it is for |
 //! |---|---|
@@ -15,12 +15,14 @@
 //!
 //! # Which one do I want?
 //!
-//! - A profile with `Weak::upgrade` or `Arc::downgrade` on top: replace
-//!   `use std::sync::{Arc, Weak}` with `use tenure::sync::{Arc, Weak}` and measure. (`Arc::clone` is one
-//!   add in std already.)
+//! - A profile with `Weak::upgrade` or `Arc::downgrade` on top: replace `use std::sync::{Arc,
+//!   Weak}` with `use tenure::sync::{Arc, Weak}` and measure. (`Arc::clone` is one add in std
+//!   already.)
 //! - A structure of your own with a count in it: [`count::TicketRef`] (8 bytes; nothing special is
-//!   asked of the memory) or [`count::RcuRef`] (4 bytes; the memory must stay readable across a put).
-//! - Fields that are read next to the count: [`line::Isolated`] moves either of them to another line.
+//!   asked of the memory) or [`count::RcuRef`] (4 bytes; the memory must stay readable across a
+//!   put).
+//! - Fields that are read next to the count: [`line::Isolated`] moves either of them to another
+//!   line.
 //!
 //! A single shared count still moves its cache line from core to core. These counts remove the
 //! retries, not the move. `tenure bench` measures both on your machine.

@@ -1,5 +1,5 @@
-//! `Arc` and `Weak` under threads. Runs under ThreadSanitizer with an uninstrumented std, so threads
-//! meet through spawn, join and tenure's own atomics only.
+//! `Arc` and `Weak` under threads. Runs under ThreadSanitizer with an uninstrumented std, so
+//! threads meet through spawn, join and tenure's own atomics only.
 #![cfg(feature = "alloc")]
 
 use std::cell::UnsafeCell;
@@ -37,7 +37,8 @@ struct Ledger {
     drops: Arc<Counter>,
 }
 
-// SAFETY: a cell is written by one thread, while that holds a reference, and read by the destructor.
+// SAFETY: a cell is written by one thread, while that holds a reference, and read by the
+// destructor.
 unsafe impl Sync for Ledger {}
 
 impl Ledger {

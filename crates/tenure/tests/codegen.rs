@@ -136,7 +136,8 @@ fn is_return(code: &str) -> bool {
     code.starts_with("ret") || matches!(code, "bx\tlr" | "blr" | "br\t%r14" | "jr\t$ra")
 }
 
-/// Numbers the labels, forgets those that nothing jumps to, and calls all that lies elsewhere `cold`.
+/// Numbers the labels, forgets those that nothing jumps to, and calls all that lies elsewhere
+/// `cold`.
 fn normalised(lines: &[&str]) -> Vec<String> {
     let is_label = |word: &str| word.starts_with(".L") || word.starts_with("LBB");
     let is_elsewhere = |word: &str| {

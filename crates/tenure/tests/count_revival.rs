@@ -166,7 +166,8 @@ fn interludes() -> impl Strategy<Value = Vec<Vec<Op>>> {
     prop::collection::vec(prop::collection::vec(op, 0..4), 0..40)
 }
 
-/// Between the subtraction and the verdict of the last put, another thread revives, puts, and so on.
+/// Between the subtraction and the verdict of the last put, another thread revives, puts, and so
+/// on.
 fn revived_and_put(times: usize) -> Vec<Vec<Op>> {
     let mut plan = vec![vec![]]; // Before the subtraction.
     plan.extend((0..times).map(|_| vec![Op::Get, Op::Put]));

@@ -1,7 +1,7 @@
 //! The machine a run was made on, as far as the system tells.
 //!
-//! On Linux everything comes from `/proc` and `/sys`; a file that is missing leaves its field empty or
-//! zero and never fails a run. Elsewhere there is what the standard library knows.
+//! On Linux everything comes from `/proc` and `/sys`; a file that is missing leaves its field empty
+//! or zero and never fails a run. Elsewhere there is what the standard library knows.
 
 mod cpu;
 mod tree;
@@ -17,7 +17,8 @@ pub fn describe() -> Machine {
     read(&Tree::root(), &affinity::cpus())
 }
 
-/// Describes the machine whose `/proc` and `/sys` lie under `tree`, for a thread that may run on `allowed`.
+/// Describes the machine whose `/proc` and `/sys` lie under `tree`, for a thread that may run on
+/// `allowed`.
 fn read(tree: &Tree, allowed: &[usize]) -> Machine {
     let info = tree.text("proc/cpuinfo").unwrap_or_default();
     let topology = cpu::topology(tree, &info, allowed);
@@ -72,7 +73,8 @@ mod tests {
         (path.into(), text.into())
     }
 
-    /// Two sockets of 2 cores of 2 hardware threads; siblings are 4 apart, as Linux numbers a Xeon's.
+    /// Two sockets of 2 cores of 2 hardware threads; siblings are 4 apart, as Linux numbers a
+    /// Xeon's.
     fn xeon() -> Vec<(String, String)> {
         let mut files = vec![
             file(

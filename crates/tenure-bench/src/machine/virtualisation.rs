@@ -3,8 +3,8 @@
 
 use super::tree::{self, Tree};
 
-/// The hypervisor, the container technology and the CPU quota, in words: `kvm, docker, quota of 2 CPUs`;
-/// `none`; or empty where nothing tells.
+/// The hypervisor, the container technology and the CPU quota, in words: `kvm, docker, quota of 2
+/// CPUs`; `none`; or empty where nothing tells.
 pub(super) fn read(tree: &Tree, info: &str) -> String {
     let hypervisor = hypervisor(tree, info);
     let found: Vec<String> = [
@@ -95,7 +95,8 @@ fn container(tree: &Tree) -> Option<&'static str> {
         .or_else(|| tree.has("run/systemd/container").then_some("container"))
 }
 
-/// A limit on CPU time, which affinity does not show: threads over it are stopped for part of each period.
+/// A limit on CPU time, which affinity does not show: threads over it are stopped for part of each
+/// period.
 fn quota(tree: &Tree) -> Option<String> {
     let text = tree.text("sys/fs/cgroup/cpu.max")?;
     let (quota, period) = text.split_once(' ')?;

@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Finds out whether [`write()`] to `path` would work, so that a run of two minutes does not end in an error.
-/// Creates the folders above `path`; leaves a file that is there as it is.
+/// Finds out whether [`write()`] to `path` would work, so that a run of two minutes does not end in
+/// an error. Creates the folders above `path`; leaves a file that is there as it is.
 ///
 /// # Errors
 ///
@@ -17,8 +17,8 @@ pub fn check(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes `text` to `path`, creating the folders above it. A reader sees the file that was there before or
-/// the new one, never a part; a path that is a device or a pipe is written to as it is.
+/// Writes `text` to `path`, creating the folders above it. A reader sees the file that was there
+/// before or the new one, never a part; a path that is a device or a pipe is written to as it is.
 ///
 /// # Errors
 ///

@@ -1,14 +1,15 @@
 //! Reports as runs would make them, for tests: a large server and a machine of one CPU.
 //!
-//! The figures follow a crude model of one contended line, so that tables and charts have the shapes
-//! they will have; they were not measured.
+//! The figures follow a crude model of one contended line, so that tables and charts have the
+//! shapes they will have; they were not measured.
 
 use crate::result::{
     Cache, Estimate, Group, Machine, Outcome, Point, Report, Row, SCHEMA, Scenario, Settings,
     Verdict,
 };
 
-/// A server of two sockets, 96 cores and 192 CPUs, at ten numbers of threads of which one is more than it has.
+/// A server of two sockets, 96 cores and 192 CPUs, at ten numbers of threads of which one is more
+/// than it has.
 pub(crate) fn xeon() -> Report {
     let threads = [1, 2, 4, 8, 16, 32, 64, 96, 192, 256];
     Report {
@@ -235,7 +236,8 @@ fn verdicts() -> Vec<Verdict> {
     ]
 }
 
-/// A variant of the crude model: time alone, added time for each other thread, retries for each other thread.
+/// A variant of the crude model: time alone, added time for each other thread, retries for each
+/// other thread.
 struct Variant {
     name: &'static str,
     alone: f64,

@@ -28,8 +28,9 @@ pub(super) fn short(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A ratio to two decimals below 10, and as [`number`] above. One that is not 1 is not shown as `1.00`
-/// as long as a third decimal tells them apart: which side of 1 an interval ends on is its point.
+/// A ratio to two decimals below 10, and as [`number`] above. One that is not 1 is not shown as
+/// `1.00` as long as a third decimal tells them apart: which side of 1 an interval ends on is its
+/// point.
 pub(super) fn ratio(value: f64) -> String {
     match value.abs() {
         size if (0.0995..0.995).contains(&size)
@@ -170,8 +171,8 @@ pub(super) fn headline(scenario: &Scenario) -> Option<&Point> {
         .or_else(|| scenario.points.first())
 }
 
-/// What is to be said of a scenario's disturbed slices: how many were dropped, and where so few were
-/// undisturbed that the others count.
+/// What is to be said of a scenario's disturbed slices: how many were dropped, and where so few
+/// were undisturbed that the others count.
 pub(super) fn disturbed(scenario: &Scenario) -> Vec<String> {
     let rows =
         || scenario.points.iter().flat_map(|point| point.rows.iter().map(move |row| (point, row)));

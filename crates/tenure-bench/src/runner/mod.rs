@@ -10,8 +10,8 @@
 //! - Variants are compared within a round, so that what disturbs the machine for longer than a
 //!   millisecond disturbs all of them alike.
 //! - A slice in which the scheduler took a thread off its CPU is dropped and counted. With more
-//!   threads than CPUs that is the rule, and none is. Where hardly any slice is left they count after
-//!   all, and the row says so.
+//!   threads than CPUs that is the rule, and none is. Where hardly any slice is left they count
+//!   after all, and the row says so.
 //! - The objects of a batch are allocated anew, for their place in memory matters. The median over
 //!   the rounds of a batch is one value; estimates and their intervals are over the batches.
 

@@ -29,7 +29,8 @@ impl<R: Route<Count: OutlivedCount> + 'static> Operation for Lookup<R> {
     }
 }
 
-/// A packet's way: the route is validated before it is taken, and read again between pieces of work.
+/// A packet's way: the route is validated before it is taken, and read again between pieces of
+/// work.
 pub struct Packet<R>(R);
 
 /// Rounds of [`work`] after each look at the route: some 30 ns at 4 GHz.

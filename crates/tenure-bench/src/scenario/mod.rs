@@ -1,7 +1,8 @@
 //! What is measured: operations on shared objects, in several variants.
 //!
-//! An [`Operation`] is written once, over the [`Memory`](tenure::memory::Memory) it runs on. Here it
-//! runs on the real machine, in a loop per thread ([`Variant`]); a simulator can run the same type.
+//! An [`Operation`] is written once, over the [`Memory`](tenure::memory::Memory) it runs on. Here
+//! it runs on the real machine, in a loop per thread ([`Variant`]); a simulator can run the same
+//! type.
 //!
 //! ```text
 //! Group "refs" ─┬─ Scenario "refs/get-put" ─┬─ Variant "limit"        (Bare)

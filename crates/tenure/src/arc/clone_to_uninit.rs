@@ -4,8 +4,9 @@ use core::ffi::CStr;
 
 /// What [`Arc::make_mut`](super::Arc::make_mut) can clone.
 ///
-/// Every `T: Clone`, and the unsized `[T]`, `str`, `CStr`, and with `std` `OsStr` and `Path`. Stands in for the trait
-/// of this name in `core::clone`, which is not stable; so nobody else can implement it.
+/// Every `T: Clone`, and the unsized `[T]`, `str`, `CStr`, and with `std` `OsStr` and `Path`.
+/// Stands in for the trait of this name in `core::clone`, which is not stable; so nobody else can
+/// implement it.
 pub trait CloneToUninit: sealed::CloneToUninit {}
 
 impl<T: ?Sized + sealed::CloneToUninit> CloneToUninit for T {}

@@ -20,7 +20,8 @@ impl<T> From<T> for Arc<T> {
 }
 
 impl<T: ?Sized> From<Box<T>> for Arc<T> {
-    /// Moves the value, of any size, into an allocation with counts: one allocation, one deallocation.
+    /// Moves the value, of any size, into an allocation with counts: one allocation, one
+    /// deallocation.
     ///
     /// ```
     /// use std::fmt::Display;
@@ -35,10 +36,11 @@ impl<T: ?Sized> From<Box<T>> for Arc<T> {
         let size = size_of_val(&*value);
         let value = Box::into_raw(value);
         let (from, to) = (value.cast::<u8>(), moved.data().cast::<u8>());
-        // SAFETY: two allocations with room for this value; the old bytes are not used as a value again.
+        // SAFETY: two allocations with room for this value; the old bytes are not used as a value
+        // again.
         unsafe { from.copy_to_nonoverlapping(to, size) };
-        // SAFETY: `ManuallyDrop` has the layout of what it wraps. The box frees the memory and leaves
-        // the value, which has moved, alone.
+        // SAFETY: `ManuallyDrop` has the layout of what it wraps. The box frees the memory and
+        // leaves the value, which has moved, alone.
         drop(unsafe { Box::from_raw(value as *mut ManuallyDrop<T>) });
         // SAFETY: written.
         unsafe { moved.assume_init() }

@@ -12,9 +12,9 @@
 //!
 //! `upgrade` is a get on `strong`: one add. `downgrade` and both clones are one add each. The last
 //! drop of an `Arc` settles the strong verdict, drops the value and gives up the common weak
-//! reference. Until the first `Weak` is made, `strong` is private: the last drop is one subtraction.
-//! The first downgrade publishes it. Where no `Weak` is left at the end, a load sees that, and the
-//! common reference needs no operation of its own.
+//! reference. Until the first `Weak` is made, `strong` is private: the last drop is one
+//! subtraction. The first downgrade publishes it. Where no `Weak` is left at the end, a load sees
+//! that, and the common reference needs no operation of its own.
 //!
 //! # The lock in the weak count
 //!
@@ -22,9 +22,9 @@
 //! once: between two loads a `Weak` could be upgraded and dropped. So, as in std, it locks the weak
 //! count, whose sign bit is the lock: it is taken only from the value "no `Weak`", and while it is
 //! set no downgrade returns. A downgrade adds first, finds the word negative, and waits for the few
-//! instructions that the lock is held. Its caller owns an `Arc` meanwhile, so the holder of the lock
-//! finds `strong` above one and does not take itself for the only owner. std's downgrade waits in the same place,
-//! and is a compare-exchange loop besides.
+//! instructions that the lock is held. Its caller owns an `Arc` meanwhile, so the holder of the
+//! lock finds `strong` above one and does not take itself for the only owner. std's downgrade waits
+//! in the same place, and is a compare-exchange loop besides.
 //!
 //! # Widths
 //!
@@ -67,7 +67,8 @@ impl Counts {
     /// The counts of a new `Arc`.
     ///
     /// Until the first [`downgrade`](Self::downgrade) the last drop leaves no mark, so an
-    /// [`upgrade`](Self::upgrade) through anything but a `Weak` that was made by one is not allowed.
+    /// [`upgrade`](Self::upgrade) through anything but a `Weak` that was made by one is not
+    /// allowed.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -96,7 +97,8 @@ impl<M: Memory> Counts<M> {
         Self { strong: TicketRef::dead_in(), weak: Weaks(Atomic::new(COMMON)) }
     }
 
-    /// The value exists, and its maker owns the first `Arc`. Call it once, after [`unborn_in`](Self::unborn_in).
+    /// The value exists, and its maker owns the first `Arc`. Call it once, after
+    /// [`unborn_in`](Self::unborn_in).
     ///
     /// Release: an [`upgrade`](Self::upgrade) that succeeds sees the value.
     pub fn born(&self) {
@@ -159,8 +161,8 @@ impl<M: Memory> Counts<M> {
 
     /// The first of the Weaks that exist, or one that meets the lock.
     ///
-    /// Whoever finds another Weak does not wait for its maker to publish: that one owns an Arc until
-    /// it has, so `strong` is published before it can cross to zero.
+    /// Whoever finds another Weak does not wait for its maker to publish: that one owns an Arc
+    /// until it has, so `strong` is published before it can cross to zero.
     #[cold]
     #[inline(never)]
     fn downgrade_slow(&self, old: u64) {
@@ -191,7 +193,8 @@ impl<M: Memory> Counts<M> {
         if self.weak.0.fetch_sub(1, Ordering::Release) != 1 {
             return false;
         }
-        // Acquire: pairs with the Release above. A load, for ThreadSanitizer; the word is ours alone.
+        // Acquire: pairs with the Release above. A load, for ThreadSanitizer; the word is ours
+        // alone.
         self.weak.0.load(Ordering::Acquire);
         true
     }
@@ -208,7 +211,8 @@ impl<M: Memory> Counts<M> {
         self.weak.only_common() || self.drop_weak()
     }
 
-    /// Whether there is one `Arc`, the caller's, and no `Weak`. The caller must hold that `Arc` exclusively.
+    /// Whether there is one `Arc`, the caller's, and no `Weak`. The caller must hold that `Arc`
+    /// exclusively.
     #[must_use]
     pub fn is_unique(&self) -> bool {
         if self.is_unshared() {
@@ -241,7 +245,8 @@ impl<M: Memory> Counts<M> {
     }
 
     /// If the caller's `Arc` is the only one: makes it dead, so that upgrades fail, and leaves the
-    /// value to the caller, who then calls [`drop_common`](Self::drop_common) or [`born`](Self::born).
+    /// value to the caller, who then calls [`drop_common`](Self::drop_common) or
+    /// [`born`](Self::born).
     ///
     /// The caller must hold that `Arc` exclusively: nobody clones or downgrades it meanwhile.
     /// Waits for a drop on another thread that an upgrade overtook to take its last step.

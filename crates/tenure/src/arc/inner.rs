@@ -39,8 +39,8 @@ pub(super) struct Inner<T: ?Sized> {
 #[inline]
 pub(super) unsafe fn layout_of<T: ?Sized>(pointer: *const T) -> Layout {
     // SAFETY: the allocation outlives this statement (caller). The reference reads nothing and
-    // excludes no writer, because all it points to is inside an `UnsafeCell`; it does not claim that
-    // the value is alive, because that is a `ManuallyDrop`.
+    // excludes no writer, because all it points to is inside an `UnsafeCell`; it does not claim
+    // that the value is alive, because that is a `ManuallyDrop`.
     let husk = unsafe { &*(pointer as *const UnsafeCell<ManuallyDrop<T>>) };
     Layout::for_value(husk)
 }

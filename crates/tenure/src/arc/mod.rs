@@ -44,10 +44,12 @@
 //! | ... `Weak`s left | 2 subtractions, 1 compare-exchange (1 load) | 2 subtractions |
 //! | `Weak::is_dead` | none (1 load) | does not exist |
 //!
-//! On processors without an instruction for "add" each add is a short loop: see [`count`](crate::count).
+//! On processors without an instruction for "add" each add is a short loop: see
+//! [`count`](crate::count).
 //!
 //! How it works: [`counts`]. [`Counts`] can be used in smart pointers of your own.
-//! An allocation has 16 bytes in front of the value: what std's has on 64-bit targets, twice that of 32-bit ones.
+//! An allocation has 16 bytes in front of the value: what std's has on 64-bit targets, twice that
+//! of 32-bit ones.
 //!
 //! # From std to here
 //!
@@ -101,10 +103,11 @@
 //! # When values are dropped
 //!
 //! As with std, by the thread that gives up the last `Arc`, before its drop returns, with one
-//! exception: if a drop took the count to zero, and an upgrade revived the value before that drop had
-//! finished, the value may later be dropped by that first drop, before it returns. So a thread
+//! exception: if a drop took the count to zero, and an upgrade revived the value before that drop
+//! had finished, the value may later be dropped by that first drop, before it returns. So a thread
 //! that is preempted in the middle of a drop delays the end of the value until it runs again, if
-//! others upgrade in between. Likewise [`Arc::into_inner`] may return `None` for what was the only `Arc`.
+//! others upgrade in between. Likewise [`Arc::into_inner`] may return `None` for what was the only
+//! `Arc`.
 //!
 //! The memory goes when the last `Weak` is gone too, and also if the value's destructor panics.
 

@@ -54,8 +54,8 @@ pub struct Arc<T: ?Sized> {
     owns: PhantomData<Inner<T>>,
 }
 
-// SAFETY: every clone hands out `&T` on whatever thread it is on (`T: Sync`), and the last one drops
-// the value, or moves it out, on whatever thread that is (`T: Send`). The counts are atomic.
+// SAFETY: every clone hands out `&T` on whatever thread it is on (`T: Sync`), and the last one
+// drops the value, or moves it out, on whatever thread that is (`T: Send`). The counts are atomic.
 unsafe impl<T: ?Sized + Sync + Send> Send for Arc<T> {}
 // SAFETY: as above: from a `&Arc<T>` any thread can make an `Arc<T>` of its own.
 unsafe impl<T: ?Sized + Sync + Send> Sync for Arc<T> {}
@@ -74,12 +74,13 @@ impl<T> Arc<T> {
 
     /// An `Arc` whose value holds a [`Weak`] to itself.
     ///
-    /// While `data_fn` runs there is no value yet: upgrades of the `Weak` and of its clones fail. They
-    /// succeed once `new_cyclic` has returned, or on another thread a moment earlier.
+    /// While `data_fn` runs there is no value yet: upgrades of the `Weak` and of its clones fail.
+    /// They succeed once `new_cyclic` has returned, or on another thread a moment earlier.
     ///
     /// # Panics
     ///
-    /// Where `data_fn` does. The memory is given back then, as soon as the last clone of the `Weak` is gone.
+    /// Where `data_fn` does. The memory is given back then, as soon as the last clone of the `Weak`
+    /// is gone.
     ///
     /// ```
     /// use tenure::sync::{Arc, Weak};
@@ -126,8 +127,8 @@ impl<T> Arc<T> {
     /// [`new`](Self::new), pinned: a value that is not `Unpin` will not move again.
     #[must_use]
     pub fn pin(data: T) -> Pin<Self> {
-        // SAFETY: an Arc's value does not move unless through `&mut` (which `Pin` withholds), and its
-        // Deref, Drop and Clone do not move it either.
+        // SAFETY: an Arc's value does not move unless through `&mut` (which `Pin` withholds), and
+        // its Deref, Drop and Clone do not move it either.
         unsafe { Pin::new_unchecked(Self::new(data)) }
     }
 }
@@ -189,7 +190,8 @@ impl<T: ?Sized> Arc<T> {
         Self::as_ptr(&*ManuallyDrop::new(this))
     }
 
-    /// Where the value is, for comparing and for foreign functions. Valid while an `Arc` to it exists.
+    /// Where the value is, for comparing and for foreign functions. Valid while an `Arc` to it
+    /// exists.
     #[must_use]
     #[inline]
     pub fn as_ptr(this: &Self) -> *const T {
@@ -200,9 +202,10 @@ impl<T: ?Sized> Arc<T> {
     ///
     /// # Safety
     ///
-    /// `ptr` came from `into_raw` of a `tenure::sync::Arc<U>` (std's has another layout), and it stands for a
-    /// strong reference that nobody else gives up. `U` is `T`, or it has its size and alignment and `T`
-    /// may be read from its bytes; for unsized types `ptr` may have been unsized or upcast since.
+    /// `ptr` came from `into_raw` of a `tenure::sync::Arc<U>` (std's has another layout), and it
+    /// stands for a strong reference that nobody else gives up. `U` is `T`, or it has its size
+    /// and alignment and `T` may be read from its bytes; for unsized types `ptr` may have been
+    /// unsized or upcast since.
     ///
     /// ```
     /// use tenure::sync::Arc;
@@ -233,7 +236,8 @@ impl<T: ?Sized> Arc<T> {
         this.counts().clone_strong();
     }
 
-    /// Gives up one strong reference that a raw pointer stands for, and the value with the last one.
+    /// Gives up one strong reference that a raw pointer stands for, and the value with the last
+    /// one.
     ///
     /// # Safety
     ///
@@ -246,7 +250,8 @@ impl<T: ?Sized> Arc<T> {
 
     /// A [`Weak`] to the same value. One add: no loop, unlike std's.
     ///
-    /// Waits for a [`get_mut`](Self::get_mut) of another `Arc` that looks at the counts at the same moment.
+    /// Waits for a [`get_mut`](Self::get_mut) of another `Arc` that looks at the counts at the same
+    /// moment.
     #[must_use = "a Weak that is dropped at once is of no use"]
     #[inline]
     pub fn downgrade(this: &Self) -> Weak<T> {
@@ -282,8 +287,8 @@ impl<T: ?Sized> Arc<T> {
     ///
     /// # Safety
     ///
-    /// `unsettled` is what [`Counts::drop_strong_begin`] returned for the reference of an `Arc` with
-    /// this pointer, which is not used after this.
+    /// `unsettled` is what [`Counts::drop_strong_begin`] returned for the reference of an `Arc`
+    /// with this pointer, which is not used after this.
     #[cold]
     #[inline(never)]
     unsafe fn drop_slow(ptr: NonNull<Inner<T>>, unsettled: Unsettled) {
@@ -291,8 +296,8 @@ impl<T: ?Sized> Arc<T> {
         if !unsafe { inner::counts(ptr) }.drop_strong_end(unsettled).is_last() {
             return;
         }
-        // Given up after the value's destructor, which may still clone and drop Weaks to itself, and
-        // given up if the destructor panics.
+        // Given up after the value's destructor, which may still clone and drop Weaks to itself,
+        // and given up if the destructor panics.
         // SAFETY: that was the last; the value is dropped in the next statement.
         let _common = unsafe { Common::new(ptr) };
         // SAFETY: the common reference keeps the allocation.

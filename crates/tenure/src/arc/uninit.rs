@@ -80,8 +80,8 @@ impl<T> Arc<MaybeUninit<T>> {
     #[inline]
     pub unsafe fn assume_init(self) -> Arc<T> {
         let inner: NonNull<Inner<T>> = Self::into_inner_ptr(self).cast();
-        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and the bytes are one (caller). The reference
-        // moves over.
+        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and the bytes are one (caller). The
+        // reference moves over.
         unsafe { Arc::from_inner(inner) }
     }
 }
@@ -98,8 +98,8 @@ impl<T> Arc<[MaybeUninit<T>]> {
         let inner = Self::into_inner_ptr(self).as_ptr() as *mut Inner<[T]>;
         // SAFETY: not null a line ago.
         let inner = unsafe { NonNull::new_unchecked(inner) };
-        // SAFETY: `[MaybeUninit<T>]` has the layout of `[T]`, and the bytes are one (caller). The reference
-        // moves over.
+        // SAFETY: `[MaybeUninit<T>]` has the layout of `[T]`, and the bytes are one (caller). The
+        // reference moves over.
         unsafe { Arc::from_inner(inner) }
     }
 }

@@ -8,8 +8,8 @@ impl<T: ?Sized> Arc<T> {
     /// The value, for writing, if this is the only `Arc` and there is no `Weak`.
     ///
     /// One load if there never was a `Weak`, two where another `Arc` is to be seen. Else one
-    /// compare-exchange, and where no `Weak` is left a load and a subtraction more; while they run, a
-    /// downgrade of another `Arc` waits.
+    /// compare-exchange, and where no `Weak` is left a load and a subtraction more; while they run,
+    /// a downgrade of another `Arc` waits.
     ///
     /// ```
     /// use tenure::sync::Arc;
@@ -24,7 +24,8 @@ impl<T: ?Sized> Arc<T> {
     #[inline]
     pub fn get_mut(this: &mut Self) -> Option<&mut T> {
         if this.counts().is_unique() {
-            // SAFETY: the only pointer to the value, and borrowed exclusively for as long as the result.
+            // SAFETY: the only pointer to the value, and borrowed exclusively for as long as the
+            // result.
             Some(unsafe { this.data_mut() })
         } else {
             None
@@ -45,9 +46,9 @@ impl<T: ?Sized> Arc<T> {
 impl<T> Arc<T> {
     /// The value, if this is the only `Arc`. `Weak`s to it die.
     ///
-    /// Waits where an upgrade overtook the drop of another `Arc`, until that drop has taken its last step on its
-    /// thread. Of several threads that call this on the last `Arc`s at once, it may be that none gets
-    /// the value: see [`into_inner`](Self::into_inner).
+    /// Waits where an upgrade overtook the drop of another `Arc`, until that drop has taken its
+    /// last step on its thread. Of several threads that call this on the last `Arc`s at once,
+    /// it may be that none gets the value: see [`into_inner`](Self::into_inner).
     ///
     /// # Errors
     ///
@@ -74,9 +75,9 @@ impl<T> Arc<T> {
 
     /// Gives `this` up, and returns the value if it was the last.
     ///
-    /// If every `Arc` of a value ends here, exactly one call returns it. Where some are dropped instead
-    /// and an upgrade overtook such a drop, that drop may be the one that ends the value, and this
-    /// returns `None` although there was no other `Arc`.
+    /// If every `Arc` of a value ends here, exactly one call returns it. Where some are dropped
+    /// instead and an upgrade overtook such a drop, that drop may be the one that ends the
+    /// value, and this returns `None` although there was no other `Arc`.
     ///
     /// ```
     /// use std::thread;
@@ -146,7 +147,8 @@ impl<T: ?Sized + CloneToUninit> Arc<T> {
     /// A new `Arc` with a clone of `value`.
     pub(super) fn copy_of(value: &T) -> Self {
         let mut copy = Uninit::like(value);
-        // SAFETY: memory for a `T` of the size and alignment of `value`. If the clone panics it is freed.
+        // SAFETY: memory for a `T` of the size and alignment of `value`. If the clone panics it is
+        // freed.
         unsafe { value.clone_to_uninit(copy.data().cast()) };
         // SAFETY: written.
         unsafe { copy.assume_init() }

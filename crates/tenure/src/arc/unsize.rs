@@ -1,12 +1,13 @@
 //! [`unsize!`](crate::unsize): from `Arc<T>` to `Arc<dyn Trait>` on stable Rust.
 //!
 //! `let it: Arc<dyn Trait> = Arc::new(value)` works for std's `Arc` by a trait that is not stable.
-//! What every Rust knows is how to unsize a *raw pointer*, wherever one is assigned to a variable of
-//! the unsized type. The macro makes such an assignment, with the pointer to the value.
+//! What every Rust knows is how to unsize a *raw pointer*, wherever one is assigned to a variable
+//! of the unsized type. The macro makes such an assignment, with the pointer to the value.
 //!
-//! It has to be a coercion (`let`), not a cast (`as`). A cast of raw pointers may change the type at will,
-//! from `*const u8` to `*const String` for one, and the `Arc` would drop a string that never was. What
-//! a coercion does to a `*const T` keeps the address, and the result is valid metadata for what is there:
+//! It has to be a coercion (`let`), not a cast (`as`). A cast of raw pointers may change the type
+//! at will, from `*const u8` to `*const String` for one, and the `Arc` would drop a string that
+//! never was. What a coercion does to a `*const T` keeps the address, and the result is valid
+//! metadata for what is there:
 //!
 //! - unsizing `T` to `dyn Trait`, `[T; N]` to `[T]`, the last field of a struct likewise;
 //! - from one `dyn Trait` to a supertrait, to fewer auto traits, to a shorter lifetime;
@@ -15,7 +16,8 @@
 use super::{Arc, Weak};
 use core::pin::Pin;
 
-/// Turns an [`Arc<T>`](crate::arc::Arc), a [`Weak<T>`](crate::arc::Weak) or a `Pin<Arc<T>>` into one of an unsized type.
+/// Turns an [`Arc<T>`](crate::arc::Arc), a [`Weak<T>`](crate::arc::Weak) or a `Pin<Arc<T>>` into
+/// one of an unsized type.
 ///
 /// Stands for the coercion that std's pointers do by themselves. No atomic operation.
 ///
@@ -151,7 +153,8 @@ unsafe impl<T: ?Sized> Pointer for Pin<Arc<T>> {
     }
 }
 
-/// `coerce`, with its types known: those of the pointer are what the closure's argument is inferred from.
+/// `coerce`, with its types known: those of the pointer are what the closure's argument is inferred
+/// from.
 #[inline(always)]
 pub fn coercion<P, U, F>(_: &P, coerce: F) -> F
 where

@@ -6,7 +6,8 @@ use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 
-/// A pointer to the value of an [`Arc`] that does not keep it alive: `std::sync::Weak` on [`Counts`].
+/// A pointer to the value of an [`Arc`] that does not keep it alive: `std::sync::Weak` on
+/// [`Counts`].
 ///
 /// For caches, parents, observers, and whatever else finds objects that may be gone.
 ///
@@ -81,9 +82,9 @@ impl<T: ?Sized> Weak<T> {
     /// An [`Arc`], if the value lives. One add, whether it succeeds or fails.
     ///
     /// `None` is final, unless a [`new_cyclic`](Arc::new_cyclic) is still making the value. Where
-    /// many `Weak`s are likely to be dead, [`is_dead`](Self::is_dead) tells without writing. To wait for
-    /// the end of a value poll that as well: an upgrade that overtakes the last drop keeps the value alive,
-    /// and goes on doing so until the thread of that drop has run again.
+    /// many `Weak`s are likely to be dead, [`is_dead`](Self::is_dead) tells without writing. To
+    /// wait for the end of a value poll that as well: an upgrade that overtakes the last drop
+    /// keeps the value alive, and goes on doing so until the thread of that drop has run again.
     #[must_use = "the Arc is dropped at once"]
     #[inline]
     pub fn upgrade(&self) -> Option<Arc<T>> {
@@ -95,8 +96,8 @@ impl<T: ?Sized> Weak<T> {
         }
     }
 
-    /// Whether every [`upgrade`](Self::upgrade) from now on fails (but see below). One load, no write; not
-    /// in std.
+    /// Whether every [`upgrade`](Self::upgrade) from now on fails (but see below). One load, no
+    /// write; not in std.
     ///
     /// For sweeping a table of `Weak`s: the lines of the living objects stay where they are.
     /// `false` promises nothing. Inside [`new_cyclic`](Arc::new_cyclic), and while
@@ -118,14 +119,15 @@ impl<T: ?Sized> Weak<T> {
 
     /// The number of `Arc`s at some moment of the call.
     ///
-    /// 0 does not mean dead: it reads 0 for a moment between the drop of the last `Arc` and an upgrade
-    /// that overtakes it.
+    /// 0 does not mean dead: it reads 0 for a moment between the drop of the last `Arc` and an
+    /// upgrade that overtakes it.
     #[must_use]
     pub fn strong_count(&self) -> usize {
         self.counts().map_or(0, Counts::strong_count)
     }
 
-    /// The number of `Weak`s at some moment of the call, this one included; 0 once the value is dead.
+    /// The number of `Weak`s at some moment of the call, this one included; 0 once the value is
+    /// dead.
     #[must_use]
     pub fn weak_count(&self) -> usize {
         let Some(counts) = self.counts() else { return 0 };
@@ -164,15 +166,16 @@ impl<T: ?Sized> Weak<T> {
     ///
     /// # Safety
     ///
-    /// `ptr` came from `into_raw` of a `tenure::sync::Weak<U>` and stands for a weak reference that nobody else
-    /// gives up. `U` and `T` as in [`Arc::from_raw`].
+    /// `ptr` came from `into_raw` of a `tenure::sync::Weak<U>` and stands for a weak reference that
+    /// nobody else gives up. `U` and `T` as in [`Arc::from_raw`].
     #[inline]
     pub unsafe fn from_raw(ptr: *const T) -> Self {
         let ptr = if is_nowhere(ptr) {
             // SAFETY: that address is not null.
             unsafe { NonNull::new_unchecked(ptr as *mut Inner<T>) }
         } else {
-            // SAFETY: from `into_raw`, which is `inner::data` here, and a reference keeps it live (caller).
+            // SAFETY: from `into_raw`, which is `inner::data` here, and a reference keeps it live
+            // (caller).
             unsafe { inner::from_data(ptr) }
         };
         Self { ptr }

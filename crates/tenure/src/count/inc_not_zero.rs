@@ -25,7 +25,8 @@ const ONE: NonZeroU16 = NonZeroU16::MIN;
 
 /// A 32-bit count whose get is a compare-exchange loop.
 ///
-/// Prefer [`TicketRef`](super::TicketRef) or [`RcuRef`](super::RcuRef): this is what they are measured against.
+/// Prefer [`TicketRef`](super::TicketRef) or [`RcuRef`](super::RcuRef): this is what they are
+/// measured against.
 ///
 /// Cost without contention: get one load and one compare-exchange, put one subtraction. Contended:
 /// a get retries until nobody was faster, [`get_counting`](Self::get_counting) says how often.
@@ -78,8 +79,8 @@ impl<M: Memory> IncNotZero<M> {
         self.add(ONE, Ordering::Relaxed, || *retries += 1)
     }
 
-    /// [`get`](Self::get) with Acquire: pairs with the Release of every earlier put, for callers whose
-    /// way to the object orders nothing.
+    /// [`get`](Self::get) with Acquire: pairs with the Release of every earlier put, for callers
+    /// whose way to the object orders nothing.
     #[inline]
     #[track_caller]
     pub fn get_acquire(&self) -> Get {
@@ -149,8 +150,8 @@ impl<M: Memory> IncNotZero<M> {
     #[track_caller]
     pub fn put_many(&self, n: NonZeroU16) -> Put {
         let n = u32::from(n.get());
-        // Release: pairs with the Acquire in `put_slow`, so that whoever destroys the object does so
-        // after everything this holder did with it.
+        // Release: pairs with the Acquire in `put_slow`, so that whoever destroys the object does
+        // so after everything this holder did with it.
         let old = self.word.fetch_sub(n, Ordering::Release);
         if (n + 1..=MAX).contains(&old) { Put::StillHeld } else { self.put_slow(old, n) }
     }

@@ -9,7 +9,8 @@
 //! All three answer the same questions ([`RefCount`]): *get* takes a reference if the object still
 //! lives, *put* gives one back and says whether it was the last. `IncNotZero` is what most programs
 //! do today (`Weak::upgrade` of std, `refcount_inc_not_zero` of Linux before 6.4): N cores that
-//! retry on one word cost O(N²). It is here as the baseline of the benchmarks and the oracle of the tests.
+//! retry on one word cost O(N²). It is here as the baseline of the benchmarks and the oracle of the
+//! tests.
 //!
 //! # Words
 //!
@@ -32,9 +33,9 @@
 //!   keep the memory readable for the length of the call: the map's lock, a guard of an epoch or
 //!   hazard scheme, a weak count.
 //! - **the end of put**. `IncNotZero` and `TicketRef` touch nothing once they have given up their
-//!   claim. `RcuRef` does: its put subtracts and then settles the verdict in a second operation, and
-//!   in between another thread may revive the object, let go of it, win the verdict and free the
-//!   memory. Hence its put takes a [`Readable`].
+//!   claim. `RcuRef` does: its put subtracts and then settles the verdict in a second operation,
+//!   and in between another thread may revive the object, let go of it, win the verdict and free
+//!   the memory. Hence its put takes a [`Readable`].
 //!
 //! # Orderings
 //!
@@ -71,8 +72,9 @@
 //! # }
 //! ```
 //!
-//! A count that overflows saturates, and its object is never freed. A dead count stays dead, however
-//! often it is put or taken. [`fault`](crate::fault) hears of both, and says what no count can see.
+//! A count that overflows saturates, and its object is never freed. A dead count stays dead,
+//! however often it is put or taken. [`fault`](crate::fault) hears of both, and says what no count
+//! can see.
 //!
 //! # Processors
 //!

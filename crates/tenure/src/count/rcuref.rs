@@ -6,8 +6,8 @@
 //!
 //! - **get ‖ get**, **put ‖ put** above one reference: additions commute; nobody retries.
 //! - **last put ‖ get.** The put leaves NOREF, the get adds and finds a count that is valid: it
-//!   *revived* the object. The putter then tries NOREF → DEAD, fails, and was not the last after all.
-//!   Or the putter is faster: the get finds the dead zone, restores DEAD and fails.
+//!   *revived* the object. The putter then tries NOREF → DEAD, fails, and was not the last after
+//!   all. Or the putter is faster: the get finds the dead zone, restores DEAD and fails.
 //! - **last put ‖ (get, put).** Two threads are about to settle the verdict over one NOREF. One
 //!   compare-exchange wins; the loser does not try again. The winner need not be the one who
 //!   subtracted last: destructors may run on any thread that drops.
@@ -19,14 +19,14 @@
 //!
 //! # Why the memory must stay readable
 //!
-//! Between its subtraction and its compare-exchange a putter owns nothing. Another thread may revive
-//! the object, put it, win the verdict and free the memory. The compare-exchange then touches freed
-//! memory. Linux disables preemption there, so that no grace period ends; here the caller shows a
-//! [`Readable`]. [`TicketRef`](super::TicketRef) needs nothing of the kind.
+//! Between its subtraction and its compare-exchange a putter owns nothing. Another thread may
+//! revive the object, put it, win the verdict and free the memory. The compare-exchange then
+//! touches freed memory. Linux disables preemption there, so that no grace period ends; here the
+//! caller shows a [`Readable`]. [`TicketRef`](super::TicketRef) needs nothing of the kind.
 //!
 //! Described in the [cover letter] and commit message of Linux's rcuref (Thomas Gleixner, 2023,
-//! "atomics: Provide rcuref - scalable reference counting"; in the kernel tree `lib/rcuref.c`) and in
-//! the message of its repair (January 2025).
+//! "atomics: Provide rcuref - scalable reference counting"; in the kernel tree `lib/rcuref.c`) and
+//! in the message of its repair (January 2025).
 //!
 //! [cover letter]: https://lore.kernel.org/lkml/20230228132118.978145284@linutronix.de/
 
@@ -95,8 +95,8 @@ impl<M: Memory> RcuRef<M> {
         self.add(ONE, Ordering::Relaxed)
     }
 
-    /// [`get`](Self::get) with Acquire: pairs with the Release of every earlier put, for callers whose
-    /// way to the object orders nothing.
+    /// [`get`](Self::get) with Acquire: pairs with the Release of every earlier put, for callers
+    /// whose way to the object orders nothing.
     #[inline]
     #[track_caller]
     pub fn get_acquire(&self) -> Get {
@@ -120,8 +120,8 @@ impl<M: Memory> RcuRef<M> {
 
     /// Gives a reference back.
     ///
-    /// The caller must own a reference. `readable` is the proof that the memory outlives the verdict; see
-    /// the [module](self).
+    /// The caller must own a reference. `readable` is the proof that the memory outlives the
+    /// verdict; see the [module](self).
     #[inline]
     #[track_caller]
     pub fn put(&self, readable: Readable<'_>) -> Put {
@@ -193,7 +193,8 @@ impl<M: Memory> RcuRef<M> {
         Get::Acquired
     }
 
-    /// Decides from `new`, the value that the caller's own subtraction left, and never from a later look.
+    /// Decides from `new`, the value that the caller's own subtraction left, and never from a later
+    /// look.
     #[cold]
     #[track_caller]
     fn put_slow(&self, new: u32, n: u32, _readable: Readable<'_>) -> Put {

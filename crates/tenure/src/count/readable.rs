@@ -3,19 +3,19 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-/// Something that keeps the memory of counted objects readable while it exists: of the objects that its
-/// scheme frees.
+/// Something that keeps the memory of counted objects readable while it exists: of the objects that
+/// its scheme frees.
 ///
-/// A guard of a scheme that defers freeing: seize's (with the feature `seize`), or a read lock that the
-/// destroyer takes for writing. For the guard of another crate, such as crossbeam-epoch's, wrap it in a
-/// type of your own and implement this trait for that, to hand it to
+/// A guard of a scheme that defers freeing: seize's (with the feature `seize`), or a read lock that
+/// the destroyer takes for writing. For the guard of another crate, such as crossbeam-epoch's, wrap
+/// it in a type of your own and implement this trait for that, to hand it to
 /// [`RcuRef::put`](super::RcuRef::put).
 ///
 /// # Safety
 ///
 /// While a value of this type exists, the memory of an object that its scheme frees, and that the
-/// value's owner found alive, must not be freed or reused, even if the object dies. That an object is put with a witness of *its* scheme is for whoever frees
-/// the object to see to.
+/// value's owner found alive, must not be freed or reused, even if the object dies. That an object
+/// is put with a witness of *its* scheme is for whoever frees the object to see to.
 pub unsafe trait ReadSide {}
 
 #[cfg(feature = "seize")]
@@ -94,9 +94,9 @@ impl<'w> Readable<'w> {
     ///
     /// # Safety
     ///
-    /// During `'w` the memory of every count that is put with this witness must not be freed or reused, even
-    /// if another thread is told to destroy the object: because it is never freed (a static, an arena), or because the destroyer waits
-    /// for this thread.
+    /// During `'w` the memory of every count that is put with this witness must not be freed or
+    /// reused, even if another thread is told to destroy the object: because it is never freed
+    /// (a static, an arena), or because the destroyer waits for this thread.
     #[must_use]
     #[inline(always)]
     pub const unsafe fn assume() -> Self {

@@ -10,8 +10,8 @@
 //! test of the sign bit tells the valid counts from everything else. An operation adds or subtracts
 //! first and looks at what it hit afterwards; where it hit an invalid zone it moves the count back
 //! to the middle of that zone. From there operations on 2^29 references would have to sit between
-//! their add and their repair at the same moment to reach the next zone (2^13 operations, if each is
-//! on the most references that one call takes).
+//! their add and their repair at the same moment to reach the next zone (2^13 operations, if each
+//! is on the most references that one call takes).
 //!
 //! The values are those that Linux's rcuref publishes (Thomas Gleixner, March 2023).
 

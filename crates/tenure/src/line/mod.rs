@@ -5,7 +5,8 @@
 //!
 //! - [`LINE_BYTES`]: the line of the coherence protocol. Fields within one line share their fate.
 //! - [`ISOLATION_BYTES`]: how far apart two values must start so that neither disturbs the other.
-//!   Larger than a line where the processor fetches lines in pairs, or where cores of one family differ.
+//!   Larger than a line where the processor fetches lines in pairs, or where cores of one family
+//!   differ.
 //!
 //! [`Isolated<T>`](Isolated) puts a value on a line of its own.
 

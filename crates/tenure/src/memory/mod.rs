@@ -8,7 +8,8 @@
 //! | [`Native`] | here | the atomics of `core`, at no cost: `tests/codegen.rs` compares the machine code |
 //! | `Loom` | this crate's tests | a model checker that explores interleavings |
 //!
-//! A simulated machine, to time the shipping code on machines that nobody has at hand, is planned for.
+//! A simulated machine, to time the shipping code on machines that nobody has at hand, is planned
+//! for.
 //!
 //! A [`Memory`] supplies atomic integers ([`Atomic`]), fields that are read and written plainly
 //! while shared ([`Plain`]), and a spin hint. Plain fields are part of it because a read of
@@ -87,7 +88,8 @@ pub trait Atomic<T: Copy>: Send + Sync {
         success: Ordering,
         failure: Ordering,
     ) -> Result<T, T>;
-    /// As [`compare_exchange`](Self::compare_exchange), but may fail although the value is `current`.
+    /// As [`compare_exchange`](Self::compare_exchange), but may fail although the value is
+    /// `current`.
     ///
     /// # Errors
     ///

@@ -233,7 +233,8 @@ pub(crate) fn unique_under_upgrade<C: ArcCounts>() {
     allocation.assert_gone();
 }
 
-/// drop ‖ get_mut by an upgraded `Arc`, which may have overtaken the drop, after its `Weak` is gone.
+/// drop ‖ get_mut by an upgraded `Arc`, which may have overtaken the drop, after its `Weak` is
+/// gone.
 fn unique_by_an_upgrade<C: ArcCounts>() {
     let (strong, allocation) = Strong::<C>::new();
     let weak = strong.downgrade();

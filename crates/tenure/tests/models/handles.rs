@@ -6,7 +6,8 @@ use super::stage::{Heap, Value};
 use tenure::arc::Counts;
 use tenure::count::{Get, Put};
 
-/// What the models need of the counts of an `Arc`. The shipping ones have it, and so have the twins.
+/// What the models need of the counts of an `Arc`. The shipping ones have it, and so have the
+/// twins.
 pub(crate) trait ArcCounts: Sized + 'static {
     fn one() -> Self;
     fn unborn() -> Self;

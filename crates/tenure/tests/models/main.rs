@@ -9,9 +9,10 @@
 //! | [`memory`] | the machine: loom's atomics, with memory that can be freed. Its limits are listed there |
 //! | [`stage`], [`handles`] | what a model is made of |
 //!
-//! A model over two or three threads is explored exhaustively where that takes about a second, and otherwise
-//! with as many preemptions as a few seconds pay for. Published bugs of this kind show at one to three.
-//! `cargo test --test models -- --nocapture` prints executions, bound and time of each.
+//! A model over two or three threads is explored exhaustively where that takes about a second, and
+//! otherwise with as many preemptions as a few seconds pay for. Published bugs of this kind show at
+//! one to three. `cargo test --test models -- --nocapture` prints executions, bound and time of
+//! each.
 
 // loom switches threads in assembly, which Miri does not run.
 #![cfg(all(feature = "alloc", target_has_atomic = "64", not(miri)))]

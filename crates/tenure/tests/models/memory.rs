@@ -1,9 +1,9 @@
 //! [`Loom`]: the shipping algorithms on a model checker.
 //!
 //! loom runs a model again and again, each time with another interleaving and with other choices of
-//! which store a load sees. It keeps a vector clock per thread, and panics where a model breaks a rule
-//! that it was told of. This file tells it two: what is read and written plainly, and *how long a
-//! word lives*.
+//! which store a load sees. It keeps a vector clock per thread, and panics where a model breaks a
+//! rule that it was told of. This file tells it two: what is read and written plainly, and *how
+//! long a word lives*.
 //!
 //! # The life of a word
 //!
@@ -25,9 +25,9 @@
 //! | the free runs, an operation follows *and is ordered after it* | the operation: `freed` is set, "use after free" |
 //!
 //! The first line is why these models check more than addresses: a thread whose last touch is
-//! Relaxed is caught although the touch came first, because nothing makes the free wait for it. Only
-//! a last touch with Release, acquired by whoever frees, passes. loom cannot see the third line by
-//! itself (an ordered access is no race), hence the flag.
+//! Relaxed is caught although the touch came first, because nothing makes the free wait for it.
+//! Only a last touch with Release, acquired by whoever frees, passes. loom cannot see the third
+//! line by itself (an ordered access is no race), hence the flag.
 //!
 //! The read stands before the point at which loom may switch threads and the operation after
 //! it. A free that slips in between finds a read that nothing ordered, and panics: nothing is lost.

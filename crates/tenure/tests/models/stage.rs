@@ -1,5 +1,5 @@
-//! The stage that every model is set on: memory that is freed, a value that is destroyed, and the two
-//! ways to run a model, [`passes`] and [`fails`].
+//! The stage that every model is set on: memory that is freed, a value that is destroyed, and the
+//! two ways to run a model, [`passes`] and [`fails`].
 
 use super::memory::{Access, Field, Loom, last_access};
 use loom::thread::JoinHandle;
@@ -15,8 +15,8 @@ use tenure::memory::Plain;
 
 /// A pointer to an object that one thread frees while others may still believe in it.
 ///
-/// [`free`](Heap::free) drops the object; its bytes stay until all pointers of this execution are gone, so that a
-/// use after free meets the remains of a `Word`, which complain.
+/// [`free`](Heap::free) drops the object; its bytes stay until all pointers of this execution are
+/// gone, so that a use after free meets the remains of a `Word`, which complain.
 pub(crate) struct Heap<T>(Arc<Block<T>>);
 
 struct Block<T> {
@@ -128,8 +128,8 @@ impl<const S: bool> Shipped for TicketRef<Loom<S>> {
 
 impl<const S: bool> Shipped for RcuRef<Loom<S>> {
     fn witness<'w>() -> Self::Witness<'w> {
-        // SAFETY: the bytes of a `Heap` outlive every thread of the model. Whether the *model* frees
-        // the object under a put is for loom to find out.
+        // SAFETY: the bytes of a `Heap` outlive every thread of the model. Whether the *model*
+        // frees the object under a put is for loom to find out.
         unsafe { Readable::assume() }
     }
 }

@@ -1,9 +1,9 @@
 //! Threads that race for the last reference, with the memory freed for real.
 //!
-//! Each test creates and destroys tens to hundreds of thousands of objects. An object holds a word that its
-//! holders check and its destroyer overwrites, both without atomics: a holder that comes too late
-//! finds the overwritten word in a plain run, and is reported by a thread or address sanitizer
-//! (`ci/tsan.sh`, `ci/asan.sh`), which see the access itself.
+//! Each test creates and destroys tens to hundreds of thousands of objects. An object holds a word
+//! that its holders check and its destroyer overwrites, both without atomics: a holder that comes
+//! too late finds the overwritten word in a plain run, and is reported by a thread or address
+//! sanitizer (`ci/tsan.sh`, `ci/asan.sh`), which see the access itself.
 //!
 //! Threads are made and joined by std; everything between them is this crate's own atomics,
 //! because std is not instrumented when a sanitizer runs.

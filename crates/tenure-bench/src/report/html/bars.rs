@@ -1,4 +1,5 @@
-//! Bars for one number of threads: name and figure above each bar, so that neither is ever cut off by it.
+//! Bars for one number of threads: name and figure above each bar, so that neither is ever cut off
+//! by it.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};

@@ -31,8 +31,8 @@ pub(super) struct Figure {
     svg: String,
 }
 
-/// What the others are compared with, or what the hardware allows; empty for the rest, and for those whose
-/// name says it.
+/// What the others are compared with, or what the hardware allows; empty for the rest, and for
+/// those whose name says it.
 pub(super) fn mark(name: &str, is_baseline: bool, is_limit: bool) -> &'static str {
     let mark = match (is_baseline, is_limit) {
         (true, _) => "baseline",

@@ -38,8 +38,9 @@ const RIGHT: i32 = 14;
 const TOP: i32 = 12;
 const BOTTOM: i32 = 46;
 
-/// A chart of `series`; `None` if there is nothing to draw. `crowded` are the numbers of threads that exceed
-/// the machine's CPUs. The vertical scale starts at 0 unless `may_be_logarithmic` and the values are far apart.
+/// A chart of `series`; `None` if there is nothing to draw. `crowded` are the numbers of threads
+/// that exceed the machine's CPUs. The vertical scale starts at 0 unless `may_be_logarithmic` and
+/// the values are far apart.
 pub(super) fn chart(
     series: &[Series],
     crowded: &[usize],

@@ -1,8 +1,8 @@
 //! A report as one HTML file that needs nothing else: no network, and no script to be read.
 //!
-//! `view` turns a report into what the page shows, `lines` and `bars` draw, `theme` has the colours, and
-//! `report.html` and `style.css` say how it looks. The report itself lies in the page as JSON, in the
-//! element `#report`, so that the file is also data.
+//! `view` turns a report into what the page shows, `lines` and `bars` draw, `theme` has the
+//! colours, and `report.html` and `style.css` say how it looks. The report itself lies in the page
+//! as JSON, in the element `#report`, so that the file is also data.
 
 mod bars;
 mod canvas;
@@ -41,7 +41,8 @@ pub fn render(report: &Report) -> String {
         .expect("the template is compiled in and the tests render it")
 }
 
-/// JSON that cannot end the script element it lies in. `<` occurs in strings only, and there it may be escaped.
+/// JSON that cannot end the script element it lies in. `<` occurs in strings only, and there it may
+/// be escaped.
 fn embedded(json: &str) -> String {
     json.replace('<', "\\u003c")
 }
@@ -150,7 +151,8 @@ mod tests {
         assert!(page.contains('–'));
     }
 
-    /// Writes the fixtures' pages to look at: `TENURE_PAGES=folder cargo test -p tenure-bench look_at`.
+    /// Writes the fixtures' pages to look at: `TENURE_PAGES=folder cargo test -p tenure-bench
+    /// look_at`.
     #[test]
     fn pages_to_look_at_are_written_when_asked_for() {
         let Some(folder) = std::env::var_os("TENURE_PAGES") else { return };

@@ -1,9 +1,10 @@
 //! Colours and markers.
 //!
-//! plotters writes colours as numbers, and a page that follows the reader's choice of light or dark needs
-//! names. So charts are drawn in placeholder colours that mean nothing ([`Role::placeholder`]), and
-//! [`themed`] replaces each by the CSS variable of its role. [`variables`] defines them, for both schemes,
-//! from the one table here, whose contrast a test checks.
+//! plotters writes colours as numbers, and a page that follows the reader's choice of light or dark
+//! needs names. So charts are drawn in placeholder colours that mean nothing
+//! ([`Role::placeholder`]), and [`themed`] replaces each by the CSS variable of its role.
+//! [`variables`] defines them, for both schemes, from the one table here, whose contrast a test
+//! checks.
 
 use std::fmt::Write as _;
 
@@ -33,8 +34,8 @@ pub(super) enum Role {
 /// How many series have a colour of their own; the next has the first again, with another marker.
 const SERIES: usize = 8;
 
-/// Name, light, dark. The series follow Okabe and Ito's order of hues, which people with the common kinds of
-/// colour blindness tell apart, darkened or lightened until they stand out from the page.
+/// Name, light, dark. The series follow Okabe and Ito's order of hues, which people with the common
+/// kinds of colour blindness tell apart, darkened or lightened until they stand out from the page.
 const COLOURS: [(&str, &str, &str); 7 + SERIES] = [
     ("ink", "#1b1f24", "#e8eaed"),
     ("muted", "#59616a", "#a6aeb7"),
@@ -101,7 +102,8 @@ pub(super) fn themed(svg: &str) -> String {
     svg
 }
 
-/// CSS that defines the variables: light, and dark for screens whose reader wants it. Paper is light.
+/// CSS that defines the variables: light, and dark for screens whose reader wants it. Paper is
+/// light.
 pub(super) fn variables() -> String {
     let mut css = String::from(":root {\n  color-scheme: light dark;\n");
     let all = || COLOURS.iter().chain(&PAGE);

@@ -18,8 +18,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// A scale that shows all of `values`, which are finite and not negative: from 0, or logarithmic if they
-    /// are far apart.
+    /// A scale that shows all of `values`, which are finite and not negative: from 0, or
+    /// logarithmic if they are far apart.
     pub(super) fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
         let high = values.clone().fold(0.0, f64::max);
         let low = values.fold(f64::INFINITY, f64::min);
@@ -76,7 +76,8 @@ impl Scale {
     }
 }
 
-/// Those of ascending `places` that have room for a label: at least `room` apart, the first and the last for sure.
+/// Those of ascending `places` that have room for a label: at least `room` apart, the first and the
+/// last for sure.
 pub(super) fn with_room(places: &[f64], room: f64) -> Vec<usize> {
     let Some(last) = places.len().checked_sub(1) else { return Vec::new() };
     let mut kept: Vec<usize> = Vec::new();

@@ -8,23 +8,24 @@
 //! ```
 //!
 //! `refs` has the [zones](super::zone) of `RcuRef`. In the upper half its sign is the sign of the
-//! word, and a carry out of it leaves the word. `tickets` starts in the middle of its half and never
-//! strays further from there than there are threads, so it neither carries nor borrows.
+//! word, and a carry out of it leaves the word. `tickets` starts in the middle of its half and
+//! never strays further from there than there are threads, so it neither carries nor borrows.
 //!
 //! # What tickets are for
 //!
 //! A putter whose subtraction took the last reference is a *candidate*: it has to find out whether
 //! the object is now its to destroy. A get that finds no reference left, but no verdict either,
 //! *revives* the object; when that reference is put again there is a second candidate, while the
-//! first may not have decided yet. With `RcuRef` whoever wins the verdict frees the memory under the
-//! other's feet. Here candidates are counted:
+//! first may not have decided yet. With `RcuRef` whoever wins the verdict frees the memory under
+//! the other's feet. Here candidates are counted:
 //!
 //! - a reviver subtracts one ticket, and holds its reference until that is done;
 //! - a candidate that does not win adds one ticket, and that is its last touch.
 //!
 //! Let r be the number of revivals. The count has reached zero r times, and once more if it is zero
-//! now. Each time made one candidate, each candidate that left added one ticket, each revival took one. So when
-//! `refs` is zero, every reviver has recorded its ticket (it held a reference until then), and
+//! now. Each time made one candidate, each candidate that left added one ticket, each revival took
+//! one. So when `refs` is zero, every reviver has recorded its ticket (it held a reference until
+//! then), and
 //!
 //! ```text
 //! candidates that have not left = 1 - tickets
@@ -49,13 +50,14 @@
 //!
 //! A get on a dead count adds one and does not take it back: a stack of failed gets moves `refs`
 //! through the dead zone, and one that finds it 2^16 from the middle moves it back by
-//! compare-exchange. A plain store, as `RcuRef` has it, would kill the new owner if the slot had been
-//! given a new life ([`init`](TicketRef::init)) in between. So a failed get is one add as well.
+//! compare-exchange. A plain store, as `RcuRef` has it, would kill the new owner if the slot had
+//! been given a new life ([`init`](TicketRef::init)) in between. So a failed get is one add as
+//! well.
 //!
 //! The encoding of `refs` is that of `RcuRef`. The tickets answer a remark in the [cover letter] of
 //! rcuref: its author could not imagine a way to use it where memory is freed at once, and would be
-//! happy to be proven wrong. `tests/models` holds the loom models with tickets, which pass, and without,
-//! which fail.
+//! happy to be proven wrong. `tests/models` holds the loom models with tickets, which pass, and
+//! without, which fail.
 //!
 //! [cover letter]: https://lore.kernel.org/lkml/20230228132118.978145284@linutronix.de/
 
@@ -167,7 +169,8 @@ impl TicketRef {
 
     /// A count that holds `word`, as [`raw`](Self::raw) returned it.
     ///
-    /// Zero is one reference to an object that nobody finds without one; never zero the memory of a count.
+    /// Zero is one reference to an object that nobody finds without one; never zero the memory of a
+    /// count.
     #[must_use]
     pub const fn from_raw(word: u64) -> Self {
         Self { word: <Native as Memory>::AtomicU64::new(word) }
@@ -213,8 +216,8 @@ impl<M: Memory> TicketRef<M> {
         self.add(ONE, Ordering::Relaxed)
     }
 
-    /// [`get`](Self::get) with Acquire, for objects in type-stable memory: pairs with the Release in
-    /// [`init`](Self::init).
+    /// [`get`](Self::get) with Acquire, for objects in type-stable memory: pairs with the Release
+    /// in [`init`](Self::init).
     #[inline]
     #[track_caller]
     pub fn get_acquire(&self) -> Get {
@@ -233,15 +236,16 @@ impl<M: Memory> TicketRef<M> {
     fn add(&self, n: NonZeroU16, order: Ordering) -> Get {
         let n = u32::from(n.get());
         let new = self.word.fetch_add(word(n, 0), order).wrapping_add(word(n, 0));
-        // At least `n + 1` references now: none of the old ones was the last to go. The whole word is
-        // compared, which spares the shift.
+        // At least `n + 1` references now: none of the old ones was the last to go. The whole word
+        // is compared, which spares the shift.
         if new as i64 >= word(n, 0) as i64 { Get::Acquired } else { self.get_slow(new, n) }
     }
 
     /// Takes another reference for a caller that owns one, which cannot fail.
     ///
-    /// One add and a test of the sign; [`get`](Self::get) has to tell zero apart. A caller that owns none
-    /// breaks the count: that is reported if the count is dead, and cannot be told while a verdict is pending.
+    /// One add and a test of the sign; [`get`](Self::get) has to tell zero apart. A caller that
+    /// owns none breaks the count: that is reported if the count is dead, and cannot be told
+    /// while a verdict is pending.
     #[inline]
     #[track_caller]
     pub fn get_held(&self) {
@@ -388,7 +392,8 @@ impl<M: Memory> TicketRef<M> {
         loop {
             match Zone::of(refs(found)) {
                 Zone::Saturated if refs(found) - FIRST_SATURATED < DRIFT => {
-                    // Fresh from the live zone: of those who come here, one moves it on and reports.
+                    // Fresh from the live zone: of those who come here, one moves it on and
+                    // reports.
                     let moved = self.word.compare_exchange(
                         found,
                         SATURATED_WORD,

@@ -13,8 +13,8 @@ use crate::memory::{Atomic, Memory, Ordering};
 
 /// In place of tickets: a private count crosses to zero once, and has no use for them.
 ///
-/// 0, so that publishing can set a bit without knowing the rest. The price: zeroed memory reads as one
-/// reference to a private object. Never zero a count; see [`TicketRef::init`] for a new life.
+/// 0, so that publishing can set a bit without knowing the rest. The price: zeroed memory reads as
+/// one reference to a private object. Never zero a count; see [`TicketRef::init`] for a new life.
 const PRIVATE: u32 = 0;
 const ONE_WORD: u64 = word(ONEREF, PRIVATE);
 const NOREF_WORD: u64 = word(NOREF, PRIVATE);
@@ -42,8 +42,8 @@ impl<M: Memory> TicketRef<M> {
         // reference, which is all that a last put has to know. The same goes for a mark found.
         if self.word.load(Ordering::Relaxed) as u32 == PRIVATE {
             // The load may be old, and another have published since. Setting the bit again changes
-            // nothing then: the load cannot be older than the caller's reference, and since that one was
-            // taken the word has not crossed to zero. So no ticket has moved.
+            // nothing then: the load cannot be older than the caller's reference, and since that
+            // one was taken the word has not crossed to zero. So no ticket has moved.
             self.word.fetch_or(word(0, NO_TICKETS), Ordering::Relaxed);
         }
     }
@@ -61,8 +61,8 @@ impl<M: Memory> TicketRef<M> {
     pub(crate) fn try_last_private(&self) -> bool {
         let alone = self.is_private_one();
         if alone {
-            // Relaxed, and a store: the only reference is held exclusively, so nobody else has a way
-            // to this word.
+            // Relaxed, and a store: the only reference is held exclusively, so nobody else has a
+            // way to this word.
             self.word.store(DEAD_WORD, Ordering::Relaxed);
         }
         alone

@@ -1,9 +1,9 @@
-//! Negative twins: small broken copies of the counts, each of which has to fail, in the way that its
-//! flaw predicts.
+//! Negative twins: small broken copies of the counts, each of which has to fail, in the way that
+//! its flaw predicts.
 //!
-//! A model that passes says little until it has been seen to fail. For each rule of a protocol a twin breaks
-//! that rule and no other, and runs in the model that guards it; a sound copy passes the
-//! same models, so it is the flaw that fails and not the copying.
+//! A model that passes says little until it has been seen to fail. For each rule of a protocol a
+//! twin breaks that rule and no other, and runs in the model that guards it; a sound copy passes
+//! the same models, so it is the flaw that fails and not the copying.
 
 mod arc;
 mod rcuref;

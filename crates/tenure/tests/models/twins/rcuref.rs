@@ -2,8 +2,8 @@
 //!
 //! The slow path of put read the counter again instead of using what its own subtraction had
 //! returned. Between the two another thread can revive the object, put it and win the verdict: the
-//! re-read then finds DEAD, and a put that was owed is reported as imbalanced (and reads freed memory, had
-//! the kernel not disabled preemption).
+//! re-read then finds DEAD, and a put that was owed is reported as imbalanced (and reads freed
+//! memory, had the kernel not disabled preemption).
 
 use super::super::memory::Loom;
 use super::super::stage::Count;
