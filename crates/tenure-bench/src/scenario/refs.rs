@@ -18,10 +18,22 @@ pub trait OutlivedCount: RefCount + 'static {
     ///
     /// The count's memory must outlive every put that this witness is used for.
     unsafe fn witness() -> Self::Witness<'static>;
+
+    /// A get, which adds its retries to `retries` if the count has any.
+    #[inline(always)]
+    fn get_counting(&self, retries: &mut u64) -> Get {
+        let _ = retries;
+        self.get()
+    }
 }
 
 impl<M: Memory> OutlivedCount for IncNotZero<M> {
     unsafe fn witness() {}
+
+    #[inline(always)]
+    fn get_counting(&self, retries: &mut u64) -> Get {
+        self.get_counting(retries)
+    }
 }
 
 impl<M: Memory> OutlivedCount for TicketRef<M> {
@@ -89,24 +101,10 @@ impl<C: OutlivedCount> Operation for GetPut<C> {
         Self(Isolated::new(C::new_in()))
     }
     #[inline(always)]
-    fn step(&self, _retries: &mut u64) {
-        acquired(self.0.get());
-        // SAFETY: the runner joins all threads before it drops the operation.
-        still_held(self.0.put(unsafe { C::witness() }));
-    }
-}
-
-/// A get and a put of the compare-exchange loop, which counts its retries.
-pub struct CountedGetPut<M: Memory>(Isolated<IncNotZero<M>>);
-
-impl<M: Memory> Operation for CountedGetPut<M> {
-    fn prepare() -> Self {
-        Self(Isolated::new(IncNotZero::new_in()))
-    }
-    #[inline(always)]
     fn step(&self, retries: &mut u64) {
         acquired(self.0.get_counting(retries));
-        still_held(self.0.put());
+        // SAFETY: the runner joins all threads before it drops the operation.
+        still_held(self.0.put(unsafe { C::witness() }));
     }
 }
 
@@ -116,22 +114,6 @@ pub struct GetOnly<C>(Isolated<C>);
 impl<C: OutlivedCount> Operation for GetOnly<C> {
     fn prepare() -> Self {
         Self(Isolated::new(C::new_in()))
-    }
-    #[inline(always)]
-    fn step(&self, _retries: &mut u64) {
-        acquired(self.0.get());
-    }
-    fn settle(&self, steps: u64) {
-        put_all(&*self.0, steps);
-    }
-}
-
-/// [`GetOnly`] of the compare-exchange loop, which counts its retries.
-pub struct CountedGetOnly<M: Memory>(Isolated<IncNotZero<M>>);
-
-impl<M: Memory> Operation for CountedGetOnly<M> {
-    fn prepare() -> Self {
-        Self(Isolated::new(IncNotZero::new_in()))
     }
     #[inline(always)]
     fn step(&self, retries: &mut u64) {
@@ -201,7 +183,7 @@ pub fn group() -> Group {
                 limit: Some("limit"),
                 variants: vec![
                     Variant::of::<Bare<Native>>("limit"),
-                    Variant::counting::<CountedGetPut<Native>>("inc_not_zero"),
+                    Variant::counting::<GetPut<IncNotZero>>("inc_not_zero"),
                     Variant::of::<GetPut<RcuRef>>("rcuref"),
                     Variant::of::<GetPut<TicketRef>>("ticket"),
                 ],
@@ -215,7 +197,7 @@ pub fn group() -> Group {
                 limit: Some("limit"),
                 variants: vec![
                     Variant::of::<BareAdd<Native>>("limit"),
-                    Variant::counting::<CountedGetOnly<Native>>("inc_not_zero"),
+                    Variant::counting::<GetOnly<IncNotZero>>("inc_not_zero"),
                     Variant::of::<GetOnly<RcuRef>>("rcuref"),
                     Variant::of::<GetOnly<TicketRef>>("ticket"),
                 ],
