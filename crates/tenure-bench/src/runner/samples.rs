@@ -22,11 +22,9 @@ impl Sample {
     /// Of threads that ran at once: the mean of their times, the sum of their throughputs.
     pub(super) fn side_by_side(threads: &[ThreadSample], steps: u64) -> Self {
         let ns = |sample: &ThreadSample| nanos(sample.elapsed) / steps as f64;
-        Self {
-            ns_per_op: threads.iter().map(ns).sum::<f64>() / threads.len() as f64,
-            mops: threads.iter().map(|sample| 1e3 / ns(sample)).sum(),
-            ..Self::common(threads, steps)
-        }
+        let ns_per_op = threads.iter().map(ns).sum::<f64>() / threads.len() as f64;
+        let mops = threads.iter().map(|sample| 1e3 / ns(sample)).sum();
+        Self::new(threads, steps, ns_per_op, mops)
     }
 
     /// Of threads that took turns on too few CPUs: from the first start to the last end, since
@@ -36,18 +34,14 @@ impl Sample {
         let end = threads.iter().map(|sample| sample.start + sample.elapsed).max();
         let window = std::iter::zip(start, end).map(|(start, end)| end - start).sum();
         let ns_per_op = nanos(window) / steps as f64;
-        Self {
-            ns_per_op,
-            mops: threads.len() as f64 * 1e3 / ns_per_op,
-            ..Self::common(threads, steps)
-        }
+        Self::new(threads, steps, ns_per_op, threads.len() as f64 * 1e3 / ns_per_op)
     }
 
-    fn common(threads: &[ThreadSample], steps: u64) -> Self {
+    fn new(threads: &[ThreadSample], steps: u64, ns_per_op: f64, mops: f64) -> Self {
         let retries: u64 = threads.iter().map(|sample| sample.retries).sum();
         Self {
-            ns_per_op: 0.0,
-            mops: 0.0,
+            ns_per_op,
+            mops,
             retries_per_op: retries as f64 / steps as f64 / threads.len() as f64,
             switched: threads.iter().any(|sample| sample.switched),
         }
