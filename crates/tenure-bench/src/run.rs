@@ -118,9 +118,9 @@ pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, Err
     let clock = Instant::now();
     let cpus = affinity::cpus();
     let groups = chosen_groups(&request.groups)?;
-    let threads = chosen_threads(request.threads.as_deref(), cpus.len())?;
-    let at =
-        |scenario: &scenario::Scenario| threads_for(scenario, &threads, request.threads.is_some());
+    let shared = chosen_threads(true, request.threads.as_deref(), cpus.len())?;
+    let private = chosen_threads(false, request.threads.as_deref(), cpus.len())?;
+    let at = |scenario: &scenario::Scenario| if scenario.shared { &shared } else { &private };
 
     let rows: usize = groups
         .iter()
@@ -140,7 +140,7 @@ pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, Err
         let mut scenarios = Vec::new();
         for scenario in &group.scenarios {
             let mut points = Vec::new();
-            for &threads in &at(scenario) {
+            for &threads in at(scenario) {
                 progress.step(scenario.id, threads, done);
                 points.push(runner::measure(scenario, threads, &cpus, plan, &mut random, || {
                     done += 1;
@@ -206,9 +206,12 @@ pub fn check_names(names: &[String]) -> Result<(), Error> {
     chosen_groups(names).map(drop)
 }
 
-fn chosen_threads(asked: Option<&[usize]>, cpus: usize) -> Result<Vec<usize>, Error> {
+/// The numbers of threads for scenarios on `shared` objects, or on private ones: operations on those
+/// scale with the CPUs, so only one thread and one per CPU tell something new.
+fn chosen_threads(shared: bool, asked: Option<&[usize]>, cpus: usize) -> Result<Vec<usize>, Error> {
     let mut threads: Vec<usize> = match asked {
         Some(asked) => asked.to_vec(),
+        None if !shared => vec![1, cpus],
         None => std::iter::successors(Some(1), |threads| Some(threads * 2))
             .take_while(|&threads| threads <= cpus)
             .chain([cpus, 2 * cpus])
@@ -221,19 +224,6 @@ fn chosen_threads(asked: Option<&[usize]>, cpus: usize) -> Result<Vec<usize>, Er
     threads.sort_unstable();
     threads.dedup();
     Ok(threads)
-}
-
-/// Operations on private objects scale with the CPUs: unless `asked`, only one thread and one per
-/// CPU tell something new.
-fn threads_for(scenario: &scenario::Scenario, threads: &[usize], asked: bool) -> Vec<usize> {
-    if scenario.shared || asked {
-        return threads.to_vec();
-    }
-    // The largest but one is all CPUs, the largest is twice as many.
-    let all_cpus = threads[threads.len().saturating_sub(2)];
-    let mut two = vec![threads[0], all_cpus];
-    two.dedup();
-    two
 }
 
 fn chosen_plan(request: &Request, rows: usize) -> Result<Plan, Error> {
@@ -269,20 +259,20 @@ mod tests {
 
     #[test]
     fn threads_are_powers_of_two_all_cpus_and_twice_as_many() {
-        assert_eq!(chosen_threads(None, 1).unwrap(), [1, 2]);
-        assert_eq!(chosen_threads(None, 2).unwrap(), [1, 2, 4]);
-        assert_eq!(chosen_threads(None, 6).unwrap(), [1, 2, 4, 6, 12]);
-        assert_eq!(chosen_threads(Some(&[3, 1, 3]), 2).unwrap(), [1, 3]);
-        assert_eq!(chosen_threads(Some(&[0]), 2), Err(Error::Threads(0)));
+        assert_eq!(chosen_threads(true, None, 1).unwrap(), [1, 2]);
+        assert_eq!(chosen_threads(true, None, 2).unwrap(), [1, 2, 4]);
+        assert_eq!(chosen_threads(true, None, 6).unwrap(), [1, 2, 4, 6, 12]);
+        assert_eq!(chosen_threads(true, Some(&[3, 1, 3]), 2).unwrap(), [1, 3]);
+        assert_eq!(chosen_threads(true, Some(&[0]), 2), Err(Error::Threads(0)));
     }
 
     #[test]
     fn private_objects_are_measured_on_one_thread_and_on_all_cpus() {
         let last_put = scenario::groups().remove(0).scenarios.remove(2);
         assert!(!last_put.shared);
-        assert_eq!(threads_for(&last_put, &[1, 2, 4, 6, 12], false), [1, 6]);
-        assert_eq!(threads_for(&last_put, &[1, 2], false), [1]);
-        assert_eq!(threads_for(&last_put, &[3], true), [3]);
+        assert_eq!(chosen_threads(last_put.shared, None, 6).unwrap(), [1, 6]);
+        assert_eq!(chosen_threads(last_put.shared, None, 1).unwrap(), [1]);
+        assert_eq!(chosen_threads(last_put.shared, Some(&[3]), 6).unwrap(), [3]);
     }
 
     #[test]
