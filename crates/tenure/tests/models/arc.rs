@@ -84,12 +84,7 @@ pub(crate) fn first_downgrades<C: ArcCounts>() {
     let (strong, allocation) = Strong::<C>::new();
     let threads = [(); 2].map(|()| {
         let clone = strong.clone();
-        spawn(move || {
-            let weak = clone.downgrade();
-            clone.drop();
-            weak.visit();
-            weak.drop();
-        })
+        spawn(move || clone.go_and_come_back())
     });
     strong.drop();
     join_all(threads);
@@ -127,10 +122,7 @@ fn unique_and_take_under_weaks_that_come_and_go<C: ArcCounts>() {
     let other = strong.clone();
     let thread = spawn(move || {
         other.downgrade().drop();
-        let weak = other.downgrade();
-        other.drop();
-        weak.visit();
-        weak.drop();
+        other.go_and_come_back();
     });
     strong.write_if_unique();
     strong.take_or_drop();
@@ -142,12 +134,7 @@ fn unique_and_take_under_weaks_that_come_and_go<C: ArcCounts>() {
 fn make_mut_under_downgrade() {
     let (strong, allocation) = Strong::<Counts<Loom>>::new();
     let other = strong.clone();
-    let thread = spawn(move || {
-        let weak = other.downgrade();
-        other.drop();
-        weak.visit();
-        weak.drop();
-    });
+    let thread = spawn(move || other.go_and_come_back());
     let Inner { counts, value } = &*strong.0;
     if counts.is_unshared() {
         value.write(2);
@@ -204,12 +191,7 @@ pub(crate) fn born_under_upgrades<C: ArcCounts>(visitors: usize) {
 pub(crate) fn unique_under_downgrade<C: ArcCounts>() {
     let (mut strong, allocation) = Strong::<C>::new();
     let other = strong.clone();
-    let thread = spawn(move || {
-        let weak = other.downgrade();
-        other.drop();
-        weak.visit();
-        weak.drop();
-    });
+    let thread = spawn(move || other.go_and_come_back());
     strong.write_if_unique();
     strong.drop();
     thread.join().unwrap();

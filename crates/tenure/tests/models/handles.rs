@@ -105,6 +105,14 @@ impl<C: ArcCounts> Strong<C> {
         }
     }
 
+    /// Makes a `Weak`, goes, and comes back through it.
+    pub(crate) fn go_and_come_back(self) {
+        let weak = self.downgrade();
+        self.drop();
+        weak.visit();
+        weak.drop();
+    }
+
     /// `Arc::get_mut`, and a write if it gives one. Returns whether it did.
     pub(crate) fn write_if_unique(&mut self) -> bool {
         let unique = self.0.counts.is_unique();
