@@ -1,0 +1,328 @@
+//! Making a [`Model`], and refusing what no program can have.
+
+use std::fmt;
+
+use super::alignment;
+use super::types::{Format, Kind, Member, Model, Name, Static, Type, TypeId};
+
+/// How deep types may lie in each other by value. Rust's deepest iterators and futures stay under a
+/// tenth of this.
+pub const MOST_NESTING: usize = 512;
+
+/// Why types do not make a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Malformed(String);
+
+impl Malformed {
+    /// With the reason, as words that go on after "malformed: ".
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+/// Takes types in any order, with references to types that come later.
+///
+/// ```
+/// use tenure_layout::model::{Builder, Format, Kind, Member, Scalar, Shape};
+///
+/// let mut builder = Builder::new();
+/// let count = builder.add("atomic_t", 4, Kind::Scalar(Scalar::Integer));
+/// let route = builder.add("route", 8, Kind::Composite {
+///     shape: Shape::Struct,
+///     members: vec![Member::new("refs", 0, count), Member::new("gateway", 4, count)],
+/// });
+/// let model = builder.finish(Format::Btf, 1)?;
+/// assert_eq!(model[route].align, 4);
+/// # Ok::<(), tenure_layout::model::Malformed>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Builder {
+    types: Vec<Type>,
+    statics: Vec<Static>,
+}
+
+impl Builder {
+    /// Without types.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes an id whose type comes later, by [`set`](Self::set). Until then it is opaque.
+    ///
+    /// # Panics
+    ///
+    /// At the 2^32nd type: a reader has to bound what it takes from its input before.
+    pub fn reserve(&mut self) -> TypeId {
+        let id = u32::try_from(self.types.len()).expect("readers bound the number of types");
+        self.types.push(Type::new("", 0, Kind::Opaque));
+        TypeId(id)
+    }
+
+    /// Says what a reserved id stands for.
+    ///
+    /// # Panics
+    ///
+    /// The id is not of this builder.
+    pub fn set(&mut self, id: TypeId, ty: Type) {
+        self.types[id.index()] = ty;
+    }
+
+    /// Adds a type.
+    ///
+    /// # Panics
+    ///
+    /// As [`reserve`](Self::reserve).
+    pub fn push(&mut self, ty: Type) -> TypeId {
+        let id = self.reserve();
+        self.set(id, ty);
+        id
+    }
+
+    /// Adds a type by the little that most have.
+    ///
+    /// # Panics
+    ///
+    /// As [`reserve`](Self::reserve).
+    pub fn add(&mut self, name: &str, size: u64, kind: Kind) -> TypeId {
+        self.push(Type::new(name, size, kind))
+    }
+
+    /// Adds a variable.
+    pub fn push_static(&mut self, variable: Static) {
+        self.statics.push(variable);
+    }
+
+    /// How many types there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.types.len()
+    }
+
+    /// Whether there are no types.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.types.is_empty()
+    }
+
+    /// Checks and completes the types: sorts members, works out the sizes of arrays and aliases, and
+    /// alignments.
+    ///
+    /// # Errors
+    ///
+    /// A reference to a type that is not there, a type that contains itself, types nested deeper than
+    /// [`MOST_NESTING`], an alignment that is not a power of two.
+    pub fn finish(self, format: Format, units: u64) -> Result<Model, Malformed> {
+        let Self { mut types, mut statics } = self;
+        check_references(&types, &statics)?;
+        for id in inner_first(&types)? {
+            complete(&mut types, id)?;
+        }
+        statics.sort_by(|a, b| {
+            (&a.section, a.address, &a.name).cmp(&(&b.section, b.address, &b.name))
+        });
+        statics
+            .dedup_by(|a, b| a.section == b.section && a.address == b.address && a.name == b.name);
+        types.shrink_to_fit();
+        Ok(Model { format, units, types, statics })
+    }
+}
+
+impl Type {
+    /// A type with a name, a size and nothing declared about its alignment.
+    pub fn new(name: impl Into<Name>, size: u64, kind: Kind) -> Self {
+        Self { name: name.into(), size, align: 0, align_declared: false, kind, declared: None }
+    }
+
+    /// The types that a value of this type contains.
+    pub(super) fn parts(&self) -> impl Iterator<Item = TypeId> {
+        let (one, members): (Option<TypeId>, &[Member]) = match &self.kind {
+            Kind::Array { element: id, .. } | Kind::Alias(id) | Kind::Qualified(_, id) => {
+                (Some(*id), &[])
+            }
+            Kind::Composite { members, .. } => (None, members),
+            Kind::Scalar(_) | Kind::Pointer(_) | Kind::Function | Kind::Opaque => (None, &[]),
+        };
+        one.into_iter().chain(members.iter().map(|member| member.ty))
+    }
+}
+
+impl Member {
+    /// A member that is no bit field and has nothing else to tell.
+    pub fn new(name: impl Into<Name>, offset: u64, ty: TypeId) -> Self {
+        Self { name: name.into(), offset, ty, bits: None, inherited: false, tags: Vec::new() }
+    }
+}
+
+fn check_references(types: &[Type], statics: &[Static]) -> Result<(), Malformed> {
+    let pointed = types.iter().filter_map(|ty| match ty.kind {
+        Kind::Pointer(to) => to,
+        _ => None,
+    });
+    let all = types.iter().flat_map(Type::parts);
+    match all
+        .chain(pointed)
+        .chain(statics.iter().map(|one| one.ty))
+        .find(|id| id.index() >= types.len())
+    {
+        None => Ok(()),
+        Some(id) => Err(Malformed::new(format!("type {} is referred to and is not there", id.0))),
+    }
+}
+
+/// Every type, after all that it contains.
+fn inner_first(types: &[Type]) -> Result<Vec<TypeId>, Malformed> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum State {
+        New,
+        Open,
+        Done,
+    }
+    let mut states = vec![State::New; types.len()];
+    let mut depths = vec![0_u16; types.len()];
+    let mut order = Vec::with_capacity(types.len());
+    // Not recursive: a hostile chain would end the stack before it ended.
+    let mut stack = Vec::new();
+    for root in 0..types.len() {
+        if states[root] != State::New {
+            continue;
+        }
+        states[root] = State::Open;
+        stack.push((root, types[root].parts()));
+        while let Some((top, parts)) = stack.last_mut() {
+            let top = *top;
+            let Some(part) = parts.next() else {
+                let depth =
+                    types[top].parts().map(|part| depths[part.index()] + 1).max().unwrap_or(0);
+                if usize::from(depth) > MOST_NESTING {
+                    let name = &types[top].name;
+                    return Err(Malformed::new(format!(
+                        "types are nested more than {MOST_NESTING} deep at `{name}`"
+                    )));
+                }
+                depths[top] = depth;
+                states[top] = State::Done;
+                order.push(TypeId(u32::try_from(top).expect("types were counted in 32 bits")));
+                stack.pop();
+                continue;
+            };
+            match states[part.index()] {
+                State::Done => {}
+                State::Open => {
+                    let name = &types[part.index()].name;
+                    return Err(Malformed::new(format!("type `{name}` contains itself")));
+                }
+                State::New => {
+                    states[part.index()] = State::Open;
+                    stack.push((part.index(), types[part.index()].parts()));
+                }
+            }
+        }
+    }
+    Ok(order)
+}
+
+/// Sorts the members of one type and works out its size and alignment from its parts, which are
+/// complete.
+fn complete(types: &mut [Type], id: TypeId) -> Result<(), Malformed> {
+    let ty = &types[id.index()];
+    if ty.align != 0 && !ty.align.is_power_of_two() {
+        let (name, align) = (&ty.name, ty.align);
+        return Err(Malformed::new(format!("type `{name}` is aligned to {align} bytes")));
+    }
+    let size = match ty.kind {
+        Kind::Array { element, count } => types[element.index()].size.saturating_mul(count),
+        Kind::Alias(of) | Kind::Qualified(_, of) => types[of.index()].size,
+        _ => ty.size,
+    };
+    if let Kind::Composite { members, .. } = &mut types[id.index()].kind {
+        // Stable: a zero-sized marker stays before the member that it stands in front of.
+        members.sort_by_key(|member| (member.offset, member.bits.map(|bits| bits.first)));
+    }
+    let ty = &types[id.index()];
+    let (align, align_declared) = match ty.align {
+        0 => alignment::of(types, ty, size),
+        align => (align, true),
+    };
+    let ty = &mut types[id.index()];
+    (ty.size, ty.align, ty.align_declared) = (size, align, align_declared);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Scalar, Shape};
+
+    fn composite(members: Vec<Member>) -> Kind {
+        Kind::Composite { shape: Shape::Struct, members }
+    }
+
+    #[test]
+    fn a_type_that_contains_itself_is_refused_and_one_that_points_to_itself_is_not() {
+        let mut builder = Builder::new();
+        let node = builder.reserve();
+        let pointer = builder.add("", 8, Kind::Pointer(Some(node)));
+        builder.set(node, Type::new("node", 8, composite(vec![Member::new("next", 0, pointer)])));
+        assert!(builder.finish(Format::Btf, 1).is_ok());
+
+        let mut builder = Builder::new();
+        let node = builder.reserve();
+        let alias = builder.add("node_t", 0, Kind::Alias(node));
+        builder.set(node, Type::new("node", 8, composite(vec![Member::new("next", 0, alias)])));
+        let error = builder.finish(Format::Btf, 1).unwrap_err().to_string();
+        assert!(error.contains("contains itself"), "{error}");
+    }
+
+    #[test]
+    fn a_reference_to_nowhere_is_refused() {
+        for kind in [Kind::Alias(TypeId(7)), Kind::Pointer(Some(TypeId(7)))] {
+            let mut builder = Builder::new();
+            builder.add("x", 0, kind);
+            assert!(builder.finish(Format::Btf, 1).is_err());
+        }
+    }
+
+    #[test]
+    fn a_chain_of_a_million_aliases_is_refused_without_ending_the_stack() {
+        let mut builder = Builder::new();
+        let mut last = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
+        for _ in 0..1_000_000 {
+            last = builder.add("alias", 0, Kind::Alias(last));
+        }
+        let error = builder.finish(Format::Btf, 1).unwrap_err().to_string();
+        assert!(error.contains("nested"), "{error}");
+    }
+
+    #[test]
+    fn sizes_of_arrays_saturate() {
+        let mut builder = Builder::new();
+        let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
+        let huge = builder.add("", 0, Kind::Array { element: int, count: u64::MAX });
+        let model = builder.finish(Format::Btf, 1).unwrap();
+        assert_eq!(model[huge].size, u64::MAX);
+        assert_eq!(model[huge].align, 4);
+    }
+
+    #[test]
+    fn members_are_sorted_and_zero_sized_markers_stay_in_front() {
+        let mut builder = Builder::new();
+        let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
+        let mark = builder.add("", 0, Kind::Array { element: int, count: 0 });
+        let members =
+            vec![Member::new("b", 4, int), Member::new("mark", 0, mark), Member::new("a", 0, int)];
+        let id = builder.add("s", 8, composite(members));
+        let model = builder.finish(Format::Btf, 1).unwrap();
+        let Kind::Composite { members, .. } = &model[id].kind else { panic!() };
+        let names: Vec<_> = members.iter().map(|member| &*member.name).collect();
+        assert_eq!(names, ["mark", "a", "b"]);
+    }
+}
