@@ -56,15 +56,26 @@ impl Builder {
         Self::default()
     }
 
+    /// Without types, and with room for this many.
+    #[must_use]
+    pub fn with_capacity(types: usize) -> Self {
+        Self { types: Vec::with_capacity(types), statics: Vec::new() }
+    }
+
+    /// The id that the `index`-th type has, from 0 and in the order in which types are added, whether
+    /// it was added yet or not. [`finish`](Self::finish) finds those that never were.
+    #[must_use]
+    pub fn nth(index: u32) -> TypeId {
+        TypeId(index)
+    }
+
     /// Makes an id whose type comes later, by [`set`](Self::set). Until then it is opaque.
     ///
     /// # Panics
     ///
     /// At the 2^32nd type: a reader has to bound what it takes from its input before.
     pub fn reserve(&mut self) -> TypeId {
-        let id = u32::try_from(self.types.len()).expect("readers bound the number of types");
-        self.types.push(Type::new("", 0, Kind::Opaque));
-        TypeId(id)
+        self.push(Type::new(Name::default(), 0, Kind::Opaque))
     }
 
     /// Says what a reserved id stands for.
@@ -82,9 +93,9 @@ impl Builder {
     ///
     /// As [`reserve`](Self::reserve).
     pub fn push(&mut self, ty: Type) -> TypeId {
-        let id = self.reserve();
-        self.set(id, ty);
-        id
+        let id = u32::try_from(self.types.len()).expect("readers bound the number of types");
+        self.types.push(ty);
+        TypeId(id)
     }
 
     /// Adds a type by the little that most have.
