@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use tenure_bench::report::{self, file, json, table};
+use tenure_bench::report::{self, json, table};
 use tenure_bench::run::{self, GroupInfo, Request};
+use tenure_report::file;
 
 use crate::args::Bench;
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use tenure_bench::report::table::Style;
+use tenure_report::terminal::Style;
 
 /// What standard output can show.
 pub(crate) fn style() -> Style {
