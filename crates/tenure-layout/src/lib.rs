@@ -3,6 +3,7 @@ pub mod error;
 pub mod model;
 pub mod progress;
 pub mod read;
+pub mod report;
 pub mod result;
 
 pub use error::Error;
