@@ -94,7 +94,14 @@ fn variables(finding: &Finding, line_bytes: u64) -> TypeMap {
     known.sort_by_key(|cell| cell.offset);
     let mut cells: Vec<Cell> = Vec::new();
     let mut end = 0;
-    let other = |from: u64, to: u64| Cell { offset: from, size: to - from, ..hole() };
+    let other = |from: u64, to: u64| Cell {
+        path: "(not known)".to_owned(),
+        offset: from,
+        size: to - from,
+        role: Role::Plain,
+        hole: false,
+        ..hole()
+    };
     for cell in known {
         let to = cell.offset.saturating_add(cell.size).min(line_bytes);
         let from = cell.offset.max(end);

@@ -18,7 +18,7 @@
 //! | `~` | is cold |
 //! | `░` | is none: a hole |
 
-//pub mod html;
+pub mod html;
 pub mod json;
 pub mod terminal;
 

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use super::words;
-use crate::result::{Cell, Line, Role, TypeMap};
+use crate::result::{Cell, Embedder, Line, Move, Report, Role, Suggestion, TypeMap};
 
 /// A line map, ready to be drawn.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,7 +101,28 @@ pub(super) struct Marks<'a> {
     pub(super) embedded: bool,
 }
 
-impl Marks<'_> {
+impl<'a> Marks<'a> {
+    /// What findings and a suggestion say of the type that it is for.
+    pub(super) fn of_suggestion(report: &'a Report, suggestion: &'a Suggestion) -> Self {
+        Self {
+            victims: victims(report, &suggestion.type_name),
+            moved: names(&suggestion.moves),
+            embedded: false,
+        }
+    }
+
+    /// The same of a type that embeds it: of its own members and of the embedded ones.
+    pub(super) fn of_embedder(
+        report: &'a Report,
+        suggestion: &'a Suggestion,
+        embedder: &'a Embedder,
+    ) -> Self {
+        let Self { mut victims, mut moved, .. } = Self::of_suggestion(report, suggestion);
+        victims.extend(self::victims(report, &embedder.type_name));
+        moved.extend(names(&embedder.moves));
+        Self { victims, moved, embedded: true }
+    }
+
     fn suffers(&self, path: &str) -> bool {
         self.victims.iter().any(|name| self.names(path, name))
     }
@@ -121,6 +142,15 @@ impl Marks<'_> {
                 || self.embedded && each.match_indices('.').any(|(dot, _)| part(&each[dot + 1..]))
         }) || path == name
     }
+}
+
+fn victims<'a>(report: &'a Report, type_name: &str) -> Vec<&'a str> {
+    let of = report.findings.iter().filter(|finding| finding.type_name == type_name);
+    of.flat_map(|finding| &finding.victims).map(|victim| victim.path.as_str()).collect()
+}
+
+fn names(moves: &[Move]) -> Vec<&str> {
+    moves.iter().map(|one| one.member.as_str()).collect()
 }
 
 impl Picture {

@@ -1,5 +1,7 @@
 //! Findings in words: the same in a terminal and in HTML.
 
+use std::cmp::Ordering;
+
 pub(super) use tenure_report::words::{counted, grouped};
 
 use crate::result::{Check, Confidence, Finding, Level, Report, Role, Sharing, Source, TypeMap};
@@ -108,7 +110,7 @@ pub(super) fn found(report: &Report) -> String {
     let within = match report.scope.types.as_slice() {
         [] => String::new(),
         [only] => format!(" in {only}"),
-        types => format!(" in {}", types.join(", ")),
+        [init @ .., last] => format!(" in {} and {last}", init.join(", ")),
     };
     match (all, shown) {
         (0, _) => {
@@ -119,7 +121,7 @@ pub(super) fn found(report: &Report) -> String {
             format!("{} findings{within}, the worst first.", whole(all))
         }
         (all, shown) => {
-            format!("{}{within}; the worst {} of them:", count_of(all, "finding"), whole(shown))
+            format!("{}{within}; these are the worst {}.", count_of(all, "finding"), whole(shown))
         }
     }
 }
@@ -152,6 +154,15 @@ pub(super) fn checks(checks: &[Check]) -> String {
 pub(super) fn ordered(checks: &[Check]) -> impl Iterator<Item = &Check> {
     let of = |passed| checks.iter().filter(move |check| check.passed == passed);
     of(false).chain(of(true))
+}
+
+/// `−16`, `+8`; empty for no change.
+pub(super) fn change(before: u64, after: u64) -> String {
+    match after.cmp(&before) {
+        Ordering::Equal => String::new(),
+        Ordering::Less => format!("−{}", whole(before - after)),
+        Ordering::Greater => format!("+{}", whole(after - before)),
+    }
 }
 
 /// The command that shows more of a type, as it would be typed.

@@ -121,7 +121,7 @@ mod tests {
             text.contains("9,648 types, 1,131 with contended words, lines of 64 bytes"),
             "{text}"
         );
-        assert!(text.contains("1,979 findings; the worst 7 of them:"), "{text}");
+        assert!(text.contains("1,979 findings; these are the worst 7."), "{text}");
         assert!(text.contains("tenure layout /usr/lib/debug/boot/vmlinux-6.1.0-50-cloud-amd64 net_device --suggest"), "{text}");
         let hits = text.matches("through dst (dst_entry) at 0").count();
         assert_eq!(hits, 1, "{text}");

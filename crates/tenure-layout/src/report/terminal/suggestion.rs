@@ -2,7 +2,7 @@
 
 use super::map::{self, Canvas};
 use super::text::{Styled, Text, cut, measured};
-use crate::report::picture::{Marks, Picture, differing};
+use crate::report::picture::{Marks, Picture, differing, is_marked};
 use crate::report::words;
 use crate::result::{Embedder, Move, Report, Suggestion, TypeMap};
 
@@ -34,8 +34,7 @@ pub(super) fn render(text: &mut Text, report: &Report, suggestion: &Suggestion) 
     );
     text.line_with(&heading, &scores, 2);
     text.wrapped(&suggestion.summary, "  ");
-    let victims: Vec<&str> = victims(report, &suggestion.type_name);
-    let marks = Marks { victims, moved: names(&suggestion.moves), embedded: false };
+    let marks = Marks::of_suggestion(report, suggestion);
     moves(text, "", &suggestion.moves);
     for embedder in &suggestion.embedders {
         moves(text, &format!(" of {}", embedder.type_name), &embedder.moves);
@@ -43,7 +42,7 @@ pub(super) fn render(text: &mut Text, report: &Report, suggestion: &Suggestion) 
     let mut pictures = pair(text, report, (&suggestion.before, &suggestion.after), &marks);
     for embedder in &suggestion.embedders {
         let (Some(before), Some(after)) = (&embedder.before, &embedder.after) else { continue };
-        let marks = of_embedder(report, suggestion, embedder);
+        let marks = Marks::of_embedder(report, suggestion, embedder);
         pictures.extend(pair(text, report, (before, after), &marks));
     }
     map::legend(text, &pictures.iter().collect::<Vec<_>>());
@@ -51,31 +50,6 @@ pub(super) fn render(text: &mut Text, report: &Report, suggestion: &Suggestion) 
     for note in &suggestion.notes {
         text.bullet(note);
     }
-}
-
-/// What is known of an embedder's members: its own, and those of the type that it embeds.
-pub(super) fn of_embedder<'a>(
-    report: &'a Report,
-    suggestion: &'a Suggestion,
-    embedder: &'a Embedder,
-) -> Marks<'a> {
-    let mut marks = Marks {
-        victims: victims(report, &embedder.type_name),
-        moved: names(&embedder.moves),
-        embedded: true,
-    };
-    marks.victims.extend(victims(report, &suggestion.type_name));
-    marks.moved.extend(names(&suggestion.moves));
-    marks
-}
-
-fn victims<'a>(report: &'a Report, type_name: &str) -> Vec<&'a str> {
-    let of = report.findings.iter().filter(|finding| finding.type_name == type_name);
-    of.flat_map(|finding| &finding.victims).map(|victim| victim.path.as_str()).collect()
-}
-
-fn names(moves: &[Move]) -> Vec<&str> {
-    moves.iter().map(|one| one.member.as_str()).collect()
 }
 
 fn moves(text: &mut Text, of: &str, moves: &[Move]) {
@@ -100,8 +74,8 @@ fn pair(
     const GAP: usize = 3;
     let lines = differing(before, after);
     let picture = |map: &TypeMap| {
-        Picture::of(map, report.source.line_bytes, marks, MOST_LINES, |index, _| {
-            lines.contains(&index)
+        Picture::of(map, report.source.line_bytes, marks, MOST_LINES, |index, blocks| {
+            lines.contains(&index) && blocks.iter().any(is_marked)
         })
     };
     let pictures = vec![picture(before), picture(after)];
@@ -156,19 +130,11 @@ fn sizes(text: &mut Text, suggestion: &Suggestion) {
         let name = cut(name, room);
         let space = " ".repeat(room - measured(&name));
         let (before, after, change) =
-            (words::whole(*before), words::whole(*after), change(*before, *after));
-        text.line(&format!("  {name}{space}  {before:>10}  {after:>10}{change}"));
+            (words::whole(*before), words::whole(*after), words::change(*before, *after));
+        text.line(&format!("  {name}{space}  {before:>10}  {after:>10}  {change}"));
     }
     if shown < rows.len() {
         text.quiet_after("  ", &format!("and {} more, of which none grows", rows.len() - shown));
     }
     text.blank();
-}
-
-fn change(before: u64, after: u64) -> String {
-    match after.cmp(&before) {
-        std::cmp::Ordering::Equal => String::new(),
-        std::cmp::Ordering::Less => format!("  −{}", before - after),
-        std::cmp::Ordering::Greater => format!("  +{}", after - before),
-    }
 }
