@@ -11,6 +11,8 @@ const MOST_SHARING: usize = 4;
 pub(super) struct Names<'a> {
     base: &'a [u8],
     own: &'a [u8],
+    /// Where the strings end that the file being read may use: a base's may not be on top of it.
+    end: usize,
     /// The names that were asked for.
     made: Vec<Made>,
     /// For each [`APART`] offsets, the last of `made` at one of them, from 1; 0 for none.
@@ -46,6 +48,7 @@ impl<'a> Names<'a> {
         Self {
             base,
             own,
+            end: bytes,
             // A kernel asks for two thirds of its strings, of 16 bytes on average.
             made: Vec::with_capacity(bytes / 24),
             last: vec![0; bytes.div_ceil(APART)],
@@ -53,11 +56,18 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// From now on only names that begin before `end` are there.
+    pub(super) fn end_at(&mut self, end: usize) {
+        self.end = end;
+    }
+
     /// The name that begins at an offset.
     pub(super) fn at(&mut self, offset: u32) -> Result<Name, NoName> {
+        if offset as usize >= self.end {
+            return Err(NoName::Beyond);
+        }
         let Some(last) = self.last.get(offset as usize / APART) else {
-            // Only a file without strings lacks the empty one.
-            return if offset == 0 { Ok(Name::default()) } else { Err(NoName::Beyond) };
+            return Err(NoName::Beyond);
         };
         let mut which = *last as usize;
         while let Some(made) = which.checked_sub(1).map(|which| &self.made[which]) {
