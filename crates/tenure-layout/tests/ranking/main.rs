@@ -2,6 +2,7 @@
 //! made for one claim each.
 
 mod claims;
+mod own;
 mod routes;
 mod suggestions;
 
