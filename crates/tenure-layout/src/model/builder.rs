@@ -56,15 +56,26 @@ impl Builder {
         Self::default()
     }
 
+    /// Without types, and with room for this many.
+    #[must_use]
+    pub fn with_capacity(types: usize) -> Self {
+        Self { types: Vec::with_capacity(types), statics: Vec::new() }
+    }
+
+    /// The id that the `index`-th type has, from 0 and in the order in which types are added, whether
+    /// it was added yet or not. [`finish`](Self::finish) finds those that never were.
+    #[must_use]
+    pub fn nth(index: u32) -> TypeId {
+        TypeId(index)
+    }
+
     /// Makes an id whose type comes later, by [`set`](Self::set). Until then it is opaque.
     ///
     /// # Panics
     ///
     /// At the 2^32nd type: a reader has to bound what it takes from its input before.
     pub fn reserve(&mut self) -> TypeId {
-        let id = u32::try_from(self.types.len()).expect("readers bound the number of types");
-        self.types.push(Type::new("", 0, Kind::Opaque));
-        TypeId(id)
+        self.push(Type::new(Name::default(), 0, Kind::Opaque))
     }
 
     /// Says what a reserved id stands for.
@@ -82,9 +93,9 @@ impl Builder {
     ///
     /// As [`reserve`](Self::reserve).
     pub fn push(&mut self, ty: Type) -> TypeId {
-        let id = self.reserve();
-        self.set(id, ty);
-        id
+        let id = u32::try_from(self.types.len()).expect("readers bound the number of types");
+        self.types.push(ty);
+        TypeId(id)
     }
 
     /// Adds a type by the little that most have.
@@ -122,9 +133,9 @@ impl Builder {
     /// [`MOST_NESTING`], an alignment that is not a power of two.
     pub fn finish(self, format: Format, units: u64) -> Result<Model, Malformed> {
         let Self { mut types, mut statics } = self;
-        check_references(&types, &statics)?;
-        for id in inner_first(&types)? {
-            complete(&mut types, id)?;
+        complete_inner_first(&mut types)?;
+        if let Some(one) = statics.iter().find(|one| one.ty.index() >= types.len()) {
+            return Err(nowhere(one.ty));
         }
         statics.sort_by(|a, b| {
             (&a.section, a.address, &a.name).cmp(&(&b.section, b.address, &b.name))
@@ -142,16 +153,16 @@ impl Type {
         Self { name: name.into(), size, align: 0, align_declared: false, kind, declared: None }
     }
 
-    /// The types that a value of this type contains.
-    pub(super) fn parts(&self) -> impl Iterator<Item = TypeId> {
-        let (one, members): (Option<TypeId>, &[Member]) = match &self.kind {
+    /// The types that a value of this type contains, one by one; none at or after the first number
+    /// that there is none at.
+    fn part(&self, which: usize) -> Option<TypeId> {
+        match &self.kind {
             Kind::Array { element: id, .. } | Kind::Alias(id) | Kind::Qualified(_, id) => {
-                (Some(*id), &[])
+                (which == 0).then_some(*id)
             }
-            Kind::Composite { members, .. } => (None, members),
-            Kind::Scalar(_) | Kind::Pointer(_) | Kind::Function | Kind::Opaque => (None, &[]),
-        };
-        one.into_iter().chain(members.iter().map(|member| member.ty))
+            Kind::Composite { members, .. } => members.get(which).map(|member| member.ty),
+            Kind::Scalar(_) | Kind::Pointer(_) | Kind::Function | Kind::Opaque => None,
+        }
     }
 }
 
@@ -162,78 +173,76 @@ impl Member {
     }
 }
 
-fn check_references(types: &[Type], statics: &[Static]) -> Result<(), Malformed> {
-    let pointed = types.iter().filter_map(|ty| match ty.kind {
-        Kind::Pointer(to) => to,
-        _ => None,
-    });
-    let all = types.iter().flat_map(Type::parts);
-    match all
-        .chain(pointed)
-        .chain(statics.iter().map(|one| one.ty))
-        .find(|id| id.index() >= types.len())
-    {
-        None => Ok(()),
-        Some(id) => Err(Malformed::new(format!("type {} is referred to and is not there", id.0))),
+/// Checks what every type refers to and completes each after all that it contains. One pass: a large
+/// program's types do not fit into a cache.
+fn complete_inner_first(types: &mut [Type]) -> Result<(), Malformed> {
+    /// A type that waits for what it contains.
+    struct Open {
+        ty: usize,
+        /// Which of its parts is next.
+        next: usize,
+        /// How deep the parts before that are nested.
+        depth: u16,
     }
-}
-
-/// Every type, after all that it contains.
-fn inner_first(types: &[Type]) -> Result<Vec<TypeId>, Malformed> {
-    #[derive(Clone, Copy, PartialEq)]
-    enum State {
-        New,
-        Open,
-        Done,
-    }
-    let mut states = vec![State::New; types.len()];
-    let mut depths = vec![0_u16; types.len()];
-    let mut order = Vec::with_capacity(types.len());
+    // Of a type that is neither new nor open: how deep it is nested, from 1.
+    const NEW: u16 = 0;
+    const OPEN: u16 = u16::MAX;
+    let mut depths = vec![NEW; types.len()];
     // Not recursive: a hostile chain would end the stack before it ended.
     let mut stack = Vec::new();
     for root in 0..types.len() {
-        if states[root] != State::New {
+        if depths[root] != NEW {
             continue;
         }
-        states[root] = State::Open;
-        stack.push((root, types[root].parts()));
-        while let Some((top, parts)) = stack.last_mut() {
-            let top = *top;
-            let Some(part) = parts.next() else {
-                let depth =
-                    types[top].parts().map(|part| depths[part.index()] + 1).max().unwrap_or(0);
+        depths[root] = OPEN;
+        stack.push(Open { ty: root, next: 0, depth: 0 });
+        while let Some(top) = stack.last_mut() {
+            let Some(part) = types[top.ty].part(top.next) else {
+                let (ty, depth) = (top.ty, top.depth);
+                stack.pop();
                 if usize::from(depth) > MOST_NESTING {
-                    let name = &types[top].name;
+                    let name = &types[ty].name;
                     return Err(Malformed::new(format!(
                         "types are nested more than {MOST_NESTING} deep at `{name}`"
                     )));
                 }
-                depths[top] = depth;
-                states[top] = State::Done;
-                order.push(TypeId(u32::try_from(top).expect("types were counted in 32 bits")));
-                stack.pop();
+                complete(types, ty)?;
+                depths[ty] = depth + 1;
                 continue;
             };
-            match states[part.index()] {
-                State::Done => {}
-                State::Open => {
+            match depths.get(part.index()).copied() {
+                None => return Err(nowhere(part)),
+                Some(OPEN) => {
                     let name = &types[part.index()].name;
                     return Err(Malformed::new(format!("type `{name}` contains itself")));
                 }
-                State::New => {
-                    states[part.index()] = State::Open;
-                    stack.push((part.index(), types[part.index()].parts()));
+                Some(NEW) => {
+                    depths[part.index()] = OPEN;
+                    stack.push(Open { ty: part.index(), next: 0, depth: 0 });
+                }
+                Some(depth) => {
+                    top.depth = top.depth.max(depth);
+                    top.next += 1;
                 }
             }
         }
     }
-    Ok(order)
+    Ok(())
+}
+
+fn nowhere(id: TypeId) -> Malformed {
+    Malformed::new(format!("type {} is referred to and is not there", id.0))
 }
 
 /// Sorts the members of one type and works out its size and alignment from its parts, which are
-/// complete.
-fn complete(types: &mut [Type], id: TypeId) -> Result<(), Malformed> {
-    let ty = &types[id.index()];
+/// complete; of a pointer, checks what it points to.
+fn complete(types: &mut [Type], id: usize) -> Result<(), Malformed> {
+    let ty = &types[id];
+    if let Kind::Pointer(Some(to)) = ty.kind
+        && to.index() >= types.len()
+    {
+        return Err(nowhere(to));
+    }
     if ty.align != 0 && !ty.align.is_power_of_two() {
         let (name, align) = (&ty.name, ty.align);
         return Err(Malformed::new(format!("type `{name}` is aligned to {align} bytes")));
@@ -243,16 +252,16 @@ fn complete(types: &mut [Type], id: TypeId) -> Result<(), Malformed> {
         Kind::Alias(of) | Kind::Qualified(_, of) => types[of.index()].size,
         _ => ty.size,
     };
-    if let Kind::Composite { members, .. } = &mut types[id.index()].kind {
+    if let Kind::Composite { members, .. } = &mut types[id].kind {
         // Stable: a zero-sized marker stays before the member that it stands in front of.
         members.sort_by_key(|member| (member.offset, member.bits.map(|bits| bits.first)));
     }
-    let ty = &types[id.index()];
+    let ty = &types[id];
     let (align, align_declared) = match ty.align {
         0 => alignment::of(types, ty, size),
         align => (align, true),
     };
-    let ty = &mut types[id.index()];
+    let ty = &mut types[id];
     (ty.size, ty.align, ty.align_declared) = (size, align, align_declared);
     Ok(())
 }

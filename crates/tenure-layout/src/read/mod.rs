@@ -1,1 +1,3 @@
 //! From a file to a [`Model`](crate::model::Model).
+
+pub mod btf;
