@@ -40,7 +40,7 @@
 //!
 //!     ## What a variable is, by its name, and by the section that it lies in.
 //!     [statics]
-//!     "jiffies" = "written"
+//!     "requests_served" = "written"
 //!     [sections]
 //!     ".data..read_mostly" = "read_mostly"
 //!
@@ -185,7 +185,7 @@ pub use glob::Glob;
 pub use path::{MemberPattern, Path, Place};
 
 pub(crate) use checks::counted;
-pub(crate) use glob::{Specificity, is_identifier_byte, letters_of};
+pub(crate) use glob::{Specificity, letters_of};
 pub(crate) use path::Elements;
 
 use crate::error::Error;
