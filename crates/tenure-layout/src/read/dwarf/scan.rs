@@ -164,7 +164,7 @@ impl<'d> Scan<'_, '_, 'd> {
                 gimli::DW_AT_decl_line => entry.line = small(&value),
                 gimli::DW_AT_alignment => entry.align = small(&value),
                 gimli::DW_AT_declaration => {
-                    entry.declaration = value != AttributeValue::Flag(false)
+                    entry.declaration = value != AttributeValue::Flag(false);
                 }
                 gimli::DW_AT_specification => definition_of = self.reference(&value)?,
                 gimli::DW_AT_signature => {
