@@ -4,19 +4,28 @@ use std::fmt;
 
 use super::alignment;
 use super::types::{Format, Kind, Member, Model, Name, Static, Type, TypeId};
+use crate::error::one_line;
 
 /// How deep types may lie in each other by value. Rust's deepest iterators and futures stay under a
 /// tenth of this.
 pub const MOST_NESTING: usize = 512;
+
+/// Letters of a reason that are shown: names in it may be of any length.
+const LONGEST_REASON: usize = 500;
 
 /// Why types do not make a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed(String);
 
 impl Malformed {
-    /// With the reason, as words that go on after "malformed: ".
+    /// With the reason, as words that go on after "malformed: ". It is shown as one line, without the
+    /// end of one that is too long to read.
     pub fn new(reason: impl Into<String>) -> Self {
-        Self(reason.into())
+        let mut reason: String = reason.into();
+        if let Some((end, _)) = reason.char_indices().nth(LONGEST_REASON) {
+            reason.replace_range(end.., "…");
+        }
+        Self(one_line(reason))
     }
 }
 
@@ -289,6 +298,16 @@ mod tests {
         builder.set(node, Type::new("node", 8, composite(vec![Member::new("next", 0, alias)])));
         let error = builder.finish(Format::Btf, 1).unwrap_err().to_string();
         assert!(error.contains("contains itself"), "{error}");
+    }
+
+    #[test]
+    fn a_reason_is_one_line_of_a_length_to_read() {
+        let mut builder = Builder::new();
+        let name = format!("a\nb\x1b[31m{}", "c".repeat(10_000));
+        builder.add(&name, 8, Kind::Alias(Builder::nth(0)));
+        let line = builder.finish(Format::Btf, 1).unwrap_err().to_string();
+        assert!(line.len() < 2000 && !line.contains(char::is_control), "{line}");
+        assert!(line.starts_with("type `a\u{fffd}b\u{fffd}[31mccc"), "{line}");
     }
 
     #[test]

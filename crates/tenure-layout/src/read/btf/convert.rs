@@ -1,6 +1,6 @@
 //! The second pass: from records to the model.
 
-use super::index::{FUNCTION, Index, IntBits, NO_TYPE, VOID};
+use super::index::{FIRST, FUNCTION, Index, IntBits, NO_TYPE, VOID};
 use super::names::{Names, NoName};
 use super::record::{BtfKind, Record, TRIPLE, Words};
 use crate::model::{
@@ -29,7 +29,7 @@ pub(super) fn model(index: &Index<'_>) -> Result<Model, Malformed> {
     };
     conversion.push(Name::default(), 0, Kind::Opaque);
     conversion.push(Name::default(), 0, Kind::Function);
-    debug_assert_eq!((VOID, FUNCTION), (0, 1));
+    const { assert!(VOID == 0 && FUNCTION == 1 && FIRST == 2) };
     let mut strings = 0;
     for part in &index.parts {
         conversion.words = part.sections.types;

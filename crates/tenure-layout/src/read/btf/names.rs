@@ -79,7 +79,6 @@ impl<'a> Names<'a> {
         self.make(offset)
     }
 
-    #[cold]
     fn make(&mut self, offset: u32) -> Result<Name, NoName> {
         let at = offset as usize;
         let from = match at.checked_sub(self.base.len()) {
@@ -90,9 +89,10 @@ impl<'a> Names<'a> {
         let name = &from[..from.len().min(self.left)];
         let end = name.iter().position(|byte| *byte == 0).ok_or(NoName::TooMuch)?;
         self.left -= end;
-        let name = match end {
-            0 => Name::default(),
-            _ => Name::from(String::from_utf8_lossy(&name[..end])),
+        let name = match str::from_utf8(&name[..end]) {
+            Ok("") => Name::default(),
+            Ok(name) => Name::from(name),
+            Err(_) => Name::from(String::from_utf8_lossy(&name[..end])),
         };
         let last = &mut self.last[at / APART];
         self.made.push(Made { offset, before: *last, name: Name::clone(&name) });
