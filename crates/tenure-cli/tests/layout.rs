@@ -36,8 +36,20 @@ fn help_names_every_option() {
     let output = tenure(&["layout", "--help"]);
     assert!(output.status.success());
     for option in [
-        "--kernel", "FILE", "TYPE", "--top", "--suggest", "--pin", "--rules", "--check", "--format",
-        "--debug-file", "--base", "--line", "--json", "--html",
+        "--kernel",
+        "FILE",
+        "TYPE",
+        "--top",
+        "--suggest",
+        "--pin",
+        "--rules",
+        "--check",
+        "--format",
+        "--debug-file",
+        "--base",
+        "--line",
+        "--json",
+        "--html",
     ] {
         assert!(text(&output.stdout).contains(option), "{option}");
     }
@@ -98,7 +110,10 @@ fn rules_change_what_is_known() {
     let (_folder, path) = rules("[members]\n\"dst_entry.lwtstate\" = \"cold\"\n");
     let victims = |extra: &[&str]| {
         let fixture = fixture("before");
-        let words: Vec<&str> = ["layout", &fixture, "dst_entry", "--json", "-"].into_iter().chain(extra.iter().copied()).collect();
+        let words: Vec<&str> = ["layout", &fixture, "dst_entry", "--json", "-"]
+            .into_iter()
+            .chain(extra.iter().copied())
+            .collect();
         let report: serde_json::Value = serde_json::from_slice(&tenure(&words).stdout).unwrap();
         report["findings"].to_string()
     };

@@ -10,7 +10,7 @@ pub mod progress;
 pub mod read;
 pub mod result;
 pub mod rules;
-// pub mod run;
+pub mod run;
 pub mod suggest;
 
 pub use error::Error;

@@ -85,7 +85,9 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> 
         maps: types.iter().map(|&id| layouts.map(id)).collect(),
         suggestions,
         unmended,
-        checks: checks.map(|rules| check::check(&rules, &model, request.line_bytes)).unwrap_or_default(),
+        checks: checks
+            .map(|rules| check::check(&rules, &model, request.line_bytes))
+            .unwrap_or_default(),
     })
 }
 
@@ -142,11 +144,14 @@ impl Asked {
             let named = model.composites().filter(|(_, ty, _)| glob.matches(&ty.name));
             types.extend(named.map(|(id, _, _)| id));
             // A typedef of a struct without a name is the struct's name to whoever uses it.
-            types.extend(model.iter().filter(|(_, ty)| glob.matches(&ty.name)).filter_map(|(id, _)| {
-                let to = model.resolved(id);
-                let nameless = model[to].name.is_empty();
-                (to != id && nameless && matches!(model[to].kind, Kind::Composite { .. })).then_some(to)
-            }));
+            types.extend(model.iter().filter(|(_, ty)| glob.matches(&ty.name)).filter_map(
+                |(id, _)| {
+                    let to = model.resolved(id);
+                    let nameless = model[to].name.is_empty();
+                    (to != id && nameless && matches!(model[to].kind, Kind::Composite { .. }))
+                        .then_some(to)
+                },
+            ));
             if types.len() == before {
                 return Err(unknown_type(word, model));
             }

@@ -89,7 +89,8 @@ fn threads_counters_locks_and_a_shared_object_are_found_in_this_program() {
     assert!(shared.victims.iter().any(|victim| victim.path == "limit"), "{shared:#?}");
     assert_eq!(shared.confidence.placements, 1.0, "{shared:#?}");
     let inner = find(&report, "the inside of an Arc", |finding| {
-        finding.type_name.starts_with("alloc::sync::ArcInner<") && finding.type_name.contains("Config")
+        finding.type_name.starts_with("alloc::sync::ArcInner<")
+            && finding.type_name.contains("Config")
     });
     assert_eq!(inner.contended.role, Role::Count);
     assert!(inner.victims.iter().any(|victim| victim.path.starts_with("data")), "{inner:#?}");
