@@ -57,6 +57,7 @@ fn request(arguments: &Layout) -> Result<Request, Failure> {
             base: arguments.base.clone(),
         },
         types: types.iter().map(|word| text(word)).collect::<Result<_, _>>()?,
+        declared_in: arguments.declared_in.clone(),
         top: arguments.top,
         // The page shows every type before and after.
         suggest: arguments.suggest || arguments.html.is_some(),

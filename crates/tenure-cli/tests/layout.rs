@@ -39,6 +39,7 @@ fn help_names_every_option() {
         "--kernel",
         "FILE",
         "TYPE",
+        "--in",
         "--top",
         "--suggest",
         "--pin",

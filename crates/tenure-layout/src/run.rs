@@ -28,6 +28,8 @@ pub struct Request {
     pub options: read::Options,
     /// Patterns of type names (`*` stands for anything); empty for all types.
     pub types: Vec<String>,
+    /// Patterns of the files in which types are declared; empty for all files.
+    pub declared_in: Vec<String>,
     /// The most findings to tell.
     pub top: usize,
     /// Whether to look for repairs of the types told of.
@@ -66,6 +68,9 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> 
     let found = findings::find(&layouts);
     let wanted: Vec<(usize, &Found)> =
         (1..).zip(&found).filter(|(_, found)| asked.wants(&layouts, found)).collect();
+    if wanted.is_empty() && !request.declared_in.is_empty() && model.format() == Format::Btf {
+        return Err(Error::new("--in: BTF does not say where types are declared; DWARF does"));
+    }
     let told = &wanted[..wanted.len().min(request.top)];
     let types = asked.told(told);
     let (suggestions, unmended) = match request.suggest {
@@ -130,12 +135,15 @@ fn source(request: &Request, layouts: &Layouts<'_>) -> Source {
 struct Asked {
     /// None for all types.
     types: Option<Vec<TypeId>>,
+    /// Empty for all files.
+    files: Vec<Glob>,
 }
 
 impl Asked {
     fn of(request: &Request, model: &Model) -> Result<Self, Error> {
+        let files = request.declared_in.iter().map(|word| Glob::new(word)).collect();
         if request.types.is_empty() {
-            return Ok(Self { types: None });
+            return Ok(Self { types: None, files });
         }
         let mut types = Vec::new();
         for word in &request.types {
@@ -158,10 +166,16 @@ impl Asked {
         }
         let mut seen = std::collections::HashSet::new();
         types.retain(|id| seen.insert(*id));
-        Ok(Self { types: Some(types) })
+        Ok(Self { types: Some(types), files })
     }
 
     fn wants(&self, layouts: &Layouts<'_>, found: &Found) -> bool {
+        let declared = || found.type_id().and_then(|id| layouts.model[id].declared.as_ref());
+        let in_files =
+            || declared().is_some_and(|at| self.files.iter().any(|file| file.matches(&at.file)));
+        if !self.files.is_empty() && !in_files() {
+            return false;
+        }
         let Some(types) = &self.types else { return true };
         found.type_id().into_iter().chain(found.inner(layouts)).any(|id| types.contains(&id))
     }

@@ -22,6 +22,7 @@ fn request(fixture: &str, types: &[&str]) -> Request {
         input: Input::File(path.into()),
         options: Options::default(),
         types: types.iter().map(|&word| word.to_owned()).collect(),
+        declared_in: Vec::new(),
         top: 1000,
         suggest: false,
         pins: Vec::new(),
