@@ -3,6 +3,7 @@
 
 mod claims;
 mod own;
+mod properties;
 mod routes;
 mod suggestions;
 
