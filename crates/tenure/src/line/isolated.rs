@@ -1,6 +1,6 @@
 //! [`Isolated`]: a value on a line of its own.
 
-use super::ISOLATION_BYTES;
+use super::{ISOLATION_BYTES, Layout, LineLayout};
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 
@@ -57,6 +57,14 @@ impl<T> Isolated<T> {
     pub fn into_inner(self) -> T {
         self.value
     }
+}
+
+/// The fields of `T`, at the offsets that they have in it.
+impl<T: LineLayout> LineLayout for Isolated<T> {
+    const LAYOUT: &'static Layout = {
+        assert!(core::mem::offset_of!(Self, value) == 0);
+        &Layout { size: size_of::<Self>(), align: align_of::<Self>(), ..*T::LAYOUT }
+    };
 }
 
 impl<T> Deref for Isolated<T> {

@@ -11,8 +11,14 @@
 //! [`Isolated<T>`](Isolated) puts a value on a line of its own.
 
 mod isolated;
+mod layout;
+mod report;
+mod rules;
 
 pub use isolated::Isolated;
+pub use layout::{Field, Layout, LineLayout, Role, check};
+#[cfg(feature = "derive")]
+pub use tenure_derive::LineLayout;
 
 /// The bytes that move together between caches on this architecture.
 ///
