@@ -62,7 +62,14 @@ fn layout(
         quote!(.groups(&[#(#groups),*]))
     });
     quote! {
-        #line::Layout::of::<Self>(#name, const { &[#(#fields),*] })
+        #line::Layout::of::<Self>(
+            #name,
+            const {
+                #[allow(unused_imports)] // Without fields, or with `Isolated` ones only.
+                use #line::UsedBytes as _;
+                &[#(#fields),*]
+            },
+        )
             #assume_aligned #(#apart)* #groups
     }
 }
@@ -87,7 +94,7 @@ fn described(field: &Field<'_>, line: &TokenStream) -> TokenStream {
         #line::Field::new(
             #name,
             ::core::mem::offset_of!(Self, #member),
-            ::core::mem::size_of::<#ty>(),
+            #line::Used::<#ty>::BYTES,
         ) #role #(#group)*
     }
 }

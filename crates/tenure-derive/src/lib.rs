@@ -65,7 +65,7 @@ mod generics;
 ///
 /// Two counters that different threads write lie on one line:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0080
 /// # use tenure::line::LineLayout;
 /// #[derive(LineLayout)]
 /// #[repr(align(128))]

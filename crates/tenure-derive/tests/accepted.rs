@@ -139,25 +139,39 @@ fn names_offsets_and_roles_are_those_of_the_source() {
     let described = |layout: &line::Layout| -> Vec<_> {
         layout.fields.iter().map(|f| (f.name, f.offset, f.size, f.role)).collect()
     };
-    let isolated = size_of::<Isolated<u64>>();
     assert_eq!(
         described(InRust::LAYOUT),
         [
             ("name", offset_of!(InRust, name), 1, Role::ReadMostly),
-            ("refs", offset_of!(InRust, refs), isolated, Role::Contended),
+            ("refs", offset_of!(InRust, refs), 8, Role::Contended),
             ("type", offset_of!(InRust, r#type), 4, Role::ReadMostly),
         ]
     );
     assert_eq!(
         described(Tuple::LAYOUT),
         [
-            ("0", offset_of!(Tuple, 0), isolated, Role::Contended),
+            ("0", offset_of!(Tuple, 0), 8, Role::Contended),
             ("1", offset_of!(Tuple, 1), 8, Role::ReadMostly),
         ]
     );
     let offsets: Vec<_> = Packed::LAYOUT.fields.iter().map(|field| field.offset).collect();
     assert_eq!(offsets, [0, 1, 9, 17]);
     assert_eq!(Unit::LAYOUT.fields, []);
+}
+
+#[test]
+fn padding_takes_no_lines_of_a_group() {
+    #[derive(LineLayout)]
+    struct Ring<T> {
+        #[line(contended, group = "producer")]
+        head: Isolated<usize>,
+        #[line(contended, group = "consumer")]
+        tail: Isolated<usize>,
+        #[line(read_mostly, group = "slots")]
+        slots: Isolated<Box<[T]>>,
+    }
+    const _: () = line::check::<Ring<u64>>();
+    assert_eq!(Ring::<u64>::LAYOUT.fields[0].size, size_of::<usize>());
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn other_words() -> Option<String> {
     let release = version.split(' ').nth(1).unwrap_or_default();
     let minor = release.split('.').nth(1).and_then(|minor| minor.parse().ok());
     match minor {
-        Some(minor @ RECORDED_WITH..) if release == format!("1.{minor}.0") => None,
+        Some(RECORDED_WITH..) if !release.contains('-') => None,
         _ => Some(format!("recorded with Rust 1.{RECORDED_WITH}, this is {}", version.trim())),
     }
 }

@@ -67,6 +67,27 @@ impl<T: LineLayout> LineLayout for Isolated<T> {
     };
 }
 
+/// The bytes of a field of type `T` that hold something: what the derive takes for its size.
+///
+/// The constant of `Used<Isolated<T>>` itself goes before the trait's, which all others have.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Used<T>(core::marker::PhantomData<T>);
+
+impl<T> Used<Isolated<T>> {
+    #[doc(hidden)]
+    pub const BYTES: usize = size_of::<T>();
+}
+
+#[doc(hidden)]
+pub trait UsedBytes {
+    const BYTES: usize;
+}
+
+impl<T> UsedBytes for Used<T> {
+    const BYTES: usize = size_of::<T>();
+}
+
 impl<T> Deref for Isolated<T> {
     type Target = T;
     #[inline]

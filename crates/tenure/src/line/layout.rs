@@ -111,7 +111,7 @@ pub struct Field {
     pub name: &'static str,
     /// Bytes from the start of the struct.
     pub offset: usize,
-    /// Its size in bytes.
+    /// Its size in bytes; of an [`Isolated`](super::Isolated) field the value's, without padding.
     pub size: usize,
     /// Who touches it.
     pub role: Role,

@@ -150,10 +150,12 @@ impl Checker<'_> {
                 Role::Embedded(layout) => self.neighbours(contended, &place.inside(layout)),
                 Role::ReadMostly if place.field.size > 0 => self.pair(contended, &place),
                 // Each pair of contended fields comes by twice.
-                Role::Contended if place.field.size > 0 && contended.offset < place.offset => {
-                    if in_different_groups(contended.field, place.field) {
-                        self.pair(contended, &place);
-                    }
+                Role::Contended
+                    if place.field.size > 0
+                        && contended.offset < place.offset
+                        && in_different_groups(contended.field, place.field) =>
+                {
+                    self.pair(contended, &place);
                 }
                 _ => {}
             }
@@ -229,12 +231,7 @@ impl Checker<'_> {
 
     const fn group(&mut self, group: &str, inside: &Inside<'_>) {
         let allowed = allowed_lines(group, inside.layout);
-        let mut most = 0;
-        let mut start = 0;
-        while start < self.line {
-            most = max(most, self.touched_lines(group, inside, start));
-            start += min(self.align, self.line);
-        }
+        let Touched { most, if_aligned } = self.touched_lines(group, inside);
         if most <= allowed {
             return;
         }
@@ -260,29 +257,51 @@ impl Checker<'_> {
         }
         self.report.end();
 
-        if self.touched_lines(group, inside, 0) > allowed {
+        if if_aligned > allowed {
             self.helps.gather = true;
         } else {
             self.helps.align = true;
         }
     }
 
-    /// How many lines the group lies on if the outermost struct starts `start` bytes into one.
-    const fn touched_lines(&self, group: &str, inside: &Inside<'_>, start: usize) -> usize {
-        let mut lines = 0;
-        let mut next_line = 0;
+    /// How many lines the group lies on.
+    const fn touched_lines(&self, group: &str, inside: &Inside<'_>) -> Touched {
+        // Of all places in a line where the outermost struct can start.
+        let mut lines = [0; LARGEST_LINE];
+        let mut next_line = [0; LARGEST_LINE];
         let mut next_offset = 0;
         // In the order of the offsets, which need not be the order of the source.
         while let Some(field) = nearest(group, inside.layout, next_offset) {
-            let first_byte = start + inside.offset + field.offset;
-            let first = max(first_byte / self.line, next_line);
-            next_line = max((first_byte + field.size - 1) / self.line + 1, next_line);
-            lines += next_line - first;
             next_offset = field.offset + 1;
+            let mut start = 0;
+            while start < self.line {
+                let first_byte = start + inside.offset + field.offset;
+                let first = max(first_byte / self.line, next_line[start]);
+                let behind = max((first_byte + field.size - 1) / self.line + 1, first);
+                lines[start] += behind - first;
+                next_line[start] = behind;
+                start += min(self.align, self.line);
+            }
         }
-        lines
+        let mut most = 0;
+        let mut start = 0;
+        while start < self.line {
+            most = max(most, lines[start]);
+            start += 1;
+        }
+        Touched { most, if_aligned: lines[0] }
     }
 }
+
+struct Touched {
+    /// At the worst address.
+    most: usize,
+    /// At the start of a line.
+    if_aligned: usize,
+}
+
+/// Of all architectures: s390x.
+const LARGEST_LINE: usize = 256;
 
 /// Rule 3.
 impl Checker<'_> {

@@ -1,6 +1,6 @@
 //! The second victim of Linux 6.1's `dst_entry` sits in the struct around it.
 
-use std::sync::atomic::AtomicU32;
+use tenure::count::IncNotZero;
 use tenure::line::LineLayout;
 
 #[derive(LineLayout)]
@@ -10,7 +10,7 @@ struct DstEntry {
     #[line(read_mostly)]
     ahead: [u64; 8],
     #[line(contended)]
-    __refcnt: AtomicU32,
+    __refcnt: IncNotZero,
     #[line(cold)]
     rest: [u32; 11],
 }

@@ -294,3 +294,20 @@ fn the_compiler_evaluates_the_rules() {
     const { assert!(report(&layout(64, FIELDS), LINE).is_empty()) };
     const { assert!(!report(&layout(8, FIELDS), LINE).is_empty()) };
 }
+
+#[test]
+fn a_struct_of_many_fields_stays_within_the_compilers_patience() {
+    const FIELDS: [Field; 160] = {
+        let mut fields = [contended("w", 0, 1).group("g"); 160];
+        let mut i = 0;
+        while i < fields.len() {
+            fields[i].offset = i;
+            if i >= 80 {
+                fields[i] = read_mostly("r", i + LINE, 1);
+            }
+            i += 1;
+        }
+        fields
+    };
+    const { assert!(report(&layout(1, &FIELDS).groups(&[("g", 3)]), LINE).is_empty()) };
+}
