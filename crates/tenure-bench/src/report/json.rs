@@ -7,9 +7,7 @@ use crate::result::Report;
 /// A figure that is not finite becomes `null`, as JSON has no other word for it; a run makes none.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    let text = serde_json::to_string_pretty(report);
-    // Fails for maps whose keys are no strings, and a report has no maps.
-    text.expect("a report is made of strings, numbers and lists") + "\n"
+    tenure_report::json::render(report)
 }
 
 /// Reads what [`render`] wrote.
@@ -24,8 +22,7 @@ pub fn parse(text: &str) -> serde_json::Result<Report> {
 /// The JSON Schema of a report: `docs/bench.schema.json`.
 #[must_use]
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(Report);
-    serde_json::to_string_pretty(schema.as_value()).expect("a schema is JSON already") + "\n"
+    tenure_report::json::schema::<Report>()
 }
 
 #[cfg(test)]
@@ -57,14 +54,6 @@ mod tests {
     #[test]
     fn the_committed_schema_is_the_one_that_the_types_have() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/bench.schema.json");
-        if std::env::var_os("TENURE_BLESS").is_some() {
-            crate::report::file::write(path.as_ref(), &schema()).unwrap();
-        }
-        let committed = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(
-            committed.replace("\r\n", "\n") == schema(),
-            "docs/bench.schema.json is not what the types in result.rs generate; to write it anew:\n\
-             TENURE_BLESS=1 cargo test -p tenure-bench schema"
-        );
+        tenure_report::json::check_committed(path.as_ref(), &schema());
     }
 }

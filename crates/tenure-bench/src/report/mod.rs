@@ -4,7 +4,6 @@
 //! All three read a [`Report`] and nothing else, so that a file of JSON from
 //! another machine can be told the same ways.
 
-pub mod file;
 pub mod html;
 pub mod json;
 pub mod table;
@@ -15,6 +14,8 @@ mod fixtures;
 
 use std::io;
 use std::path::{Path, PathBuf};
+
+use tenure_report::file;
 
 use crate::result::Report;
 

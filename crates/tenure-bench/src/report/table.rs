@@ -5,43 +5,10 @@
 use std::fmt::Write as _;
 
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use tenure_report::terminal::Style;
 
 use super::words;
 use crate::result::{Estimate, Group, Outcome, Report, Row, Scenario};
-
-/// What a terminal can show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Style {
-    /// Columns of text.
-    pub width: usize,
-    /// Whether escape sequences for colour are welcome.
-    pub colour: bool,
-}
-
-impl Style {
-    /// For a file or a pipe.
-    pub const PLAIN: Self = Self { width: 100, colour: false };
-
-    fn text(self, style: console::Style, text: &str) -> String {
-        style.force_styling(self.colour).apply_to(text).to_string()
-    }
-
-    fn strong(self, text: &str) -> String {
-        self.text(console::Style::new().bold(), text)
-    }
-
-    fn quiet(self, text: &str) -> String {
-        self.text(console::Style::new().dim(), text)
-    }
-
-    fn wrapped(self, text: &str, indent: &str) -> String {
-        let options = textwrap::Options::new(self.width.max(20))
-            .initial_indent(indent)
-            .subsequent_indent(indent);
-        // A figure and its unit stay on one line.
-        textwrap::fill(&text.replace(" %", "\u{a0}%"), options)
-    }
-}
 
 /// The report as text that ends in a line break.
 #[must_use]

@@ -1,8 +1,8 @@
-//! A report as one HTML file that needs nothing else: no network, and no script to be read.
+//! A report as one HTML file.
 //!
-//! `view` turns a report into what the page shows, `lines` and `bars` draw, `theme` has the
-//! colours, and `report.html` and `style.css` say how it looks. The report itself lies in the page
-//! as JSON, in the element `#report`, so that the file is also data.
+//! `view` turns a report into what the page shows, `lines` and `bars` draw, `theme` has the charts'
+//! colours, and `report.html` and `style.css` say how it looks within the frame that all reports
+//! share ([`tenure_report::html`]).
 
 mod bars;
 mod canvas;
@@ -12,9 +12,7 @@ mod theme;
 mod ticks;
 mod view;
 
-use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Serde;
-use minijinja::{Environment, context};
+use tenure_report::html;
 
 use super::json;
 use crate::result::Report;
@@ -22,29 +20,8 @@ use crate::result::Report;
 /// The report as an HTML page.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    let mut environment = Environment::new();
-    // A line of the template that holds a tag alone leaves no line in the page.
-    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
-    environment.set_syntax(syntax.expect("the delimiters are the usual ones"));
-    // The name's ending turns on escaping of everything that is not marked as safe.
-    let template = "report.html";
-    environment
-        .add_template(template, include_str!("report.html"))
-        .and_then(|()| environment.get_template(template))
-        .and_then(|page| {
-            page.render(context! {
-                page => Serde(view::Page::of(report)),
-                css => theme::variables() + include_str!("style.css"),
-                json => embedded(&json::render(report)),
-            })
-        })
-        .expect("the template is compiled in and the tests render it")
-}
-
-/// JSON that cannot end the script element it lies in. `<` occurs in strings only, and there it may
-/// be escaped.
-fn embedded(json: &str) -> String {
-    json.replace('<', "\\u003c")
+    let css = html::css(&theme::COLOURS, include_str!("style.css"));
+    html::page(include_str!("report.html"), &view::Page::of(report), &css, &json::render(report))
 }
 
 #[cfg(test)]
@@ -158,7 +135,7 @@ mod tests {
         let Some(folder) = std::env::var_os("TENURE_PAGES") else { return };
         for (report, name) in reports().iter().zip(["xeon", "one-cpu", "hostile", "degenerate"]) {
             let path = std::path::Path::new(&folder).join(format!("{name}.html"));
-            crate::report::file::write(&path, &render(report)).unwrap();
+            tenure_report::file::write(&path, &render(report)).unwrap();
         }
     }
 }

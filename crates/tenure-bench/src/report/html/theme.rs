@@ -2,13 +2,11 @@
 //!
 //! plotters writes colours as numbers, and a page that follows the reader's choice of light or dark
 //! needs names. So charts are drawn in placeholder colours that mean nothing
-//! ([`Role::placeholder`]), and [`themed`] replaces each by the CSS variable of its role.
-//! [`variables`] defines them, for both schemes, from the one table here, whose contrast a test
-//! checks.
-
-use std::fmt::Write as _;
+//! ([`Role::placeholder`]), and [`themed`] replaces each by the CSS variable of its role. The page
+//! defines them, those of every page and [`COLOURS`], whose contrast a test checks.
 
 use plotters::style::RGBColor;
+use tenure_report::html::{BASE, Colour};
 
 /// What something in a chart is, and so which colour it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,62 +32,59 @@ pub(super) enum Role {
 /// How many series have a colour of their own; the next has the first again, with another marker.
 const SERIES: usize = 8;
 
-/// Name, light, dark. The series follow Okabe and Ito's order of hues, which people with the common
-/// kinds of colour blindness tell apart, darkened or lightened until they stand out from the page.
-const COLOURS: [(&str, &str, &str); 7 + SERIES] = [
-    ("ink", "#1b1f24", "#e8eaed"),
-    ("muted", "#59616a", "#a6aeb7"),
-    ("grid", "#e2e5e9", "#30363d"),
-    ("band", "#f0f2f5", "#1f252c"),
-    ("page", "#ffffff", "#14181d"),
-    ("baseline", "#40464d", "#c3c9d0"),
-    ("limit", "#7a828b", "#8b939c"),
-    ("series-1", "#0067b0", "#58a6e8"),
-    ("series-2", "#c44e00", "#f0884a"),
-    ("series-3", "#00795a", "#3fbf95"),
-    ("series-4", "#a8468c", "#dd86c0"),
-    ("series-5", "#8a6500", "#d6b23a"),
-    ("series-6", "#5b4fc4", "#a79ff5"),
-    ("series-7", "#a02c2c", "#ea8080"),
-    ("series-8", "#5c6a00", "#b4c24a"),
+/// What charts and verdicts need beside the colours of every page. The series follow Okabe and Ito's
+/// order of hues, which people with the common kinds of colour blindness tell apart, darkened or
+/// lightened until they stand out from the page.
+pub(super) const COLOURS: [Colour; 2 + SERIES + 4] = [
+    Colour::new("baseline", "#40464d", "#c3c9d0"),
+    Colour::new("limit", "#7a828b", "#8b939c"),
+    Colour::new("series-1", "#0067b0", "#58a6e8"),
+    Colour::new("series-2", "#c44e00", "#f0884a"),
+    Colour::new("series-3", "#00795a", "#3fbf95"),
+    Colour::new("series-4", "#a8468c", "#dd86c0"),
+    Colour::new("series-5", "#8a6500", "#d6b23a"),
+    Colour::new("series-6", "#5b4fc4", "#a79ff5"),
+    Colour::new("series-7", "#a02c2c", "#ea8080"),
+    Colour::new("series-8", "#5c6a00", "#b4c24a"),
+    Colour::new("holds", "#00693e", "#58c993"),
+    Colour::new("does-not-hold", "#ab2317", "#f5938a"),
+    Colour::new("not-resolved", "#745400", "#e2bc55"),
+    Colour::new("needs-more-cpus", "#3a55a0", "#a5bcf3"),
 ];
 
-/// More names that only the page uses.
-const PAGE: [(&str, &str, &str); 6] = [
-    ("raised", "#f6f7f9", "#1b2027"),
-    ("link", "#0059a8", "#7cbcf5"),
-    ("holds", "#00693e", "#58c993"),
-    ("does-not-hold", "#ab2317", "#f5938a"),
-    ("not-resolved", "#745400", "#e2bc55"),
-    ("needs-more-cpus", "#3a55a0", "#a5bcf3"),
-];
+/// All colours that a page with charts has; a placeholder is a place among them.
+fn all() -> impl Iterator<Item = &'static Colour> {
+    BASE.iter().chain(&COLOURS)
+}
 
 impl Role {
-    fn index(self) -> usize {
+    fn name(self) -> &'static str {
         match self {
-            Self::Ink => 0,
-            Self::Muted => 1,
-            Self::Grid => 2,
-            Self::Band => 3,
-            Self::Page => 4,
-            Self::Baseline => 5,
-            Self::Limit => 6,
-            Self::Series(place) => 7 + place % SERIES,
+            Self::Ink => "ink",
+            Self::Muted => "muted",
+            Self::Grid => "grid",
+            Self::Band => "band",
+            Self::Page => "page",
+            Self::Baseline => "baseline",
+            Self::Limit => "limit",
+            Self::Series(place) => COLOURS[2 + place % SERIES].name,
         }
     }
 
     /// The colour to draw in, for [`themed`] to find.
     pub(super) fn placeholder(self) -> RGBColor {
+        let place = all().position(|colour| colour.name == self.name());
+        let place = place.expect("every role has a colour, as a test shows");
         // The table is short.
         #[allow(clippy::cast_possible_truncation)]
-        RGBColor(0xFA, 0x01, self.index() as u8)
+        RGBColor(0xFA, 0x01, place as u8)
     }
 }
 
 /// The SVG with each placeholder replaced by the variable it stands for.
 pub(super) fn themed(svg: &str) -> String {
     let mut svg = svg.to_owned();
-    for (index, (name, ..)) in COLOURS.iter().enumerate() {
+    for (index, Colour { name, .. }) in all().enumerate() {
         let dashes = if *name == "limit" { " stroke-dasharray=\"22 14\"" } else { "" };
         let placeholder = format!("#FA01{index:02X}");
         svg = svg
@@ -100,21 +95,6 @@ pub(super) fn themed(svg: &str) -> String {
             .replace(&placeholder, &format!("var(--{name})"));
     }
     svg
-}
-
-/// CSS that defines the variables: light, and dark for screens whose reader wants it. Paper is
-/// light.
-pub(super) fn variables() -> String {
-    let mut css = String::from(":root {\n  color-scheme: light dark;\n");
-    let all = || COLOURS.iter().chain(&PAGE);
-    for (name, light, _) in all() {
-        let _ = writeln!(css, "  --{name}: {light};");
-    }
-    css += "}\n@media screen and (prefers-color-scheme: dark) {\n  :root {\n";
-    for (name, _, dark) in all() {
-        let _ = writeln!(css, "    --{name}: {dark};");
-    }
-    css + "  }\n}\n"
 }
 
 /// A filled shape, so that series are told apart without colour.
@@ -186,48 +166,35 @@ impl Marker {
 mod tests {
     use super::*;
 
-    /// WCAG 2.2: relative luminance, and the contrast of two colours.
-    fn contrast(one: &str, other: &str) -> f64 {
-        let luminance = |colour: &str| {
-            let channel = |at: usize| {
-                let value = u8::from_str_radix(&colour[at..at + 2], 16).unwrap();
-                let value = f64::from(value) / 255.0;
-                if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
-            };
-            0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
-        };
-        let (one, other) = (luminance(one), luminance(other));
-        (one.max(other) + 0.05) / (one.min(other) + 0.05)
-    }
-
     #[test]
     fn text_has_the_contrast_of_aa_and_data_that_of_graphics() {
-        let all = || COLOURS.iter().chain(&PAGE);
-        let find = |wanted: &str| all().find(|(name, ..)| *name == wanted).unwrap();
-        let (page, raised, band) = (find("page"), find("raised"), find("band"));
-        for (name, light, dark) in all() {
-            let least = match *name {
-                "grid" | "band" | "page" | "raised" => continue,
-                _ if name.starts_with("series-") || *name == "limit" => 3.0,
-                _ => 4.5,
-            };
-            for behind in [page, raised, band] {
-                assert!(contrast(light, behind.1) >= least, "{name} on {} in light", behind.0);
-                assert!(contrast(dark, behind.2) >= least, "{name} on {} in dark", behind.0);
-            }
+        for colour in &COLOURS {
+            let is_data = colour.name.starts_with("series-") || colour.name == "limit";
+            let least = if is_data { 3.0 } else { 4.5 };
+            assert!(colour.least_contrast() >= least, "{}", colour.name);
         }
     }
 
     #[test]
     fn no_placeholder_is_left_and_limits_are_dashed() {
-        let svg = themed(
-            "<path stroke=\"#FA0106\"/><path stroke=\"#FA0107\"/><text fill=\"#FA0100\"></text>",
-        );
+        let series = (0..SERIES).map(Role::Series);
+        let plain = [Role::Ink, Role::Muted, Role::Grid, Role::Band, Role::Page, Role::Baseline];
+        for role in plain.into_iter().chain(series) {
+            assert_eq!(
+                themed(&format!("<path stroke=\"{0}\"/><text fill=\"{0}\"/>", written(role))),
+                format!("<path stroke=\"var(--{0})\"/><text fill=\"var(--{0})\"/>", role.name())
+            );
+        }
         assert_eq!(
-            svg,
-            "<path stroke=\"var(--limit)\" stroke-dasharray=\"22 14\"/>\
-             <path stroke=\"var(--series-1)\"/><text fill=\"var(--ink)\"></text>"
+            themed(&format!("<path stroke=\"{}\"/>", written(Role::Limit))),
+            "<path stroke=\"var(--limit)\" stroke-dasharray=\"22 14\"/>"
         );
+    }
+
+    /// A role's placeholder as plotters writes it.
+    fn written(role: Role) -> String {
+        let RGBColor(red, green, blue) = role.placeholder();
+        format!("#{red:02X}{green:02X}{blue:02X}")
     }
 
     #[test]

@@ -1,0 +1,126 @@
+//! Working out alignments that the input does not tell.
+//!
+//! DWARF tells an alignment only where the source declares one (and Rust's and newer C compilers'
+//! only), BTF never does. But members lie where alignments put them: a gap that the members' own
+//! alignments do not explain was made by a declared one.
+
+use super::types::{Kind, Shape, Type};
+
+/// The largest alignment that a scalar has by nature.
+const MOST_NATURAL: u64 = 16;
+
+/// The smallest alignment that is taken for a declared one when a gap asks for it: half of the
+/// smallest cache line that the kernel supports.
+const LEAST_DECLARED: u64 = 32;
+
+/// The alignment of a type whose parts are complete, and whether somebody must have declared it.
+pub(super) fn of(types: &[Type], ty: &Type, size: u64) -> (u64, bool) {
+    let part = |id: super::TypeId| &types[id.index()];
+    match &ty.kind {
+        Kind::Scalar(_) | Kind::Pointer(_) => (natural(size), false),
+        Kind::Function | Kind::Opaque => (1, false),
+        Kind::Array { element: id, .. } | Kind::Alias(id) | Kind::Qualified(_, id) => {
+            (part(*id).align, part(*id).align_declared)
+        }
+        Kind::Composite { shape, members } => {
+            let mut align = 1;
+            let mut declared = false;
+            for member in members.iter().filter(|member| member.bits.is_none()) {
+                let inner = part(member.ty);
+                // A packed struct holds a member where its type could not lie, and i386 its 8-byte
+                // numbers on multiples of 4.
+                let possible = inner.align.min(lowest_bit(member.offset)).min(lowest_bit(size));
+                if possible > align {
+                    (align, declared) = (possible, inner.align_declared && possible == inner.align);
+                }
+            }
+            match (shape == &Shape::Struct).then(|| gap(types, members, size)).flatten() {
+                Some(asked) if asked > align => (asked, true),
+                _ => (align, declared),
+            }
+        }
+    }
+}
+
+/// The alignment that a gap between members, or the struct's size, asks for.
+fn gap(types: &[Type], members: &[super::Member], size: u64) -> Option<u64> {
+    let mut asked = None;
+    let mut end = 0;
+    for member in members {
+        let inner = &types[member.ty.index()];
+        let bytes = member.bits.map_or(inner.size, super::Bits::bytes);
+        let at = member.offset;
+        // Bit fields and markers of zero bytes leave gaps of other origins.
+        if member.bits.is_none() && at > end && end > 0 && at - end >= inner.align.min(MOST_NATURAL)
+        {
+            asked =
+                asked.max(least_that_moves(end, at).filter(|align| size.is_multiple_of(*align)));
+        }
+        end = end.max(at.saturating_add(bytes));
+    }
+    asked.max(least_that_moves(end, size).filter(|_| end > 0))
+}
+
+/// The smallest power of two, from [`LEAST_DECLARED`], whose next multiple from `end` on is `at`.
+fn least_that_moves(end: u64, at: u64) -> Option<u64> {
+    let mut align = LEAST_DECLARED;
+    while align <= lowest_bit(at) && align <= 1 << 20 {
+        if end.checked_next_multiple_of(align) == Some(at) && at - end >= MOST_NATURAL {
+            return Some(align);
+        }
+        align *= 2;
+    }
+    None
+}
+
+fn natural(size: u64) -> u64 {
+    lowest_bit(size).min(MOST_NATURAL)
+}
+
+/// The largest power of two that divides `value`; for 0 that is any.
+fn lowest_bit(value: u64) -> u64 {
+    match value {
+        0 => 1 << 63,
+        _ => 1 << value.trailing_zeros(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::{Builder, Format, Kind, Member, Scalar, Shape};
+
+    /// The alignment worked out for a struct of 8-byte words at these offsets.
+    fn of_words_at(offsets: &[u64], size: u64) -> (u64, bool) {
+        let mut builder = Builder::new();
+        let word = builder.add("long", 8, Kind::Scalar(Scalar::Integer));
+        let members = offsets.iter().map(|&offset| Member::new("m", offset, word)).collect();
+        let id = builder.add("s", size, Kind::Composite { shape: Shape::Struct, members });
+        let model = builder.finish(Format::Btf, 1).unwrap();
+        (model[id].align, model[id].align_declared)
+    }
+
+    #[test]
+    fn words_without_gaps_are_aligned_by_nature() {
+        assert_eq!(of_words_at(&[0, 8, 16], 24), (8, false));
+    }
+
+    #[test]
+    fn a_packed_struct_has_no_alignment() {
+        assert_eq!(of_words_at(&[0, 9], 17), (1, false));
+    }
+
+    #[test]
+    fn a_gap_before_a_line_was_asked_for() {
+        assert_eq!(of_words_at(&[0, 64], 128), (64, true));
+    }
+
+    #[test]
+    fn a_tail_up_to_a_line_was_asked_for() {
+        assert_eq!(of_words_at(&[0, 8], 64), (64, true));
+    }
+
+    #[test]
+    fn a_gap_in_a_struct_that_does_not_end_on_the_alignment_was_not() {
+        assert_eq!(of_words_at(&[0, 64], 72), (8, false));
+    }
+}

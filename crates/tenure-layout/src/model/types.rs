@@ -1,0 +1,286 @@
+//! The types of a model.
+
+use std::ops::Index;
+use std::sync::Arc;
+
+/// A name, shared by all that have it. Empty where there is none.
+pub type Name = Arc<str>;
+
+/// A type of one model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeId(pub(super) u32);
+
+impl TypeId {
+    /// The place of the type in [`Model::types`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A type: its name, its size and what it is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Type {
+    /// As the language writes it, with its path (`std::atomic<int>`, `alloc::sync::Arc<T>`) and
+    /// without `struct`. Empty for a type without a name.
+    pub name: Name,
+    /// Bytes that a value takes; 0 for what has no values (`void`, functions, incomplete types). Of
+    /// an array or an alias it follows from what they are made of, and whatever the reader sets is
+    /// overwritten.
+    pub size: u64,
+    /// What every value's address is a multiple of: as declared or, where the reader says 0, worked
+    /// out from the members' types and offsets.
+    pub align: u64,
+    /// Whether `align` was declared (`__attribute__((aligned))`, `alignas`, `repr(align)`) rather
+    /// than worked out.
+    pub align_declared: bool,
+    /// What it is made of.
+    pub kind: Kind,
+    /// Where it was declared, if the reader knows.
+    pub declared: Option<Declared>,
+}
+
+/// A place in the sources.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Declared {
+    /// The path as the compiler noted it.
+    pub file: Name,
+    /// The line, from 1; 0 where none was noted.
+    pub line: u32,
+}
+
+/// What a type is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A number, a character, a truth value, an enumeration.
+    Scalar(Scalar),
+    /// A pointer or a reference to a value of another type; `None` for `void *`.
+    Pointer(Option<TypeId>),
+    /// `count` values in a row; 0 for a flexible array member.
+    Array {
+        /// The type of each.
+        element: TypeId,
+        /// How many.
+        count: u64,
+    },
+    /// A struct, a class, a union, an enum with data.
+    Composite {
+        /// How the members lie.
+        shape: Shape,
+        /// The members, by offset.
+        members: Vec<Member>,
+    },
+    /// Another name of a type.
+    Alias(TypeId),
+    /// A type with a qualifier.
+    Qualified(Qualifier, TypeId),
+    /// The code behind a function pointer.
+    Function,
+    /// A type of which only the name is known, or nothing: `void`, `struct x;`.
+    Opaque,
+}
+
+/// What kind of scalar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scalar {
+    /// A whole number, a character.
+    Integer,
+    /// A floating-point number.
+    Float,
+    /// A truth value.
+    Boolean,
+    /// One of a list of names.
+    Enumeration,
+}
+
+/// What a qualifier says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Qualifier {
+    /// `const`.
+    Const,
+    /// `volatile`.
+    Volatile,
+    /// C11's `_Atomic`.
+    Atomic,
+    /// `restrict`, a BTF type tag, and whatever else changes no layout.
+    Other,
+}
+
+/// How the members of a composite lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Shape {
+    /// One after the other: `struct`, `class`, a tuple, a closure.
+    Struct,
+    /// One over the other: `union`.
+    Union,
+    /// One over the other, and beside them the discriminant that says which: Rust's `enum` with data.
+    Variants,
+}
+
+/// A member of a composite.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Empty for an anonymous struct or union inside another.
+    pub name: Name,
+    /// Bytes from the start of the composite; of a bit field, those of the first byte it touches.
+    pub offset: u64,
+    /// The type.
+    pub ty: TypeId,
+    /// Which bits, if it is a bit field.
+    pub bits: Option<Bits>,
+    /// Whether it is a base class, or something else that the source does not spell as a member.
+    pub inherited: bool,
+    /// What `btf_decl_tag` attributes say of it.
+    pub tags: Vec<Name>,
+}
+
+/// The bits of a bit field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bits {
+    /// From the start of the member's first byte: below 8.
+    pub first: u8,
+    /// How many.
+    pub count: u32,
+}
+
+impl Bits {
+    /// Bytes that the field touches.
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        (u64::from(self.first) + u64::from(self.count)).div_ceil(8)
+    }
+}
+
+/// A variable with a fixed address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Static {
+    /// With its path.
+    pub name: Name,
+    /// Of the section that it lies in; two statics are neighbours only within one section.
+    pub section: Name,
+    /// In memory or, in a relocatable file, from the start of the section.
+    pub address: u64,
+    /// The type.
+    pub ty: TypeId,
+    /// Where it was declared, if the reader knows.
+    pub declared: Option<Declared>,
+}
+
+/// What a model was read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Format {
+    /// Debugging information of versions 2 to 5.
+    Dwarf,
+    /// The kernel's BPF Type Format.
+    Btf,
+}
+
+/// Types and variables of a program: see the [module](super).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Model {
+    pub(super) format: Format,
+    pub(super) units: u64,
+    pub(super) types: Vec<Type>,
+    pub(super) statics: Vec<Static>,
+}
+
+impl Model {
+    /// What it was read from.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// How many translation units it was read from; 1 for BTF.
+    #[must_use]
+    pub fn units(&self) -> u64 {
+        self.units
+    }
+
+    /// All types, each once.
+    #[must_use]
+    pub fn types(&self) -> &[Type] {
+        &self.types
+    }
+
+    /// All types with their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (TypeId, &Type)> {
+        (0..).map(TypeId).zip(&self.types)
+    }
+
+    /// The types that have members, with their ids.
+    pub fn composites(&self) -> impl Iterator<Item = (TypeId, &Type, &[Member])> {
+        self.iter().filter_map(|(id, ty)| match &ty.kind {
+            Kind::Composite { members, .. } => Some((id, ty, members.as_slice())),
+            _ => None,
+        })
+    }
+
+    /// All variables with fixed addresses, by section and address.
+    #[must_use]
+    pub fn statics(&self) -> &[Static] {
+        &self.statics
+    }
+
+    /// The type behind aliases and qualifiers.
+    #[must_use]
+    pub fn resolved(&self, mut id: TypeId) -> TypeId {
+        // Ends: rule 2 of the module.
+        while let Kind::Alias(of) | Kind::Qualified(_, of) = self[id].kind {
+            id = of;
+        }
+        id
+    }
+
+    /// Bytes that a member takes: those its bits touch, or its type's size.
+    #[must_use]
+    pub fn bytes_of(&self, member: &Member) -> u64 {
+        member.bits.map_or_else(|| self[member.ty].size, Bits::bytes)
+    }
+
+    /// The name of a type to show to a person, made up where it has none: `int *`, `[u8; 16]`,
+    /// `{anonymous}`.
+    #[must_use]
+    pub fn spelled(&self, id: TypeId) -> String {
+        let ty = &self[id];
+        if !ty.name.is_empty() {
+            return ty.name.to_string();
+        }
+        match &ty.kind {
+            Kind::Pointer(None) => "void *".to_owned(),
+            // A pointer may lead back to where it is: no further than what it points to.
+            Kind::Pointer(Some(to)) => match (&self[*to].kind, self[*to].name.is_empty()) {
+                (_, false) => format!("{} *", self[*to].name),
+                (Kind::Function, _) => "(function) *".to_owned(),
+                (Kind::Qualified(..) | Kind::Pointer(_), _) => {
+                    let name = &self[self.resolved(*to)].name;
+                    if name.is_empty() { "(…) *".to_owned() } else { format!("{name} *") }
+                }
+                _ => "(…) *".to_owned(),
+            },
+            Kind::Array { element, count } => format!("{}[{count}]", self.spelled(*element)),
+            Kind::Alias(of) | Kind::Qualified(Qualifier::Other, of) => self.spelled(*of),
+            Kind::Qualified(qualifier, of) => {
+                let word = match qualifier {
+                    Qualifier::Const => "const",
+                    Qualifier::Volatile => "volatile",
+                    _ => "_Atomic",
+                };
+                format!("{word} {}", self.spelled(*of))
+            }
+            Kind::Composite { shape: Shape::Union, .. } => "{anonymous union}".to_owned(),
+            Kind::Composite { .. } => "{anonymous struct}".to_owned(),
+            Kind::Scalar(_) => "{number}".to_owned(),
+            Kind::Function => "{function}".to_owned(),
+            Kind::Opaque => "void".to_owned(),
+        }
+    }
+}
+
+impl Index<TypeId> for Model {
+    type Output = Type;
+
+    fn index(&self, id: TypeId) -> &Type {
+        &self.types[id.index()]
+    }
+}

@@ -1,0 +1,96 @@
+//! The colours of a page, in light and in dark.
+
+use std::fmt::Write as _;
+
+/// A colour by its role, which is a CSS variable: `var(--ink)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Colour {
+    /// The variable's name without its dashes.
+    pub name: &'static str,
+    /// As `#rrggbb`, on a light page.
+    pub light: &'static str,
+    /// As `#rrggbb`, on a dark page.
+    pub dark: &'static str,
+}
+
+const INK: Colour = Colour::new("ink", "#1b1f24", "#e8eaed");
+const MUTED: Colour = Colour::new("muted", "#59616a", "#a6aeb7");
+const GRID: Colour = Colour::new("grid", "#e2e5e9", "#30363d");
+const BAND: Colour = Colour::new("band", "#f0f2f5", "#1f252c");
+const PAGE: Colour = Colour::new("page", "#ffffff", "#14181d");
+const RAISED: Colour = Colour::new("raised", "#f6f7f9", "#1b2027");
+const LINK: Colour = Colour::new("link", "#0059a8", "#7cbcf5");
+
+/// The colours of every page: `ink`, text that matters; `muted`, text beside it; `grid`, lines
+/// behind the data; `band`, an area behind the data; `page`, what everything lies on; `raised`, what
+/// stands out from it; `link`.
+pub const BASE: [Colour; 7] = [INK, MUTED, GRID, BAND, PAGE, RAISED, LINK];
+
+impl Colour {
+    /// A colour; both values are `#rrggbb`.
+    #[must_use]
+    pub const fn new(name: &'static str, light: &'static str, dark: &'static str) -> Self {
+        Self { name, light, dark }
+    }
+
+    /// The least contrast with what it may lie on (`page`, `raised` and `band`), in light and in
+    /// dark, as WCAG 2.2 counts it. Its level AA asks for 4.5 of text and for 3 of graphics.
+    ///
+    /// # Panics
+    ///
+    /// A value is not `#rrggbb`.
+    #[must_use]
+    pub fn least_contrast(&self) -> f64 {
+        [PAGE, RAISED, BAND]
+            .iter()
+            .flat_map(|on| [contrast(self.light, on.light), contrast(self.dark, on.dark)])
+            .fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// WCAG 2.2: the contrast of two colours, from their relative luminance.
+fn contrast(one: &str, other: &str) -> f64 {
+    let luminance = |colour: &str| {
+        let channel = |at: usize| {
+            let value = u8::from_str_radix(&colour[at..at + 2], 16).expect("colours are #rrggbb");
+            let value = f64::from(value) / 255.0;
+            if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+    };
+    let (one, other) = (luminance(one), luminance(other));
+    (one.max(other) + 0.05) / (one.min(other) + 0.05)
+}
+
+/// CSS that defines [`BASE`] and `more`: light, and dark for screens whose reader wants it. Paper is
+/// light.
+pub(super) fn variables(more: &[Colour]) -> String {
+    let all = || BASE.iter().chain(more);
+    let mut css = String::from(":root {\n  color-scheme: light dark;\n");
+    for Colour { name, light, .. } in all() {
+        let _ = writeln!(css, "  --{name}: {light};");
+    }
+    css += "}\n@media screen and (prefers-color-scheme: dark) {\n  :root {\n";
+    for Colour { name, dark, .. } in all() {
+        let _ = writeln!(css, "    --{name}: {dark};");
+    }
+    css + "  }\n}\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contrast_is_that_of_wcag() {
+        assert!((contrast("#000000", "#ffffff") - 21.0).abs() < 1e-9);
+        assert!((contrast("#777777", "#ffffff") - 4.48).abs() < 0.005);
+    }
+
+    #[test]
+    fn text_has_the_contrast_of_aa() {
+        for colour in [INK, MUTED, LINK] {
+            assert!(colour.least_contrast() >= 4.5, "{}", colour.name);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! A report as one HTML file that needs nothing else: no network, and no script to be read.
+//!
+//! `base.html` is the frame of every page: it has the title, the look ([`css`]), and the report
+//! itself as JSON in the element `#report`, so that the file is also data. An instrument's template
+//! fills it in, and its style sheet adds to `base.css`.
+
+mod colour;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{Environment, context};
+use serde::Serialize;
+
+pub use colour::{BASE, Colour};
+
+/// A page: `template` filled in.
+///
+/// The template begins with `{% extends "base.html" %}` and has a block `body`. It finds what it
+/// shows in `page`, which has at least `title` and `version` (that of Tenure), and escapes all of it
+/// but what it marks as `safe`. A line of it that holds a tag alone leaves no line in the page.
+/// `css` is what [`css()`] makes; `json` is the report.
+///
+/// # Panics
+///
+/// The template is not sound. Templates are compiled in, and tests render them.
+#[must_use]
+pub fn page<T: Serialize>(template: &str, page: &T, css: &str, json: &str) -> String {
+    // The names' ending turns on escaping of everything that is not marked as safe.
+    const FRAME: &str = "base.html";
+    const PAGE: &str = "page.html";
+    let mut environment = Environment::new();
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    environment.set_syntax(syntax.expect("the delimiters are the usual ones"));
+    environment
+        .add_template(FRAME, include_str!("base.html"))
+        .and_then(|()| environment.add_template(PAGE, template))
+        .and_then(|()| environment.get_template(PAGE))
+        .and_then(|found| {
+            found.render(context! { page => Serde(page), css, json => embedded(json) })
+        })
+        .expect("the template is compiled in and the tests render it")
+}
+
+/// The look of a page: variables for [`BASE`] and the instrument's `colours`, then `base.css`, then
+/// the instrument's own `rules`.
+#[must_use]
+pub fn css(colours: &[Colour], rules: &str) -> String {
+    colour::variables(colours) + include_str!("base.css") + rules
+}
+
+/// JSON that cannot end the script element it lies in. `<` occurs in strings only, and there it may
+/// be escaped.
+fn embedded(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Serialize)]
+    struct View {
+        title: &'static str,
+        version: &'static str,
+        name: &'static str,
+    }
+
+    const VIEW: View = View { title: "A & B", version: "1.2.3", name: "Vec<u8>" };
+
+    fn rendered(json: &str) -> String {
+        let template = "{% extends \"base.html\" %}\n\
+             {% macro bold(it) %}<b>{{ it }}</b>{% endmacro %}\n\
+             {% block body %}\n{{ bold(page.name) }}\n{% endblock %}\n";
+        page(template, &VIEW, &css(&[Colour::new("mine", "#111111", "#eeeeee")], "b {}\n"), json)
+    }
+
+    #[test]
+    fn a_template_fills_in_the_frame_and_its_text_is_escaped() {
+        let page = rendered("{}");
+        assert!(page.starts_with("<!doctype html>\n"), "{page}");
+        assert!(page.contains("<title>A &amp; B</title>"));
+        assert!(page.contains("<body>\n<b>Vec&lt;u8&gt;</b>\n<script"), "{page}");
+        assert!(page.contains("--mine: #eeeeee;") && page.contains("b {}"));
+    }
+
+    #[test]
+    fn data_cannot_end_its_element_and_stays_the_same_data() {
+        let json = r#"{"name": "</script><b>"}"#;
+        let page = rendered(json);
+        assert_eq!(page.matches("</script>").count(), 2, "the data and the one of the page");
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(value(&embedded(json)), value(json));
+    }
+
+    #[test]
+    fn every_variable_of_the_base_rules_is_defined_by_the_base_colours() {
+        for (at, _) in include_str!("base.css").match_indices("var(--") {
+            let name = include_str!("base.css")[at + 6..].split(')').next().unwrap();
+            assert!(BASE.iter().any(|colour| colour.name == name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! What the reports of all instruments share: how figures read, what a terminal and a page look
+//! like, and how files are written.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`words`] | figures in words |
+//! | [`terminal`] | text for what a terminal can show |
+//! | [`json`] | reports as JSON, and their schemas |
+//! | [`html`] | one HTML file that needs nothing else |
+//! | [`file`](mod@file) | files that are there in full or not at all |
+//!
+//! What an instrument found is its own: nothing here knows a result type.
+
+pub mod file;
+pub mod html;
+pub mod json;
+pub mod terminal;
+pub mod words;

@@ -1,0 +1,129 @@
+//! Figures in words: the same in a terminal and in HTML.
+
+/// A figure with about three digits that count: `0.412`, `5.31`, `52.3`, `1,240`.
+#[must_use]
+pub fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    // Decides by the rounded value, so that 9.996 is not printed as 10.00.
+    let decimals = match value.abs() {
+        0.0 => 0,
+        size if size < 0.0995 => 4,
+        size if size < 0.9995 => 3,
+        size if size < 9.995 => 2,
+        size if size < 99.95 => 1,
+        _ => 0,
+    };
+    grouped(&format!("{value:.decimals$}"))
+}
+
+/// A figure that is exact, without zeros to spare: `0.5`, `25`, `1,000`.
+#[must_use]
+pub fn short(value: f64) -> String {
+    let text = number(value);
+    if !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A ratio to two decimals below 10, and as [`number`] above. One that is not 1 is not shown as
+/// `1.00` as long as a third decimal tells them apart: which side of 1 an interval ends on is its
+/// point.
+#[must_use]
+pub fn ratio(value: f64) -> String {
+    match value.abs() {
+        size if (0.0995..0.995).contains(&size)
+            || (1.005..9.995).contains(&size)
+            || size == 1.0 =>
+        {
+            format!("{value:.2}")
+        }
+        size if (0.995..1.005).contains(&size) => format!("{value:.3}"),
+        _ => number(value),
+    }
+}
+
+/// A whole number with a comma at each thousand.
+#[must_use]
+pub fn whole(value: usize) -> String {
+    grouped(&value.to_string())
+}
+
+/// The digits of a number with a comma at each thousand; a sign and decimals stay as they are.
+#[must_use]
+pub fn grouped(digits: &str) -> String {
+    let (whole, rest) = digits.find('.').map_or((digits, ""), |dot| digits.split_at(dot));
+    let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |whole| ("-", whole));
+    let mut text = String::from(sign);
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text + rest
+}
+
+/// Bytes with a binary unit: `48 KiB`, `1 MiB`, `503 GiB`.
+#[must_use]
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut unit = 0;
+    // A float holds every size to three digits, which is what is printed.
+    #[allow(clippy::cast_precision_loss)]
+    let mut value = bytes as f64;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{} {}", short(value), UNITS[unit])
+}
+
+/// `1 thread`, `192 threads`.
+#[must_use]
+pub fn counted(count: usize, one: &str) -> String {
+    format!("{} {one}{}", whole(count), if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_about_three_digits_that_count() {
+        let shown: Vec<_> =
+            [0.0, 0.01234, 0.4119, 5.312, 9.996, 52.34, 99.97, 1240.4, 1_234_567.0, -1240.0]
+                .into_iter()
+                .map(number)
+                .collect();
+        assert_eq!(
+            shown,
+            ["0", "0.0123", "0.412", "5.31", "10.0", "52.3", "100", "1,240", "1,234,567", "-1,240"]
+        );
+        assert_eq!(number(f64::NAN), "–");
+        assert_eq!(number(f64::INFINITY), "–");
+    }
+
+    #[test]
+    fn exact_figures_have_no_zeros_to_spare() {
+        let shown: Vec<_> = [0.0, 0.25, 0.5, 2.5, 10.0, 1000.0].into_iter().map(short).collect();
+        assert_eq!(shown, ["0", "0.25", "0.5", "2.5", "10", "1,000"]);
+    }
+
+    #[test]
+    fn a_ratio_that_is_not_1_does_not_read_as_1() {
+        let shown: Vec<_> = [0.41, 0.996, 1.0, 1.004, 1.2, 12.34].into_iter().map(ratio).collect();
+        assert_eq!(shown, ["0.41", "0.996", "1.00", "1.004", "1.20", "12.3"]);
+    }
+
+    #[test]
+    fn sizes_have_the_largest_unit_that_fits() {
+        assert_eq!(bytes(48 << 10), "48 KiB");
+        assert_eq!(bytes(1 << 20), "1 MiB");
+        assert_eq!(bytes(540_659_138_560), "504 GiB");
+        assert_eq!(bytes(100 << 20), "100 MiB");
+        assert_eq!(bytes(7 << 39), "3.5 TiB");
+    }
+}
