@@ -104,8 +104,8 @@ fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer>
             break;
         }
     }
-    for other in index + 1..statics.len() {
-        if !look(other) && statics[other].address >= word.end() {
+    for (other, variable) in statics.iter().enumerate().skip(index + 1) {
+        if !look(other) && variable.address >= word.end() {
             break;
         }
     }

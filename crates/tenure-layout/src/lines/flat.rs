@@ -341,13 +341,13 @@ fn append(
 ) {
     if let Kind::Composite { members, .. } = &layouts.model[owner].kind
         && let Some(member) = members.get(member)
+        && !member.name.is_empty()
+        && !member.inherited
     {
-        if !member.name.is_empty() && !member.inherited {
-            if !path.is_empty() {
-                path.push('.');
-            }
-            path.push_str(&member.name);
+        if !path.is_empty() {
+            path.push('.');
         }
+        path.push_str(&member.name);
     }
     if let Some(element) = element {
         // Writing to a string does not fail.
