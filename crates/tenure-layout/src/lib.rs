@@ -8,6 +8,7 @@ pub mod lines;
 pub mod model;
 pub mod progress;
 pub mod read;
+pub mod report;
 pub mod result;
 pub mod rules;
 pub mod run;

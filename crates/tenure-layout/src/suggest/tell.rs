@@ -32,7 +32,6 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestio
         .collect();
     Some(Suggestion {
         type_name: layouts.model.spelled(id),
-        type_id: id.index() as u64,
         summary: summary(layouts, plan, &moves, &embedders),
         order: order(layouts, first, &placed),
         moves,
