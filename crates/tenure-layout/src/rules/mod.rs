@@ -304,3 +304,6 @@ impl Rules {
         self.len() == 0
     }
 }
+
+#[cfg(test)]
+mod tests;
