@@ -62,7 +62,8 @@ pub(super) fn stuck(layouts: &Layouts<'_>, id: TypeId, stuck: Stuck) -> String {
 /// What to say where no order helps.
 pub(super) fn no_order(layouts: &Layouts<'_>, id: TypeId) -> String {
     let name = layouts.model.spelled(id);
-    let Some(worst) = in_type(layouts, id).into_iter().max_by(|a, b| a.score.total_cmp(&b.score)) else {
+    let Some(worst) = in_type(layouts, id).into_iter().max_by(|a, b| a.score.total_cmp(&b.score))
+    else {
         return format!("{name} has nothing beside a contended word.");
     };
     let (line, size) = (layouts.line_bytes, layouts.size_of(id));

@@ -122,7 +122,8 @@ fn a_declared_alignment_makes_it_certain() {
         let mut maker = Maker::new();
         let members = [("refs", 0, maker.count), ("next", 56, maker.pointer)];
         let id = maker.builder.add("object", 64, composite(Shape::Struct, &[]));
-        let mut ty = tenure_layout::model::Type::new("object", 64, composite(Shape::Struct, &members));
+        let mut ty =
+            tenure_layout::model::Type::new("object", 64, composite(Shape::Struct, &members));
         ty.align = align;
         maker.builder.set(id, ty);
         findings_of(&maker.finish())[0].confidence.clone()

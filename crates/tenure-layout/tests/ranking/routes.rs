@@ -33,7 +33,9 @@ fn before_the_repair_rt_genid_shares_it_through_the_embedding() {
     for (name, member, offset) in [("rtable", "rt_genid", 112), ("rt6_info", "from", 112)] {
         let found = of(&report.findings, name);
         let through = found.iter().find(|finding| {
-            let Sharing::Embedding { inner, member, offset } = &finding.sharing else { return false };
+            let Sharing::Embedding { inner, member, offset } = &finding.sharing else {
+                return false;
+            };
             inner == "dst_entry" && member == "dst" && *offset == 0
         });
         let finding = through.unwrap_or_else(|| panic!("{name}: {found:#?}"));
