@@ -44,7 +44,7 @@ pub struct Request {
     pub line_bytes: u64,
 }
 
-/// Reads, analyses and tells.
+/// Reads, analyses and tells. The model comes along, for whoever has more questions.
 ///
 /// # Errors
 ///
@@ -54,13 +54,24 @@ pub struct Request {
 /// # Panics
 ///
 /// [`Request::line_bytes`] is not a power of two.
-pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> {
+pub fn run(request: &Request, progress: &dyn Progress) -> Result<(Model, Report), Error> {
     // Before the long read: a mistake in a small file is told at once.
     let (knowledge, checks) = knowledge(request)?;
     let model = read::read(&request.input, &request.options, progress)?;
-    let roles = knowledge.roles(&model);
-    let layouts = Layouts::new(&model, &roles, request.line_bytes);
-    let asked = Asked::of(request, &model)?;
+    let report = analyse(request, &knowledge, checks.as_ref(), &model, progress)?;
+    Ok((model, report))
+}
+
+fn analyse(
+    request: &Request,
+    knowledge: &Knowledge,
+    checks: Option<&Rules>,
+    model: &Model,
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
+    let roles = knowledge.roles(model);
+    let layouts = Layouts::new(model, &roles, request.line_bytes);
+    let asked = Asked::of(request, model)?;
     let pins = Pins::new(&request.pins);
     if let Some(pin) = pins.unknown(&layouts).first() {
         return Err(Error::new(format!("--pin {pin}: no type has such a member")));
@@ -180,13 +191,14 @@ impl Asked {
         found.type_id().into_iter().chain(found.inner(layouts)).any(|id| types.contains(&id))
     }
 
-    /// The types to draw: those of the findings told, and those asked for.
+    /// The types to draw: those asked for, or those of the findings told.
     fn told(&self, told: &[(usize, &Found)]) -> Vec<TypeId> {
-        let mut all = Vec::new();
-        if let Some(types) = self.types.as_ref().filter(|types| types.len() <= MOST_MAPS) {
-            all.extend(types);
-        }
-        all.extend(told.iter().filter_map(|(_, found)| found.type_id()));
+        let of_findings = told.iter().filter_map(|(_, found)| found.type_id());
+        let mut all: Vec<TypeId> = match &self.types {
+            Some(types) if types.len() <= MOST_MAPS => types.clone(),
+            Some(types) => of_findings.filter(|id| types.contains(id)).collect(),
+            None => of_findings.collect(),
+        };
         let mut seen = std::collections::HashSet::new();
         all.retain(|id| seen.insert(*id));
         all

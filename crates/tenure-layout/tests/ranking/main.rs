@@ -34,7 +34,7 @@ fn request(fixture: &str, types: &[&str]) -> Request {
 }
 
 fn report(request: &Request) -> Report {
-    run(request, &Silent).unwrap()
+    run(request, &Silent).unwrap().1
 }
 
 /// All findings of a model, by the built-in knowledge.
