@@ -1,11 +1,12 @@
 //! What can be typed.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use tenure_bench::run::MOST_THREADS;
 
-/// Benchmarks for contended reference counts.
+/// Finds shared objects that do not scale, and measures what mends them.
 #[derive(Debug, Parser)]
 #[command(name = "tenure", version, about, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
@@ -20,6 +21,17 @@ pub(crate) enum Command {
     /// Prints a table for each scenario and what the figures say about this project's claims, and
     /// writes an HTML report.
     Bench(Bench),
+    /// Find fields that share a cache line with a word that many CPUs write
+    ///
+    /// Reads the debugging information of a program, of a library or of the running kernel, and lists
+    /// the types to mend, the worst first. With types named: everything about those, and their maps.
+    #[command(
+        override_usage = "tenure layout [OPTIONS] <--kernel | FILE> [TYPE]...",
+        after_help = "The format of rules files, the score and its signals are described in the \
+                      documentation of the crate tenure-layout.\n\
+                      Exit status: 0; 1 if a check failed; 2 if something could not be read or understood."
+    )]
+    Layout(Layout),
 }
 
 #[derive(Debug, Args)]
@@ -58,6 +70,74 @@ pub(crate) struct Bench {
     pub(crate) report: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Layout {
+    /// Read the running kernel (/sys/kernel/btf/vmlinux)
+    #[arg(long)]
+    pub(crate) kernel: bool,
+
+    /// What to read: an executable, a library, an object file or an archive with debugging information
+    /// (DWARF), or with BTF, or a file of raw BTF. Then the types to tell about, where `*` stands for
+    /// anything; all types if none is named
+    #[arg(value_name = "FILE> [TYPE", required_unless_present = "kernel")]
+    pub(crate) words: Vec<OsString>,
+
+    /// Tell only about types declared in files like this: `*/include/net/*` (repeatable; needs DWARF)
+    #[arg(long = "in", value_name = "PATTERN")]
+    pub(crate) declared_in: Vec<String>,
+
+    /// Tell at most this many findings
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) top: usize,
+
+    /// Look for a better order of members, and show what it costs
+    #[arg(long)]
+    pub(crate) suggest: bool,
+
+    /// Leave this member and all before it where they are: MEMBER, or TYPE.MEMBER (repeatable)
+    #[arg(long = "pin", value_name = "MEMBER")]
+    pub(crate) pins: Vec<String>,
+
+    /// Say more about types and members than is known already: TOML (repeatable)
+    #[arg(long, value_name = "RULES.toml")]
+    pub(crate) rules: Vec<PathBuf>,
+
+    /// Check the assertions of a rules file, print what failed, and exit with 1 if one did
+    #[arg(long, value_name = "RULES.toml")]
+    pub(crate) check: Option<PathBuf>,
+
+    /// Read this kind of information if there are both [default: dwarf]
+    #[arg(long, value_name = "FORMAT", value_parser = ["dwarf", "btf"])]
+    pub(crate) format: Option<String>,
+
+    /// The file with the debugging information, if it is another one and not found by itself
+    #[arg(long, value_name = "FILE")]
+    pub(crate) debug_file: Option<PathBuf>,
+
+    /// The BTF that a module's BTF builds on [default: the running kernel's]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) base: Option<PathBuf>,
+
+    /// The size of a cache line in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = tenure_layout::LINE_BYTES, value_parser = line)]
+    pub(crate) line: u64,
+
+    /// Write everything as JSON to a file, or with `-` to standard output in place of text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write a page with the maps of all findings, before and after
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+fn line(text: &str) -> Result<u64, String> {
+    match text.trim().parse::<u64>() {
+        Ok(bytes) if bytes.is_power_of_two() && (16..=4096).contains(&bytes) => Ok(bytes),
+        _ => Err("a line is a power of two from 16 to 4096 bytes".to_owned()),
+    }
+}
+
 fn threads(text: &str) -> Result<usize, String> {
     match text.trim().parse() {
         Ok(0) => Err("a run needs at least 1 thread".to_owned()),
@@ -82,8 +162,10 @@ mod tests {
 
     fn bench(words: &[&str]) -> Result<Bench, clap::Error> {
         let words = ["tenure", "bench"].iter().chain(words);
-        let Command::Bench(bench) = Arguments::try_parse_from(words)?.command;
-        Ok(bench)
+        match Arguments::try_parse_from(words)?.command {
+            Command::Bench(bench) => Ok(bench),
+            Command::Layout(_) => unreachable!("`bench` was asked for"),
+        }
     }
 
     #[test]

@@ -1,93 +1,56 @@
 //! `tenure bench`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tenure_bench::report::{self, json, table};
 use tenure_bench::run::{self, GroupInfo, Request};
-use tenure_report::file;
 
 use crate::args::Bench;
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, Json};
 use crate::progress::Reporter;
 
 /// Where the HTML report goes unless told.
 const REPORTS: &str = "tenure-report";
 
-/// Where results go.
-struct Outputs<'a> {
-    /// Tables on standard output.
-    tables: bool,
-    /// JSON on standard output.
-    json: bool,
-    json_file: Option<&'a Path>,
-    report: Option<PathBuf>,
-}
-
-impl<'a> Outputs<'a> {
-    fn of(arguments: &'a Bench) -> Self {
-        let json = arguments.json.as_deref() == Some(Path::new("-"));
-        let unasked = (!json).then(|| PathBuf::from(REPORTS));
-        Self {
-            tables: !json,
-            json,
-            json_file: arguments.json.as_deref().filter(|_| !json),
-            report: arguments.report.clone().or(unasked),
-        }
-    }
-
-    /// Fails now rather than after the measurement.
-    fn check(&self) -> Result<(), Failure> {
-        let report = self.report.as_ref().map(|folder| folder.join(report::FILE_NAME));
-        for path in self.json_file.into_iter().chain(report.as_deref()) {
-            file::check(path).map_err(|error| Failure::unwritable(path, &error))?;
-        }
-        Ok(())
-    }
-}
-
 /// Runs the command.
 pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
     if arguments.list {
-        return print(&list(&run::groups()));
+        return output::print(&list(&run::groups()));
     }
-    let outputs = Outputs::of(arguments);
+    let json = Json::of(arguments.json.as_ref());
+    let unasked = (json != Json::Stdout).then(|| PathBuf::from(REPORTS));
+    let folder = arguments.report.clone().or(unasked);
     let request = request(arguments)?;
-    outputs.check()?;
+    let page = folder.as_ref().map(|folder| folder.join(report::FILE_NAME));
+    for path in json.file().into_iter().chain(page.as_deref()) {
+        output::check(path)?;
+    }
     let report = run::run(&request, &mut Reporter::new()).map_err(Failure::input)?;
 
     // Files first: a reader of the tables that goes away does not take them along.
-    if let Some(path) = outputs.json_file {
-        file::write(path, &json::render(&report))
-            .map_err(|error| Failure::unwritable(path, &error))?;
+    if let Some(path) = json.file() {
+        output::write(path, &json::render(&report))?;
     }
-    let written = outputs
-        .report
+    let written = folder
         .as_ref()
         .map(|folder| {
             report::write_report(&report, folder)
                 .map_err(|error| Failure::unwritable(folder, &error))
         })
         .transpose()?;
-
-    if outputs.json {
-        print(&json::render(&report))?;
-    }
-    if outputs.tables {
-        print(&table::render(&report, output::style()))?;
-    }
-    match written {
-        Some(path) if outputs.tables => print(&format!("\nReport: {}\n", path.display())),
-        Some(path) => {
+    if json == Json::Stdout {
+        output::print(&json::render(&report))?;
+        if let Some(path) = written {
             eprintln!("Report: {}", path.display());
-            Ok(())
         }
+        return Ok(());
+    }
+    output::print(&table::render(&report, output::style()))?;
+    match written {
+        Some(path) => output::print(&format!("\nReport: {}\n", path.display())),
         None => Ok(()),
     }
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    output::print(text).map_err(|error| Failure::unprintable(&error))
 }
 
 fn request(arguments: &Bench) -> Result<Request, Failure> {

@@ -9,6 +9,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::output;
 
+/// The exit status of a check that failed.
+const FAILED: u8 = 1;
+
 /// The exit status of a usage or input error.
 const USAGE: u8 = 2;
 
@@ -17,6 +20,8 @@ const USAGE: u8 = 2;
 pub(crate) enum Failure {
     /// What was asked for cannot be done; the line says what to do instead.
     Input(String),
+    /// Everything worked, and a check failed. What failed was printed already.
+    Check,
     /// Help or the version was asked for: no failure, but the end.
     Told(String),
     /// Whoever read standard output has had enough.
@@ -65,9 +70,10 @@ impl Failure {
                 eprintln!("error: {line}");
                 ExitCode::from(USAGE)
             }
+            Self::Check => ExitCode::from(FAILED),
             Self::Told(text) => match output::print(&text) {
                 Ok(()) => ExitCode::SUCCESS,
-                Err(error) => Self::unprintable(&error).report(),
+                Err(failure) => failure.report(),
             },
             Self::Closed => ExitCode::SUCCESS,
         }

@@ -7,6 +7,7 @@
 mod args;
 mod bench;
 mod failure;
+mod layout;
 mod output;
 mod progress;
 
@@ -27,5 +28,6 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Layout(arguments) => layout::run(&arguments),
     }
 }

@@ -1,8 +1,42 @@
-//! Standard output: what it can show, and writing to it.
+//! Standard output: what it can show, and writing to it. Files beside it.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
+use tenure_report::file;
 use tenure_report::terminal::Style;
+
+use crate::failure::Failure;
+
+/// Where JSON goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Json<'a> {
+    /// Nowhere.
+    Unasked,
+    /// To standard output, in place of what a person would read.
+    Stdout,
+    /// To a file.
+    File(&'a Path),
+}
+
+impl<'a> Json<'a> {
+    /// As `--json` says.
+    pub(crate) fn of(argument: Option<&'a PathBuf>) -> Self {
+        match argument {
+            None => Self::Unasked,
+            Some(path) if path.as_path() == Path::new("-") => Self::Stdout,
+            Some(path) => Self::File(path),
+        }
+    }
+
+    /// The file, if it goes to one.
+    pub(crate) fn file(self) -> Option<&'a Path> {
+        match self {
+            Self::File(path) => Some(path),
+            _ => None,
+        }
+    }
+}
 
 /// What standard output can show.
 pub(crate) fn style() -> Style {
@@ -18,8 +52,20 @@ pub(crate) fn style() -> Style {
 }
 
 /// Writes to standard output.
-pub(crate) fn print(text: &str) -> io::Result<()> {
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut output = io::stdout().lock();
-    output.write_all(text.as_bytes())?;
-    output.flush()
+    output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush())
+        .map_err(|error| Failure::unprintable(&error))
+}
+
+/// Fails if [`write`] would, before the work is done.
+pub(crate) fn check(path: &Path) -> Result<(), Failure> {
+    file::check(path).map_err(|error| Failure::unwritable(path, &error))
+}
+
+/// Writes a file, in full or not at all.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    file::write(path, text).map_err(|error| Failure::unwritable(path, &error))
 }

@@ -3,7 +3,8 @@
 use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tenure_bench::run::Progress;
+use tenure_bench::run;
+use tenure_layout::progress;
 
 /// A bar where somebody watches, and one line for each scenario where a log is kept.
 pub(crate) struct Reporter {
@@ -23,7 +24,7 @@ impl Reporter {
     }
 }
 
-impl Progress for Reporter {
+impl run::Progress for Reporter {
     fn begin(&mut self, total_steps: u64) {
         let style =
             ProgressStyle::with_template("{bar:30} {pos:>4}/{len}  {eta:>4} left  {wide_msg}")
@@ -48,9 +49,56 @@ impl Progress for Reporter {
     }
 }
 
+/// A bar for the steps of a long read, where somebody watches.
+pub(crate) struct Steps {
+    bar: ProgressBar,
+}
+
+impl Steps {
+    /// For standard error as it is.
+    pub(crate) fn new() -> Self {
+        Self { bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()) }
+    }
+}
+
+impl progress::Progress for Steps {
+    fn begin(&self, what: &str, total: u64) {
+        let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {wide_msg}")
+            .expect("the template is sound, as the bar's test shows");
+        self.bar.reset();
+        self.bar.set_style(style);
+        self.bar.set_length(total);
+        self.bar.set_message(what.to_owned());
+    }
+
+    fn advance(&self, done: u64) {
+        self.bar.inc(done);
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use progress::Progress as _;
+    use run::Progress as _;
+
     use super::*;
+
+    #[test]
+    fn a_bar_goes_through_the_steps_of_a_read() {
+        let steps = Steps { bar: ProgressBar::hidden() };
+        for total in [3, 5] {
+            steps.begin("reading types", total);
+            assert_eq!((steps.bar.position(), steps.bar.length()), (0, Some(total)));
+            steps.advance(2);
+            assert_eq!(steps.bar.position(), 2);
+            steps.end();
+            assert!(steps.bar.is_finished());
+        }
+    }
 
     #[test]
     fn a_bar_goes_through_a_whole_run() {

@@ -14,9 +14,7 @@ pub struct Error(String);
 impl Error {
     /// With the line to show. It starts with a small letter and ends without a full stop.
     pub fn new(line: impl Into<String>) -> Self {
-        // Names out of a hostile file may hold anything, line breaks and escape sequences included.
-        let line: String = line.into();
-        Self(line.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect())
+        Self(one_line(line.into()))
     }
 
     /// A file that the system does not let us read.
@@ -30,6 +28,14 @@ impl Error {
     pub fn malformed(path: &Path, what: &Malformed) -> Self {
         Self::new(format!("{} is malformed: {what}", path.display()))
     }
+}
+
+/// Names out of a hostile file may hold anything, line breaks and escape sequences included.
+pub(crate) fn one_line(text: String) -> String {
+    if !text.contains(char::is_control) {
+        return text;
+    }
+    text.replace(char::is_control, "\u{fffd}")
 }
 
 impl fmt::Display for Error {

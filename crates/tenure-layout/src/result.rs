@@ -26,6 +26,8 @@ pub struct Report {
     pub maps: Vec<TypeMap>,
     /// Repairs, if they were asked for.
     pub suggestions: Vec<Suggestion>,
+    /// The types for which a repair was asked for and none was found.
+    pub unmended: Vec<Unmended>,
     /// What the checks of a rules file said, if there was one.
     pub checks: Vec<Check>,
 }
@@ -293,8 +295,7 @@ pub struct Suggestion {
     pub before: TypeMap,
     /// The same, after.
     pub after: TypeMap,
-    /// Every type that embeds this one and whose size or lines change, and those that take part in
-    /// the repair.
+    /// Every type that embeds this one as a member.
     pub embedders: Vec<Embedder>,
     /// The sum of the scores of all findings of the type and of those through embedding it, before.
     pub score_before: f64,
@@ -303,6 +304,16 @@ pub struct Suggestion {
     /// What still shares a line with a contended word afterwards, and what to look after when
     /// applying the change. Each a sentence.
     pub notes: Vec<String>,
+}
+
+/// A type for which no better order was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Unmended {
+    /// The type.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Why not, and what else would help: a sentence.
+    pub why: String,
 }
 
 /// A member that changes place.

@@ -4,19 +4,28 @@ use std::fmt;
 
 use super::alignment;
 use super::types::{Format, Kind, Member, Model, Name, Static, Type, TypeId};
+use crate::error::one_line;
 
 /// How deep types may lie in each other by value. Rust's deepest iterators and futures stay under a
 /// tenth of this.
 pub const MOST_NESTING: usize = 512;
+
+/// Letters of a reason that are shown: names in it may be of any length.
+const LONGEST_REASON: usize = 500;
 
 /// Why types do not make a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed(String);
 
 impl Malformed {
-    /// With the reason, as words that go on after "malformed: ".
+    /// With the reason, as words that go on after "malformed: ". It is shown as one line, without the
+    /// end of one that is too long to read.
     pub fn new(reason: impl Into<String>) -> Self {
-        Self(reason.into())
+        let mut reason: String = reason.into();
+        if let Some((end, _)) = reason.char_indices().nth(LONGEST_REASON) {
+            reason.replace_range(end.., "…");
+        }
+        Self(one_line(reason))
     }
 }
 
@@ -133,9 +142,9 @@ impl Builder {
     /// [`MOST_NESTING`], an alignment that is not a power of two.
     pub fn finish(self, format: Format, units: u64) -> Result<Model, Malformed> {
         let Self { mut types, mut statics } = self;
-        check_references(&types, &statics)?;
-        for id in inner_first(&types)? {
-            complete(&mut types, id)?;
+        complete_inner_first(&mut types)?;
+        if let Some(one) = statics.iter().find(|one| one.ty.index() >= types.len()) {
+            return Err(nowhere(one.ty));
         }
         statics.sort_by(|a, b| {
             (&a.section, a.address, &a.name).cmp(&(&b.section, b.address, &b.name))
@@ -153,16 +162,16 @@ impl Type {
         Self { name: name.into(), size, align: 0, align_declared: false, kind, declared: None }
     }
 
-    /// The types that a value of this type contains.
-    pub(super) fn parts(&self) -> impl Iterator<Item = TypeId> {
-        let (one, members): (Option<TypeId>, &[Member]) = match &self.kind {
+    /// The types that a value of this type contains, one by one; none at or after the first number
+    /// that there is none at.
+    fn part(&self, which: usize) -> Option<TypeId> {
+        match &self.kind {
             Kind::Array { element: id, .. } | Kind::Alias(id) | Kind::Qualified(_, id) => {
-                (Some(*id), &[])
+                (which == 0).then_some(*id)
             }
-            Kind::Composite { members, .. } => (None, members),
-            Kind::Scalar(_) | Kind::Pointer(_) | Kind::Function | Kind::Opaque => (None, &[]),
-        };
-        one.into_iter().chain(members.iter().map(|member| member.ty))
+            Kind::Composite { members, .. } => members.get(which).map(|member| member.ty),
+            Kind::Scalar(_) | Kind::Pointer(_) | Kind::Function | Kind::Opaque => None,
+        }
     }
 }
 
@@ -173,78 +182,76 @@ impl Member {
     }
 }
 
-fn check_references(types: &[Type], statics: &[Static]) -> Result<(), Malformed> {
-    let pointed = types.iter().filter_map(|ty| match ty.kind {
-        Kind::Pointer(to) => to,
-        _ => None,
-    });
-    let all = types.iter().flat_map(Type::parts);
-    match all
-        .chain(pointed)
-        .chain(statics.iter().map(|one| one.ty))
-        .find(|id| id.index() >= types.len())
-    {
-        None => Ok(()),
-        Some(id) => Err(Malformed::new(format!("type {} is referred to and is not there", id.0))),
+/// Checks what every type refers to and completes each after all that it contains. One pass: a large
+/// program's types do not fit into a cache.
+fn complete_inner_first(types: &mut [Type]) -> Result<(), Malformed> {
+    /// A type that waits for what it contains.
+    struct Open {
+        ty: usize,
+        /// Which of its parts is next.
+        next: usize,
+        /// How deep the parts before that are nested.
+        depth: u16,
     }
-}
-
-/// Every type, after all that it contains.
-fn inner_first(types: &[Type]) -> Result<Vec<TypeId>, Malformed> {
-    #[derive(Clone, Copy, PartialEq)]
-    enum State {
-        New,
-        Open,
-        Done,
-    }
-    let mut states = vec![State::New; types.len()];
-    let mut depths = vec![0_u16; types.len()];
-    let mut order = Vec::with_capacity(types.len());
+    // Of a type that is neither new nor open: how deep it is nested, from 1.
+    const NEW: u16 = 0;
+    const OPEN: u16 = u16::MAX;
+    let mut depths = vec![NEW; types.len()];
     // Not recursive: a hostile chain would end the stack before it ended.
     let mut stack = Vec::new();
     for root in 0..types.len() {
-        if states[root] != State::New {
+        if depths[root] != NEW {
             continue;
         }
-        states[root] = State::Open;
-        stack.push((root, types[root].parts()));
-        while let Some((top, parts)) = stack.last_mut() {
-            let top = *top;
-            let Some(part) = parts.next() else {
-                let depth =
-                    types[top].parts().map(|part| depths[part.index()] + 1).max().unwrap_or(0);
+        depths[root] = OPEN;
+        stack.push(Open { ty: root, next: 0, depth: 0 });
+        while let Some(top) = stack.last_mut() {
+            let Some(part) = types[top.ty].part(top.next) else {
+                let (ty, depth) = (top.ty, top.depth);
+                stack.pop();
                 if usize::from(depth) > MOST_NESTING {
-                    let name = &types[top].name;
+                    let name = &types[ty].name;
                     return Err(Malformed::new(format!(
                         "types are nested more than {MOST_NESTING} deep at `{name}`"
                     )));
                 }
-                depths[top] = depth;
-                states[top] = State::Done;
-                order.push(TypeId(u32::try_from(top).expect("types were counted in 32 bits")));
-                stack.pop();
+                complete(types, ty)?;
+                depths[ty] = depth + 1;
                 continue;
             };
-            match states[part.index()] {
-                State::Done => {}
-                State::Open => {
+            match depths.get(part.index()).copied() {
+                None => return Err(nowhere(part)),
+                Some(OPEN) => {
                     let name = &types[part.index()].name;
                     return Err(Malformed::new(format!("type `{name}` contains itself")));
                 }
-                State::New => {
-                    states[part.index()] = State::Open;
-                    stack.push((part.index(), types[part.index()].parts()));
+                Some(NEW) => {
+                    depths[part.index()] = OPEN;
+                    stack.push(Open { ty: part.index(), next: 0, depth: 0 });
+                }
+                Some(depth) => {
+                    top.depth = top.depth.max(depth);
+                    top.next += 1;
                 }
             }
         }
     }
-    Ok(order)
+    Ok(())
+}
+
+fn nowhere(id: TypeId) -> Malformed {
+    Malformed::new(format!("type {} is referred to and is not there", id.0))
 }
 
 /// Sorts the members of one type and works out its size and alignment from its parts, which are
-/// complete.
-fn complete(types: &mut [Type], id: TypeId) -> Result<(), Malformed> {
-    let ty = &types[id.index()];
+/// complete; of a pointer, checks what it points to.
+fn complete(types: &mut [Type], id: usize) -> Result<(), Malformed> {
+    let ty = &types[id];
+    if let Kind::Pointer(Some(to)) = ty.kind
+        && to.index() >= types.len()
+    {
+        return Err(nowhere(to));
+    }
     if ty.align != 0 && !ty.align.is_power_of_two() {
         let (name, align) = (&ty.name, ty.align);
         return Err(Malformed::new(format!("type `{name}` is aligned to {align} bytes")));
@@ -254,16 +261,16 @@ fn complete(types: &mut [Type], id: TypeId) -> Result<(), Malformed> {
         Kind::Alias(of) | Kind::Qualified(_, of) => types[of.index()].size,
         _ => ty.size,
     };
-    if let Kind::Composite { members, .. } = &mut types[id.index()].kind {
+    if let Kind::Composite { members, .. } = &mut types[id].kind {
         // Stable: a zero-sized marker stays before the member that it stands in front of.
         members.sort_by_key(|member| (member.offset, member.bits.map(|bits| bits.first)));
     }
-    let ty = &types[id.index()];
+    let ty = &types[id];
     let (align, align_declared) = match ty.align {
         0 => alignment::of(types, ty, size),
         align => (align, true),
     };
-    let ty = &mut types[id.index()];
+    let ty = &mut types[id];
     (ty.size, ty.align, ty.align_declared) = (size, align, align_declared);
     Ok(())
 }
@@ -291,6 +298,16 @@ mod tests {
         builder.set(node, Type::new("node", 8, composite(vec![Member::new("next", 0, alias)])));
         let error = builder.finish(Format::Btf, 1).unwrap_err().to_string();
         assert!(error.contains("contains itself"), "{error}");
+    }
+
+    #[test]
+    fn a_reason_is_one_line_of_a_length_to_read() {
+        let mut builder = Builder::new();
+        let name = format!("a\nb\x1b[31m{}", "c".repeat(10_000));
+        builder.add(&name, 8, Kind::Alias(Builder::nth(0)));
+        let line = builder.finish(Format::Btf, 1).unwrap_err().to_string();
+        assert!(line.len() < 2000 && !line.contains(char::is_control), "{line}");
+        assert!(line.starts_with("type `a\u{fffd}b\u{fffd}[31mccc"), "{line}");
     }
 
     #[test]

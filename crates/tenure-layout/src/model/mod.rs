@@ -13,6 +13,7 @@
 
 mod alignment;
 mod builder;
+mod holes;
 mod types;
 
 pub use builder::{Builder, MOST_NESTING, Malformed};

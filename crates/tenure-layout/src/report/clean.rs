@@ -22,7 +22,8 @@ fn steers(character: char) -> bool {
 
 /// Calls `with` on every text of the report that came out of a file or off a command line.
 pub(super) fn each_text(report: &mut Report, with: &mut impl FnMut(&mut String)) {
-    let Report { schema, tenure, source, scope, findings, maps, suggestions, checks } = report;
+    let Report { schema, tenure, source, scope, findings, maps, suggestions, unmended, checks } =
+        report;
     for text in [schema, tenure, &mut source.path, &mut source.format] {
         with(text);
     }
@@ -30,6 +31,10 @@ pub(super) fn each_text(report: &mut Report, with: &mut impl FnMut(&mut String))
     findings.iter_mut().for_each(|it| finding(it, with));
     maps.iter_mut().for_each(|it| map(it, with));
     suggestions.iter_mut().for_each(|it| suggestion(it, with));
+    for one in unmended {
+        with(&mut one.type_name);
+        with(&mut one.why);
+    }
     for check in checks {
         with(&mut check.rule);
         with(&mut check.found);

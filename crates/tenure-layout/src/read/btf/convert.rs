@@ -1,6 +1,6 @@
 //! The second pass: from records to the model.
 
-use super::index::{FUNCTION, Index, IntBits, NO_TYPE, VOID};
+use super::index::{FIRST, FUNCTION, Index, IntBits, NO_TYPE, VOID};
 use super::names::{Names, NoName};
 use super::record::{BtfKind, Record, TRIPLE, Words};
 use crate::model::{
@@ -29,9 +29,12 @@ pub(super) fn model(index: &Index<'_>) -> Result<Model, Malformed> {
     };
     conversion.push(Name::default(), 0, Kind::Opaque);
     conversion.push(Name::default(), 0, Kind::Function);
-    debug_assert_eq!((VOID, FUNCTION), (0, 1));
+    const { assert!(VOID == 0 && FUNCTION == 1 && FIRST == 2) };
+    let mut strings = 0;
     for part in &index.parts {
         conversion.words = part.sections.types;
+        strings += part.sections.strings.len();
+        conversion.names.end_at(strings);
         let mut byte = 0;
         for id in part.ids.clone() {
             conversion.id = id;
@@ -101,8 +104,8 @@ impl Conversion<'_, '_> {
 
     fn int(&self, record: &Record) -> Result<Kind, Malformed> {
         let encoding = self.words.at(record.rest).unwrap_or_default();
-        let bits = IntBits::of(encoding);
-        if u64::from(bits.offset + bits.count) > u64::from(record.word) * 8 {
+        let bits = IntBits::of(self.words, record);
+        if u64::from(bits.offset + bits.count) > bits.whole {
             let (count, offset, size) = (bits.count, bits.offset, record.word);
             return Err(self.bad(format!("has {count} bits from bit {offset} on in {size} bytes")));
         }
@@ -163,8 +166,7 @@ impl Conversion<'_, '_> {
         let at = u64::from(place);
         let Some(bits) = self.index.int_bits(ty) else { return (at, 0) };
         let at = at + u64::from(bits.offset);
-        let whole = at.is_multiple_of(8) && matches!(bits.count, 8 | 16 | 32 | 64 | 128);
-        (at, if whole { 0 } else { bits.count })
+        (at, if at.is_multiple_of(8) && bits.is_whole() { 0 } else { bits.count })
     }
 
     /// Gives members what `DECL_TAG`s say of them.

@@ -80,15 +80,15 @@ impl<'a> Sections<'a> {
             Some(_) => Err(Malformed::new("the last of the BTF strings has no end")),
         }
     }
-}
-
-/// Tells BTF that needs a base from BTF that does not: only the latter's strings begin with the empty
-/// one.
-pub(super) fn refuse_split(bytes: &[u8]) -> Result<(), Malformed> {
-    match Sections::of(bytes)?.strings.first() {
-        Some(0) => Ok(()),
-        _ => Err(Malformed::new(
-            "it builds on another BTF, as a kernel module's does on the kernel's, and that was not given",
-        )),
+    /// Tells BTF that needs no base from BTF that does: only the former's strings begin with the empty
+    /// one.
+    pub(super) fn whole(self) -> Result<Self, Malformed> {
+        match self.strings.first() {
+            Some(0) => Ok(self),
+            _ => Err(Malformed::new(
+                "it builds on another BTF, as a kernel module's does on the kernel's, and that was \
+                 not given",
+            )),
+        }
     }
 }

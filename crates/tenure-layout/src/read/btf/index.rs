@@ -1,7 +1,7 @@
 //! The first pass: where each type is, and what conversion has to know before it begins.
 
 use super::header::Sections;
-use super::record::{BtfKind, NoRecord, Record};
+use super::record::{BtfKind, NoRecord, Record, Words};
 use crate::model::Malformed;
 
 /// The place in the model of a type that the format does not write down: `void`.
@@ -57,12 +57,21 @@ pub(super) struct Tag {
 pub(super) struct IntBits {
     pub(super) offset: u32,
     pub(super) count: u32,
+    /// Bits of the bytes that it takes where it is no bit field.
+    pub(super) whole: u64,
 }
 
 impl IntBits {
-    /// Out of the word that an `INT` adds.
-    pub(super) fn of(encoding: u32) -> Self {
-        Self { offset: encoding >> 16 & 0xff, count: encoding & 0xff }
+    /// Out of the record of an `INT`.
+    pub(super) fn of(types: Words<'_>, record: &Record) -> Self {
+        let encoding = types.at(record.rest).unwrap_or_default();
+        let (offset, count) = (encoding >> 16 & 0xff, encoding & 0xff);
+        Self { offset, count, whole: u64::from(record.word) * 8 }
+    }
+
+    /// Whether it takes all of its bytes.
+    pub(super) fn is_whole(self) -> bool {
+        self.offset == 0 && u64::from(self.count) == self.whole
     }
 }
 
@@ -149,7 +158,7 @@ impl<'a> Index<'a> {
                 | BtfKind::Volatile
                 | BtfKind::Restrict
                 | BtfKind::TypeTag => id = record.word,
-                BtfKind::Int => return part.sections.types.at(record.rest).map(IntBits::of),
+                BtfKind::Int => return Some(IntBits::of(part.sections.types, &record)),
                 _ => return None,
             }
         }
@@ -157,8 +166,7 @@ impl<'a> Index<'a> {
     }
 
     fn note_int(&mut self, sections: Sections<'_>, record: &Record) {
-        let bits = IntBits::of(sections.types.at(record.rest).unwrap_or_default());
-        self.odd_ints |= bits.offset != 0 || u64::from(bits.count) != u64::from(record.word) * 8;
+        self.odd_ints |= !IntBits::of(sections.types, record).is_whole();
         if matches!(record.word, 4 | 8) && self.is_long(sections, record.name) {
             self.pointer = u64::from(record.word);
         }

@@ -88,12 +88,10 @@ pub use header::is_btf;
 /// ```
 pub fn parse(bytes: &[u8], base: Option<&[u8]>) -> Result<Model, Malformed> {
     let base = base
-        .map(header::Sections::of)
+        .map(|bytes| header::Sections::of(bytes)?.whole())
         .transpose()
         .map_err(|error| Malformed::new(format!("its base: {error}")))?;
-    if base.is_none() {
-        header::refuse_split(bytes)?;
-    }
     let own = header::Sections::of(bytes)?;
+    let own = if base.is_some() { own } else { own.whole()? };
     convert::model(&index::Index::of(base, own)?)
 }

@@ -11,11 +11,25 @@ const MOST_SHARING: usize = 4;
 pub(super) struct Names<'a> {
     base: &'a [u8],
     own: &'a [u8],
-    /// For each offset, which of `made` it is, from 1; 0 for one that was not asked for yet.
-    known: Vec<u32>,
-    made: Vec<Name>,
+    /// Where the strings end that the file being read may use: a base's may not be on top of it.
+    end: usize,
+    /// The names that were asked for.
+    made: Vec<Made>,
+    /// For each [`APART`] offsets, the last of `made` at one of them, from 1; 0 for none.
+    last: Vec<u32>,
     /// How many more bytes names may have.
     left: usize,
+}
+
+/// Offsets that share a place in the table of names. Most names have three letters and more, so that
+/// few meet in one place, and the table is a fraction of one with a place for each offset.
+const APART: usize = 4;
+
+struct Made {
+    offset: u32,
+    /// The one before it in the same place, from 1; 0 for none.
+    before: u32,
+    name: Name,
 }
 
 /// Why there is no name.
@@ -34,42 +48,56 @@ impl<'a> Names<'a> {
         Self {
             base,
             own,
-            known: vec![0; bytes],
-            // In a kernel every third name, of 16 bytes on average, is that of a function.
-            made: Vec::with_capacity(bytes / 32),
+            end: bytes,
+            // A kernel asks for two thirds of its strings, of 16 bytes on average.
+            made: Vec::with_capacity(bytes / 24),
+            last: vec![0; bytes.div_ceil(APART)],
             left: bytes.saturating_mul(MOST_SHARING),
         }
     }
 
-    /// The name that begins at an offset.
-    pub(super) fn at(&mut self, offset: u32) -> Result<Name, NoName> {
-        let offset = offset as usize;
-        match self.known.get(offset) {
-            // Only a file without strings lacks the empty one.
-            None if offset == 0 => Ok(Name::default()),
-            None => Err(NoName::Beyond),
-            Some(0) => self.make(offset),
-            Some(which) => Ok(Name::clone(&self.made[*which as usize - 1])),
-        }
+    /// From now on only names that begin before `end` are there.
+    pub(super) fn end_at(&mut self, end: usize) {
+        self.end = end;
     }
 
-    #[cold]
-    fn make(&mut self, offset: usize) -> Result<Name, NoName> {
-        let from = match offset.checked_sub(self.base.len()) {
+    /// The name that begins at an offset.
+    pub(super) fn at(&mut self, offset: u32) -> Result<Name, NoName> {
+        if offset as usize >= self.end {
+            return Err(NoName::Beyond);
+        }
+        let Some(last) = self.last.get(offset as usize / APART) else {
+            return Err(NoName::Beyond);
+        };
+        let mut which = *last as usize;
+        while let Some(made) = which.checked_sub(1).map(|which| &self.made[which]) {
+            if made.offset == offset {
+                return Ok(Name::clone(&made.name));
+            }
+            which = made.before as usize;
+        }
+        self.make(offset)
+    }
+
+    fn make(&mut self, offset: u32) -> Result<Name, NoName> {
+        let at = offset as usize;
+        let from = match at.checked_sub(self.base.len()) {
             Some(own) => self.own.get(own..),
-            None => self.base.get(offset..),
+            None => self.base.get(at..),
         };
         let from = from.ok_or(NoName::Beyond)?;
         let name = &from[..from.len().min(self.left)];
         let end = name.iter().position(|byte| *byte == 0).ok_or(NoName::TooMuch)?;
         self.left -= end;
-        let name = match end {
-            0 => Name::default(),
-            _ => Name::from(String::from_utf8_lossy(&name[..end])),
+        let name = match str::from_utf8(&name[..end]) {
+            Ok("") => Name::default(),
+            Ok(name) => Name::from(name),
+            Err(_) => Name::from(String::from_utf8_lossy(&name[..end])),
         };
-        self.made.push(Name::clone(&name));
+        let last = &mut self.last[at / APART];
+        self.made.push(Made { offset, before: *last, name: Name::clone(&name) });
         // Fits: each is at another offset of 32 bits.
-        self.known[offset] = self.made.len() as u32;
+        *last = self.made.len() as u32;
         Ok(name)
     }
 }

@@ -21,6 +21,13 @@ pub(super) fn render_others(text: &mut Text, report: &Report) {
         text.strong(&cut(&suggestion.type_name, text.width()));
         render(text, report, suggestion);
     }
+    if !report.unmended.is_empty() {
+        text.blank();
+        text.strong("Without a better order");
+        for one in &report.unmended {
+            text.bullet(&one.why);
+        }
+    }
 }
 
 pub(super) fn render(text: &mut Text, report: &Report, suggestion: &Suggestion) {

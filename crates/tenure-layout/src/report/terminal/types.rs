@@ -12,7 +12,10 @@ const MOST_LINES: usize = 16;
 
 pub(super) fn render(text: &mut Text, report: &Report) {
     let mut told: Vec<&str> = Vec::new();
-    for finding in &report.findings {
+    // What was asked for is drawn, and comes before what embeds it.
+    let drawn = |finding: &&Finding| report.maps.iter().any(|map| map.name == finding.type_name);
+    let (asked, others): (Vec<_>, Vec<_>) = report.findings.iter().partition(drawn);
+    for finding in asked.into_iter().chain(others) {
         let name = finding.type_name.as_str();
         if !told.contains(&name) {
             told.push(name);

@@ -1,0 +1,76 @@
+//! `tenure layout`.
+
+use std::ffi::OsStr;
+
+use tenure_layout::model::Format;
+use tenure_layout::read::{Input, Options};
+use tenure_layout::report::{html, json, terminal};
+use tenure_layout::run::{self, Request};
+
+use crate::args::Layout;
+use crate::failure::Failure;
+use crate::output::{self, Json};
+use crate::progress::Steps;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Layout) -> Result<(), Failure> {
+    let json = Json::of(arguments.json.as_ref());
+    let request = request(arguments)?;
+    for path in json.file().into_iter().chain(arguments.html.as_deref()) {
+        output::check(path)?;
+    }
+    let (model, report) = run::run(&request, &Steps::new()).map_err(Failure::input)?;
+    // The process ends with this command: no need to give back half a million allocations one by one.
+    std::mem::forget(model);
+
+    // Files first: a reader of the text that goes away does not take them along.
+    if let Some(path) = json.file() {
+        output::write(path, &json::render(&report))?;
+    }
+    if let Some(path) = &arguments.html {
+        output::write(path, &html::render(&report))?;
+    }
+    if json == Json::Stdout {
+        output::print(&json::render(&report))?;
+    } else {
+        output::print(&terminal::render(&report, output::style()))?;
+    }
+    if let Some(path) = &arguments.html {
+        let line = format!("\nReport: {}\n", path.display());
+        if json == Json::Stdout { eprint!("{line}") } else { output::print(&line)? }
+    }
+    if report.checks.iter().all(|check| check.passed) { Ok(()) } else { Err(Failure::Check) }
+}
+
+fn request(arguments: &Layout) -> Result<Request, Failure> {
+    let (input, types) = match arguments.words.split_first() {
+        _ if arguments.kernel => (Input::Kernel, arguments.words.as_slice()),
+        Some((file, types)) => (Input::File(file.into()), types),
+        None => unreachable!("the parser of arguments asks for a file without --kernel"),
+    };
+    Ok(Request {
+        input,
+        options: Options {
+            format: arguments.format.as_deref().map(|word| match word {
+                "btf" => Format::Btf,
+                _ => Format::Dwarf,
+            }),
+            debug_file: arguments.debug_file.clone(),
+            base: arguments.base.clone(),
+        },
+        types: types.iter().map(|word| text(word)).collect::<Result<_, _>>()?,
+        declared_in: arguments.declared_in.clone(),
+        top: arguments.top,
+        // The page shows every type before and after.
+        suggest: arguments.suggest || arguments.html.is_some(),
+        pins: arguments.pins.clone(),
+        rules: arguments.rules.clone(),
+        check: arguments.check.clone(),
+        line_bytes: arguments.line,
+    })
+}
+
+fn text(word: &OsStr) -> Result<String, Failure> {
+    let text = word.to_str().map(str::to_owned);
+    text.ok_or_else(|| Failure::input(format!("{} is not the name of a type", word.display())))
+}

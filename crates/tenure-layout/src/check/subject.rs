@@ -1,0 +1,169 @@
+//! The types that a check speaks of, and where their members lie.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::model::{Kind, Model, TypeId};
+use crate::rules::{Elements, Glob, Path, Place, closest, counted};
+
+/// The most members that a message names.
+const MOST_NAMED: usize = 4;
+
+/// A type to be checked.
+pub(super) struct Subject<'a> {
+    pub(super) model: &'a Model,
+    pub(super) id: TypeId,
+    pub(super) name: String,
+    pub(super) line_bytes: u64,
+    /// Where it was declared, if others have its name too.
+    declared: Option<String>,
+}
+
+/// The composites of these names, those included that have them by a `typedef` alone.
+pub(super) fn of_pattern<'a>(
+    model: &'a Model,
+    pattern: &Glob,
+    line_bytes: u64,
+) -> Vec<Subject<'a>> {
+    let mut seen = HashSet::new();
+    let mut subjects = Vec::new();
+    for (id, ty) in model.iter() {
+        let composite = match ty.kind {
+            Kind::Composite { .. } => id,
+            Kind::Alias(of) => {
+                let of = model.resolved(of);
+                // A struct with a name of its own is found by that, unless this one is spelled out.
+                if !model[of].name.is_empty() && !pattern.is_plain() {
+                    continue;
+                }
+                of
+            }
+            _ => continue,
+        };
+        let is_composite = matches!(model[composite].kind, Kind::Composite { .. });
+        if ty.name.is_empty() || !is_composite || !pattern.matches(&ty.name) {
+            continue;
+        }
+        if seen.insert(composite) {
+            let name = ty.name.to_string();
+            subjects.push(Subject { model, id: composite, name, line_bytes, declared: None });
+        }
+    }
+    let mut times: HashMap<String, u64> = HashMap::new();
+    for subject in &subjects {
+        *times.entry(subject.name.clone()).or_default() += 1;
+    }
+    for subject in &mut subjects {
+        if times.get(&subject.name).is_some_and(|&times| times > 1) {
+            let ty = &model[subject.id];
+            let place = ty.declared.as_ref().map(|at| format!("{}:{}", at.file, at.line));
+            subject.declared = Some(place.unwrap_or_else(|| counted(ty.size, "byte")));
+        }
+    }
+    subjects
+}
+
+/// That there is no such type.
+pub(super) fn none_of(model: &Model, pattern: &Glob) -> String {
+    let names = model.composites().map(|(_, ty, _)| &*ty.name).filter(|name| !name.is_empty());
+    let aliases = model.types().iter().filter(|ty| matches!(ty.kind, Kind::Alias(_)));
+    let all = names.chain(aliases.map(|ty| &*ty.name));
+    let meant = if pattern.is_plain() { closest(pattern.as_str(), all) } else { None };
+    let meant = meant.map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
+    format!("there is no type `{pattern}` with members{meant}")
+}
+
+impl Subject<'_> {
+    /// Which of several types of one name it is, to stand before a message.
+    pub(super) fn which(&self) -> String {
+        let declared = self.declared.as_ref();
+        declared.map_or_else(String::new, |declared| format!("({declared}) "))
+    }
+
+    /// The members that paths lead to, each once, by offset. An error is the reason, in words.
+    pub(super) fn places(&self, paths: &[Path]) -> Result<Vec<Place>, String> {
+        let mut all = Vec::new();
+        for path in paths {
+            let places = path
+                .resolve(self.model, self.id, Elements::All)
+                .map_err(|_| format!("`{path}` stands for too many members to look at"))?;
+            if places.is_empty() {
+                return Err(self.no_member(path));
+            }
+            all.extend(places);
+        }
+        all.sort_by(|a, b| (a.offset, a.size, &a.path).cmp(&(b.offset, b.size, &b.path)));
+        all.dedup_by(|a, b| a.path == b.path && a.offset == b.offset);
+        Ok(all)
+    }
+
+    fn no_member(&self, path: &Path) -> String {
+        let meant = path.single().filter(|name| name.is_plain()).and_then(|name| {
+            let all = Path::parse("*").ok()?.resolve(self.model, self.id, Elements::First).ok()?;
+            closest(name.as_str(), all.iter().map(|place| &*place.path)).map(str::to_owned)
+        });
+        let meant = meant.map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
+        format!("{} has no member `{path}`{meant}", self.name)
+    }
+
+    /// The places on a line at which the type may begin: its start only, if the rule does not ask for
+    /// more or its alignment leaves no choice.
+    pub(super) fn starts(&self, any_placement: bool) -> impl Iterator<Item = u64> + use<> {
+        let step = if any_placement { self.align() } else { self.line_bytes };
+        (0..self.line_bytes).step_by(usize::try_from(step).unwrap_or(usize::MAX))
+    }
+
+    /// From the type's start to the next place where another one may begin, at most a line.
+    fn align(&self) -> u64 {
+        self.model[self.id].align.clamp(1, self.line_bytes)
+    }
+
+    /// What a result rests on, to stand behind a message.
+    pub(super) fn assumption(&self, any_placement: bool) -> String {
+        if any_placement || self.align() == self.line_bytes {
+            return String::new();
+        }
+        format!(
+            ", if {} begins on a line (it is aligned to {} only)",
+            self.name,
+            counted(self.align(), "byte")
+        )
+    }
+
+    /// The first and the last line that a place touches in an object that begins `start` bytes into
+    /// a line.
+    pub(super) fn lines(&self, place: &Place, start: u64) -> (u64, u64) {
+        let first = start.saturating_add(place.offset);
+        let last = first.saturating_add(place.size.max(1) - 1);
+        (first / self.line_bytes, last / self.line_bytes)
+    }
+
+    /// `lwtstate at 80 (8 bytes)`.
+    pub(super) fn spelled(&self, place: &Place) -> String {
+        let size = match place.bits {
+            None => counted(place.size, "byte"),
+            Some(bits) => counted(u64::from(bits.count), "bit"),
+        };
+        format!("{} at {} ({size})", place.path, place.offset)
+    }
+
+    /// The same with its lines: `lwtstate at 80 (8 bytes) on line 1`.
+    pub(super) fn spelled_on(&self, place: &Place, start: u64) -> String {
+        let (first, last) = self.lines(place, start);
+        format!("{} on {}", self.spelled(place), lines(first, last))
+    }
+}
+
+/// `line 1`, or `lines 1 to 3`.
+pub(super) fn lines(first: u64, last: u64) -> String {
+    if first == last { format!("line {first}") } else { format!("lines {first} to {last}") }
+}
+
+/// Joins the first few of many.
+pub(super) fn joined(all: &[String]) -> String {
+    let rest = all.len().saturating_sub(MOST_NAMED);
+    let mut text = all[..all.len() - rest].join(", ");
+    if rest > 0 {
+        text.push_str(&format!(" and {rest} more"));
+    }
+    text
+}

@@ -1,0 +1,119 @@
+//! Neighbouring elements of an array.
+//!
+//! `struct { atomic_long done; … } workers[64]`: each thread writes its own element only, and two
+//! elements lie on one line.
+
+use super::score::{Embedding, Signals};
+use super::{Array, Found, Site, Sufferer, weight};
+use crate::lines::{Layouts, Leaf};
+use crate::model::{Kind, TypeId};
+
+/// After how many elements the places where they meet lines are taken to repeat.
+const PERIOD: u64 = 64;
+
+/// All arrays of which neighbouring elements share a line, each with its worst word.
+pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
+    let model = layouts.model;
+    let mut found = Vec::new();
+    for (owner, ty, members) in model.composites() {
+        if ty.name.is_empty() || !layouts.is_contended(owner) {
+            continue;
+        }
+        for (member, array) in members.iter().enumerate() {
+            if let Some((element, stride, count)) = array_of(layouts, array.ty) {
+                let array = (Array::Member { owner, member }, array.offset);
+                found.extend(in_array(layouts, array, element, stride, count));
+            }
+        }
+    }
+    for (index, variable) in model.statics().iter().enumerate() {
+        if let Some((element, stride, count)) = array_of(layouts, variable.ty) {
+            let array = (Array::Static(index), variable.address);
+            found.extend(in_array(layouts, array, element, stride, count));
+        }
+    }
+    found
+}
+
+/// The innermost elements of an array of several, if they hold contended words.
+fn array_of(layouts: &Layouts<'_>, id: TypeId) -> Option<(TypeId, u64, u64)> {
+    let model = layouts.model;
+    let (mut at, mut all) = (model.resolved(id), 1_u64);
+    while let Kind::Array { element, count } = model[at].kind {
+        all = all.saturating_mul(count);
+        // A typedef that is known, and not what it stands for.
+        let known = layouts.whole(layouts.roles.of_type(element), element).is_some();
+        at = if known { element } else { model.resolved(element) };
+        if known {
+            break;
+        }
+    }
+    (all > 1 && at != model.resolved(id) && layouts.is_contended(at))
+        .then(|| (at, layouts.size_of(at), all))
+        .filter(|&(_, stride, _)| stride > 0)
+}
+
+fn in_array(
+    layouts: &Layouts<'_>,
+    (array, start): (Array, u64),
+    element: TypeId,
+    stride: u64,
+    count: u64,
+) -> Option<Found> {
+    let leaves = layouts.value(element);
+    let mut worst: Option<Found> = None;
+    for word in leaves.iter().filter(|leaf| leaf.role.is_contended()) {
+        let mut victims = Vec::new();
+        for leaf in &leaves {
+            let share = meetings(layouts, start, stride, count, word, leaf);
+            if let Some((weight, why)) = weight::of_stranger(layouts, leaf)
+                && share > 0.0
+            {
+                victims.push((share, Sufferer { leaf: *leaf, weight, why, variable: 0 }));
+            }
+        }
+        let Some(most) = victims.iter().map(|(share, _)| *share).reduce(f64::max) else { continue };
+        let mut victims: Vec<Sufferer> = victims.into_iter().map(|(_, victim)| victim).collect();
+        victims.sort_by(|a, b| {
+            b.weight.total_cmp(&a.weight).then_with(|| a.leaf.offset.cmp(&b.leaf.offset))
+        });
+        let signals = Signals::of_type(
+            layouts,
+            (element, None),
+            word.role,
+            &victims,
+            Embedding::Inside,
+            most,
+        )
+        .among_elements();
+        let score = signals.score();
+        if worst.as_ref().is_none_or(|worst| worst.score < score) {
+            let site = Site::Elements { array, element, stride, count };
+            worst = Some(Found { site, word: *word, victims, signals, placements: most, score });
+        }
+    }
+    worst
+}
+
+/// The share of the elements whose word lies on a line with this leaf of the element after or before.
+fn meetings(
+    layouts: &Layouts<'_>,
+    start: u64,
+    stride: u64,
+    count: u64,
+    word: &Leaf,
+    leaf: &Leaf,
+) -> f64 {
+    let pairs = (count - 1).min(PERIOD);
+    let at = |element: u64, leaf: &Leaf| {
+        let base = start.saturating_add(stride.saturating_mul(element));
+        (base.saturating_add(leaf.offset), leaf.size)
+    };
+    let meet = |element: u64| {
+        layouts.share(at(element, word), at(element + 1, leaf))
+            || layouts.share(at(element + 1, word), at(element, leaf))
+    };
+    let met =
+        u32::try_from((0..pairs).filter(|&element| meet(element)).count()).unwrap_or(u32::MAX);
+    f64::from(met) / f64::from(u32::try_from(pairs).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,138 @@
+//! Members that share a line with a contended word, ranked.
+//!
+//! Nearly every struct that holds an atomic word has something beside it (in Linux 6.18, 1,287 of 1,337
+//! such structs), so that a list of them is noise and the order is the product. [`find`] looks for
+//! four kinds of sharing:
+//!
+//! - within a type,
+//! - through the embedding of one type in another: a pair that neither type shows by itself,
+//! - across neighbouring elements of an array,
+//! - between variables that the linker put next to each other.
+//!
+//! # The score
+//!
+//! A finding's score is 100 times the product of its signals, each between 0 and 1 and each printed with
+//! what was seen:
+//!
+//! | signal | says | from |
+//! |---|---|---|
+//! | `word` | how the contended word is used. A count is written by all who use the object, and its neighbours are innocent; a lock is written by those who are about to use its neighbours | 1 for a count, 0.8 for a word that rules call `written`, 0.6 for another atomic, 0.25 for a lock, 0.2 for a sequence count |
+//! | `neighbours` | how many on the line are likely to be read meanwhile: *s* / (*s* + 1.5), *s* being the sum of the victims' weights | see below |
+//! | `lifetime` | whether readers find the object without a lock | 1 with a member by which it waits for a grace period, 0.85 with a count, 0.7 else |
+//! | `reach` | how many other types point to the object or embed it | 0.4 for none, then up to 1 with their logarithm |
+//! | `embedding` | whether one repair helps many, or many are hurt | 1 for a type that starts others, 0.9 for one that others embed elsewhere, 0.8 else |
+//! | `placement` | the share of possible addresses at which the two meet | 0.5, and half of that share |
+//!
+//! A victim's weight is 1 where rules say `read_mostly`; otherwise it comes from its type: a function
+//! pointer or something constant 0.9, a pointer 0.7, a number 0.4, anything larger 0.3, the links of
+//! a list 0.1, another contended word 0.2 to 0.5. Cold members have none. What a lock guards counts
+//! for 0.15 of that, because whoever reads it holds the lock, and so the line, already.
+//!
+//! The signals are those that kernel developers went by when they repaired such structs (kind of atomic,
+//! read-mostly or written neighbours, cold fields, embedding at offset 0 and how many types embed,
+//! alignment). The numbers are judgement, not measurement: they order, and say no more.
+
+mod elements;
+mod pairs;
+mod render;
+mod score;
+mod statics;
+mod weight;
+
+pub use render::findings;
+
+use std::cmp::Ordering;
+
+use rayon::prelude::*;
+
+use crate::lines::{Layouts, Leaf};
+use crate::model::TypeId;
+pub(crate) use pairs::in_type;
+use score::Signals;
+pub(crate) use score::{neighbours, word_weight};
+use weight::Why;
+pub(crate) use weight::{Victimhood, victimhood};
+
+/// A finding, not yet in words: see [`findings`].
+#[derive(Debug, Clone)]
+pub struct Found {
+    pub(crate) site: Site,
+    pub(crate) word: Leaf,
+    pub(crate) victims: Vec<Sufferer>,
+    pub(crate) signals: Signals,
+    pub(crate) placements: f64,
+    /// From 0 to 100.
+    pub score: f64,
+}
+
+/// Where a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Site {
+    /// In a type, and through which of its steps if one of the two lies in an embedded type.
+    Type { id: TypeId, through: Option<usize> },
+    /// In an array of a type.
+    Elements { array: Array, element: TypeId, stride: u64, count: u64 },
+    /// On a line of a section, with the place of the contended variable among all.
+    Statics { index: usize },
+}
+
+/// An array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Array {
+    /// A member of a composite.
+    Member { owner: TypeId, member: usize },
+    /// A variable, by its place among all.
+    Static(usize),
+}
+
+/// A member or a variable beside a contended word.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sufferer {
+    pub(crate) leaf: Leaf,
+    pub(crate) weight: f64,
+    pub(crate) why: Why,
+    /// For [`Site::Statics`]: the variable's place among all.
+    pub(crate) variable: usize,
+}
+
+impl Found {
+    /// The type to mend; none for variables.
+    #[must_use]
+    pub fn type_id(&self) -> Option<TypeId> {
+        match self.site {
+            Site::Type { id, .. } | Site::Elements { element: id, .. } => Some(id),
+            Site::Statics { .. } => None,
+        }
+    }
+
+    /// The embedded type through which the two come together, if they do.
+    #[must_use]
+    pub fn inner(&self, layouts: &Layouts<'_>) -> Option<TypeId> {
+        match self.site {
+            Site::Type { id, through: Some(step) } => Some(layouts.flat(id).embedded(step).0),
+            _ => None,
+        }
+    }
+}
+
+/// All findings, the worst first. The same input gives the same order.
+#[must_use]
+pub fn find(layouts: &Layouts<'_>) -> Vec<Found> {
+    let composites: Vec<TypeId> = layouts
+        .model
+        .composites()
+        .filter(|(id, ty, _)| !ty.name.is_empty() && layouts.is_contended(*id))
+        .map(|(id, _, _)| id)
+        .collect();
+    let mut all: Vec<Found> =
+        composites.par_iter().flat_map_iter(|&id| pairs::in_type(layouts, id)).collect();
+    all.extend(elements::find(layouts));
+    all.extend(statics::find(layouts));
+    all.sort_by(order);
+    all
+}
+
+/// The worst first; what scores the same, in the order of names and places.
+fn order(a: &Found, b: &Found) -> Ordering {
+    b.score.total_cmp(&a.score).then_with(|| (a.site, a.word.offset).cmp(&(b.site, b.word.offset)))
+}

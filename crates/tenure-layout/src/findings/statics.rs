@@ -1,0 +1,122 @@
+//! Variables that the linker put next to each other.
+
+use super::score::Signals;
+use super::{Found, Site, Sufferer, weight};
+use crate::lines::{Layouts, Leaf};
+use crate::model::{Kind, Static};
+use crate::result::Role;
+
+/// At most one finding for each line: the worst.
+pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
+    let statics = layouts.model.statics();
+    let mut found: Vec<((&str, u64), Found)> = Vec::new();
+    for (index, variable) in statics.iter().enumerate() {
+        if !counts(variable) || !is_contended(layouts, index) {
+            continue;
+        }
+        for word in leaves(layouts, index).iter().filter(|leaf| leaf.role.is_contended()) {
+            let victims = neighbours(layouts, index, word);
+            if victims.is_empty() {
+                continue;
+            }
+            let signals = Signals::of_statics(word.role, &victims);
+            let score = signals.score();
+            let one = Found {
+                site: Site::Statics { index },
+                word: *word,
+                victims,
+                signals,
+                placements: 1.0,
+                score,
+            };
+            let line = (&*variable.section, layouts.line_of(word.offset));
+            // Sorted by address, so that another word of the line is the last or nearly so.
+            match found.iter_mut().rev().take(64).find(|(at, _)| *at == line) {
+                Some((_, other)) if other.score >= score => {}
+                Some((_, other)) => *other = one,
+                None => found.push((line, one)),
+            }
+        }
+    }
+    found.into_iter().map(|(_, found)| found).collect()
+}
+
+/// Whether a variable can be written at all.
+fn counts(variable: &Static) -> bool {
+    !variable.section.contains("rodata")
+}
+
+fn is_contended(layouts: &Layouts<'_>, index: usize) -> bool {
+    match layouts.roles.of_static(index) {
+        Some(role) => role.is_contended(),
+        None => layouts.is_contended(layouts.model.statics()[index].ty),
+    }
+}
+
+/// A variable spread out, at its address.
+fn leaves(layouts: &Layouts<'_>, index: usize) -> Vec<Leaf> {
+    let variable = &layouts.model.statics()[index];
+    let whole =
+        |role| Leaf::whole(variable.ty, variable.address, layouts.size_of(variable.ty), role);
+    if let Some(role) = layouts.whole(layouts.roles.of_static(index), variable.ty) {
+        return vec![whole(role)];
+    }
+    if !layouts.is_contended(variable.ty) {
+        return vec![whole(Role::Plain)];
+    }
+    let mut leaves = layouts.value(variable.ty);
+    for leaf in &mut leaves {
+        leaf.offset = leaf.offset.saturating_add(variable.address);
+    }
+    leaves
+}
+
+/// What other variables have on the lines of a word, the worst first.
+fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer> {
+    let statics = layouts.model.statics();
+    let own = &statics[index];
+    let mut victims = Vec::new();
+    let mut look = |other: usize| -> bool {
+        let variable = &statics[other];
+        let size = layouts.size_of(variable.ty);
+        if variable.section != own.section || size == 0 {
+            return variable.section == own.section;
+        }
+        let overlaps = variable.address < own.address.saturating_add(layouts.size_of(own.ty))
+            && own.address < variable.address.saturating_add(size);
+        let near = layouts.share(word.range(), (variable.address, size));
+        if near && !overlaps && !is_constant(layouts, variable) {
+            // A large variable is one neighbour, whatever it is made of.
+            let worst = leaves(layouts, other)
+                .into_iter()
+                .filter(|leaf| layouts.share(word.range(), leaf.range()))
+                .filter_map(|leaf| weight::of_stranger(layouts, &leaf).map(|found| (leaf, found)))
+                .max_by(|(_, (a, _)), (_, (b, _))| a.total_cmp(b));
+            if let Some((leaf, (weight, why))) = worst {
+                victims.push(Sufferer { leaf, weight, why, variable: other });
+            }
+        }
+        near
+    };
+    // A neighbour of a neighbour may be near still, past one that holds nothing.
+    for other in (0..index).rev() {
+        if !look(other) {
+            break;
+        }
+    }
+    for (other, variable) in statics.iter().enumerate().skip(index + 1) {
+        if !look(other) && variable.address >= word.end() {
+            break;
+        }
+    }
+    victims.sort_by(|a, b| {
+        b.weight.total_cmp(&a.weight).then_with(|| a.leaf.offset.cmp(&b.leaf.offset))
+    });
+    victims
+}
+
+/// Whether a variable is a pointer or a table that only a loader writes.
+fn is_constant(layouts: &Layouts<'_>, variable: &Static) -> bool {
+    // Nothing to read at run time either: a marker.
+    matches!(layouts.model[layouts.model.resolved(variable.ty)].kind, Kind::Function | Kind::Opaque)
+}

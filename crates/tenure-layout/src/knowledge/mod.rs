@@ -1,0 +1,178 @@
+//! What is known of types and members by their names: which words many CPUs write.
+//!
+//! The built-in tables are rules files like those that users write (see [`rules`](crate::rules)),
+//! one for each world: `linux.toml`, `c.toml`, `cpp.toml` and `rust.toml` in this directory. Each
+//! entry says where it comes from.
+//!
+//! ```
+//! use tenure_layout::knowledge::Knowledge;
+//! use tenure_layout::model::{Builder, Format, Kind, Member, Scalar, Shape};
+//! use tenure_layout::result::Role;
+//!
+//! let mut builder = Builder::new();
+//! let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
+//! let atomic = vec![Member::new("counter", 0, int)];
+//! let atomic = builder.add("", 4, Kind::Composite { shape: Shape::Struct, members: atomic });
+//! let atomic = builder.add("atomic_t", 0, Kind::Alias(atomic));
+//! let members = vec![Member::new("__refcnt", 0, atomic), Member::new("hits", 4, atomic)];
+//! let entry = builder.add("entry", 8, Kind::Composite { shape: Shape::Struct, members });
+//! let model = builder.finish(Format::Btf, 1)?;
+//!
+//! let roles = Knowledge::builtin().roles(&model);
+//! assert_eq!(roles.of_type(atomic), Some(Role::Atomic));
+//! assert_eq!(roles.of_member(entry, 0), Some(Role::Count));
+//! assert_eq!(roles.of_member(entry, 1), Some(Role::Atomic));
+//! assert_eq!(roles.of_type(entry), None);
+//! # Ok::<(), tenure_layout::model::Malformed>(())
+//! ```
+
+mod roles;
+mod table;
+
+use std::sync::LazyLock;
+
+pub use roles::Roles;
+pub(crate) use roles::{GROUP_BEGIN, GROUP_END};
+
+use crate::model::Model;
+use crate::result::Role;
+use crate::rules::{AtomicPattern, Glob, MemberPattern, Rules};
+use table::{Precedence, Table};
+
+/// The built-in rules: the name of the file and its text. A later one wins on ties.
+const BUILTIN: [(&str, &str); 4] = [
+    ("c.toml", include_str!("c.toml")),
+    ("cpp.toml", include_str!("cpp.toml")),
+    ("rust.toml", include_str!("rust.toml")),
+    ("linux.toml", include_str!("linux.toml")),
+];
+
+/// What is known of types and members by their names.
+#[derive(Debug, Clone)]
+pub struct Knowledge {
+    /// How many layers of rules there are.
+    layers: u16,
+    types: Table<Role>,
+    pointers: Table<Role>,
+    cacheline_groups: Table<Role>,
+    statics: Table<Role>,
+    sections: Table<Role>,
+    /// Members of any type, by their names.
+    member_names: Table<Role>,
+    members: Typed,
+    /// Atomic words of any type, by their names.
+    atomic_names: Table<Role>,
+    atomics: Typed,
+}
+
+/// Rules for members of certain types: by the type, places in the list.
+#[derive(Debug, Clone, Default)]
+struct Typed {
+    by_type: Table<usize>,
+    rules: Vec<(MemberPattern, Role)>,
+}
+
+impl Typed {
+    fn extend(&mut self, rules: Vec<(MemberPattern, Precedence, Role)>) {
+        let first = self.rules.len();
+        self.by_type.extend(
+            (first..)
+                .zip(&rules)
+                .map(|(at, (member, precedence, _))| (&member.ty, *precedence, at)),
+        );
+        self.rules.extend(rules.into_iter().map(|(member, _, role)| (member, role)));
+    }
+}
+
+impl Knowledge {
+    /// What comes with Tenure.
+    #[must_use]
+    pub fn builtin() -> Self {
+        static BUILTIN_KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| {
+            let mut all = Rules::none("built-in rules");
+            for (file, text) in BUILTIN {
+                // A test reads them all.
+                let rules = Rules::parse(text, file).expect("the built-in rules are well-formed");
+                all.append(rules);
+            }
+            Knowledge::none().with(&all)
+        });
+        BUILTIN_KNOWLEDGE.clone()
+    }
+
+    /// Nothing: for rules that should stand alone.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            layers: 0,
+            types: Table::default(),
+            pointers: Table::default(),
+            cacheline_groups: Table::default(),
+            statics: Table::default(),
+            sections: Table::default(),
+            member_names: Table::default(),
+            members: Typed::default(),
+            atomic_names: Table::default(),
+            atomics: Typed::default(),
+        }
+    }
+
+    /// With more rules, which win over all that are there.
+    #[must_use]
+    pub fn with(mut self, rules: &Rules) -> Self {
+        let layer = self.layers;
+        self.layers = layer.saturating_add(1);
+        let named = [
+            (&mut self.types, &rules.types),
+            (&mut self.pointers, &rules.pointers),
+            (&mut self.cacheline_groups, &rules.cacheline_groups),
+            (&mut self.statics, &rules.statics),
+            (&mut self.sections, &rules.sections),
+        ];
+        for (table, rules) in named {
+            table.extend((0..).zip(rules).map(|(order, (glob, role))| {
+                (glob, Precedence { layer, specificity: glob.specificity(), order }, *role)
+            }));
+        }
+
+        let mut names = Vec::new();
+        let mut typed = Vec::new();
+        for (order, (member, role)) in rules.members.iter().enumerate() {
+            let precedence = Precedence { layer, specificity: member.specificity(), order };
+            match member.path.single() {
+                // The same for every type: asked by the member's name alone.
+                Some(name) if member.ty.is_any() => names.push((name, precedence, *role)),
+                _ => typed.push((member.clone(), precedence, *role)),
+            }
+        }
+        self.member_names.extend(names.into_iter());
+        self.members.extend(typed);
+
+        let mut names = Vec::new();
+        let mut typed = Vec::new();
+        for (order, (pattern, role)) in rules.atomics.iter().enumerate() {
+            let specificity = match pattern {
+                // Of any type: one star more.
+                AtomicPattern::Name(name) => Glob::new("*").specificity().and(name.specificity()),
+                AtomicPattern::Member(member) => member.specificity(),
+            };
+            let precedence = Precedence { layer, specificity, order };
+            match pattern {
+                AtomicPattern::Name(name) => names.push((name, precedence, *role)),
+                AtomicPattern::Member(member) => typed.push((member.clone(), precedence, *role)),
+            }
+        }
+        self.atomic_names.extend(names.into_iter());
+        self.atomics.extend(typed);
+        self
+    }
+
+    /// What is known of a model's types, members and variables. Looks at each once.
+    #[must_use]
+    pub fn roles(&self, model: &Model) -> Roles {
+        Roles::new(self, model)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,298 @@
+//! The names of a model, looked up.
+
+use rustc_hash::FxHashMap;
+
+use super::table::{Precedence, Table};
+use super::{Knowledge, Typed};
+use crate::model::{Kind, Member, Model, Name, Qualifier, Static, TypeId};
+use crate::result::Role;
+use crate::rules::Elements;
+
+/// How the name of a pointer to any function is spelled in `[pointers]`.
+const FUNCTION: &str = "(function)";
+
+/// Before the names of the kernel's cacheline groups.
+pub(crate) const GROUP_BEGIN: &str = "__cacheline_group_begin__";
+pub(crate) const GROUP_END: &str = "__cacheline_group_end__";
+
+/// What is known of the types, members and variables of one model.
+#[derive(Debug, Clone)]
+pub struct Roles {
+    types: Vec<Option<Role>>,
+    /// Of each type, where its members begin in `members`.
+    first: Vec<usize>,
+    members: Vec<Option<Role>>,
+    statics: Vec<Option<Role>>,
+}
+
+/// What a rule speaks of, from the least to the most specific.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Of {
+    /// Where a pointer leads to, or `const`.
+    Pointer,
+    /// The cacheline group that a member lies in.
+    Group,
+    Type,
+    Section,
+    /// The member or the variable.
+    Name,
+}
+
+/// What a rule says.
+#[derive(Debug, Clone, Copy)]
+struct Claim {
+    layer: u16,
+    of: Of,
+    role: Role,
+}
+
+impl Claim {
+    fn new(of: Of) -> impl Fn((Precedence, Role)) -> Self {
+        move |(precedence, role)| Self { layer: precedence.layer, of, role }
+    }
+
+    /// That needs no rule.
+    fn given(of: Of, role: Role) -> Self {
+        Self { layer: 0, of, role }
+    }
+
+    /// The first of two claims unless the second one has precedence.
+    fn better(first: Option<Self>, second: Option<Self>) -> Option<Self> {
+        match (first, second) {
+            (Some(a), Some(b)) if (b.layer, b.of) > (a.layer, a.of) => second,
+            (None, _) => second,
+            _ => first,
+        }
+    }
+}
+
+/// What a claim for a certain member of a certain type says, by the type.
+type Certain = FxHashMap<TypeId, Vec<(usize, Precedence, Role)>>;
+
+impl Roles {
+    pub(super) fn new(knowledge: &Knowledge, model: &Model) -> Self {
+        let claims = Types::new(knowledge, model).claims();
+        let certain = Certain::default();
+        let names = typedef_names(model);
+        let mut members = Members {
+            knowledge,
+            types: &claims,
+            certain: certain.clone(),
+            certain_atomics: certain,
+        };
+        for (id, ty, _) in model.composites() {
+            let name = if ty.name.is_empty() { names.get(&id).copied() } else { Some(&*ty.name) };
+            if let Some(name) = name {
+                collect(&mut members.certain, &knowledge.members, model, id, name);
+                collect(&mut members.certain_atomics, &knowledge.atomics, model, id, name);
+            }
+        }
+
+        let mut roles = Self {
+            types: claims.iter().map(|claim| claim.map(|claim| claim.role)).collect(),
+            first: vec![0; claims.len()],
+            members: Vec::new(),
+            statics: Vec::new(),
+        };
+        for (id, _, of) in model.composites() {
+            roles.first[id.index()] = roles.members.len();
+            members.of_composite(id, of, &mut roles.members);
+        }
+        let variable = |one| of_variable(knowledge, &claims, one);
+        roles.statics = model.statics().iter().map(variable).collect();
+        roles
+    }
+
+    /// What values of this type are, if the type as a whole is known: then nobody looks inside. Of a
+    /// type with several names the outermost one that is known decides. `None` if it may be looked
+    /// into.
+    ///
+    /// [`Role::Plain`] is said of types that are known to be of no interest, such as per-CPU words.
+    ///
+    /// # Panics
+    ///
+    /// The type is not of the model that the roles were made for.
+    #[must_use]
+    pub fn of_type(&self, id: TypeId) -> Option<Role> {
+        self.types[id.index()]
+    }
+
+    /// What a member of a composite is: by a rule for the member, for its type, for its cacheline
+    /// group, or for what it points to. `None` if nothing is known and its type may be looked into.
+    /// An array is what its elements are.
+    ///
+    /// # Panics
+    ///
+    /// The type is not of the model that the roles were made for, or is no composite (aliases are not
+    /// resolved), or has fewer members.
+    #[must_use]
+    pub fn of_member(&self, composite: TypeId, index: usize) -> Option<Role> {
+        self.members[self.first[composite.index()] + index]
+    }
+
+    /// What a variable is: by a rule for its name, its section or its type.
+    ///
+    /// # Panics
+    ///
+    /// The model has fewer variables.
+    #[must_use]
+    pub fn of_static(&self, index: usize) -> Option<Role> {
+        self.statics[index]
+    }
+}
+
+/// What is said of each type.
+struct Types<'a> {
+    knowledge: &'a Knowledge,
+    model: &'a Model,
+    /// By the name of the type itself.
+    own: Vec<Option<Claim>>,
+}
+
+impl<'a> Types<'a> {
+    fn new(knowledge: &'a Knowledge, model: &'a Model) -> Self {
+        let of = Claim::new(Of::Type);
+        let own = |ty: &crate::model::Type| match ty.kind {
+            Kind::Composite { .. } | Kind::Alias(_) | Kind::Scalar(_) if !ty.name.is_empty() => {
+                knowledge.types.best(&ty.name).map(&of)
+            }
+            _ => None,
+        };
+        Self { knowledge, model, own: model.types().iter().map(own).collect() }
+    }
+
+    fn claims(&self) -> Vec<Option<Claim>> {
+        self.model.iter().map(|(id, _)| self.claim(id)).collect()
+    }
+
+    /// What is said of a type by all its names. Ends, and soon: types do not contain themselves, and
+    /// the model bounds how long chains are.
+    fn claim(&self, mut id: TypeId) -> Option<Claim> {
+        let mut claim = None;
+        loop {
+            claim = Claim::better(claim, self.own[id.index()]);
+            id = match self.model[id].kind {
+                Kind::Alias(of) | Kind::Array { element: of, .. } => of,
+                Kind::Qualified(qualifier, inner) => {
+                    let otherwise = match qualifier {
+                        Qualifier::Atomic => Some(Claim::given(Of::Type, Role::Atomic)),
+                        Qualifier::Const => Some(Claim::given(Of::Pointer, Role::ReadMostly)),
+                        Qualifier::Volatile | Qualifier::Other => None,
+                    };
+                    if otherwise.is_some() {
+                        // As deep as types are nested.
+                        return Claim::better(Claim::better(claim, self.claim(inner)), otherwise);
+                    }
+                    inner
+                }
+                Kind::Pointer(Some(to)) => {
+                    return Claim::better(claim, self.pointee(to).map(Claim::new(Of::Pointer)));
+                }
+                _ => return claim,
+            };
+        }
+    }
+
+    fn pointee(&self, mut to: TypeId) -> Option<(Precedence, Role)> {
+        let pointers = &self.knowledge.pointers;
+        loop {
+            let ty = &self.model[to];
+            let name = if matches!(ty.kind, Kind::Function) { FUNCTION } else { &*ty.name };
+            let known = if name.is_empty() { None } else { pointers.best(name) };
+            match ty.kind {
+                Kind::Alias(of) | Kind::Qualified(_, of) if known.is_none() => to = of,
+                _ => return known,
+            }
+        }
+    }
+}
+
+/// The names of types that have none but by a `typedef`.
+fn typedef_names(model: &Model) -> FxHashMap<TypeId, &str> {
+    let mut names = FxHashMap::default();
+    for ty in model.types() {
+        if let Kind::Alias(of) = ty.kind
+            && model[of].name.is_empty()
+            && matches!(model[of].kind, Kind::Composite { .. })
+        {
+            names.entry(of).or_insert(&*ty.name);
+        }
+    }
+    names
+}
+
+/// Notes what rules for certain members say of those of one type, and of those inside it.
+fn collect(certain: &mut Certain, rules: &Typed, model: &Model, id: TypeId, name: &str) {
+    for (precedence, at) in rules.by_type.all(name) {
+        let (member, role) = &rules.rules[at];
+        // A path that is endless in some type says nothing of that type.
+        let places = member.path.resolve(model, id, Elements::First).unwrap_or_default();
+        for place in places {
+            certain.entry(place.owner).or_default().push((place.index, precedence, *role));
+        }
+    }
+}
+
+struct Members<'a> {
+    knowledge: &'a Knowledge,
+    types: &'a [Option<Claim>],
+    certain: Certain,
+    certain_atomics: Certain,
+}
+
+impl Members<'_> {
+    fn of_composite(&self, id: TypeId, members: &[Member], roles: &mut Vec<Option<Role>>) {
+        let certain = self.certain.get(&id);
+        let mut group = None;
+        for (index, member) in members.iter().enumerate() {
+            if member.name.starts_with("__cacheline_group_") {
+                if let Some(name) = member.name.strip_prefix(GROUP_BEGIN) {
+                    let known = self.knowledge.cacheline_groups.best(name);
+                    group = known.map(Claim::new(Of::Group));
+                } else if member.name.starts_with(GROUP_END) {
+                    group = None;
+                }
+            }
+            let named = by_name(certain, index, &self.knowledge.member_names, &member.name);
+            let named = named.map(Claim::new(Of::Name));
+            let of_type = self.types[member.ty.index()];
+            let claim = Claim::better(Claim::better(named, of_type), group);
+            roles.push(claim.map(|claim| match (claim.of, claim.role) {
+                (Of::Type, Role::Atomic) => self.atomic(id, index, member),
+                (_, role) => role,
+            }));
+        }
+    }
+
+    /// What an atomic word is, by its name.
+    fn atomic(&self, id: TypeId, index: usize, member: &Member) -> Role {
+        let certain = self.certain_atomics.get(&id);
+        let known = by_name(certain, index, &self.knowledge.atomic_names, &member.name);
+        known.map_or(Role::Atomic, |(_, role)| role)
+    }
+}
+
+/// The better of what is said of a certain member and of all members of its name.
+fn by_name(
+    certain: Option<&Vec<(usize, Precedence, Role)>>,
+    index: usize,
+    names: &Table<Role>,
+    name: &Name,
+) -> Option<(Precedence, Role)> {
+    let of_name = if name.is_empty() { None } else { names.best(name) };
+    let certain = certain.into_iter().flatten().filter(|(at, ..)| *at == index);
+    let certain = certain.map(|(_, precedence, role)| (*precedence, *role));
+    certain.chain(of_name).max_by_key(|(precedence, _)| *precedence)
+}
+
+fn of_variable(knowledge: &Knowledge, types: &[Option<Claim>], variable: &Static) -> Option<Role> {
+    let named = knowledge.statics.best(&variable.name).map(Claim::new(Of::Name));
+    let section = knowledge.sections.best(&variable.section).map(Claim::new(Of::Section));
+    let claim = Claim::better(Claim::better(named, section), types[variable.ty.index()])?;
+    if (claim.of, claim.role) != (Of::Type, Role::Atomic) {
+        return Some(claim.role);
+    }
+    // The name without its path, as members have theirs.
+    let name = variable.name.rsplit("::").next().unwrap_or(&variable.name);
+    Some(knowledge.atomic_names.best(name).map_or(Role::Atomic, |(_, role)| role))
+}

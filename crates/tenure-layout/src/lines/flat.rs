@@ -1,0 +1,356 @@
+//! A type spread out into leaves.
+
+use std::fmt::Write as _;
+
+use super::Layouts;
+use crate::model::{Kind, Member, Shape, TypeId};
+use crate::result::Role;
+
+/// The most leaves that one type is spread out into. The largest of Linux has a tenth.
+const MOST_LEAVES: usize = 1 << 14;
+
+/// Of a longer array of structs, only the first and the last element are spread out: those between
+/// have no other neighbours.
+const MOST_ELEMENTS: u64 = 4;
+
+/// The member of a leaf that is the whole of what was spread out.
+const NO_MEMBER: usize = usize::MAX;
+
+/// The step that stands for the type itself.
+pub(crate) const ROOT: usize = 0;
+
+/// A type spread out.
+#[derive(Debug)]
+pub(crate) struct Flat {
+    /// By offset.
+    pub(crate) leaves: Vec<Leaf>,
+    steps: Vec<Step>,
+}
+
+/// A member that nobody needs to look into.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Leaf {
+    /// From the start of the type that was spread out.
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+    pub(crate) role: Role,
+    pub(crate) ty: TypeId,
+    /// The composite that has it as a direct member, and which one.
+    pub(crate) owner: TypeId,
+    pub(crate) member: usize,
+    /// Which element of the member, if that is an array of words.
+    element: Option<u64>,
+    /// The step that leads to the owner.
+    pub(crate) step: usize,
+}
+
+impl Leaf {
+    /// A variable that nobody looks into.
+    pub(crate) fn whole(ty: TypeId, offset: u64, size: u64, role: Role) -> Self {
+        Self { offset, size, role, ty, owner: ty, member: NO_MEMBER, element: None, step: ROOT }
+    }
+
+    /// The byte after the last.
+    pub(crate) fn end(&self) -> u64 {
+        self.offset.saturating_add(self.size)
+    }
+
+    /// Where it lies.
+    pub(crate) fn range(&self) -> (u64, u64) {
+        (self.offset, self.size)
+    }
+}
+
+/// An embedded value on the way to a leaf.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    /// The step before; [`ROOT`] leads to itself.
+    parent: usize,
+    depth: usize,
+    /// What is embedded.
+    ty: TypeId,
+    /// By which member of the parent's type, and which element of it if that is an array.
+    member: usize,
+    element: Option<u64>,
+    /// Where it starts.
+    offset: u64,
+    /// Whether its members are spelled as if they were the parent's.
+    anonymous: bool,
+}
+
+impl Layouts<'_> {
+    /// Spreads a type out.
+    pub(crate) fn flat(&self, id: TypeId) -> Flat {
+        let root = Step {
+            parent: ROOT,
+            depth: 0,
+            ty: id,
+            member: 0,
+            element: None,
+            offset: 0,
+            anonymous: false,
+        };
+        let mut flat = Flat { leaves: Vec::new(), steps: vec![root] };
+        self.spread(&mut flat, ROOT);
+        flat.leaves.sort_by_key(|leaf| leaf.offset);
+        flat
+    }
+
+    /// Spreads out a value that stands for itself, an element or a variable: one leaf if the type as
+    /// a whole is known.
+    pub(crate) fn value(&self, id: TypeId) -> Vec<Leaf> {
+        match self.whole(self.roles.of_type(id), id) {
+            Some(role) => vec![Leaf::whole(id, 0, self.size_of(id), role)],
+            None => self.flat(id).leaves,
+        }
+    }
+
+    /// Appends the leaves of one step. Recursive: rule 2 of the model bounds the depth.
+    fn spread(&self, flat: &mut Flat, step: usize) {
+        let (owner, base) = (flat.steps[step].ty, flat.steps[step].offset);
+        let Kind::Composite { members, .. } = &self.model[owner].kind else {
+            // A word or an array by itself, as variables are.
+            let place = Place { step, owner, member: 0, offset: base };
+            match self.whole(self.roles.of_type(owner), owner) {
+                Some(role) => place.leaf(flat, owner, self.size_of(owner), role, None),
+                None => self.spread_member(flat, place, &Member::new("", 0, owner)),
+            }
+            return;
+        };
+        for (index, member) in members.iter().enumerate() {
+            let offset = base.saturating_add(self.offset_of(owner, index, member));
+            let place = Place { step, owner, member: index, offset };
+            match self.role_of(owner, index, member) {
+                Some(role) => place.leaf(flat, member.ty, self.bytes_of(member), role, None),
+                None => self.spread_member(flat, place, member),
+            }
+        }
+    }
+
+    fn spread_member(&self, flat: &mut Flat, place: Place, member: &Member) {
+        let model = self.model;
+        let resolved = model.resolved(member.ty);
+        let size = self.bytes_of(member);
+        let full = flat.leaves.len() >= MOST_LEAVES;
+        match &model[resolved].kind {
+            Kind::Composite { .. } if !full && self.is_worth_a_look(member, resolved) => {
+                let anonymous = member.name.is_empty() || member.inherited;
+                let step = place.step(flat, resolved, None, 0, anonymous);
+                self.spread(flat, step);
+            }
+            Kind::Array { element, count: count @ 1.. } if !full && self.is_contended(*element) => {
+                let element = *element;
+                let stride = self.size_of(element);
+                let mut last = None;
+                for at in edges(*count) {
+                    // What lies between the elements that are spread out.
+                    let between = last.map_or(0, |last: u64| at - last - 1);
+                    if between > 0 {
+                        let start = stride.saturating_mul(at - between);
+                        let place = Place { offset: place.offset.saturating_add(start), ..place };
+                        place.leaf(
+                            flat,
+                            element,
+                            stride.saturating_mul(between),
+                            Role::Plain,
+                            Some(at - between),
+                        );
+                    }
+                    last = Some(at);
+                    let start = stride.saturating_mul(at);
+                    if let Some(role) = self.whole(self.roles.of_type(element), element) {
+                        let place = Place { offset: place.offset.saturating_add(start), ..place };
+                        place.leaf(flat, element, stride, role, Some(at));
+                    } else if let inner = model.resolved(element)
+                        && let Kind::Composite { .. } = model[inner].kind
+                    {
+                        let step = place.step(flat, inner, Some(at), start, false);
+                        self.spread(flat, step);
+                    } else {
+                        let place = Place { offset: place.offset.saturating_add(start), ..place };
+                        place.leaf(flat, element, stride, Role::Plain, Some(at));
+                    }
+                }
+            }
+            _ => place.leaf(flat, member.ty, size, Role::Plain, None),
+        }
+    }
+
+    /// Whether a member that is a composite hides something to be told apart.
+    fn is_worth_a_look(&self, member: &Member, resolved: TypeId) -> bool {
+        let inside = self.facts.inside[resolved.index()];
+        let union =
+            matches!(self.model[resolved].kind, Kind::Composite { shape: Shape::Union, .. });
+        inside.contended || inside.known || member.inherited || (member.name.is_empty() && !union)
+    }
+}
+
+/// The elements of an array that are spread out.
+fn edges(count: u64) -> impl Iterator<Item = u64> {
+    let all = count <= MOST_ELEMENTS;
+    (0..if all { count } else { 0 }).chain((!all).then_some(0)).chain((!all).then(|| count - 1))
+}
+
+/// Where a member of a step lies.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    step: usize,
+    owner: TypeId,
+    member: usize,
+    offset: u64,
+}
+
+impl Place {
+    fn leaf(self, flat: &mut Flat, ty: TypeId, size: u64, role: Role, element: Option<u64>) {
+        // Markers and empty structs lie on no line.
+        if size > 0 {
+            let Self { step, owner, member, offset } = self;
+            flat.leaves.push(Leaf { offset, size, role, ty, owner, member, element, step });
+        }
+    }
+
+    fn step(
+        self,
+        flat: &mut Flat,
+        ty: TypeId,
+        element: Option<u64>,
+        start: u64,
+        anonymous: bool,
+    ) -> usize {
+        flat.steps.push(Step {
+            parent: self.step,
+            depth: flat.steps[self.step].depth + 1,
+            ty,
+            member: self.member,
+            element,
+            offset: self.offset.saturating_add(start),
+            anonymous,
+        });
+        flat.steps.len() - 1
+    }
+}
+
+/// How two leaves are related.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Relation {
+    /// The innermost embedded type with a name of its own that holds both, or [`ROOT`].
+    pub(crate) common: usize,
+    /// Whether they are in different elements of one array.
+    pub(crate) elements: bool,
+    /// Whether they are alternatives of a union: never there at the same time.
+    pub(crate) exclusive: bool,
+}
+
+impl Flat {
+    /// What holds both leaves.
+    pub(crate) fn relation(&self, layouts: &Layouts<'_>, a: &Leaf, b: &Leaf) -> Relation {
+        let (mut x, mut y) = (a.step, b.step);
+        let (mut below_x, mut below_y) = (None, None);
+        while x != y {
+            if self.steps[x].depth >= self.steps[y].depth {
+                below_x = Some(x);
+                x = self.steps[x].parent;
+            } else {
+                below_y = Some(y);
+                y = self.steps[y].parent;
+            }
+        }
+        // The members of the common step that lead to the two.
+        let to_a = below_x.map_or(a.member, |below| self.steps[below].member);
+        let to_b = below_y.map_or(b.member, |below| self.steps[below].member);
+        let elements = to_a == to_b;
+        let exclusive = !elements
+            && match &layouts.model[self.steps[x].ty].kind {
+                Kind::Composite { shape: Shape::Union, .. } => true,
+                // The discriminant is beside them all.
+                Kind::Composite { shape: Shape::Variants, members } => {
+                    let variant = |member: usize| {
+                        let ty = layouts.model.resolved(members[member].ty);
+                        matches!(layouts.model[ty].kind, Kind::Composite { .. })
+                    };
+                    variant(to_a) && variant(to_b)
+                }
+                _ => false,
+            };
+        while self.steps[x].anonymous {
+            x = self.steps[x].parent;
+        }
+        Relation { common: x, elements, exclusive }
+    }
+
+    /// The type of a step and where it starts.
+    pub(crate) fn embedded(&self, step: usize) -> (TypeId, u64) {
+        (self.steps[step].ty, self.steps[step].offset)
+    }
+
+    /// The outermost embedded value with a name on the way from `above` to a leaf; none if the leaf is
+    /// a member of `above` itself.
+    pub(crate) fn embedding(&self, leaf: &Leaf, above: usize) -> Option<usize> {
+        let mut found = None;
+        let mut at = leaf.step;
+        while at != above && at != ROOT {
+            if !self.steps[at].anonymous {
+                found = Some(at);
+            }
+            at = self.steps[at].parent;
+        }
+        found
+    }
+
+    /// The members by which a step or a leaf is reached, as the source would spell it.
+    pub(crate) fn path(&self, layouts: &Layouts<'_>, leaf: &Leaf) -> String {
+        let mut path = self.path_of(layouts, leaf.step);
+        append(layouts, &mut path, leaf.owner, leaf.member, leaf.element);
+        path
+    }
+
+    /// As [`path`](Self::path), of an embedded value.
+    pub(crate) fn path_of(&self, layouts: &Layouts<'_>, step: usize) -> String {
+        let mut way = Vec::new();
+        let mut at = step;
+        while at != ROOT {
+            way.push(at);
+            at = self.steps[at].parent;
+        }
+        let mut path = String::new();
+        for at in way.into_iter().rev() {
+            let step = &self.steps[at];
+            append(layouts, &mut path, self.steps[step.parent].ty, step.member, step.element);
+        }
+        path
+    }
+
+    /// The direct member of the spread-out type through which a leaf is reached.
+    pub(crate) fn top_member(&self, leaf: &Leaf) -> usize {
+        let mut member = leaf.member;
+        let mut at = leaf.step;
+        while at != ROOT {
+            member = self.steps[at].member;
+            at = self.steps[at].parent;
+        }
+        member
+    }
+}
+
+fn append(
+    layouts: &Layouts<'_>,
+    path: &mut String,
+    owner: TypeId,
+    member: usize,
+    element: Option<u64>,
+) {
+    if let Kind::Composite { members, .. } = &layouts.model[owner].kind
+        && let Some(member) = members.get(member)
+        && !member.name.is_empty()
+        && !member.inherited
+    {
+        if !path.is_empty() {
+            path.push('.');
+        }
+        path.push_str(&member.name);
+    }
+    if let Some(element) = element {
+        // Writing to a string does not fail.
+        let _ = write!(path, "[{element}]");
+    }
+}

@@ -1,0 +1,261 @@
+//! Where the members of a type lie on cache lines, embedded types included.
+//!
+//! [`Layouts`] puts a model and what is known of its members together; [`Layouts::flat`] spreads one type
+//! out into its [leaves](Leaf): the members that nobody needs to look into. Lines are counted from
+//! the start of the type, as if it started on a line.
+
+mod flat;
+mod map;
+
+pub(crate) use flat::{Flat, Leaf, ROOT};
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use crate::knowledge::Roles;
+use crate::model::{Bits, Kind, Member, Model, TypeId};
+use crate::result::Role;
+
+/// A model, and what is known of its types and members.
+#[derive(Debug)]
+pub struct Layouts<'a> {
+    /// The types.
+    pub model: &'a Model,
+    /// What is known of them.
+    pub roles: &'a Roles,
+    /// The size of a cache line, a power of two.
+    pub line_bytes: u64,
+    facts: Arc<Facts>,
+    arranged: HashMap<TypeId, Arranged>,
+}
+
+/// A composite in another order than the model has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Arranged {
+    /// The offsets of its members, in the order in which the model has the members.
+    pub(crate) offsets: Vec<u64>,
+    pub(crate) size: u64,
+}
+
+/// What does not depend on how members are arranged.
+#[derive(Debug)]
+struct Facts {
+    inside: Vec<Inside>,
+    shared: OnceLock<Shared>,
+}
+
+/// What there is in a type by value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Inside {
+    visited: bool,
+    /// A word that many CPUs write.
+    contended: bool,
+    /// A member of which something is known.
+    known: bool,
+}
+
+/// Who refers to each type.
+#[derive(Debug)]
+struct Shared {
+    /// Types that have a member that points to it.
+    pointed: Vec<u32>,
+    /// Types that embed it by value, as a named member.
+    embedded: Vec<Vec<TypeId>>,
+    /// Whether it has a member by which it waits for a grace period.
+    grace: Vec<bool>,
+}
+
+impl<'a> Layouts<'a> {
+    /// Looks through all types once.
+    ///
+    /// # Panics
+    ///
+    /// `line_bytes` is not a power of two.
+    #[must_use]
+    pub fn new(model: &'a Model, roles: &'a Roles, line_bytes: u64) -> Self {
+        assert!(line_bytes.is_power_of_two(), "a line of {line_bytes} bytes");
+        let mut inside = vec![Inside::default(); model.types().len()];
+        for (id, _, _) in model.composites() {
+            look_inside(model, roles, &mut inside, id);
+        }
+        let facts = Arc::new(Facts { inside, shared: OnceLock::new() });
+        Self { model, roles, line_bytes, facts, arranged: HashMap::new() }
+    }
+
+    /// The same with some types in another order. Every type that embeds one whose size changes has
+    /// to be among them.
+    pub(crate) fn arranged(&self, arranged: HashMap<TypeId, Arranged>) -> Layouts<'a> {
+        let Self { model, roles, line_bytes, .. } = *self;
+        Layouts { model, roles, line_bytes, facts: Arc::clone(&self.facts), arranged }
+    }
+
+    /// Bytes that a value takes, as arranged.
+    pub(crate) fn size_of(&self, id: TypeId) -> u64 {
+        let size = self.model[id].size;
+        if self.arranged.is_empty() {
+            return size;
+        }
+        match self.model[id].kind {
+            Kind::Alias(of) | Kind::Qualified(_, of) => self.size_of(of),
+            Kind::Array { element, count } => self.size_of(element).saturating_mul(count),
+            _ => self.arranged.get(&id).map_or(size, |arranged| arranged.size),
+        }
+    }
+
+    /// Bytes that a member takes, as arranged.
+    pub(crate) fn bytes_of(&self, member: &Member) -> u64 {
+        member.bits.map_or_else(|| self.size_of(member.ty), Bits::bytes)
+    }
+
+    /// Where a member lies, as arranged.
+    fn offset_of(&self, owner: TypeId, index: usize, member: &Member) -> u64 {
+        self.arranged.get(&owner).map_or(member.offset, |arranged| arranged.offsets[index])
+    }
+
+    /// Whether a value of the type holds a contended word.
+    #[must_use]
+    pub fn is_contended(&self, id: TypeId) -> bool {
+        self.roles.of_type(id).is_some_and(Role::is_contended)
+            || self.facts.inside[id.index()].contended
+    }
+
+    /// The line on which an offset lies.
+    pub(crate) fn line_of(&self, offset: u64) -> u64 {
+        offset / self.line_bytes
+    }
+
+    /// Whether two ranges of bytes touch the same line, in a type that starts on one.
+    pub(crate) fn share(&self, a: (u64, u64), b: (u64, u64)) -> bool {
+        let last =
+            |(offset, size): (u64, u64)| self.line_of(offset.saturating_add(size.max(1) - 1));
+        self.line_of(a.0) <= last(b) && self.line_of(b.0) <= last(a)
+    }
+
+    /// How many types have a member that points to this one.
+    pub(crate) fn pointed_from(&self, id: TypeId) -> u32 {
+        self.shared().pointed[id.index()]
+    }
+
+    /// The types that embed this one by value as a member with a name, each once.
+    pub(crate) fn embedders(&self, id: TypeId) -> &[TypeId] {
+        &self.shared().embedded[id.index()]
+    }
+
+    /// Whether values of the type are freed after a grace period, so that readers may find them
+    /// without a lock.
+    pub(crate) fn waits_for_readers(&self, id: TypeId) -> bool {
+        self.shared().grace[id.index()]
+    }
+
+    /// What is known of a member as a whole.
+    pub(crate) fn role_of(&self, composite: TypeId, index: usize, member: &Member) -> Option<Role> {
+        self.whole(self.roles.of_member(composite, index), member.ty)
+    }
+
+    /// What is known of a value as a whole, given what is known of it or its elements: an array of
+    /// contended words is not one word.
+    pub(crate) fn whole(&self, role: Option<Role>, id: TypeId) -> Option<Role> {
+        let is_array = || matches!(self.model[self.model.resolved(id)].kind, Kind::Array { .. });
+        role.filter(|role| !role.is_contended() || !is_array())
+    }
+
+    fn shared(&self) -> &Shared {
+        self.facts.shared.get_or_init(|| Shared::of(self))
+    }
+}
+
+impl Shared {
+    fn of(layouts: &Layouts<'_>) -> Self {
+        let model = layouts.model;
+        let count = model.types().len();
+        let mut shared = Self {
+            pointed: vec![0; count],
+            embedded: vec![Vec::new(); count],
+            grace: vec![false; count],
+        };
+        // Who pointed to or embedded the type last, so that each counts once.
+        let mut last = vec![None; count];
+        let mut last_inside = vec![None; count];
+        let mut work = Vec::new();
+        for (outer, ty, _) in model.composites() {
+            // What lies in an anonymous type counts for the one around it.
+            if ty.name.is_empty() {
+                continue;
+            }
+            work.push(outer);
+            while let Some(at) = work.pop() {
+                let Kind::Composite { members, .. } = &model[at].kind else { continue };
+                for member in members {
+                    let mut to = model.resolved(member.ty);
+                    while let Kind::Array { element, .. } = model[to].kind {
+                        to = model.resolved(element);
+                    }
+                    match &model[to].kind {
+                        Kind::Pointer(Some(target)) => {
+                            let target = model.resolved(*target);
+                            if last[target.index()] != Some(outer) {
+                                last[target.index()] = Some(outer);
+                                shared.pointed[target.index()] += 1;
+                            }
+                        }
+                        Kind::Composite { .. } if last_inside[to.index()] != Some(outer) => {
+                            last_inside[to.index()] = Some(outer);
+                            let name = &*model[to].name;
+                            if name.is_empty() {
+                                work.push(to);
+                            } else {
+                                shared.grace[outer.index()] |=
+                                    matches!(name, "callback_head" | "rcu_head" | "rcu_work");
+                                shared.embedded[to.index()].push(outer);
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        // Who embeds what waits for a grace period waits too.
+        let mut work: Vec<TypeId> =
+            model.iter().map(|(id, _)| id).filter(|id| shared.grace[id.index()]).collect();
+        while let Some(inner) = work.pop() {
+            for outer in &shared.embedded[inner.index()] {
+                if !std::mem::replace(&mut shared.grace[outer.index()], true) {
+                    work.push(*outer);
+                }
+            }
+        }
+        shared
+    }
+}
+
+/// Fills in what lies in a type. Recursive: rule 2 of the model bounds the depth.
+fn look_inside(model: &Model, roles: &Roles, inside: &mut [Inside], id: TypeId) -> Inside {
+    if inside[id.index()].visited {
+        return inside[id.index()];
+    }
+    let mut found = Inside { visited: true, ..Inside::default() };
+    match &model[id].kind {
+        Kind::Composite { members, .. } => {
+            for (index, member) in members.iter().enumerate() {
+                let role = roles.of_member(id, index);
+                let part = match role {
+                    Some(role) => {
+                        Inside { contended: role.is_contended(), known: true, visited: true }
+                    }
+                    None => look_inside(model, roles, inside, member.ty),
+                };
+                found.contended |= part.contended;
+                found.known |= part.known;
+            }
+        }
+        Kind::Alias(of) | Kind::Qualified(_, of) | Kind::Array { element: of, count: 1.. } => {
+            found = match roles.of_type(*of) {
+                Some(role) => Inside { contended: role.is_contended(), known: true, visited: true },
+                None => look_inside(model, roles, inside, *of),
+            };
+        }
+        _ => {}
+    }
+    inside[id.index()] = found;
+    found
+}

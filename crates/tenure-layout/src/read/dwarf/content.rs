@@ -1,0 +1,324 @@
+//! Which types are the same: a hash of what each is, and the name by which it is pointed to.
+//!
+//! A type that thousands of units include is thousands of entries. Two entries are one type if their
+//! *contents* are equal:
+//!
+//! - of a composite: its name with its path, its size, its declared alignment and its members, with
+//!   names, offsets, bits, and the contents of their types;
+//! - of an alias, a qualified type, an array: name, count, and the content of what it is made of;
+//! - of a pointer: the *key* of what it points to, which is its kind and its name with its path. So
+//!   types that point to each other have contents, and a unit that only declares what another one
+//!   defines has the same content for the pointer.
+//!
+//! Contents are worked out inner types first, on a stack of its own.
+
+use super::digest::{Digest, Hasher};
+use super::fault::Fault;
+use super::table::{BitsAt, Entry, Part, Table, What};
+use crate::model::{Bits, Qualifier, Scalar};
+
+/// What is known of an entry besides what the table says.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Known {
+    /// Its content's hash; 0 while that is not known.
+    pub(super) content: Digest,
+    /// Its key; 0 while that is not known or if it has no name.
+    key: Digest,
+    /// The hash of the type that it becomes; 0 while that is not known. See [`emit`](super::emit).
+    pub(super) identity: Digest,
+    /// Bytes that a value takes, as far as they are needed for the bits of members.
+    size: u64,
+    /// The largest alignment that it or a part of it declares.
+    pub(super) align: u32,
+    open: bool,
+}
+
+/// The contents of a table's entries.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    pub(super) known: Vec<Known>,
+    scopes: Vec<Digest>,
+    stack: Vec<Frame>,
+}
+
+/// An entry whose content is being worked out.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    entry: u32,
+    next: u32,
+    hasher: Hasher,
+    align: u32,
+}
+
+/// How many pointers to pointers, and qualifiers between them, a key looks through.
+pub(super) const FAR: usize = 64;
+
+/// The content of `void`.
+pub(super) const VOID: Digest = 1;
+
+impl Contents {
+    /// Works out the contents of all entries of a linked table.
+    pub(super) fn settle(&mut self, table: &Table<'_>) -> Result<(), Fault> {
+        self.known.clear();
+        self.known.resize(table.entries.len(), Known::default());
+        self.scopes.clear();
+        for scope in &table.scopes {
+            let mut hasher = Hasher::new(Tag::Scope as u64);
+            // Scopes lie behind those that hold them.
+            hasher.digest(self.scopes.get(scope.parent as usize).copied().unwrap_or(0));
+            hasher.name(scope.name);
+            self.scopes.push(hasher.finish());
+        }
+        for index in 0..table.entries.len() {
+            let entry = &table.entries[index];
+            if self.known[index].content == 0 && !entry.stands_in {
+                self.settle_one(table, index as u32)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The content of a type by its index; of none, that of `void`.
+    pub(super) fn content(&self, index: u32) -> Digest {
+        self.known.get(index as usize).map_or(VOID, |known| known.content)
+    }
+
+    fn settle_one(&mut self, table: &Table<'_>, root: u32) -> Result<(), Fault> {
+        self.open(table, root);
+        while let Some(mut frame) = self.stack.pop() {
+            let entry = &table.entries[frame.entry as usize];
+            let waits_for = self.go_on(table, entry, &mut frame);
+            let known = &mut self.known[frame.entry as usize];
+            match waits_for {
+                None => {
+                    known.open = false;
+                    known.content = frame.hasher.finish();
+                    known.align = if entry.align == 0 { frame.align } else { entry.align };
+                }
+                Some(part) => {
+                    self.stack.push(frame);
+                    if self.known[part as usize].open {
+                        let name = String::from_utf8_lossy(entry.name).into_owned();
+                        self.stack.clear();
+                        return Err(Fault::new(format!("type `{name}` contains itself")));
+                    }
+                    self.open(table, part);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, table: &Table<'_>, index: u32) {
+        let entry = &table.entries[index as usize];
+        self.known[index as usize].open = true;
+        let mut hasher = Hasher::new(tag(entry) as u64);
+        if entry.declaration || !entry.name.is_empty() {
+            hasher.digest(self.key(table, index));
+        }
+        if !entry.declaration {
+            hasher.word(entry.size);
+            hasher.word(entry.align.into());
+        }
+        self.known[index as usize].size = entry.size;
+        self.stack.push(Frame { entry: index, next: entry.first, hasher, align: entry.align });
+    }
+
+    /// Takes the parts whose contents are known, and says which is the first that is not.
+    fn go_on(&mut self, table: &Table<'_>, entry: &Entry<'_>, frame: &mut Frame) -> Option<u32> {
+        if entry.declaration {
+            return None;
+        }
+        match entry.what {
+            What::Struct | What::Union | What::Variants => {
+                while let Some(part) = table.parts.get(frame.next as usize) {
+                    let inner = match self.ready(part.target) {
+                        Ok(inner) => inner,
+                        Err(waits_for) => return Some(waits_for),
+                    };
+                    self.take(part, inner, frame);
+                    frame.next = part.next;
+                }
+                None
+            }
+            What::Alias | What::Qualified(_) | What::Array => {
+                let inner = match self.ready(entry.target) {
+                    Ok(inner) => inner,
+                    Err(waits_for) => return Some(waits_for),
+                };
+                for dimension in table.parts_of(entry) {
+                    frame.hasher.word(dimension.offset);
+                }
+                frame.hasher.digest(inner.content);
+                if entry.what != What::Array {
+                    self.known[frame.entry as usize].size = inner.size;
+                }
+                frame.align = inner.align;
+                None
+            }
+            What::Pointer => {
+                let target = self.target_key(table, entry.target);
+                frame.hasher.digest(target);
+                None
+            }
+            What::Enumeration | What::Scalar(_) | What::Function | What::Opaque => None,
+        }
+    }
+
+    fn ready(&self, index: u32) -> Result<Known, u32> {
+        match self.known.get(index as usize) {
+            None => Ok(Known { content: VOID, ..Known::default() }),
+            Some(known) if known.content != 0 => Ok(*known),
+            Some(_) => Err(index),
+        }
+    }
+
+    fn take(&self, part: &Part<'_>, inner: Known, frame: &mut Frame) {
+        let hasher = &mut frame.hasher;
+        hasher.name(part.name);
+        let (offset, bits) = place(part, inner.size);
+        hasher.word(offset);
+        let bits =
+            bits.map_or(0, |bits| u64::from(bits.count) << 8 | u64::from(bits.first) | 1 << 63);
+        hasher.word(bits | u64::from(part.inherited) << 62);
+        hasher.digest(inner.content);
+        frame.align = frame.align.max(part.align).max(inner.align);
+    }
+
+    /// The bytes and bits of a member.
+    pub(super) fn place(&self, part: &Part<'_>) -> (u64, Option<Bits>) {
+        place(part, self.known.get(part.target as usize).map_or(0, |known| known.size))
+    }
+
+    /// What a type is called by: its kind and its name with its path.
+    pub(super) fn key(&mut self, table: &Table<'_>, index: u32) -> Digest {
+        let known = self.known[index as usize];
+        if known.key != 0 {
+            return known.key;
+        }
+        let entry = &table.entries[index as usize];
+        let mut hasher = Hasher::new(Tag::Key as u64);
+        hasher.word(tag_of_name(entry) as u64);
+        hasher.digest(self.scopes.get(entry.scope as usize).copied().unwrap_or(0));
+        hasher.name(entry.name);
+        let key = hasher.finish();
+        self.known[index as usize].key = key;
+        key
+    }
+
+    /// The hash of what a pointer points to: down to the first name.
+    fn target_key(&mut self, table: &Table<'_>, mut index: u32) -> Digest {
+        let mut hasher = Hasher::new(Tag::Target as u64);
+        for _ in 0..FAR {
+            let Some(entry) = table.entries.get(index as usize) else {
+                hasher.word(Tag::Void as u64);
+                break;
+            };
+            hasher.word(tag_of_name(entry) as u64);
+            if !entry.name.is_empty() {
+                let key = self.key(table, index);
+                hasher.digest(key);
+                break;
+            }
+            match entry.what {
+                What::Pointer | What::Qualified(_) | What::Alias => index = entry.target,
+                What::Array => {
+                    for dimension in table.parts_of(entry).take(FAR) {
+                        hasher.word(dimension.offset);
+                    }
+                    index = entry.target;
+                }
+                _ => {
+                    hasher.word(entry.size);
+                    hasher.word(entry.line.into());
+                    break;
+                }
+            }
+        }
+        hasher.finish()
+    }
+}
+
+/// Where a member lies, in bytes and bits; `size` is its type's.
+fn place(part: &Part<'_>, size: u64) -> (u64, Option<Bits>) {
+    let start = match part.bits_at {
+        BitsAt::No => return (part.offset, None),
+        BitsAt::FromStart(bits) => bits,
+        BitsAt::FromTop { bits, bytes } => {
+            let bytes = if bytes == 0 { size } else { bytes.into() };
+            // In unsigned arithmetic that wraps: what is not negative in the end is right.
+            part.offset
+                .wrapping_add(bytes)
+                .wrapping_mul(8)
+                .wrapping_sub(bits as u64)
+                .wrapping_sub(part.bits.into())
+        }
+    };
+    (start / 8, Some(Bits { first: (start % 8) as u8, count: part.bits }))
+}
+
+/// Kinds of content.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Tag {
+    Scope,
+    Key,
+    Target,
+    Void,
+    Struct,
+    Union,
+    Variants,
+    Enumeration,
+    Integer,
+    Float,
+    Boolean,
+    Alias,
+    Pointer,
+    Array,
+    Const,
+    Volatile,
+    Atomic,
+    OtherQualifier,
+    Function,
+    Opaque,
+    Declared,
+}
+
+/// The kind of content.
+fn tag(entry: &Entry<'_>) -> Tag {
+    if entry.declaration {
+        return Tag::Declared;
+    }
+    tag_of(entry.what)
+}
+
+/// The same for what a declaration and a definition have in common: whether a struct has variants
+/// shows only in its definition.
+fn tag_of_name(entry: &Entry<'_>) -> Tag {
+    match entry.what {
+        What::Variants => Tag::Struct,
+        what => tag_of(what),
+    }
+}
+
+/// The kind of content of what is no declaration.
+pub(super) fn tag_of(what: What) -> Tag {
+    match what {
+        What::Struct => Tag::Struct,
+        What::Union => Tag::Union,
+        What::Variants => Tag::Variants,
+        What::Enumeration => Tag::Enumeration,
+        What::Scalar(Scalar::Integer) => Tag::Integer,
+        What::Scalar(Scalar::Float) => Tag::Float,
+        What::Scalar(Scalar::Boolean) => Tag::Boolean,
+        What::Scalar(Scalar::Enumeration) => Tag::Enumeration,
+        What::Alias => Tag::Alias,
+        What::Pointer => Tag::Pointer,
+        What::Array => Tag::Array,
+        What::Qualified(Qualifier::Const) => Tag::Const,
+        What::Qualified(Qualifier::Volatile) => Tag::Volatile,
+        What::Qualified(Qualifier::Atomic) => Tag::Atomic,
+        What::Qualified(Qualifier::Other) => Tag::OtherQualifier,
+        What::Function => Tag::Function,
+        What::Opaque => Tag::Opaque,
+    }
+}

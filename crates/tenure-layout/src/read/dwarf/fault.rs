@@ -1,0 +1,46 @@
+//! What is wrong with the input, on the way to the line that says so.
+
+use std::fmt;
+
+use crate::model::Malformed;
+
+/// What is wrong, and where.
+#[derive(Debug)]
+pub(super) struct Fault(String);
+
+impl Fault {
+    pub(super) fn new(what: impl Into<String>) -> Self {
+        Self(what.into())
+    }
+
+    /// Says where: in `of` at an offset.
+    pub(super) fn at(self, of: &str, offset: u64) -> Self {
+        Self(format!("{of} offset {offset:#x}: {}", self.0))
+    }
+
+    /// Says in which of several files.
+    pub(super) fn within(self, name: &str) -> Self {
+        match name.is_empty() {
+            true => self,
+            false => Self(format!("{name}: {}", self.0)),
+        }
+    }
+}
+
+impl From<gimli::Error> for Fault {
+    fn from(error: gimli::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<Fault> for Malformed {
+    fn from(fault: Fault) -> Self {
+        Self::new(fault.0)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

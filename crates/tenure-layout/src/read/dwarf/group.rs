@@ -1,0 +1,111 @@
+//! Units that refer to each other, read as one.
+
+use std::collections::HashMap;
+
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
+
+use super::content::Contents;
+use super::emit::{Emit, Surroundings};
+use super::fault::Fault;
+use super::lines::Files;
+use super::store::{Found, Store};
+use super::table::{Position, Table, Variable};
+use super::unit::Unit;
+use super::{Deferred, Program, origin_in, scan};
+use crate::model::Name;
+
+/// Reads the units that were set aside, and those that they refer to.
+pub(super) fn read<'d>(
+    program: &Program<'d>,
+    deferred: Vec<Deferred<'d>>,
+    store: &Store<'d>,
+) -> Result<Found<'d>, Fault> {
+    let mut scanned: HashMap<usize, Table<'d>> = HashMap::new();
+    let mut fresh: Vec<usize> = Vec::new();
+    let mut first = Vec::new();
+    for Deferred { job, table } in deferred {
+        first.push(job);
+        scanned.insert(job, table);
+    }
+    first.sort_unstable();
+    let mut last = first.clone();
+    // Round by round: what the units of the last one refer to and nobody has read.
+    while !last.is_empty() {
+        for job in &last {
+            let mut foreign = std::mem::take(&mut scanned.entry(*job).or_default().foreign);
+            foreign.sort_unstable();
+            foreign.dedup();
+            fresh.extend(foreign.iter().filter_map(|at| program.job_at(*at)));
+        }
+        fresh.sort_unstable();
+        fresh.dedup();
+        fresh.retain(|job| !scanned.contains_key(job));
+        let tables: Result<Vec<(usize, Table<'d>)>, Fault> = fresh
+            .par_iter()
+            .map(|&job| {
+                let mut table = Table::default();
+                table.clear();
+                let unit = program.open(job, false)?;
+                scan::scan(&unit, &mut table)
+                    .map_err(|fault| program.located(fault, &program.jobs[job]))?;
+                Ok((job, table))
+            })
+            .collect();
+        scanned.extend(tables?);
+        last = std::mem::take(&mut fresh);
+    }
+
+    let mut order: Vec<usize> = scanned.keys().copied().collect();
+    order.sort_unstable();
+    let mut table = Table::default();
+    table.clear();
+    for job in &order {
+        if let Some(one) = scanned.remove(job) {
+            table.append(&one)?;
+        }
+    }
+    table.link();
+    let mut contents = Contents::default();
+    contents.settle(&table)?;
+    let around = Together { program, units: HashMap::new() };
+    let number = u32::try_from(program.jobs.len()).unwrap_or(u32::MAX);
+    let mut found = Emit::new(&table, &mut contents, store, around, number).run()?;
+    // The others were counted where they were read by themselves.
+    for job in first {
+        found.translation_units += u64::from(program.open(job, true)?.is_translation_unit());
+    }
+    Ok(found)
+}
+
+/// Several units.
+struct Together<'p, 'd> {
+    program: &'p Program<'d>,
+    units: HashMap<usize, Option<(Unit<'p, 'd>, Option<Files<'d>>)>>,
+}
+
+impl<'p, 'd> Together<'p, 'd> {
+    fn unit(&mut self, at: Position) -> Option<&mut (Unit<'p, 'd>, Option<Files<'d>>)> {
+        let job = self.program.job_at(at)?;
+        let program = self.program;
+        self.units
+            .entry(job)
+            .or_insert_with(|| program.open(job, true).ok().map(|unit| (unit, None)))
+            .as_mut()
+    }
+}
+
+impl<'d> Surroundings<'d> for Together<'_, 'd> {
+    fn file(&mut self, at: Position, number: u32) -> Option<Name> {
+        let (unit, files) = self.unit(at)?;
+        files.get_or_insert_with(|| Files::of(unit)).get(unit, number)
+    }
+
+    fn section(&mut self, at: Position, index: u32) -> Name {
+        self.unit(at).map(|(unit, _)| unit.source.sections.places.name(index)).unwrap_or_default()
+    }
+
+    fn origin(&mut self, at: Position) -> Option<Variable<'d>> {
+        let (unit, _) = self.unit(at)?;
+        origin_in(unit, at)
+    }
+}

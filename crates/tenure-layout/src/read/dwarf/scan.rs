@@ -1,0 +1,517 @@
+//! From the entries of a unit to a [`Table`]: one pass, no allocation for an entry.
+//!
+//! An entry's meaning depends on the one that holds it: a member belongs to the composite, a bound to
+//! the array. The stack of *frames* knows those that give their children a meaning; everything else
+//! (functions, blocks) is looked through, so that types and variables in functions are found. The
+//! stack is on the heap, so that no nesting ends it.
+
+use gimli::{
+    Abbreviation, AttributeSpecification, AttributeValue, DwTag, EntriesRaw, RunTimeEndian,
+};
+
+use super::fault::Fault;
+use super::source::Slice;
+use super::table::{
+    BitsAt, Entry, NONE, NOWHERE, Part, Position, ROOT, Scope, Table, Variable, What,
+};
+use super::unit::{Unit, bounded};
+use crate::model::{Qualifier, Scalar};
+
+/// What the children of an entry belong to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Owner {
+    /// A namespace or nothing.
+    Scope,
+    Composite(u32),
+    Array(u32),
+    /// The variant part of a composite.
+    VariantPart(u32),
+    /// One variant of a composite.
+    Variant(u32),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    depth: isize,
+    owner: Owner,
+    /// [`NONE`] until a type inside asks for it.
+    scope: u32,
+}
+
+/// A unit of at least so many entries and members that holds more of them than this per byte is no
+/// unit: the tables would take much more memory than the file.
+const MANY: usize = 1 << 16;
+
+struct Scan<'u, 'r, 'd> {
+    unit: &'u Unit<'r, 'd>,
+    raw: EntriesRaw<'u, Slice<'d>>,
+    table: &'u mut Table<'d>,
+    frames: Vec<Frame>,
+}
+
+/// Reads the entries of a unit into a table, behind those that are there.
+pub(super) fn scan<'d>(unit: &Unit<'_, 'd>, table: &mut Table<'d>) -> Result<(), Fault> {
+    let raw = unit.job.header.entries_raw(&unit.abbreviations, None)?;
+    let frames = vec![Frame { depth: isize::MIN, owner: Owner::Scope, scope: ROOT }];
+    let mut scan = Scan { unit, raw, table, frames };
+    let result = scan.run();
+    result.map_err(|fault| {
+        let offset = scan.raw.next_offset().0 as u64 + unit.job.start - unit.job.base;
+        fault.at(unit.source.entries_section(&unit.job).0.name(), offset)
+    })
+}
+
+impl<'d> Scan<'_, '_, 'd> {
+    fn run(&mut self) -> Result<(), Fault> {
+        let length = self.unit.job.header.length_including_self();
+        let most_names = (length as u64).saturating_mul(256).saturating_add(1 << 24);
+        while !self.raw.is_empty() {
+            let at = self.unit.job.start + self.raw.next_offset().0 as u64;
+            let depth = self.raw.next_depth();
+            let Some(abbreviation) = self.raw.read_abbreviation()? else { continue };
+            while self.frames.last().is_some_and(|frame| frame.depth >= depth) {
+                self.frames.pop();
+            }
+            let specs = bounded(abbreviation)?;
+            let tag = abbreviation.tag();
+            let owner = self.frames.last().map_or(Owner::Scope, |frame| frame.owner);
+            let inner = match (tag, owner) {
+                (gimli::DW_TAG_member, Owner::Composite(composite) | Owner::Variant(composite)) => {
+                    self.member(at, composite, specs, false)?
+                }
+                (gimli::DW_TAG_member, Owner::VariantPart(composite)) => {
+                    self.member(at, composite, specs, true)?
+                }
+                (gimli::DW_TAG_inheritance, Owner::Composite(composite)) => {
+                    self.member(at, composite, specs, true)?
+                }
+                (
+                    gimli::DW_TAG_subrange_type | gimli::DW_TAG_generic_subrange,
+                    Owner::Array(array),
+                ) => self.dimension(array, specs)?,
+                (gimli::DW_TAG_variant_part, Owner::Composite(composite)) => {
+                    self.raw.skip_attributes(specs)?;
+                    if self.table.entries[composite as usize].what == What::Struct {
+                        self.table.entries[composite as usize].what = What::Variants;
+                    }
+                    Some((Owner::VariantPart(composite), NONE))
+                }
+                (gimli::DW_TAG_variant, Owner::VariantPart(composite)) => {
+                    self.raw.skip_attributes(specs)?;
+                    Some((Owner::Variant(composite), NONE))
+                }
+                (gimli::DW_TAG_variable, _) => self.variable(at, specs)?,
+                (gimli::DW_TAG_namespace | gimli::DW_TAG_module, _) => self.namespace(specs)?,
+                _ => match what(tag) {
+                    Some(what) => self.entry(at, what, abbreviation, specs)?,
+                    None => {
+                        self.raw.skip_attributes(specs)?;
+                        None
+                    }
+                },
+            };
+            if let Some((owner, scope)) = inner
+                && abbreviation.has_children()
+            {
+                self.frames.push(Frame { depth, owner, scope });
+            }
+            if self.table.name_bytes > most_names {
+                return Err(Fault::new("its names are longer than a compiler writes them"));
+            }
+            let rows =
+                self.table.entries.len() + self.table.parts.len() + self.table.variables.len();
+            if rows > MANY && rows > length {
+                return Err(Fault::new("it holds more types and members than a compiler writes"));
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        at: Position,
+        what: What,
+        abbreviation: &Abbreviation,
+        specs: &[AttributeSpecification],
+    ) -> Result<Option<(Owner, u32)>, Fault> {
+        let mut entry = Entry::new(at, what, ROOT);
+        let mut definition_of = NOWHERE;
+        let mut sized = false;
+        for spec in specs {
+            let attribute = self.raw.read_attribute(*spec)?;
+            let value = attribute.raw_value();
+            match attribute.name() {
+                gimli::DW_AT_name => entry.name = self.name(&value)?,
+                gimli::DW_AT_byte_size => {
+                    if let Some(size) = value.udata_value() {
+                        (entry.size, sized) = (size, true);
+                    }
+                }
+                gimli::DW_AT_bit_size => {
+                    if let Some(bits) = value.udata_value()
+                        && !sized
+                    {
+                        entry.size = bits.div_ceil(8);
+                    }
+                }
+                gimli::DW_AT_type => entry.target_at = self.reference(&value)?,
+                gimli::DW_AT_encoding => {
+                    if let What::Scalar(_) = what {
+                        entry.what = What::Scalar(encoded(value.udata_value()));
+                    }
+                }
+                gimli::DW_AT_decl_file => entry.file = small(&value),
+                gimli::DW_AT_decl_line => entry.line = small(&value),
+                gimli::DW_AT_alignment => entry.align = small(&value),
+                gimli::DW_AT_declaration => {
+                    entry.declaration = value != AttributeValue::Flag(false);
+                }
+                gimli::DW_AT_specification => definition_of = self.reference(&value)?,
+                gimli::DW_AT_signature => {
+                    entry.target_at = self.reference(&value)?;
+                    entry.stands_in = entry.target_at != NOWHERE;
+                }
+                _ => {}
+            }
+        }
+        match what {
+            What::Pointer if !sized => entry.size = self.unit.job.header.address_size().into(),
+            // A bound by itself, as Ada's and Pascal's types.
+            What::Alias => entry.size = 0,
+            _ => {}
+        }
+        if definition_of != NOWHERE {
+            self.table.completions.push((definition_of, at));
+        }
+        entry.scope = match entry.name.is_empty() {
+            true => ROOT,
+            false => self.scope(),
+        };
+        let index = u32::try_from(self.table.entries.len())
+            .ok()
+            .filter(|index| *index < NONE)
+            .ok_or_else(|| Fault::new("it holds more than 2^32 types"))?;
+        self.table.entries.push(entry);
+        Ok(match entry.what {
+            _ if !abbreviation.has_children() => None,
+            What::Array => Some((Owner::Array(index), NONE)),
+            what if what.is_composite() => Some((Owner::Composite(index), NONE)),
+            _ => None,
+        })
+    }
+
+    fn member(
+        &mut self,
+        at: Position,
+        composite: u32,
+        specs: &[AttributeSpecification],
+        inherited: bool,
+    ) -> Result<Option<(Owner, u32)>, Fault> {
+        let mut part = Part { inherited, ..Part::new() };
+        let (mut top, mut start, mut bytes) = (None, None, 0);
+        let (mut is_static, mut elsewhere) = (false, false);
+        for spec in specs {
+            let attribute = self.raw.read_attribute(*spec)?;
+            let value = attribute.raw_value();
+            match attribute.name() {
+                gimli::DW_AT_name => part.name = self.name(&value)?,
+                gimli::DW_AT_type => part.target_at = self.reference(&value)?,
+                gimli::DW_AT_data_member_location => match self.offset(&value) {
+                    Some(offset) => part.offset = offset,
+                    None => elsewhere = true,
+                },
+                gimli::DW_AT_bit_size => part.bits = small(&value),
+                gimli::DW_AT_data_bit_offset => start = value.udata_value(),
+                gimli::DW_AT_bit_offset => top = value.sdata_value(),
+                gimli::DW_AT_byte_size => bytes = small(&value),
+                gimli::DW_AT_alignment => part.align = small(&value),
+                gimli::DW_AT_external | gimli::DW_AT_declaration => {
+                    is_static |= value != AttributeValue::Flag(false);
+                }
+                _ => {}
+            }
+        }
+        if is_static {
+            // Static in C++: a declaration of a variable.
+            let scope = self.scope();
+            self.table.variables.push(Variable {
+                at,
+                name: part.name,
+                target_at: part.target_at,
+                origin_at: NOWHERE,
+                scope,
+                file: 0,
+                line: 0,
+                place: None,
+            });
+            return Ok(None);
+        }
+        // A virtual base lies where the object's own table of virtual functions says.
+        if elsewhere {
+            return Ok(None);
+        }
+        match (start, top) {
+            (Some(start), _) if part.bits != 0 => part.bits_at = BitsAt::FromStart(start),
+            (Some(start), _) => part.offset = start / 8,
+            (None, Some(bits)) if part.bits != 0 => {
+                part.bits_at = match self.unit.source.sections.endian {
+                    RunTimeEndian::Little => BitsAt::FromTop { bits, bytes },
+                    RunTimeEndian::Big => {
+                        BitsAt::FromStart(part.offset.saturating_mul(8).saturating_add_signed(bits))
+                    }
+                };
+            }
+            (None, None) if part.bits != 0 => {
+                part.bits_at = BitsAt::FromStart(part.offset.saturating_mul(8));
+            }
+            _ => {}
+        }
+        self.table.push_part(composite, part);
+        Ok(None)
+    }
+
+    /// The number of elements that a bound of an array says; 0 if it is not constant.
+    fn dimension(
+        &mut self,
+        array: u32,
+        specs: &[AttributeSpecification],
+    ) -> Result<Option<(Owner, u32)>, Fault> {
+        let (mut count, mut lower, mut upper) = (None, 0, None);
+        for spec in specs {
+            let attribute = self.raw.read_attribute(*spec)?;
+            let value = attribute.raw_value();
+            match attribute.name() {
+                gimli::DW_AT_count => count = Some(value.udata_value().unwrap_or(0)),
+                gimli::DW_AT_lower_bound => lower = signed(&value).unwrap_or(0),
+                gimli::DW_AT_upper_bound => upper = signed(&value),
+                _ => {}
+            }
+        }
+        let between = || {
+            let elements = upper?.checked_sub(lower)?.checked_add(1)?;
+            u64::try_from(elements).ok()
+        };
+        let count = count.or_else(between).unwrap_or(0);
+        self.table.push_part(array, Part { offset: count, ..Part::new() });
+        Ok(None)
+    }
+
+    fn variable(
+        &mut self,
+        at: Position,
+        specs: &[AttributeSpecification],
+    ) -> Result<Option<(Owner, u32)>, Fault> {
+        let (mut located, mut declared) = (false, false);
+        for spec in specs {
+            match spec.name() {
+                gimli::DW_AT_location => {
+                    located = matches!(
+                        spec.form(),
+                        gimli::DW_FORM_exprloc
+                            | gimli::DW_FORM_block1
+                            | gimli::DW_FORM_block
+                            | gimli::DW_FORM_block2
+                            | gimli::DW_FORM_block4
+                    );
+                }
+                gimli::DW_AT_declaration => declared = true,
+                _ => {}
+            }
+        }
+        // Most variables are on some stack. Declarations give definitions their scope: where there is
+        // none, the definition is as well off with what it refers to.
+        let scope = match (located, declared) {
+            (true, _) => self.scope(),
+            (false, true) => match self.scope() {
+                ROOT => NONE,
+                scope => scope,
+            },
+            (false, false) => NONE,
+        };
+        if scope == NONE {
+            self.raw.skip_attributes(specs)?;
+            return Ok(None);
+        }
+        let mut variable = Variable {
+            at,
+            name: &[],
+            target_at: NOWHERE,
+            origin_at: NOWHERE,
+            scope,
+            file: 0,
+            line: 0,
+            place: None,
+        };
+        for spec in specs {
+            let attribute = self.raw.read_attribute(*spec)?;
+            let value = attribute.raw_value();
+            match attribute.name() {
+                gimli::DW_AT_name => variable.name = self.name(&value)?,
+                gimli::DW_AT_type => variable.target_at = self.reference(&value)?,
+                gimli::DW_AT_specification | gimli::DW_AT_abstract_origin => {
+                    variable.origin_at = self.unit.position(&value)?;
+                }
+                gimli::DW_AT_decl_file => variable.file = small(&value),
+                gimli::DW_AT_decl_line => variable.line = small(&value),
+                gimli::DW_AT_location => {
+                    let location = match value {
+                        AttributeValue::Block(bytes) => bytes,
+                        AttributeValue::Exprloc(expression) => expression.0,
+                        _ => continue,
+                    };
+                    variable.place = self.unit.place(&location);
+                }
+                _ => {}
+            }
+        }
+        if variable.place.is_some() || declared {
+            if self.unit.is_foreign(variable.origin_at) {
+                self.table.foreign.push(variable.origin_at);
+            }
+            self.table.variables.push(variable);
+        }
+        Ok(None)
+    }
+
+    fn namespace(
+        &mut self,
+        specs: &[AttributeSpecification],
+    ) -> Result<Option<(Owner, u32)>, Fault> {
+        let mut name: &'d [u8] = b"(anonymous namespace)";
+        for spec in specs {
+            let attribute = self.raw.read_attribute(*spec)?;
+            if attribute.name() == gimli::DW_AT_name {
+                name = self.name(&attribute.raw_value())?;
+            }
+        }
+        let parent = self.scope();
+        let scope = self.push_scope(Scope { parent, name });
+        Ok(Some((Owner::Scope, scope)))
+    }
+
+    /// The innermost scope.
+    fn scope(&mut self) -> u32 {
+        // From the outermost frame whose scope is not known yet: there are as many as types lie in
+        // each other since the last one that asked.
+        let known = self.frames.iter().rposition(|frame| frame.scope != NONE).unwrap_or(0);
+        let mut scope = self.frames[known].scope;
+        for index in known + 1..self.frames.len() {
+            if let Owner::Composite(composite) = self.frames[index].owner {
+                let name = self.table.entries[composite as usize].name;
+                if !name.is_empty() {
+                    scope = self.push_scope(Scope { parent: scope, name });
+                }
+            }
+            self.frames[index].scope = scope;
+        }
+        scope
+    }
+
+    fn push_scope(&mut self, scope: Scope<'d>) -> u32 {
+        let index = u32::try_from(self.table.scopes.len()).unwrap_or(ROOT);
+        self.table.scopes.push(scope);
+        index
+    }
+
+    #[inline]
+    fn name(&mut self, value: &super::unit::Value<'d>) -> Result<&'d [u8], Fault> {
+        let name = self.unit.string(value)?.slice();
+        self.table.name_bytes += name.len() as u64;
+        Ok(name)
+    }
+
+    /// A reference to a type.
+    #[inline]
+    fn reference(&mut self, value: &super::unit::Value<'d>) -> Result<Position, Fault> {
+        let at = self.unit.position(value)?;
+        if self.unit.is_foreign(at) {
+            self.table.foreign.push(at);
+        }
+        Ok(at)
+    }
+
+    /// The offset of a member, if it is the same in every object.
+    fn offset(&self, value: &super::unit::Value<'d>) -> Option<u64> {
+        let bytes = match value {
+            AttributeValue::Block(bytes) => bytes,
+            AttributeValue::Exprloc(expression) => &expression.0,
+            constant => return constant.udata_value(),
+        };
+        let (mut rest, encoding) = (*bytes, self.unit.job.header.encoding());
+        let first = gimli::Operation::parse(&mut rest, encoding).ok()?;
+        let offset = match first {
+            gimli::Operation::PlusConstant { value } => value,
+            gimli::Operation::UnsignedConstant { value } => {
+                match gimli::Operation::parse(&mut rest, encoding).ok()? {
+                    gimli::Operation::Plus => value,
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        rest.is_empty().then_some(offset)
+    }
+}
+
+/// A number that fits; 0 for others.
+#[inline]
+fn small(value: &super::unit::Value<'_>) -> u32 {
+    value.udata_value().and_then(|value| u32::try_from(value).ok()).unwrap_or(0)
+}
+
+/// A bound: C's `int a[0]` has had an upper one of -1, in as many bits as it took.
+fn signed(value: &super::unit::Value<'_>) -> Option<i64> {
+    match *value {
+        AttributeValue::Data4(u32::MAX) | AttributeValue::Data8(u64::MAX) => Some(-1),
+        AttributeValue::Sdata(value) => Some(value),
+        _ => value.udata_value().and_then(|value| i64::try_from(value).ok()),
+    }
+}
+
+fn encoded(encoding: Option<u64>) -> Scalar {
+    let encoding = encoding.and_then(|encoding| u8::try_from(encoding).ok()).unwrap_or(0);
+    match gimli::DwAte(encoding) {
+        gimli::DW_ATE_boolean => Scalar::Boolean,
+        gimli::DW_ATE_float
+        | gimli::DW_ATE_complex_float
+        | gimli::DW_ATE_imaginary_float
+        | gimli::DW_ATE_decimal_float => Scalar::Float,
+        _ => Scalar::Integer,
+    }
+}
+
+/// What a tag says that a type is; none for what is no type.
+#[inline]
+fn what(tag: DwTag) -> Option<What> {
+    Some(match tag {
+        gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_interface_type => {
+            What::Struct
+        }
+        gimli::DW_TAG_union_type => What::Union,
+        gimli::DW_TAG_enumeration_type => What::Enumeration,
+        gimli::DW_TAG_base_type => What::Scalar(Scalar::Integer),
+        gimli::DW_TAG_typedef | gimli::DW_TAG_template_alias | gimli::DW_TAG_subrange_type => {
+            What::Alias
+        }
+        gimli::DW_TAG_pointer_type
+        | gimli::DW_TAG_reference_type
+        | gimli::DW_TAG_rvalue_reference_type
+        | gimli::DW_TAG_ptr_to_member_type => What::Pointer,
+        gimli::DW_TAG_array_type => What::Array,
+        gimli::DW_TAG_const_type => What::Qualified(Qualifier::Const),
+        gimli::DW_TAG_volatile_type => What::Qualified(Qualifier::Volatile),
+        gimli::DW_TAG_atomic_type => What::Qualified(Qualifier::Atomic),
+        gimli::DW_TAG_restrict_type
+        | gimli::DW_TAG_packed_type
+        | gimli::DW_TAG_shared_type
+        | gimli::DW_TAG_immutable_type => What::Qualified(Qualifier::Other),
+        gimli::DW_TAG_subroutine_type => What::Function,
+        gimli::DW_TAG_unspecified_type
+        | gimli::DW_TAG_string_type
+        | gimli::DW_TAG_set_type
+        | gimli::DW_TAG_file_type
+        | gimli::DW_TAG_coarray_type
+        | gimli::DW_TAG_dynamic_type => What::Opaque,
+        _ => return None,
+    })
+}

@@ -1,0 +1,185 @@
+//! One set of sections, and the units in it.
+
+use std::sync::{Arc, OnceLock};
+
+use gimli::{
+    Abbreviations, DebugAbbrev, Dwarf, DwarfFileType, EndianSlice, Reader as _, RunTimeEndian,
+    Section as _, SectionId, UnitHeader, UnitType,
+};
+
+use super::fault::Fault;
+use super::table::Position;
+use crate::read::object::Sections;
+
+/// What gimli reads from.
+pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
+
+/// An abbreviation table longer than this is none: compilers' stay below a tenth of it.
+const LONGEST_TABLE: u64 = 1 << 20;
+
+/// Sections that refer to each other by offsets: those of one object file or one `.dwo` file.
+#[derive(Debug)]
+pub(super) struct Source<'d> {
+    pub(super) dwarf: Dwarf<Slice<'d>>,
+    /// Which sections the addresses in it lie in.
+    pub(super) sections: &'d Sections<'d>,
+    /// The position of the first byte of `.debug_info` and of `.debug_types`.
+    pub(super) info_base: Position,
+    pub(super) types_base: Position,
+    /// That of the supplementary file's `.debug_info`.
+    pub(super) supplement_base: Option<Position>,
+    /// For messages.
+    pub(super) name: String,
+    abbreviations: Tables,
+}
+
+/// A unit that can be read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Job<'d> {
+    pub(super) source: u32,
+    pub(super) header: UnitHeader<Slice<'d>>,
+    /// The positions of the section and of the unit in it.
+    pub(super) base: Position,
+    pub(super) start: Position,
+}
+
+impl Job<'_> {
+    /// The position behind its last entry.
+    pub(super) fn end(&self) -> Position {
+        self.start + self.header.length_including_self() as u64
+    }
+
+    /// Whether it is one of a program's translation units.
+    pub(super) fn is_translation_unit(&self) -> bool {
+        matches!(self.header.type_(), UnitType::Compilation | UnitType::Skeleton(_))
+    }
+}
+
+/// The sections of an object, as gimli wants them.
+pub(super) fn dwarf_of<'d>(
+    sections: &'d Sections<'d>,
+    file_type: DwarfFileType,
+) -> Dwarf<Slice<'d>> {
+    let load = |id: SectionId| {
+        Ok::<_, std::convert::Infallible>(EndianSlice::new(sections.bytes(id), sections.endian))
+    };
+    let Ok(mut dwarf) = Dwarf::load(load);
+    dwarf.file_type = file_type;
+    dwarf
+}
+
+impl<'d> Source<'d> {
+    /// With the sections at the end of what is read so far, which `end` is moved behind.
+    pub(super) fn new(
+        name: String,
+        dwarf: Dwarf<Slice<'d>>,
+        sections: &'d Sections<'d>,
+        end: &mut Position,
+    ) -> Self {
+        let info_base = *end;
+        let types_base = info_base + dwarf.debug_info.reader().len() as u64;
+        *end = types_base + dwarf.debug_types.reader().len() as u64;
+        let supplement_base = None;
+        let abbreviations = Tables::default();
+        Self { dwarf, sections, info_base, types_base, supplement_base, name, abbreviations }
+    }
+
+    /// Finds the units.
+    pub(super) fn jobs(&mut self, source: u32) -> Result<Vec<Job<'d>>, Fault> {
+        let mut jobs = Vec::new();
+        let mut last = 0;
+        let mut units = self.dwarf.units();
+        let fault = |error, at| Fault::from(error).at("header of the unit behind", at);
+        while let Some(header) = units.next().map_err(|error| fault(error, last))? {
+            last = header.offset().0 as u64;
+            let start = self.info_base + last;
+            jobs.push(Job { source, header, base: self.info_base, start });
+        }
+        let mut units = self.dwarf.type_units();
+        last = 0;
+        while let Some(header) = units.next().map_err(|error| fault(error, last))? {
+            last = header.offset().0 as u64;
+            let start = self.types_base + last;
+            jobs.push(Job { source, header, base: self.types_base, start });
+        }
+        self.abbreviations = Tables::of(&jobs);
+        Ok(jobs)
+    }
+
+    /// The abbreviations of a unit; kept if `keep` or if several units have them.
+    pub(super) fn abbreviations(
+        &self,
+        job: &Job<'d>,
+        keep: bool,
+    ) -> Result<Arc<Abbreviations>, Fault> {
+        let offset = job.header.debug_abbrev_offset().0;
+        let place = self.abbreviations.0.partition_point(|table| table.offset < offset);
+        let table = &self.abbreviations.0[place];
+        if let Some(parsed) = table.parsed.get() {
+            return Ok(parsed.clone());
+        }
+        let section = self.dwarf.debug_abbrev.reader();
+        // Up to the next table: tables that run into each other would be read again and again.
+        let next = self.abbreviations.0.get(place + 1).map_or(section.len(), |next| next.offset);
+        let bytes = &section.slice()[..next.min(section.len())];
+        if bytes.len().saturating_sub(offset) as u64 > LONGEST_TABLE && next != section.len() {
+            return Err(Fault::new("its abbreviation table is longer than any compiler's"));
+        }
+        let bytes = &bytes[..bytes.len().min(offset.saturating_add(LONGEST_TABLE as usize))];
+        let parsed = DebugAbbrev::new(bytes, self.sections.endian)
+            .abbreviations(job.header.debug_abbrev_offset())
+            .map(Arc::new)?;
+        if keep || table.users > 1 {
+            // Another thread's is as good.
+            return Ok(table.parsed.get_or_init(|| parsed).clone());
+        }
+        Ok(parsed)
+    }
+
+    /// Where a section of entries begins in memory, for offsets of what was read from it.
+    pub(super) fn entries_section(&self, job: &Job<'_>) -> (SectionId, &Slice<'d>) {
+        match job.header.section() {
+            SectionId::DebugTypes => (SectionId::DebugTypes, self.dwarf.debug_types.reader()),
+            _ => (SectionId::DebugInfo, self.dwarf.debug_info.reader()),
+        }
+    }
+
+    /// The bytes of a unit.
+    pub(super) fn bytes_of(&self, job: &Job<'d>) -> &'d [u8] {
+        let (_, section) = self.entries_section(job);
+        let start = (job.start - job.base) as usize;
+        section.slice().get(start..start + job.header.length_including_self()).unwrap_or_default()
+    }
+
+    /// The offset in its section of bytes that were read from it.
+    pub(super) fn offset_in(section: &Slice<'d>, bytes: &Slice<'d>) -> u64 {
+        bytes.offset_from(*section) as u64
+    }
+}
+
+/// The abbreviation tables of a source, by offset.
+#[derive(Debug, Default)]
+struct Tables(Vec<TableOf>);
+
+#[derive(Debug)]
+struct TableOf {
+    offset: usize,
+    users: u32,
+    parsed: OnceLock<Arc<Abbreviations>>,
+}
+
+impl Tables {
+    fn of(jobs: &[Job<'_>]) -> Self {
+        let mut offsets: Vec<usize> =
+            jobs.iter().map(|job| job.header.debug_abbrev_offset().0).collect();
+        offsets.sort_unstable();
+        let mut tables: Vec<TableOf> = Vec::new();
+        for offset in offsets {
+            match tables.last_mut() {
+                Some(last) if last.offset == offset => last.users += 1,
+                _ => tables.push(TableOf { offset, users: 1, parsed: OnceLock::new() }),
+            }
+        }
+        Self(tables)
+    }
+}

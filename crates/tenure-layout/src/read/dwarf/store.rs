@@ -1,0 +1,168 @@
+//! What all units have found so far: which types are known, and what becomes of them.
+//!
+//! Types come in two sorts. *Roots* (composites, enumerations, numbers, aliases) are looked up by the
+//! hash of their content; the first unit in the order of the file that has one says what it is. As
+//! units are read in parallel, a later unit may come first: it notes its number, and when an earlier
+//! one comes, that one notes its own and says the same again. The merge takes what the unit says that
+//! is noted in the end, so the result does not depend on who came first.
+//!
+//! *Derived* types (pointers, arrays, qualified types, names without definition) follow from what
+//! they are made of. Their hash says all of it, so it does not matter who said it.
+
+use std::collections::hash_map::Entry as MapEntry;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::digest::{Digest, Map};
+use super::table::What;
+use crate::model::{Bits, Name, Qualifier};
+
+/// A name, and the path that leads to it.
+#[derive(Debug, Clone)]
+pub(super) struct Text<'d> {
+    /// With what separates it from the name; empty if there is none.
+    pub(super) path: Arc<[u8]>,
+    pub(super) name: &'d [u8],
+}
+
+/// A type that one unit defines.
+#[derive(Debug)]
+pub(super) struct Root<'d> {
+    pub(super) content: Digest,
+    /// By which declarations find it; 0 if it has no name.
+    pub(super) key: Digest,
+    pub(super) name: Text<'d>,
+    pub(super) size: u64,
+    pub(super) align: u64,
+    pub(super) what: What,
+    /// What an alias is another name of.
+    pub(super) target: Digest,
+    pub(super) members: Box<[RootMember<'d>]>,
+    pub(super) declared: Option<(Name, u32)>,
+}
+
+/// A member of a [`Root`].
+#[derive(Debug)]
+pub(super) struct RootMember<'d> {
+    pub(super) name: &'d [u8],
+    pub(super) offset: u64,
+    pub(super) ty: Digest,
+    pub(super) bits: Option<Bits>,
+    pub(super) inherited: bool,
+}
+
+/// A type that follows from others.
+#[derive(Debug, Clone)]
+pub(super) enum Derived<'d> {
+    Pointer {
+        to: Digest,
+        size: u64,
+    },
+    Array {
+        of: Digest,
+        count: u64,
+    },
+    Qualified {
+        qualifier: Qualifier,
+        of: Digest,
+    },
+    Function,
+    /// Of which nothing is known but its name, and the key of what defines it elsewhere.
+    Opaque {
+        key: Digest,
+        name: Text<'d>,
+        size: u64,
+    },
+}
+
+/// A variable.
+#[derive(Debug)]
+pub(super) struct RootStatic<'d> {
+    pub(super) name: Text<'d>,
+    pub(super) section: Name,
+    pub(super) address: u64,
+    pub(super) ty: Digest,
+    pub(super) declared: Option<(Name, u32)>,
+}
+
+/// What one unit, or several together, have found.
+#[derive(Debug, Default)]
+pub(super) struct Found<'d> {
+    pub(super) order: u32,
+    pub(super) translation_units: u64,
+    pub(super) roots: Vec<Root<'d>>,
+    pub(super) statics: Vec<RootStatic<'d>>,
+}
+
+/// As many locks as keep few threads apart.
+const SHARDS: usize = 64;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Store<'d> {
+    firsts: Vec<Mutex<Map<u32>>>,
+    derived: Vec<Mutex<Map<Derived<'d>>>>,
+}
+
+impl<'d> Store<'d> {
+    pub(super) fn new() -> Self {
+        Self {
+            firsts: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            derived: (0..SHARDS).map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    /// Whether the unit of this number is to say what a root is: the first time that it asks, unless
+    /// an earlier unit asked before.
+    pub(super) fn claim(&self, content: Digest, order: u32) -> bool {
+        let mut shard = self.firsts[shard(content)].lock().unwrap_or_else(PoisonError::into_inner);
+        match shard.entry(content) {
+            MapEntry::Vacant(place) => {
+                place.insert(order);
+                true
+            }
+            MapEntry::Occupied(mut first) => {
+                let earlier = order < *first.get();
+                if earlier {
+                    first.insert(order);
+                }
+                earlier
+            }
+        }
+    }
+
+    /// Notes what a derived type is.
+    pub(super) fn derive(&self, identity: Digest, make: impl FnOnce() -> Derived<'d>) {
+        let mut shard =
+            self.derived[shard(identity)].lock().unwrap_or_else(PoisonError::into_inner);
+        shard.entry(identity).or_insert_with(make);
+    }
+
+    /// Everything, for the merge.
+    pub(super) fn into_parts(self) -> (Sharded<u32>, Sharded<Derived<'d>>) {
+        let open =
+            |mutex: Mutex<Map<u32>>| mutex.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let firsts = self.firsts.into_iter().map(open).collect();
+        let open =
+            |mutex: Mutex<Map<_>>| mutex.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (Sharded(firsts), Sharded(self.derived.into_iter().map(open).collect()))
+    }
+}
+
+/// A map in parts.
+#[derive(Debug)]
+pub(super) struct Sharded<T>(Vec<Map<T>>);
+
+impl<T> Sharded<T> {
+    pub(super) fn get(&self, key: Digest) -> Option<&T> {
+        self.0[shard(key)].get(&key)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.iter().map(Map::len).sum()
+    }
+}
+
+fn shard(digest: Digest) -> usize {
+    // Other bits than those by which the maps place their keys first.
+    (digest >> 90) as usize % SHARDS
+}

@@ -1,0 +1,241 @@
+//! One unit: its root entry's attributes, and the values of attributes that need them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use gimli::{
+    Abbreviations, AttributeValue, DebugAddrBase, DebugAddrIndex, DebugInfoOffset, DebugLineOffset,
+    DebugStrOffsetsBase, DebugTypeSignature, DwoId, Section as _, SectionId, UnitType,
+};
+
+use super::fault::Fault;
+use super::source::{Job, Slice, Source};
+use super::table::{NOWHERE, Position};
+
+/// The value of an attribute.
+pub(super) type Value<'d> = AttributeValue<Slice<'d>>;
+
+/// Names are cut after this many bytes. The longest of real programs, of C++ and Rust types, are a
+/// quarter of it.
+const LONGEST_NAME: usize = 1 << 16;
+
+/// Where type units are, by signature.
+pub(super) type Signatures = HashMap<u64, Position>;
+
+/// A unit that is being read.
+#[derive(Debug)]
+pub(super) struct Unit<'r, 'd> {
+    pub(super) source: &'r Source<'d>,
+    pub(super) job: Job<'d>,
+    pub(super) abbreviations: Arc<Abbreviations>,
+    pub(super) root: Root<'d>,
+    signatures: &'r Signatures,
+}
+
+/// What the root entry of a unit says.
+#[derive(Debug, Clone)]
+pub(super) struct Root<'d> {
+    pub(super) name: Option<Slice<'d>>,
+    pub(super) directory: Option<Slice<'d>>,
+    pub(super) lines: Option<DebugLineOffset>,
+    /// The file with the rest, of a skeleton unit.
+    pub(super) split: Option<Split<'d>>,
+    pub(super) address_base: DebugAddrBase,
+    string_base: DebugStrOffsetsBase,
+    partial: bool,
+}
+
+/// Where the rest of a split unit is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Split<'d> {
+    pub(super) file: Slice<'d>,
+    pub(super) id: DwoId,
+}
+
+impl<'r, 'd> Unit<'r, 'd> {
+    /// Reads the root entry. `keep` as for [`Source::abbreviations`].
+    pub(super) fn open(
+        source: &'r Source<'d>,
+        job: &Job<'d>,
+        signatures: &'r Signatures,
+        keep: bool,
+    ) -> Result<Self, Fault> {
+        let abbreviations = source.abbreviations(job, keep)?;
+        let encoding = job.header.encoding();
+        let root = Root {
+            name: None,
+            directory: None,
+            lines: None,
+            split: None,
+            address_base: DebugAddrBase(0),
+            string_base: DebugStrOffsetsBase::default_for_encoding_and_file(
+                encoding,
+                source.dwarf.file_type,
+            ),
+            partial: false,
+        };
+        let mut unit = Self { source, job: *job, abbreviations, root, signatures };
+        unit.read_root()?;
+        Ok(unit)
+    }
+
+    fn read_root(&mut self) -> Result<(), Fault> {
+        let abbreviations = self.abbreviations.clone();
+        let mut raw = self.job.header.entries_raw(&abbreviations, None)?;
+        if raw.is_empty() {
+            return Ok(());
+        }
+        let Some(abbreviation) = raw.read_abbreviation()? else { return Ok(()) };
+        self.root.partial = abbreviation.tag() == gimli::DW_TAG_partial_unit;
+        let (mut name, mut directory, mut file, mut id) = (None, None, None, None);
+        for spec in bounded(abbreviation)? {
+            let attribute = raw.read_attribute(*spec)?;
+            let value = attribute.value();
+            match attribute.name() {
+                gimli::DW_AT_name => name = Some(value),
+                gimli::DW_AT_comp_dir => directory = Some(value),
+                gimli::DW_AT_dwo_name | gimli::DW_AT_GNU_dwo_name => file = Some(value),
+                gimli::DW_AT_GNU_dwo_id => {
+                    if let AttributeValue::DwoId(value) = value {
+                        id = Some(value);
+                    }
+                }
+                gimli::DW_AT_stmt_list => {
+                    if let AttributeValue::DebugLineRef(offset) = value {
+                        self.root.lines = Some(offset);
+                    }
+                }
+                gimli::DW_AT_str_offsets_base => {
+                    if let AttributeValue::DebugStrOffsetsBase(base) = value {
+                        self.root.string_base = base;
+                    }
+                }
+                gimli::DW_AT_addr_base | gimli::DW_AT_GNU_addr_base => {
+                    if let AttributeValue::DebugAddrBase(base) = value {
+                        self.root.address_base = base;
+                    }
+                }
+                _ => {}
+            }
+        }
+        if let UnitType::Skeleton(of) | UnitType::SplitCompilation(of) = self.job.header.type_() {
+            id = Some(of);
+        }
+        // Strings last: they may need the bases.
+        let string = |value: Option<Value<'d>>| value.map(|value| self.string(&value)).transpose();
+        let (name, directory, file) = (string(name)?, string(directory)?, string(file)?);
+        (self.root.name, self.root.directory) = (name, directory);
+        self.root.split = file.zip(id).map(|(file, id)| Split { file, id });
+        Ok(())
+    }
+
+    /// Whether it is one of a program's translation units, and not a part that several share.
+    pub(super) fn is_translation_unit(&self) -> bool {
+        self.job.is_translation_unit() && !self.root.partial
+    }
+
+    /// The string that a value stands for.
+    #[inline]
+    pub(super) fn string(&self, value: &Value<'d>) -> Result<Slice<'d>, Fault> {
+        let dwarf = &self.source.dwarf;
+        let (section, offset) = match *value {
+            AttributeValue::String(string) => return Ok(string),
+            AttributeValue::DebugStrRef(offset) => (dwarf.debug_str.reader(), offset.0),
+            AttributeValue::DebugLineStrRef(offset) => (dwarf.debug_line_str.reader(), offset.0),
+            AttributeValue::DebugStrOffsetsIndex(index) => {
+                let base = self.root.string_base;
+                let format = self.job.header.format();
+                let offset = dwarf.debug_str_offsets.get_str_offset(format, base, index)?;
+                (dwarf.debug_str.reader(), offset.0)
+            }
+            AttributeValue::DebugStrRefSup(offset) => match &dwarf.sup {
+                Some(supplement) => (supplement.debug_str.reader(), offset.0),
+                None => return Err(no_supplement()),
+            },
+            _ => return Err(Fault::new("a name is not a string")),
+        };
+        let Some(rest) = section.slice().get(offset..) else {
+            return Err(Fault::new(format!("a name lies outside its section, at {offset:#x}")));
+        };
+        let rest = &rest[..rest.len().min(LONGEST_NAME)];
+        let length = memchr::memchr(0, rest).unwrap_or(rest.len());
+        Ok(Slice::new(&rest[..length], self.source.sections.endian))
+    }
+
+    /// The position that a reference stands for.
+    #[inline]
+    pub(super) fn position(&self, value: &Value<'d>) -> Result<Position, Fault> {
+        match *value {
+            AttributeValue::UnitRef(offset) => Ok(self.job.start.saturating_add(offset.0 as u64)),
+            AttributeValue::DebugInfoRef(DebugInfoOffset(offset)) => {
+                Ok(self.source.info_base.saturating_add(offset as u64))
+            }
+            AttributeValue::DebugTypesRef(DebugTypeSignature(signature)) => {
+                Ok(self.signatures.get(&signature).copied().unwrap_or(NOWHERE))
+            }
+            AttributeValue::DebugInfoRefSup(DebugInfoOffset(offset)) => {
+                match self.source.supplement_base {
+                    Some(base) => Ok(base.saturating_add(offset as u64)),
+                    None => Err(no_supplement()),
+                }
+            }
+            _ => Ok(NOWHERE),
+        }
+    }
+
+    /// Whether a position is another unit's.
+    #[inline]
+    pub(super) fn is_foreign(&self, at: Position) -> bool {
+        at != NOWHERE && !(self.job.start..self.job.end()).contains(&at)
+    }
+
+    /// The section, by its index among the places, and the address that a location says if it is one
+    /// fixed place in memory.
+    pub(super) fn place(&self, location: &Slice<'d>) -> Option<(u32, u64)> {
+        let encoding = self.job.header.encoding();
+        let mut rest = *location;
+        let (section, operand) = self.source.entries_section(&self.job);
+        let (address, origin) = match gimli::Operation::parse(&mut rest, encoding).ok()? {
+            gimli::Operation::Address { address } => {
+                // Behind the operation's byte.
+                let at = Source::offset_in(operand, location) + 1;
+                (address, self.source.sections.origins(section).and_then(|all| all.at(at)))
+            }
+            gimli::Operation::AddressIndex { index } => self.indexed(index)?,
+            _ => return None,
+        };
+        let mut address = address;
+        if !rest.is_empty() {
+            // The offset within variables that were merged into one.
+            let operation = gimli::Operation::parse(&mut rest, encoding).ok()?;
+            let gimli::Operation::PlusConstant { value } = operation else { return None };
+            address = address.checked_add(value).filter(|_| rest.is_empty())?;
+        }
+        Some((self.source.sections.places.find(address, origin)?, address))
+    }
+
+    fn indexed(&self, index: DebugAddrIndex) -> Option<(u64, Option<object::SectionIndex>)> {
+        let (base, size) = (self.root.address_base, self.job.header.address_size());
+        let address = self.source.dwarf.debug_addr.get_address(size, base, index).ok()?;
+        let at = (index.0 as u64).checked_mul(u64::from(size))?.checked_add(base.0 as u64)?;
+        let origins = self.source.sections.origins(SectionId::DebugAddr);
+        Some((address, origins.and_then(|origins| origins.at(at))))
+    }
+}
+
+/// The attributes of an abbreviation. No compiler uses half as many as are allowed; attributes of no
+/// bytes would let one entry of one byte take as long as a file.
+#[inline]
+pub(super) fn bounded(
+    abbreviation: &gimli::Abbreviation,
+) -> Result<&[gimli::AttributeSpecification], Fault> {
+    let attributes = abbreviation.attributes();
+    match attributes.len() {
+        0..=128 => Ok(attributes),
+        many => Err(Fault::new(format!("an entry has {many} attributes"))),
+    }
+}
+
+fn no_supplement() -> Fault {
+    Fault::new("it refers to a supplementary file, and the program names none")
+}

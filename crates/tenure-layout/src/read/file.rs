@@ -1,0 +1,91 @@
+//! A file in memory.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
+
+use crate::Error;
+
+/// A file whose bytes are read where they lie in the page cache.
+///
+/// Whoever shortens the file while it is being read ends the process with a bus error, as with every
+/// tool that maps its input; whoever writes to it gets an error about a malformed file, or a report
+/// that is a mixture.
+#[derive(Debug)]
+pub(super) struct MappedFile {
+    path: PathBuf,
+    bytes: Bytes,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Mapped(Mmap),
+    /// Files that are none, such as the kernel's under `/sys`, cannot be mapped everywhere.
+    Read(Vec<u8>),
+}
+
+impl MappedFile {
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        let unreadable = |error| Error::unreadable(path, &error);
+        let file = File::open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        if metadata.is_dir() {
+            return Err(Error::new(format!("{} is a directory; give a file", path.display())));
+        }
+        if !metadata.is_file() {
+            return Err(Error::new(format!(
+                "{} is neither a file nor a directory; give a file",
+                path.display()
+            )));
+        }
+        // Private, because that is the only way in which the kernel lets its own BTF be mapped (6.16).
+        // SAFETY: a read-only mapping; nothing in this process writes to the file or the
+        // mapping. Another process may write while the bytes are borrowed: then a slice's bytes change
+        // under safe code, which no bound of the language covers, but everything here copies lengths
+        // and offsets out before it checks and uses them, and trusts nothing else.
+        let mapped = unsafe { MmapOptions::new().map_copy_read_only(&file) };
+        let bytes = match mapped {
+            Ok(map) => Bytes::Mapped(map),
+            Err(_) => Bytes::Read(fs::read(path).map_err(unreadable)?),
+        };
+        Ok(Self { path: path.to_owned(), bytes })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Mapped(map) => map,
+            Bytes::Read(bytes) => bytes,
+        }
+    }
+
+    /// Gives the memory of these bytes back to the page cache, where it stays until somebody needs
+    /// it: so that a process that reads through a large file does not look as large. Bytes of other
+    /// memory are ignored.
+    pub(super) fn release(&self, bytes: &[u8]) {
+        let Bytes::Mapped(map) = &self.bytes else { return };
+        let Some(start) = (bytes.as_ptr() as usize).checked_sub(map.as_ptr() as usize) else {
+            return;
+        };
+        // Whole pages only; larger ones than this machine has do no harm.
+        const PAGE: usize = 1 << 16;
+        let end = start.saturating_add(bytes.len());
+        if end > map.len() {
+            return;
+        }
+        let (start, end) = (start.next_multiple_of(PAGE), end / PAGE * PAGE);
+        if start < end {
+            // SAFETY: the pages are a file's and were never written, so dropping them loses nothing:
+            // the next access reads the same bytes from the file.
+            let advised = unsafe {
+                map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, end - start)
+            };
+            // A kernel that does not want to keeps the pages: nothing is wrong but the size.
+            drop(advised);
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! From TOML to rules, with errors that say where and what instead.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::checks::{Apart, CheckRule, Group, Within};
+use super::glob::Glob;
+use super::path::{MemberPattern, Path};
+use super::{AtomicPattern, Rules};
+use crate::error::Error;
+use crate::result::Role;
+
+const TABLES: [&str; 10] = [
+    "types",
+    "pointers",
+    "members",
+    "atomics",
+    "cacheline_groups",
+    "statics",
+    "sections",
+    "apart",
+    "group",
+    "within",
+];
+
+const ROLES: [(&str, Role); 8] = [
+    ("count", Role::Count),
+    ("lock", Role::Lock),
+    ("sequence", Role::Sequence),
+    ("atomic", Role::Atomic),
+    ("written", Role::Written),
+    ("read_mostly", Role::ReadMostly),
+    ("cold", Role::Cold),
+    ("plain", Role::Plain),
+];
+
+/// Something wrong at a byte of the text.
+struct Wrong {
+    at: usize,
+    what: String,
+}
+
+type Result<T> = std::result::Result<T, Wrong>;
+
+fn wrong<T>(at: usize, what: impl Into<String>) -> Result<T> {
+    Err(Wrong { at, what: what.into() })
+}
+
+pub(super) fn rules(text: &str, file: &str) -> std::result::Result<Rules, Error> {
+    let parsed = DeTable::parse(text).map_err(|error| Wrong {
+        at: error.span().map_or(0, |span| span.start),
+        what: error.message().lines().collect::<Vec<_>>().join(", "),
+    });
+    parsed.and_then(|table| of_table(table.get_ref(), file)).map_err(|wrong| {
+        let (line, column) = position(text, wrong.at);
+        Error::new(format!("{file}:{line}:{column}: {}", wrong.what))
+    })
+}
+
+/// Line and column, both from 1, of a byte of the text.
+fn position(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+    (line, column)
+}
+
+fn of_table(table: &DeTable<'_>, file: &str) -> Result<Rules> {
+    let mut rules = Rules::none(file);
+    let mut checks = Vec::new();
+    for (key, value) in table {
+        match &**key.get_ref() {
+            "types" => rules.types = globs(value)?,
+            "pointers" => rules.pointers = globs(value)?,
+            "cacheline_groups" => rules.cacheline_groups = globs(value)?,
+            "statics" => rules.statics = globs(value)?,
+            "sections" => rules.sections = globs(value)?,
+            "members" => rules.members = in_order(value, MemberPattern::parse)?,
+            "atomics" => {
+                rules.atomics = in_order(value, |text| {
+                    // A name has a dot only where it is TYPE.MEMBER; std::atomic<T>::x has none.
+                    Ok(match text.contains('.') {
+                        true => AtomicPattern::Member(MemberPattern::parse(text)?),
+                        false => AtomicPattern::Name(Glob::new(text)),
+                    })
+                })?;
+            }
+            kind @ ("apart" | "group" | "within") => {
+                let DeValue::Array(entries) = value.get_ref() else {
+                    return wrong(key.span().start, format!("write [[{kind}]]: there may be many"));
+                };
+                for entry in entries {
+                    let at = entry.span().start;
+                    let DeValue::Table(entry) = entry.get_ref() else {
+                        return wrong(at, format!("write [[{kind}]] and keys below it"));
+                    };
+                    checks.push((at, check(kind, at, entry)?));
+                }
+            }
+            unknown => return unknown_key(key.span().start, unknown, "table", &TABLES),
+        }
+    }
+    checks.sort_by_key(|(at, _)| *at);
+    rules.checks = checks.into_iter().map(|(_, check)| check).collect();
+    find_groups(&mut rules.checks);
+    Ok(rules)
+}
+
+/// Gives each [`Within`] the members of the [`Group`] that it names, if the file has it.
+fn find_groups(checks: &mut [CheckRule]) {
+    let groups: Vec<_> = checks
+        .iter()
+        .filter_map(|check| match check {
+            CheckRule::Group(group) => Some(group.clone()),
+            _ => None,
+        })
+        .collect();
+    for check in checks {
+        let CheckRule::Within(within) = check else { continue };
+        if let Some(group) =
+            groups.iter().find(|group| group.name == within.group && group.types == within.types)
+        {
+            within.of.clone_from(&group.members);
+        }
+    }
+}
+
+fn globs(table: &Spanned<DeValue<'_>>) -> Result<Vec<(Glob, Role)>> {
+    in_order(table, |text| match text.is_empty() {
+        true => Err("an empty name".to_owned()),
+        false => Ok(Glob::new(text)),
+    })
+}
+
+/// The entries of a table of roles in the order of the file. Tables in it are longer names:
+/// `[members.a]` with `b` is `a.b`.
+fn in_order<P>(
+    table: &Spanned<DeValue<'_>>,
+    pattern: impl Fn(&str) -> std::result::Result<P, String>,
+) -> Result<Vec<(P, Role)>> {
+    let mut entries = Vec::new();
+    flatten("", table, &mut entries)?;
+    entries.sort_by_key(|(at, ..)| *at);
+    let read = |(at, name, role): (usize, String, Role)| match pattern(&name) {
+        Ok(pattern) => Ok((pattern, role)),
+        Err(what) => wrong(at, what),
+    };
+    entries.into_iter().map(read).collect()
+}
+
+/// As deep as the text nests tables, which its parser bounds.
+fn flatten(
+    prefix: &str,
+    table: &Spanned<DeValue<'_>>,
+    entries: &mut Vec<(usize, String, Role)>,
+) -> Result<()> {
+    let DeValue::Table(of) = table.get_ref() else {
+        return wrong(table.span().start, "write a table of NAME = \"ROLE\"");
+    };
+    for (key, value) in of {
+        let name = format!("{prefix}{}", key.get_ref());
+        match value.get_ref() {
+            DeValue::Table(_) => flatten(&format!("{name}."), value, entries)?,
+            DeValue::String(word) => {
+                entries.push((key.span().start, name, role(value.span().start, word)?));
+            }
+            _ => return wrong(value.span().start, format!("a role is {}", words(&names()))),
+        }
+    }
+    Ok(())
+}
+
+fn names() -> [&'static str; 8] {
+    ROLES.map(|(name, _)| name)
+}
+
+fn role(at: usize, word: &str) -> Result<Role> {
+    match ROLES.iter().find(|(name, _)| *name == word) {
+        Some((_, role)) => Ok(*role),
+        None => unknown_key(at, word, "role", &names()),
+    }
+}
+
+/// Refuses a word with those that are allowed, the one that was meant first.
+fn unknown_key<T>(at: usize, word: &str, what: &str, allowed: &[&str]) -> Result<T> {
+    let word: String = word.chars().take(60).collect();
+    let meant = closest(&word, allowed.iter().copied());
+    let meant = meant.map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
+    wrong(at, format!("unknown {what} `{word}`{meant} (there are {})", words(allowed)))
+}
+
+/// The name that somebody who wrote `word` may have meant.
+pub(crate) fn closest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let letters = word.len();
+    names
+        // Names of other lengths cannot be as close as is asked for below.
+        .filter(|name| name.len().abs_diff(letters) <= letters / 3 + 1)
+        .map(|name| (strsim::osa_distance(word, name), name))
+        .filter(|(distance, _)| *distance <= letters / 3 + 1 && *distance < letters.max(1))
+        .min()
+        .map(|(_, name)| name)
+}
+
+fn words(all: &[&str]) -> String {
+    all.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// The keys of one check.
+struct Keys<'a, 'i> {
+    kind: &'a str,
+    at: usize,
+    table: &'a DeTable<'i>,
+}
+
+fn check(kind: &str, at: usize, table: &DeTable<'_>) -> Result<CheckRule> {
+    let keys = Keys { kind, at, table };
+    let types = || keys.required("type", |text| Ok(Glob::new(text)));
+    match kind {
+        "apart" => {
+            keys.only(&["type", "member", "from", "any_placement"])?;
+            Ok(CheckRule::Apart(Apart {
+                types: types()?,
+                members: keys.required("member", Path::parse)?,
+                from: keys.required("from", Path::parse)?,
+                any_placement: keys.boolean("any_placement")?,
+            }))
+        }
+        "group" => {
+            keys.only(&["type", "name", "members", "lines", "bytes", "any_placement"])?;
+            let (lines, bytes) = (keys.number("lines")?, keys.number("bytes")?);
+            if lines.is_none() && bytes.is_none() {
+                return wrong(at, "[[group]] needs `lines` or `bytes`: how many it may take");
+            }
+            Ok(CheckRule::Group(Group {
+                types: types()?,
+                name: keys.word("name")?,
+                members: keys.list("members", Path::parse)?.unwrap_or_default(),
+                lines,
+                bytes,
+                any_placement: keys.boolean("any_placement")?,
+            }))
+        }
+        _ => {
+            keys.only(&["type", "group", "member"])?;
+            Ok(CheckRule::Within(Within {
+                types: types()?,
+                group: keys.word("group")?,
+                members: keys.required("member", Path::parse)?,
+                of: Vec::new(),
+            }))
+        }
+    }
+}
+
+impl<'a, 'i> Keys<'a, 'i> {
+    /// Refuses other keys than these.
+    fn only(&self, allowed: &[&str]) -> Result<()> {
+        let unknown = self.table.keys().find(|key| !allowed.contains(&&**key.get_ref()));
+        match unknown {
+            None => Ok(()),
+            Some(key) => {
+                let what = format!("key of [[{}]]", self.kind);
+                unknown_key(key.span().start, key.get_ref(), &what, allowed)
+            }
+        }
+    }
+
+    fn get(&self, key: &str) -> Option<&'a Spanned<DeValue<'i>>> {
+        let found = self.table.iter().find(|(name, _)| name.get_ref() == key);
+        found.map(|(_, value)| value)
+    }
+
+    fn missing<T>(&self, key: &str) -> Result<T> {
+        wrong(self.at, format!("[[{}]] needs `{key}`", self.kind))
+    }
+
+    fn word(&self, key: &str) -> Result<String> {
+        match self.get(key) {
+            None => self.missing(key),
+            Some(value) => match value.get_ref() {
+                DeValue::String(word) if !word.is_empty() => Ok(word.to_string()),
+                _ => wrong(value.span().start, format!("`{key}` is a name in quotes")),
+            },
+        }
+    }
+
+    fn required<P>(
+        &self,
+        key: &str,
+        read: impl Fn(&str) -> std::result::Result<P, String>,
+    ) -> Result<Vec<P>> {
+        match self.list(key, read)? {
+            Some(list) => Ok(list),
+            None => self.missing(key),
+        }
+    }
+
+    /// A name or a list of names.
+    fn list<P>(
+        &self,
+        key: &str,
+        read: impl Fn(&str) -> std::result::Result<P, String>,
+    ) -> Result<Option<Vec<P>>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let one = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
+            DeValue::String(word) if !word.is_empty() => {
+                read(word).or_else(|what| wrong(value.span().start, what))
+            }
+            _ => wrong(value.span().start, format!("`{key}` is a name or a list of names")),
+        };
+        match value.get_ref() {
+            DeValue::Array(list) if list.is_empty() => {
+                wrong(value.span().start, format!("`{key}` is an empty list"))
+            }
+            DeValue::Array(list) => list.iter().map(one).collect::<Result<_>>().map(Some),
+            _ => Ok(Some(vec![one(value)?])),
+        }
+    }
+
+    fn number(&self, key: &str) -> Result<Option<u64>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let number = match value.get_ref() {
+            DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
+            _ => None,
+        };
+        match number {
+            Some(1..) => Ok(number),
+            _ => wrong(value.span().start, format!("`{key}` is a number from 1")),
+        }
+    }
+
+    fn boolean(&self, key: &str) -> Result<bool> {
+        match self.get(key).map(|value| (value.get_ref(), value.span().start)) {
+            None => Ok(false),
+            Some((DeValue::Boolean(yes), _)) => Ok(*yes),
+            Some((_, at)) => wrong(at, format!("`{key}` is true or false")),
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Members by their paths: `__refcnt`, `dst.__refcnt`, `shards.lock`.
+
+use std::fmt;
+
+use super::glob::{Glob, Specificity};
+use crate::model::{Bits, Kind, MOST_NESTING, Model, TypeId};
+
+/// The most members that one path may stand for in one type.
+const MOST_PLACES: usize = 1 << 16;
+
+/// The most members and array elements that are looked at to resolve one path in one type.
+const MOST_STEPS: usize = 1 << 20;
+
+/// A path from a type to members in it. Each step is a [`Glob`]. Steps lead through embedded types
+/// and through every element of an array; anonymous structs and unions and base classes are not
+/// spelled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Path(Box<[Glob]>);
+
+/// A type, by a [`Glob`], and a [`Path`] from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberPattern {
+    /// The type.
+    pub ty: Glob,
+    /// The member.
+    pub path: Path,
+}
+
+/// A member that a path led to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The path that was taken, with the elements of arrays: `shards[3].lock`.
+    pub path: String,
+    /// The composite that it is a member of.
+    pub owner: TypeId,
+    /// Which member of it.
+    pub index: usize,
+    /// From the start of the type that the path starts at.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Its bits, if it is a bit field.
+    pub bits: Option<Bits>,
+}
+
+/// A path stands for more members than anybody meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TooMany;
+
+/// Which elements of arrays a path leads through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Elements {
+    First,
+    All,
+}
+
+impl Path {
+    /// Reads `a.b.c`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, in words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let steps: Vec<_> = text.split('.').collect();
+        if steps.iter().any(|step| step.trim() != *step || step.is_empty()) {
+            return Err(format!("`{text}` is not the name of a member"));
+        }
+        if steps.len() > MOST_NESTING {
+            return Err(format!("a path of {} steps", steps.len()));
+        }
+        Ok(Self(steps.into_iter().map(Glob::new).collect()))
+    }
+
+    /// The name, where the path is a single step.
+    #[must_use]
+    pub fn single(&self) -> Option<&Glob> {
+        match &*self.0 {
+            [name] => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Whether it has a star.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.0.iter().all(Glob::is_plain)
+    }
+
+    pub(crate) fn specificity(&self) -> Specificity {
+        let steps = self.0.iter().map(Glob::specificity);
+        steps.reduce(Specificity::and).expect("a path has a step")
+    }
+
+    /// The members of a composite that the path leads to.
+    pub(crate) fn resolve(
+        &self,
+        model: &Model,
+        composite: TypeId,
+        elements: Elements,
+    ) -> Result<Vec<Place>, TooMany> {
+        let mut walk = Walk { model, elements, steps: 0, found: Vec::new() };
+        walk.members(model.resolved(composite), 0, "", &self.0)?;
+        Ok(walk.found)
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let steps: Vec<_> = self.0.iter().map(Glob::as_str).collect();
+        f.write_str(&steps.join("."))
+    }
+}
+
+impl MemberPattern {
+    /// Reads `TYPE.MEMBER`, where the type may have dots inside its brackets only.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, in words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut depth = 0_usize;
+        let mut split = None;
+        let mut before = ' ';
+        for (at, c) in text.char_indices() {
+            match c {
+                '<' | '(' | '[' | '{' => depth += 1,
+                '>' if before == '-' => {}
+                '>' | ')' | ']' | '}' => depth = depth.saturating_sub(1),
+                '.' if depth == 0 => {
+                    split = Some(at);
+                    break;
+                }
+                _ => {}
+            }
+            before = c;
+        }
+        let Some(at) = split else {
+            return Err(match depth {
+                0 => format!("`{text}` does not say TYPE.MEMBER"),
+                _ => format!("a bracket of `{text}` is not closed"),
+            });
+        };
+        let (ty, path) = (&text[..at], &text[at + 1..]);
+        if ty.is_empty() {
+            return Err(format!("`{text}` does not name a type: `*{text}` is any"));
+        }
+        Ok(Self { ty: Glob::new(ty), path: Path::parse(path)? })
+    }
+
+    pub(crate) fn specificity(&self) -> Specificity {
+        self.ty.specificity().and(self.path.specificity())
+    }
+}
+
+struct Walk<'a> {
+    model: &'a Model,
+    elements: Elements,
+    steps: usize,
+    found: Vec<Place>,
+}
+
+impl Walk<'_> {
+    fn step(&mut self) -> Result<(), TooMany> {
+        self.steps += 1;
+        if self.steps > MOST_STEPS || self.found.len() >= MOST_PLACES {
+            return Err(TooMany);
+        }
+        Ok(())
+    }
+
+    /// Follows a path from a resolved type. As deep as types are nested, which the model bounds.
+    fn members(
+        &mut self,
+        of: TypeId,
+        base: u64,
+        prefix: &str,
+        path: &[Glob],
+    ) -> Result<(), TooMany> {
+        let model = self.model;
+        let Kind::Composite { members, .. } = &model[of].kind else { return Ok(()) };
+        let [name, rest @ ..] = path else { return Ok(()) };
+        for (index, member) in members.iter().enumerate() {
+            self.step()?;
+            let offset = base.saturating_add(member.offset);
+            let inner = model.resolved(member.ty);
+            let is_spelled = !member.name.is_empty() && (!member.inherited || name.is_plain());
+            if is_spelled && name.matches(&member.name) {
+                let path = format!("{prefix}{}", member.name);
+                if rest.is_empty() {
+                    let (size, bits) = (model.bytes_of(member), member.bits);
+                    self.found.push(Place { path, owner: of, index, offset, size, bits });
+                } else {
+                    self.inside(inner, offset, path, rest)?;
+                }
+            } else if member.name.is_empty() || member.inherited {
+                self.members(inner, offset, prefix, path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows a path into a member's type: the composite itself, or each element of an array of it.
+    fn inside(
+        &mut self,
+        ty: TypeId,
+        offset: u64,
+        mut path: String,
+        rest: &[Glob],
+    ) -> Result<(), TooMany> {
+        let Kind::Array { element, count } = self.model[ty].kind else {
+            path.push('.');
+            return self.members(ty, offset, &path, rest);
+        };
+        let element = self.model.resolved(element);
+        let stride = self.model[element].size;
+        let count = if self.elements == Elements::First { 1 } else { count };
+        for at in 0..count {
+            self.step()?;
+            let offset = offset.saturating_add(stride.saturating_mul(at));
+            self.inside(element, offset, format!("{path}[{at}]"), rest)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Builder, Format, Member, Scalar, Shape};
+
+    fn composite(shape: Shape, members: Vec<Member>) -> Kind {
+        Kind::Composite { shape, members }
+    }
+
+    /// `struct outer { int a; union { int b; int c; }; struct inner { int b; } in[3]; }`
+    fn outer(count: u64) -> (Model, TypeId) {
+        let mut builder = Builder::new();
+        let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
+        let choice = vec![Member::new("b", 0, int), Member::new("c", 0, int)];
+        let choice = builder.add("", 4, composite(Shape::Union, choice));
+        let inner = composite(Shape::Struct, vec![Member::new("b", 0, int)]);
+        let inner = builder.add("inner", 4, inner);
+        let array = builder.add("", 0, Kind::Array { element: inner, count });
+        let members =
+            vec![Member::new("a", 0, int), Member::new("", 4, choice), Member::new("in", 8, array)];
+        let id = builder.add("outer", 20, composite(Shape::Struct, members));
+        (builder.finish(Format::Btf, 1).unwrap(), id)
+    }
+
+    fn resolved(path: &str, elements: Elements) -> Vec<(String, u64)> {
+        let (model, id) = outer(3);
+        let places = Path::parse(path).unwrap().resolve(&model, id, elements).unwrap();
+        places.into_iter().map(|place| (place.path, place.offset)).collect()
+    }
+
+    #[test]
+    fn a_path_leads_through_anonymous_members_without_naming_them() {
+        assert_eq!(resolved("c", Elements::All), [("c".to_owned(), 4)]);
+        assert_eq!(resolved("nothing", Elements::All), []);
+    }
+
+    #[test]
+    fn a_path_leads_through_every_element_of_an_array() {
+        let all = resolved("in.b", Elements::All);
+        let expected = [("in[0].b", 8), ("in[1].b", 12), ("in[2].b", 16)];
+        assert_eq!(all, expected.map(|(path, offset)| (path.to_owned(), offset)));
+        assert_eq!(resolved("in.b", Elements::First).len(), 1);
+    }
+
+    #[test]
+    fn a_star_is_all_members_anonymous_ones_inside_included() {
+        let all: Vec<_> = resolved("*", Elements::All).into_iter().map(|(path, _)| path).collect();
+        assert_eq!(all, ["a", "b", "c", "in"]);
+    }
+
+    #[test]
+    fn a_path_into_an_endless_array_is_given_up() {
+        let (model, id) = outer(u64::MAX);
+        let path = Path::parse("in.b").unwrap();
+        assert_eq!(path.resolve(&model, id, Elements::All), Err(TooMany));
+        let path = Path::parse("in.none").unwrap();
+        assert_eq!(path.resolve(&model, id, Elements::All), Err(TooMany));
+    }
+
+    #[test]
+    fn a_type_ends_at_the_first_dot_outside_its_brackets() {
+        for (text, ty, path) in [
+            ("dst_entry.__refcnt", "dst_entry", "__refcnt"),
+            ("rtable.dst.__refcnt", "rtable", "dst.__refcnt"),
+            ("a::B<1.5, fn() -> c>.v", "a::B<1.5, fn() -> c>", "v"),
+            ("f<int(...)>.x.y", "f<int(...)>", "x.y"),
+        ] {
+            let pattern = MemberPattern::parse(text).unwrap();
+            assert_eq!((pattern.ty.as_str(), &*pattern.path.to_string()), (ty, path));
+        }
+        for text in ["", "dst_entry", "a.", ".a", "a..b", "a<b.c", "a. b"] {
+            assert!(MemberPattern::parse(text).is_err(), "{text}");
+        }
+    }
+}

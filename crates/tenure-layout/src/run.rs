@@ -1,0 +1,244 @@
+//! From a request to a report.
+
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+
+use crate::check;
+use crate::error::Error;
+use crate::findings::{self, Found};
+use crate::knowledge::Knowledge;
+use crate::lines::Layouts;
+use crate::model::{Format, Kind, Model, TypeId};
+use crate::progress::Progress;
+use crate::read::{self, Input};
+use crate::result::{Report, SCHEMA, Scope, Source, Suggestion, Unmended};
+use crate::rules::{Glob, Rules};
+use crate::suggest::{Pins, suggest};
+
+/// Of more types than these, only those with findings get a map.
+const MOST_MAPS: usize = 64;
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// What to read.
+    pub input: Input,
+    /// How to read it.
+    pub options: read::Options,
+    /// Patterns of type names (`*` stands for anything); empty for all types.
+    pub types: Vec<String>,
+    /// Patterns of the files in which types are declared; empty for all files.
+    pub declared_in: Vec<String>,
+    /// The most findings to tell.
+    pub top: usize,
+    /// Whether to look for repairs of the types told of.
+    pub suggest: bool,
+    /// Members to leave where they are, with all before them: `MEMBER` or `TYPE.MEMBER`.
+    pub pins: Vec<String>,
+    /// Files that say more of types and members than is built in.
+    pub rules: Vec<PathBuf>,
+    /// A file with checks, whose other rules count as well.
+    pub check: Option<PathBuf>,
+    /// The size of a cache line in bytes.
+    pub line_bytes: u64,
+}
+
+/// Reads, analyses and tells. The model comes along, for whoever has more questions.
+///
+/// # Errors
+///
+/// Something cannot be read or is malformed, a rules file has a mistake, a pattern matches no type, a
+/// pin names no member.
+///
+/// # Panics
+///
+/// [`Request::line_bytes`] is not a power of two.
+pub fn run(request: &Request, progress: &dyn Progress) -> Result<(Model, Report), Error> {
+    // Before the long read: a mistake in a small file is told at once.
+    let (knowledge, checks) = knowledge(request)?;
+    let model = read::read(&request.input, &request.options, progress)?;
+    let report = analyse(request, &knowledge, checks.as_ref(), &model, progress)?;
+    Ok((model, report))
+}
+
+fn analyse(
+    request: &Request,
+    knowledge: &Knowledge,
+    checks: Option<&Rules>,
+    model: &Model,
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
+    let roles = knowledge.roles(model);
+    let layouts = Layouts::new(model, &roles, request.line_bytes);
+    let asked = Asked::of(request, model)?;
+    let pins = Pins::new(&request.pins);
+    if let Some(pin) = pins.unknown(&layouts).first() {
+        return Err(Error::new(format!("--pin {pin}: no type has such a member")));
+    }
+    let found = findings::find(&layouts);
+    let wanted: Vec<(usize, &Found)> =
+        (1..).zip(&found).filter(|(_, found)| asked.wants(&layouts, found)).collect();
+    if wanted.is_empty() && !request.declared_in.is_empty() && model.format() == Format::Btf {
+        return Err(Error::new("--in: BTF does not say where types are declared; DWARF does"));
+    }
+    let told = &wanted[..wanted.len().min(request.top)];
+    let types = asked.told(told);
+    let (suggestions, unmended) = match request.suggest {
+        true => repairs(&layouts, &types, &pins, progress),
+        false => (Vec::new(), Vec::new()),
+    };
+    Ok(Report {
+        schema: SCHEMA.to_owned(),
+        tenure: env!("CARGO_PKG_VERSION").to_owned(),
+        source: source(request, &layouts),
+        scope: Scope {
+            types: request.types.clone(),
+            findings: wanted.len() as u64,
+            top: request.top as u64,
+        },
+        findings: findings::findings(&layouts, told),
+        maps: types.iter().map(|&id| layouts.map(id)).collect(),
+        suggestions,
+        unmended,
+        checks: checks
+            .map(|rules| check::check(&rules, &model, request.line_bytes))
+            .unwrap_or_default(),
+    })
+}
+
+/// What is known, and the rules that are to be checked.
+fn knowledge(request: &Request) -> Result<(Knowledge, Option<Rules>), Error> {
+    let mut knowledge = Knowledge::builtin();
+    for path in &request.rules {
+        knowledge = knowledge.with(&Rules::read(path)?);
+    }
+    let Some(path) = &request.check else { return Ok((knowledge, None)) };
+    let rules = Rules::read(path)?;
+    if rules.checks().is_empty() {
+        return Err(Error::new(format!(
+            "{} holds no check; add [[apart]] or [[group]], or give it to --rules",
+            path.display()
+        )));
+    }
+    Ok((knowledge.with(&rules), Some(rules)))
+}
+
+fn source(request: &Request, layouts: &Layouts<'_>) -> Source {
+    let model = layouts.model;
+    let composites = || model.composites().filter(|(_, ty, _)| !ty.name.is_empty());
+    Source {
+        path: request.input.path().display().to_string(),
+        format: match model.format() {
+            Format::Dwarf => "dwarf",
+            Format::Btf => "btf",
+        }
+        .to_owned(),
+        units: model.units(),
+        composites: composites().count() as u64,
+        contended: composites().filter(|(id, _, _)| layouts.is_contended(*id)).count() as u64,
+        statics: model.statics().len() as u64,
+        line_bytes: layouts.line_bytes,
+    }
+}
+
+/// The types asked for.
+struct Asked {
+    /// None for all types.
+    types: Option<Vec<TypeId>>,
+    /// Empty for all files.
+    files: Vec<Glob>,
+}
+
+impl Asked {
+    fn of(request: &Request, model: &Model) -> Result<Self, Error> {
+        let files = request.declared_in.iter().map(|word| Glob::new(word)).collect();
+        if request.types.is_empty() {
+            return Ok(Self { types: None, files });
+        }
+        let mut types = Vec::new();
+        for word in &request.types {
+            let glob = Glob::new(word);
+            let before = types.len();
+            let named = model.composites().filter(|(_, ty, _)| glob.matches(&ty.name));
+            types.extend(named.map(|(id, _, _)| id));
+            // A typedef of a struct without a name is the struct's name to whoever uses it.
+            types.extend(model.iter().filter(|(_, ty)| glob.matches(&ty.name)).filter_map(
+                |(id, _)| {
+                    let to = model.resolved(id);
+                    let nameless = model[to].name.is_empty();
+                    (to != id && nameless && matches!(model[to].kind, Kind::Composite { .. }))
+                        .then_some(to)
+                },
+            ));
+            if types.len() == before {
+                return Err(unknown_type(word, model));
+            }
+        }
+        let mut seen = std::collections::HashSet::new();
+        types.retain(|id| seen.insert(*id));
+        Ok(Self { types: Some(types), files })
+    }
+
+    fn wants(&self, layouts: &Layouts<'_>, found: &Found) -> bool {
+        let declared = || found.type_id().and_then(|id| layouts.model[id].declared.as_ref());
+        let in_files =
+            || declared().is_some_and(|at| self.files.iter().any(|file| file.matches(&at.file)));
+        if !self.files.is_empty() && !in_files() {
+            return false;
+        }
+        let Some(types) = &self.types else { return true };
+        found.type_id().into_iter().chain(found.inner(layouts)).any(|id| types.contains(&id))
+    }
+
+    /// The types to draw: those asked for, or those of the findings told.
+    fn told(&self, told: &[(usize, &Found)]) -> Vec<TypeId> {
+        let of_findings = told.iter().filter_map(|(_, found)| found.type_id());
+        let mut all: Vec<TypeId> = match &self.types {
+            Some(types) if types.len() <= MOST_MAPS => types.clone(),
+            Some(types) => of_findings.filter(|id| types.contains(id)).collect(),
+            None => of_findings.collect(),
+        };
+        let mut seen = std::collections::HashSet::new();
+        all.retain(|id| seen.insert(*id));
+        all
+    }
+}
+
+fn unknown_type(word: &str, model: &Model) -> Error {
+    let names = model.composites().map(|(_, ty, _)| &*ty.name);
+    let close = crate::rules::closest(word, names.filter(|name| !name.is_empty()));
+    let hint = match close {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => "`*` stands for anything, as in `dst_*`".to_owned(),
+    };
+    Error::new(format!("no struct, class or union matches `{word}`; {hint}"))
+}
+
+/// Better orders for some types.
+fn repairs(
+    layouts: &Layouts<'_>,
+    types: &[TypeId],
+    pins: &Pins,
+    progress: &dyn Progress,
+) -> (Vec<Suggestion>, Vec<Unmended>) {
+    progress.begin("looking for better orders", types.len() as u64);
+    let results: Vec<_> = types
+        .par_iter()
+        .filter(|&&id| matches!(layouts.model[id].kind, Kind::Composite { .. }))
+        .map(|&id| {
+            let result = suggest(layouts, id, pins);
+            progress.advance(1);
+            result.map_err(|why| Unmended { type_name: layouts.model.spelled(id), why })
+        })
+        .collect();
+    progress.end();
+    let (mut suggestions, mut unmended) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(suggestion) => suggestions.push(suggestion),
+            Err(without) => unmended.push(without),
+        }
+    }
+    (suggestions, unmended)
+}

@@ -1,0 +1,189 @@
+//! A type and those that embed it, in some order, and what that order costs.
+
+use super::units::{Piece, Unit, Units};
+use crate::findings::{neighbours, word_weight};
+use crate::model::TypeId;
+
+/// What moving one member costs, where a contended line costs up to 1: a change has to be worth its
+/// review.
+const PER_MOVE: f64 = 0.005;
+
+/// One type of a plan.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    pub(super) id: TypeId,
+    pub(super) units: Units,
+    /// The units in the order in which they are written down.
+    pub(super) order: Vec<usize>,
+    /// For a type that embeds the first part: the units that are it.
+    pub(super) embeds: Vec<usize>,
+    /// What its lines may cost: what they cost as they were.
+    pub(super) bearable: f64,
+}
+
+/// The type to mend, first, and those that embed it.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    pub(super) parts: Vec<Part>,
+    pub(super) line_bytes: u64,
+    /// Whether the first part may change its size: all that embed it are parts.
+    pub(super) resizable: bool,
+}
+
+/// Where the units of a part lie.
+#[derive(Debug, Clone)]
+pub(super) struct Placed {
+    /// By unit, not by place.
+    pub(super) offsets: Vec<u64>,
+    pub(super) size: u64,
+}
+
+impl Part {
+    /// Lays the units out one after the other. `inner` is the size that the embedded type has by now.
+    pub(super) fn place(&self, inner: Option<u64>) -> Placed {
+        let mut offsets = vec![0; self.order.len()];
+        let mut end = 0_u64;
+        for &index in &self.order {
+            let unit = &self.units.units[index];
+            let size = inner.filter(|_| self.embeds.contains(&index)).unwrap_or(unit.size);
+            offsets[index] = end.next_multiple_of(unit.align);
+            end = offsets[index] + size;
+        }
+        Placed { offsets, size: end.next_multiple_of(self.units.align) }
+    }
+
+    /// How many units are cut out and put in elsewhere: all but the longest run that kept its order.
+    pub(super) fn moved(&self) -> Vec<usize> {
+        // Patience: `tails[n]` ends the run of length n + 1 that ends lowest.
+        let mut tails: Vec<usize> = Vec::new();
+        let mut before = vec![None; self.order.len()];
+        for &unit in &self.order {
+            let at = tails.partition_point(|&tail| tail < unit);
+            before[unit] = at.checked_sub(1).map(|at| tails[at]);
+            if at == tails.len() {
+                tails.push(unit);
+            } else {
+                tails[at] = unit;
+            }
+        }
+        let mut kept = vec![false; self.order.len()];
+        let mut at = tails.last().copied();
+        while let Some(unit) = at {
+            kept[unit] = true;
+            at = before[unit];
+        }
+        self.order.iter().copied().filter(|&unit| !kept[unit]).collect()
+    }
+}
+
+impl Plan {
+    /// What all parts cost, or none if one of them grows or gets worse.
+    pub(super) fn cost(&self) -> Option<f64> {
+        let first = self.parts[0].place(None);
+        if first.size != self.parts[0].units.size && !self.resizable {
+            return None;
+        }
+        let mut cost = 0.0;
+        for (index, part) in self.parts.iter().enumerate() {
+            let placed = if index == 0 { first.clone() } else { part.place(Some(first.size)) };
+            // The embedded type may grow into a gap of those that embed it; alone it may not.
+            if placed.size > part.units.size && (index > 0 || self.parts.len() == 1) {
+                return None;
+            }
+            let lines = self.cost_of(part, &placed, &first);
+            // What is gained in one type is not paid for by another.
+            if lines > part.bearable {
+                return None;
+            }
+            cost += lines;
+            #[allow(clippy::cast_precision_loss)]
+            {
+                cost += PER_MOVE * part.moved().len() as f64;
+            }
+        }
+        Some(cost)
+    }
+
+    /// What the lines of a part cost now.
+    pub(super) fn lines_of(&self, index: usize) -> f64 {
+        let first = self.parts[0].place(None);
+        let part = &self.parts[index];
+        let placed = if index == 0 { first.clone() } else { part.place(Some(first.size)) };
+        self.cost_of(part, &placed, &first)
+    }
+
+    /// The units of a part that have to do with a contended line: only their moves can help.
+    pub(super) fn involved(&self, index: usize) -> Vec<bool> {
+        let part = &self.parts[index];
+        let first = self.parts[0].place(None);
+        let placed = if index == 0 { first.clone() } else { part.place(Some(first.size)) };
+        let all = self.spots(part, &placed, &first);
+        let words: Vec<_> = all.iter().filter(|spot| spot.piece.role.is_contended()).collect();
+        let mut involved = vec![false; part.units.units.len()];
+        for spot in all.iter().filter(|spot| words.iter().any(|word| self.share(word, spot))) {
+            involved[spot.unit] = true;
+        }
+        involved
+    }
+
+    fn spots<'p>(&'p self, part: &'p Part, placed: &Placed, first: &Placed) -> Vec<Spot<'p>> {
+        let mut all: Vec<Spot<'_>> = Vec::new();
+        for (index, unit) in part.units.units.iter().enumerate() {
+            let at = placed.offsets[index];
+            if part.embeds.contains(&index) {
+                let inner = &self.parts[0].units.units;
+                for (unit, &offset) in inner.iter().zip(&first.offsets) {
+                    spread(&mut all, unit, at + offset, index, Some(at));
+                }
+            } else {
+                spread(&mut all, unit, at, index, None);
+            }
+        }
+        all
+    }
+
+    /// What lies beside contended words in one part. Pairs within the embedded type are counted there.
+    fn cost_of(&self, part: &Part, placed: &Placed, first: &Placed) -> f64 {
+        let all = self.spots(part, placed, first);
+        let mut cost = 0.0;
+        for word in all.iter().filter(|spot| spot.piece.role.is_contended()) {
+            let mut weights = 0.0;
+            for spot in &all {
+                let told = word.inner.is_some_and(|base| {
+                    spot.inner == Some(base) && base.is_multiple_of(self.line_bytes)
+                });
+                if !told && self.share(word, spot) && apart(word, spot) {
+                    weights += spot.piece.victim.beside(word.piece.role);
+                }
+            }
+            cost += word_weight(word.piece.role) * neighbours(weights);
+        }
+        cost
+    }
+
+    fn share(&self, a: &Spot<'_>, b: &Spot<'_>) -> bool {
+        let line = |at: u64| at / self.line_bytes;
+        line(a.offset) <= line(b.offset + b.piece.size - 1)
+            && line(b.offset) <= line(a.offset + a.piece.size - 1)
+    }
+}
+
+/// A leaf at its place.
+struct Spot<'p> {
+    offset: u64,
+    piece: &'p Piece,
+    /// Of the part.
+    unit: usize,
+    /// Where the embedded type begins, for what is in it.
+    inner: Option<u64>,
+}
+
+fn spread<'p>(all: &mut Vec<Spot<'p>>, of: &'p Unit, at: u64, unit: usize, inner: Option<u64>) {
+    let spot = |piece: &'p Piece| Spot { offset: at + piece.offset, piece, unit, inner };
+    all.extend(of.pieces.iter().map(spot));
+}
+
+/// Whether two leaves can be there at the same time.
+fn apart(a: &Spot<'_>, b: &Spot<'_>) -> bool {
+    a.offset + a.piece.size <= b.offset || b.offset + b.piece.size <= a.offset
+}

@@ -1,0 +1,236 @@
+//! A plan in words and maps.
+
+use super::arranged;
+use super::plan::{Part, Placed, Plan};
+use super::units::Stuck;
+use crate::findings::{Found, in_type};
+use crate::lines::Layouts;
+use crate::model::{Kind, Member, TypeId};
+use crate::result::{Embedder, Move, Suggestion};
+
+/// The most members that a sentence names.
+const MOST_NAMED: usize = 4;
+
+/// The suggestion that a plan is; none if nothing moves or that lowers no score.
+pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestion> {
+    if plan.parts.iter().all(|part| part.moved().is_empty()) {
+        return None;
+    }
+    let after = layouts.arranged(arranged(layouts, plan));
+    let id = plan.parts[0].id;
+    let ids: Vec<TypeId> = plan.parts.iter().map(|part| part.id).collect();
+    let (score_before, score_after) = (score(layouts, &ids), score(&after, &ids));
+    if score_after >= score_before {
+        return None;
+    }
+    let (first, placed) = (&plan.parts[0], plan.parts[0].place(None));
+    let moves = moves(layouts, first, &placed);
+    let embedders: Vec<Embedder> = plan.parts[1..]
+        .iter()
+        .map(|part| embedder(layouts, &after, part, placed.size))
+        .chain(unchanged(layouts, plan))
+        .collect();
+    Some(Suggestion {
+        type_name: layouts.model.spelled(id),
+        summary: summary(layouts, plan, &moves, &embedders),
+        order: order(layouts, first, &placed),
+        moves,
+        before: layouts.map(id),
+        after: after.map(id),
+        embedders,
+        score_before,
+        score_after,
+        notes: notes(layouts, &after, plan, &ids),
+    })
+}
+
+/// Why a type keeps its order.
+pub(super) fn stuck(layouts: &Layouts<'_>, id: TypeId, stuck: Stuck) -> String {
+    let name = layouts.model.spelled(id);
+    match stuck {
+        Stuck::NotAStruct => format!("{name} is no struct: its members lie over each other."),
+        Stuck::Packed => format!(
+            "{name} is packed, or aligned in a way that the debugging information does not tell: its members \
+             are left where they are."
+        ),
+    }
+}
+
+/// What to say where no order helps.
+pub(super) fn no_order(layouts: &Layouts<'_>, id: TypeId) -> String {
+    let name = layouts.model.spelled(id);
+    let Some(worst) = in_type(layouts, id).into_iter().max_by(|a, b| a.score.total_cmp(&b.score))
+    else {
+        return format!("{name} has nothing beside a contended word.");
+    };
+    let (line, size) = (layouts.line_bytes, layouts.size_of(id));
+    let alone = size.next_multiple_of(line) + line;
+    let path = layouts.flat(id).path(layouts, &worst.word);
+    format!(
+        "No order of the members of {name} is better and does not make a type larger. A line of its own for \
+         `{path}` would take {} bytes more ({size} to {alone}).",
+        alone - size
+    )
+}
+
+fn score(layouts: &Layouts<'_>, ids: &[TypeId]) -> f64 {
+    ids.iter().flat_map(|&id| in_type(layouts, id)).map(|found| found.score).sum()
+}
+
+fn members<'a>(layouts: &Layouts<'a>, part: &Part) -> &'a [Member] {
+    match &layouts.model[part.id].kind {
+        Kind::Composite { members, .. } => members,
+        _ => &[],
+    }
+}
+
+/// The name of a unit: of its member, or of its bit fields.
+fn name(layouts: &Layouts<'_>, part: &Part, unit: usize) -> String {
+    let members = &members(layouts, part)[part.units.units[unit].members.clone()];
+    let name = |member: &Member| match &*member.name {
+        "" => layouts.model.spelled(member.ty),
+        name => name.to_owned(),
+    };
+    members.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// What is cut out and put in elsewhere, in the new order.
+fn moves(layouts: &Layouts<'_>, part: &Part, placed: &Placed) -> Vec<Move> {
+    part.moved()
+        .into_iter()
+        .map(|unit| Move {
+            member: name(layouts, part, unit),
+            from: part.units.units[unit].offset,
+            to: placed.offsets[unit],
+        })
+        .collect()
+}
+
+fn order(layouts: &Layouts<'_>, part: &Part, placed: &Placed) -> Vec<String> {
+    let mut order = Vec::new();
+    let mut end = 0;
+    let pad = |order: &mut Vec<String>, from: u64, to: u64| {
+        if to > from {
+            order.push(format!("({} bytes of padding)", to - from));
+        }
+    };
+    for &unit in &part.order {
+        pad(&mut order, end, placed.offsets[unit]);
+        order.push(name(layouts, part, unit));
+        end = placed.offsets[unit] + part.units.units[unit].size;
+    }
+    pad(&mut order, end, placed.size);
+    order
+}
+
+fn embedder(layouts: &Layouts<'_>, after: &Layouts<'_>, part: &Part, inner: u64) -> Embedder {
+    let placed = part.place(Some(inner));
+    let moves = moves(layouts, part, &placed);
+    let shown = !moves.is_empty();
+    Embedder {
+        type_name: layouts.model.spelled(part.id),
+        size_before: part.units.size,
+        size_after: placed.size,
+        before: shown.then(|| layouts.map(part.id)),
+        after: shown.then(|| after.map(part.id)),
+        moves,
+    }
+}
+
+/// The types that embed the first part and are no parts themselves: their sizes stay, or the plan would
+/// not be resizable.
+fn unchanged<'p>(layouts: &'p Layouts<'_>, plan: &'p Plan) -> impl Iterator<Item = Embedder> + 'p {
+    let others = layouts.embedders(plan.parts[0].id).iter();
+    others.filter(|outer| plan.parts.iter().all(|part| part.id != **outer)).map(|&outer| Embedder {
+        type_name: layouts.model.spelled(outer),
+        size_before: layouts.size_of(outer),
+        size_after: layouts.size_of(outer),
+        moves: Vec::new(),
+        before: None,
+        after: None,
+    })
+}
+
+/// `a`, `b` and 3 more.
+fn listed(names: &[String]) -> String {
+    let shown = if names.len() > MOST_NAMED + 1 { MOST_NAMED } else { names.len() };
+    let quoted: Vec<_> = names[..shown].iter().map(|name| format!("`{name}`")).collect();
+    match (quoted.as_slice(), names.len() - shown) {
+        ([], _) => String::new(),
+        ([only], 0) => only.clone(),
+        ([init @ .., last], 0) => format!("{} and {last}", init.join(", ")),
+        (all, more) => format!("{} and {more} more", all.join(", ")),
+    }
+}
+
+fn summary(layouts: &Layouts<'_>, plan: &Plan, moves: &[Move], embedders: &[Embedder]) -> String {
+    let mut clauses = Vec::new();
+    let name = &layouts.model[plan.parts[0].id].name;
+    let names = |moves: &[Move]| moves.iter().map(|one| one.member.clone()).collect::<Vec<_>>();
+    if !moves.is_empty() {
+        clauses.push(format!("move {} within {name}", listed(&names(moves))));
+    }
+    let moving: Vec<&Embedder> = embedders.iter().filter(|one| !one.moves.is_empty()).collect();
+    for one in moving.iter().take(MOST_NAMED) {
+        clauses.push(format!("{} within {}", listed(&names(&one.moves)), one.type_name));
+    }
+    if moving.len() > MOST_NAMED {
+        clauses.push(format!("members of {} more types", moving.len() - MOST_NAMED));
+    }
+    let (before, after) = (plan.parts[0].units.size, plan.parts[0].place(None).size);
+    let cost =
+        match (after.cmp(&before), embedders.iter().any(|one| one.size_after < one.size_before)) {
+            (std::cmp::Ordering::Equal, false) => {
+                format!("no type grows: {name} stays at {before} bytes")
+            }
+            _ => {
+                format!("no type that embeds it grows: {name} goes from {before} to {after} bytes")
+            }
+        };
+    let mut sentence = clauses.join(", ");
+    if let Some(first) = sentence.get(..1) {
+        let upper = first.to_uppercase();
+        sentence.replace_range(..1, &upper);
+    }
+    format!("{sentence}; {cost}.")
+}
+
+/// What is left, and what to look after.
+fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for &id in ids {
+        let left: Vec<Found> = in_type(after, id);
+        let Some(worst) = left.iter().max_by(|a, b| a.score.total_cmp(&b.score)) else { continue };
+        let flat = after.flat(id);
+        let names: Vec<String> =
+            worst.victims.iter().map(|victim| flat.path(after, &victim.leaf)).collect();
+        notes.push(format!(
+            "Still beside `{}` in {}: {} (score {:.0}).",
+            flat.path(after, &worst.word),
+            layouts.model.spelled(id),
+            listed(&names),
+            worst.score
+        ));
+        if notes.len() == MOST_NAMED {
+            break;
+        }
+    }
+    let rust = |part: &Part| {
+        let declared = layouts.model[part.id].declared.as_ref();
+        declared.is_some_and(|declared| declared.file.ends_with(".rs"))
+    };
+    if plan.parts.iter().any(rust) {
+        notes.push(
+            "Rust orders the fields of a struct by itself: write `#[repr(C)]` for this order, or put the \
+             contended field into `tenure::line::Isolated`."
+                .to_owned(),
+        );
+    } else {
+        notes.push(
+            "A new order also changes what initialises the members by place: look for initialisers \
+             without names, `memcpy` and `memset` of parts, and offsets in assembly."
+                .to_owned(),
+        );
+    }
+    notes
+}

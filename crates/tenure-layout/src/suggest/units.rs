@@ -1,0 +1,177 @@
+//! The pieces of a type that may change places.
+
+use crate::findings::{Victimhood, victimhood};
+use crate::lines::Layouts;
+use crate::model::{Kind, Member, Shape, TypeId};
+use crate::result::Role;
+
+/// The largest alignment that a member is believed to have.
+const MOST_ALIGN: u64 = 4096;
+
+/// The largest type whose members are moved.
+const MOST_BYTES: u64 = 1 << 32;
+
+/// Members that move as one: a member, or bit fields that share bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Unit {
+    /// Which members of the model's type, from and to.
+    pub(super) members: std::ops::Range<usize>,
+    pub(super) offset: u64,
+    pub(super) size: u64,
+    pub(super) align: u64,
+    /// Stays where it is, and so does all before it.
+    pub(super) fixed: bool,
+    /// Units change places only within one group: between the markers that stand in the source.
+    pub(super) group: usize,
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// A leaf of a unit.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Piece {
+    /// From the start of the unit.
+    pub(super) offset: u64,
+    pub(super) size: u64,
+    pub(super) role: Role,
+    /// How it suffers.
+    pub(super) victim: Victimhood,
+}
+
+/// A type as units, in the order of their offsets.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Units {
+    pub(super) units: Vec<Unit>,
+    pub(super) size: u64,
+    pub(super) align: u64,
+}
+
+/// Why a type keeps its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stuck {
+    /// Its members lie over each other.
+    NotAStruct,
+    /// Its members do not lie where the alignments of their types put them.
+    Packed,
+}
+
+impl Units {
+    /// Of a type, with the members that have to stay, by name.
+    pub(super) fn of(
+        layouts: &Layouts<'_>,
+        id: TypeId,
+        pinned: &dyn Fn(&str) -> bool,
+    ) -> Result<Self, Stuck> {
+        let Kind::Composite { shape: Shape::Struct, members } = &layouts.model[id].kind else {
+            return Err(Stuck::NotAStruct);
+        };
+        let size = layouts.size_of(id);
+        // No object is that large, and sums of such offsets stay within 64 bits.
+        let inside = |member: &Member| {
+            member.offset <= size && layouts.bytes_of(member) <= size - member.offset
+        };
+        if size > MOST_BYTES || !members.iter().all(inside) {
+            return Err(Stuck::Packed);
+        }
+        let mut units = joined(layouts, members)?;
+        let last_pinned = members.iter().rposition(|member| pinned(&member.name));
+        let last = units.len().saturating_sub(1);
+        let mut group = 0;
+        for (index, unit) in units.iter_mut().enumerate() {
+            let member = &members[unit.members.start];
+            let marker = unit.size == 0;
+            group += usize::from(marker);
+            unit.group = group;
+            unit.fixed = last_pinned.is_some_and(|pin| unit.members.start <= pin)
+                || member.inherited
+                || marker && index == last
+                || is_base(layouts, member);
+        }
+        let mut all = Self { units, size, align: layouts.model[id].align };
+        all.explain(layouts, members)?;
+        all.fill(layouts, id);
+        Ok(all)
+    }
+
+    /// Raises alignments until packing gives the offsets that are there.
+    fn explain(&mut self, layouts: &Layouts<'_>, members: &[Member]) -> Result<(), Stuck> {
+        let mut end = 0_u64;
+        for unit in &mut self.units {
+            let member = &members[unit.members.start];
+            unit.align = if unit.members.len() > 1 || member.bits.is_some() {
+                unit.align
+            } else {
+                layouts.model[member.ty].align
+            };
+            // Someone declared the member to be aligned, by more than its type is.
+            while end.checked_next_multiple_of(unit.align) != Some(unit.offset) {
+                unit.align *= 2;
+                if unit.align > MOST_ALIGN || end > unit.offset {
+                    return Err(Stuck::Packed);
+                }
+            }
+            end = unit.offset + unit.size;
+        }
+        match end.checked_next_multiple_of(self.align) {
+            Some(size) if size == self.size => Ok(()),
+            _ => Err(Stuck::Packed),
+        }
+    }
+
+    /// Hands the leaves of the type to the units.
+    fn fill(&mut self, layouts: &Layouts<'_>, id: TypeId) {
+        let flat = layouts.flat(id);
+        for leaf in &flat.leaves {
+            let top = flat.top_member(leaf);
+            if let Some(unit) = self.units.iter_mut().find(|unit| unit.members.contains(&top)) {
+                let (offset, size) = (leaf.offset - unit.offset, leaf.size);
+                // What a malformed type has beyond its own end is nowhere.
+                if offset < unit.size && size <= unit.size - offset {
+                    let (role, victim) = (leaf.role, victimhood(layouts, leaf));
+                    unit.pieces.push(Piece { offset, size, role, victim });
+                }
+            }
+        }
+    }
+}
+
+/// Members as units: bit fields that touch the same bytes become one.
+fn joined(layouts: &Layouts<'_>, members: &[Member]) -> Result<Vec<Unit>, Stuck> {
+    let mut units: Vec<Unit> = Vec::with_capacity(members.len());
+    for (index, member) in members.iter().enumerate() {
+        let size = layouts.bytes_of(member);
+        if let (Some(last), Some(_)) = (units.last_mut(), member.bits)
+            && members[last.members.start].bits.is_some()
+            && member.offset <= last.offset + last.size
+        {
+            last.members.end = index + 1;
+            last.size = last.size.max(member.offset + size - last.offset);
+            continue;
+        }
+        if units.last().is_some_and(|last| last.offset + last.size > member.offset) {
+            return Err(Stuck::Packed);
+        }
+        // A run of bit fields may begin anywhere.
+        let members = index..index + 1;
+        let offset = member.offset;
+        units.push(Unit {
+            members,
+            offset,
+            size,
+            align: 1,
+            fixed: false,
+            group: 0,
+            pieces: Vec::new(),
+        });
+    }
+    Ok(units)
+}
+
+/// Whether a member is what the type is derived from: a struct with a name at the very start, to which
+/// pointers to the whole are cast.
+fn is_base(layouts: &Layouts<'_>, member: &Member) -> bool {
+    let model = layouts.model;
+    let ty = &model[model.resolved(member.ty)];
+    member.offset == 0
+        && !ty.name.is_empty()
+        && matches!(&ty.kind, Kind::Composite { members, .. } if members.len() > 1)
+}

@@ -1,0 +1,134 @@
+//! One claim about the ranking each.
+
+use tenure_layout::model::{Kind, Shape, Static};
+use tenure_layout::result::{Finding, Level, Sharing};
+
+use super::{Maker, composite, findings_of};
+
+fn score(findings: &[Finding], name: &str) -> f64 {
+    findings.iter().find(|finding| finding.type_name == name).map_or(0.0, |finding| finding.score)
+}
+
+#[test]
+fn a_count_ranks_above_a_lock_because_a_lock_guards_its_neighbours() {
+    let mut maker = Maker::new();
+    let (count, lock, pointer) = (maker.count, maker.lock, maker.pointer);
+    maker.add("counted", 16, &[("refs", 0, count), ("next", 8, pointer)]);
+    maker.add("locked", 16, &[("lock", 0, lock), ("next", 8, pointer)]);
+    let found = findings_of(&maker.finish());
+    assert!(score(&found, "counted") > 4.0 * score(&found, "locked"), "{found:#?}");
+}
+
+#[test]
+fn cold_neighbours_alone_are_no_finding() {
+    let mut maker = Maker::new();
+    let (count, pointer) = (maker.count, maker.pointer);
+    let rcu = maker.add("callback_head", 16, &[("next", 0, pointer), ("func", 8, pointer)]);
+    maker.add("quiet", 24, &[("refs", 0, count), ("rcu", 8, rcu)]);
+    let found = findings_of(&maker.finish());
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn a_count_on_its_own_line_is_no_finding() {
+    let mut maker = Maker::new();
+    let (count, pointer) = (maker.count, maker.pointer);
+    maker.add("apart", 128, &[("next", 0, pointer), ("refs", 64, count)]);
+    let found = findings_of(&maker.finish());
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn alternatives_of_a_union_do_not_hurt_each_other() {
+    let mut maker = Maker::new();
+    let (count, pointer) = (maker.count, maker.pointer);
+    let live = maker.add("live", 16, &[("refs", 0, count)]);
+    let free = maker.add("free", 16, &[("next", 8, pointer)]);
+    let either = composite(Shape::Union, &[("live", 0, live), ("free", 0, free)]);
+    let either = maker.builder.add("either", 16, either);
+    maker.add("object", 16, &[("state", 0, either)]);
+    let found = findings_of(&maker.finish());
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn a_pair_that_only_the_embedding_brings_onto_one_line_is_told_of_the_outer_type() {
+    let mut maker = Maker::new();
+    let (count, pointer) = (maker.count, maker.pointer);
+    // Apart by itself; 32 bytes further on, both are on line 1.
+    let inner = maker.add("inner", 72, &[("next", 32, pointer), ("refs", 64, count)]);
+    maker.add("outer", 104, &[("inner", 32, inner)]);
+    let found = findings_of(&maker.finish());
+    let [finding] = found.as_slice() else { panic!("{found:#?}") };
+    assert_eq!(finding.type_name, "outer");
+    let Sharing::Embedding { inner, offset, .. } = &finding.sharing else { panic!("{finding:#?}") };
+    assert_eq!((&**inner, *offset), ("inner", 32));
+}
+
+#[test]
+fn elements_of_an_array_hurt_each_other_unless_each_fills_its_lines() {
+    let array = |stride: u64| {
+        let mut maker = Maker::new();
+        let (count, int) = (maker.count, maker.int);
+        let worker = maker.add("worker", stride, &[("done", 0, count), ("id", 4, int)]);
+        let workers = maker.builder.add("", 0, Kind::Array { element: worker, count: 8 });
+        maker.add("pool", 8 * stride, &[("workers", 0, workers)]);
+        let found = findings_of(&maker.finish());
+        found.into_iter().find(|finding| matches!(finding.sharing, Sharing::Elements { .. }))
+    };
+    let finding = array(16).expect("four workers on a line");
+    let Sharing::Elements { array: name, stride, count } = &finding.sharing else { unreachable!() };
+    assert_eq!((&**name, *stride, *count), ("pool.workers", 16, 8));
+    assert_eq!(finding.type_name, "worker");
+    assert!(array(64).is_none());
+}
+
+#[test]
+fn adjacent_locks_in_an_array_are_found_though_a_lock_guards_its_neighbours() {
+    let mut maker = Maker::new();
+    let lock = maker.lock;
+    let locks = maker.builder.add("", 0, Kind::Array { element: lock, count: 64 });
+    maker.add("table", 256, &[("locks", 0, locks)]);
+    let found = findings_of(&maker.finish());
+    let elements = |finding: &&Finding| matches!(finding.sharing, Sharing::Elements { .. });
+    let finding = found.iter().find(elements).unwrap();
+    assert!(finding.score > 5.0, "{finding:#?}");
+}
+
+#[test]
+fn variables_on_one_line_are_found_and_those_on_the_next_are_not() {
+    let mut maker = Maker::new();
+    let variable = |name: &str, address: u64, ty| Static {
+        name: name.into(),
+        section: ".bss".into(),
+        address,
+        ty,
+        declared: None,
+    };
+    maker.builder.push_static(variable("hits", 0x1000, maker.count));
+    maker.builder.push_static(variable("config", 0x1008, maker.pointer));
+    maker.builder.push_static(variable("far", 0x1040, maker.pointer));
+    let found = findings_of(&maker.finish());
+    let [finding] = found.as_slice() else { panic!("{found:#?}") };
+    assert_eq!(finding.contended.path, "hits");
+    let names: Vec<_> = finding.victims.iter().map(|victim| &*victim.path).collect();
+    assert_eq!(names, ["config"]);
+    assert_eq!(finding.confidence.level, Level::High);
+}
+
+#[test]
+fn a_declared_alignment_makes_it_certain() {
+    let confidence = |align: u64| {
+        let mut maker = Maker::new();
+        let members = [("refs", 0, maker.count), ("next", 56, maker.pointer)];
+        let id = maker.builder.add("object", 64, composite(Shape::Struct, &[]));
+        let mut ty =
+            tenure_layout::model::Type::new("object", 64, composite(Shape::Struct, &members));
+        ty.align = align;
+        maker.builder.set(id, ty);
+        findings_of(&maker.finish())[0].confidence.clone()
+    };
+    assert_eq!((confidence(64).level, confidence(64).placements), (Level::High, 1.0));
+    let loose = confidence(8);
+    assert_eq!((loose.level, loose.placements), (Level::Low, 0.25));
+}

@@ -1,0 +1,80 @@
+//! What is found, how it ranks, and what is proposed: on the layouts of Linux's routes, and on models
+//! made for one claim each.
+
+mod claims;
+mod own;
+mod properties;
+mod routes;
+mod suggestions;
+
+use tenure_layout::findings;
+use tenure_layout::knowledge::Knowledge;
+use tenure_layout::lines::Layouts;
+use tenure_layout::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, TypeId};
+use tenure_layout::progress::Silent;
+use tenure_layout::read::{Input, Options};
+use tenure_layout::result::{Finding, Report};
+use tenure_layout::run::{Request, run};
+
+/// A request for everything in one of the fixtures.
+fn request(fixture: &str, types: &[&str]) -> Request {
+    let path = format!("{}/tests/fixtures/btf/{fixture}", env!("CARGO_MANIFEST_DIR"));
+    Request {
+        input: Input::File(path.into()),
+        options: Options::default(),
+        types: types.iter().map(|&word| word.to_owned()).collect(),
+        declared_in: Vec::new(),
+        top: 1000,
+        suggest: false,
+        pins: Vec::new(),
+        rules: Vec::new(),
+        check: None,
+        line_bytes: 64,
+    }
+}
+
+fn report(request: &Request) -> Report {
+    run(request, &Silent).unwrap().1
+}
+
+/// All findings of a model, by the built-in knowledge.
+fn findings_of(model: &Model) -> Vec<Finding> {
+    let roles = Knowledge::builtin().roles(model);
+    let layouts = Layouts::new(model, &roles, 64);
+    let found = findings::find(&layouts);
+    let ranked: Vec<_> = (1..).zip(&found).collect();
+    findings::findings(&layouts, &ranked)
+}
+
+/// A model made member by member.
+struct Maker {
+    builder: Builder,
+    int: TypeId,
+    pointer: TypeId,
+    count: TypeId,
+    lock: TypeId,
+}
+
+impl Maker {
+    fn new() -> Self {
+        let mut builder = Builder::new();
+        let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
+        let pointer = builder.add("", 8, Kind::Pointer(None));
+        let count = builder.add("refcount_t", 4, composite(Shape::Struct, &[("refs", 0, int)]));
+        let lock = builder.add("spinlock_t", 4, composite(Shape::Struct, &[("word", 0, int)]));
+        Self { builder, int, pointer, count, lock }
+    }
+
+    fn add(&mut self, name: &str, size: u64, members: &[(&str, u64, TypeId)]) -> TypeId {
+        self.builder.add(name, size, composite(Shape::Struct, members))
+    }
+
+    fn finish(self) -> Model {
+        self.builder.finish(Format::Btf, 1).unwrap()
+    }
+}
+
+fn composite(shape: Shape, members: &[(&str, u64, TypeId)]) -> Kind {
+    let members = members.iter().map(|&(name, offset, ty)| Member::new(name, offset, ty)).collect();
+    Kind::Composite { shape, members }
+}

@@ -1,0 +1,115 @@
+//! Linux's dst_entry, rtable and rt6_info, before and after they were repaired in 6.4.
+
+use tenure_layout::progress::Silent;
+use tenure_layout::read::Input;
+use tenure_layout::result::{Finding, Role, Sharing};
+use tenure_layout::run::run;
+
+use super::{report, request};
+
+fn of<'f>(findings: &'f [Finding], name: &str) -> Vec<&'f Finding> {
+    findings.iter().filter(|finding| finding.type_name == name).collect()
+}
+
+fn suffers(findings: &[&Finding], path: &str) -> bool {
+    findings.iter().any(|finding| finding.victims.iter().any(|victim| victim.path == path))
+}
+
+#[test]
+fn before_the_repair_lwtstate_shares_the_line_of_the_count() {
+    let report = report(&request("before.btf", &[]));
+    let found = of(&report.findings, "dst_entry");
+    let [finding] = found.as_slice() else { panic!("{found:#?}") };
+    assert_eq!(finding.sharing, Sharing::Within);
+    assert_eq!((&*finding.contended.path, finding.contended.offset), ("__refcnt", 64));
+    assert_eq!((finding.contended.role, finding.contended.line), (Role::Count, 1));
+    let victim = &finding.victims[0];
+    assert_eq!((&*victim.path, victim.offset), ("lwtstate", 80), "the worst of them");
+}
+
+#[test]
+fn before_the_repair_rt_genid_shares_it_through_the_embedding() {
+    let report = report(&request("before.btf", &[]));
+    for (name, member, offset) in [("rtable", "rt_genid", 112), ("rt6_info", "from", 112)] {
+        let found = of(&report.findings, name);
+        let through = found.iter().find(|finding| {
+            let Sharing::Embedding { inner, member, offset } = &finding.sharing else {
+                return false;
+            };
+            inner == "dst_entry" && member == "dst" && *offset == 0
+        });
+        let finding = through.unwrap_or_else(|| panic!("{name}: {found:#?}"));
+        assert_eq!(finding.contended.path, "dst.__refcnt");
+        let victim = finding.victims.iter().find(|victim| victim.path == member);
+        assert_eq!(victim.map(|victim| victim.offset), Some(offset), "{finding:#?}");
+        assert!(
+            finding.victims.iter().all(|victim| !victim.path.starts_with("dst.")),
+            "what is in dst_entry is told there: {finding:#?}"
+        );
+    }
+}
+
+#[test]
+fn after_the_repair_neither_does() {
+    let report = report(&request("repaired.btf", &[]));
+    assert!(!suffers(&of(&report.findings, "dst_entry"), "lwtstate"));
+    assert!(!suffers(&of(&report.findings, "rtable"), "rt_genid"));
+    assert!(of(&report.findings, "rtable").is_empty(), "{:#?}", report.findings);
+}
+
+#[test]
+fn the_routes_lead_their_file_and_their_scores_fell_with_the_repair() {
+    let score = |fixture: &str| {
+        let report = report(&request(fixture, &["dst_entry"]));
+        report.findings.first().map_or(0.0, |finding| finding.score)
+    };
+    assert!(score("repaired.btf") < score("before.btf"));
+    let before = report(&request("before.btf", &[]));
+    assert!(before.findings[..3].iter().any(|finding| finding.type_name == "dst_entry"));
+}
+
+#[test]
+fn a_score_is_the_product_of_its_signals() {
+    for finding in report(&request("before.btf", &[])).findings {
+        let product: f64 = finding.signals.iter().map(|signal| signal.factor).product();
+        assert!((finding.score - 100.0 * product).abs() < 1e-9, "{finding:#?}");
+        assert!(finding.signals.iter().all(|signal| (0.0..=1.0).contains(&signal.factor)));
+        assert!(!finding.victims.is_empty());
+    }
+}
+
+#[test]
+fn a_type_that_was_asked_for_brings_those_that_embed_it() {
+    let report = report(&request("before.btf", &["dst_entry"]));
+    assert!(!of(&report.findings, "rtable").is_empty());
+    assert!(report.maps.iter().any(|map| map.name == "dst_entry"));
+    let map = report.maps.iter().find(|map| map.name == "dst_entry").unwrap();
+    let covered: u64 = map.lines.iter().flat_map(|line| &line.cells).map(|cell| cell.size).sum();
+    assert_eq!(covered, map.size, "{map:#?}");
+}
+
+#[test]
+fn a_type_that_is_not_there_is_an_error_that_names_one_that_is() {
+    let error = run(&request("before.btf", &["dst_entri"]), &Silent).unwrap_err().to_string();
+    assert!(error.contains("dst_entri") && error.contains("`dst_entry`"), "{error}");
+}
+
+#[test]
+fn on_the_running_kernel_a_repaired_route_is_not_reported_again() {
+    let mut request = request("", &["dst_entry", "rtable"]);
+    request.input = Input::Kernel;
+    if !request.input.path().exists() {
+        println!("not run: {} is missing", request.input.path().display());
+        return;
+    }
+    let report = report(&request);
+    let offset = |path: &str| {
+        let cells = report.maps.iter().filter(|map| map.name == "dst_entry");
+        let mut cells = cells.flat_map(|map| &map.lines).flat_map(|line| &line.cells);
+        cells.find(|cell| cell.path == path).map(|cell| cell.offset)
+    };
+    // `__rcuref` came with the repair.
+    let repaired = offset("__rcuref").is_some();
+    assert_eq!(suffers(&of(&report.findings, "dst_entry"), "lwtstate"), !repaired);
+    assert_eq!(suffers(&of(&report.findings, "rtable"), "rt_genid"), !repaired);
+}

@@ -1,0 +1,108 @@
+//! What is proposed.
+
+use tenure_layout::progress::Silent;
+use tenure_layout::result::{Report, TypeMap};
+use tenure_layout::run::run;
+
+use super::{report, request};
+
+fn suggestions(types: &[&str], pins: &[&str]) -> Report {
+    let mut request = request("before.btf", types);
+    request.suggest = true;
+    request.pins = pins.iter().map(|&pin| pin.to_owned()).collect();
+    report(&request)
+}
+
+/// The lines on which a member lies.
+fn lines(map: &TypeMap, path: &str) -> Vec<u64> {
+    let on = |line: &&tenure_layout::result::Line| line.cells.iter().any(|cell| cell.path == path);
+    map.lines.iter().filter(on).map(|line| line.index).collect()
+}
+
+#[test]
+fn a_repair_of_dst_entry_and_rtable_is_found_and_rtable_does_not_grow() {
+    let report = suggestions(&["dst_entry"], &[]);
+    let found = report.suggestions.iter().find(|one| one.type_name == "dst_entry").unwrap();
+    let line = lines(&found.after, "__refcnt");
+    assert_eq!(line.len(), 1);
+    assert!(!lines(&found.after, "lwtstate").contains(&line[0]), "{found:#?}");
+    assert!(found.score_after < 0.7 * found.score_before, "{found:#?}");
+
+    let rtable = found.embedders.iter().find(|one| one.type_name == "rtable").unwrap();
+    assert_eq!(rtable.size_before, 176);
+    assert!(rtable.size_after <= 176, "{rtable:#?}");
+    let after = rtable.after.as_ref().unwrap();
+    let count = lines(after, "dst.__refcnt");
+    assert!(!lines(after, "rt_genid").contains(&count[0]), "{rtable:#?}");
+    assert_eq!(after.size, rtable.size_after);
+    for embedder in &found.embedders {
+        assert!(embedder.size_after <= embedder.size_before, "{embedder:#?}");
+    }
+}
+
+#[test]
+fn what_is_proposed_holds_the_same_members_at_multiples_of_their_alignment() {
+    for one in suggestions(&[], &[]).suggestions {
+        let members = |map: &TypeMap| {
+            let cells = map.lines.iter().flat_map(|line| &line.cells);
+            let mut all: Vec<(String, u64)> = cells
+                .filter(|cell| !cell.hole)
+                .map(|cell| (cell.path.clone(), cell.size))
+                .collect();
+            // A member that is cut by a line has two parts.
+            all.sort();
+            all.into_iter().fold(Vec::<(String, u64)>::new(), |mut sums, (path, size)| {
+                match sums.last_mut() {
+                    Some((last, sum)) if *last == path => *sum += size,
+                    _ => sums.push((path, size)),
+                }
+                sums
+            })
+        };
+        assert_eq!(members(&one.before), members(&one.after), "{}", one.type_name);
+        let cells = one.after.lines.iter().flat_map(|line| &line.cells);
+        for cell in cells.filter(|cell| cell.size == 8 && !cell.continued && !cell.hole) {
+            assert_eq!(cell.offset % 8, 0, "{} in {}", cell.path, one.type_name);
+        }
+    }
+}
+
+#[test]
+fn a_pinned_member_and_all_before_it_stay() {
+    let report = suggestions(&["dst_entry"], &["dst_entry.lwtstate"]);
+    for one in report.suggestions.iter().filter(|one| one.type_name == "dst_entry") {
+        assert_eq!(lines(&one.after, "lwtstate"), lines(&one.before, "lwtstate"));
+        assert!(one.moves.iter().all(|one| one.from > 80 && one.to > 80), "{one:#?}");
+    }
+}
+
+#[test]
+fn a_pin_that_names_nothing_is_an_error() {
+    let mut request = request("before.btf", &[]);
+    request.pins = vec!["dst_entry.nothing".to_owned()];
+    let error = run(&request, &Silent).unwrap_err().to_string();
+    assert!(error.contains("dst_entry.nothing"), "{error}");
+}
+
+#[test]
+fn the_embedded_struct_stays_at_the_start() {
+    let report = suggestions(&["rtable"], &[]);
+    let found = report.suggestions.iter().find(|one| one.type_name == "rtable").unwrap();
+    assert_eq!(found.order[0], "dst");
+    assert!(found.moves.iter().all(|one| one.member != "dst"));
+}
+
+#[test]
+fn the_same_input_gives_the_same_proposal() {
+    assert_eq!(suggestions(&[], &[]).suggestions, suggestions(&[], &[]).suggestions);
+}
+
+#[test]
+fn a_type_that_cannot_be_mended_says_why() {
+    let mut request = request("repaired.btf", &[]);
+    request.suggest = true;
+    let report = report(&request);
+    for one in &report.unmended {
+        assert!(one.why.ends_with('.') && one.why.contains(&one.type_name), "{one:?}");
+    }
+}
