@@ -22,7 +22,7 @@ enum Step {
 
 /// Improves a plan until nothing helps.
 pub(super) fn improve(plan: &mut Plan) {
-    let Some(mut cost) = plan.cost() else { return };
+    let Some(mut cost) = plan.cost(f64::INFINITY) else { return };
     let mut tries = 0;
     loop {
         let mut better = false;
@@ -42,6 +42,15 @@ pub(super) fn improve(plan: &mut Plan) {
 /// Takes the best step of one part, if there is one, and returns what the plan costs then.
 fn step(plan: &mut Plan, part: usize, cost: f64, tries: &mut usize) -> Option<f64> {
     let before = plan.parts[part].order.clone();
+    // What embeds the first part costs something else as soon as that changes; no other part does.
+    let (first, own) = match part {
+        0 => (None, 0.0),
+        _ => {
+            let first = plan.first()?;
+            let own = plan.cost_of(part, &first)?;
+            (Some(first), own)
+        }
+    };
     let mut best: Option<(f64, Vec<usize>)> = None;
     for step in steps(plan, part) {
         *tries += 1;
@@ -49,8 +58,13 @@ fn step(plan: &mut Plan, part: usize, cost: f64, tries: &mut usize) -> Option<f6
             break;
         }
         apply(&mut plan.parts[part].order, step);
-        if let Some(now) = plan.cost()
-            && now < best.as_ref().map_or(cost, |(lowest, _)| *lowest) - LEAST_GAIN
+        let lowest = best.as_ref().map_or(cost, |(lowest, _)| *lowest) - LEAST_GAIN;
+        let now = match &first {
+            None => plan.cost(lowest),
+            Some(first) => plan.cost_of(part, first).map(|now| cost - own + now),
+        };
+        if let Some(now) = now
+            && now < lowest
         {
             best = Some((now, plan.parts[part].order.clone()));
         }
