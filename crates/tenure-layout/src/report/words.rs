@@ -4,7 +4,9 @@ use std::cmp::Ordering;
 
 pub(super) use tenure_report::words::{counted, grouped};
 
-use crate::result::{Check, Confidence, Finding, Level, Report, Role, Sharing, Source, TypeMap};
+use crate::result::{
+    Check, Confidence, Finding, Level, Report, Role, Sharing, Source, TypeMap, Unmended,
+};
 
 /// A number with a comma at each thousand.
 pub(super) fn whole(value: u64) -> String {

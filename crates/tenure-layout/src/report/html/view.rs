@@ -31,6 +31,7 @@ pub(super) struct Page {
     findings: Vec<FindingView>,
     /// Suggestions for types of which there is no finding.
     others: Vec<SuggestionView>,
+    unmended: Vec<Vec<(String, bool)>>,
     /// The page's own, and the only text of this view that is not escaped but for drawings.
     script: &'static str,
 }
@@ -169,12 +170,13 @@ impl Page {
             command: report
                 .findings
                 .first()
-                .filter(|_| report.suggestions.is_empty())
+                .filter(|_| report.suggestions.is_empty() && report.unmended.is_empty())
                 .map(|finding| words::command(report, &finding.type_name)),
             legend: legend(report),
             checks: Checks::of(report),
             findings,
             others,
+            unmended: report.unmended.iter().map(|it| quoted(&it.why)).collect(),
             script: include_str!("report.js"),
         }
     }
