@@ -32,14 +32,8 @@ pub(super) fn render(text: &mut Text, report: &Report) {
 
 /// That there is a better order: its maps are for who asks for the type.
 fn repair(text: &mut Text, suggestion: &Suggestion) {
-    let scores = format!(
-        "→ {} Score of all that it touches: {} → {}.",
-        suggestion.summary,
-        words::score(suggestion.score_before),
-        words::score(suggestion.score_after)
-    );
     let style = text.style();
-    let lines = style.wrapped(&scores, &" ".repeat(INDENT));
+    let lines = style.wrapped(&format!("→ {}", words::gain(suggestion)), &" ".repeat(INDENT));
     for line in lines.lines() {
         text.line(&style.text(look(State::Relieved), line));
     }

@@ -80,12 +80,12 @@ fn pair(
 ) -> Vec<Picture> {
     const GAP: usize = 3;
     let lines = differing(before, after);
-    let picture = |map: &TypeMap| {
+    let picture = |map: &TypeMap, marks: &Marks<'_>| {
         Picture::of(map, report.source.line_bytes, marks, MOST_LINES, |index, blocks| {
             lines.contains(&index) && blocks.iter().any(is_marked)
         })
     };
-    let pictures = vec![picture(before), picture(after)];
+    let pictures = vec![picture(before, marks), picture(after, &marks.after())];
     let title = |word: &str, map: &TypeMap| format!("{}, {word}: {}", map.name, words::extent(map));
     let titles = [title("before", before), title("after", after)];
     let half = (text.width() - GAP) / 2;
