@@ -15,6 +15,7 @@ pub mod btf;
 mod dwarf;
 mod file;
 mod object;
+mod split;
 
 use std::path::{Path, PathBuf};
 
@@ -178,8 +179,41 @@ fn dwarf_of(file: &MappedFile, object: &File<'_>, progress: &dyn Progress) -> Re
         sections: &sections,
         supplement: supplement.as_ref(),
         file: Some(file),
+        splits: None,
     };
-    dwarf::parse(&[object], progress).map_err(malformed)
+    complete(file, &[object], progress)
+}
+
+/// Reads objects together with what is split off them.
+fn complete(
+    file: &MappedFile,
+    objects: &[dwarf::Object<'_>],
+    progress: &dyn Progress,
+) -> Result<Model, Error> {
+    let malformed = |what: Malformed| Error::malformed(file.path(), &what);
+    let missing = dwarf::missing(objects).map_err(malformed)?;
+    let split = split::find(file.path(), &missing)?;
+    let sections: Vec<Sections<'_>> =
+        split.iter().map(split::sections).collect::<Result<_, _>>()?;
+    let names: Vec<String> =
+        split.iter().map(|one| one.file.path().display().to_string()).collect();
+    let split =
+        split.iter().zip(&sections).zip(&names).map(|((split, sections), name)| dwarf::Object {
+            name,
+            sections,
+            supplement: None,
+            file: Some(&split.file),
+            splits: Some(dwarf::Splits { units: &split.units, is_package: split.is_package }),
+        });
+    let all: Vec<dwarf::Object<'_>> = objects.iter().copied().chain(split).collect();
+    let model = dwarf::parse(&all, progress).map_err(malformed)?;
+    if model.types().is_empty() {
+        return Err(Error::new(format!(
+            "{} has line numbers but no types; compile it with -g (Rust: debug = true)",
+            file.path().display()
+        )));
+    }
+    Ok(model)
 }
 
 fn supplementary(file: &MappedFile) -> Result<Sections<'_>, Error> {
@@ -233,9 +267,10 @@ fn library(
             sections,
             supplement: None,
             file: Some(file),
+            splits: None,
         })
         .collect();
-    dwarf::parse(&objects, progress).map_err(malformed)
+    complete(file, &objects, progress)
 }
 
 /// A file that is nothing but BTF.

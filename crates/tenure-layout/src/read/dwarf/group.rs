@@ -101,7 +101,7 @@ impl<'d> Surroundings<'d> for Together<'_, 'd> {
     }
 
     fn section(&mut self, at: Position, index: u32) -> Name {
-        self.unit(at).map(|(unit, _)| unit.source.sections.places.name(index)).unwrap_or_default()
+        self.unit(at).map(|(unit, _)| unit.source.program.places.name(index)).unwrap_or_default()
     }
 
     fn origin(&mut self, at: Position) -> Option<Variable<'d>> {

@@ -1,7 +1,7 @@
 //! Names of source files, which are in the line tables: read for a unit when it has something new to
 //! say.
 
-use gimli::LineProgramHeader;
+use gimli::{DebugLineOffset, DwarfFileType, LineProgramHeader};
 
 use super::source::Slice;
 use super::unit::Unit;
@@ -17,7 +17,12 @@ pub(super) struct Files<'d> {
 impl<'d> Files<'d> {
     pub(super) fn of(unit: &Unit<'_, 'd>) -> Self {
         // A unit whose line table cannot be read has types all the same.
-        let header = unit.root.lines.and_then(|offset| {
+        let lines = match unit.source.dwarf.file_type {
+            DwarfFileType::Main => unit.root.lines,
+            // A split file has one table, and its units need not say so.
+            DwarfFileType::Dwo => unit.root.lines.or(Some(DebugLineOffset(0))),
+        };
+        let header = lines.and_then(|offset| {
             let program = unit.source.dwarf.debug_line.program(
                 offset,
                 unit.job.header.address_size(),

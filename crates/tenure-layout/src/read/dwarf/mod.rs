@@ -32,6 +32,7 @@ mod lines;
 mod merge;
 mod scan;
 mod source;
+mod split;
 mod store;
 mod table;
 mod unit;
@@ -46,6 +47,7 @@ use self::emit::{Emit, Surroundings};
 use self::fault::Fault;
 use self::lines::Files;
 use self::source::{Job, Source, dwarf_of};
+pub(super) use self::split::{Missing, SplitUnit, Splits, missing};
 use self::store::{Found, Store};
 use self::table::{NOWHERE, Position, ROOT, Table, Variable};
 use self::unit::{Signatures, Unit};
@@ -64,6 +66,8 @@ pub(super) struct Object<'d> {
     pub(super) supplement: Option<&'d Sections<'d>>,
     /// Whose memory to give back.
     pub(super) file: Option<&'d MappedFile>,
+    /// Which units that others lack are in it.
+    pub(super) splits: Option<Splits<'d>>,
 }
 
 /// Reads the types and variables of objects into one model.
@@ -112,6 +116,12 @@ impl<'d> Program<'d> {
         let mut sources = Vec::new();
         let mut files = Vec::new();
         for object in objects {
+            if let Some(splits) = object.splits {
+                let split = split::sources(object, splits, objects, &mut end)?;
+                files.extend(split.iter().map(|_| object.file));
+                sources.extend(split);
+                continue;
+            }
             let dwarf = dwarf_of(object.sections, DwarfFileType::Main);
             sources.push(Source::new(object.name.to_owned(), dwarf, object.sections, &mut end));
             files.push(object.file);
@@ -177,9 +187,14 @@ impl<'d> Program<'d> {
     ) -> Result<Option<Found<'d>>, Fault> {
         let job = &self.jobs[index];
         let unit = self.open(index, false)?;
-        if let Some(split) = &unit.root.split {
-            let file = String::from_utf8_lossy(split.file.slice());
-            return Err(Fault::new(format!("the rest of it is in {file}")));
+        let order = u32::try_from(index).unwrap_or(u32::MAX);
+        let translation_units = u64::from(unit.is_translation_unit());
+        if unit.root.split.is_some() {
+            // Its entries are in a file that is read as well.
+            return Ok(Some(Found { order, translation_units, ..Found::default() }));
+        }
+        if unit.source.expected.is_some_and(|id| unit.root.id.is_some_and(|is| is.0 != id)) {
+            return Err(Fault::new("it is of another build than the program"));
         }
         let Scratch { table, contents } = scratch;
         table.clear();
@@ -192,10 +207,9 @@ impl<'d> Program<'d> {
         }
         table.link();
         contents.settle(table)?;
-        let order = u32::try_from(index).unwrap_or(u32::MAX);
         let around = Alone { unit: &unit, files: None };
         let mut found = Emit::new(table, contents, store, around, order).run()?;
-        found.translation_units = u64::from(unit.is_translation_unit());
+        found.translation_units = translation_units;
         if let Some(file) = self.files[job.source as usize] {
             file.release(unit.source.bytes_of(job));
         }
@@ -232,7 +246,7 @@ impl<'d> Surroundings<'d> for Alone<'_, '_, 'd> {
     }
 
     fn section(&mut self, _: Position, index: u32) -> Name {
-        self.unit.source.sections.places.name(index)
+        self.unit.source.program.places.name(index)
     }
 
     fn origin(&mut self, at: Position) -> Option<Variable<'d>> {

@@ -21,8 +21,12 @@ const LONGEST_TABLE: u64 = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Source<'d> {
     pub(super) dwarf: Dwarf<Slice<'d>>,
-    /// Which sections the addresses in it lie in.
     pub(super) sections: &'d Sections<'d>,
+    /// Those of the program, which say where addresses lie: others than `sections` of a split file.
+    pub(super) program: &'d Sections<'d>,
+    /// Where the addresses of a split file's unit start, and the unit that is expected in it.
+    pub(super) address_base: usize,
+    pub(super) expected: Option<u64>,
     /// The position of the first byte of `.debug_info` and of `.debug_types`.
     pub(super) info_base: Position,
     pub(super) types_base: Position,
@@ -81,7 +85,28 @@ impl<'d> Source<'d> {
         *end = types_base + dwarf.debug_types.reader().len() as u64;
         let supplement_base = None;
         let abbreviations = Tables::default();
-        Self { dwarf, sections, info_base, types_base, supplement_base, name, abbreviations }
+        Self {
+            dwarf,
+            sections,
+            program: sections,
+            address_base: 0,
+            expected: None,
+            info_base,
+            types_base,
+            supplement_base,
+            name,
+            abbreviations,
+        }
+    }
+
+    /// The same, split off a program.
+    pub(super) fn split(
+        self,
+        program: &'d Sections<'d>,
+        address_base: usize,
+        expected: Option<u64>,
+    ) -> Self {
+        Self { program, address_base, expected, ..self }
     }
 
     /// Finds the units.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use gimli::{
     Abbreviations, AttributeValue, DebugAddrBase, DebugAddrIndex, DebugInfoOffset, DebugLineOffset,
-    DebugStrOffsetsBase, DebugTypeSignature, DwoId, Section as _, SectionId, UnitType,
+    DebugStrOffsetsBase, DebugTypeSignature, DwarfFileType, DwoId, Section as _, SectionId,
+    UnitType,
 };
 
 use super::fault::Fault;
@@ -38,6 +39,8 @@ pub(super) struct Root<'d> {
     pub(super) name: Option<Slice<'d>>,
     pub(super) directory: Option<Slice<'d>>,
     pub(super) lines: Option<DebugLineOffset>,
+    /// By which the two parts of a split unit know each other.
+    pub(super) id: Option<DwoId>,
     /// The file with the rest, of a skeleton unit.
     pub(super) split: Option<Split<'d>>,
     pub(super) address_base: DebugAddrBase,
@@ -66,8 +69,9 @@ impl<'r, 'd> Unit<'r, 'd> {
             name: None,
             directory: None,
             lines: None,
+            id: None,
             split: None,
-            address_base: DebugAddrBase(0),
+            address_base: DebugAddrBase(source.address_base),
             string_base: DebugStrOffsetsBase::default_for_encoding_and_file(
                 encoding,
                 source.dwarf.file_type,
@@ -125,13 +129,18 @@ impl<'r, 'd> Unit<'r, 'd> {
         let string = |value: Option<Value<'d>>| value.map(|value| self.string(&value)).transpose();
         let (name, directory, file) = (string(name)?, string(directory)?, string(file)?);
         (self.root.name, self.root.directory) = (name, directory);
+        self.root.id = id;
+        // Some compilers note the file's name in the file itself too.
+        let file = file.filter(|_| self.source.dwarf.file_type == DwarfFileType::Main);
         self.root.split = file.zip(id).map(|(file, id)| Split { file, id });
         Ok(())
     }
 
     /// Whether it is one of a program's translation units, and not a part that several share.
     pub(super) fn is_translation_unit(&self) -> bool {
-        self.job.is_translation_unit() && !self.root.partial
+        self.job.is_translation_unit()
+            && !self.root.partial
+            && self.source.dwarf.file_type == DwarfFileType::Main
     }
 
     /// The string that a value stands for.
@@ -211,14 +220,14 @@ impl<'r, 'd> Unit<'r, 'd> {
             let gimli::Operation::PlusConstant { value } = operation else { return None };
             address = address.checked_add(value).filter(|_| rest.is_empty())?;
         }
-        Some((self.source.sections.places.find(address, origin)?, address))
+        Some((self.source.program.places.find(address, origin)?, address))
     }
 
     fn indexed(&self, index: DebugAddrIndex) -> Option<(u64, Option<object::SectionIndex>)> {
         let (base, size) = (self.root.address_base, self.job.header.address_size());
         let address = self.source.dwarf.debug_addr.get_address(size, base, index).ok()?;
         let at = (index.0 as u64).checked_mul(u64::from(size))?.checked_add(base.0 as u64)?;
-        let origins = self.source.sections.origins(SectionId::DebugAddr);
+        let origins = self.source.program.origins(SectionId::DebugAddr);
         Some((address, origins.and_then(|origins| origins.at(at))))
     }
 }

@@ -1,0 +1,88 @@
+//! Split DWARF: finds the files that hold what `-gsplit-dwarf` left out of the program.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use object::File;
+
+use super::dwarf::{Missing, SplitUnit};
+use super::file::MappedFile;
+use super::object::Sections;
+use crate::Error;
+use crate::model::Malformed;
+
+/// More split units than this are refused: each is an open mapping, of which the system allows a
+/// process some 65,000. A package (`dwp`) has no such limit.
+const MOST_FILES: usize = 50_000;
+
+/// A file with split units.
+#[derive(Debug)]
+pub(super) struct SplitFile {
+    pub(super) file: MappedFile,
+    /// Whether it is a package of several files.
+    pub(super) is_package: bool,
+    /// The units in it that the program asks for.
+    pub(super) units: Vec<SplitUnit>,
+}
+
+/// Opens the files that units are missing from: the program's package if there is one, else each
+/// unit's own.
+///
+/// # Errors
+///
+/// A file is missing.
+pub(super) fn find(program: &Path, missing: &[Missing]) -> Result<Vec<SplitFile>, Error> {
+    if missing.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut package = program.as_os_str().to_owned();
+    package.push(".dwp");
+    let package = PathBuf::from(package);
+    if package.exists() {
+        let units = missing.iter().map(|one| one.unit).collect();
+        return Ok(vec![SplitFile { file: MappedFile::open(&package)?, is_package: true, units }]);
+    }
+    if missing.len() > MOST_FILES {
+        return Err(Error::new(format!(
+            "the debugging information of {} is split over {} files; make one of them with dwp",
+            program.display(),
+            missing.len()
+        )));
+    }
+    missing
+        .iter()
+        .map(|one| {
+            let candidates = candidates(program, one);
+            let file = candidates.iter().find_map(|path| MappedFile::open(path).ok());
+            match file {
+                Some(file) => Ok(SplitFile { file, is_package: false, units: vec![one.unit] }),
+                None => Err(Error::new(format!(
+                    "the debugging information of {} is split off (-gsplit-dwarf), and {} is \
+                     missing; build again, or put it or {} in its place",
+                    program.display(),
+                    candidates[0].display(),
+                    package.display()
+                ))),
+            }
+        })
+        .collect()
+}
+
+/// Where a unit's file may be: never none.
+fn candidates(program: &Path, missing: &Missing) -> Vec<PathBuf> {
+    let file = Path::new(OsStr::from_bytes(&missing.file));
+    let beside = program.parent().unwrap_or(Path::new(""));
+    let mut candidates =
+        vec![Path::new(OsStr::from_bytes(&missing.directory)).join(file), beside.join(file)];
+    candidates.extend(file.file_name().map(|name| beside.join(name)));
+    candidates
+}
+
+/// The sections of a split file.
+pub(super) fn sections(split: &SplitFile) -> Result<Sections<'_>, Error> {
+    File::parse(split.file.bytes())
+        .map_err(|error| Malformed::new(error.to_string()))
+        .and_then(|object| Sections::load(&object, split.file.bytes().len(), true))
+        .map_err(|what| Error::malformed(split.file.path(), &what))
+}
