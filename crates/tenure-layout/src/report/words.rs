@@ -4,7 +4,9 @@ use std::cmp::Ordering;
 
 pub(super) use tenure_report::words::{counted, grouped};
 
-use crate::result::{Check, Confidence, Finding, Level, Report, Role, Sharing, Source, TypeMap};
+use crate::result::{
+    Check, Confidence, Finding, Level, Report, Role, Sharing, Source, Suggestion, TypeMap,
+};
 
 /// A number with a comma at each thousand.
 pub(super) fn whole(value: u64) -> String {
@@ -154,6 +156,22 @@ pub(super) fn checks(checks: &[Check]) -> String {
 pub(super) fn ordered(checks: &[Check]) -> impl Iterator<Item = &Check> {
     let of = |passed| checks.iter().filter(move |check| check.passed == passed);
     of(false).chain(of(true))
+}
+
+/// What a suggestion gains and costs, for a list.
+pub(super) fn gain(suggestion: &Suggestion) -> String {
+    let grows = suggestion.embedders.iter().filter(|it| it.size_after > it.size_before).count()
+        + usize::from(suggestion.after.size > suggestion.before.size);
+    let cost = match grows {
+        0 => "no type grows".to_owned(),
+        1 => "1 type grows".to_owned(),
+        many => format!("{} types grow", whole(many as u64)),
+    };
+    format!(
+        "A better order takes the scores of all that it touches from {} to {}; {cost}.",
+        score(suggestion.score_before),
+        score(suggestion.score_after)
+    )
 }
 
 /// `−16`, `+8`; empty for no change.

@@ -46,13 +46,11 @@ pub fn render(report: &Report, style: Style) -> String {
 /// What to do next.
 fn closing(text: &mut Text, report: &Report) {
     let Some(worst) = report.findings.first() else { return };
-    if !report.suggestions.is_empty() {
-        return;
-    }
-    let next = if report.scope.types.is_empty() {
-        "The lines of a type, and a better order for its members:"
-    } else {
-        "A better order for its members:"
+    let was_asked = !report.suggestions.is_empty() || !report.unmended.is_empty();
+    let next = match (report.scope.types.is_empty(), was_asked) {
+        (true, _) => "The lines of a type, and a better order for its members:",
+        (false, false) => "A better order for its members:",
+        (false, true) => return,
     };
     text.blank();
     text.wrapped(next, "");

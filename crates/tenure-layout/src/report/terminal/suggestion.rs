@@ -13,15 +13,15 @@ const MOST_LINES: usize = 6;
 pub(super) fn render_others(text: &mut Text, report: &Report) {
     let is_told = |found: &&Suggestion| {
         let of_finding = report.findings.iter().any(|finding| finding.type_name == found.type_name);
-        !report.scope.types.is_empty()
-            && (of_finding || report.scope.types.contains(&found.type_name))
+        of_finding || report.scope.types.contains(&found.type_name)
     };
     for suggestion in report.suggestions.iter().filter(|found| !is_told(found)) {
         text.blank();
         text.strong(&cut(&suggestion.type_name, text.width()));
         render(text, report, suggestion);
     }
-    if !report.unmended.is_empty() {
+    // A ranking says what there is, not what there is not.
+    if !report.unmended.is_empty() && !report.scope.types.is_empty() {
         text.blank();
         text.strong("Without a better order");
         for one in &report.unmended {
@@ -80,12 +80,12 @@ fn pair(
 ) -> Vec<Picture> {
     const GAP: usize = 3;
     let lines = differing(before, after);
-    let picture = |map: &TypeMap| {
+    let picture = |map: &TypeMap, marks: &Marks<'_>| {
         Picture::of(map, report.source.line_bytes, marks, MOST_LINES, |index, blocks| {
             lines.contains(&index) && blocks.iter().any(is_marked)
         })
     };
-    let pictures = vec![picture(before), picture(after)];
+    let pictures = vec![picture(before, marks), picture(after, &marks.after())];
     let title = |word: &str, map: &TypeMap| format!("{}, {word}: {}", map.name, words::extent(map));
     let titles = [title("before", before), title("after", after)];
     let half = (text.width() - GAP) / 2;
