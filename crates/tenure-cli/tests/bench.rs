@@ -2,7 +2,6 @@
 
 mod support;
 
-use std::path::Path;
 
 use support::{is_refused, tenure, tenure_in, text};
 
