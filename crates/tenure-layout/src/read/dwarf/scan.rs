@@ -175,7 +175,10 @@ impl<'d> Scan<'_, '_, 'd> {
             }
         }
         match what {
-            What::Pointer if !sized => entry.size = self.unit.job.header.address_size().into(),
+            What::Pointer if !sized => {
+                entry.size = self.unit.job.header.address_size().into();
+                entry.to_member = abbreviation.tag() == gimli::DW_TAG_ptr_to_member_type;
+            }
             // A bound by itself, as Ada's and Pascal's types.
             What::Alias => entry.size = 0,
             _ => {}
