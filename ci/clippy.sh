@@ -6,3 +6,4 @@ cargo clippy --workspace --all-targets -- -D warnings
 cargo clippy -p tenure --all-features --all-targets -- -D warnings
 cargo clippy -p tenure --no-default-features -- -D warnings
 cargo clippy -p tenure --no-default-features --features alloc,serde -- -D warnings
+cargo clippy -p tenure --no-default-features --features derive -- -D warnings

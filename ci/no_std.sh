@@ -12,7 +12,7 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 installed=$(ls "$(rustc --print sysroot)/lib/rustlib" | grep -E -- '-none(-|$)' || true)
 
 for target in $host $installed; do
-    for features in "" alloc; do
+    for features in "" alloc derive; do
         cargo build --quiet --package tenure --lib --target "$target" \
             --no-default-features --features "$features"
         echo "no_std: built for $target with features '$features'"

@@ -82,6 +82,10 @@ pub(crate) struct Layout {
     #[arg(value_name = "FILE> [TYPE", required_unless_present = "kernel")]
     pub(crate) words: Vec<OsString>,
 
+    /// Tell only about types declared in files like this: `*/include/net/*` (repeatable; needs DWARF)
+    #[arg(long = "in", value_name = "PATTERN")]
+    pub(crate) declared_in: Vec<String>,
+
     /// Tell at most this many findings
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,

@@ -19,7 +19,9 @@ pub(crate) fn run(arguments: &Layout) -> Result<(), Failure> {
     for path in json.file().into_iter().chain(arguments.html.as_deref()) {
         output::check(path)?;
     }
-    let report = run::run(&request, &Steps::new()).map_err(Failure::input)?;
+    let (model, report) = run::run(&request, &Steps::new()).map_err(Failure::input)?;
+    // The process ends with this command: no need to give back half a million allocations one by one.
+    std::mem::forget(model);
 
     // Files first: a reader of the text that goes away does not take them along.
     if let Some(path) = json.file() {
@@ -57,6 +59,7 @@ fn request(arguments: &Layout) -> Result<Request, Failure> {
             base: arguments.base.clone(),
         },
         types: types.iter().map(|word| text(word)).collect::<Result<_, _>>()?,
+        declared_in: arguments.declared_in.clone(),
         top: arguments.top,
         // The page shows every type before and after.
         suggest: arguments.suggest || arguments.html.is_some(),

@@ -1,39 +1,10 @@
 //! `tenure bench` as somebody types it.
 
+mod support;
+
 use std::path::Path;
-use std::process::{Command, Output};
 
-/// Runs the command in a folder of its own.
-fn tenure_in(folder: &Path, words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tenure"))
-        .args(words)
-        .current_dir(folder)
-        .env_remove("NO_COLOR")
-        .output()
-        .unwrap()
-}
-
-fn tenure(words: &[&str]) -> Output {
-    let folder = tempfile::tempdir().unwrap();
-    tenure_in(folder.path(), words)
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
-
-/// Status 2, nothing on standard output, and one line that has all of `words`.
-#[track_caller]
-fn is_refused(output: &Output, words: &[&str]) {
-    let line = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{line}");
-    assert!(output.stdout.is_empty());
-    assert_eq!(line.lines().count(), 1, "{line}");
-    assert!(line.starts_with("error: ") && line.ends_with('\n'), "{line}");
-    for word in words {
-        assert!(line.contains(word), "`{word}` in: {line}");
-    }
-}
+use support::{is_refused, tenure, tenure_in, text};
 
 /// As short a run as there is.
 const SHORT: [&str; 7] = ["bench", "refs", "--quick", "--threads", "1", "--seconds", "0.01"];

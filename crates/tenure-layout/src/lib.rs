@@ -8,9 +8,10 @@ pub mod lines;
 pub mod model;
 pub mod progress;
 pub mod read;
+pub mod report;
 pub mod result;
 pub mod rules;
-// pub mod run;
+pub mod run;
 pub mod suggest;
 
 pub use error::Error;

@@ -102,8 +102,6 @@ pub struct Finding {
     /// The type to mend, or the section for [`Sharing::Statics`].
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Tells types of the same name apart: the [`TypeMap::type_id`] of its map. None for variables.
-    pub type_id: Option<u64>,
     /// Where it was declared, as `file:line`.
     pub declared: Option<String>,
     /// How the two come to share a line.
@@ -233,8 +231,6 @@ pub enum Level {
 pub struct TypeMap {
     /// Its name.
     pub name: String,
-    /// Its number in this report: two types may have one name.
-    pub type_id: u64,
     /// `struct`, `union` or `variants`.
     pub shape: String,
     /// Bytes.
@@ -288,8 +284,6 @@ pub struct Suggestion {
     /// The type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// The [`TypeMap::type_id`] of its map.
-    pub type_id: u64,
     /// In a sentence: what moves where and why, and what it costs.
     pub summary: String,
     /// Members that change place, in their new order.

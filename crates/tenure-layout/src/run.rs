@@ -28,6 +28,8 @@ pub struct Request {
     pub options: read::Options,
     /// Patterns of type names (`*` stands for anything); empty for all types.
     pub types: Vec<String>,
+    /// Patterns of the files in which types are declared; empty for all files.
+    pub declared_in: Vec<String>,
     /// The most findings to tell.
     pub top: usize,
     /// Whether to look for repairs of the types told of.
@@ -42,7 +44,7 @@ pub struct Request {
     pub line_bytes: u64,
 }
 
-/// Reads, analyses and tells.
+/// Reads, analyses and tells. The model comes along, for whoever has more questions.
 ///
 /// # Errors
 ///
@@ -52,13 +54,24 @@ pub struct Request {
 /// # Panics
 ///
 /// [`Request::line_bytes`] is not a power of two.
-pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> {
+pub fn run(request: &Request, progress: &dyn Progress) -> Result<(Model, Report), Error> {
     // Before the long read: a mistake in a small file is told at once.
     let (knowledge, checks) = knowledge(request)?;
     let model = read::read(&request.input, &request.options, progress)?;
-    let roles = knowledge.roles(&model);
-    let layouts = Layouts::new(&model, &roles, request.line_bytes);
-    let asked = Asked::of(request, &model)?;
+    let report = analyse(request, &knowledge, checks.as_ref(), &model, progress)?;
+    Ok((model, report))
+}
+
+fn analyse(
+    request: &Request,
+    knowledge: &Knowledge,
+    checks: Option<&Rules>,
+    model: &Model,
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
+    let roles = knowledge.roles(model);
+    let layouts = Layouts::new(model, &roles, request.line_bytes);
+    let asked = Asked::of(request, model)?;
     let pins = Pins::new(&request.pins);
     if let Some(pin) = pins.unknown(&layouts).first() {
         return Err(Error::new(format!("--pin {pin}: no type has such a member")));
@@ -66,6 +79,9 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> 
     let found = findings::find(&layouts);
     let wanted: Vec<(usize, &Found)> =
         (1..).zip(&found).filter(|(_, found)| asked.wants(&layouts, found)).collect();
+    if wanted.is_empty() && !request.declared_in.is_empty() && model.format() == Format::Btf {
+        return Err(Error::new("--in: BTF does not say where types are declared; DWARF does"));
+    }
     let told = &wanted[..wanted.len().min(request.top)];
     let types = asked.told(told);
     let (suggestions, unmended) = match request.suggest {
@@ -85,7 +101,9 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> 
         maps: types.iter().map(|&id| layouts.map(id)).collect(),
         suggestions,
         unmended,
-        checks: checks.map(|rules| check::check(&rules, &model, request.line_bytes)).unwrap_or_default(),
+        checks: checks
+            .map(|rules| check::check(&rules, &model, request.line_bytes))
+            .unwrap_or_default(),
     })
 }
 
@@ -128,12 +146,15 @@ fn source(request: &Request, layouts: &Layouts<'_>) -> Source {
 struct Asked {
     /// None for all types.
     types: Option<Vec<TypeId>>,
+    /// Empty for all files.
+    files: Vec<Glob>,
 }
 
 impl Asked {
     fn of(request: &Request, model: &Model) -> Result<Self, Error> {
+        let files = request.declared_in.iter().map(|word| Glob::new(word)).collect();
         if request.types.is_empty() {
-            return Ok(Self { types: None });
+            return Ok(Self { types: None, files });
         }
         let mut types = Vec::new();
         for word in &request.types {
@@ -142,32 +163,42 @@ impl Asked {
             let named = model.composites().filter(|(_, ty, _)| glob.matches(&ty.name));
             types.extend(named.map(|(id, _, _)| id));
             // A typedef of a struct without a name is the struct's name to whoever uses it.
-            types.extend(model.iter().filter(|(_, ty)| glob.matches(&ty.name)).filter_map(|(id, _)| {
-                let to = model.resolved(id);
-                let nameless = model[to].name.is_empty();
-                (to != id && nameless && matches!(model[to].kind, Kind::Composite { .. })).then_some(to)
-            }));
+            types.extend(model.iter().filter(|(_, ty)| glob.matches(&ty.name)).filter_map(
+                |(id, _)| {
+                    let to = model.resolved(id);
+                    let nameless = model[to].name.is_empty();
+                    (to != id && nameless && matches!(model[to].kind, Kind::Composite { .. }))
+                        .then_some(to)
+                },
+            ));
             if types.len() == before {
                 return Err(unknown_type(word, model));
             }
         }
         let mut seen = std::collections::HashSet::new();
         types.retain(|id| seen.insert(*id));
-        Ok(Self { types: Some(types) })
+        Ok(Self { types: Some(types), files })
     }
 
     fn wants(&self, layouts: &Layouts<'_>, found: &Found) -> bool {
+        let declared = || found.type_id().and_then(|id| layouts.model[id].declared.as_ref());
+        let in_files =
+            || declared().is_some_and(|at| self.files.iter().any(|file| file.matches(&at.file)));
+        if !self.files.is_empty() && !in_files() {
+            return false;
+        }
         let Some(types) = &self.types else { return true };
         found.type_id().into_iter().chain(found.inner(layouts)).any(|id| types.contains(&id))
     }
 
-    /// The types to draw: those of the findings told, and those asked for.
+    /// The types to draw: those asked for, or those of the findings told.
     fn told(&self, told: &[(usize, &Found)]) -> Vec<TypeId> {
-        let mut all = Vec::new();
-        if let Some(types) = self.types.as_ref().filter(|types| types.len() <= MOST_MAPS) {
-            all.extend(types);
-        }
-        all.extend(told.iter().filter_map(|(_, found)| found.type_id()));
+        let of_findings = told.iter().filter_map(|(_, found)| found.type_id());
+        let mut all: Vec<TypeId> = match &self.types {
+            Some(types) if types.len() <= MOST_MAPS => types.clone(),
+            Some(types) => of_findings.filter(|id| types.contains(id)).collect(),
+            None => of_findings.collect(),
+        };
         let mut seen = std::collections::HashSet::new();
         all.retain(|id| seen.insert(*id));
         all

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`count`] | reference counts whose get and put are one unconditional atomic add |
 //! | [`arc`] and [`sync`] | `Arc` and `Weak` with std's API on such a count: `upgrade` and `downgrade` are one add each |
-//! | [`line`](mod@line) | values that own their cache line |
+//! | [`line`](mod@line) | values that own their cache line, and structs whose lines the compiler checks |
 //! | [`memory`] | a trait over atomics, so that the tests run the shipping code under a model checker |
 //! | [`fault`] | where overflows and unbalanced puts are reported |
 //!
@@ -22,7 +22,7 @@
 //!   asked of the memory) or [`count::RcuRef`] (4 bytes; the memory must stay readable across a
 //!   put).
 //! - Fields that are read next to the count: [`line::Isolated`] moves either of them to another
-//!   line.
+//!   line, and `#[derive(LineLayout)]` keeps the compiler's eye on it.
 //!
 //! A single shared count still moves its cache line from core to core. These counts remove the
 //! retries, not the move. `tenure bench` measures both on your machine.
@@ -35,6 +35,7 @@
 //! | `alloc` | with `std` | [`arc`] and [`sync`] |
 //! | `serde` | no | `Serialize` and `Deserialize` for `Arc` and `Weak` |
 //! | `seize` | no | seize's guards are witnesses for [`count::RcuRef::put`] |
+//! | `derive` | no | [`#[derive(LineLayout)]`](mod@line#checked-by-the-compiler) |
 //!
 //! Without default features the crate needs `core` alone.
 

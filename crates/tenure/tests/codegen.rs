@@ -243,3 +243,20 @@ fn a_fast_path_is_one_locked_instruction_and_one_branch() {
         assert_eq!(count(lines, is_stack), 0, "uses of the stack by {function}:\n{both}");
     }
 }
+
+#[test]
+fn a_layout_that_is_described_and_checked_adds_no_code() {
+    compiled();
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("codegen");
+    let external = format!("--extern=tenure={}", out.join("libtenure.rlib").display());
+    let assembly = |name: &str, described: &[&str]| {
+        let output = out.join(name);
+        let arguments = [&["--emit=asm", external.as_str()], described].concat();
+        rustc(&package.join("tests/codegen/line_layout.rs"), &output, &arguments);
+        std::fs::read_to_string(output).unwrap()
+    };
+    let bare = assembly("bare.s", &[]);
+    assert_eq!(bare, assembly("described.s", &["--cfg=described"]));
+    assert_ne!(bare, assembly("used.s", &["--cfg=described", "--cfg=used"]));
+}

@@ -103,24 +103,24 @@ fn end(place: &Place) -> u64 {
 }
 
 fn last(extent: &Extent) -> u64 {
-    extent.end.max(extent.begin + 1) - 1
+    extent.end.max(extent.begin.saturating_add(1)) - 1
 }
 
 /// The lines that members touch, or all lines of the group if none are listed.
 fn line_count(subject: &Subject<'_>, extent: &Extent, places: &[Place], start: u64) -> u64 {
-    let touched = |first: u64, last: u64| last - first + 1;
+    let touched = |first: u64, last: u64| (last - first).saturating_add(1);
     if places.is_empty() {
         let line = |at: u64| start.saturating_add(at) / subject.line_bytes;
         return touched(line(extent.begin), line(last(extent)));
     }
-    let mut count = 0;
+    let mut count = 0_u64;
     // The first line that is not counted yet.
     let mut next = 0;
     for place in places {
         let (first, last) = subject.lines(place, start);
         if last >= next {
-            count += touched(first.max(next), last);
-            next = last + 1;
+            count = count.saturating_add(touched(first.max(next), last));
+            next = last.saturating_add(1);
         }
     }
     count

@@ -31,10 +31,11 @@ use crate::rules::{CheckRule, Rules};
 ///
 /// # Panics
 ///
-/// `line_bytes` is not a power of two.
+/// `line_bytes` is not a power of two or above 4096.
 #[must_use]
 pub fn check(rules: &Rules, model: &Model, line_bytes: u64) -> Vec<Check> {
-    assert!(line_bytes.is_power_of_two(), "a line has {line_bytes} bytes");
+    let possible = line_bytes.is_power_of_two() && line_bytes <= 4096;
+    assert!(possible, "a line of {line_bytes} bytes");
     let mut checks = Vec::new();
     for rule in rules.checks() {
         for pattern in rule.types() {

@@ -1,6 +1,6 @@
 //! The types that a check speaks of, and where their members lie.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::model::{Kind, Model, TypeId};
 use crate::rules::{Elements, Glob, Path, Place, closest, counted};
@@ -48,9 +48,12 @@ pub(super) fn of_pattern<'a>(
             subjects.push(Subject { model, id: composite, name, line_bytes, declared: None });
         }
     }
-    let names: Vec<_> = subjects.iter().map(|subject| subject.name.clone()).collect();
+    let mut times: HashMap<String, u64> = HashMap::new();
+    for subject in &subjects {
+        *times.entry(subject.name.clone()).or_default() += 1;
+    }
     for subject in &mut subjects {
-        if names.iter().filter(|name| **name == subject.name).count() > 1 {
+        if times.get(&subject.name).is_some_and(|&times| times > 1) {
             let ty = &model[subject.id];
             let place = ty.declared.as_ref().map(|at| format!("{}:{}", at.file, at.line));
             subject.declared = Some(place.unwrap_or_else(|| counted(ty.size, "byte")));

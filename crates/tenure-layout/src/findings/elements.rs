@@ -39,16 +39,14 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
 fn array_of(layouts: &Layouts<'_>, id: TypeId) -> Option<(TypeId, u64, u64)> {
     let model = layouts.model;
     let (mut at, mut all) = (model.resolved(id), 1_u64);
-    if layouts.roles.of_type(id).is_some() {
-        return None;
-    }
     while let Kind::Array { element, count } = model[at].kind {
         all = all.saturating_mul(count);
-        if layouts.roles.of_type(element).is_some() {
-            at = element;
+        // A typedef that is known, and not what it stands for.
+        let known = layouts.whole(layouts.roles.of_type(element), element).is_some();
+        at = if known { element } else { model.resolved(element) };
+        if known {
             break;
         }
-        at = model.resolved(element);
     }
     (all > 1 && at != model.resolved(id) && layouts.is_contended(at))
         .then(|| (at, layouts.size_of(at), all))
@@ -62,11 +60,11 @@ fn in_array(
     stride: u64,
     count: u64,
 ) -> Option<Found> {
-    let flat = layouts.flat(element);
+    let leaves = layouts.value(element);
     let mut worst: Option<Found> = None;
-    for word in flat.leaves.iter().filter(|leaf| leaf.role.is_contended()) {
+    for word in leaves.iter().filter(|leaf| leaf.role.is_contended()) {
         let mut victims = Vec::new();
-        for leaf in &flat.leaves {
+        for leaf in &leaves {
             let share = meetings(layouts, start, stride, count, word, leaf);
             if let Some((weight, why)) = weight::of_stranger(layouts, leaf)
                 && share > 0.0

@@ -16,7 +16,6 @@ fn finding(layouts: &Layouts<'_>, rank: usize, found: &Found) -> Finding {
     Finding {
         rank: rank as u64,
         type_name: teller.type_name(),
-        type_id: found.type_id().map(|id| id.index() as u64),
         declared: teller.declared(),
         sharing: teller.sharing(),
         contended: teller.word(),

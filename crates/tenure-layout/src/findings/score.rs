@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn the_further_apart_the_fewer_placements() {
-        let of = |distance| placements(64, 8, 176, (64, 4), (64 + distance, 4));
+        let of = |distance: u64| placements(64, 8, 176, (64, 4), (64 + distance, 4));
         assert_eq!(of(16), 0.75);
         assert_eq!(of(48), 0.25);
         assert_eq!(of(4), 1.0);

@@ -41,10 +41,9 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
     found.into_iter().map(|(_, found)| found).collect()
 }
 
-/// Whether a variable is there while the program works: not what is given up after the start, and
-/// not what nobody can write.
+/// Whether a variable can be written at all.
 fn counts(variable: &Static) -> bool {
-    !(variable.section.starts_with(".init") || variable.section.contains("rodata"))
+    !variable.section.contains("rodata")
 }
 
 fn is_contended(layouts: &Layouts<'_>, index: usize) -> bool {
@@ -59,14 +58,13 @@ fn leaves(layouts: &Layouts<'_>, index: usize) -> Vec<Leaf> {
     let variable = &layouts.model.statics()[index];
     let whole =
         |role| Leaf::whole(variable.ty, variable.address, layouts.size_of(variable.ty), role);
-    if let Some(role) = layouts.roles.of_static(index) {
+    if let Some(role) = layouts.whole(layouts.roles.of_static(index), variable.ty) {
         return vec![whole(role)];
     }
     if !layouts.is_contended(variable.ty) {
-        let read_mostly = variable.section.contains("read_mostly");
-        return vec![whole(if read_mostly { Role::ReadMostly } else { Role::Plain })];
+        return vec![whole(Role::Plain)];
     }
-    let mut leaves = layouts.flat(variable.ty).leaves;
+    let mut leaves = layouts.value(variable.ty);
     for leaf in &mut leaves {
         leaf.offset = leaf.offset.saturating_add(variable.address);
     }
@@ -106,8 +104,8 @@ fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer>
             break;
         }
     }
-    for other in index + 1..statics.len() {
-        if !look(other) && statics[other].address >= word.end() {
+    for (other, variable) in statics.iter().enumerate().skip(index + 1) {
+        if !look(other) && variable.address >= word.end() {
             break;
         }
     }

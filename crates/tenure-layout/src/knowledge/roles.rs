@@ -223,14 +223,14 @@ fn typedef_names(model: &Model) -> FxHashMap<TypeId, &str> {
 
 /// Notes what rules for certain members say of those of one type, and of those inside it.
 fn collect(certain: &mut Certain, rules: &Typed, model: &Model, id: TypeId, name: &str) {
-    rules.by_type.all(name, |precedence, at| {
+    for (precedence, at) in rules.by_type.all(name) {
         let (member, role) = &rules.rules[at];
         // A path that is endless in some type says nothing of that type.
         let places = member.path.resolve(model, id, Elements::First).unwrap_or_default();
         for place in places {
             certain.entry(place.owner).or_default().push((place.index, precedence, *role));
         }
-    });
+    }
 }
 
 struct Members<'a> {

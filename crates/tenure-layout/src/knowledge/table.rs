@@ -1,8 +1,10 @@
 //! Patterns by name, fast to ask: most names match none.
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap;
 
-use crate::rules::{Glob, Specificity, is_identifier_byte, letters_of};
+use crate::rules::{Glob, Specificity, letters_of};
 
 /// Which rules come first: see the rules' [module](crate::rules), "Which rule wins".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,15 +29,25 @@ struct Entry<V> {
 pub(super) struct Table<V> {
     /// Patterns without a star, the best first.
     plain: FxHashMap<Box<str>, Vec<(Precedence, V)>>,
-    /// Patterns that are all letters of identifiers, the best first.
-    identifiers: Vec<Entry<V>>,
-    /// Those that have brackets, colons, …: plain identifiers need not look at them.
-    others: Vec<Entry<V>>,
+    /// By the first byte of the plain ones, how long they are: a set of lengths modulo 64.
+    lengths: Vec<u64>,
+    /// The others, the best first.
+    globs: Vec<Entry<V>>,
+    /// By the first byte of a name, the globs that may match it: a set of places.
+    by_first: Vec<u64>,
+    /// The same by the last byte.
+    by_last: Vec<u64>,
 }
 
 impl<V> Default for Table<V> {
     fn default() -> Self {
-        Self { plain: FxHashMap::default(), identifiers: Vec::new(), others: Vec::new() }
+        Self {
+            plain: FxHashMap::default(),
+            lengths: vec![0; BYTES],
+            globs: Vec::new(),
+            by_first: Vec::new(),
+            by_last: Vec::new(),
+        }
     }
 }
 
@@ -44,60 +56,97 @@ impl<V: Copy> Table<V> {
     pub(super) fn extend<'a>(&mut self, rules: impl Iterator<Item = (&'a Glob, Precedence, V)>) {
         for (glob, precedence, value) in rules {
             if glob.is_plain() {
-                self.plain.entry(glob.as_str().into()).or_default().push((precedence, value));
-            } else if glob.is_identifier() {
-                self.identifiers.push(Entry { glob: glob.clone(), precedence, value });
+                let name = glob.as_str();
+                self.lengths[first(name)] |= length(name);
+                self.plain.entry(name.into()).or_default().push((precedence, value));
             } else {
-                self.others.push(Entry { glob: glob.clone(), precedence, value });
+                self.globs.push(Entry { glob: glob.clone(), precedence, value });
             }
         }
         for values in self.plain.values_mut() {
-            values.sort_by_key(|(precedence, _)| std::cmp::Reverse(*precedence));
+            values.sort_by_key(|(precedence, _)| Reverse(*precedence));
         }
-        for list in [&mut self.identifiers, &mut self.others] {
-            list.sort_by_key(|entry| std::cmp::Reverse(entry.precedence));
-        }
+        self.globs.sort_by_key(|entry| Reverse(entry.precedence));
+        let begins = |glob: &Glob| glob.begin().bytes().next();
+        self.by_first = sets(self.globs.iter().map(|entry| begins(&entry.glob)));
+        let ends = |glob: &Glob| glob.end().bytes().next_back();
+        self.by_last = sets(self.globs.iter().map(|entry| ends(&entry.glob)));
     }
 
     /// What the rule that wins says of a name.
     pub(super) fn best(&self, name: &str) -> Option<(Precedence, V)> {
-        let mut best = self.plain.get(name).and_then(|values| values.first()).copied();
-        self.each_list(name, |letters, list| {
-            for entry in list {
-                if best.is_some_and(|(precedence, _)| precedence > entry.precedence) {
-                    break;
-                }
-                if entry.glob.matches_with(letters, name) {
-                    best = Some((entry.precedence, entry.value));
-                    break;
-                }
-            }
-        });
-        best
+        let plain = self.plain(name).first().copied();
+        let glob = self.globs(name).next().map(|entry| (entry.precedence, entry.value));
+        match (plain, glob) {
+            (Some(plain), Some(glob)) => Some(if glob.0 > plain.0 { glob } else { plain }),
+            (plain, glob) => plain.or(glob),
+        }
     }
 
     /// Everything that is said of a name, in no particular order.
-    pub(super) fn all(&self, name: &str, mut each: impl FnMut(Precedence, V)) {
-        for &(precedence, value) in self.plain.get(name).into_iter().flatten() {
-            each(precedence, value);
-        }
-        self.each_list(name, |letters, list| {
-            for entry in list.iter().filter(|entry| entry.glob.matches_with(letters, name)) {
-                each(entry.precedence, entry.value);
-            }
-        });
+    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = (Precedence, V)> {
+        let globs = self.globs(name).map(|entry| (entry.precedence, entry.value));
+        self.plain(name).iter().copied().chain(globs)
     }
 
-    fn each_list(&self, name: &str, mut each: impl FnMut(u64, &[Entry<V>])) {
-        if self.identifiers.is_empty() && self.others.is_empty() {
-            return;
+    fn plain(&self, name: &str) -> &[(Precedence, V)] {
+        if self.lengths[first(name)] & length(name) == 0 {
+            return &[];
         }
-        let letters = letters_of(name);
-        each(letters, &self.identifiers);
-        if !self.others.is_empty() && !name.bytes().all(is_identifier_byte) {
-            each(letters, &self.others);
+        self.plain.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The globs that match a name, the best first.
+    fn globs(&self, name: &str) -> impl Iterator<Item = &Entry<V>> {
+        let words = self.globs.len().div_ceil(64);
+        let last = usize::from(name.bytes().next_back().unwrap_or(0));
+        let by_first = &self.by_first[first(name) * words..][..words];
+        let by_last = &self.by_last[last * words..][..words];
+        let mut letters = None;
+        by_first
+            .iter()
+            .zip(by_last)
+            .enumerate()
+            .flat_map(|(word, (a, b))| bits(a & b).map(move |bit| word * 64 + bit))
+            .map(|at| &self.globs[at])
+            .filter(move |entry| {
+                let letters = *letters.get_or_insert_with(|| letters_of(name));
+                entry.glob.matches_with(letters, name)
+            })
+    }
+}
+
+const BYTES: usize = 256;
+
+fn first(name: &str) -> usize {
+    usize::from(name.bytes().next().unwrap_or(0))
+}
+
+fn length(name: &str) -> u64 {
+    1 << (name.len() & 63)
+}
+
+/// For each byte the set of places whose byte it is; those without one are in every set.
+fn sets(bytes: impl ExactSizeIterator<Item = Option<u8>>) -> Vec<u64> {
+    let words = bytes.len().div_ceil(64);
+    let mut sets = vec![0; BYTES * words];
+    for (at, byte) in bytes.enumerate() {
+        let (word, bit) = (at / 64, 1 << (at % 64));
+        match byte {
+            Some(byte) => sets[usize::from(byte) * words + word] |= bit,
+            None => (0..BYTES).for_each(|byte| sets[byte * words + word] |= bit),
         }
     }
+    sets
+}
+
+/// The bits of a word that are set, from the lowest up.
+fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros();
+        word &= word.checked_sub(1)?;
+        Some(bit as usize)
+    })
 }
 
 #[cfg(test)]
@@ -132,10 +181,22 @@ mod tests {
     }
 
     #[test]
+    fn names_of_any_length_and_patterns_of_any_number_are_found() {
+        let many: Vec<_> = (0..200).map(|at| format!("p{at}_*")).collect();
+        let many: Vec<_> = many.iter().map(|text| (text.as_str(), 1)).collect();
+        let long = "x".repeat(200);
+        let table = table(&[&many, &[(&long, 2), ("*", 3)]]);
+        assert_eq!(table.best("p199_x").unwrap().1, 3);
+        assert_eq!(table.all("p199_x").count(), 2);
+        assert_eq!(table.best(&long).unwrap().1, 2);
+        assert_eq!(table.best("").unwrap().1, 3);
+        assert!(Table::<u8>::default().best("").is_none());
+    }
+
+    #[test]
     fn all_that_is_said_is_found() {
         let table = table(&[&[("a", 1), ("*", 2), ("a<*", 3)], &[("a", 4)]]);
-        let mut all = Vec::new();
-        table.all("a", |_, value| all.push(value));
+        let mut all: Vec<_> = table.all("a").map(|(_, value)| value).collect();
         all.sort_unstable();
         assert_eq!(all, [1, 2, 4]);
     }

@@ -13,6 +13,9 @@ const MOST_LEAVES: usize = 1 << 14;
 /// have no other neighbours.
 const MOST_ELEMENTS: u64 = 4;
 
+/// The member of a leaf that is the whole of what was spread out.
+const NO_MEMBER: usize = usize::MAX;
+
 /// The step that stands for the type itself.
 pub(crate) const ROOT: usize = 0;
 
@@ -44,7 +47,7 @@ pub(crate) struct Leaf {
 impl Leaf {
     /// A variable that nobody looks into.
     pub(crate) fn whole(ty: TypeId, offset: u64, size: u64, role: Role) -> Self {
-        Self { offset, size, role, ty, owner: ty, member: 0, element: None, step: ROOT }
+        Self { offset, size, role, ty, owner: ty, member: NO_MEMBER, element: None, step: ROOT }
     }
 
     /// The byte after the last.
@@ -93,13 +96,22 @@ impl Layouts<'_> {
         flat
     }
 
+    /// Spreads out a value that stands for itself, an element or a variable: one leaf if the type as
+    /// a whole is known.
+    pub(crate) fn value(&self, id: TypeId) -> Vec<Leaf> {
+        match self.whole(self.roles.of_type(id), id) {
+            Some(role) => vec![Leaf::whole(id, 0, self.size_of(id), role)],
+            None => self.flat(id).leaves,
+        }
+    }
+
     /// Appends the leaves of one step. Recursive: rule 2 of the model bounds the depth.
     fn spread(&self, flat: &mut Flat, step: usize) {
         let (owner, base) = (flat.steps[step].ty, flat.steps[step].offset);
         let Kind::Composite { members, .. } = &self.model[owner].kind else {
             // A word or an array by itself, as variables are.
             let place = Place { step, owner, member: 0, offset: base };
-            match self.roles.of_type(owner) {
+            match self.whole(self.roles.of_type(owner), owner) {
                 Some(role) => place.leaf(flat, owner, self.size_of(owner), role, None),
                 None => self.spread_member(flat, place, &Member::new("", 0, owner)),
             }
@@ -146,7 +158,7 @@ impl Layouts<'_> {
                     }
                     last = Some(at);
                     let start = stride.saturating_mul(at);
-                    if let Some(role) = self.roles.of_type(element) {
+                    if let Some(role) = self.whole(self.roles.of_type(element), element) {
                         let place = Place { offset: place.offset.saturating_add(start), ..place };
                         place.leaf(flat, element, stride, role, Some(at));
                     } else if let inner = model.resolved(element)
@@ -327,14 +339,15 @@ fn append(
     member: usize,
     element: Option<u64>,
 ) {
-    if let Kind::Composite { members, .. } = &layouts.model[owner].kind {
-        let member = &members[member];
-        if !member.name.is_empty() && !member.inherited {
-            if !path.is_empty() {
-                path.push('.');
-            }
-            path.push_str(&member.name);
+    if let Kind::Composite { members, .. } = &layouts.model[owner].kind
+        && let Some(member) = members.get(member)
+        && !member.name.is_empty()
+        && !member.inherited
+    {
+        if !path.is_empty() {
+            path.push('.');
         }
+        path.push_str(&member.name);
     }
     if let Some(element) = element {
         // Writing to a string does not fail.

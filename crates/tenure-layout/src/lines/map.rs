@@ -25,7 +25,6 @@ impl Layouts<'_> {
         }
         TypeMap {
             name: self.model.spelled(id),
-            type_id: id.index() as u64,
             shape: shape.to_owned(),
             size,
             align: ty.align,

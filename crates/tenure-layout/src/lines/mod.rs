@@ -147,17 +147,16 @@ impl<'a> Layouts<'a> {
         self.shared().grace[id.index()]
     }
 
-    /// What is known of a member, its elements if it is an array.
+    /// What is known of a member as a whole.
     pub(crate) fn role_of(&self, composite: TypeId, index: usize, member: &Member) -> Option<Role> {
-        self.roles.of_member(composite, index).or_else(|| {
-            match self.model[self.model.resolved(member.ty)].kind {
-                // An array of contended words is not one word; whoever asks looks at its elements.
-                Kind::Array { element, .. } => {
-                    self.roles.of_type(element).filter(|role| !role.is_contended())
-                }
-                _ => None,
-            }
-        })
+        self.whole(self.roles.of_member(composite, index), member.ty)
+    }
+
+    /// What is known of a value as a whole, given what is known of it or its elements: an array of
+    /// contended words is not one word.
+    pub(crate) fn whole(&self, role: Option<Role>, id: TypeId) -> Option<Role> {
+        let is_array = || matches!(self.model[self.model.resolved(id)].kind, Kind::Array { .. });
+        role.filter(|role| !role.is_contended() || !is_array())
     }
 
     fn shared(&self) -> &Shared {

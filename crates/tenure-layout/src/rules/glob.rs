@@ -88,15 +88,15 @@ impl Glob {
         Specificity { stars: Reverse(stars), letters: self.text.len() - stars }
     }
 
-    /// Whether every letter of it can be part of an identifier of C: then most names with paths and
-    /// parameters need not be looked at.
-    pub(crate) fn is_identifier(&self) -> bool {
-        self.text.bytes().all(|byte| byte == b'*' || is_identifier_byte(byte))
+    /// What a name begins with: what is before the first star.
+    pub(crate) fn begin(&self) -> &str {
+        self.pieces.first().map_or("", |piece| piece)
     }
-}
 
-pub(crate) fn is_identifier_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
+    /// What a name ends with: what is after the last star.
+    pub(crate) fn end(&self) -> &str {
+        self.pieces.last().map_or("", |piece| piece)
+    }
 }
 
 impl fmt::Display for Glob {

@@ -40,7 +40,7 @@
 //!
 //!     ## What a variable is, by its name, and by the section that it lies in.
 //!     [statics]
-//!     "jiffies" = "written"
+//!     "requests_served" = "written"
 //!     [sections]
 //!     ".data..read_mostly" = "read_mostly"
 //!
@@ -111,7 +111,8 @@
 //!
 //! Each names its types with `type`: a pattern or a list of patterns. If several types have the name
 //! each of them is checked; **if a pattern of a check finds no type or no member, the check
-//! fails**. Lines are counted from the start of the type, as if it began on one. If its alignment
+//! fails**. (For a member that has another name in another version write a pattern that fits both, such
+//! as `__r*` for `__refcnt` and `__rcuref`: each name of a list has to be there.) Lines are counted from the start of the type, as if it began on one. If its alignment
 //! does not make sure of that, `any_placement = true` makes a check hold for every place where the
 //! alignment lets it begin.
 //!
@@ -185,7 +186,7 @@ pub use glob::Glob;
 pub use path::{MemberPattern, Path, Place};
 
 pub(crate) use checks::counted;
-pub(crate) use glob::{Specificity, is_identifier_byte, letters_of};
+pub(crate) use glob::{Specificity, letters_of};
 pub(crate) use path::Elements;
 
 use crate::error::Error;
@@ -304,3 +305,6 @@ impl Rules {
         self.len() == 0
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -153,10 +153,10 @@ impl Plan {
                     spot.inner == Some(base) && base.is_multiple_of(self.line_bytes)
                 });
                 if !told && self.share(word, spot) && apart(word, spot) {
-                    cost +=
-                        word_weight(word.piece.role) * spot.piece.victim.beside(word.piece.role);
+                    weights += spot.piece.victim.beside(word.piece.role);
                 }
             }
+            cost += word_weight(word.piece.role) * neighbours(weights);
         }
         cost
     }

@@ -28,13 +28,10 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestio
     let embedders: Vec<Embedder> = plan.parts[1..]
         .iter()
         .map(|part| embedder(layouts, &after, part, placed.size))
-        .filter(|embedder| {
-            !embedder.moves.is_empty() || embedder.size_before != embedder.size_after
-        })
+        .chain(unchanged(layouts, plan))
         .collect();
     Some(Suggestion {
         type_name: layouts.model.spelled(id),
-        type_id: id.index() as u64,
         summary: summary(layouts, plan, &moves, &embedders),
         order: order(layouts, first, &placed),
         moves,

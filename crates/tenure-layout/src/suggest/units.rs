@@ -8,6 +8,9 @@ use crate::result::Role;
 /// The largest alignment that a member is believed to have.
 const MOST_ALIGN: u64 = 4096;
 
+/// The largest type whose members are moved.
+const MOST_BYTES: u64 = 1 << 32;
+
 /// Members that move as one: a member, or bit fields that share bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Unit {
@@ -61,6 +64,14 @@ impl Units {
         let Kind::Composite { shape: Shape::Struct, members } = &layouts.model[id].kind else {
             return Err(Stuck::NotAStruct);
         };
+        let size = layouts.size_of(id);
+        // No object is that large, and sums of such offsets stay within 64 bits.
+        let inside = |member: &Member| {
+            member.offset <= size && layouts.bytes_of(member) <= size - member.offset
+        };
+        if size > MOST_BYTES || !members.iter().all(inside) {
+            return Err(Stuck::Packed);
+        }
         let mut units = joined(layouts, members)?;
         let last_pinned = members.iter().rposition(|member| pinned(&member.name));
         let last = units.len().saturating_sub(1);
@@ -75,7 +86,6 @@ impl Units {
                 || marker && index == last
                 || is_base(layouts, member);
         }
-        let size = layouts.size_of(id);
         let mut all = Self { units, size, align: layouts.model[id].align };
         all.explain(layouts, members)?;
         all.fill(layouts, id);
@@ -113,12 +123,12 @@ impl Units {
         for leaf in &flat.leaves {
             let top = flat.top_member(leaf);
             if let Some(unit) = self.units.iter_mut().find(|unit| unit.members.contains(&top)) {
-                unit.pieces.push(Piece {
-                    offset: leaf.offset - unit.offset,
-                    size: leaf.size,
-                    role: leaf.role,
-                    victim: victimhood(layouts, leaf),
-                });
+                let (offset, size) = (leaf.offset - unit.offset, leaf.size);
+                // What a malformed type has beyond its own end is nowhere.
+                if offset < unit.size && size <= unit.size - offset {
+                    let (role, victim) = (leaf.role, victimhood(layouts, leaf));
+                    unit.pieces.push(Piece { offset, size, role, victim });
+                }
             }
         }
     }

@@ -2,6 +2,8 @@
 //! made for one claim each.
 
 mod claims;
+mod own;
+mod properties;
 mod routes;
 mod suggestions;
 
@@ -21,6 +23,7 @@ fn request(fixture: &str, types: &[&str]) -> Request {
         input: Input::File(path.into()),
         options: Options::default(),
         types: types.iter().map(|&word| word.to_owned()).collect(),
+        declared_in: Vec::new(),
         top: 1000,
         suggest: false,
         pins: Vec::new(),
@@ -31,7 +34,7 @@ fn request(fixture: &str, types: &[&str]) -> Request {
 }
 
 fn report(request: &Request) -> Report {
-    run(request, &Silent).unwrap()
+    run(request, &Silent).unwrap().1
 }
 
 /// All findings of a model, by the built-in knowledge.

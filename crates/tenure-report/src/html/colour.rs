@@ -41,10 +41,17 @@ impl Colour {
     /// A value is not `#rrggbb`.
     #[must_use]
     pub fn least_contrast(&self) -> f64 {
-        [PAGE, RAISED, BAND]
-            .iter()
-            .flat_map(|on| [contrast(self.light, on.light), contrast(self.dark, on.dark)])
-            .fold(f64::INFINITY, f64::min)
+        [PAGE, RAISED, BAND].iter().map(|on| self.contrast(on)).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The contrast with another colour, in light or in dark, whichever is less.
+    ///
+    /// # Panics
+    ///
+    /// A value is not `#rrggbb`.
+    #[must_use]
+    pub fn contrast(&self, other: &Self) -> f64 {
+        contrast(self.light, other.light).min(contrast(self.dark, other.dark))
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Isolated`]: a value on a line of its own.
 
-use super::ISOLATION_BYTES;
+use super::{ISOLATION_BYTES, Layout, LineLayout};
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 
@@ -57,6 +57,35 @@ impl<T> Isolated<T> {
     pub fn into_inner(self) -> T {
         self.value
     }
+}
+
+/// The fields of `T`, at the offsets that they have in it.
+impl<T: LineLayout> LineLayout for Isolated<T> {
+    const LAYOUT: &'static Layout = {
+        assert!(core::mem::offset_of!(Self, value) == 0);
+        &Layout { size: size_of::<Self>(), align: align_of::<Self>(), ..*T::LAYOUT }
+    };
+}
+
+/// The bytes of a field of type `T` that hold something: what the derive takes for its size.
+///
+/// The constant of `Used<Isolated<T>>` itself goes before the trait's, which all others have.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Used<T>(core::marker::PhantomData<T>);
+
+impl<T> Used<Isolated<T>> {
+    #[doc(hidden)]
+    pub const BYTES: usize = size_of::<T>();
+}
+
+#[doc(hidden)]
+pub trait UsedBytes {
+    const BYTES: usize;
+}
+
+impl<T> UsedBytes for Used<T> {
+    const BYTES: usize = size_of::<T>();
 }
 
 impl<T> Deref for Isolated<T> {

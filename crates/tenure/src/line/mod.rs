@@ -8,11 +8,124 @@
 //!   Larger than a line where the processor fetches lines in pairs, or where cores of one family
 //!   differ.
 //!
-//! [`Isolated<T>`](Isolated) puts a value on a line of its own.
+//! [`Isolated<T>`](Isolated) puts a value on a line of its own. `#[derive(LineLayout)]` lets the
+//! compiler check that fields which need different lines have them, today and after the next change
+//! to the struct.
+//!
+//! # Checked by the compiler
+//!
+//! Linux kept the count of its routes 16 bytes ahead of a pointer that every packet reads: each get
+//! and put of the count took the pointer's line from all other cores. The struct in outline, with
+//! what is known about its fields; it does not compile:
+//!
+#![cfg_attr(feature = "derive", doc = "```compile_fail,E0080")]
+#![cfg_attr(not(feature = "derive"), doc = "```ignore")]
+//! use std::sync::atomic::AtomicU32;
+//! use tenure::line::LineLayout;
+//!
+//! #[derive(LineLayout)]
+//! #[repr(C, align(64))]
+//! struct Route {
+//!     #[line(read_mostly)]
+//!     gateway: [u64; 8],
+//!     #[line(contended)] // every core adds and subtracts one
+//!     refs: AtomicU32,
+//!     last_used: u64,
+//!     #[line(read_mostly)] // by every core, after each get
+//!     tunnel: usize,
+//!     #[line(cold)]
+//!     deferred: [usize; 6],
+//! }
+//! ```
+//!
+//! ```text
+//! error[E0080]: evaluation panicked: the cache lines of `Route`:
+//!                 - contended `refs` (offset 64, 4 bytes) shares line 1 with read-mostly `tunnel` (offset 80, 8 bytes)
+//!                 = note: a line has 64 bytes
+//!                 = help: order the fields by who touches them, cold ones in between; or wrap the smaller side in `tenure::line::Isolated`
+//! ```
+//!
+//! The advice, taken. The cold field fills the line of the count, and the struct has not grown:
+//!
+// Elsewhere lines may have more than 64 bytes, and `gateway` would be on the count's.
+#![cfg_attr(all(feature = "derive", target_arch = "x86_64"), doc = "```")]
+#![cfg_attr(not(all(feature = "derive", target_arch = "x86_64")), doc = "```ignore")]
+//! # use std::sync::atomic::AtomicU32;
+//! # use tenure::line::LineLayout;
+//! #[derive(LineLayout)]
+//! #[repr(C, align(64))]
+//! struct Route {
+//!     #[line(read_mostly)]
+//!     gateway: [u64; 8],
+//!     #[line(contended)]
+//!     refs: AtomicU32,
+//!     last_used: u64,
+//!     #[line(cold)]
+//!     deferred: [usize; 6],
+//!     #[line(read_mostly)]
+//!     tunnel: usize,
+//! }
+//! # assert_eq!(size_of::<Route>(), 192);
+//! ```
+//!
+//! The derive's documentation has all attributes. `repr(C)` is not required: without it the compiler
+//! orders the fields as it likes, and what it came to is checked. Then wrap the contended field in
+//! [`Isolated`], for no order of the source keeps it away from the others.
+//!
+//! # The rules
+//!
+//! 1. **A contended field shares no line with a read-mostly one**, and none with a contended one of
+//!    another group: a queue's head and tail, say, in groups "producer" and "consumer". Contended
+//!    fields of one group, or without one, may share: a lock and what it guards should.
+//! 2. **A group lies on one line**, or on as many as the struct declares. Counted are the lines that
+//!    hold a byte of the group, wherever they are. The padding of an [`Isolated`] field is nobody's.
+//! 3. **A struct that is assumed to start on a line** ([`assume_aligned`]) is embedded only where it
+//!    does.
+//!
+//! [`assume_aligned`]: Layout::assume_aligned
+//!
+//! The fields of a struct in an `embed` field count as if they were the outer struct's own, to any
+//! depth; in Linux the second victim of that count sat in the struct around it. Messages give the
+//! path, `dst.refs`, and offsets from the start of the outermost struct. Groups stay their struct's
+//! own, but for rule 1, where groups of one name are one.
+//!
+//! Fields that are `cold` or have no role may lie anywhere. So may fields without bytes.
+//!
+//! **A struct may start in the middle of a line** if its alignment is less than a line. Fields then
+//! break a rule if they do so at *any* address that the alignment allows, so that what compiles is
+//! right for each allocator, and as a part of anything. Without alignment only distance helps: a
+//! whole line between the two. The remedy is `#[repr(align(64))]`, an [`Isolated`] field (which aligns
+//! the struct around it), or `#[line(assume_aligned)]`, with which the author vouches for the
+//! allocator.
+//!
+//! **A line has [`LINE_BYTES`]**, not [`ISOLATION_BYTES`]. Within a line false sharing is certain;
+//! across a pair of lines it depends on a prefetcher, and keeping a pair for one word costs twice
+//! the bytes. Linux's repair, for one, has the count and its readers in neighbouring lines.
+//! `#[line(apart = ISOLATION_BYTES)]` asks rule 1 for more, for one struct and where it is embedded.
+//! The compiler's target decides: a struct that compiles for x86-64 may not for s390x.
+//!
+//! # Costs and limits
+//!
+//! - Compile time only: the check is a constant. No field, no function, no byte of a program that does
+//!   not itself read [`LineLayout::LAYOUT`].
+//! - Said, not seen: nothing finds out who writes a field. An unmarked field is not looked at, and
+//!   a field of a type that is not `embed`ded is one block of bytes; so is an array.
+//! - A struct's last line may hold other objects, and so may its first one if it is not aligned. The
+//!   elements of an array of structs are such neighbours. `#[repr(align(64))]` and [`Isolated`] make
+//!   a struct fill its lines.
+//! - Generic structs are checked per instance, where [`check`] is called.
 
 mod isolated;
+mod layout;
+mod report;
+mod rules;
 
 pub use isolated::Isolated;
+#[doc(hidden)]
+pub use isolated::{Used, UsedBytes};
+pub use layout::{Field, Layout, LineLayout, Role, check};
+#[cfg(feature = "derive")]
+pub use tenure_derive::LineLayout;
 
 /// The bytes that move together between caches on this architecture.
 ///

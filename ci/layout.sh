@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# The README's first command, on the running kernel and on a program of our own: as a person calls it,
+# and as a program does. Asserts that it works; times nothing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+if [[ -e /sys/kernel/btf/vmlinux ]]; then
+    cargo run --release -- layout --kernel
+else
+    echo "layout: this kernel shows no BTF; the command has to say so"
+    code=0
+    cargo run --release -- layout --kernel 2>"$out/error" || code=$?
+    [[ $code -eq 2 ]] && grep -q '^error: .*/sys/kernel/btf/vmlinux' "$out/error"
+fi
+
+# A debug build has types; the release build has line tables only.
+cargo build -p tenure-cli
+program=${CARGO_TARGET_DIR:-target}/debug/tenure
+cargo run --release -- layout "$program" --top 50 --html "$out/layout.html" --json - >"$out/layout.json"
+python3 - "$out/layout.json" <<'PYTHON'
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert report["schema"] == "tenure-layout/1", report["schema"]
+findings = report["findings"]
+assert findings and all(f["victims"] and f["signals"] for f in findings)
+assert [f["score"] for f in findings] == sorted((f["score"] for f in findings), reverse=True)
+print(f"{len(findings)} of {report['scope']['findings']} findings in {report['source']['composites']} types")
+PYTHON
+grep -q 'ArcInner' "$out/layout.html" || { echo "the page shows no map of an Arc" >&2; exit 1; }
+
+# Both ways a check can end.
+routes=crates/tenure-layout/tests/fixtures/btf
+cat >"$out/rules.toml" <<'TOML'
+[[apart]]
+type = "dst_entry"
+member = "lwtstate"
+from = "__r*"
+TOML
+cargo run --release -- layout "$routes/repaired.btf" --top 0 --check "$out/rules.toml"
+if cargo run --release -- layout "$routes/before.btf" --top 0 --check "$out/rules.toml"; then
+    echo "layout: the check of a layout that is at fault passed" >&2
+    exit 1
+fi

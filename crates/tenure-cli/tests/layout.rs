@@ -1,0 +1,162 @@
+//! `tenure layout` as somebody types it.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use support::{is_refused, tenure, tenure_in, text};
+
+/// BTF of Linux's routes, as they were before 6.4 and as they have been since.
+fn fixture(name: &str) -> String {
+    format!("{}/../tenure-layout/tests/fixtures/btf/{name}.btf", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A folder with a rules file in it.
+fn rules(text: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.toml");
+    fs::write(&path, text).unwrap();
+    (folder, path)
+}
+
+fn word(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+const APART: &str = r#"
+[[apart]]
+type = "dst_entry"
+member = "lwtstate"
+from = "__ref*"
+"#;
+
+#[test]
+fn help_names_every_option() {
+    let output = tenure(&["layout", "--help"]);
+    assert!(output.status.success());
+    for option in [
+        "--kernel",
+        "FILE",
+        "TYPE",
+        "--in",
+        "--top",
+        "--suggest",
+        "--pin",
+        "--rules",
+        "--check",
+        "--format",
+        "--debug-file",
+        "--base",
+        "--line",
+        "--json",
+        "--html",
+    ] {
+        assert!(text(&output.stdout).contains(option), "{option}");
+    }
+}
+
+#[test]
+fn the_routes_of_a_kernel_before_the_repair_are_found() {
+    let output = tenure(&["layout", &fixture("before")]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let found = text(&output.stdout);
+    for word in ["dst_entry", "__refcnt", "lwtstate", "rtable", "rt_genid"] {
+        assert!(found.contains(word), "{word} in:\n{found}");
+    }
+    assert!(!found.contains('\u{1b}'), "a pipe gets no colours");
+}
+
+#[test]
+fn a_type_that_was_named_is_drawn_and_mended() {
+    let output = tenure(&["layout", &fixture("before"), "dst_entry", "--suggest"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("no type grows"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn json_has_its_schema_and_the_page_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["layout", &fixture("before"), "--json", "-", "--html", "out/page.html"];
+    let output = tenure_in(folder.path(), &words);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["schema"], "tenure-layout/1");
+    assert!(report["findings"].as_array().is_some_and(|findings| !findings.is_empty()));
+    let page = fs::read_to_string(folder.path().join("out/page.html")).unwrap();
+    assert!(page.contains("dst_entry"));
+}
+
+#[test]
+fn a_check_that_fails_ends_with_1_and_says_where() {
+    let (_folder, path) = rules(APART);
+    let output = tenure(&["layout", &fixture("before"), "--check", word(&path)]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let found = text(&output.stdout);
+    assert!(found.contains("lwtstate") && found.contains("80") && found.contains("64"), "{found}");
+    let output = tenure(&["layout", &fixture("repaired"), "--check", word(&path)]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_check_of_what_is_not_there_fails() {
+    let (_folder, path) = rules(&APART.replace("lwtstate", "no_such_member"));
+    let output = tenure(&["layout", &fixture("before"), "--check", word(&path)]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("no_such_member"));
+}
+
+#[test]
+fn rules_change_what_is_known() {
+    let (_folder, path) = rules("[members]\n\"dst_entry.lwtstate\" = \"cold\"\n");
+    let victims = |extra: &[&str]| {
+        let fixture = fixture("before");
+        let words: Vec<&str> = ["layout", &fixture, "dst_entry", "--json", "-"]
+            .into_iter()
+            .chain(extra.iter().copied())
+            .collect();
+        let report: serde_json::Value = serde_json::from_slice(&tenure(&words).stdout).unwrap();
+        report["findings"].to_string()
+    };
+    assert!(victims(&[]).contains("\"path\":\"lwtstate\""));
+    assert!(!victims(&["--rules", word(&path)]).contains("\"path\":\"lwtstate\""));
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_in_one_line() {
+    let before = fixture("before");
+    let refused = |words: &[&str], named: &[&str]| {
+        is_refused(&tenure(&[&["layout"], words].concat()), named);
+    };
+    refused(&[], &["--kernel", "FILE"]);
+    refused(&["/no/such/file"], &["/no/such/file"]);
+    refused(&[env!("CARGO_MANIFEST_DIR")], &["directory"]);
+    refused(&[&before, "dst_entri"], &["dst_entri", "did you mean `dst_entry`"]);
+    refused(&[&before, "--pin", "no_such_member"], &["no_such_member"]);
+    refused(&[&before, "--line", "48"], &["48", "power of two"]);
+    refused(&[&before, "--top", "many"], &["many"]);
+    refused(&[&before, "--rules", "/no/such/rules.toml"], &["/no/such/rules.toml"]);
+    refused(&[&before, "--json", "/proc/no/such"], &["/proc/no/such"]);
+    let (folder, path) = rules("[types]\n\"a\" = \"cuont\"\n");
+    refused(&[&before, "--rules", word(&path)], &["rules.toml", "cuont", "count"]);
+    let text = folder.path().join("text");
+    fs::write(&text, "no program\n").unwrap();
+    refused(&[word(&text)], &["text"]);
+    let truncated = folder.path().join("truncated.btf");
+    fs::write(&truncated, &fs::read(&before).unwrap()[..1000]).unwrap();
+    refused(&[word(&truncated)], &["truncated.btf"]);
+    let empty = folder.path().join("empty.toml");
+    fs::write(&empty, "").unwrap();
+    refused(&[&before, "--check", word(&empty)], &["empty.toml", "no check"]);
+}
+
+#[test]
+fn the_running_kernel_is_read_or_said_to_be_missing() {
+    let output = tenure(&["layout", "--kernel", "dst_entry", "rtable"]);
+    if Path::new("/sys/kernel/btf/vmlinux").exists() {
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(text(&output.stdout).contains("dst_entry"));
+    } else {
+        is_refused(&output, &["/sys/kernel/btf/vmlinux"]);
+    }
+}

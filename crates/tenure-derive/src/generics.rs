@@ -1,0 +1,52 @@
+//! The parameters of the struct, as the implementation and the check need them.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::punctuated::Punctuated;
+use syn::{GenericParam, Generics, Token, TypeParamBound, WherePredicate, parse_quote};
+
+use crate::attributes::{Field, Role};
+
+/// The parameters of the implementation: sized, and with layouts where they are embedded.
+pub(crate) fn of_implementation(
+    generics: &Generics,
+    fields: &[Field<'_>],
+    trait_path: &TokenStream,
+) -> Generics {
+    let mut generics = generics.clone();
+    for parameter in generics.type_params_mut() {
+        require_sized(&mut parameter.bounds);
+    }
+    if let Some(clause) = &mut generics.where_clause {
+        for predicate in &mut clause.predicates {
+            if let WherePredicate::Type(predicate) = predicate {
+                require_sized(&mut predicate.bounds);
+            }
+        }
+    }
+    if has_instances(&generics) {
+        for field in fields.iter().filter(|field| matches!(field.role, Some(Role::Embed))) {
+            let ty = field.ty;
+            generics.make_where_clause().predicates.push(parse_quote!(#ty: #trait_path));
+        }
+    }
+    generics
+}
+
+/// Whether the struct's layout depends on its parameters. Lifetimes change no layout.
+pub(crate) fn has_instances(generics: &Generics) -> bool {
+    generics.params.iter().any(|parameter| !matches!(parameter, GenericParam::Lifetime(_)))
+}
+
+/// The arguments of a struct that has lifetime parameters only.
+pub(crate) fn all_static(generics: &Generics) -> TokenStream {
+    let lifetimes = generics.lifetimes().map(|_| quote!('static));
+    quote!(<#(#lifetimes),*>)
+}
+
+/// Takes `?Sized` away.
+fn require_sized(bounds: &mut Punctuated<TypeParamBound, Token![+]>) {
+    let is_maybe =
+        |bound: &TypeParamBound| matches!(bound, TypeParamBound::Trait(t) if t.maybe.is_some());
+    *bounds = std::mem::take(bounds).into_iter().filter(|bound| !is_maybe(bound)).collect();
+}

@@ -1,0 +1,10 @@
+use tenure::line::LineLayout;
+
+#[derive(LineLayout)]
+#[line(apart = 100)]
+struct Slot {
+    #[line(contended)]
+    readers: u64,
+}
+
+fn main() {}

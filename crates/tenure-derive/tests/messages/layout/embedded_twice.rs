@@ -1,0 +1,27 @@
+use tenure::line::{Isolated, LineLayout};
+
+#[derive(LineLayout)]
+struct Count {
+    #[line(contended)]
+    value: u64,
+}
+
+#[derive(LineLayout)]
+#[repr(C)]
+struct Entry {
+    key: u64,
+    #[line(embed)]
+    refs: Count,
+}
+
+#[derive(LineLayout)]
+#[repr(C)]
+struct Table {
+    name: Isolated<[u8; 16]>,
+    #[line(read_mostly)]
+    mask: u64,
+    #[line(embed)]
+    first: Entry,
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+use tenure::line::LineLayout;
+
+#[derive(LineLayout)]
+#[repr(C)]
+struct Device {
+    #[line(group = "tx")]
+    queues: u64,
+    #[line(group = "tx")]
+    features: u64,
+}
+
+fn main() {}

@@ -1,0 +1,168 @@
+//! What holds for every model, however odd.
+
+use proptest::prelude::*;
+use tenure_layout::knowledge::Knowledge;
+use tenure_layout::lines::Layouts;
+use tenure_layout::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, Static, TypeId};
+use tenure_layout::suggest::{Pins, suggest};
+
+/// A recipe of one type, made of those before it.
+#[derive(Debug, Clone)]
+enum Recipe {
+    Struct(Vec<(usize, u64)>),
+    Union(Vec<usize>),
+    Array(usize, u64),
+    Alias(usize),
+    Overlapping(Vec<(usize, u64)>),
+}
+
+fn recipe() -> impl Strategy<Value = Recipe> {
+    let part = any::<prop::sample::Index>().prop_map(|index| index.index(1 << 16));
+    let gap = prop_oneof![4 => Just(0_u64), 1 => 0..100_u64];
+    let members = prop::collection::vec((part.clone(), gap), 0..12);
+    prop_oneof![
+        5 => members.clone().prop_map(Recipe::Struct),
+        1 => prop::collection::vec(part.clone(), 0..5).prop_map(Recipe::Union),
+        1 => (part.clone(), prop_oneof![0..6_u64, Just(1 << 40)]).prop_map(|(part, count)| Recipe::Array(part, count)),
+        1 => part.prop_map(Recipe::Alias),
+        1 => members.prop_map(Recipe::Overlapping),
+    ]
+}
+
+/// The simple types that every model begins with.
+fn basics(builder: &mut Builder) -> Vec<TypeId> {
+    let mut ids = Vec::new();
+    for (name, size) in [("char", 1), ("short", 2), ("int", 4), ("long", 8), ("__int128", 16)] {
+        ids.push(builder.add(name, size, Kind::Scalar(Scalar::Integer)));
+    }
+    let pointer = builder.add("", 8, Kind::Pointer(Some(ids[2])));
+    let word =
+        |ty| Kind::Composite { shape: Shape::Struct, members: vec![Member::new("w", 0, ty)] };
+    let int = ids[2];
+    ids.push(pointer);
+    for name in ["atomic_t", "refcount_t", "spinlock_t", "callback_head", "seqcount_t"] {
+        ids.push(builder.add(name, 4, word(int)));
+    }
+    ids
+}
+
+fn model(recipes: &[Recipe], statics: &[(usize, u64)]) -> Model {
+    let mut builder = Builder::new();
+    let mut ids = basics(&mut builder);
+    let mut sizes: Vec<u64> = vec![1, 2, 4, 8, 16, 8, 4, 4, 4, 4, 4];
+    for (number, recipe) in recipes.iter().enumerate() {
+        let pick = |index: usize| index % ids.len();
+        // Every third is anonymous.
+        let name = if number % 3 == 0 { String::new() } else { format!("type_{number}") };
+        let member = |place: usize, offset: u64, of: usize| {
+            let name = if place % 4 == 3 { String::new() } else { format!("m{place}") };
+            Member::new(name, offset, ids[of])
+        };
+        let (kind, size) = match recipe {
+            Recipe::Struct(parts) | Recipe::Overlapping(parts) => {
+                let overlapping = matches!(recipe, Recipe::Overlapping(_));
+                let (mut members, mut end) = (Vec::new(), 0_u64);
+                for (place, &(part, gap)) in parts.iter().enumerate() {
+                    let at = if overlapping { gap } else { end.saturating_add(gap) };
+                    members.push(member(place, at, pick(part)));
+                    end = end.max(at.saturating_add(sizes[pick(part)]));
+                }
+                (Kind::Composite { shape: Shape::Struct, members }, end)
+            }
+            Recipe::Union(parts) => {
+                let members =
+                    parts.iter().enumerate().map(|(place, &part)| member(place, 0, pick(part)));
+                let size = parts.iter().map(|&part| sizes[pick(part)]).max().unwrap_or(0);
+                (Kind::Composite { shape: Shape::Union, members: members.collect() }, size)
+            }
+            Recipe::Array(part, count) => {
+                let of = pick(*part);
+                (Kind::Array { element: ids[of], count: *count }, sizes[of].saturating_mul(*count))
+            }
+            Recipe::Alias(part) => (Kind::Alias(ids[pick(*part)]), sizes[pick(*part)]),
+        };
+        let id = builder.add(&name, size, kind);
+        ids.push(id);
+        sizes.push(size);
+    }
+    for (number, &(part, address)) in statics.iter().enumerate() {
+        builder.push_static(Static {
+            name: format!("variable_{number}").into(),
+            section: ".data".into(),
+            address,
+            ty: ids[part % ids.len()],
+            declared: None,
+        });
+    }
+    builder.finish(Format::Dwarf, 1).unwrap()
+}
+
+fn models() -> impl Strategy<Value = Model> {
+    let statics =
+        prop::collection::vec((0..1000_usize, prop_oneof![0..512_u64, Just(u64::MAX)]), 0..8);
+    (prop::collection::vec(recipe(), 0..24), statics)
+        .prop_map(|(recipes, statics)| model(&recipes, &statics))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn maps_cover_their_lines_without_overlaps(model in models()) {
+        let roles = Knowledge::builtin().roles(&model);
+        let layouts = Layouts::new(&model, &roles, 64);
+        for (id, ty, _) in model.composites() {
+            let map = layouts.map(id);
+            prop_assert_eq!(map.size, ty.size);
+            for line in &map.lines {
+                let start = line.index * 64;
+                let mut at = start;
+                for cell in &line.cells {
+                    prop_assert_eq!(cell.offset, at);
+                    prop_assert!(cell.size > 0);
+                    at += cell.size;
+                }
+                prop_assert_eq!(at, map.size.min(start.saturating_add(64)));
+            }
+        }
+    }
+
+    #[test]
+    fn findings_are_in_order_and_their_pairs_share_a_line(model in models()) {
+        let roles = Knowledge::builtin().roles(&model);
+        let layouts = Layouts::new(&model, &roles, 64);
+        let found = tenure_layout::findings::find(&layouts);
+        let ranked: Vec<_> = (1..).zip(&found).collect();
+        let findings = tenure_layout::findings::findings(&layouts, &ranked);
+        prop_assert!(findings.windows(2).all(|pair| pair[0].score >= pair[1].score));
+        for finding in &findings {
+            prop_assert!((0.0..=100.0).contains(&finding.score));
+            prop_assert!((0.0..=1.0).contains(&finding.confidence.placements));
+            if finding.sharing != tenure_layout::result::Sharing::Within {
+                continue;
+            }
+            let last = |offset: u64, size: u64| (offset.saturating_add(size - 1)) / 64;
+            let word = &finding.contended;
+            for victim in &finding.victims {
+                prop_assert!(
+                    victim.offset / 64 <= last(word.offset, word.size)
+                        && word.offset / 64 <= last(victim.offset, victim.size),
+                    "{:?}", finding
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_proposal_makes_no_type_larger_and_scores_lower(model in models()) {
+        let roles = Knowledge::builtin().roles(&model);
+        let layouts = Layouts::new(&model, &roles, 64);
+        for (id, ty, _) in model.composites() {
+            let Ok(found) = suggest(&layouts, id, &Pins::default()) else { continue };
+            prop_assert!(found.score_after < found.score_before);
+            prop_assert!(found.embedders.iter().all(|one| one.size_after <= one.size_before));
+            let grown = found.after.size > ty.size;
+            prop_assert!(!grown || !found.embedders.is_empty(), "{:?}", found);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What a struct says about its fields: [`LineLayout`], [`Layout`], [`Field`], [`Role`], and
+//! [`check`], which holds it to that.
+
+use super::{LINE_BYTES, rules};
+
+/// A struct that knows which of its fields are written by many cores, and which are read by them.
+///
+/// Implemented by `#[derive(LineLayout)]`, with the feature `derive`; the [module](super#the-rules)
+/// has the rules, the derive its attributes. The trait holds constants only: it adds nothing to the
+/// struct's size, and no code to the program.
+///
+/// ```
+/// # #[cfg(feature = "derive")] {
+/// use tenure::line::{LineLayout, Role};
+///
+/// #[derive(LineLayout)]
+/// #[repr(C)]
+/// struct Session {
+///     #[line(read_mostly)]
+///     peer: u64,
+///     #[line(cold)]
+///     opened: u64,
+/// }
+///
+/// let [peer, opened] = Session::LAYOUT.fields else { panic!() };
+/// assert_eq!((peer.name, peer.offset, peer.role), ("peer", 0, Role::ReadMostly));
+/// assert_eq!((opened.name, opened.offset, opened.role), ("opened", 8, Role::Cold));
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not describe its cache lines",
+    label = "no `LineLayout`",
+    note = "add `#[derive(LineLayout)]` to `{Self}`, or leave `embed` away: its fields are then not looked at"
+)]
+pub trait LineLayout: Sized {
+    /// The struct's fields as the compiler laid them out.
+    const LAYOUT: &'static Layout;
+}
+
+/// A struct as the compiler laid it out, and what its author declared about it.
+///
+/// Comes from [`LineLayout::LAYOUT`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Layout {
+    /// The struct's name, without its path and parameters.
+    pub name: &'static str,
+    /// The struct's size in bytes.
+    pub size: usize,
+    /// The alignment that the compiler guarantees, in bytes.
+    pub align: usize,
+    /// Whether the author promises that every instance starts on a line.
+    pub assume_aligned: bool,
+    /// The size of the aligned blocks that a contended and a read-mostly field may not share. At
+    /// least a line, whatever it says; 1 where the author says nothing.
+    pub apart: usize,
+    /// The fields, in the order of the source.
+    pub fields: &'static [Field],
+    /// The groups that may take another number of lines than one.
+    pub groups: &'static [(&'static str, usize)],
+}
+
+impl Layout {
+    /// The layout of `T`, with these fields.
+    #[must_use]
+    pub const fn of<T>(name: &'static str, fields: &'static [Field]) -> Self {
+        Self {
+            name,
+            size: size_of::<T>(),
+            align: align_of::<T>(),
+            assume_aligned: false,
+            apart: 1,
+            fields,
+            groups: &[],
+        }
+    }
+
+    /// Promises that every instance starts on a line.
+    #[must_use]
+    pub const fn assume_aligned(mut self) -> Self {
+        self.assume_aligned = true;
+        self
+    }
+
+    /// Keeps contended and read-mostly fields in different aligned blocks of `bytes`.
+    ///
+    /// # Panics
+    ///
+    /// If `bytes` is not a power of two.
+    #[must_use]
+    #[track_caller]
+    pub const fn apart(mut self, bytes: usize) -> Self {
+        assert!(bytes.is_power_of_two(), "`apart` is a power of two, as the sizes of lines are");
+        self.apart = bytes;
+        self
+    }
+
+    /// Declares how many lines each of these groups may take.
+    #[must_use]
+    pub const fn groups(mut self, groups: &'static [(&'static str, usize)]) -> Self {
+        self.groups = groups;
+        self
+    }
+}
+
+/// A field of a [`Layout`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Field {
+    /// Its name; a tuple struct's fields are called "0", "1", and so on.
+    pub name: &'static str,
+    /// Bytes from the start of the struct.
+    pub offset: usize,
+    /// Its size in bytes; of an [`Isolated`](super::Isolated) field the value's, without padding.
+    pub size: usize,
+    /// Who touches it.
+    pub role: Role,
+    /// The group of fields that it is used together with.
+    pub group: Option<&'static str>,
+}
+
+impl Field {
+    /// A field that nothing is known about but its place.
+    #[must_use]
+    pub const fn new(name: &'static str, offset: usize, size: usize) -> Self {
+        Self { name, offset, size, role: Role::Unmarked, group: None }
+    }
+
+    /// Says who touches the field.
+    #[must_use]
+    pub const fn role(mut self, role: Role) -> Self {
+        self.role = role;
+        self
+    }
+
+    /// Puts the field into a group.
+    #[must_use]
+    pub const fn group(mut self, name: &'static str) -> Self {
+        self.group = Some(name);
+        self
+    }
+}
+
+/// Who touches a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Role {
+    /// Nobody said; nothing is asked of the field.
+    Unmarked,
+    /// Written by many cores: a count, a lock, a queue's head.
+    Contended,
+    /// Read by many cores, and written seldom or never.
+    ReadMostly,
+    /// Used seldom, by any core: the field to fill a hole with. Nothing is asked of it.
+    Cold,
+    /// A struct whose fields have roles of their own.
+    Embedded(&'static Layout),
+}
+
+/// Compiles if the layout of `T` keeps the [rules](super#the-rules) of its lines.
+///
+/// The derive calls this by itself for a struct without type and const parameters. The offsets of a
+/// generic one are known for its instances only, so they are what is checked: either some of them,
+/// beside the definition, or all that are made, in a constructor.
+///
+/// ```
+/// # #[cfg(feature = "derive")] {
+/// use tenure::line::{self, Isolated, LineLayout};
+///
+/// #[derive(LineLayout)]
+/// struct Slot<T> {
+///     #[line(contended)]
+///     readers: Isolated<u32>,
+///     #[line(read_mostly)]
+///     value: T,
+/// }
+///
+/// // One instance, as soon as this is compiled.
+/// const _: () = line::check::<Slot<u64>>();
+///
+/// impl<T> Slot<T> {
+///     fn new(value: T) -> Self {
+///         // Each instance that is made, when a program is built that makes it; `cargo check` does
+///         // not get that far.
+///         const { line::check::<Self>() };
+///         Self { readers: Isolated::new(0), value }
+///     }
+/// }
+/// # let slot = Slot::new("an instance");
+/// # assert_eq!((*slot.readers, slot.value), (0, "an instance"));
+/// # }
+/// ```
+///
+/// # Panics
+///
+/// If it does not. Call it where constants are evaluated, as above, and the panic is a compile
+/// error; the call costs nothing then.
+#[track_caller]
+pub const fn check<T: LineLayout>() {
+    let report = rules::report(T::LAYOUT, LINE_BYTES);
+    if !report.is_empty() {
+        panic!("{}", report.as_str());
+    }
+}

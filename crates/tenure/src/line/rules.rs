@@ -1,0 +1,480 @@
+//! The rules that [`check`](super::check) holds a layout to, evaluated by the compiler.
+//!
+//! Everything is seen as it lies in the outermost struct: the fields of embedded structs, to any
+//! depth, at their offsets from its start. Three things may be wrong:
+//!
+//! 1. A contended field meets a read-mostly one, or a contended one of another group, on a line.
+//! 2. A group touches more lines than it may.
+//! 3. A struct that is assumed to start on a line is embedded where it does not.
+//!
+//! # From offsets to lines
+//!
+//! An offset tells the line only if the struct starts on one. It starts at a multiple of its
+//! alignment *A*; where that is less than a line *L*, it may start anywhere in a line that is a
+//! multiple of *A*, and the rules ask for all of these places at once. Of two fields, let *p* be
+//! the last byte of the first and *q* the first byte of the second. They share a line if they do so
+//! where *p* lies as near to the start of a line as it can, which is *p* mod *A*:
+//!
+//! ```text
+//! p mod min(A, L) + (q - p) < L
+//! ```
+
+use super::layout::{Field, Layout, Role};
+use super::report::Report;
+
+/// What is wrong with `layout` on a machine with lines of `line` bytes. Empty: nothing.
+pub(super) const fn report(layout: &Layout, line: usize) -> Report {
+    let mut checker = Checker {
+        outermost: layout,
+        line,
+        align: start_align(layout, line),
+        report: Report::new(),
+        align_wanted: line,
+        helps: Helps { apart: false, gather: false, shift: false, align: false },
+    };
+    checker.report.text("the cache lines of `").text(layout.name).text("`:");
+    let outermost = checker.outermost();
+    checker.contended_fields(&outermost);
+    checker.groups(&outermost);
+    checker.assumptions(&outermost);
+    checker.advice();
+    checker.report
+}
+
+/// What every address of the struct is a multiple of.
+const fn start_align(layout: &Layout, line: usize) -> usize {
+    if layout.assume_aligned { max(layout.align, line) } else { layout.align }
+}
+
+struct Checker<'a> {
+    outermost: &'a Layout,
+    line: usize,
+    /// What the outermost struct's address is a multiple of.
+    align: usize,
+    report: Report,
+    /// The alignment that would settle all that alignment can settle.
+    align_wanted: usize,
+    helps: Helps,
+}
+
+/// Which advice the findings call for.
+struct Helps {
+    /// Fields of different roles, away from each other.
+    apart: bool,
+    /// The fields of a group, towards each other.
+    gather: bool,
+    /// An embedded struct, to the start of a line.
+    shift: bool,
+    /// The outermost struct, to the start of a line.
+    align: bool,
+}
+
+/// The outermost struct, or one embedded in it.
+struct Inside<'a> {
+    layout: &'a Layout,
+    offset: usize,
+    /// The largest distance that this struct or one around it asks for.
+    apart: usize,
+    path: Option<&'a Path<'a>>,
+}
+
+struct Path<'a> {
+    name: &'a str,
+    outer: Option<&'a Path<'a>>,
+}
+
+/// A field at its offset from the start of the outermost struct.
+struct Place<'a> {
+    field: &'a Field,
+    offset: usize,
+    apart: usize,
+    path: Path<'a>,
+}
+
+impl<'a> Inside<'a> {
+    const fn place(&self, index: usize) -> Place<'_> {
+        let field = &self.layout.fields[index];
+        Place {
+            field,
+            offset: self.offset + field.offset,
+            apart: self.apart,
+            path: Path { name: field.name, outer: self.path },
+        }
+    }
+}
+
+impl Place<'_> {
+    const fn inside<'a>(&'a self, embedded: &'a Layout) -> Inside<'a> {
+        Inside {
+            layout: embedded,
+            offset: self.offset,
+            apart: max(self.apart, embedded.apart),
+            path: Some(&self.path),
+        }
+    }
+
+    const fn last_byte(&self) -> usize {
+        self.offset + self.field.size - 1
+    }
+}
+
+impl<'a> Checker<'a> {
+    const fn outermost(&self) -> Inside<'a> {
+        let layout = self.outermost;
+        Inside { layout, offset: 0, apart: max(layout.apart, self.line), path: None }
+    }
+}
+
+/// Rule 1.
+impl Checker<'_> {
+    const fn contended_fields(&mut self, inside: &Inside<'_>) {
+        let mut index = 0;
+        while index < inside.layout.fields.len() {
+            let place = inside.place(index);
+            match place.field.role {
+                Role::Embedded(layout) => self.contended_fields(&place.inside(layout)),
+                Role::Contended if place.field.size > 0 => {
+                    self.neighbours(&place, &self.outermost());
+                }
+                _ => {}
+            }
+            index += 1;
+        }
+    }
+
+    const fn neighbours(&mut self, contended: &Place<'_>, inside: &Inside<'_>) {
+        let mut index = 0;
+        while index < inside.layout.fields.len() {
+            let place = inside.place(index);
+            match place.field.role {
+                Role::Embedded(layout) => self.neighbours(contended, &place.inside(layout)),
+                Role::ReadMostly if place.field.size > 0 => self.pair(contended, &place),
+                // Each pair of contended fields comes by twice.
+                Role::Contended
+                    if place.field.size > 0
+                        && contended.offset < place.offset
+                        && in_different_groups(contended.field, place.field) =>
+                {
+                    self.pair(contended, &place);
+                }
+                _ => {}
+            }
+            index += 1;
+        }
+    }
+
+    const fn pair(&mut self, contended: &Place<'_>, other: &Place<'_>) {
+        let unit = max(contended.apart, other.apart);
+        let (first, second) =
+            if contended.offset < other.offset { (contended, other) } else { (other, contended) };
+        let distance = second.offset - first.last_byte();
+        if first.last_byte() % min(self.align, unit) + distance >= unit {
+            return;
+        }
+
+        self.report.begin();
+        self.field(contended);
+        if self.align >= unit {
+            self.report.text(" shares ");
+            self.unit(unit, second.offset);
+        } else {
+            self.report.text(" can share ");
+            self.unit_somewhere(unit);
+        }
+        self.report.text(" with ");
+        self.field(other);
+        self.report.end();
+
+        if first.last_byte() % unit + distance < unit {
+            self.helps.apart = true;
+        } else {
+            self.helps.align = true;
+            self.align_wanted = max(self.align_wanted, unit);
+        }
+    }
+
+    const fn unit(&mut self, unit: usize, offset: usize) {
+        if unit == self.line {
+            self.report.text("line ").number(offset / unit);
+        } else {
+            let start = offset / unit * unit;
+            self.report.text("bytes ").number(start).text(" to ").number(start + unit - 1);
+        }
+    }
+
+    const fn unit_somewhere(&mut self, unit: usize) {
+        if unit == self.line {
+            self.report.text("a line");
+        } else {
+            self.report.text("an aligned block of ").number(unit).text(" bytes");
+        }
+    }
+}
+
+/// Rule 2.
+impl Checker<'_> {
+    const fn groups(&mut self, inside: &Inside<'_>) {
+        let mut index = 0;
+        while index < inside.layout.fields.len() {
+            let place = inside.place(index);
+            if let Some(group) = place.field.group {
+                if is_first_of(group, inside.layout, index) {
+                    self.group(group, inside);
+                }
+            }
+            if let Role::Embedded(layout) = place.field.role {
+                self.groups(&place.inside(layout));
+            }
+            index += 1;
+        }
+    }
+
+    const fn group(&mut self, group: &str, inside: &Inside<'_>) {
+        let allowed = allowed_lines(group, inside.layout);
+        let Touched { most, if_aligned } = self.touched_lines(group, inside);
+        if most <= allowed {
+            return;
+        }
+
+        self.report.begin();
+        self.report.text("group \"").text(group).text("\"");
+        self.report.text(if self.align >= self.line { " takes " } else { " can take " });
+        self.report.number(most).text(if most == 1 { " line" } else { " lines" });
+        self.report.text(" and may take ").number(allowed).text(": ");
+        let mut listed = 0;
+        let mut index = 0;
+        while index < inside.layout.fields.len() {
+            let place = inside.place(index);
+            if is_in(group, place.field) {
+                if listed > 0 {
+                    self.report.text(", ");
+                }
+                self.name_and_offset(&place);
+                self.report.text(")");
+                listed += 1;
+            }
+            index += 1;
+        }
+        self.report.end();
+
+        if if_aligned > allowed {
+            self.helps.gather = true;
+        } else {
+            self.helps.align = true;
+        }
+    }
+
+    /// How many lines the group lies on.
+    const fn touched_lines(&self, group: &str, inside: &Inside<'_>) -> Touched {
+        // Of all places in a line where the outermost struct can start.
+        let mut lines = [0; LARGEST_LINE];
+        let mut next_line = [0; LARGEST_LINE];
+        let mut next_offset = 0;
+        // In the order of the offsets, which need not be the order of the source.
+        while let Some(field) = nearest(group, inside.layout, next_offset) {
+            next_offset = field.offset + 1;
+            let mut start = 0;
+            while start < self.line {
+                let first_byte = start + inside.offset + field.offset;
+                let first = max(first_byte / self.line, next_line[start]);
+                let behind = max((first_byte + field.size - 1) / self.line + 1, first);
+                lines[start] += behind - first;
+                next_line[start] = behind;
+                start += min(self.align, self.line);
+            }
+        }
+        let mut most = 0;
+        let mut start = 0;
+        while start < self.line {
+            most = max(most, lines[start]);
+            start += 1;
+        }
+        Touched { most, if_aligned: lines[0] }
+    }
+}
+
+struct Touched {
+    /// At the worst address.
+    most: usize,
+    /// At the start of a line.
+    if_aligned: usize,
+}
+
+/// Of all architectures: s390x.
+const LARGEST_LINE: usize = 256;
+
+/// Rule 3.
+impl Checker<'_> {
+    const fn assumptions(&mut self, inside: &Inside<'_>) {
+        let mut index = 0;
+        while index < inside.layout.fields.len() {
+            let place = inside.place(index);
+            if let Role::Embedded(layout) = place.field.role {
+                if layout.assume_aligned {
+                    self.assumption(&place, layout);
+                }
+                self.assumptions(&place.inside(layout));
+            }
+            index += 1;
+        }
+    }
+
+    const fn assumption(&mut self, place: &Place<'_>, layout: &Layout) {
+        let fits = place.offset % self.line == 0;
+        if fits && self.align >= self.line {
+            return;
+        }
+        self.report.begin();
+        self.name_and_offset(place);
+        self.report.text(") is a `").text(layout.name);
+        self.report.text("`, which is assumed to start on a line");
+        if fits {
+            self.report.text(", and `").text(self.outermost.name).text("` can start anywhere");
+            self.helps.align = true;
+        } else {
+            self.report.text(", and does not");
+            self.helps.shift = true;
+        }
+        self.report.end();
+    }
+}
+
+/// What the reader sees.
+impl Checker<'_> {
+    const fn field(&mut self, place: &Place<'_>) {
+        self.report.text(match place.field.role {
+            Role::Contended => "contended ",
+            _ => "read-mostly ",
+        });
+        self.name_and_offset(place);
+        let size = place.field.size;
+        self.report.text(", ").number(size).text(if size == 1 { " byte" } else { " bytes" });
+        if let Some(group) = place.field.group {
+            self.report.text(", group \"").text(group).text("\"");
+        }
+        self.report.text(")");
+    }
+
+    /// The opening parenthesis stays open.
+    const fn name_and_offset(&mut self, place: &Place<'_>) {
+        self.report.text("`");
+        self.path(&place.path);
+        self.report.text("` (offset ").number(place.offset);
+    }
+
+    const fn path(&mut self, path: &Path<'_>) {
+        if let Some(outer) = path.outer {
+            self.path(outer);
+            self.report.text(".");
+        }
+        self.report.text(path.name);
+    }
+
+    const fn advice(&mut self) {
+        let Self { line, align, align_wanted, .. } = *self;
+        let report = self.report.end_of_findings();
+        report.text("\n  = note: a line has ").number(line).text(" bytes");
+        if align < align_wanted {
+            report.text("; `").text(self.outermost.name).text("` starts at any multiple of ");
+            report.number(align);
+        }
+        if self.helps.apart {
+            report.text("\n  = help: order the fields by who touches them, cold ones in between; ");
+            report.text("or wrap the smaller side in `tenure::line::Isolated`");
+        }
+        if self.helps.gather {
+            report.text("\n  = help: put the fields of a group side by side; or let it take more ");
+            report.text("lines: `#[line(group(name = \"...\", lines = N))]` on the struct");
+        }
+        if self.helps.shift {
+            report.text("\n  = help: put it first, or wrap it in `tenure::line::Isolated`");
+        }
+        if self.helps.align {
+            report.text("\n  = help: `#[repr(align(").number(align_wanted).text("))]` settles it");
+            // The promise is about lines, not about larger blocks.
+            if align_wanted == line {
+                report.text(", or `#[line(assume_aligned)]` if its memory starts on a line anyway");
+            }
+        }
+    }
+}
+
+const fn in_different_groups(a: &Field, b: &Field) -> bool {
+    match (a.group, b.group) {
+        (Some(a), Some(b)) => !same(a, b),
+        _ => false,
+    }
+}
+
+const fn is_in(group: &str, field: &Field) -> bool {
+    match field.group {
+        Some(name) => same(name, group),
+        None => false,
+    }
+}
+
+const fn is_first_of(group: &str, layout: &Layout, index: usize) -> bool {
+    let mut before = 0;
+    while before < index {
+        if is_in(group, &layout.fields[before]) {
+            return false;
+        }
+        before += 1;
+    }
+    true
+}
+
+const fn allowed_lines(group: &str, layout: &Layout) -> usize {
+    let mut index = 0;
+    while index < layout.groups.len() {
+        let (name, lines) = layout.groups[index];
+        if same(name, group) {
+            return lines;
+        }
+        index += 1;
+    }
+    1
+}
+
+/// The first field of the group at `offset` or behind it.
+const fn nearest<'a>(group: &str, layout: &'a Layout, offset: usize) -> Option<&'a Field> {
+    let mut nearest: Option<&Field> = None;
+    let mut index = 0;
+    while index < layout.fields.len() {
+        let field = &layout.fields[index];
+        if field.size > 0 && field.offset >= offset && is_in(group, field) {
+            match nearest {
+                Some(best) if best.offset <= field.offset => {}
+                _ => nearest = Some(field),
+            }
+        }
+        index += 1;
+    }
+    nearest
+}
+
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut index = 0;
+    while index < a.len() {
+        if a[index] != b[index] {
+            return false;
+        }
+        index += 1;
+    }
+    true
+}
+
+const fn max(a: usize, b: usize) -> usize {
+    if a > b { a } else { b }
+}
+
+const fn min(a: usize, b: usize) -> usize {
+    if a < b { a } else { b }
+}
+
+#[cfg(test)]
+mod tests;

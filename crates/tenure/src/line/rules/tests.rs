@@ -1,0 +1,313 @@
+use super::*;
+use std::string::String;
+
+/// The rules are the same for every size of a line.
+const LINE: usize = 64;
+
+const fn layout(align: usize, fields: &'static [Field]) -> Layout {
+    let mut layout = Layout::of::<()>("S", fields);
+    layout.align = align;
+    layout
+}
+
+const fn contended(name: &'static str, offset: usize, size: usize) -> Field {
+    Field::new(name, offset, size).role(Role::Contended)
+}
+
+const fn read_mostly(name: &'static str, offset: usize, size: usize) -> Field {
+    Field::new(name, offset, size).role(Role::ReadMostly)
+}
+
+const fn embedded(name: &'static str, offset: usize, layout: &'static Layout) -> Field {
+    Field::new(name, offset, layout.size).role(Role::Embedded(layout))
+}
+
+/// The findings, without what is around them.
+fn findings(layout: &Layout) -> std::vec::Vec<String> {
+    let report = report(layout, LINE);
+    let findings: std::vec::Vec<_> = report
+        .as_str()
+        .lines()
+        .filter_map(|line| line.strip_prefix("  - "))
+        .map(Into::into)
+        .collect();
+    assert_eq!(report.is_empty(), findings.is_empty());
+    findings
+}
+
+fn pair(align: usize, a: (usize, usize), b: (usize, usize)) -> bool {
+    let fields = std::vec![contended("a", a.0, a.1), read_mostly("b", b.0, b.1)].leak();
+    !findings(&layout(align, fields)).is_empty()
+}
+
+#[test]
+fn two_fields_share_a_line_exactly_if_they_do_at_some_address() {
+    for align in [1, 2, 4, 8, 16, 32, 64, 128, 256] {
+        for a in 0..140 {
+            for b in (0..140).filter(|b| a != *b) {
+                for size in [1, 8, 70] {
+                    let ((a_end, b_end), overlap) =
+                        ((a + size, b + size), a < b + size && b < a + size);
+                    let shares = |start: usize| {
+                        (start + a) / LINE <= (start + b_end - 1) / LINE
+                            && (start + b) / LINE <= (start + a_end - 1) / LINE
+                    };
+                    if !overlap {
+                        assert_eq!(
+                            pair(align, (a, size), (b, size)),
+                            (0..256).step_by(align).any(shares),
+                            "align {align}, {a} and {b}, {size} bytes"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_finding_names_both_fields_their_offsets_and_the_line() {
+    const FIELDS: &[Field] =
+        &[Field::new("id", 0, 8), contended("refs", 64, 4), read_mostly("next", 80, 8)];
+    assert_eq!(
+        report(&layout(64, FIELDS), LINE).as_str(),
+        "the cache lines of `S`:\n  \
+         - contended `refs` (offset 64, 4 bytes) shares line 1 with read-mostly `next` (offset 80, \
+         8 bytes)\n  \
+         = note: a line has 64 bytes\n  \
+         = help: order the fields by who touches them, cold ones in between; or wrap the smaller \
+         side in `tenure::line::Isolated`"
+    );
+}
+
+#[test]
+fn where_only_the_address_is_to_blame_the_advice_is_to_align() {
+    const FIELDS: &[Field] = &[contended("refs", 8, 4), read_mostly("next", 64, 8)];
+    assert_eq!(
+        report(&layout(8, FIELDS), LINE).as_str(),
+        "the cache lines of `S`:\n  \
+         - contended `refs` (offset 8, 4 bytes) can share a line with read-mostly `next` (offset \
+         64, 8 bytes)\n  \
+         = note: a line has 64 bytes; `S` starts at any multiple of 8\n  \
+         = help: `#[repr(align(64))]` settles it, or `#[line(assume_aligned)]` if its memory \
+         starts on a line anyway"
+    );
+    assert!(findings(&layout(64, FIELDS)).is_empty());
+    assert!(findings(&layout(8, FIELDS).assume_aligned()).is_empty());
+}
+
+#[test]
+fn every_pair_is_named() {
+    const FIELDS: &[Field] = &[
+        read_mostly("before", 0, 8),
+        contended("refs", 8, 8),
+        contended("lock", 16, 8),
+        read_mostly("behind", 24, 8),
+        read_mostly("far", 64, 8),
+    ];
+    let findings = findings(&layout(64, FIELDS));
+    assert_eq!(findings.len(), 4);
+    for (finding, (contended, read)) in findings.iter().zip([
+        ("`refs`", "`before`"),
+        ("`refs`", "`behind`"),
+        ("`lock`", "`before`"),
+        ("`lock`", "`behind`"),
+    ]) {
+        assert!(finding.contains(contended) && finding.contains(read), "{finding}");
+    }
+}
+
+#[test]
+fn a_field_over_several_lines_meets_neighbours_on_each_of_them() {
+    assert!(pair(64, (0, 130), (184, 8)));
+    assert!(!pair(64, (0, 128), (128, 8)));
+    assert!(pair(64, (192, 8), (60, 133)));
+}
+
+#[test]
+fn fields_without_bytes_and_fields_without_a_role_meet_nobody() {
+    const FIELDS: &[Field] = &[
+        contended("marker", 0, 0),
+        read_mostly("first", 0, 8),
+        Field::new("unmarked", 8, 8),
+        Field::new("cold", 16, 8).role(Role::Cold),
+    ];
+    assert!(findings(&layout(64, FIELDS)).is_empty());
+    const WRITTEN: &[Field] = &[contended("refs", 0, 8), read_mostly("marker", 8, 0), FIELDS[2]];
+    assert!(findings(&layout(64, WRITTEN)).is_empty());
+}
+
+#[test]
+fn contended_fields_share_a_line_unless_they_are_of_different_groups() {
+    const HEAD: Field = contended("head", 0, 8).group("producer");
+    const TAIL: Field = contended("tail", 8, 8);
+    assert!(findings(&layout(64, &[HEAD, TAIL])).is_empty());
+    assert!(findings(&layout(64, const { &[HEAD, TAIL.group("producer")] })).is_empty());
+    assert_eq!(
+        findings(&layout(64, const { &[HEAD, TAIL.group("consumer")] })),
+        ["contended `head` (offset 0, 8 bytes, group \"producer\") shares line 0 with contended \
+          `tail` (offset 8, 8 bytes, group \"consumer\")"]
+    );
+}
+
+#[test]
+fn apart_asks_for_more_than_a_line_and_never_for_less() {
+    const FIELDS: &[Field] = &[contended("refs", 0, 4), read_mostly("next", 64, 8)];
+    assert_eq!(
+        findings(&layout(128, FIELDS).apart(128)),
+        ["contended `refs` (offset 0, 4 bytes) shares bytes 0 to 127 with read-mostly `next` \
+          (offset 64, 8 bytes)"]
+    );
+    const FAR: &[Field] = &[contended("refs", 72, 4), read_mostly("next", 128, 8)];
+    assert!(findings(&layout(128, FAR).apart(128)).is_empty());
+    let aligned_to_a_line = report(&layout(64, FAR).apart(128), LINE);
+    let text = aligned_to_a_line.as_str();
+    assert!(text.contains("can share an aligned block of 128 bytes"), "{text}");
+    assert!(text.ends_with("  = help: `#[repr(align(128))]` settles it"), "{text}");
+    const NEAR: &[Field] = &[contended("refs", 0, 4), read_mostly("next", 32, 8)];
+    assert_eq!(findings(&layout(64, NEAR).apart(32)).len(), 1);
+}
+
+#[test]
+fn an_embedded_struct_brings_its_fields_to_any_depth() {
+    const COUNT: &[Field] = &[contended("value", 4, 4)];
+    static COUNT_LAYOUT: Layout = Layout { size: 8, ..layout(4, COUNT) };
+    const ENTRY: &[Field] = &[Field::new("key", 0, 8), embedded("refs", 8, &COUNT_LAYOUT)];
+    static ENTRY_LAYOUT: Layout = Layout { size: 16, ..layout(8, ENTRY) };
+    const OUTER: &[Field] = &[
+        read_mostly("ahead", 0, 8),
+        embedded("entry", 64, &ENTRY_LAYOUT),
+        read_mostly("behind", 80, 8),
+    ];
+    assert_eq!(
+        findings(&layout(64, OUTER)),
+        [
+            "contended `entry.refs.value` (offset 76, 4 bytes) shares line 1 with read-mostly `behind` \
+          (offset 80, 8 bytes)"
+        ]
+    );
+}
+
+#[test]
+fn an_embedded_structs_distance_is_kept_from_the_fields_around_it() {
+    const INNER: &[Field] = &[contended("refs", 0, 8)];
+    static INNER_LAYOUT: Layout = Layout { size: 64, ..layout(64, INNER) }.apart(128);
+    const OUTER: &[Field] = &[embedded("inner", 0, &INNER_LAYOUT), read_mostly("next", 64, 8)];
+    assert_eq!(findings(&layout(128, OUTER)).len(), 1);
+}
+
+#[test]
+fn a_group_takes_the_lines_that_it_touches_and_no_others() {
+    const FIELDS: &[Field] = &[
+        Field::new("last", 320, 8).group("tx"),
+        Field::new("first", 0, 8).group("tx"),
+        Field::new("second", 8, 64).group("tx"),
+        Field::new("marker", 128, 0).group("tx"),
+        Field::new("other", 192, 8),
+    ];
+    assert!(findings(&layout(64, FIELDS).groups(&[("rx", 1), ("tx", 3)])).is_empty());
+    assert_eq!(
+        findings(&layout(64, FIELDS).groups(&[("tx", 2)])),
+        ["group \"tx\" takes 3 lines and may take 2: `last` (offset 320), `first` (offset 0), \
+          `second` (offset 8), `marker` (offset 128)"]
+    );
+}
+
+#[test]
+fn a_group_may_take_one_line_if_nothing_is_declared() {
+    const TOGETHER: &[Field] =
+        &[Field::new("a", 0, 8).group("g"), Field::new("b", 56, 8).group("g")];
+    assert!(findings(&layout(64, TOGETHER)).is_empty());
+    const SPREAD: &[Field] = &[Field::new("a", 0, 8).group("g"), Field::new("b", 64, 8).group("g")];
+    assert_eq!(findings(&layout(64, SPREAD)).len(), 1);
+}
+
+#[test]
+fn a_group_counts_its_lines_at_the_worst_address() {
+    const FIELDS: &[Field] = &[Field::new("a", 0, 8).group("g"), Field::new("b", 8, 8).group("g")];
+    assert!(findings(&layout(16, FIELDS)).is_empty());
+    let text = report(&layout(8, FIELDS), LINE);
+    assert!(text.as_str().contains("group \"g\" can take 2 lines and may take 1"));
+    assert!(text.as_str().contains("#[repr(align(64))]"));
+    let text = |size| std::vec![Field::new("text", 0, size).group("g")].leak();
+    let may_take_2 = |align, size| layout(align, text(size)).groups(&[("g", 2)]);
+    assert!(findings(&may_take_2(1, 65)).is_empty());
+    assert_eq!(findings(&may_take_2(1, 66)).len(), 1);
+    assert!(findings(&may_take_2(2, 66)).is_empty());
+    assert_eq!(findings(&may_take_2(2, 67)).len(), 1);
+}
+
+#[test]
+fn groups_of_an_embedded_struct_are_counted_where_it_lies() {
+    const INNER: &[Field] = &[Field::new("a", 0, 8).group("g"), Field::new("b", 8, 8).group("g")];
+    static INNER_LAYOUT: Layout = Layout { size: 16, ..layout(8, INNER) };
+    let at = |offset| {
+        let fields = std::vec![embedded("inner", offset, &INNER_LAYOUT)].leak();
+        findings(&layout(64, fields))
+    };
+    assert!(at(48).is_empty());
+    assert_eq!(
+        at(56),
+        ["group \"g\" takes 2 lines and may take 1: `inner.a` (offset 56), `inner.b` (offset 64)"]
+    );
+}
+
+#[test]
+fn a_struct_that_is_assumed_to_start_on_a_line_is_embedded_at_the_start_of_one() {
+    static INNER: Layout = Layout { size: 64, ..layout(8, &[]) }.assume_aligned();
+    const AT_0: &[Field] = &[embedded("inner", 0, &INNER)];
+    const AT_8: &[Field] = &[embedded("inner", 8, &INNER)];
+    assert!(findings(&layout(64, AT_0)).is_empty());
+    assert!(findings(&layout(8, AT_0).assume_aligned()).is_empty());
+    assert_eq!(
+        findings(&layout(8, AT_0)),
+        ["`inner` (offset 0) is a `S`, which is assumed to start on a line, and `S` can start \
+          anywhere"]
+    );
+    assert_eq!(
+        findings(&layout(64, AT_8)),
+        ["`inner` (offset 8) is a `S`, which is assumed to start on a line, and does not"]
+    );
+}
+
+#[test]
+fn more_findings_than_fit_are_counted() {
+    let fields: std::vec::Vec<_> =
+        (0..64)
+            .map(|offset| {
+                if offset % 2 == 0 {
+                    contended("w", offset, 1)
+                } else {
+                    read_mostly("r", offset, 1)
+                }
+            })
+            .collect();
+    let report = report(&layout(64, fields.leak()), LINE);
+    let listed = report.as_str().matches("contended `w`").count();
+    let more = std::format!("  - and {} more\n", 32 * 32 - listed);
+    assert!(listed > 30 && report.as_str().contains(&more), "{}", report.as_str());
+}
+
+#[test]
+fn the_compiler_evaluates_the_rules() {
+    const FIELDS: &[Field] = &[contended("refs", 8, 4), read_mostly("next", 64, 8)];
+    const { assert!(report(&layout(64, FIELDS), LINE).is_empty()) };
+    const { assert!(!report(&layout(8, FIELDS), LINE).is_empty()) };
+}
+
+#[test]
+fn a_struct_of_many_fields_stays_within_the_compilers_patience() {
+    const FIELDS: [Field; 160] = {
+        let mut fields = [contended("w", 0, 1).group("g"); 160];
+        let mut i = 0;
+        while i < fields.len() {
+            fields[i].offset = i;
+            if i >= 80 {
+                fields[i] = read_mostly("r", i + LINE, 1);
+            }
+            i += 1;
+        }
+        fields
+    };
+    const { assert!(report(&layout(1, &FIELDS).groups(&[("g", 3)]), LINE).is_empty()) };
+}
