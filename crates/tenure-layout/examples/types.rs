@@ -38,7 +38,9 @@ fn main() -> Result<(), tenure_layout::Error> {
             }
         }
     }
-    for variable in model.statics().iter().filter(|one| names.iter().any(|name| **name == *one.name)) {
+    for variable in
+        model.statics().iter().filter(|one| names.iter().any(|name| **name == *one.name))
+    {
         println!(
             "{} {}+{:#x} : {}",
             variable.name,

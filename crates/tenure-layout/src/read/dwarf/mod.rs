@@ -36,6 +36,7 @@ mod split;
 mod store;
 mod table;
 mod unit;
+mod values;
 
 use std::sync::Mutex;
 
