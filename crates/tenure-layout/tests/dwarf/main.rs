@@ -2,6 +2,7 @@
 //!
 //! The files are in `tests/fixtures/dwarf`, where `make.sh` makes them.
 
+mod assembler;
 mod c;
 mod containers;
 mod hostile;

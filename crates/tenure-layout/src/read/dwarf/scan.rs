@@ -36,9 +36,12 @@ struct Frame {
     scope: u32,
 }
 
-/// A unit of at least so many entries and members that holds more of them than this per byte is no
-/// unit: the tables would take much more memory than the file.
+/// A unit of so many types and members has at least [`LEAST_BYTES`] for each: others would make
+/// tables that take much more memory than the file.
 const MANY: usize = 1 << 16;
+
+/// The shortest that repeat are pointers, of 5 bytes.
+const LEAST_BYTES: usize = 3;
 
 struct Scan<'u, 'r, 'd> {
     unit: &'u Unit<'r, 'd>,
@@ -118,7 +121,7 @@ impl<'d> Scan<'_, '_, 'd> {
             }
             let rows =
                 self.table.entries.len() + self.table.parts.len() + self.table.variables.len();
-            if rows > MANY && rows > length {
+            if rows > MANY && rows > length / LEAST_BYTES {
                 return Err(Fault::new("it holds more types and members than a compiler writes"));
             }
         }
