@@ -102,7 +102,7 @@ fn analyse(
         suggestions,
         unmended,
         checks: checks
-            .map(|rules| check::check(&rules, &model, request.line_bytes))
+            .map(|rules| check::check(rules, model, request.line_bytes))
             .unwrap_or_default(),
     })
 }
