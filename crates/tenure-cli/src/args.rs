@@ -77,10 +77,13 @@ pub(crate) struct Layout {
     pub(crate) kernel: bool,
 
     /// What to read: an executable, a library, an object file or an archive with debugging information
-    /// (DWARF), or with BTF, or a file of raw BTF. Then the types to tell about, where `*` stands for
-    /// anything; all types if none is named
-    #[arg(value_name = "FILE> [TYPE", required_unless_present = "kernel")]
-    pub(crate) words: Vec<OsString>,
+    /// (DWARF or BTF), or a file of raw BTF. Not with --kernel
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<OsString>,
+
+    /// Tell about these types only, in full and with their maps; `*` stands for anything
+    #[arg(value_name = "TYPE")]
+    pub(crate) types: Vec<OsString>,
 
     /// Tell only about types declared in files like this: `*/include/net/*` (repeatable; needs DWARF)
     #[arg(long = "in", value_name = "PATTERN")]

@@ -43,11 +43,17 @@ pub(crate) fn run(arguments: &Layout) -> Result<(), Failure> {
 }
 
 fn request(arguments: &Layout) -> Result<Request, Failure> {
-    let (input, types) = match arguments.words.split_first() {
-        _ if arguments.kernel => (Input::Kernel, arguments.words.as_slice()),
-        Some((file, types)) => (Input::File(file.into()), types),
-        None => unreachable!("the parser of arguments asks for a file without --kernel"),
+    let mut types = Vec::new();
+    let input = match &arguments.file {
+        // There is no file to name then, and the first word is a type like the others.
+        first if arguments.kernel => {
+            types.extend(first);
+            Input::Kernel
+        }
+        Some(file) => Input::File(file.into()),
+        None => return Err(Failure::input("nothing to read: name a FILE, or give --kernel")),
     };
+    types.extend(&arguments.types);
     Ok(Request {
         input,
         options: Options {

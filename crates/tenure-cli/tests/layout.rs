@@ -28,7 +28,7 @@ const APART: &str = r#"
 [[apart]]
 type = "dst_entry"
 member = "lwtstate"
-from = "__ref*"
+from = "__r*"
 "#;
 
 #[test]

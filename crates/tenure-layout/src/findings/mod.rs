@@ -49,7 +49,7 @@ use crate::lines::{Layouts, Leaf};
 use crate::model::TypeId;
 pub(crate) use pairs::in_type;
 use score::Signals;
-pub(crate) use score::{neighbours, word_weight};
+pub(crate) use score::word_weight;
 use weight::Why;
 pub(crate) use weight::{Victimhood, victimhood};
 

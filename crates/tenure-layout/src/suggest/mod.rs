@@ -104,7 +104,7 @@ fn plan(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Plan, Stuck> {
     }
     let mut plan = Plan { parts, line_bytes: layouts.line_bytes, resizable };
     for part in 0..plan.parts.len() {
-        plan.parts[part].bearable = plan.lines_of(part) + f64::EPSILON;
+        plan.parts[part].bearable = plan.own(part) + 1e-9;
     }
     Ok(plan)
 }

@@ -1,12 +1,15 @@
 //! A type and those that embed it, in some order, and what that order costs.
 
 use super::units::{Piece, Unit, Units};
-use crate::findings::{neighbours, word_weight};
+use crate::findings::word_weight;
 use crate::model::TypeId;
 
-/// What moving one member costs, where a contended line costs up to 1: a change has to be worth its
+/// What moving one member costs, where a number beside a count costs 0.4: a change has to be worth its
 /// review.
-const PER_MOVE: f64 = 0.005;
+const PER_MOVE: f64 = 0.1;
+
+/// The most members of one type that move. Who wants more has to think anew.
+const MOST_MOVES: usize = 8;
 
 /// One type of a plan.
 #[derive(Debug, Clone)]
@@ -17,7 +20,7 @@ pub(super) struct Part {
     pub(super) order: Vec<usize>,
     /// For a type that embeds the first part: the units that are it.
     pub(super) embeds: Vec<usize>,
-    /// What its lines may cost: what they cost as they were.
+    /// What its own members may cost each other: what they did before.
     pub(super) bearable: f64,
 }
 
@@ -77,51 +80,60 @@ impl Part {
 }
 
 impl Plan {
-    /// What all parts cost, or none if one of them grows or gets worse.
-    pub(super) fn cost(&self) -> Option<f64> {
+    /// What each part costs; none if one of them grows or gets worse.
+    pub(super) fn costs(&self) -> Option<Vec<f64>> {
         let first = self.parts[0].place(None);
-        if first.size != self.parts[0].units.size && !self.resizable {
+        (0..self.parts.len()).map(|index| self.cost(index, &first)).collect()
+    }
+
+    /// What one part costs, given where the members of the first lie; none if it grows or gets worse.
+    pub(super) fn cost(&self, index: usize, first: &Placed) -> Option<f64> {
+        let part = &self.parts[index];
+        let placed = self.placed(index, first);
+        let size = part.units.size;
+        // The embedded type may grow into a gap of those that embed it; alone it may not.
+        let grows = match index {
+            0 if self.resizable => self.parts.len() == 1 && placed.size > size,
+            0 => placed.size != size,
+            _ => placed.size > size,
+        };
+        let moves = part.moved().len();
+        if grows || moves > MOST_MOVES {
             return None;
         }
-        let mut cost = 0.0;
-        for (index, part) in self.parts.iter().enumerate() {
-            let placed = if index == 0 { first.clone() } else { part.place(Some(first.size)) };
-            // The embedded type may grow into a gap of those that embed it; alone it may not.
-            if placed.size > part.units.size && (index > 0 || self.parts.len() == 1) {
-                return None;
-            }
-            let lines = self.cost_of(part, &placed, &first);
-            // What is gained in one type is not paid for by another.
-            if lines > part.bearable {
-                return None;
-            }
-            cost += lines;
-            #[allow(clippy::cast_precision_loss)]
-            {
-                cost += PER_MOVE * part.moved().len() as f64;
-            }
+        let lines = self.lines(part, &placed, first);
+        // What is gained in one type is not paid for by another.
+        if lines.own > part.bearable {
+            return None;
         }
-        Some(cost)
+        #[allow(clippy::cast_precision_loss)]
+        Some(if index == 0 { lines.own } else { lines.through } + PER_MOVE * moves as f64)
     }
 
-    /// What the lines of a part cost now.
-    pub(super) fn lines_of(&self, index: usize) -> f64 {
+    fn placed(&self, index: usize, first: &Placed) -> Placed {
+        if index == 0 { first.clone() } else { self.parts[index].place(Some(first.size)) }
+    }
+
+    /// What the lines of a part cost by themselves.
+    pub(super) fn own(&self, index: usize) -> f64 {
         let first = self.parts[0].place(None);
-        let part = &self.parts[index];
-        let placed = if index == 0 { first.clone() } else { part.place(Some(first.size)) };
-        self.cost_of(part, &placed, &first)
+        self.lines(&self.parts[index], &self.placed(index, &first), &first).own
     }
 
-    /// The units of a part that have to do with a contended line: only their moves can help.
+    /// The units of a part that lie on a line on which much is to be gained: only their moves can help.
     pub(super) fn involved(&self, index: usize) -> Vec<bool> {
         let part = &self.parts[index];
         let first = self.parts[0].place(None);
-        let placed = if index == 0 { first.clone() } else { part.place(Some(first.size)) };
-        let all = self.spots(part, &placed, &first);
-        let words: Vec<_> = all.iter().filter(|spot| spot.piece.role.is_contended()).collect();
+        let all = self.spots(part, &self.placed(index, &first), &first);
         let mut involved = vec![false; part.units.units.len()];
-        for spot in all.iter().filter(|spot| words.iter().any(|word| self.share(word, spot))) {
-            involved[spot.unit] = true;
+        for word in all.iter().filter(|spot| spot.piece.role.is_contended()) {
+            let lines = self.beside(word, &all);
+            let gain = if index == 0 { lines.own } else { lines.through };
+            if gain > PER_MOVE {
+                for spot in all.iter().filter(|spot| self.share(word, spot)) {
+                    involved[spot.unit] = true;
+                }
+            }
         }
         involved
     }
@@ -142,23 +154,31 @@ impl Plan {
         all
     }
 
-    /// What lies beside contended words in one part. Pairs within the embedded type are counted there.
-    fn cost_of(&self, part: &Part, placed: &Placed, first: &Placed) -> f64 {
+    /// What lies beside the contended words of one part.
+    fn lines(&self, part: &Part, placed: &Placed, first: &Placed) -> Lines {
         let all = self.spots(part, placed, first);
-        let mut cost = 0.0;
-        for word in all.iter().filter(|spot| spot.piece.role.is_contended()) {
-            let mut weights = 0.0;
-            for spot in &all {
-                let told = word.inner.is_some_and(|base| {
-                    spot.inner == Some(base) && base.is_multiple_of(self.line_bytes)
-                });
-                if !told && self.share(word, spot) && apart(word, spot) {
-                    weights += spot.piece.victim.beside(word.piece.role);
-                }
+        let words = all.iter().filter(|spot| spot.piece.role.is_contended());
+        words.map(|word| self.beside(word, &all)).fold(Lines::default(), |sum, one| Lines {
+            own: sum.own + one.own,
+            through: sum.through + one.through,
+        })
+    }
+
+    /// What lies beside one word. Pairs within the embedded type are counted there, unless it takes
+    /// its place in this part to bring them together.
+    fn beside(&self, word: &Spot<'_>, all: &[Spot<'_>]) -> Lines {
+        let mut weights = Lines::default();
+        for spot in all.iter().filter(|spot| self.share(word, spot) && apart(word, spot)) {
+            let weight = spot.piece.victim.beside(word.piece.role);
+            match (word.inner, spot.inner) {
+                (None, None) => weights.own += weight,
+                (Some(base), Some(same))
+                    if base == same && base.is_multiple_of(self.line_bytes) => {}
+                _ => weights.through += weight,
             }
-            cost += word_weight(word.piece.role) * neighbours(weights);
         }
-        cost
+        let hurt = word_weight(word.piece.role);
+        Lines { own: hurt * weights.own, through: hurt * weights.through }
     }
 
     fn share(&self, a: &Spot<'_>, b: &Spot<'_>) -> bool {
@@ -166,6 +186,15 @@ impl Plan {
         line(a.offset) <= line(b.offset + b.piece.size - 1)
             && line(b.offset) <= line(a.offset + a.piece.size - 1)
     }
+}
+
+/// What the lines of a part cost.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lines {
+    /// Among its own members.
+    own: f64,
+    /// Between its own members and those of the embedded type.
+    through: f64,
 }
 
 /// A leaf at its place.

@@ -8,10 +8,13 @@ use crate::lines::Layouts;
 use crate::model::{Kind, Member, TypeId};
 use crate::result::{Embedder, Move, Suggestion};
 
+/// The share of the score that a proposal may leave: for less gain nobody changes an order.
+const WORTHWHILE: f64 = 0.9;
+
 /// The most members that a sentence names.
 const MOST_NAMED: usize = 4;
 
-/// The suggestion that a plan is; none if nothing moves or that lowers no score.
+/// The suggestion that a plan is; none if nothing moves or that gains too little.
 pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestion> {
     if plan.parts.iter().all(|part| part.moved().is_empty()) {
         return None;
@@ -20,7 +23,7 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestio
     let id = plan.parts[0].id;
     let ids: Vec<TypeId> = plan.parts.iter().map(|part| part.id).collect();
     let (score_before, score_after) = (score(layouts, &ids), score(&after, &ids));
-    if score_after >= score_before {
+    if score_after > WORTHWHILE * score_before {
         return None;
     }
     let (first, placed) = (&plan.parts[0], plan.parts[0].place(None));
@@ -67,7 +70,7 @@ pub(super) fn no_order(layouts: &Layouts<'_>, id: TypeId) -> String {
     let alone = size.next_multiple_of(line) + line;
     let path = layouts.flat(id).path(layouts, &worst.word);
     format!(
-        "No order of the members of {name} is better and does not make a type larger. A line of its own for \
+        "No few moves make {name} clearly better without making a type larger. A line of its own for \
          `{path}` would take {} bytes more ({size} to {alone}).",
         alone - size
     )
