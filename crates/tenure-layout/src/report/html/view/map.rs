@@ -79,6 +79,11 @@ impl MapView {
             extent,
         }
     }
+
+    /// The same without the table of its members.
+    pub(super) fn without_members(self) -> Self {
+        Self { members: Vec::new(), ..self }
+    }
 }
 
 /// Names, as many as one hears.

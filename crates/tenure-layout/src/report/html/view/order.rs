@@ -75,14 +75,10 @@ impl SuggestionView {
             for (map, when, marks) in
                 [(before, "before", marks.clone()), (after, "after", marks.after())]
             {
-                maps.push(side(
-                    report,
-                    map,
-                    when,
-                    &marks,
-                    &lines,
-                    &format!("{anchor}-{index}-{when}"),
-                ));
+                let id = format!("{anchor}-{index}-{when}");
+                let side = side(report, map, when, &marks, &lines, &id);
+                // The members are the same before and after.
+                maps.push(if when == "before" { side.without_members() } else { side });
             }
         }
         let undrawn = drawn.len().saturating_sub(MOST_EMBEDDERS) as u64;
