@@ -2,7 +2,6 @@
 
 mod support;
 
-
 use support::{is_refused, tenure, tenure_in, text};
 
 /// As short a run as there is.
