@@ -1,4 +1,4 @@
-//! From a file to a [`Model`](crate::model::Model).
+//! From a file to a [`Model`].
 //!
 //! [`read`] finds out what a file is and calls the reader for it:
 //!
