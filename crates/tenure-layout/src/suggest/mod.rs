@@ -31,6 +31,9 @@ use units::{Stuck, Units};
 /// The most embedding types whose order is changed as well. All others keep theirs.
 const MOST_PARTS: usize = 12;
 
+/// What is lost in sums of the same figures in another order.
+const BEARABLE: f64 = 1e-9;
+
 /// What is to stay where it is.
 #[derive(Debug, Clone, Default)]
 pub struct Pins(Vec<(Option<String>, String)>);
@@ -104,7 +107,7 @@ fn plan(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Plan, Stuck> {
     }
     let mut plan = Plan { parts, line_bytes: layouts.line_bytes, resizable };
     for part in 0..plan.parts.len() {
-        plan.parts[part].bearable = plan.own(part) + 1e-9;
+        plan.parts[part].bearable = plan.lines_now(part) + BEARABLE;
     }
     Ok(plan)
 }

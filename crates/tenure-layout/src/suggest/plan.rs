@@ -20,7 +20,7 @@ pub(super) struct Part {
     pub(super) order: Vec<usize>,
     /// For a type that embeds the first part: the units that are it.
     pub(super) embeds: Vec<usize>,
-    /// What its own members may cost each other: what they did before.
+    /// What its lines may cost: what they cost as they were.
     pub(super) bearable: f64,
 }
 
@@ -49,13 +49,29 @@ impl Part {
         for &index in &self.order {
             let unit = &self.units.units[index];
             let size = inner.filter(|_| self.embeds.contains(&index)).unwrap_or(unit.size);
-            offsets[index] = end.next_multiple_of(unit.align);
+            offsets[index] = unit.start(end);
             end = offsets[index] + size;
         }
         Placed { offsets, size: end.next_multiple_of(self.units.align) }
     }
 
-    /// How many units are cut out and put in elsewhere: all but the longest run that kept its order.
+    /// Whether compilers lay the bit fields out like this. Two runs of them that come together would
+    /// become one.
+    fn is_legal(&self, placed: &Placed) -> bool {
+        let mut before: Option<usize> = None;
+        self.order.iter().all(|&index| {
+            let unit = &self.units.units[index];
+            let start = placed.offsets[index];
+            let after = before.replace(index).filter(|&other| self.units.units[other].bits);
+            let as_it_was = |other: usize| {
+                other + 1 == index
+                    && start - placed.offsets[other] == unit.offset - self.units.units[other].offset
+            };
+            !unit.bits || unit.holds(start) && after.is_none_or(as_it_was)
+        })
+    }
+
+    /// The units that are cut out and put in elsewhere: all but the longest run that kept its order.
     pub(super) fn moved(&self) -> Vec<usize> {
         // Patience: `tails[n]` ends the run of length n + 1 that ends lowest.
         let mut tails: Vec<usize> = Vec::new();
@@ -80,57 +96,73 @@ impl Part {
 }
 
 impl Plan {
-    /// What each part costs; none if one of them grows or gets worse.
-    pub(super) fn costs(&self) -> Option<Vec<f64>> {
-        let first = self.parts[0].place(None);
-        (0..self.parts.len()).map(|index| self.cost(index, &first)).collect()
+    /// What all parts cost, or none if one of them grows or gets worse, or if that is not below
+    /// `limit`.
+    pub(super) fn cost(&self, limit: f64) -> Option<f64> {
+        let first = self.first()?;
+        let mut cost = 0.0;
+        for index in 0..self.parts.len() {
+            cost += self.cost_of(index, &first)?;
+            if cost >= limit {
+                return None;
+            }
+        }
+        Some(cost)
     }
 
-    /// What one part costs, given where the members of the first lie; none if it grows or gets worse.
-    pub(super) fn cost(&self, index: usize, first: &Placed) -> Option<f64> {
+    /// The first part as it is now; none if its size may not change and did.
+    pub(super) fn first(&self) -> Option<Placed> {
+        let part = &self.parts[0];
+        let placed = part.place(None);
+        (placed.size == part.units.size || self.resizable).then_some(placed)
+    }
+
+    /// What one part costs, where the first one lies like this.
+    pub(super) fn cost_of(&self, index: usize, first: &Placed) -> Option<f64> {
         let part = &self.parts[index];
         let placed = self.placed(index, first);
-        let size = part.units.size;
         // The embedded type may grow into a gap of those that embed it; alone it may not.
-        let grows = match index {
-            0 if self.resizable => self.parts.len() == 1 && placed.size > size,
-            0 => placed.size != size,
-            _ => placed.size > size,
-        };
-        let moves = part.moved().len();
-        if grows || moves > MOST_MOVES {
+        if placed.size > part.units.size && (index > 0 || self.parts.len() == 1)
+            || !part.is_legal(&placed)
+        {
             return None;
         }
-        let lines = self.lines(part, &placed, first);
+        let moves = part.moved().len();
+        if moves > MOST_MOVES {
+            return None;
+        }
+        let lines = self.lines_of(index, &placed, first);
         // What is gained in one type is not paid for by another.
-        if lines.own > part.bearable {
+        if lines.all > part.bearable {
             return None;
         }
         #[allow(clippy::cast_precision_loss)]
-        Some(if index == 0 { lines.own } else { lines.through } + PER_MOVE * moves as f64)
+        let moves = PER_MOVE * moves as f64;
+        Some(lines.concerned + moves)
+    }
+
+    /// What the lines of a part cost as it is now.
+    pub(super) fn lines_now(&self, index: usize) -> f64 {
+        let first = self.parts[0].place(None);
+        self.lines_of(index, &self.placed(index, &first), &first).all
     }
 
     fn placed(&self, index: usize, first: &Placed) -> Placed {
-        if index == 0 { first.clone() } else { self.parts[index].place(Some(first.size)) }
+        match index {
+            0 => first.clone(),
+            _ => self.parts[index].place(Some(first.size)),
+        }
     }
 
-    /// What the lines of a part cost by themselves.
-    pub(super) fn own(&self, index: usize) -> f64 {
-        let first = self.parts[0].place(None);
-        self.lines(&self.parts[index], &self.placed(index, &first), &first).own
-    }
-
-    /// The units of a part that lie on a line on which much is to be gained: only their moves can help.
+    /// The units of a part that have to do with a line to mend: only their moves can help.
     pub(super) fn involved(&self, index: usize) -> Vec<bool> {
-        let part = &self.parts[index];
         let first = self.parts[0].place(None);
-        let all = self.spots(part, &self.placed(index, &first), &first);
-        let mut involved = vec![false; part.units.units.len()];
-        for word in all.iter().filter(|spot| spot.piece.role.is_contended()) {
-            let lines = self.beside(word, &all);
-            let gain = if index == 0 { lines.own } else { lines.through };
-            if gain > PER_MOVE {
-                for spot in all.iter().filter(|spot| self.share(word, spot)) {
+        let spots = self.spots(&self.parts[index], &self.placed(index, &first), &first);
+        let mut involved = vec![false; self.parts[index].units.units.len()];
+        for word in spots.contended() {
+            for spot in spots.around(word, self.line_bytes) {
+                if index == 0 || word.inner.is_some() || spot.inner.is_some() {
+                    involved[word.unit] = true;
                     involved[spot.unit] = true;
                 }
             }
@@ -138,67 +170,63 @@ impl Plan {
         involved
     }
 
-    fn spots<'p>(&'p self, part: &'p Part, placed: &Placed, first: &Placed) -> Vec<Spot<'p>> {
-        let mut all: Vec<Spot<'_>> = Vec::new();
-        for (index, unit) in part.units.units.iter().enumerate() {
-            let at = placed.offsets[index];
+    /// The leaves of a part, by offset.
+    fn spots<'p>(&'p self, part: &'p Part, placed: &Placed, first: &Placed) -> Spots<'p> {
+        let mut all = Spots::default();
+        for &index in &part.order {
+            let (unit, at) = (&part.units.units[index], placed.offsets[index]);
             if part.embeds.contains(&index) {
-                let inner = &self.parts[0].units.units;
-                for (unit, &offset) in inner.iter().zip(&first.offsets) {
-                    spread(&mut all, unit, at + offset, index, Some(at));
+                let inner = &self.parts[0];
+                for &unit in &inner.order {
+                    let (unit, offset) = (&inner.units.units[unit], first.offsets[unit]);
+                    all.add(unit, at + offset, index, Some(at));
                 }
             } else {
-                spread(&mut all, unit, at, index, None);
+                all.add(unit, at, index, None);
             }
         }
         all
     }
 
-    /// What lies beside the contended words of one part.
-    fn lines(&self, part: &Part, placed: &Placed, first: &Placed) -> Lines {
-        let all = self.spots(part, placed, first);
-        let words = all.iter().filter(|spot| spot.piece.role.is_contended());
-        words.map(|word| self.beside(word, &all)).fold(Lines::default(), |sum, one| Lines {
-            own: sum.own + one.own,
-            through: sum.through + one.through,
-        })
-    }
-
-    /// What lies beside one word. Pairs within the embedded type are counted there, unless it takes
-    /// its place in this part to bring them together.
-    fn beside(&self, word: &Spot<'_>, all: &[Spot<'_>]) -> Lines {
-        let mut weights = Lines::default();
-        for spot in all.iter().filter(|spot| self.share(word, spot) && apart(word, spot)) {
-            let weight = spot.piece.victim.beside(word.piece.role);
-            match (word.inner, spot.inner) {
-                (None, None) => weights.own += weight,
-                (Some(base), Some(same))
-                    if base == same && base.is_multiple_of(self.line_bytes) => {}
-                _ => weights.through += weight,
+    /// What lies beside contended words in one part. Pairs within the embedded type are counted there.
+    fn lines_of(&self, index: usize, placed: &Placed, first: &Placed) -> Lines {
+        let spots = self.spots(&self.parts[index], placed, first);
+        let mut lines = Lines { all: 0.0, concerned: 0.0 };
+        for word in spots.contended() {
+            let (mut all, mut concerned) = (0.0, 0.0);
+            for spot in spots.around(word, self.line_bytes) {
+                let told = word.inner.is_some_and(|base| {
+                    spot.inner == Some(base) && base.is_multiple_of(self.line_bytes)
+                });
+                if !told && apart(word, spot) {
+                    let weight = spot.piece.victim.beside(word.piece.role);
+                    all += weight;
+                    if index == 0 || word.inner.is_some() || spot.inner.is_some() {
+                        concerned += weight;
+                    }
+                }
             }
+            // Not with the discount that the score gives: each neighbour less is worth the same, or
+            // a crowded line would never be mended.
+            lines.all += word_weight(word.piece.role) * all;
+            lines.concerned += word_weight(word.piece.role) * concerned;
         }
-        let hurt = word_weight(word.piece.role);
-        Lines { own: hurt * weights.own, through: hurt * weights.through }
-    }
-
-    fn share(&self, a: &Spot<'_>, b: &Spot<'_>) -> bool {
-        let line = |at: u64| at / self.line_bytes;
-        line(a.offset) <= line(b.offset + b.piece.size - 1)
-            && line(b.offset) <= line(a.offset + a.piece.size - 1)
+        lines
     }
 }
 
 /// What the lines of a part cost.
-#[derive(Debug, Clone, Copy, Default)]
 struct Lines {
-    /// Among its own members.
-    own: f64,
-    /// Between its own members and those of the embedded type.
-    through: f64,
+    all: f64,
+    /// Of a type that embeds the one to mend, what has to do with that one: the rest is for a proposal
+    /// of its own.
+    concerned: f64,
 }
 
 /// A leaf at its place.
 struct Spot<'p> {
+    /// Among all.
+    place: usize,
     offset: u64,
     piece: &'p Piece,
     /// Of the part.
@@ -207,12 +235,73 @@ struct Spot<'p> {
     inner: Option<u64>,
 }
 
-fn spread<'p>(all: &mut Vec<Spot<'p>>, of: &'p Unit, at: u64, unit: usize, inner: Option<u64>) {
-    let spot = |piece: &'p Piece| Spot { offset: at + piece.offset, piece, unit, inner };
-    all.extend(of.pieces.iter().map(spot));
+impl Spot<'_> {
+    fn end(&self) -> u64 {
+        self.offset + self.piece.size
+    }
+}
+
+/// The leaves of a part, by offset.
+#[derive(Default)]
+struct Spots<'p> {
+    all: Vec<Spot<'p>>,
+    /// Of each, how far it and those before it reach: alternatives of a union differ in size.
+    ends: Vec<u64>,
+}
+
+impl<'p> Spots<'p> {
+    fn add(&mut self, of: &'p Unit, at: u64, unit: usize, inner: Option<u64>) {
+        for piece in &of.pieces {
+            let spot =
+                Spot { place: self.all.len(), offset: at + piece.offset, piece, unit, inner };
+            self.ends.push(spot.end().max(self.ends.last().copied().unwrap_or(0)));
+            self.all.push(spot);
+        }
+    }
+
+    fn contended(&self) -> impl Iterator<Item = &Spot<'p>> {
+        self.all.iter().filter(|spot| spot.piece.role.is_contended())
+    }
+
+    /// What touches the lines that a word touches, itself included.
+    fn around(&self, word: &Spot<'_>, line_bytes: u64) -> impl Iterator<Item = &Spot<'p>> {
+        let from = word.offset / line_bytes * line_bytes;
+        let to = word.end().next_multiple_of(line_bytes);
+        let first = self.ends[..word.place].partition_point(|&end| end <= from);
+        self.all[first..]
+            .iter()
+            .take_while(move |spot| spot.offset < to)
+            .filter(move |spot| spot.end() > from)
+    }
 }
 
 /// Whether two leaves can be there at the same time.
 fn apart(a: &Spot<'_>, b: &Spot<'_>) -> bool {
-    a.offset + a.piece.size <= b.offset || b.offset + b.piece.size <= a.offset
+    a.end() <= b.offset || b.end() <= a.offset
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::units::tests::run;
+    use super::*;
+    use crate::model::{Builder, Format, Kind, Scalar};
+
+    #[test]
+    fn runs_of_bit_fields_that_come_together_would_become_one() {
+        let mut builder = Builder::new();
+        let id = builder.add("s", 4, Kind::Scalar(Scalar::Integer));
+        builder.finish(Format::Btf, 1).unwrap();
+        let flags = run(&[(3, 8)]);
+        let between = Unit { offset: 1, bits: false, fields: Vec::new(), ..flags.clone() };
+        let units = vec![flags.clone(), between, Unit { offset: 2, ..flags }];
+        let units = Units { units, size: 3, align: 1 };
+        let part = |order| Part { id, units: units.clone(), order, embeds: vec![], bearable: 0.0 };
+        let is_legal = |order| {
+            let part = part(order);
+            part.is_legal(&part.place(None))
+        };
+        assert!(is_legal(vec![0, 1, 2]));
+        assert!(is_legal(vec![2, 1, 0]));
+        assert!(!is_legal(vec![0, 2, 1]));
+    }
 }

@@ -9,7 +9,7 @@ use crate::model::{Kind, Member, TypeId};
 use crate::result::{Embedder, Move, Suggestion};
 
 /// The share of the score that a proposal may leave: for less gain nobody changes an order.
-const WORTHWHILE: f64 = 0.9;
+const WORTHWHILE: f64 = 0.85;
 
 /// The most members that a sentence names.
 const MOST_NAMED: usize = 4;

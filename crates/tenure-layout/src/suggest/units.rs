@@ -19,11 +19,54 @@ pub(super) struct Unit {
     pub(super) offset: u64,
     pub(super) size: u64,
     pub(super) align: u64,
+    /// Whether it is made of bit fields.
+    pub(super) bits: bool,
+    /// Those, where each follows the one before without a gap that nobody named.
+    pub(super) fields: Vec<Field>,
     /// Stays where it is, and so does all before it.
     pub(super) fixed: bool,
     /// Units change places only within one group: between the markers that stand in the source.
     pub(super) group: usize,
     pub(super) pieces: Vec<Piece>,
+}
+
+/// A bit field of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Field {
+    /// Its first bit, from the start of the unit.
+    first: u64,
+    count: u64,
+    /// The bits of its type: it crosses no multiple of those.
+    storage: u64,
+}
+
+impl Unit {
+    /// Where it begins behind what ends at `end`.
+    pub(super) fn start(&self, end: u64) -> u64 {
+        match self.fields.first() {
+            // At the next byte, as units end with one.
+            Some(first) => behind(end.saturating_mul(8), first) / 8,
+            None => end.next_multiple_of(self.align),
+        }
+    }
+
+    /// Whether its bit fields lie to each other as they did if it begins at `start`.
+    pub(super) fn holds(&self, start: u64) -> bool {
+        let start = start.saturating_mul(8);
+        let mut end = start;
+        self.fields.iter().all(|field| {
+            let at = behind(end, field);
+            end = at.saturating_add(field.count);
+            at == start.saturating_add(field.first)
+        })
+    }
+}
+
+/// The bit at which a compiler puts a field if `end` is the first that is free.
+fn behind(end: u64, field: &Field) -> u64 {
+    let storage = |bit: u64| bit / field.storage;
+    let last = end.saturating_add(field.count.max(1) - 1);
+    if storage(end) == storage(last) { end } else { end.next_multiple_of(field.storage) }
 }
 
 /// A leaf of a unit.
@@ -97,10 +140,14 @@ impl Units {
         let mut end = 0_u64;
         for unit in &mut self.units {
             let member = &members[unit.members.start];
-            unit.align = if unit.members.len() > 1 || member.bits.is_some() {
-                unit.align
-            } else {
+            unit.align = if member.bits.is_none() {
                 layouts.model[member.ty].align
+            } else if unit.start(end) == unit.offset && unit.holds(unit.offset) {
+                end = unit.offset + unit.size;
+                continue;
+            } else {
+                // Fields without names lie between: all moves by whole units of storage.
+                unit.fields.drain(..).map(|field| field.storage / 8).max().unwrap_or(1)
             };
             // Someone declared the member to be aligned, by more than its type is.
             while end.checked_next_multiple_of(unit.align) != Some(unit.offset) {
@@ -145,12 +192,13 @@ fn joined(layouts: &Layouts<'_>, members: &[Member]) -> Result<Vec<Unit>, Stuck>
         {
             last.members.end = index + 1;
             last.size = last.size.max(member.offset + size - last.offset);
+            last.fields.extend(field(layouts, member, last.offset));
             continue;
         }
         if units.last().is_some_and(|last| last.offset + last.size > member.offset) {
             return Err(Stuck::Packed);
         }
-        // A run of bit fields may begin anywhere.
+        let fields = field(layouts, member, member.offset).into_iter().collect();
         let members = index..index + 1;
         let offset = member.offset;
         units.push(Unit {
@@ -158,12 +206,22 @@ fn joined(layouts: &Layouts<'_>, members: &[Member]) -> Result<Vec<Unit>, Stuck>
             offset,
             size,
             align: 1,
+            bits: member.bits.is_some(),
+            fields,
             fixed: false,
             group: 0,
             pieces: Vec::new(),
         });
     }
     Ok(units)
+}
+
+/// A member as a field of a unit that begins at `start`, if it is one.
+fn field(layouts: &Layouts<'_>, member: &Member, start: u64) -> Option<Field> {
+    let bits = member.bits?;
+    let storage = layouts.size_of(member.ty).clamp(1, 16).next_power_of_two() * 8;
+    let first = (member.offset - start) * 8 + u64::from(bits.first);
+    Some(Field { first, count: u64::from(bits.count), storage })
 }
 
 /// Whether a member is what the type is derived from: a struct with a name at the very start, to which
@@ -174,4 +232,48 @@ fn is_base(layouts: &Layouts<'_>, member: &Member) -> bool {
     member.offset == 0
         && !ty.name.is_empty()
         && matches!(&ty.kind, Kind::Composite { members, .. } if members.len() > 1)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Fields that follow each other, by their bits and those of their types.
+    pub(crate) fn run(widths: &[(u64, u64)]) -> Unit {
+        let mut end = 0;
+        let fields: Vec<Field> = widths
+            .iter()
+            .map(|&(count, storage)| {
+                let first = end;
+                end += count;
+                Field { first, count, storage }
+            })
+            .collect();
+        Unit {
+            members: 0..fields.len(),
+            offset: 0,
+            size: end.div_ceil(8),
+            align: 1,
+            bits: true,
+            fields,
+            fixed: false,
+            group: 0,
+            pieces: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn bit_fields_begin_at_the_next_byte_unless_the_first_would_cross_its_storage() {
+        let flags = run(&[(13, 16), (1, 16), (2, 16)]);
+        assert_eq!([160, 161, 162].map(|end| flags.start(end)), [160, 162, 162]);
+        let wide = run(&[(20, 32)]);
+        assert_eq!([0, 1, 2, 3].map(|end| wide.start(end)), [0, 1, 4, 4]);
+    }
+
+    #[test]
+    fn a_later_field_that_would_cross_its_storage_tears_the_run() {
+        let run = run(&[(8, 32), (20, 32)]);
+        assert!(run.holds(0) && run.holds(4));
+        assert!(!run.holds(1), "the second field would begin at the next int");
+    }
 }

@@ -4,7 +4,10 @@ use tenure_layout::progress::Silent;
 use tenure_layout::result::{Report, TypeMap};
 use tenure_layout::run::run;
 
-use super::{report, request};
+use super::{Maker, report, request};
+use tenure_layout::knowledge::Knowledge;
+use tenure_layout::lines::Layouts;
+use tenure_layout::suggest::{Pins, suggest};
 
 fn suggestions(types: &[&str], pins: &[&str]) -> Report {
     let mut request = request("before.btf", types);
@@ -105,4 +108,26 @@ fn a_type_that_cannot_be_mended_says_why() {
     for one in &report.unmended {
         assert!(one.why.ends_with('.') && one.why.contains(&one.type_name), "{one:?}");
     }
+}
+
+#[test]
+fn a_proposal_leaves_alone_what_has_nothing_to_do_with_its_type() {
+    let mut maker = Maker::new();
+    let (count, pointer, int) = (maker.count, maker.pointer, maker.int);
+    let cold = maker.add("callback_head", 16, &[("next", 0, pointer), ("func", 8, pointer)]);
+    let inner = [("a", 0, cold), ("b", 16, cold), ("c", 32, cold), ("d", 48, cold)];
+    let victims = [("refs", 64, count), ("flags", 68, int), ("ops", 72, pointer)];
+    let inner = maker.add("inner", 80, &[&inner[..], &victims].concat());
+    // A line of its own with a count that the embedded type does not come near.
+    let own = [("in", 0, inner), ("x", 80, cold), ("y", 96, cold), ("z", 112, cold)];
+    let victims = [("users", 128, count), ("ops", 136, pointer), ("name", 144, pointer)];
+    let rest = [("v", 152, cold), ("w", 168, cold)];
+    maker.add("outer", 184, &[&own[..], &victims, &rest].concat());
+    let model = maker.finish();
+    let roles = Knowledge::builtin().roles(&model);
+    let layouts = Layouts::new(&model, &roles, 64);
+    let found = suggest(&layouts, inner, &Pins::default()).unwrap();
+    assert!(!found.moves.is_empty());
+    assert_eq!(found.embedders[0].type_name, "outer");
+    assert!(found.embedders[0].moves.is_empty(), "{:#?}", found.embedders[0].moves);
 }
