@@ -27,7 +27,7 @@ if [[ -z ${TENURE_VMLINUX:-} ]]; then
 fi
 export TENURE_VMLINUX
 
-tests=(dwarf_is kernels_btf_is)
+tests=(dwarf_is kernels_btf_is number_of_threads)
 if [[ -e /sys/kernel/btf/vmlinux ]]; then
     tests+=(running_kernel_is)
 fi

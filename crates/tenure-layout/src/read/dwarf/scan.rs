@@ -139,7 +139,7 @@ impl<'d> Scan<'_, '_, 'd> {
         let mut definition_of = NOWHERE;
         let mut sized = false;
         for spec in specs {
-            let attribute = self.raw.read_attribute(*spec)?;
+            let attribute = self.raw.read_attribute_inline(*spec)?;
             let value = attribute.raw_value();
             match attribute.name() {
                 gimli::DW_AT_name => entry.name = self.name(&value)?,
@@ -215,7 +215,7 @@ impl<'d> Scan<'_, '_, 'd> {
         let (mut top, mut start, mut bytes) = (None, None, 0);
         let (mut is_static, mut elsewhere) = (false, false);
         for spec in specs {
-            let attribute = self.raw.read_attribute(*spec)?;
+            let attribute = self.raw.read_attribute_inline(*spec)?;
             let value = attribute.raw_value();
             match attribute.name() {
                 gimli::DW_AT_name => part.name = self.name(&value)?,
