@@ -57,8 +57,8 @@
 //!   members meet; each finding says at what share of the possible addresses it holds.
 //! - What is known comes from types, names and rules, not from a run of the program. A score orders;
 //!   it measures nothing.
-//! - Of arrays on the heap nothing is known: a `Vec` of per-thread structs is found only as the array
-//!   that it is somewhere by value, or through its element type.
+//! - Arrays on the heap (`Vec`, `new T[n]`) are not seen. That their elements share lines is found only
+//!   where another array of the same type is a member or a variable.
 
 pub mod check;
 pub mod error;
