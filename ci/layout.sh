@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The README's first command, on the running kernel and on a program of our own: as a person calls it,
+# The README's command `layout`, on the running kernel and on a program of our own: as a person calls it,
 # and as a program does. Asserts that it works; times nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -68,6 +68,16 @@ fn the_routes_of_a_kernel_before_the_repair_are_found() {
 }
 
 #[test]
+fn the_readme_shows_what_the_command_says() {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let readme = include_str!("../../../README.md");
+    let shown = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let output = tenure(&["layout", &fixture("before"), "--top", "1"]);
+    let said = words(text(&output.stdout));
+    assert!(said.contains(&words(shown)), "{shown}\n{said}");
+}
+
+#[test]
 fn a_type_that_was_named_is_drawn_and_mended() {
     let output = tenure(&["layout", &fixture("before"), "dst_entry", "--suggest"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
