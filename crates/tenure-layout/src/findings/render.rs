@@ -121,7 +121,7 @@ impl<'a> Teller<'a> {
     fn place(&self, leaf: &Leaf, element: u64, variable: usize) -> (String, u64) {
         let path = self.flat.as_ref().map(|flat| flat.path(self.layouts, leaf)).unwrap_or_default();
         match self.found.site {
-            Site::Type { .. } if path.is_empty() => ("(anonymous)".to_owned(), leaf.offset),
+            Site::Type { .. } if path.is_empty() => ("{anonymous}".to_owned(), leaf.offset),
             Site::Type { .. } => (path, leaf.offset),
             Site::Elements { stride, .. } => {
                 let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };

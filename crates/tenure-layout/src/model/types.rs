@@ -253,8 +253,13 @@ impl Model {
                 (_, false) => format!("{} *", self[*to].name),
                 (Kind::Function, _) => "(function) *".to_owned(),
                 (Kind::Qualified(..) | Kind::Pointer(_), _) => {
-                    let name = &self[self.resolved(*to)].name;
-                    if name.is_empty() { "(…) *".to_owned() } else { format!("{name} *") }
+                    let to = &self[self.resolved(*to)];
+                    match to.kind {
+                        _ if !to.name.is_empty() => format!("{} *", to.name),
+                        Kind::Pointer(_) => "(pointer) *".to_owned(),
+                        Kind::Function => "(function) *".to_owned(),
+                        _ => "(…) *".to_owned(),
+                    }
                 }
                 _ => "(…) *".to_owned(),
             },

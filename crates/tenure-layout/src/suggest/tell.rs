@@ -53,8 +53,8 @@ pub(super) fn stuck(layouts: &Layouts<'_>, id: TypeId, stuck: Stuck) -> String {
     match stuck {
         Stuck::NotAStruct => format!("{name} is no struct: its members lie over each other."),
         Stuck::Packed => format!(
-            "{name} is packed, or aligned in a way that the debugging information does not tell: its members \
-             are left where they are."
+            "{name} is packed, has an empty base class, or is aligned in a way that the debugging information \
+             does not tell: its members are left where they are."
         ),
     }
 }
@@ -220,8 +220,12 @@ fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]
         }
     }
     let rust = |part: &Part| {
-        let declared = layouts.model[part.id].declared.as_ref();
-        declared.is_some_and(|declared| declared.file.ends_with(".rs"))
+        let ty = &layouts.model[part.id];
+        // rustc does not say where it found a type; the compilers of C++ do.
+        match &ty.declared {
+            Some(declared) => declared.file.ends_with(".rs"),
+            None => ty.name.contains("::"),
+        }
     };
     if plan.parts.iter().any(rust) {
         notes.push(
@@ -232,7 +236,8 @@ fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]
     } else {
         notes.push(
             "A new order also changes what initialises the members by place: look for initialisers \
-             without names, `memcpy` and `memset` of parts, and offsets in assembly."
+             without names, `memcpy` and `memset` of parts, offsets in assembly, and in C++ constructors \
+             that count on the order."
                 .to_owned(),
         );
     }
