@@ -77,6 +77,6 @@ fn request(arguments: &Layout) -> Result<Request, Failure> {
 }
 
 fn text(word: &OsStr) -> Result<String, Failure> {
-    let text = word.to_str().map(str::to_owned);
-    text.ok_or_else(|| Failure::input(format!("{} is not the name of a type", word.display())))
+    let text = word.to_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    text.ok_or_else(|| Failure::input(format!("`{}` is not the name of a type", word.display())))
 }

@@ -134,7 +134,12 @@ fn what_cannot_be_done_is_refused_in_one_line() {
     refused(&[&before, "dst_entri"], &["dst_entri", "did you mean `dst_entry`"]);
     refused(&[&before, "--pin", "no_such_member"], &["no_such_member"]);
     refused(&[&before, "--line", "48"], &["48", "power of two"]);
-    refused(&[&before, "--top", "many"], &["many"]);
+    refused(&[&before, "--top", "many"], &["many", "tenure layout --help"]);
+    refused(&[&before, "--format", "pdb"], &["pdb", "dwarf, btf"]);
+    refused(&[&before, "--format", "dwarf"], &["has no DWARF", "--format"]);
+    refused(&[&before, ""], &["not the name of a type"]);
+    refused(&[&before, "--in", "*"], &["--in", "BTF"]);
+    refused(&["--kernel", "--base", &before], &["--kernel", "--base"]);
     refused(&[&before, "--rules", "/no/such/rules.toml"], &["/no/such/rules.toml"]);
     refused(&[&before, "--json", "/proc/no/such"], &["/proc/no/such"]);
     let (folder, path) = rules("[types]\n\"a\" = \"cuont\"\n");

@@ -116,8 +116,12 @@ pub(super) fn found(report: &Report) -> String {
     };
     match (all, shown) {
         (0, _) => {
-            format!("No member{within} shares a line with a contended word, as far as is known.")
+            format!(
+                "No member{within} shares a line with a contended word, as far as is known. (That a \
+                 plain word is contended, only a rules file can say: --rules.)"
+            )
         }
+        (all, 0) => format!("{}{within}; none of them is shown.", count_of(all, "finding")),
         (1, 1) => format!("1 finding{within}."),
         (all, shown) if all == shown => {
             format!("{} findings{within}, the worst first.", whole(all))

@@ -178,7 +178,8 @@ fn summary(layouts: &Layouts<'_>, plan: &Plan, moves: &[Move], embedders: &[Embe
         clauses.push(format!("{} within {}", listed(&names(&one.moves)), one.type_name));
     }
     if moving.len() > MOST_NAMED {
-        clauses.push(format!("members of {} more types", moving.len() - MOST_NAMED));
+        let more = tenure_report::words::counted(moving.len() - MOST_NAMED, "more type");
+        clauses.push(format!("members of {more}"));
     }
     let (before, after) = (plan.parts[0].units.size, plan.parts[0].place(None).size);
     let cost =

@@ -15,6 +15,11 @@ const INDENT: usize = 12;
 const NAMED: usize = 5;
 
 pub(super) fn render(text: &mut Text, report: &Report) {
+    if !report.findings.is_empty() {
+        text.quiet(
+            "Rank, score of 100, type; the contended word (!) and what suffers beside it (*), with offsets.",
+        );
+    }
     let mut mended: Vec<&str> = Vec::new();
     for finding in &report.findings {
         text.blank();
