@@ -5,7 +5,7 @@ use super::plan::{Part, Placed, Plan};
 use super::units::Stuck;
 use crate::findings::{Found, in_type};
 use crate::lines::Layouts;
-use crate::model::{Kind, Member, TypeId};
+use crate::model::{Format, Kind, Member, TypeId};
 use crate::result::{Embedder, Move, Suggestion};
 
 /// The share of the score that a proposal may leave: for less gain nobody changes an order.
@@ -219,13 +219,10 @@ fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]
             break;
         }
     }
-    let rust = |part: &Part| {
-        let ty = &layouts.model[part.id];
-        // rustc does not say where it found a type; the compilers of C++ do.
-        match &ty.declared {
-            Some(declared) => declared.file.ends_with(".rs"),
-            None => ty.name.contains("::"),
-        }
+    // rustc notes for hardly any type where it was declared; compilers of C and C++ do for all.
+    let rust = |part: &Part| match &layouts.model[part.id].declared {
+        Some(declared) => declared.file.ends_with(".rs"),
+        None => layouts.model.format() == Format::Dwarf,
     };
     if plan.parts.iter().any(rust) {
         notes.push(
