@@ -36,7 +36,7 @@ pub(crate) enum Command {
                       tenure layout --kernel\n  \
                       tenure layout ./server --in '*/src/*'\n  \
                       tenure layout ./server 'Session*' --suggest\n  \
-                      tenure layout ./server --top 0 --check rules.toml\n\n\
+                      tenure layout ./server --check rules.toml\n\n\
                       The score and the format of rules files are in the documentation of the crate \
                       tenure-layout, its modules `findings` and `rules` \
                       (`cargo doc -p tenure-layout --open`).\n\
@@ -101,9 +101,9 @@ pub(crate) struct Layout {
     #[arg(long = "in", value_name = "PATTERN")]
     pub(crate) declared_in: Vec<String>,
 
-    /// Tell at most this many findings
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) top: usize,
+    /// Tell at most this many findings [default: 20; none with --check]
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
 
     /// Look for a better order of members, and show what it costs
     #[arg(long)]
@@ -119,8 +119,7 @@ pub(crate) struct Layout {
     #[arg(long, value_name = "RULES.toml")]
     pub(crate) rules: Vec<PathBuf>,
 
-    /// Check the assertions of a rules file, say which hold, and exit with 1 if one does not; with
-    /// `--top 0` nothing else is told
+    /// Check the assertions of a rules file, say which hold, and exit with 1 if one does not
     #[arg(long, value_name = "RULES.toml")]
     pub(crate) check: Option<PathBuf>,
 

@@ -12,6 +12,9 @@ use crate::failure::Failure;
 use crate::output::{self, Json};
 use crate::progress::Steps;
 
+/// The findings to tell unless told.
+const TOP: usize = 20;
+
 /// Runs the command.
 pub(crate) fn run(arguments: &Layout) -> Result<(), Failure> {
     let json = Json::of(arguments.json.as_ref());
@@ -43,6 +46,14 @@ pub(crate) fn run(arguments: &Layout) -> Result<(), Failure> {
 }
 
 fn request(arguments: &Layout) -> Result<Request, Failure> {
+    // The page shows every type before and after.
+    let suggest = arguments.suggest || arguments.html.is_some();
+    if !suggest && !arguments.pins.is_empty() {
+        return Err(Failure::input("--pin is for the orders that --suggest and --html propose"));
+    }
+    if arguments.html.is_some() && arguments.html == arguments.json {
+        return Err(Failure::input("--json and --html cannot write the same file"));
+    }
     let mut types = Vec::new();
     let input = match &arguments.file {
         // There is no file to name then, and the first word is a type like the others.
@@ -66,9 +77,8 @@ fn request(arguments: &Layout) -> Result<Request, Failure> {
         },
         types: types.iter().map(|word| text(word)).collect::<Result<_, _>>()?,
         declared_in: arguments.declared_in.clone(),
-        top: arguments.top,
-        // The page shows every type before and after.
-        suggest: arguments.suggest || arguments.html.is_some(),
+        top: arguments.top.unwrap_or(if arguments.check.is_some() { 0 } else { TOP }),
+        suggest,
         pins: arguments.pins.clone(),
         rules: arguments.rules.clone(),
         check: arguments.check.clone(),

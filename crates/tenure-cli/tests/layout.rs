@@ -142,7 +142,9 @@ fn what_cannot_be_done_is_refused_in_one_line() {
     refused(&["/no/such/file"], &["/no/such/file"]);
     refused(&[env!("CARGO_MANIFEST_DIR")], &["directory"]);
     refused(&[&before, "dst_entri"], &["dst_entri", "did you mean `dst_entry`"]);
-    refused(&[&before, "--pin", "no_such_member"], &["no_such_member"]);
+    refused(&[&before, "--suggest", "--pin", "no_such_member"], &["no_such_member"]);
+    refused(&[&before, "--pin", "dst_entry.ops"], &["--pin", "--suggest"]);
+    refused(&[&before, "--json", "x", "--html", "x"], &["--json", "--html"]);
     refused(&[&before, "--line", "48"], &["48", "power of two"]);
     refused(&[&before, "--top", "many"], &["many", "tenure layout --help"]);
     refused(&[&before, "--format", "pdb"], &["pdb", "dwarf, btf"]);

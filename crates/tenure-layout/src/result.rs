@@ -99,7 +99,8 @@ impl Role {
 pub struct Finding {
     /// From 1, among all findings of the input.
     pub rank: u64,
-    /// The type to mend, or the section for [`Sharing::Statics`].
+    /// The type to mend; the section for [`Sharing::Statics`], and the variable if that is an array of
+    /// bare words.
     #[serde(rename = "type")]
     pub type_name: String,
     /// Where it was declared, as `file:line`.

@@ -212,7 +212,8 @@ impl Asked {
             return false;
         }
         let Some(types) = &self.types else { return true };
-        found.type_id().into_iter().chain(found.inner(layouts)).any(|id| types.contains(&id))
+        let concerned = [found.type_id(), found.array_owner(), found.inner(layouts)];
+        concerned.into_iter().flatten().any(|id| types.contains(&id))
     }
 
     /// The types to draw: those asked for, or those of the findings told.

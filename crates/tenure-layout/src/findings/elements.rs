@@ -11,12 +11,15 @@ use crate::model::{Kind, TypeId};
 /// After how many elements the places where they meet lines are taken to repeat.
 const PERIOD: u64 = 64;
 
+/// The most elements of one line that count: however many write it, they take turns.
+const MOST_BESIDE: u32 = 3;
+
 /// All arrays of which neighbouring elements share a line, each with its worst word.
 pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
     let model = layouts.model;
     let mut found = Vec::new();
     for (owner, ty, members) in model.composites() {
-        if ty.name.is_empty() || !layouts.is_contended(owner) {
+        if ty.name.is_empty() {
             continue;
         }
         for (member, array) in members.iter().enumerate() {
@@ -40,7 +43,8 @@ fn array_of(layouts: &Layouts<'_>, id: TypeId) -> Option<(TypeId, u64, u64)> {
     let model = layouts.model;
     let (mut at, mut all) = (model.resolved(id), 1_u64);
     while let Kind::Array { element, count } = model[at].kind {
-        all = all.saturating_mul(count);
+        // A flexible array may have any number.
+        all = if count == 0 { 0 } else { all.saturating_mul(count) };
         // A typedef that is known, and not what it stands for.
         let known = layouts.whole(layouts.roles.of_type(element), element).is_some();
         at = if known { element } else { model.resolved(element) };
@@ -48,7 +52,7 @@ fn array_of(layouts: &Layouts<'_>, id: TypeId) -> Option<(TypeId, u64, u64)> {
             break;
         }
     }
-    (all > 1 && at != model.resolved(id) && layouts.is_contended(at))
+    (all != 1 && at != model.resolved(id) && layouts.is_contended(at))
         .then(|| (at, layouts.size_of(at), all))
         .filter(|&(_, stride, _)| stride > 0)
 }
@@ -85,7 +89,7 @@ fn in_array(
             Embedding::Inside,
             most,
         )
-        .among_elements();
+        .among_elements(matches!(array, Array::Static(_)), beside(layouts, stride));
         let score = signals.score();
         if worst.as_ref().is_none_or(|worst| worst.score < score) {
             let site = Site::Elements { array, element, stride, count };
@@ -93,6 +97,12 @@ fn in_array(
         }
     }
     worst
+}
+
+/// How many elements a line has room for beside one.
+fn beside(layouts: &Layouts<'_>, stride: u64) -> u32 {
+    let room = (layouts.line_bytes / stride).saturating_sub(1);
+    u32::try_from(room).unwrap_or(u32::MAX).clamp(1, MOST_BESIDE)
 }
 
 /// The share of the elements whose word lies on a line with this leaf of the element after or before.
@@ -104,7 +114,8 @@ fn meetings(
     word: &Leaf,
     leaf: &Leaf,
 ) -> f64 {
-    let pairs = (count - 1).min(PERIOD);
+    // Of a flexible array nobody knows how many there are.
+    let pairs = count.checked_sub(1).unwrap_or(PERIOD).min(PERIOD);
     let at = |element: u64, leaf: &Leaf| {
         let base = start.saturating_add(stride.saturating_mul(element));
         (base.saturating_add(leaf.offset), leaf.size)

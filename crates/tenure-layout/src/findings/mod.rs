@@ -16,17 +16,18 @@
 //!
 //! | signal | says | from |
 //! |---|---|---|
-//! | `word` | how the contended word is used. A count is written by all who use the object, and its neighbours are innocent; a lock is written by those who are about to use its neighbours | 1 for a count, 0.8 for a word that rules call `written`, 0.6 for another atomic, 0.25 for a lock, 0.2 for a sequence count |
-//! | `neighbours` | how many on the line are likely to be read meanwhile: *s* / (*s* + 1.5), *s* being the sum of the victims' weights | see below |
-//! | `lifetime` | whether readers find the object without a lock | 1 with a member by which it waits for a grace period, 0.85 with a count, 0.7 else |
-//! | `reach` | how many other types point to the object or embed it | 0.4 for none, then up to 1 with their logarithm |
-//! | `embedding` | whether one repair helps many, or many are hurt | 1 for a type that starts others, 0.9 for one that others embed elsewhere, 0.8 else |
+//! | `word` | how the contended word is used. A count is written by all who use the object, and its neighbours are innocent; a lock is written by those who are about to use its neighbours | 1 for a count, 0.8 for a word that rules call `written`, 0.6 for another atomic, 0.25 for a lock, 0.2 for a sequence count; 0.6 for these two beside other elements and other variables, which they do not guard |
+//! | `neighbours` | how many on the line are likely to be read meanwhile: *s* / (*s* + 1.5), *s* being the sum of the victims' weights; of an array those of up to 3 elements that fit onto the line beside one | see below |
+//! | `lifetime` | whether readers find the object without a lock | 1 with a member by which it waits for a grace period, and for variables; 0.85 with a count, 0.7 else |
+//! | `reach` | how many other types point to the object, to the struct that it starts with if that is the embedded one, or embed it | 0.4 for none, then up to 1 with their logarithm; 0.5 for variables |
+//! | `embedding` | whether one repair helps many, or many are hurt | 1 for a type that starts others, 0.9 for one that others embed elsewhere and for arrays and variables, 0.8 else |
 //! | `placement` | the share of possible addresses at which the two meet | 0.5, and half of that share |
 //!
 //! A victim's weight is 1 where rules say `read_mostly`; otherwise it comes from its type: a function
 //! pointer or something constant 0.9, a pointer 0.7, a number 0.4, anything larger 0.3, the links of
-//! a list 0.1, another contended word 0.2 to 0.5. Cold members have none. What a lock guards counts
-//! for 0.15 of that, because whoever reads it holds the lock, and so the line, already.
+//! a list 0.1, another contended word 0.2 (a lock) or 0.5, and 0.8 in another element or variable. Cold members have
+//! none. What a lock guards counts for 0.15 of that, because whoever reads it holds the lock, and so the
+//! line, already; it does not guard what is `read_mostly`, atomic, or a lock itself.
 //!
 //! The signals are those that kernel developers went by when they repaired such structs (kind of atomic,
 //! read-mostly or written neighbours, cold fields, embedding at offset 0 and how many types embed,
@@ -85,6 +86,15 @@ pub(crate) enum Array {
     Static(usize),
 }
 
+impl Array {
+    fn owner(self) -> Option<TypeId> {
+        match self {
+            Self::Member { owner, .. } => Some(owner),
+            Self::Static(_) => None,
+        }
+    }
+}
+
 /// A member or a variable beside a contended word.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sufferer {
@@ -100,8 +110,19 @@ impl Found {
     #[must_use]
     pub fn type_id(&self) -> Option<TypeId> {
         match self.site {
+            // A bare lock is as large as it is: what has an array of them is to be mended.
+            Site::Elements { array, .. } if self.word.is_whole() => array.owner(),
             Site::Type { id, .. } | Site::Elements { element: id, .. } => Some(id),
             Site::Statics { .. } => None,
+        }
+    }
+
+    /// The type that has the array of which elements share a line.
+    #[must_use]
+    pub fn array_owner(&self) -> Option<TypeId> {
+        match self.site {
+            Site::Elements { array, .. } => array.owner(),
+            _ => None,
         }
     }
 

@@ -44,13 +44,14 @@ fn of_word(layouts: &Layouts<'_>, id: TypeId, flat: &Flat, word: &Leaf) -> Vec<F
         .map(|(through, victims)| {
             let site = Site::Type { id, through };
             let embedding = embedding(layouts, id, flat, through);
-            let inner = through.map(|step| flat.embedded(step).0);
+            let start = through.map(|step| flat.embedded(step)).filter(|(_, offset)| *offset == 0);
+            let inner = start.map(|(ty, _)| ty);
             rate(layouts, site, (id, inner), *word, victims, embedding)
         })
         .collect()
 }
 
-/// Puts a finding together: of a type and, if through embedding, of the embedded type.
+/// Puts a finding together: of a type and, if through what it starts with, of that.
 fn rate(
     layouts: &Layouts<'_>,
     site: Site,

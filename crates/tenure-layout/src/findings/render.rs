@@ -35,23 +35,30 @@ struct Teller<'a> {
 
 impl<'a> Teller<'a> {
     fn new(layouts: &'a Layouts<'a>, found: &'a Found) -> Self {
-        let flat = found.type_id().map(|id| layouts.flat(id));
+        let flat = match found.site {
+            Site::Type { id, .. } | Site::Elements { element: id, .. } => Some(layouts.flat(id)),
+            Site::Statics { .. } => None,
+        };
         Self { layouts, found, flat }
     }
 
     fn type_name(&self) -> String {
         let model = self.layouts.model;
+        let array = match self.found.site {
+            Site::Elements { array, .. } => Some(array),
+            _ => None,
+        };
         match self.found.site {
-            Site::Type { id, .. } | Site::Elements { element: id, .. } => model.spelled(id),
             Site::Statics { index } => model.statics()[index].section.to_string(),
+            Site::Type { .. } | Site::Elements { .. } => match (self.found.type_id(), array) {
+                (Some(id), _) => model.spelled(id),
+                (None, array) => array.map(|array| self.array(array)).unwrap_or_default(),
+            },
         }
     }
 
     fn declared(&self) -> Option<String> {
-        match self.found.site {
-            Site::Type { id, .. } | Site::Elements { element: id, .. } => self.layouts.declared(id),
-            Site::Statics { .. } => None,
-        }
+        self.found.type_id().and_then(|id| self.layouts.declared(id))
     }
 
     fn sharing(&self) -> Sharing {
@@ -121,7 +128,6 @@ impl<'a> Teller<'a> {
     fn place(&self, leaf: &Leaf, element: u64, variable: usize) -> (String, u64) {
         let path = self.flat.as_ref().map(|flat| flat.path(self.layouts, leaf)).unwrap_or_default();
         match self.found.site {
-            Site::Type { .. } if path.is_empty() => ("{anonymous}".to_owned(), leaf.offset),
             Site::Type { .. } => (path, leaf.offset),
             Site::Elements { stride, .. } => {
                 let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
@@ -131,7 +137,13 @@ impl<'a> Teller<'a> {
                 let bytes = self.layouts.line_bytes;
                 let start = self.found.word.offset / bytes * bytes;
                 let variable = &self.layouts.model.statics()[variable];
-                (variable.name.to_string(), leaf.offset.saturating_sub(start))
+                let mut path = variable.name.to_string();
+                if !leaf.is_whole() {
+                    let inside = self.layouts.flat(variable.ty).path(self.layouts, leaf);
+                    let dot = if inside.is_empty() || inside.starts_with('[') { "" } else { "." };
+                    path = format!("{path}{dot}{inside}");
+                }
+                (path, leaf.offset.saturating_sub(start))
             }
         }
     }

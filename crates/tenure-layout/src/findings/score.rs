@@ -23,6 +23,8 @@ pub(crate) struct Signals {
     placements: f64,
     /// Whether neighbours are strangers: other elements, other variables.
     strangers: bool,
+    /// In how many elements of an array the victims are, all of which are in `weights`.
+    beside: u32,
 }
 
 /// How long the object lives.
@@ -46,8 +48,8 @@ pub(crate) enum Embedding {
 }
 
 impl Signals {
-    /// Of a finding in a type, in elements of that type, or through another one that it embeds: who
-    /// points to the start of an object points to both.
+    /// Of a finding in a type, in elements of that type, or through another one that it starts with: who
+    /// points to that one points to both.
     pub(crate) fn of_type(
         layouts: &Layouts<'_>,
         (id, inner): (TypeId, Option<TypeId>),
@@ -73,12 +75,16 @@ impl Signals {
             embedding,
             placements,
             strangers: false,
+            beside: 1,
         }
     }
 
-    /// Of a finding among elements of an array.
-    pub(crate) fn among_elements(self) -> Self {
-        Self { strangers: true, ..self }
+    /// Of a finding among elements of an array, which may be a variable, and of which each has this many
+    /// beside it on a line.
+    pub(crate) fn among_elements(self, is_static: bool, beside: u32) -> Self {
+        let lifetime = if is_static { Lifetime::Static } else { self.lifetime };
+        let weights = self.weights * f64::from(beside);
+        Self { strangers: true, lifetime, weights, beside, ..self }
     }
 
     /// Of a finding among variables.
@@ -93,6 +99,7 @@ impl Signals {
             embedding: Embedding::Inside,
             placements: 1.0,
             strangers: true,
+            beside: 1,
         }
     }
 
@@ -160,7 +167,11 @@ impl Signals {
             "neighbours" => {
                 let (count, sum) = (self.victims, self.weights);
                 let plural = if count == 1 { "" } else { "s" };
-                format!("{count} neighbour{plural}, weights {sum:.1} in all")
+                let each = match self.beside {
+                    1 => String::new(),
+                    beside => format!(" in each of {beside} elements"),
+                };
+                format!("{count} neighbour{plural}{each}, weights {sum:.1} in all")
             }
             "lifetime" => match self.lifetime {
                 Lifetime::GracePeriod => {

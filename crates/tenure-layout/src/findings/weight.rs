@@ -79,8 +79,10 @@ pub(crate) fn of(layouts: &Layouts<'_>, word: Role, neighbour: &Leaf) -> Option<
         Role::Sequence => Some(Guard::Sequence),
         _ => None,
     };
-    // Who says that a member is read mostly says that it is read without the lock.
-    let guard = guard.filter(|_| neighbour.role != Role::ReadMostly);
+    // Who says that a member is read mostly says that it is read without the lock, and who makes it
+    // atomic or gives it a lock of its own expects that it is used without this one.
+    let guard =
+        guard.filter(|_| neighbour.role != Role::ReadMostly && !neighbour.role.is_contended());
     let weight = if guard.is_some() { weight * GUARDED } else { weight };
     (weight >= LEAST).then_some((weight, Why { what, guard }))
 }

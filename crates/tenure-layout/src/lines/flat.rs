@@ -50,6 +50,11 @@ impl Leaf {
         Self { offset, size, role, ty, owner: ty, member: NO_MEMBER, element: None, step: ROOT }
     }
 
+    /// Whether it is all of what was spread out.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.member == NO_MEMBER
+    }
+
     /// The byte after the last.
     pub(crate) fn end(&self) -> u64 {
         self.offset.saturating_add(self.size)
@@ -315,7 +320,9 @@ impl Flat {
         let mut path = String::new();
         for at in way.into_iter().rev() {
             let step = &self.steps[at];
-            append(layouts, &mut path, self.steps[step.parent].ty, step.member, step.element);
+            if !step.anonymous || step.element.is_some() {
+                append(layouts, &mut path, self.steps[step.parent].ty, step.member, step.element);
+            }
         }
         path
     }
@@ -341,13 +348,14 @@ fn append(
 ) {
     if let Kind::Composite { members, .. } = &layouts.model[owner].kind
         && let Some(member) = members.get(member)
-        && !member.name.is_empty()
         && !member.inherited
     {
-        if !path.is_empty() {
+        let nameless = member.name.is_empty().then(|| layouts.nameless(owner, member));
+        let name = nameless.as_deref().unwrap_or(&member.name);
+        if !path.is_empty() && !name.is_empty() {
             path.push('.');
         }
-        path.push_str(&member.name);
+        path.push_str(name);
     }
     if let Some(element) = element {
         // Writing to a string does not fail.

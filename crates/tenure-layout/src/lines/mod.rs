@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::knowledge::Roles;
-use crate::model::{Bits, Kind, Member, Model, TypeId};
+use crate::model::{Bits, Kind, Member, Model, Shape, TypeId};
 use crate::result::Role;
 
 /// A model, and what is known of its types and members.
@@ -157,6 +157,24 @@ impl<'a> Layouts<'a> {
     pub(crate) fn whole(&self, role: Option<Role>, id: TypeId) -> Option<Role> {
         let is_array = || matches!(self.model[self.model.resolved(id)].kind, Kind::Array { .. });
         role.filter(|role| !role.is_contended() || !is_array())
+    }
+
+    /// What to call a member without a name: by the first one in it that has one.
+    pub(crate) fn nameless(&self, owner: TypeId, member: &Member) -> String {
+        let mut at = self.model.resolved(member.ty);
+        // Ends: rule 2 of the model.
+        while let Kind::Composite { members, .. } = &self.model[at].kind {
+            let Some(first) = members.first() else { break };
+            if !first.name.is_empty() {
+                let more = if members.len() > 1 { ", …" } else { "" };
+                return format!("{{{}{more}}}", first.name);
+            }
+            at = self.model.resolved(first.ty);
+        }
+        match self.model[owner].kind {
+            Kind::Composite { shape: Shape::Variants, .. } => "(discriminant)".to_owned(),
+            _ => "(anonymous)".to_owned(),
+        }
     }
 
     fn shared(&self) -> &Shared {

@@ -196,6 +196,13 @@ pub(super) fn command(report: &Report, type_name: &str) -> String {
     format!("tenure layout {source} {} --suggest", quoted(type_name))
 }
 
+/// Whether a type belongs to a standard library of C++ or Rust itself. What Rust keeps in an `ArcInner`
+/// is the program's.
+pub(super) fn is_of_a_standard_library(type_name: &str) -> bool {
+    const PATHS: [&str; 4] = ["std::", "core::", "alloc::", "__gnu_cxx::"];
+    PATHS.iter().any(|path| type_name.starts_with(path)) && !type_name.contains("ArcInner<")
+}
+
 /// A word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |each: char| each.is_alphanumeric() || "/._-+:@%,=".contains(each);

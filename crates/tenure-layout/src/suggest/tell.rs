@@ -1,5 +1,7 @@
 //! A plan in words and maps.
 
+use std::cmp::Ordering;
+
 use super::arranged;
 use super::plan::{Part, Placed, Plan};
 use super::units::Stuck;
@@ -91,7 +93,7 @@ fn members<'a>(layouts: &Layouts<'a>, part: &Part) -> &'a [Member] {
 fn name(layouts: &Layouts<'_>, part: &Part, unit: usize) -> String {
     let members = &members(layouts, part)[part.units.units[unit].members.clone()];
     let name = |member: &Member| match &*member.name {
-        "" => layouts.model.spelled(member.ty),
+        "" => layouts.nameless(part.id, member),
         name => name.to_owned(),
     };
     members.iter().map(name).collect::<Vec<_>>().join(", ")
@@ -182,15 +184,13 @@ fn summary(layouts: &Layouts<'_>, plan: &Plan, moves: &[Move], embedders: &[Embe
         clauses.push(format!("members of {more}"));
     }
     let (before, after) = (plan.parts[0].units.size, plan.parts[0].place(None).size);
-    let cost =
-        match (after.cmp(&before), embedders.iter().any(|one| one.size_after < one.size_before)) {
-            (std::cmp::Ordering::Equal, false) => {
-                format!("no type grows: {name} stays at {before} bytes")
-            }
-            _ => {
-                format!("no type that embeds it grows: {name} goes from {before} to {after} bytes")
-            }
-        };
+    let cost = match after.cmp(&before) {
+        Ordering::Equal => format!("no type grows: {name} stays at {before} bytes"),
+        Ordering::Less => format!("no type grows: {name} shrinks from {before} to {after} bytes"),
+        Ordering::Greater => {
+            format!("no type that embeds it grows: {name} goes from {before} to {after} bytes")
+        }
+    };
     let mut sentence = clauses.join(", ");
     if let Some(first) = sentence.get(..1) {
         let upper = first.to_uppercase();

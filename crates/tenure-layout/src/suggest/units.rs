@@ -185,7 +185,12 @@ impl Units {
 fn joined(layouts: &Layouts<'_>, members: &[Member]) -> Result<Vec<Unit>, Stuck> {
     let mut units: Vec<Unit> = Vec::with_capacity(members.len());
     for (index, member) in members.iter().enumerate() {
-        let size = layouts.bytes_of(member);
+        // An empty base class has a size, because every object has, and takes no room.
+        let size = if member.inherited && is_empty(layouts, member) {
+            0
+        } else {
+            layouts.bytes_of(member)
+        };
         if let (Some(last), Some(_)) = (units.last_mut(), member.bits)
             && members[last.members.start].bits.is_some()
             && member.offset <= last.offset + last.size
@@ -222,6 +227,12 @@ fn field(layouts: &Layouts<'_>, member: &Member, start: u64) -> Option<Field> {
     let storage = layouts.size_of(member.ty).clamp(1, 16).next_power_of_two() * 8;
     let first = (member.offset - start) * 8 + u64::from(bits.first);
     Some(Field { first, count: u64::from(bits.count), storage })
+}
+
+/// Whether a member's type has no members.
+fn is_empty(layouts: &Layouts<'_>, member: &Member) -> bool {
+    let ty = layouts.model.resolved(member.ty);
+    matches!(&layouts.model[ty].kind, Kind::Composite { members, .. } if members.is_empty())
 }
 
 /// Whether a member is what the type is derived from: a struct with a name at the very start, to which

@@ -96,6 +96,99 @@ fn adjacent_locks_in_an_array_are_found_though_a_lock_guards_its_neighbours() {
 }
 
 #[test]
+fn an_array_of_bare_locks_is_told_of_the_type_that_has_it() {
+    let mut maker = Maker::new();
+    let lock = maker.lock;
+    // A flexible array has as many as somebody allocates.
+    for (name, count) in [("table", 64), ("flexible", 0)] {
+        let locks = maker.builder.add("", 0, Kind::Array { element: lock, count });
+        maker.add(name, 4 * count, &[("locks", 0, locks)]);
+    }
+    let found = findings_of(&maker.finish());
+    let mut names: Vec<_> = found.iter().map(|finding| &*finding.type_name).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["flexible", "table"]);
+}
+
+#[test]
+fn the_more_elements_a_line_holds_the_worse() {
+    let score = |stride: u64| {
+        let mut maker = Maker::new();
+        let (count, int) = (maker.count, maker.int);
+        let worker = maker.add("worker", stride, &[("done", 0, count), ("id", 4, int)]);
+        let workers = maker.builder.add("", 0, Kind::Array { element: worker, count: 8 });
+        maker.add("pool", 8 * stride, &[("workers", 0, workers)]);
+        let found = findings_of(&maker.finish());
+        let elements = |one: &&Finding| matches!(one.sharing, Sharing::Elements { .. });
+        found.iter().find(elements).unwrap().score
+    };
+    assert!(score(16) > 1.2 * score(32));
+}
+
+#[test]
+fn a_lock_does_not_guard_the_lock_beside_it() {
+    let mut maker = Maker::new();
+    let lock = maker.lock;
+    maker.add("queue", 8, &[("head_lock", 0, lock), ("tail_lock", 4, lock)]);
+    let found = findings_of(&maker.finish());
+    let [finding] = found.as_slice() else { panic!("{found:#?}") };
+    assert!(!finding.victims[0].why.contains("guarded"), "{finding:#?}");
+}
+
+#[test]
+fn pointers_to_an_embedded_struct_reach_only_what_starts_with_it() {
+    let reach = |at: u64| {
+        let mut maker = Maker::new();
+        let (count, pointer) = (maker.count, maker.pointer);
+        let inner = maker.add("inner", 16, &[("refs", 0, count), ("next", 8, pointer)]);
+        let to = maker.builder.add("", 8, Kind::Pointer(Some(inner)));
+        for name in ["a", "b", "c"] {
+            maker.add(name, 8, &[("inner", 0, to)]);
+        }
+        let mut members = [("inner", at, inner), ("ops", 16 - at, pointer)];
+        members.sort_by_key(|(_, offset, _)| *offset);
+        maker.add("outer", 24, &members);
+        let found = findings_of(&maker.finish());
+        let finding = found.iter().find(|one| one.type_name == "outer").unwrap();
+        finding.signals.iter().find(|signal| signal.name == "reach").unwrap().seen.clone()
+    };
+    assert_eq!(reach(0), "3 types point to it");
+    assert_eq!(reach(16), "no other type refers to it");
+}
+
+#[test]
+fn a_union_without_a_name_is_called_by_its_first_member() {
+    let mut maker = Maker::new();
+    let (count, int, pointer) = (maker.count, maker.int, maker.pointer);
+    let either = composite(Shape::Union, &[("gw4", 0, int), ("gw6", 0, pointer)]);
+    let either = maker.builder.add("", 8, either);
+    maker.add("route", 16, &[("refs", 0, count), ("", 8, either)]);
+    let found = findings_of(&maker.finish());
+    assert_eq!(found[0].victims[0].path, "{gw4, …}");
+}
+
+#[test]
+fn of_a_variable_the_member_is_named() {
+    let mut maker = Maker::new();
+    let (count, pointer) = (maker.count, maker.pointer);
+    let stats = maker.add("stats", 64, &[("start", 0, pointer), ("users", 56, count)]);
+    for (name, address, ty) in [("stats", 0x1000, stats), ("config", 0x1038 + 8, pointer)] {
+        let (name, section) = (name.into(), ".bss".into());
+        maker.builder.push_static(Static {
+            name,
+            section,
+            address: address - 8,
+            ty,
+            declared: None,
+        });
+    }
+    let found = findings_of(&maker.finish());
+    let between = |one: &&Finding| matches!(one.sharing, Sharing::Statics { .. });
+    let finding = found.iter().find(between).unwrap();
+    assert_eq!(finding.contended.path, "stats.users");
+}
+
+#[test]
 fn variables_on_one_line_are_found_and_those_on_the_next_are_not() {
     let mut maker = Maker::new();
     let variable = |name: &str, address: u64, ty| Static {

@@ -13,7 +13,7 @@ mod types;
 use tenure_report::terminal::Style;
 
 use super::{clean, words};
-use crate::result::Report;
+use crate::result::{Finding, Report, Sharing};
 use text::Text;
 
 /// The fewest columns that a text is made for; a narrower terminal wraps it.
@@ -45,7 +45,13 @@ pub fn render(report: &Report, style: Style) -> String {
 
 /// What to do next.
 fn closing(text: &mut Text, report: &Report) {
-    let Some(worst) = report.findings.first() else { return };
+    // Variables are no types that could be asked for, and types of a standard library are nobody's to
+    // change.
+    let of_type = |finding: &&Finding| {
+        matches!(finding.sharing, Sharing::Within | Sharing::Embedding { .. })
+            && !words::is_of_a_standard_library(&finding.type_name)
+    };
+    let Some(worst) = report.findings.iter().find(of_type) else { return };
     let was_asked = !report.suggestions.is_empty() || !report.unmended.is_empty();
     let next = match (report.scope.types.is_empty(), was_asked) {
         (true, _) => "The lines of a type, and a better order for its members:",
@@ -144,6 +150,15 @@ mod tests {
         let text = plain(&fixtures::empty(), 80);
         assert!(text.contains("No member shares a line with a contended word"), "{text}");
         assert!(!text.contains("--suggest"));
+    }
+
+    #[test]
+    fn a_section_is_not_recommended_for_a_closer_look() {
+        let mut report = fixtures::places();
+        report.scope.types.clear();
+        report.suggestions.clear();
+        let text = plain(&report, 80);
+        assert!(!text.contains(" .bss --suggest"), "{text}");
     }
 
     #[test]

@@ -9,6 +9,9 @@ use crate::result::{Embedder, Move, Report, Suggestion, TypeMap};
 /// The most lines that a map shows in full; of more, those that differ.
 const MOST_LINES: usize = 6;
 
+/// The most embedding types that are drawn: of the others, their moves and sizes are told.
+const MOST_DRAWN: usize = 3;
+
 /// Suggestions for types of which nothing else is told.
 pub(super) fn render_others(text: &mut Text, report: &Report) {
     let is_told = |found: &&Suggestion| {
@@ -47,8 +50,10 @@ pub(super) fn render(text: &mut Text, report: &Report, suggestion: &Suggestion) 
         moves(text, &format!(" of {}", embedder.type_name), &embedder.moves);
     }
     let mut pictures = pair(text, report, (&suggestion.before, &suggestion.after), &marks);
-    for embedder in &suggestion.embedders {
-        let (Some(before), Some(after)) = (&embedder.before, &embedder.after) else { continue };
+    let drawn = suggestion.embedders.iter().filter_map(|embedder| {
+        Some((embedder, embedder.before.as_ref()?, embedder.after.as_ref()?))
+    });
+    for (embedder, before, after) in drawn.take(MOST_DRAWN) {
         let marks = Marks::of_embedder(report, suggestion, embedder);
         pictures.extend(pair(text, report, (before, after), &marks));
     }
