@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The README's first command, quick, and twice: as a person calls it, and as a program does. Asserts
+# The README's command `bench`, quick, and twice: as a person calls it, and as a program does. Asserts
 # that it works; times nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The readers of tenure-layout against pahole: every struct of a kernel, through DWARF and BTF. Takes
+# The readers of tenure-layout against pahole: every struct of a kernel, through DWARF and BTF; and the
+# ranking of Linux 6.1's routes. Takes
 # the kernel from $TENURE_VMLINUX, or gets Debian's (282 MB to download, 600 MB on disk).
 #
 # Not a part of .ci/run: run it after a change to the readers.
@@ -26,8 +27,9 @@ if [[ -z ${TENURE_VMLINUX:-} ]]; then
 fi
 export TENURE_VMLINUX
 
-tests=(dwarf_is kernels_btf_is)
+tests=(dwarf_is kernels_btf_is number_of_threads)
 if [[ -e /sys/kernel/btf/vmlinux ]]; then
     tests+=(running_kernel_is)
 fi
+cargo test --release -p tenure-layout --test ranking linux_6_1 -- --ignored --nocapture
 cargo test --release -p tenure-layout --test pahole -- --ignored --nocapture --test-threads=1 "${tests[@]}"

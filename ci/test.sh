@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The README's second command: every test, loom models and documentation examples included; then
+# CONTRIBUTING's first command: every test, loom models and documentation examples included; then
 # what only the optional features compile.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use tenure_bench::run::MOST_THREADS;
 
-/// Finds shared objects that do not scale, and measures what mends them.
+/// Find shared objects that slow down as cores are added, and measure what mends them
 #[derive(Debug, Parser)]
-#[command(name = "tenure", version, about, disable_help_subcommand = true)]
+#[command(name = "tenure", version, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -25,10 +25,21 @@ pub(crate) enum Command {
     ///
     /// Reads the debugging information of a program, of a library or of the running kernel, and lists
     /// the types to mend, the worst first. With types named: everything about those, and their maps.
+    ///
+    /// A contended word is one that many CPUs write: a reference count, a lock, another atomic. `!`
+    /// marks it, and `*` what suffers beside it: members that others are likely to read meanwhile. A
+    /// score, from 0 to 100, orders the findings; it comes from types and names, and measures nothing.
+    /// A confidence says at what share of the addresses that an object may have the two share a line.
     #[command(
         override_usage = "tenure layout [OPTIONS] <--kernel | FILE> [TYPE]...",
-        after_help = "The format of rules files, the score and its signals are described in the \
-                      documentation of the crate tenure-layout.\n\
+        after_help = "Examples:\n  \
+                      tenure layout --kernel\n  \
+                      tenure layout ./server --in '*/src/*'\n  \
+                      tenure layout ./server 'Session*' --suggest\n  \
+                      tenure layout ./server --check rules.toml\n\n\
+                      The score and the format of rules files are in the documentation of the crate \
+                      tenure-layout, its modules `findings` and `rules` \
+                      (`cargo doc -p tenure-layout --open`).\n\
                       Exit status: 0; 1 if a check failed; 2 if something could not be read or understood."
     )]
     Layout(Layout),
@@ -77,45 +88,51 @@ pub(crate) struct Layout {
     pub(crate) kernel: bool,
 
     /// What to read: an executable, a library, an object file or an archive with debugging information
-    /// (DWARF), or with BTF, or a file of raw BTF. Then the types to tell about, where `*` stands for
-    /// anything; all types if none is named
-    #[arg(value_name = "FILE> [TYPE", required_unless_present = "kernel")]
-    pub(crate) words: Vec<OsString>,
+    /// (DWARF or BTF), or a file of raw BTF. Not with --kernel
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<OsString>,
 
-    /// Tell only about types declared in files like this: `*/include/net/*` (repeatable; needs DWARF)
+    /// Tell about these types only, in full and with their maps; `*` stands for anything
+    #[arg(value_name = "TYPE")]
+    pub(crate) types: Vec<OsString>,
+
+    /// Tell only about types declared in files like this: `*/include/net/*` (repeatable; needs DWARF
+    /// from a compiler of C or C++, as rustc leaves the files out: name types instead, `mycrate::*`)
     #[arg(long = "in", value_name = "PATTERN")]
     pub(crate) declared_in: Vec<String>,
 
-    /// Tell at most this many findings
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) top: usize,
+    /// Tell at most this many findings [default: 20; none with --check]
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
 
     /// Look for a better order of members, and show what it costs
     #[arg(long)]
     pub(crate) suggest: bool,
 
-    /// Leave this member and all before it where they are: MEMBER, or TYPE.MEMBER (repeatable)
+    /// With --suggest: leave this member and all before it where they are: MEMBER, or TYPE.MEMBER
+    /// (repeatable)
     #[arg(long = "pin", value_name = "MEMBER")]
     pub(crate) pins: Vec<String>,
 
-    /// Say more about types and members than is known already: TOML (repeatable)
+    /// Read what else is known of types and members: which are contended, read mostly or cold
+    /// (repeatable)
     #[arg(long, value_name = "RULES.toml")]
     pub(crate) rules: Vec<PathBuf>,
 
-    /// Check the assertions of a rules file, print what failed, and exit with 1 if one did
+    /// Check the assertions of a rules file, say which hold, and exit with 1 if one does not
     #[arg(long, value_name = "RULES.toml")]
     pub(crate) check: Option<PathBuf>,
 
-    /// Read this kind of information if there are both [default: dwarf]
+    /// Read this format if there are both [default: dwarf]
     #[arg(long, value_name = "FORMAT", value_parser = ["dwarf", "btf"])]
     pub(crate) format: Option<String>,
 
-    /// The file with the debugging information, if it is another one and not found by itself
-    #[arg(long, value_name = "FILE")]
+    /// The file with the debugging information, if that is a separate one that is not found by itself
+    #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
     pub(crate) debug_file: Option<PathBuf>,
 
-    /// The BTF that a module's BTF builds on [default: the running kernel's]
-    #[arg(long, value_name = "FILE")]
+    /// The kernel's BTF that a module's BTF builds on [default: the running kernel's]
+    #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
     pub(crate) base: Option<PathBuf>,
 
     /// The size of a cache line in bytes
@@ -126,7 +143,7 @@ pub(crate) struct Layout {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
-    /// Write a page with the maps of all findings, before and after
+    /// Write a page (HTML) with the maps of all findings told, before and after
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 }

@@ -80,7 +80,7 @@ impl Failure {
     }
 }
 
-/// What is wrong, and what was probably meant.
+/// What is wrong, and what was probably meant or where to look it up.
 fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let first = text.lines().next().unwrap_or_default();
@@ -95,7 +95,25 @@ fn one_line(error: &clap::Error) -> String {
             });
     match suggestion {
         Some(word) => line += &format!("; did you mean `{word}`?"),
-        None => line += "; see `tenure --help`",
+        None => line += &valid_values(error).unwrap_or_else(|| format!("; see `{}`", help())),
     }
     line
+}
+
+/// What there is to choose from, if that is a list.
+fn valid_values(error: &clap::Error) -> Option<String> {
+    match error.get(ContextKind::ValidValue)? {
+        ContextValue::Strings(words) if !words.is_empty() => {
+            Some(format!("; there are {}", words.join(", ")))
+        }
+        _ => None,
+    }
+}
+
+/// The help of the command that was typed.
+fn help() -> String {
+    match std::env::args().nth(1).as_deref() {
+        Some(command @ ("bench" | "layout")) => format!("tenure {command} --help"),
+        _ => "tenure --help".to_owned(),
+    }
 }

@@ -12,6 +12,9 @@ use crate::failure::Failure;
 use crate::output::{self, Json};
 use crate::progress::Steps;
 
+/// The findings to tell unless told.
+const TOP: usize = 20;
+
 /// Runs the command.
 pub(crate) fn run(arguments: &Layout) -> Result<(), Failure> {
     let json = Json::of(arguments.json.as_ref());
@@ -43,11 +46,25 @@ pub(crate) fn run(arguments: &Layout) -> Result<(), Failure> {
 }
 
 fn request(arguments: &Layout) -> Result<Request, Failure> {
-    let (input, types) = match arguments.words.split_first() {
-        _ if arguments.kernel => (Input::Kernel, arguments.words.as_slice()),
-        Some((file, types)) => (Input::File(file.into()), types),
-        None => unreachable!("the parser of arguments asks for a file without --kernel"),
+    // The page shows every type before and after.
+    let suggest = arguments.suggest || arguments.html.is_some();
+    if !suggest && !arguments.pins.is_empty() {
+        return Err(Failure::input("--pin is for the orders that --suggest and --html propose"));
+    }
+    if arguments.html.is_some() && arguments.html == arguments.json {
+        return Err(Failure::input("--json and --html cannot write the same file"));
+    }
+    let mut types = Vec::new();
+    let input = match &arguments.file {
+        // There is no file to name then, and the first word is a type like the others.
+        first if arguments.kernel => {
+            types.extend(first);
+            Input::Kernel
+        }
+        Some(file) => Input::File(file.into()),
+        None => return Err(Failure::input("nothing to read: name a FILE, or give --kernel")),
     };
+    types.extend(&arguments.types);
     Ok(Request {
         input,
         options: Options {
@@ -60,9 +77,8 @@ fn request(arguments: &Layout) -> Result<Request, Failure> {
         },
         types: types.iter().map(|word| text(word)).collect::<Result<_, _>>()?,
         declared_in: arguments.declared_in.clone(),
-        top: arguments.top,
-        // The page shows every type before and after.
-        suggest: arguments.suggest || arguments.html.is_some(),
+        top: arguments.top.unwrap_or(if arguments.check.is_some() { 0 } else { TOP }),
+        suggest,
         pins: arguments.pins.clone(),
         rules: arguments.rules.clone(),
         check: arguments.check.clone(),
@@ -71,6 +87,6 @@ fn request(arguments: &Layout) -> Result<Request, Failure> {
 }
 
 fn text(word: &OsStr) -> Result<String, Failure> {
-    let text = word.to_str().map(str::to_owned);
-    text.ok_or_else(|| Failure::input(format!("{} is not the name of a type", word.display())))
+    let text = word.to_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    text.ok_or_else(|| Failure::input(format!("`{}` is not the name of a type", word.display())))
 }

@@ -2,8 +2,6 @@
 
 mod support;
 
-use std::path::Path;
-
 use support::{is_refused, tenure, tenure_in, text};
 
 /// As short a run as there is.
@@ -104,7 +102,7 @@ fn the_report_goes_where_it_is_told_to() {
 fn a_reader_that_goes_away_is_no_error() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let output = Command::new(env!("CARGO_BIN_EXE_tenure"))
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_tenure"))
         .args(["bench", "--list"])
         .stdout(writer)
         .output()

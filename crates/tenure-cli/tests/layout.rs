@@ -28,7 +28,7 @@ const APART: &str = r#"
 [[apart]]
 type = "dst_entry"
 member = "lwtstate"
-from = "__ref*"
+from = "__r*"
 "#;
 
 #[test]
@@ -65,6 +65,16 @@ fn the_routes_of_a_kernel_before_the_repair_are_found() {
         assert!(found.contains(word), "{word} in:\n{found}");
     }
     assert!(!found.contains('\u{1b}'), "a pipe gets no colours");
+}
+
+#[test]
+fn the_readme_shows_what_the_command_says() {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let readme = include_str!("../../../README.md");
+    let shown = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let output = tenure(&["layout", &fixture("before"), "--top", "1"]);
+    let said = words(text(&output.stdout));
+    assert!(said.contains(&words(shown)), "{shown}\n{said}");
 }
 
 #[test]
@@ -132,9 +142,16 @@ fn what_cannot_be_done_is_refused_in_one_line() {
     refused(&["/no/such/file"], &["/no/such/file"]);
     refused(&[env!("CARGO_MANIFEST_DIR")], &["directory"]);
     refused(&[&before, "dst_entri"], &["dst_entri", "did you mean `dst_entry`"]);
-    refused(&[&before, "--pin", "no_such_member"], &["no_such_member"]);
+    refused(&[&before, "--suggest", "--pin", "no_such_member"], &["no_such_member"]);
+    refused(&[&before, "--pin", "dst_entry.ops"], &["--pin", "--suggest"]);
+    refused(&[&before, "--json", "x", "--html", "x"], &["--json", "--html"]);
     refused(&[&before, "--line", "48"], &["48", "power of two"]);
-    refused(&[&before, "--top", "many"], &["many"]);
+    refused(&[&before, "--top", "many"], &["many", "tenure layout --help"]);
+    refused(&[&before, "--format", "pdb"], &["pdb", "dwarf, btf"]);
+    refused(&[&before, "--format", "dwarf"], &["has no DWARF", "--format"]);
+    refused(&[&before, ""], &["not the name of a type"]);
+    refused(&[&before, "--in", "*"], &["--in", "BTF"]);
+    refused(&["--kernel", "--base", &before], &["--kernel", "--base"]);
     refused(&[&before, "--rules", "/no/such/rules.toml"], &["/no/such/rules.toml"]);
     refused(&[&before, "--json", "/proc/no/such"], &["/proc/no/such"]);
     let (folder, path) = rules("[types]\n\"a\" = \"cuont\"\n");

@@ -1,4 +1,4 @@
-//! Prints how many types a file holds, and the layout of those that are named.
+//! Prints how many types a file holds, and the layout of types and the places of variables by name.
 //!
 //! `cargo run --release -p tenure-layout --example types -- FILE [NAME...]`
 
@@ -37,6 +37,17 @@ fn main() -> Result<(), tenure_layout::Error> {
                 );
             }
         }
+    }
+    for variable in
+        model.statics().iter().filter(|one| names.iter().any(|name| **name == *one.name))
+    {
+        println!(
+            "{} {}+{:#x} : {}",
+            variable.name,
+            variable.section,
+            variable.address,
+            model.spelled(variable.ty)
+        );
     }
     Ok(())
 }

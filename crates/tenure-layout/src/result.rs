@@ -273,10 +273,18 @@ pub struct Cell {
     pub size: u64,
     /// What is known of it. Of a hole: cold.
     pub role: Role,
-    /// Whether it is a hole: bytes that belong to no member.
+    /// Whether it is a hole: bytes that belong to no member. Left out if not.
+    #[serde(default, skip_serializing_if = "is_false")]
     pub hole: bool,
-    /// Whether it began on the line before.
+    /// Whether it began on the line before. Left out if not.
+    #[serde(default, skip_serializing_if = "is_false")]
     pub continued: bool,
+}
+
+// By reference, as serde calls it.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// A new order of a type's members.

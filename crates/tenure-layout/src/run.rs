@@ -79,8 +79,8 @@ fn analyse(
     let found = findings::find(&layouts);
     let wanted: Vec<(usize, &Found)> =
         (1..).zip(&found).filter(|(_, found)| asked.wants(&layouts, found)).collect();
-    if wanted.is_empty() && !request.declared_in.is_empty() && model.format() == Format::Btf {
-        return Err(Error::new("--in: BTF does not say where types are declared; DWARF does"));
+    if wanted.is_empty() && !asked.files.is_empty() {
+        asked.is_declared_somewhere(request, model)?;
     }
     let told = &wanted[..wanted.len().min(request.top)];
     let types = asked.told(told);
@@ -102,7 +102,7 @@ fn analyse(
         suggestions,
         unmended,
         checks: checks
-            .map(|rules| check::check(&rules, &model, request.line_bytes))
+            .map(|rules| check::check(rules, model, request.line_bytes))
             .unwrap_or_default(),
     })
 }
@@ -178,6 +178,30 @@ impl Asked {
         let mut seen = std::collections::HashSet::new();
         types.retain(|id| seen.insert(*id));
         Ok(Self { types: Some(types), files })
+    }
+
+    /// Fails if no type at all is declared in files like those asked for.
+    fn is_declared_somewhere(&self, request: &Request, model: &Model) -> Result<(), Error> {
+        let mut files = model.composites().filter_map(|(_, ty, _)| ty.declared.as_ref()).peekable();
+        let why = match (model.format(), files.peek()) {
+            (Format::Btf, _) => "BTF does not say where types are declared; DWARF does".to_owned(),
+            (Format::Dwarf, None) => {
+                "this DWARF does not say where types are declared (rustc leaves it \
+                                      out); name types instead, as in `mycrate::*`"
+                    .to_owned()
+            }
+            (Format::Dwarf, Some(first)) => {
+                let example = first.file.clone();
+                if files.any(|at| self.files.iter().any(|file| file.matches(&at.file))) {
+                    return Ok(());
+                }
+                let patterns = request.declared_in.join("`, `");
+                format!(
+                    "no type is declared in a file like `{patterns}`; files are spelled like `{example}`"
+                )
+            }
+        };
+        Err(Error::new(format!("--in: {why}")))
     }
 
     fn wants(&self, layouts: &Layouts<'_>, found: &Found) -> bool {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// Runs the command in a folder of its own.
-pub fn tenure_in(folder: &Path, words: &[&str]) -> Output {
+pub(crate) fn tenure_in(folder: &Path, words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tenure"))
         .args(words)
         .current_dir(folder)
@@ -13,18 +13,18 @@ pub fn tenure_in(folder: &Path, words: &[&str]) -> Output {
         .unwrap()
 }
 
-pub fn tenure(words: &[&str]) -> Output {
+pub(crate) fn tenure(words: &[&str]) -> Output {
     let folder = tempfile::tempdir().unwrap();
     tenure_in(folder.path(), words)
 }
 
-pub fn text(bytes: &[u8]) -> &str {
+pub(crate) fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
 /// Status 2, nothing on standard output, and one line that has all of `words`.
 #[track_caller]
-pub fn is_refused(output: &Output, words: &[&str]) {
+pub(crate) fn is_refused(output: &Output, words: &[&str]) {
     let line = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{line}");
     assert!(output.stdout.is_empty());

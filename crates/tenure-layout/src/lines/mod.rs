@@ -1,8 +1,8 @@
 //! Where the members of a type lie on cache lines, embedded types included.
 //!
-//! [`Layouts`] puts a model and what is known of its members together; [`Layouts::flat`] spreads one type
-//! out into its [leaves](Leaf): the members that nobody needs to look into. Lines are counted from
-//! the start of the type, as if it started on a line.
+//! [`Layouts`] puts a model and what is known of its members together, and spreads a type out into its
+//! *leaves*: the members that nobody needs to look into. Lines are counted from the start of the type,
+//! as if it started on a line.
 
 mod flat;
 mod map;

@@ -253,12 +253,27 @@ impl Model {
                 (_, false) => format!("{} *", self[*to].name),
                 (Kind::Function, _) => "(function) *".to_owned(),
                 (Kind::Qualified(..) | Kind::Pointer(_), _) => {
-                    let name = &self[self.resolved(*to)].name;
-                    if name.is_empty() { "(…) *".to_owned() } else { format!("{name} *") }
+                    let to = &self[self.resolved(*to)];
+                    match to.kind {
+                        _ if !to.name.is_empty() => format!("{} *", to.name),
+                        Kind::Pointer(_) => "(pointer) *".to_owned(),
+                        Kind::Function => "(function) *".to_owned(),
+                        _ => "(…) *".to_owned(),
+                    }
                 }
                 _ => "(…) *".to_owned(),
             },
-            Kind::Array { element, count } => format!("{}[{count}]", self.spelled(*element)),
+            // From the outside in, as C writes them.
+            Kind::Array { .. } => {
+                let (mut at, mut counts) = (id, String::new());
+                while let Kind::Array { element, count } = self[at].kind
+                    && self[at].name.is_empty()
+                {
+                    counts += &format!("[{count}]");
+                    at = element;
+                }
+                self.spelled(at) + &counts
+            }
             Kind::Alias(of) | Kind::Qualified(Qualifier::Other, of) => self.spelled(*of),
             Kind::Qualified(qualifier, of) => {
                 let word = match qualifier {
@@ -282,5 +297,23 @@ impl Index<TypeId> for Model {
 
     fn index(&self, id: TypeId) -> &Type {
         &self.types[id.index()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Builder;
+    use super::*;
+
+    #[test]
+    fn arrays_of_arrays_are_spelled_from_the_outside_in() {
+        let mut builder = Builder::new();
+        let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
+        let row = builder.add("", 0, Kind::Array { element: int, count: 3 });
+        let rows = builder.add("", 0, Kind::Array { element: row, count: 2 });
+        let constant = builder.add("", 0, Kind::Qualified(Qualifier::Const, rows));
+        let model = builder.finish(Format::Btf, 1).unwrap();
+        assert_eq!(model.spelled(rows), "int[2][3]");
+        assert_eq!(model.spelled(constant), "const int[2][3]");
     }
 }

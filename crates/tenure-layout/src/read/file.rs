@@ -71,8 +71,9 @@ impl MappedFile {
         let Some(start) = (bytes.as_ptr() as usize).checked_sub(map.as_ptr() as usize) else {
             return;
         };
-        // Whole pages only; larger ones than this machine has do no harm.
-        const PAGE: usize = 1 << 16;
+        // Whole pages only, so that those of neighbours stay. Where pages are larger, a neighbour's are
+        // read from the cache again.
+        const PAGE: usize = 1 << 12;
         let end = start.saturating_add(bytes.len());
         if end > map.len() {
             return;

@@ -1,4 +1,4 @@
-//! From a file to a [`Model`](crate::model::Model).
+//! From a file to a [`Model`].
 //!
 //! [`read`] finds out what a file is and calls the reader for it:
 //!
@@ -92,7 +92,11 @@ pub fn read(input: &Input, options: &Options, progress: &dyn Progress) -> Result
     let file = MappedFile::open(path)?;
     if btf::is_btf(file.bytes()) {
         return match options.format {
-            Some(Format::Dwarf) => Err(no_dwarf(path, "is BTF, without DWARF")),
+            Some(Format::Dwarf) => Err(Error::new(format!(
+                "{} is BTF and has no DWARF; leave --format away, or give a file with DWARF, such as \
+                 a vmlinux",
+                path.display()
+            ))),
             _ => raw_btf(&file, options),
         };
     }
@@ -100,16 +104,19 @@ pub fn read(input: &Input, options: &Options, progress: &dyn Progress) -> Result
     if let Ok(archive) = archive {
         return match options.format {
             Some(Format::Btf) => Err(Error::new(format!(
-                "{} is a static library, which has no BTF; read it as DWARF",
+                "{} is a static library, which has no BTF; leave --format away to read its DWARF",
                 path.display()
             ))),
             _ => library(&file, &archive, progress),
         };
     }
     let object = File::parse(file.bytes()).map_err(|error| {
+        if file.bytes().starts_with(b"\x7fELF") {
+            return Error::malformed(path, &Malformed::new(error.to_string()));
+        }
         Error::new(format!(
-            "{} is neither an object file nor BTF ({error}); give a program, a library, a vmlinux \
-             or a file from /sys/kernel/btf",
+            "{} is neither an object file nor BTF; give a program, a library, a vmlinux or a file \
+             from /sys/kernel/btf",
             path.display()
         ))
     })?;
@@ -127,7 +134,7 @@ fn program(
     if options.format == Some(Format::Btf) {
         return object_btf(file, object, options)?.ok_or_else(|| {
             Error::new(format!(
-                "{} has no section .BTF; read it as DWARF, or give a kernel",
+                "{} has no section .BTF; leave --format away to read its DWARF, or give a kernel",
                 path.display()
             ))
         });

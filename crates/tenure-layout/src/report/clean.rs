@@ -47,7 +47,7 @@ fn finding(it: &mut Finding, with: &mut impl FnMut(&mut String)) {
     match &mut it.sharing {
         Sharing::Within => {}
         Sharing::Embedding { inner, member, .. } => {
-            [inner, member].into_iter().for_each(&mut *with)
+            [inner, member].into_iter().for_each(&mut *with);
         }
         Sharing::Elements { array, .. } => with(array),
         Sharing::Statics { section, .. } => with(section),

@@ -99,6 +99,8 @@ pub(super) struct Marks<'a> {
     pub(super) moved: Vec<&'a str>,
     /// Whether these may be members of an embedded struct, wherever it lies.
     pub(super) embedded: bool,
+    /// Whether the map is of the suggested order.
+    pub(super) after: bool,
 }
 
 impl<'a> Marks<'a> {
@@ -107,7 +109,7 @@ impl<'a> Marks<'a> {
         Self {
             victims: victims(report, &suggestion.type_name),
             moved: names(&suggestion.moves),
-            embedded: false,
+            ..Self::default()
         }
     }
 
@@ -120,7 +122,12 @@ impl<'a> Marks<'a> {
         let Self { mut victims, mut moved, .. } = Self::of_suggestion(report, suggestion);
         victims.extend(self::victims(report, &embedder.type_name));
         moved.extend(names(&embedder.moves));
-        Self { victims, moved, embedded: true }
+        Self { victims, moved, embedded: true, after: false }
+    }
+
+    /// The same, for the map of the suggested order.
+    pub(super) fn after(&self) -> Self {
+        Self { after: true, ..self.clone() }
     }
 
     fn suffers(&self, path: &str) -> bool {
@@ -164,10 +171,11 @@ impl Picture {
         keep: impl Fn(u64, &[Block]) -> bool,
     ) -> Self {
         let line_bytes = line_bytes.max(1);
+        let beside = beside(map);
         let lines: Vec<(u64, Vec<Block>)> = map
             .lines
             .iter()
-            .map(|line| (line.index, blocks(line, marks)))
+            .map(|line| (line.index, blocks(line, marks, &beside)))
             .filter(|(_, blocks)| !blocks.is_empty())
             .collect();
         let few = lines.len() <= most;
@@ -232,17 +240,24 @@ pub(super) fn differing(before: &TypeMap, after: &TypeMap) -> HashSet<u64> {
     &one_way(before, after) | &one_way(after, before)
 }
 
-fn blocks(line: &Line, marks: &Marks<'_>) -> Vec<Block> {
-    let contended = line.cells.iter().any(|cell| cell.role.is_contended());
+fn has_word(line: &Line) -> bool {
+    line.cells.iter().any(|cell| cell.role.is_contended())
+}
+
+/// The members of which a part shares a line with a contended word.
+fn beside(map: &TypeMap) -> HashSet<&str> {
+    let lines = map.lines.iter().filter(|line| has_word(line));
+    lines.flat_map(|line| &line.cells).map(|cell| cell.path.as_str()).collect()
+}
+
+fn blocks(line: &Line, marks: &Marks<'_>, beside: &HashSet<&str>) -> Vec<Block> {
+    let contended = has_word(line);
     let state = |cell: &Cell| match cell.role {
         _ if cell.hole => State::Hole,
         role if role.is_contended() => State::Contended,
-        _ if marks.suffers(&cell.path) => {
-            if contended {
-                State::Victim
-            } else {
-                State::Relieved
-            }
+        _ if contended && marks.suffers(&cell.path) => State::Victim,
+        _ if marks.after && !beside.contains(&*cell.path) && marks.suffers(&cell.path) => {
+            State::Relieved
         }
         Role::ReadMostly => State::ReadMostly,
         Role::Cold => State::Cold,
@@ -370,13 +385,29 @@ mod tests {
         let outer = &report.suggestions[0].embedders[0];
         let marks = Marks { victims: vec!["rt_genid", "dst.lwtstate"], ..Marks::default() };
         let before = Picture::of(outer.before.as_ref().unwrap(), 64, &marks, 16, all);
-        let after = Picture::of(outer.after.as_ref().unwrap(), 64, &marks, 16, all);
+        let after = Picture::of(outer.after.as_ref().unwrap(), 64, &marks.after(), 16, all);
         assert_eq!(block(&before, "dst.__refcnt").state, State::Contended);
         for path in ["rt_genid", "dst.lwtstate"] {
             assert_eq!(block(&before, path).state, State::Victim);
             assert_eq!(block(&after, path).state, State::Relieved);
         }
         assert_eq!(block(&after, "dst.callback_head").state, State::Cold);
+    }
+
+    #[test]
+    fn of_a_victim_across_two_lines_the_part_beside_the_word_is_marked_and_none_is_relieved() {
+        let mut map = fixtures::route().maps[1].clone();
+        map.lines[2].cells[0].path = "rt_iif".to_owned();
+        let marks = Marks { victims: vec!["rt_iif"], ..Marks::default() };
+        for marks in [marks.after(), marks] {
+            let picture = Picture::of(&map, 64, &marks, 16, all);
+            let states: Vec<State> = picture
+                .blocks()
+                .filter(|block| block.path == "rt_iif")
+                .map(|block| block.state)
+                .collect();
+            assert_eq!(states, [State::Victim, State::Plain]);
+        }
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::cmp::Ordering;
 
 pub(super) use tenure_report::words::{counted, grouped};
 
-use crate::result::{Check, Confidence, Finding, Level, Report, Role, Sharing, Source, TypeMap};
+use crate::result::{
+    Check, Confidence, Finding, Level, Report, Role, Sharing, Source, Suggestion, TypeMap,
+};
 
 /// A number with a comma at each thousand.
 pub(super) fn whole(value: u64) -> String {
@@ -114,8 +116,12 @@ pub(super) fn found(report: &Report) -> String {
     };
     match (all, shown) {
         (0, _) => {
-            format!("No member{within} shares a line with a contended word, as far as is known.")
+            format!(
+                "No member{within} shares a line with a contended word, as far as is known. (That a \
+                 plain word is contended, only a rules file can say: --rules.)"
+            )
         }
+        (all, 0) => format!("{}{within}; none of them is shown.", count_of(all, "finding")),
         (1, 1) => format!("1 finding{within}."),
         (all, shown) if all == shown => {
             format!("{} findings{within}, the worst first.", whole(all))
@@ -156,6 +162,22 @@ pub(super) fn ordered(checks: &[Check]) -> impl Iterator<Item = &Check> {
     of(false).chain(of(true))
 }
 
+/// What a suggestion gains and costs, for a list.
+pub(super) fn gain(suggestion: &Suggestion) -> String {
+    let grows = suggestion.embedders.iter().filter(|it| it.size_after > it.size_before).count()
+        + usize::from(suggestion.after.size > suggestion.before.size);
+    let cost = match grows {
+        0 => "no type grows".to_owned(),
+        1 => "1 type grows".to_owned(),
+        many => format!("{} types grow", whole(many as u64)),
+    };
+    format!(
+        "A better order takes the scores of all that it touches from {} to {}; {cost}.",
+        score(suggestion.score_before),
+        score(suggestion.score_after)
+    )
+}
+
 /// `−16`, `+8`; empty for no change.
 pub(super) fn change(before: u64, after: u64) -> String {
     match after.cmp(&before) {
@@ -172,6 +194,13 @@ pub(super) fn command(report: &Report, type_name: &str) -> String {
         path => quoted(path),
     };
     format!("tenure layout {source} {} --suggest", quoted(type_name))
+}
+
+/// Whether a type belongs to a standard library of C++ or Rust itself. What Rust keeps in an `ArcInner`
+/// is the program's.
+pub(super) fn is_of_a_standard_library(type_name: &str) -> bool {
+    const PATHS: [&str; 4] = ["std::", "core::", "alloc::", "__gnu_cxx::"];
+    PATHS.iter().any(|path| type_name.starts_with(path)) && !type_name.contains("ArcInner<")
 }
 
 /// A word for a shell.

@@ -2,12 +2,13 @@
 //!
 //! One format serves both the knowledge that comes with Tenure and that which users add. It is TOML.
 //! A first part says what words *are*, as [`Role`]s; a second part says which *checks* have to pass.
+//! `tenure layout FILE --rules my-rules.toml` reads the first part, `--check my-rules.toml` both.
 //!
 //! ```
 //! use tenure_layout::rules::Rules;
 //!
 //! let text = r#"
-//!     ## What a value of a type is, wherever it lies. Nobody looks inside such a type any more.
+//!     ## What a value of a type is, wherever it lies. Its own members are then not looked at.
 //!     [types]
 //!     "spinlock_t" = "lock"
 //!     "std::atomic<*>" = "atomic"
@@ -112,9 +113,11 @@
 //! Each names its types with `type`: a pattern or a list of patterns. If several types have the name
 //! each of them is checked; **if a pattern of a check finds no type or no member, the check
 //! fails**. (For a member that has another name in another version write a pattern that fits both, such
-//! as `__r*` for `__refcnt` and `__rcuref`: each name of a list has to be there.) Lines are counted from the start of the type, as if it began on one. If its alignment
-//! does not make sure of that, `any_placement = true` makes a check hold for every place where the
-//! alignment lets it begin.
+//! as `__r*` for `__refcnt` and `__rcuref`: each name of a list has to be there.)
+//!
+//! Lines are counted from the start of the type, as if it began on one. If its alignment does not make
+//! sure of that, `any_placement = true` makes a check hold for every place where the alignment lets it
+//! begin.
 //!
 //! | check | keys | passes if |
 //! |---|---|---|

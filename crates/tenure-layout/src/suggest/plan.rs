@@ -1,12 +1,15 @@
 //! A type and those that embed it, in some order, and what that order costs.
 
 use super::units::{Piece, Unit, Units};
-use crate::findings::{neighbours, word_weight};
+use crate::findings::word_weight;
 use crate::model::TypeId;
 
-/// What moving one member costs, where a contended line costs up to 1: a change has to be worth its
+/// What moving one member costs, where a number beside a count costs 0.4: a change has to be worth its
 /// review.
-const PER_MOVE: f64 = 0.02;
+const PER_MOVE: f64 = 0.1;
+
+/// The most members of one type that move. Who wants more has to think anew.
+const MOST_MOVES: usize = 8;
 
 /// One type of a plan.
 #[derive(Debug, Clone)]
@@ -52,7 +55,7 @@ impl Part {
         Placed { offsets, size: end.next_multiple_of(self.units.align) }
     }
 
-    /// Whether compilers lay the bit fields out like this. Two runs of them that come together would
+    /// Whether compilers lay the units out like this. Two runs of bit fields that come together would
     /// become one.
     fn is_legal(&self, placed: &Placed) -> bool {
         let mut before: Option<usize> = None;
@@ -64,7 +67,8 @@ impl Part {
                 other + 1 == index
                     && start - placed.offsets[other] == unit.offset - self.units.units[other].offset
             };
-            !unit.bits || unit.holds(start) && after.is_none_or(as_it_was)
+            start.is_multiple_of(unit.multiple)
+                && (!unit.bits || unit.holds(start) && after.is_none_or(as_it_was))
         })
     }
 
@@ -124,13 +128,17 @@ impl Plan {
         {
             return None;
         }
+        let moves = part.moved().len();
+        if moves > MOST_MOVES {
+            return None;
+        }
         let lines = self.lines_of(index, &placed, first);
         // What is gained in one type is not paid for by another.
         if lines.all > part.bearable {
             return None;
         }
         #[allow(clippy::cast_precision_loss)]
-        let moves = PER_MOVE * part.moved().len() as f64;
+        let moves = PER_MOVE * moves as f64;
         Some(lines.concerned + moves)
     }
 
@@ -199,8 +207,10 @@ impl Plan {
                     }
                 }
             }
-            lines.all += word_weight(word.piece.role) * neighbours(all);
-            lines.concerned += word_weight(word.piece.role) * neighbours(concerned);
+            // Not with the discount that the score gives: each neighbour less is worth the same, or
+            // a crowded line would never be mended.
+            lines.all += word_weight(word.piece.role) * all;
+            lines.concerned += word_weight(word.piece.role) * concerned;
         }
         lines
     }

@@ -7,13 +7,16 @@ use super::plan::{Part, Placed, Plan};
 use super::units::Stuck;
 use crate::findings::{Found, in_type};
 use crate::lines::Layouts;
-use crate::model::{Kind, Member, TypeId};
+use crate::model::{Format, Kind, Member, TypeId};
 use crate::result::{Embedder, Move, Suggestion};
+
+/// The share of the score that a proposal may leave: for less gain nobody changes an order.
+const WORTHWHILE: f64 = 0.85;
 
 /// The most members that a sentence names.
 const MOST_NAMED: usize = 4;
 
-/// The suggestion that a plan is; none if nothing moves or that lowers no score.
+/// The suggestion that a plan is; none if nothing moves or that gains too little.
 pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestion> {
     if plan.parts.iter().all(|part| part.moved().is_empty()) {
         return None;
@@ -22,7 +25,7 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestio
     let id = plan.parts[0].id;
     let ids: Vec<TypeId> = plan.parts.iter().map(|part| part.id).collect();
     let (score_before, score_after) = (score(layouts, &ids), score(&after, &ids));
-    if score_after >= score_before {
+    if score_after > WORTHWHILE * score_before {
         return None;
     }
     let (first, placed) = (&plan.parts[0], plan.parts[0].place(None));
@@ -55,8 +58,8 @@ pub(super) fn stuck(layouts: &Layouts<'_>, id: TypeId, stuck: Stuck) -> String {
             format!("{name} has too many members: they are left where they are.")
         }
         Stuck::Packed => format!(
-            "{name} is packed, or aligned in a way that the debugging information does not tell: its members \
-             are left where they are."
+            "{name} is packed, has an empty base class, or is aligned in a way that the debugging information \
+             does not tell: its members are left where they are."
         ),
     }
 }
@@ -72,7 +75,7 @@ pub(super) fn no_order(layouts: &Layouts<'_>, id: TypeId) -> String {
     let alone = size.next_multiple_of(line) + line;
     let path = layouts.flat(id).path(layouts, &worst.word);
     format!(
-        "No order of the members of {name} is better and does not make a type larger. A line of its own for \
+        "No few moves make {name} clearly better without making a type larger. A line of its own for \
          `{path}` would take {} bytes more ({size} to {alone}).",
         alone - size
     )
@@ -180,7 +183,8 @@ fn summary(layouts: &Layouts<'_>, plan: &Plan, moves: &[Move], embedders: &[Embe
         clauses.push(format!("{} within {}", listed(&names(&one.moves)), one.type_name));
     }
     if moving.len() > MOST_NAMED {
-        clauses.push(format!("members of {} more types", moving.len() - MOST_NAMED));
+        let more = tenure_report::words::counted(moving.len() - MOST_NAMED, "more type");
+        clauses.push(format!("members of {more}"));
     }
     let (before, after) = (plan.parts[0].units.size, plan.parts[0].place(None).size);
     let cost = match after.cmp(&before) {
@@ -218,9 +222,10 @@ fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]
             break;
         }
     }
-    let rust = |part: &Part| {
-        let declared = layouts.model[part.id].declared.as_ref();
-        declared.is_some_and(|declared| declared.file.ends_with(".rs"))
+    // rustc notes for hardly any type where it was declared; compilers of C and C++ do for all.
+    let rust = |part: &Part| match &layouts.model[part.id].declared {
+        Some(declared) => declared.file.ends_with(".rs"),
+        None => layouts.model.format() == Format::Dwarf,
     };
     if plan.parts.iter().any(rust) {
         notes.push(
@@ -231,7 +236,8 @@ fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]
     } else {
         notes.push(
             "A new order also changes what initialises the members by place: look for initialisers \
-             without names, `memcpy` and `memset` of parts, and offsets in assembly."
+             without names, `memcpy` and `memset` of parts, offsets in assembly, and in C++ constructors \
+             that count on the order."
                 .to_owned(),
         );
     }

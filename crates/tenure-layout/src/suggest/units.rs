@@ -2,8 +2,11 @@
 
 use crate::findings::{Victimhood, victimhood};
 use crate::lines::Layouts;
-use crate::model::{Kind, Member, Shape, TypeId};
+use crate::model::{Format, Kind, Member, Shape, TypeId};
 use crate::result::Role;
+
+/// The smallest alignment that a struct may have been declared with unseen: a cache line of most.
+const LEAST_DECLARED: u64 = 64;
 
 /// The largest alignment that a member is believed to have.
 const MOST_ALIGN: u64 = 4096;
@@ -22,6 +25,9 @@ pub(super) struct Unit {
     pub(super) offset: u64,
     pub(super) size: u64,
     pub(super) align: u64,
+    /// It begins at multiples of this only, in an order in which that needs no padding: see
+    /// [`possible_align`].
+    pub(super) multiple: u64,
     /// Whether it is made of bit fields.
     pub(super) bits: bool,
     /// Those, where each follows the one before without a gap that nobody named.
@@ -148,6 +154,7 @@ impl Units {
         let mut end = 0_u64;
         for unit in &mut self.units {
             let member = &members[unit.members.start];
+            unit.multiple = possible_align(layouts, member);
             unit.align = if member.bits.is_none() {
                 layouts.model[member.ty].align
             } else if unit.start(end) == unit.offset && unit.holds(unit.offset) {
@@ -189,11 +196,32 @@ impl Units {
     }
 }
 
+/// The alignment that an embedded struct may have been declared with where nothing tells: BTF does
+/// not. One that lies on a line and fills lines is moved to lines only, and where no compiler would pad
+/// for it, so that the order is right whether it was or not.
+fn possible_align(layouts: &Layouts<'_>, member: &Member) -> u64 {
+    let model = layouts.model;
+    let is_struct = matches!(model[model.resolved(member.ty)].kind, Kind::Composite { .. });
+    let multiple = member.offset | layouts.size_of(member.ty);
+    if model.format() != Format::Btf || !is_struct || multiple == 0 {
+        return 1;
+    }
+    match 1 << multiple.trailing_zeros() {
+        align @ LEAST_DECLARED.. => align.min(MOST_ALIGN),
+        _ => 1,
+    }
+}
+
 /// Members as units: bit fields that touch the same bytes become one.
 fn joined(layouts: &Layouts<'_>, members: &[Member]) -> Result<Vec<Unit>, Stuck> {
     let mut units: Vec<Unit> = Vec::with_capacity(members.len());
     for (index, member) in members.iter().enumerate() {
-        let size = layouts.bytes_of(member);
+        // An empty base class has a size, because every object has, and takes no room.
+        let size = if member.inherited && is_empty(layouts, member) {
+            0
+        } else {
+            layouts.bytes_of(member)
+        };
         if let (Some(last), Some(_)) = (units.last_mut(), member.bits)
             && members[last.members.start].bits.is_some()
             && member.offset <= last.offset + last.size
@@ -214,6 +242,7 @@ fn joined(layouts: &Layouts<'_>, members: &[Member]) -> Result<Vec<Unit>, Stuck>
             offset,
             size,
             align: 1,
+            multiple: 1,
             bits: member.bits.is_some(),
             fields,
             fixed: false,
@@ -230,6 +259,12 @@ fn field(layouts: &Layouts<'_>, member: &Member, start: u64) -> Option<Field> {
     let storage = layouts.size_of(member.ty).clamp(1, 16).next_power_of_two() * 8;
     let first = (member.offset - start) * 8 + u64::from(bits.first);
     Some(Field { first, count: u64::from(bits.count), storage })
+}
+
+/// Whether a member's type has no members.
+fn is_empty(layouts: &Layouts<'_>, member: &Member) -> bool {
+    let ty = layouts.model.resolved(member.ty);
+    matches!(&layouts.model[ty].kind, Kind::Composite { members, .. } if members.is_empty())
 }
 
 /// Whether a member is what the type is derived from: a struct with a name at the very start, to which
@@ -262,6 +297,7 @@ pub(super) mod tests {
             offset: 0,
             size: end.div_ceil(8),
             align: 1,
+            multiple: 1,
             bits: true,
             fields,
             fixed: false,

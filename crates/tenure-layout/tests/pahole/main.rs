@@ -48,6 +48,21 @@ fn every_struct_of_the_running_kernel_is_as_pahole_has_it() {
     compare(Input::Kernel.path(), Format::Btf);
 }
 
+#[test]
+#[ignore = "needs a vmlinux with DWARF: run ci/kernel.sh"]
+fn a_kernel_reads_the_same_with_any_number_of_threads() {
+    let path = std::env::var_os("TENURE_VMLINUX").expect("TENURE_VMLINUX names a vmlinux");
+    let options = Options { format: Some(Format::Dwarf), ..Options::default() };
+    let read_with = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| read(&Input::File(path.clone().into()), &options, &Silent).unwrap())
+    };
+    let first = read_with(1);
+    for threads in [2, 2, 7] {
+        assert!(read_with(threads) == first, "{threads} threads");
+    }
+}
+
 /// Compares all structs of a file; says what differs, and how many were equal.
 fn compare(path: &Path, format: Format) {
     let options = Options { format: Some(format), ..Options::default() };

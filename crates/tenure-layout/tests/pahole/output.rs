@@ -7,26 +7,26 @@ use tenure_layout::model::Format;
 
 /// A struct with the members of what it holds unnamed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Struct {
-    pub name: String,
-    pub size: u64,
-    pub fields: Vec<Field>,
+pub(crate) struct Struct {
+    pub(crate) name: String,
+    pub(crate) size: u64,
+    pub(crate) fields: Vec<Field>,
     /// Where no member is, though one follows: from which bit, and how many.
-    pub gaps: Vec<(u64, u64)>,
+    pub(crate) gaps: Vec<(u64, u64)>,
 }
 
 /// A member, in bits from the start of the struct.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Field {
-    pub start: u64,
-    pub bits: u64,
-    pub name: String,
-    pub is_bits: bool,
+pub(crate) struct Field {
+    pub(crate) start: u64,
+    pub(crate) bits: u64,
+    pub(crate) name: String,
+    pub(crate) is_bits: bool,
 }
 
 /// Whether two structs are the same. Members in the order of their places: pahole shows them as
 /// declared, and we by offset.
-pub fn is_same(ours: &Struct, theirs: &Struct) -> bool {
+pub(crate) fn is_same(ours: &Struct, theirs: &Struct) -> bool {
     let sorted = |one: &Struct| {
         let mut fields = one.fields.clone();
         fields.sort();
@@ -36,7 +36,7 @@ pub fn is_same(ours: &Struct, theirs: &Struct) -> bool {
 }
 
 /// All structs of a file.
-pub fn of(path: &Path, format: Format) -> Vec<Struct> {
+pub(crate) fn of(path: &Path, format: Format) -> Vec<Struct> {
     let format = match format {
         Format::Dwarf => "dwarf",
         Format::Btf => "btf",
@@ -122,7 +122,7 @@ fn remark(current: &mut Struct, comment: &str, depth: u32) {
 
 impl Struct {
     /// Whole bytes, by offset.
-    pub fn holes(&self) -> Vec<(u64, u64)> {
+    pub(crate) fn holes(&self) -> Vec<(u64, u64)> {
         let bytes = |(end, bits): &(u64, u64)| {
             let first = end.div_ceil(8);
             (first, (end + bits) / 8 - first.min((end + bits) / 8))

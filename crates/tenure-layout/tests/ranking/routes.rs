@@ -94,6 +94,34 @@ fn a_type_that_is_not_there_is_an_error_that_names_one_that_is() {
     assert!(error.contains("dst_entri") && error.contains("`dst_entry`"), "{error}");
 }
 
+/// The path of Linux 6.1's vmlinux with debugging information: see `ci/kernel.sh`.
+const VMLINUX: &str = "TENURE_VMLINUX";
+
+#[test]
+#[ignore = "needs 600 MB of Debian's kernel: ci/kernel.sh"]
+fn among_the_types_of_linux_6_1_s_network_the_routes_rank_high() {
+    let path = std::env::var_os(VMLINUX).expect("the path of a vmlinux of Linux 6.1");
+    let mut request = request("", &[]);
+    request.input = Input::File(path.into());
+    request.declared_in =
+        ["*include/net/*", "net/*", "*include/linux/skbuff.h", "*include/linux/netdevice.h"]
+            .map(str::to_owned)
+            .to_vec();
+    request.top = usize::MAX;
+    let report = report(&request);
+    let place = |name: &str| {
+        let is = |finding: &Finding| finding.type_name == name;
+        1 + report.findings.iter().position(is).unwrap_or_else(|| panic!("{name}"))
+    };
+    let (dst_entry, rtable, rt6_info) = (place("dst_entry"), place("rtable"), place("rt6_info"));
+    println!(
+        "of {}: dst_entry {dst_entry}, rtable {rtable}, rt6_info {rt6_info}",
+        report.findings.len()
+    );
+    assert!(report.findings.len() > 150);
+    assert!(dst_entry <= 15 && rtable <= 30 && rt6_info <= 50, "{dst_entry}, {rtable}, {rt6_info}");
+}
+
 #[test]
 fn on_the_running_kernel_a_repaired_route_is_not_reported_again() {
     let mut request = request("", &["dst_entry", "rtable"]);

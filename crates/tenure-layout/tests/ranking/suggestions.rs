@@ -111,6 +111,28 @@ fn a_type_that_cannot_be_mended_says_why() {
 }
 
 #[test]
+fn a_struct_that_may_be_aligned_to_a_line_moves_to_lines_only() {
+    let mut maker = Maker::new();
+    let (count, pointer) = (maker.count, maker.pointer);
+    let words: Vec<_> = (0..8).map(|at| ("w", 8 * at, pointer)).collect();
+    let queue = maker.add("queue", 64, &words);
+    let cold = maker.add("callback_head", 8, &[("next", 0, pointer)]);
+    // To take `ops` out and put it in behind the queue is one move, but pulls the queue off its line.
+    let mut all = vec![("refs", 0, count), ("ops", 8, pointer)];
+    all.extend((2..8).map(|at| ("a", 8 * at, cold)));
+    all.extend([("queue", 64, queue), ("b", 128, cold), ("c", 136, cold)]);
+    let id = maker.add("object", 144, &all);
+    let model = maker.finish();
+    let roles = Knowledge::builtin().roles(&model);
+    let layouts = Layouts::new(&model, &roles, 64);
+    let found = suggest(&layouts, id, &Pins::default()).unwrap();
+    let of_queue = found.after.lines.iter().flat_map(|line| &line.cells);
+    let queue =
+        of_queue.filter(|cell| cell.path.starts_with("queue")).map(|cell| cell.offset).min();
+    assert!(queue.unwrap().is_multiple_of(64), "{found:#?}");
+}
+
+#[test]
 fn a_proposal_leaves_alone_what_has_nothing_to_do_with_its_type() {
     let mut maker = Maker::new();
     let (count, pointer, int) = (maker.count, maker.pointer, maker.int);

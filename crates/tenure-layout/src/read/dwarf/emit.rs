@@ -87,6 +87,10 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
             for part in table.parts_of(entry) {
                 told = told.max(part.align);
                 let (offset, bits) = self.contents.place(part);
+                // Ada's types whose size is known at run time only have members behind it.
+                if offset > entry.size {
+                    continue;
+                }
                 let ty = self.identity(part.target)?;
                 let (name, inherited) = (part.name, part.inherited);
                 members.push(RootMember { name, offset, ty, bits, inherited });

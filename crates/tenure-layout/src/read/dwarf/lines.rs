@@ -23,13 +23,17 @@ impl<'d> Files<'d> {
             DwarfFileType::Dwo => unit.root.lines.or(Some(DebugLineOffset(0))),
         };
         let header = lines.and_then(|offset| {
+            if !unit.source.allows_lines(0) {
+                return None;
+            }
             let program = unit.source.dwarf.debug_line.program(
                 offset,
                 unit.job.header.address_size(),
                 unit.root.directory,
                 unit.root.name,
             );
-            Some(program.ok()?.header().clone())
+            let header = program.ok()?.header().clone();
+            unit.source.allows_lines(header.header_length()).then_some(header)
         });
         Self { header, names: Vec::new() }
     }

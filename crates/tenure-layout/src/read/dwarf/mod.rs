@@ -15,8 +15,8 @@
 //!
 //! - A malformed unit fails the whole read: a report about the rest would look complete.
 //! - A type that contains itself, and what [`Builder::finish`](crate::model::Builder::finish) refuses.
-//! - Tables that no compiler writes: more than 128 attributes in an abbreviation, more types and
-//!   members in a unit than bytes, names (which may share bytes of the file) that come to more than
+//! - Tables that no compiler writes: more than 128 attributes in an abbreviation, more than
+//!   65,536 types and members in a unit that take less than 3 bytes each, names (which may share bytes of the file) that come to more than
 //!   256 times the unit's length or 4 times the file's, an abbreviation table of more than a
 //!   megabyte. So time and memory stay proportional to the input's size.
 //!
@@ -36,6 +36,7 @@ mod split;
 mod store;
 mod table;
 mod unit;
+mod values;
 
 use std::sync::Mutex;
 

@@ -5,17 +5,15 @@
 //! (functions, blocks) is looked through, so that types and variables in functions are found. The
 //! stack is on the heap, so that no nesting ends it.
 
-use gimli::{
-    Abbreviation, AttributeSpecification, AttributeValue, DwTag, EntriesRaw, RunTimeEndian,
-};
+use gimli::{Abbreviation, AttributeSpecification, AttributeValue, EntriesRaw, RunTimeEndian};
 
 use super::fault::Fault;
 use super::source::Slice;
 use super::table::{
     BitsAt, Entry, NONE, NOWHERE, Part, Position, ROOT, Scope, Table, Variable, What,
 };
-use super::unit::{Unit, bounded};
-use crate::model::{Qualifier, Scalar};
+use super::unit::{Unit, Value, bounded};
+use super::values::{encoded, offset, signed, small, what};
 
 /// What the children of an entry belong to.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,9 +36,12 @@ struct Frame {
     scope: u32,
 }
 
-/// A unit of at least so many entries and members that holds more of them than this per byte is no
-/// unit: the tables would take much more memory than the file.
+/// A unit of so many types and members has at least [`LEAST_BYTES`] for each: others would make
+/// tables that take much more memory than the file.
 const MANY: usize = 1 << 16;
+
+/// The shortest that repeat are pointers, of 5 bytes.
+const LEAST_BYTES: usize = 3;
 
 struct Scan<'u, 'r, 'd> {
     unit: &'u Unit<'r, 'd>,
@@ -120,7 +121,7 @@ impl<'d> Scan<'_, '_, 'd> {
             }
             let rows =
                 self.table.entries.len() + self.table.parts.len() + self.table.variables.len();
-            if rows > MANY && rows > length {
+            if rows > MANY && rows > length / LEAST_BYTES {
                 return Err(Fault::new("it holds more types and members than a compiler writes"));
             }
         }
@@ -138,7 +139,7 @@ impl<'d> Scan<'_, '_, 'd> {
         let mut definition_of = NOWHERE;
         let mut sized = false;
         for spec in specs {
-            let attribute = self.raw.read_attribute(*spec)?;
+            let attribute = self.raw.read_attribute_inline(*spec)?;
             let value = attribute.raw_value();
             match attribute.name() {
                 gimli::DW_AT_name => entry.name = self.name(&value)?,
@@ -175,7 +176,10 @@ impl<'d> Scan<'_, '_, 'd> {
             }
         }
         match what {
-            What::Pointer if !sized => entry.size = self.unit.job.header.address_size().into(),
+            What::Pointer if !sized => {
+                entry.size = self.unit.job.header.address_size().into();
+                entry.to_member = abbreviation.tag() == gimli::DW_TAG_ptr_to_member_type;
+            }
             // A bound by itself, as Ada's and Pascal's types.
             What::Alias => entry.size = 0,
             _ => {}
@@ -211,15 +215,17 @@ impl<'d> Scan<'_, '_, 'd> {
         let (mut top, mut start, mut bytes) = (None, None, 0);
         let (mut is_static, mut elsewhere) = (false, false);
         for spec in specs {
-            let attribute = self.raw.read_attribute(*spec)?;
+            let attribute = self.raw.read_attribute_inline(*spec)?;
             let value = attribute.raw_value();
             match attribute.name() {
                 gimli::DW_AT_name => part.name = self.name(&value)?,
                 gimli::DW_AT_type => part.target_at = self.reference(&value)?,
-                gimli::DW_AT_data_member_location => match self.offset(&value) {
-                    Some(offset) => part.offset = offset,
-                    None => elsewhere = true,
-                },
+                gimli::DW_AT_data_member_location => {
+                    match offset(&value, self.unit.job.header.encoding()) {
+                        Some(offset) => part.offset = offset,
+                        None => elsewhere = true,
+                    }
+                }
                 gimli::DW_AT_bit_size => part.bits = small(&value),
                 gimli::DW_AT_data_bit_offset => start = value.udata_value(),
                 gimli::DW_AT_bit_offset => top = value.sdata_value(),
@@ -414,7 +420,7 @@ impl<'d> Scan<'_, '_, 'd> {
     }
 
     #[inline]
-    fn name(&mut self, value: &super::unit::Value<'d>) -> Result<&'d [u8], Fault> {
+    fn name(&mut self, value: &Value<'d>) -> Result<&'d [u8], Fault> {
         let name = self.unit.string(value)?.slice();
         self.table.name_bytes += name.len() as u64;
         Ok(name)
@@ -422,96 +428,11 @@ impl<'d> Scan<'_, '_, 'd> {
 
     /// A reference to a type.
     #[inline]
-    fn reference(&mut self, value: &super::unit::Value<'d>) -> Result<Position, Fault> {
+    fn reference(&mut self, value: &Value<'d>) -> Result<Position, Fault> {
         let at = self.unit.position(value)?;
         if self.unit.is_foreign(at) {
             self.table.foreign.push(at);
         }
         Ok(at)
     }
-
-    /// The offset of a member, if it is the same in every object.
-    fn offset(&self, value: &super::unit::Value<'d>) -> Option<u64> {
-        let bytes = match value {
-            AttributeValue::Block(bytes) => bytes,
-            AttributeValue::Exprloc(expression) => &expression.0,
-            constant => return constant.udata_value(),
-        };
-        let (mut rest, encoding) = (*bytes, self.unit.job.header.encoding());
-        let first = gimli::Operation::parse(&mut rest, encoding).ok()?;
-        let offset = match first {
-            gimli::Operation::PlusConstant { value } => value,
-            gimli::Operation::UnsignedConstant { value } => {
-                match gimli::Operation::parse(&mut rest, encoding).ok()? {
-                    gimli::Operation::Plus => value,
-                    _ => return None,
-                }
-            }
-            _ => return None,
-        };
-        rest.is_empty().then_some(offset)
-    }
-}
-
-/// A number that fits; 0 for others.
-#[inline]
-fn small(value: &super::unit::Value<'_>) -> u32 {
-    value.udata_value().and_then(|value| u32::try_from(value).ok()).unwrap_or(0)
-}
-
-/// A bound: C's `int a[0]` has had an upper one of -1, in as many bits as it took.
-fn signed(value: &super::unit::Value<'_>) -> Option<i64> {
-    match *value {
-        AttributeValue::Data4(u32::MAX) | AttributeValue::Data8(u64::MAX) => Some(-1),
-        AttributeValue::Sdata(value) => Some(value),
-        _ => value.udata_value().and_then(|value| i64::try_from(value).ok()),
-    }
-}
-
-fn encoded(encoding: Option<u64>) -> Scalar {
-    let encoding = encoding.and_then(|encoding| u8::try_from(encoding).ok()).unwrap_or(0);
-    match gimli::DwAte(encoding) {
-        gimli::DW_ATE_boolean => Scalar::Boolean,
-        gimli::DW_ATE_float
-        | gimli::DW_ATE_complex_float
-        | gimli::DW_ATE_imaginary_float
-        | gimli::DW_ATE_decimal_float => Scalar::Float,
-        _ => Scalar::Integer,
-    }
-}
-
-/// What a tag says that a type is; none for what is no type.
-#[inline]
-fn what(tag: DwTag) -> Option<What> {
-    Some(match tag {
-        gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_interface_type => {
-            What::Struct
-        }
-        gimli::DW_TAG_union_type => What::Union,
-        gimli::DW_TAG_enumeration_type => What::Enumeration,
-        gimli::DW_TAG_base_type => What::Scalar(Scalar::Integer),
-        gimli::DW_TAG_typedef | gimli::DW_TAG_template_alias | gimli::DW_TAG_subrange_type => {
-            What::Alias
-        }
-        gimli::DW_TAG_pointer_type
-        | gimli::DW_TAG_reference_type
-        | gimli::DW_TAG_rvalue_reference_type
-        | gimli::DW_TAG_ptr_to_member_type => What::Pointer,
-        gimli::DW_TAG_array_type => What::Array,
-        gimli::DW_TAG_const_type => What::Qualified(Qualifier::Const),
-        gimli::DW_TAG_volatile_type => What::Qualified(Qualifier::Volatile),
-        gimli::DW_TAG_atomic_type => What::Qualified(Qualifier::Atomic),
-        gimli::DW_TAG_restrict_type
-        | gimli::DW_TAG_packed_type
-        | gimli::DW_TAG_shared_type
-        | gimli::DW_TAG_immutable_type => What::Qualified(Qualifier::Other),
-        gimli::DW_TAG_subroutine_type => What::Function,
-        gimli::DW_TAG_unspecified_type
-        | gimli::DW_TAG_string_type
-        | gimli::DW_TAG_set_type
-        | gimli::DW_TAG_file_type
-        | gimli::DW_TAG_coarray_type
-        | gimli::DW_TAG_dynamic_type => What::Opaque,
-        _ => return None,
-    })
 }

@@ -1,6 +1,6 @@
 //! One set of sections, and the units in it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gimli::{
     Abbreviations, DebugAbbrev, Dwarf, DwarfFileType, EndianSlice, Reader as _, RunTimeEndian,
@@ -35,6 +35,8 @@ pub(super) struct Source<'d> {
     /// For messages.
     pub(super) name: String,
     abbreviations: Tables,
+    /// How many bytes of headers of line tables may still be read.
+    line_bytes: Mutex<u64>,
 }
 
 /// A unit that can be read.
@@ -85,6 +87,8 @@ impl<'d> Source<'d> {
         *end = types_base + dwarf.debug_types.reader().len() as u64;
         let supplement_base = None;
         let abbreviations = Tables::default();
+        let lines = dwarf.debug_line.reader().len() as u64;
+        let line_bytes = Mutex::new(lines.saturating_mul(64).saturating_add(1 << 24));
         Self {
             dwarf,
             sections,
@@ -96,7 +100,17 @@ impl<'d> Source<'d> {
             supplement_base,
             name,
             abbreviations,
+            line_bytes,
         }
+    }
+
+    /// Whether a header of a line table that was read was within what is allowed. Units may share one,
+    /// but not many units a long one: then every short unit would take as long.
+    pub(super) fn allows_lines(&self, length: usize) -> bool {
+        let mut left = self.line_bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let after = left.checked_sub((length as u64).max(1));
+        *left = after.unwrap_or(0);
+        after.is_some()
     }
 
     /// The same, split off a program.

@@ -61,6 +61,8 @@ pub(super) struct Entry<'d> {
     pub(super) what: What,
     /// Only its name is known here.
     pub(super) declaration: bool,
+    /// A pointer to a member: two words if that is a function.
+    pub(super) to_member: bool,
     /// It only stands for `target`.
     pub(super) stands_in: bool,
 }
@@ -81,6 +83,7 @@ impl Entry<'_> {
             line: 0,
             what,
             declaration: false,
+            to_member: false,
             stands_in: false,
         }
     }
@@ -282,6 +285,25 @@ impl<'d> Table<'d> {
                 self.entries[index].target = self.settled(entry.target);
             }
         }
+        for index in 0..self.entries.len() {
+            let entry = &self.entries[index];
+            if entry.to_member && self.is_function(entry.target) {
+                self.entries[index].size *= 2;
+            }
+        }
+    }
+
+    fn is_function(&self, mut index: u32) -> bool {
+        for _ in 0..4 {
+            match self.entries.get(index as usize) {
+                Some(entry) if entry.what == What::Function => return true,
+                Some(entry) if matches!(entry.what, What::Alias | What::Qualified(_)) => {
+                    index = entry.target;
+                }
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// The entry that one stands for.

@@ -6,7 +6,7 @@ use super::map::look;
 use super::text::{Styled, Text, cut};
 use crate::report::picture::State;
 use crate::report::words;
-use crate::result::{Finding, Report};
+use crate::result::{Finding, Report, Suggestion};
 
 /// Columns of rank and score, which stand alone so that the eye can run down.
 const INDENT: usize = 12;
@@ -15,11 +15,32 @@ const INDENT: usize = 12;
 const NAMED: usize = 5;
 
 pub(super) fn render(text: &mut Text, report: &Report) {
+    if !report.findings.is_empty() {
+        text.quiet(
+            "Rank, score of 100, type; the contended word (!) and what suffers beside it (*), with offsets.",
+        );
+    }
+    let mut mended: Vec<&str> = Vec::new();
     for finding in &report.findings {
         text.blank();
         headline(text, finding);
         contended(text, finding);
         victims(text, finding);
+        let name = finding.type_name.as_str();
+        let suggestion = report.suggestions.iter().find(|found| found.type_name == name);
+        if let Some(suggestion) = suggestion.filter(|_| !mended.contains(&name)) {
+            mended.push(name);
+            repair(text, suggestion);
+        }
+    }
+}
+
+/// That there is a better order: its maps are for who asks for the type.
+fn repair(text: &mut Text, suggestion: &Suggestion) {
+    let style = text.style();
+    let lines = style.wrapped(&format!("→ {}", words::gain(suggestion)), &" ".repeat(INDENT));
+    for line in lines.lines() {
+        text.line(&style.text(look(State::Relieved), line));
     }
 }
 

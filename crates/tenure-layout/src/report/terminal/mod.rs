@@ -45,18 +45,18 @@ pub fn render(report: &Report, style: Style) -> String {
 
 /// What to do next.
 fn closing(text: &mut Text, report: &Report) {
-    // Variables are no types that could be asked for.
-    let of_type =
-        |finding: &&Finding| matches!(finding.sharing, Sharing::Within | Sharing::Embedding { .. });
+    // Variables are no types that could be asked for, and types of a standard library are nobody's to
+    // change.
+    let of_type = |finding: &&Finding| {
+        matches!(finding.sharing, Sharing::Within | Sharing::Embedding { .. })
+            && !words::is_of_a_standard_library(&finding.type_name)
+    };
     let Some(worst) = report.findings.iter().find(of_type) else { return };
-    // They were asked for.
-    if !report.suggestions.is_empty() || !report.unmended.is_empty() {
-        return;
-    }
-    let next = if report.scope.types.is_empty() {
-        "The lines of a type, and a better order for its members:"
-    } else {
-        "A better order for its members:"
+    let was_asked = !report.suggestions.is_empty() || !report.unmended.is_empty();
+    let next = match (report.scope.types.is_empty(), was_asked) {
+        (true, _) => "The lines of a type, and a better order for its members:",
+        (false, false) => "A better order for its members:",
+        (false, true) => return,
     };
     text.blank();
     text.wrapped(next, "");

@@ -9,19 +9,22 @@ use crate::result::{Embedder, Move, Report, Suggestion, TypeMap};
 /// The most lines that a map shows in full; of more, those that differ.
 const MOST_LINES: usize = 6;
 
+/// The most embedding types that are drawn: of the others, their moves and sizes are told.
+const MOST_DRAWN: usize = 3;
+
 /// Suggestions for types of which nothing else is told.
 pub(super) fn render_others(text: &mut Text, report: &Report) {
     let is_told = |found: &&Suggestion| {
         let of_finding = report.findings.iter().any(|finding| finding.type_name == found.type_name);
-        !report.scope.types.is_empty()
-            && (of_finding || report.scope.types.contains(&found.type_name))
+        of_finding || report.scope.types.contains(&found.type_name)
     };
     for suggestion in report.suggestions.iter().filter(|found| !is_told(found)) {
         text.blank();
         text.strong(&cut(&suggestion.type_name, text.width()));
         render(text, report, suggestion);
     }
-    if !report.unmended.is_empty() {
+    // A ranking says what there is, not what there is not.
+    if !report.unmended.is_empty() && !report.scope.types.is_empty() {
         text.blank();
         text.strong("Without a better order");
         for one in &report.unmended {
@@ -47,8 +50,10 @@ pub(super) fn render(text: &mut Text, report: &Report, suggestion: &Suggestion) 
         moves(text, &format!(" of {}", embedder.type_name), &embedder.moves);
     }
     let mut pictures = pair(text, report, (&suggestion.before, &suggestion.after), &marks);
-    for embedder in &suggestion.embedders {
-        let (Some(before), Some(after)) = (&embedder.before, &embedder.after) else { continue };
+    let drawn = suggestion.embedders.iter().filter_map(|embedder| {
+        Some((embedder, embedder.before.as_ref()?, embedder.after.as_ref()?))
+    });
+    for (embedder, before, after) in drawn.take(MOST_DRAWN) {
         let marks = Marks::of_embedder(report, suggestion, embedder);
         pictures.extend(pair(text, report, (before, after), &marks));
     }
@@ -80,12 +85,12 @@ fn pair(
 ) -> Vec<Picture> {
     const GAP: usize = 3;
     let lines = differing(before, after);
-    let picture = |map: &TypeMap| {
+    let picture = |map: &TypeMap, marks: &Marks<'_>| {
         Picture::of(map, report.source.line_bytes, marks, MOST_LINES, |index, blocks| {
             lines.contains(&index) && blocks.iter().any(is_marked)
         })
     };
-    let pictures = vec![picture(before), picture(after)];
+    let pictures = vec![picture(before, marks), picture(after, &marks.after())];
     let title = |word: &str, map: &TypeMap| format!("{}, {word}: {}", map.name, words::extent(map));
     let titles = [title("before", before), title("after", after)];
     let half = (text.width() - GAP) / 2;

@@ -88,7 +88,7 @@ fn draw(text: &mut Text, report: &Report, map: &TypeMap, findings: &[&Finding]) 
 fn explain(text: &mut Text, finding: &Finding) {
     let style = text.style();
     let word = &finding.contended;
-    let heading = format!("{}. score {} of 100", finding.rank, words::score(finding.score));
+    let heading = format!("Rank {}, score {} of 100", finding.rank, words::score(finding.score));
     let confidence = format!("confidence {}", words::level(finding.confidence.level));
     text.line_with(&Styled::new(&heading, |text| style.strong(text)), &confidence, 2);
     let name = cut(&format!("!{}", word.path), text.width().saturating_sub(2));
