@@ -11,6 +11,9 @@ use crate::model::{Kind, TypeId};
 /// After how many elements the places where they meet lines are taken to repeat.
 const PERIOD: u64 = 64;
 
+/// The most leaves that are looked at for the words of one element.
+const MOST_LOOKS: usize = 1 << 18;
+
 /// The most elements of one line that count: however many write it, they take turns.
 const MOST_BESIDE: u32 = 3;
 
@@ -66,7 +69,8 @@ fn in_array(
 ) -> Option<Found> {
     let leaves = layouts.value(element);
     let mut worst: Option<Found> = None;
-    for word in leaves.iter().filter(|leaf| leaf.role.is_contended()) {
+    let most = MOST_LOOKS / leaves.len().max(1) + 1;
+    for word in leaves.iter().filter(|leaf| leaf.role.is_contended()).take(most) {
         let mut victims = Vec::new();
         for leaf in &leaves {
             let share = meetings(layouts, start, stride, count, word, leaf);

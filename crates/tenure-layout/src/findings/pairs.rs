@@ -5,11 +5,20 @@ use super::{Found, Site, Sufferer, weight};
 use crate::lines::{Flat, Layouts, Leaf, ROOT};
 use crate::model::{Kind, TypeId};
 
+/// The most leaves that are looked at around the words of one type. The largest of Linux take a few
+/// thousand; a fabrication may have them all on one line.
+const MOST_AROUND: usize = 1 << 18;
+
 /// All findings of one type, at most one for each line and embedding: the worst.
 pub(crate) fn in_type(layouts: &Layouts<'_>, id: TypeId) -> Vec<Found> {
     let flat = layouts.flat(id);
     let mut found: Vec<(u64, Found)> = Vec::new();
+    let mut looked = 0;
     for word in flat.leaves.iter().filter(|leaf| leaf.role.is_contended()) {
+        looked += flat.around(word, layouts.line_bytes).count();
+        if looked > MOST_AROUND {
+            break;
+        }
         for one in of_word(layouts, id, &flat, word) {
             let line = layouts.line_of(word.offset);
             let Site::Type { through, .. } = one.site else { continue };
@@ -80,22 +89,16 @@ fn rate(
     Found { site, word, victims, signals, placements, score: signals.score() }
 }
 
-/// The leaves that touch the lines of a word, itself left out.
+/// The leaves that touch the lines of a word, those that lie over it left out.
 fn around<'f>(
     layouts: &'f Layouts<'_>,
     flat: &'f Flat,
     word: &'f Leaf,
 ) -> impl Iterator<Item = &'f Leaf> {
-    let end = (layouts.line_of(word.end() - 1) + 1).saturating_mul(layouts.line_bytes);
-    let until = flat.leaves.partition_point(|leaf| leaf.offset < end);
-    flat.leaves[..until]
-        .iter()
-        .rev()
-        .filter(|leaf| layouts.share(word.range(), leaf.range()))
-        .filter(|leaf| {
-            // Alternatives of a union are never there at the same time.
-            leaf.end() <= word.offset || word.end() <= leaf.offset
-        })
+    flat.around(word, layouts.line_bytes).filter(|leaf| {
+        // Alternatives of a union are never there at the same time.
+        leaf.end() <= word.offset || word.end() <= leaf.offset
+    })
 }
 
 /// Through which embedding two leaves come together: `Some(None)` if in the type itself, `None` if

@@ -14,7 +14,13 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
         if !counts(variable) || !is_contended(layouts, index) {
             continue;
         }
+        let mut before = None;
         for word in leaves(layouts, index).iter().filter(|leaf| leaf.role.is_contended()) {
+            // Words of one role on one line have the same neighbours.
+            let lines = (layouts.line_of(word.offset), layouts.line_of(word.end() - 1), word.role);
+            if before.replace(lines) == Some(lines) {
+                continue;
+            }
             let victims = neighbours(layouts, index, word);
             if victims.is_empty() {
                 continue;
@@ -79,8 +85,11 @@ fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer>
     let mut look = |other: usize| -> bool {
         let variable = &statics[other];
         let size = layouts.size_of(variable.ty);
-        if variable.section != own.section || size == 0 {
-            return variable.section == own.section;
+        if variable.section != own.section {
+            return false;
+        }
+        if size == 0 {
+            return layouts.share(word.range(), (variable.address, 1));
         }
         let overlaps = variable.address < own.address.saturating_add(layouts.size_of(own.ty))
             && own.address < variable.address.saturating_add(size);

@@ -24,6 +24,8 @@ pub(crate) const ROOT: usize = 0;
 pub(crate) struct Flat {
     /// By offset.
     pub(crate) leaves: Vec<Leaf>,
+    /// Of each leaf, how far it and those before it reach: alternatives of a union differ in size.
+    ends: Vec<u64>,
     steps: Vec<Step>,
 }
 
@@ -95,9 +97,14 @@ impl Layouts<'_> {
             offset: 0,
             anonymous: false,
         };
-        let mut flat = Flat { leaves: Vec::new(), steps: vec![root] };
+        let mut flat = Flat { leaves: Vec::new(), ends: Vec::new(), steps: vec![root] };
         self.spread(&mut flat, ROOT);
         flat.leaves.sort_by_key(|leaf| leaf.offset);
+        let mut end = 0;
+        flat.ends.extend(flat.leaves.iter().map(|leaf| {
+            end = leaf.end().max(end);
+            end
+        }));
         flat
     }
 
@@ -247,6 +254,16 @@ pub(crate) struct Relation {
 }
 
 impl Flat {
+    /// The leaves that touch the lines that a word touches, itself included, the last first.
+    pub(crate) fn around(&self, word: &Leaf, line_bytes: u64) -> impl Iterator<Item = &Leaf> {
+        let from = word.offset / line_bytes * line_bytes;
+        let to = ((word.end() - 1) / line_bytes + 1).saturating_mul(line_bytes);
+        let first = self.ends.partition_point(|&end| end <= from);
+        let last = self.leaves.partition_point(|leaf| leaf.offset < to);
+        let leaves = self.leaves.get(first..last).unwrap_or_default();
+        leaves.iter().rev().filter(move |leaf| leaf.end() > from)
+    }
+
     /// What holds both leaves.
     pub(crate) fn relation(&self, layouts: &Layouts<'_>, a: &Leaf, b: &Leaf) -> Relation {
         let (mut x, mut y) = (a.step, b.step);

@@ -54,6 +54,9 @@ pub(super) fn stuck(layouts: &Layouts<'_>, id: TypeId, stuck: Stuck) -> String {
     let name = layouts.model.spelled(id);
     match stuck {
         Stuck::NotAStruct => format!("{name} is no struct: its members lie over each other."),
+        Stuck::TooMany => {
+            format!("{name} has too many members: they are left where they are.")
+        }
         Stuck::Packed => format!(
             "{name} is packed, has an empty base class, or is aligned in a way that the debugging information \
              does not tell: its members are left where they are."

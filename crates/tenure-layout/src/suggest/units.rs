@@ -8,6 +8,9 @@ use crate::result::Role;
 /// The largest alignment that a member is believed to have.
 const MOST_ALIGN: u64 = 4096;
 
+/// The most members that are moved. The largest of Linux have a fourth.
+const MOST_MEMBERS: usize = 1024;
+
 /// The largest type whose members are moved.
 const MOST_BYTES: u64 = 1 << 32;
 
@@ -95,6 +98,8 @@ pub(super) enum Stuck {
     NotAStruct,
     /// Its members do not lie where the alignments of their types put them.
     Packed,
+    /// It has more members than orders can be tried of.
+    TooMany,
 }
 
 impl Units {
@@ -107,6 +112,9 @@ impl Units {
         let Kind::Composite { shape: Shape::Struct, members } = &layouts.model[id].kind else {
             return Err(Stuck::NotAStruct);
         };
+        if members.len() > MOST_MEMBERS {
+            return Err(Stuck::TooMany);
+        }
         let size = layouts.size_of(id);
         // No object is that large, and sums of such offsets stay within 64 bits.
         let inside = |member: &Member| {

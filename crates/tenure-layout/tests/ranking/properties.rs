@@ -1,10 +1,13 @@
 //! What holds for every model, however odd.
 
 use proptest::prelude::*;
+use tenure_layout::findings;
 use tenure_layout::knowledge::Knowledge;
 use tenure_layout::lines::Layouts;
 use tenure_layout::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, Static, TypeId};
 use tenure_layout::suggest::{Pins, suggest};
+
+use super::Maker;
 
 /// A recipe of one type, made of those before it.
 #[derive(Debug, Clone)]
@@ -163,6 +166,26 @@ proptest! {
             prop_assert!(found.embedders.iter().all(|one| one.size_after <= one.size_before));
             let grown = found.after.size > ty.size;
             prop_assert!(!grown || !found.embedders.is_empty(), "{:?}", found);
+        }
+    }
+}
+
+#[test]
+fn types_that_double_do_not_take_for_ever() {
+    let mut maker = Maker::new();
+    let mut inner = maker.count;
+    for depth in 0..24 {
+        // Over each other, so that all leaves are on one line.
+        inner = maker.add(&format!("s{depth}"), 64, &[("a", 0, inner), ("b", 4, inner)]);
+    }
+    let members: Vec<_> = (0..20_000).map(|at| ("m", 4 * at, maker.count)).collect();
+    maker.add("long", 80_000, &members);
+    let model = maker.finish();
+    let roles = Knowledge::builtin().roles(&model);
+    let layouts = Layouts::new(&model, &roles, 64);
+    for found in findings::find(&layouts) {
+        if let Some(id) = found.type_id() {
+            let _ = suggest(&layouts, id, &Pins::default());
         }
     }
 }
