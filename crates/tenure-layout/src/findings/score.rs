@@ -197,6 +197,12 @@ impl Signals {
                 Embedding::Alone => "in no other type",
             }
             .to_owned(),
+            _ if self.lifetime == Lifetime::Static && self.placements >= 1.0 => {
+                "on one line for as long as the program runs".to_owned()
+            }
+            _ if self.strangers => {
+                format!("at {:.0} % of the elements next to each other", 100.0 * self.placements)
+            }
             _ => format!("at {:.0} % of the addresses that it may have", 100.0 * self.placements),
         }
     }

@@ -111,6 +111,8 @@ fn moves(layouts: &Layouts<'_>, part: &Part, placed: &Placed) -> Vec<Move> {
             from: part.units.units[unit].offset,
             to: placed.offsets[unit],
         })
+        // What others were put around is written down elsewhere, and lies where it lay.
+        .filter(|one| one.from != one.to)
         .collect()
 }
 
