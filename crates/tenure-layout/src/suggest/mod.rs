@@ -6,8 +6,10 @@
 //!
 //! - No type grows. Cold members, and what is read least, take the places on the contended line:
 //!   padding would cost memory in every object and in every type around it.
-//! - As few members move as possible: each has a price. In a type that embeds the one to mend only what
-//!   embedding brings together counts; no line of it may get worse.
+//! - As few members move as possible: each has a price, of one type at most eight move, and what lowers
+//!   the score by less than 15 % is not proposed.
+//! - In a type that embeds the one to mend only what embedding brings together counts; no line of it may
+//!   get worse.
 //! - Bit fields move as runs, to where a compiler puts them as they were to each other.
 //! - The embedded struct that a type starts with stays at its start, because pointers are cast; base
 //!   classes stay, and so does everything up to a pinned member.
