@@ -2,6 +2,7 @@
 //! made for one claim each.
 
 mod claims;
+mod cpp;
 mod own;
 mod properties;
 mod routes;
