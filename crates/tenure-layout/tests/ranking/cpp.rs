@@ -3,18 +3,13 @@
 use tenure_layout::read::Input;
 use tenure_layout::result::{Finding, Report, Role, Sharing};
 
-use super::{report, request};
+use super::{find, report, request};
 
 fn contended() -> Report {
     let mut request = request("", &[]);
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/dwarf/contended.o");
     request.input = Input::File(path.into());
     report(&request)
-}
-
-fn find<'f>(report: &'f Report, what: &str, wanted: impl Fn(&Finding) -> bool) -> &'f Finding {
-    let found = report.findings.iter().find(|finding| wanted(finding));
-    found.unwrap_or_else(|| panic!("{what} is not among {:#?}", report.findings))
 }
 
 fn paths(finding: &Finding) -> Vec<&str> {

@@ -38,6 +38,13 @@ fn report(request: &Request) -> Report {
     run(request, &Silent).unwrap().1
 }
 
+/// The worst finding of a kind.
+#[track_caller]
+fn find<'f>(report: &'f Report, what: &str, wanted: impl Fn(&Finding) -> bool) -> &'f Finding {
+    let found = report.findings.iter().find(|finding| wanted(finding));
+    found.unwrap_or_else(|| panic!("{what}: not among {} findings", report.findings.len()))
+}
+
 /// All findings of a model, by the built-in knowledge.
 fn findings_of(model: &Model) -> Vec<Finding> {
     let roles = Knowledge::builtin().roles(model);

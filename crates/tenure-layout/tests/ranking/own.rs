@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use tenure_layout::read::Input;
 use tenure_layout::result::{Finding, Report, Role, Sharing};
 
-use super::{report, request};
+use super::{find, report, request};
 
 #[allow(clippy::disallowed_types)]
 type Word = AtomicU64;
@@ -61,11 +61,6 @@ fn own() -> Report {
     request.input = Input::File(path);
     request.top = usize::MAX;
     report(&request)
-}
-
-fn find<'f>(report: &'f Report, what: &str, wanted: impl Fn(&Finding) -> bool) -> &'f Finding {
-    let found = report.findings.iter().find(|finding| wanted(finding));
-    found.unwrap_or_else(|| panic!("{what}: not among {} findings", report.findings.len()))
 }
 
 fn in_array(finding: &Finding, name: &str, bytes: u64) -> bool {
