@@ -1,5 +1,7 @@
 use super::*;
+use std::boxed::Box;
 use std::string::String;
+use std::vec::Vec;
 
 /// The rules are the same for every size of a line.
 const LINE: usize = 64;
@@ -23,9 +25,9 @@ const fn embedded(name: &'static str, offset: usize, layout: &'static Layout) ->
 }
 
 /// The findings, without what is around them.
-fn findings(layout: &Layout) -> std::vec::Vec<String> {
+fn findings(layout: &Layout) -> Vec<String> {
     let report = report(layout, LINE);
-    let findings: std::vec::Vec<_> = report
+    let findings: Vec<_> = report
         .as_str()
         .lines()
         .filter_map(|line| line.strip_prefix("  - "))
@@ -35,9 +37,21 @@ fn findings(layout: &Layout) -> std::vec::Vec<String> {
     findings
 }
 
+/// What is found in a layout of fields that are made while the test runs, and given back after it: there
+/// are hundreds of thousands, and a leak is an error under the sanitizers.
+fn findings_of(fields: Vec<Field>, layout: impl Fn(&'static [Field]) -> Layout) -> Vec<String> {
+    let fields = Box::into_raw(fields.into_boxed_slice());
+    // SAFETY: the box is ours until the end of this function, where nothing refers to it any more: the
+    // layouts that tests make of it end here, and findings are text of their own.
+    let found = findings(&layout(unsafe { &*fields }));
+    // SAFETY: it comes from a box, and is given back once.
+    drop(unsafe { Box::from_raw(fields) });
+    found
+}
+
 fn pair(align: usize, a: (usize, usize), b: (usize, usize)) -> bool {
-    let fields = std::vec![contended("a", a.0, a.1), read_mostly("b", b.0, b.1)].leak();
-    !findings(&layout(align, fields)).is_empty()
+    let fields = std::vec![contended("a", a.0, a.1), read_mostly("b", b.0, b.1)];
+    !findings_of(fields, |fields| layout(align, fields)).is_empty()
 }
 
 #[test]
@@ -229,12 +243,13 @@ fn a_group_counts_its_lines_at_the_worst_address() {
     let text = report(&layout(8, FIELDS), LINE);
     assert!(text.as_str().contains("group \"g\" can take 2 lines and may take 1"));
     assert!(text.as_str().contains("#[repr(align(64))]"));
-    let text = |size| std::vec![Field::new("text", 0, size).group("g")].leak();
-    let may_take_2 = |align, size| layout(align, text(size)).groups(&[("g", 2)]);
-    assert!(findings(&may_take_2(1, 65)).is_empty());
-    assert_eq!(findings(&may_take_2(1, 66)).len(), 1);
-    assert!(findings(&may_take_2(2, 66)).is_empty());
-    assert_eq!(findings(&may_take_2(2, 67)).len(), 1);
+    let text = |size| std::vec![Field::new("text", 0, size).group("g")];
+    let may_take_2 =
+        |align, size| findings_of(text(size), |fields| layout(align, fields).groups(&[("g", 2)]));
+    assert!(may_take_2(1, 65).is_empty());
+    assert_eq!(may_take_2(1, 66).len(), 1);
+    assert!(may_take_2(2, 66).is_empty());
+    assert_eq!(may_take_2(2, 67).len(), 1);
 }
 
 #[test]
@@ -242,8 +257,8 @@ fn groups_of_an_embedded_struct_are_counted_where_it_lies() {
     const INNER: &[Field] = &[Field::new("a", 0, 8).group("g"), Field::new("b", 8, 8).group("g")];
     static INNER_LAYOUT: Layout = Layout { size: 16, ..layout(8, INNER) };
     let at = |offset| {
-        let fields = std::vec![embedded("inner", offset, &INNER_LAYOUT)].leak();
-        findings(&layout(64, fields))
+        let fields = std::vec![embedded("inner", offset, &INNER_LAYOUT)];
+        findings_of(fields, |fields| layout(64, fields))
     };
     assert!(at(48).is_empty());
     assert_eq!(
@@ -272,17 +287,18 @@ fn a_struct_that_is_assumed_to_start_on_a_line_is_embedded_at_the_start_of_one()
 
 #[test]
 fn more_findings_than_fit_are_counted() {
-    let fields: std::vec::Vec<_> =
-        (0..64)
-            .map(|offset| {
-                if offset % 2 == 0 {
-                    contended("w", offset, 1)
-                } else {
-                    read_mostly("r", offset, 1)
-                }
-            })
-            .collect();
-    let report = report(&layout(64, fields.leak()), LINE);
+    const FIELDS: [Field; 64] = {
+        let mut fields = [contended("w", 0, 1); 64];
+        let mut offset = 1;
+        while offset < 64 {
+            let read = offset % 2 == 1;
+            fields[offset] =
+                if read { read_mostly("r", offset, 1) } else { contended("w", offset, 1) };
+            offset += 1;
+        }
+        fields
+    };
+    let report = report(&layout(64, &FIELDS), LINE);
     let listed = report.as_str().matches("contended `w`").count();
     let more = std::format!("  - and {} more\n", 32 * 32 - listed);
     assert!(listed > 30 && report.as_str().contains(&more), "{}", report.as_str());
