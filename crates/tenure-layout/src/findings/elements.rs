@@ -4,7 +4,7 @@
 //! elements lie on one line.
 
 use super::score::{Embedding, Signals};
-use super::{Array, Found, Site, Sufferer, weight};
+use super::{Array, Found, Site, Sufferer, weight, worst_first};
 use crate::lines::{Layouts, Leaf};
 use crate::model::{Kind, TypeId};
 
@@ -82,9 +82,7 @@ fn in_array(
         }
         let Some(most) = victims.iter().map(|(share, _)| *share).reduce(f64::max) else { continue };
         let mut victims: Vec<Sufferer> = victims.into_iter().map(|(_, victim)| victim).collect();
-        victims.sort_by(|a, b| {
-            b.weight.total_cmp(&a.weight).then_with(|| a.leaf.offset.cmp(&b.leaf.offset))
-        });
+        worst_first(&mut victims);
         let signals = Signals::of_type(
             layouts,
             (element, None),

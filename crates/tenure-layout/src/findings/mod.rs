@@ -86,6 +86,13 @@ pub(crate) enum Array {
     Static(usize),
 }
 
+/// Puts the worst first, and of those that weigh the same the one in front.
+fn worst_first(victims: &mut [Sufferer]) {
+    victims.sort_by(|a, b| {
+        b.weight.total_cmp(&a.weight).then_with(|| a.leaf.offset.cmp(&b.leaf.offset))
+    });
+}
+
 impl Array {
     fn owner(self) -> Option<TypeId> {
         match self {

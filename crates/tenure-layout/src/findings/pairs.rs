@@ -1,7 +1,7 @@
 //! Pairs on one line, within a type and through embedding.
 
 use super::score::{Embedding, Signals, placements};
-use super::{Found, Site, Sufferer, weight};
+use super::{Found, Site, Sufferer, weight, worst_first};
 use crate::lines::{Flat, Layouts, Leaf, ROOT};
 use crate::model::{Kind, TypeId};
 
@@ -15,11 +15,12 @@ pub(crate) fn in_type(layouts: &Layouts<'_>, id: TypeId) -> Vec<Found> {
     let mut found: Vec<(u64, Found)> = Vec::new();
     let mut looked = 0;
     for word in flat.leaves.iter().filter(|leaf| leaf.role.is_contended()) {
-        looked += flat.around(word, layouts.line_bytes).count();
+        let around: Vec<&Leaf> = flat.around(word, layouts.line_bytes).collect();
+        looked += around.len();
         if looked > MOST_AROUND {
             break;
         }
-        for one in of_word(layouts, id, &flat, word) {
+        for one in of_word(layouts, id, &flat, word, &around) {
             let line = layouts.line_of(word.offset);
             let Site::Type { through, .. } = one.site else { continue };
             let same = |(at, other): &&mut (u64, Found)| {
@@ -35,11 +36,19 @@ pub(crate) fn in_type(layouts: &Layouts<'_>, id: TypeId) -> Vec<Found> {
     found.into_iter().map(|(_, found)| found).collect()
 }
 
-/// The findings of one word: of its neighbours in the type itself, and of those through each
-/// embedding.
-fn of_word(layouts: &Layouts<'_>, id: TypeId, flat: &Flat, word: &Leaf) -> Vec<Found> {
+/// The findings of one word among the leaves on its lines: of its neighbours in the type itself, and of
+/// those through each embedding.
+fn of_word(
+    layouts: &Layouts<'_>,
+    id: TypeId,
+    flat: &Flat,
+    word: &Leaf,
+    around: &[&Leaf],
+) -> Vec<Found> {
     let mut groups: Vec<(Option<usize>, Vec<Sufferer>)> = Vec::new();
-    for leaf in around(layouts, flat, word) {
+    // Alternatives of a union are never there at the same time; nor is the word its own neighbour.
+    let beside = |leaf: &&&Leaf| leaf.end() <= word.offset || word.end() <= leaf.offset;
+    for &leaf in around.iter().filter(beside) {
         let Some(through) = apart(layouts, flat, word, leaf) else { continue };
         let Some((weight, why)) = weight::of(layouts, word.role, leaf) else { continue };
         let one = Sufferer { leaf: *leaf, weight, why, variable: 0 };
@@ -70,9 +79,7 @@ fn rate(
     embedding: Embedding,
 ) -> Found {
     let mut victims = one_for_each_byte(victims);
-    victims.sort_by(|a, b| {
-        b.weight.total_cmp(&a.weight).then_with(|| a.leaf.offset.cmp(&b.leaf.offset))
-    });
+    worst_first(&mut victims);
     let (align, size) = (layouts.model[id].align, layouts.size_of(id));
     // The average over the victims, as they weigh.
     let weights: f64 = victims.iter().map(|victim| victim.weight).sum();
@@ -87,18 +94,6 @@ fn rate(
     let signals =
         Signals::of_type(layouts, (id, inner), word.role, &victims, embedding, placements);
     Found { site, word, victims, signals, placements, score: signals.score() }
-}
-
-/// The leaves that touch the lines of a word, those that lie over it left out.
-fn around<'f>(
-    layouts: &'f Layouts<'_>,
-    flat: &'f Flat,
-    word: &'f Leaf,
-) -> impl Iterator<Item = &'f Leaf> {
-    flat.around(word, layouts.line_bytes).filter(|leaf| {
-        // Alternatives of a union are never there at the same time.
-        leaf.end() <= word.offset || word.end() <= leaf.offset
-    })
 }
 
 /// Through which embedding two leaves come together: `Some(None)` if in the type itself, `None` if

@@ -130,8 +130,8 @@ impl<'a> Teller<'a> {
         match self.found.site {
             Site::Type { .. } => (path, leaf.offset),
             Site::Elements { stride, .. } => {
-                let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
-                (format!("[{element}]{dot}{path}"), stride.saturating_mul(element) + leaf.offset)
+                let path = inside(&format!("[{element}]"), &path);
+                (path, stride.saturating_mul(element) + leaf.offset)
             }
             Site::Statics { .. } => {
                 let bytes = self.layouts.line_bytes;
@@ -139,14 +139,18 @@ impl<'a> Teller<'a> {
                 let variable = &self.layouts.model.statics()[variable];
                 let mut path = variable.name.to_string();
                 if !leaf.is_whole() {
-                    let inside = self.layouts.flat(variable.ty).path(self.layouts, leaf);
-                    let dot = if inside.is_empty() || inside.starts_with('[') { "" } else { "." };
-                    path = format!("{path}{dot}{inside}");
+                    path = inside(&path, &self.layouts.flat(variable.ty).path(self.layouts, leaf));
                 }
                 (path, leaf.offset.saturating_sub(start))
             }
         }
     }
+}
+
+/// What lies at `path` in a value, as the source would spell it.
+fn inside(value: &str, path: &str) -> String {
+    let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
+    format!("{value}{dot}{path}")
 }
 
 fn confidence(layouts: &Layouts<'_>, found: &Found) -> Confidence {

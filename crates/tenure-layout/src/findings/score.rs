@@ -1,7 +1,7 @@
 //! From what was seen to a score.
 
 use super::Sufferer;
-use crate::lines::Layouts;
+use crate::lines::{Layouts, share};
 use crate::model::TypeId;
 use crate::result::{Role, Signal};
 
@@ -245,14 +245,12 @@ pub(crate) fn placements(
     if step >= line_bytes {
         return 1.0;
     }
-    let line = |at: u64| at / line_bytes;
-    let last = |(offset, size): (u64, u64)| offset.saturating_add(size.max(1) - 1);
     let (mut shared, mut all) = (0_u32, 0_u32);
     let mut start = 0;
     while start < line_bytes {
-        let at = |offset: u64| line(offset.saturating_add(start));
+        let at = |(offset, size): (u64, u64)| (offset.saturating_add(start), size);
         all += 1;
-        shared += u32::from(at(a.0) <= at(last(b)) && at(b.0) <= at(last(a)));
+        shared += u32::from(share(line_bytes, at(a), at(b)));
         start += step;
     }
     f64::from(shared) / f64::from(all)

@@ -1,7 +1,7 @@
 //! Variables that the linker put next to each other.
 
 use super::score::Signals;
-use super::{Found, Site, Sufferer, weight};
+use super::{Found, Site, Sufferer, weight, worst_first};
 use crate::lines::{Layouts, Leaf};
 use crate::model::{Kind, Static};
 use crate::result::Role;
@@ -11,7 +11,7 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
     let statics = layouts.model.statics();
     let mut found: Vec<((&str, u64), Found)> = Vec::new();
     for (index, variable) in statics.iter().enumerate() {
-        if !counts(variable) || !is_contended(layouts, index) {
+        if !is_contended(layouts, index) {
             continue;
         }
         let mut before = None;
@@ -45,11 +45,6 @@ pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
         }
     }
     found.into_iter().map(|(_, found)| found).collect()
-}
-
-/// Whether a variable can be written at all.
-fn counts(variable: &Static) -> bool {
-    !variable.section.contains("rodata")
 }
 
 fn is_contended(layouts: &Layouts<'_>, index: usize) -> bool {
@@ -118,9 +113,7 @@ fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer>
             break;
         }
     }
-    victims.sort_by(|a, b| {
-        b.weight.total_cmp(&a.weight).then_with(|| a.leaf.offset.cmp(&b.leaf.offset))
-    });
+    worst_first(&mut victims);
     victims
 }
 

@@ -54,6 +54,13 @@ struct Inside {
     known: bool,
 }
 
+impl Inside {
+    /// Of what is known as a whole.
+    fn of(role: Role) -> Self {
+        Self { contended: role.is_contended(), known: true, visited: true }
+    }
+}
+
 /// Who refers to each type.
 #[derive(Debug)]
 struct Shared {
@@ -126,9 +133,7 @@ impl<'a> Layouts<'a> {
 
     /// Whether two ranges of bytes touch the same line, in a type that starts on one.
     pub(crate) fn share(&self, a: (u64, u64), b: (u64, u64)) -> bool {
-        let last =
-            |(offset, size): (u64, u64)| self.line_of(offset.saturating_add(size.max(1) - 1));
-        self.line_of(a.0) <= last(b) && self.line_of(b.0) <= last(a)
+        share(self.line_bytes, a, b)
     }
 
     /// How many types have a member that points to this one.
@@ -246,6 +251,13 @@ impl Shared {
     }
 }
 
+/// Whether two ranges of bytes, each an offset and a size, touch the same line.
+pub(crate) fn share(line_bytes: u64, a: (u64, u64), b: (u64, u64)) -> bool {
+    let first = |(offset, _): (u64, u64)| offset / line_bytes;
+    let last = |(offset, size): (u64, u64)| offset.saturating_add(size.max(1) - 1) / line_bytes;
+    first(a) <= last(b) && first(b) <= last(a)
+}
+
 /// Fills in what lies in a type. Recursive: rule 2 of the model bounds the depth.
 fn look_inside(model: &Model, roles: &Roles, inside: &mut [Inside], id: TypeId) -> Inside {
     if inside[id.index()].visited {
@@ -255,11 +267,8 @@ fn look_inside(model: &Model, roles: &Roles, inside: &mut [Inside], id: TypeId) 
     match &model[id].kind {
         Kind::Composite { members, .. } => {
             for (index, member) in members.iter().enumerate() {
-                let role = roles.of_member(id, index);
-                let part = match role {
-                    Some(role) => {
-                        Inside { contended: role.is_contended(), known: true, visited: true }
-                    }
+                let part = match roles.of_member(id, index) {
+                    Some(role) => Inside::of(role),
                     None => look_inside(model, roles, inside, member.ty),
                 };
                 found.contended |= part.contended;
@@ -268,7 +277,7 @@ fn look_inside(model: &Model, roles: &Roles, inside: &mut [Inside], id: TypeId) 
         }
         Kind::Alias(of) | Kind::Qualified(_, of) | Kind::Array { element: of, count: 1.. } => {
             found = match roles.of_type(*of) {
-                Some(role) => Inside { contended: role.is_contended(), known: true, visited: true },
+                Some(role) => Inside::of(role),
                 None => look_inside(model, roles, inside, *of),
             };
         }

@@ -48,6 +48,36 @@ pub fn css(colours: &[Colour], rules: &str) -> String {
     colour::variables(colours) + include_str!("base.css") + rules
 }
 
+/// The elements of one kind in a page that [`page`] made, as text from `<name` to `</name>`. For tests: it
+/// is no parser.
+///
+/// # Panics
+///
+/// An element does not end.
+#[must_use]
+pub fn elements<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
+    let (start, end) = (format!("<{name}"), format!("</{name}>"));
+    page.match_indices(&start)
+        .map(|(at, _)| &page[at..])
+        .map(|rest| &rest[..rest.find(&end).expect("every element ends") + end.len()])
+        .collect()
+}
+
+/// The report that lies in a page that [`page`] made, as JSON.
+///
+/// # Panics
+///
+/// There is none.
+#[must_use]
+pub fn data(page: &str) -> &str {
+    let mut scripts = elements(page, "script").into_iter();
+    let data = scripts.find(|script| script.contains("application/json"));
+    let data = data.expect("every page has its report");
+    let start = data.find('>').expect("a tag ends") + 1;
+    let end = data.rfind('<').expect("an element ends");
+    &data[start..end]
+}
+
 /// JSON that cannot end the script element it lies in. `<` occurs in strings only, and there it may
 /// be escaped.
 fn embedded(json: &str) -> String {

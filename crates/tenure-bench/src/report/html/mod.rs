@@ -33,15 +33,6 @@ mod tests {
         [fixtures::xeon(), fixtures::one_cpu(), fixtures::hostile(), fixtures::degenerate()]
     }
 
-    /// The page's elements of one kind, as text.
-    fn elements<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
-        let (start, end) = (format!("<{name}"), format!("</{name}>"));
-        page.match_indices(&start)
-            .map(|(at, _)| &page[at..])
-            .map(|rest| &rest[..rest.find(&end).unwrap() + end.len()])
-            .collect()
-    }
-
     #[test]
     fn the_page_asks_for_nothing_from_anywhere() {
         for report in reports() {
@@ -56,7 +47,7 @@ mod tests {
     fn no_text_of_a_report_becomes_markup() {
         let page = render(&fixtures::hostile());
         assert!(!page.contains("<script>alert"));
-        assert_eq!(elements(&page, "script").len(), 2, "the data and the one of the page");
+        assert_eq!(html::elements(&page, "script").len(), 2, "the data and the one of the page");
         assert!(page.contains("&lt;script&gt;alert(1)"));
     }
 
@@ -65,7 +56,7 @@ mod tests {
         for report in reports() {
             let page = render(&report);
             let mut ids = Vec::new();
-            for svg in elements(&page, "svg") {
+            for svg in html::elements(&page, "svg") {
                 let document = roxmltree::Document::parse(svg).unwrap();
                 let root = document.root_element();
                 if root.attribute("aria-hidden").is_some() {
@@ -92,13 +83,7 @@ mod tests {
     fn the_data_in_the_page_is_the_report() {
         for report in [fixtures::xeon(), fixtures::hostile()] {
             let page = render(&report);
-            let data = elements(&page, "script")
-                .into_iter()
-                .find(|script| script.contains("application/json"))
-                .unwrap();
-            let start = data.find('>').unwrap() + 1;
-            let end = data.rfind('<').unwrap();
-            assert_eq!(json::parse(&data[start..end]).unwrap(), report);
+            assert_eq!(json::parse(html::data(&page)).unwrap(), report);
         }
     }
 

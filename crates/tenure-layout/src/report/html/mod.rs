@@ -35,15 +35,6 @@ mod tests {
     use super::*;
     use crate::report::{fixtures, json};
 
-    /// The page's elements of one kind, as text.
-    fn elements<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
-        let (start, end) = (format!("<{name}"), format!("</{name}>"));
-        page.match_indices(&start)
-            .map(|(at, _)| &page[at..])
-            .map(|rest| &rest[..rest.find(&end).unwrap() + end.len()])
-            .collect()
-    }
-
     fn with_ids(page: &str) -> Vec<&str> {
         page.match_indices(" id=\"")
             .map(|(at, _)| page[at + 5..].split('"').next().unwrap())
@@ -64,7 +55,11 @@ mod tests {
     fn no_text_of_a_report_becomes_markup() {
         let page = render(&fixtures::hostile());
         assert!(!page.contains("<script>alert"));
-        assert_eq!(elements(&page, "script").len(), 3, "the data, the page's and the frame's");
+        assert_eq!(
+            html::elements(&page, "script").len(),
+            3,
+            "the data, the page's and the frame's"
+        );
         assert!(page.contains("&lt;script&gt;alert(1)"));
         let steers = |each: char| each != '\n' && (each.is_control() || each == '\u{202e}');
         let data = page.find("<script type=\"application/json\"").unwrap();
@@ -75,7 +70,7 @@ mod tests {
     fn every_map_is_well_formed_and_says_in_words_what_it_shows() {
         for (name, report) in fixtures::all() {
             let page = render(&report);
-            for svg in elements(&page, "svg") {
+            for svg in html::elements(&page, "svg") {
                 let document = roxmltree::Document::parse(svg).unwrap_or_else(|error| {
                     panic!("{name}: {error}\n{svg}");
                 });
@@ -115,13 +110,7 @@ mod tests {
     fn the_data_in_the_page_is_the_report() {
         for (name, report) in fixtures::all() {
             let page = render(&report);
-            let data = elements(&page, "script")
-                .into_iter()
-                .find(|script| script.contains("application/json"))
-                .unwrap();
-            let start = data.find('>').unwrap() + 1;
-            let end = data.rfind('<').unwrap();
-            assert_eq!(json::parse(&data[start..end]).unwrap(), report, "{name}");
+            assert_eq!(json::parse(html::data(&page)).unwrap(), report, "{name}");
         }
     }
 
