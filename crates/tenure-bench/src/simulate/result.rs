@@ -1,0 +1,210 @@
+//! What a run of `tenure sim` found: the shape of its JSON.
+//!
+//! All times are simulated nanoseconds. All ratios are *time of this row / time of the other*, so that
+//! below 1 is faster. Nothing here depends on the host, on its clock or on addresses: the same request
+//! and seed give the same report, byte for byte, on any machine.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Name and version of the JSON that a run writes.
+pub const SCHEMA: &str = "tenure-sim/1";
+
+/// One run of `tenure sim`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// The version of Tenure that simulated.
+    pub version: String,
+    /// What was asked for.
+    pub settings: Settings,
+    /// The machine that was simulated.
+    pub machine: Machine,
+    /// What was simulated.
+    pub groups: Vec<Group>,
+    /// How far the simulator is from what was measured and published elsewhere.
+    pub validation: Vec<Check>,
+}
+
+/// What a run was asked to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Settings {
+    /// Simulated nanoseconds that each row was measured for.
+    pub measured_ns: f64,
+    /// Simulated nanoseconds before that.
+    pub warm_up_ns: f64,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// What the run leaves out of what was asked for, and why, such as more CPUs than the machine has.
+    pub notes: Vec<String>,
+}
+
+/// The machine that was simulated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// What it is, in a sentence.
+    pub about: String,
+    /// Where its figures come from.
+    pub sources: Vec<String>,
+    /// CPUs: hardware threads.
+    pub cpus: usize,
+    /// Cores.
+    pub cores: usize,
+    /// Hardware threads on a core.
+    pub smt: usize,
+    /// Groups of cores that share a cache.
+    pub clusters: usize,
+    /// Sockets.
+    pub sockets: usize,
+    /// All of its figures: a machine file.
+    pub toml: String,
+}
+
+/// Scenarios that belong together: `refs`, `dst`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Group {
+    /// The name on the command line.
+    pub name: String,
+    /// A heading.
+    pub title: String,
+    /// A paragraph: what is simulated and why.
+    pub about: String,
+    /// Its scenarios.
+    pub scenarios: Vec<Scenario>,
+}
+
+/// One operation, done by several variants on several numbers of CPUs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Scenario {
+    /// Unique in the report: `refs/get-put`.
+    pub id: String,
+    /// A heading.
+    pub title: String,
+    /// What one operation is, in a sentence.
+    pub about: String,
+    /// The variant that the others are compared with.
+    pub baseline: String,
+    /// The variant that shows what the hardware allows, where there is one.
+    pub limit: Option<String>,
+    /// One for each number of CPUs, ascending.
+    pub points: Vec<Point>,
+}
+
+/// A scenario on a number of CPUs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// CPUs, each with one thread.
+    pub cpus: usize,
+    /// The variants, in the order of the scenario.
+    pub rows: Vec<Row>,
+}
+
+/// A variant on a number of CPUs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    /// The variant's name, unique in its scenario.
+    pub variant: String,
+    /// Operations that were measured.
+    pub operations: u64,
+    /// Time of one operation on one CPU while all the others do the same; absent where none ended.
+    pub ns_per_op: Option<f64>,
+    /// Operations per second of all CPUs together, in millions.
+    pub mops: f64,
+    /// Failed compare-exchanges per operation.
+    pub retries_per_op: f64,
+    /// Lines that went to another holder, per operation.
+    pub transfers_per_op: Transfers,
+    /// Read-modify-writes per operation that were done at the line's home.
+    pub far_per_op: f64,
+    /// Store-conditionals per operation that failed and were repeated.
+    pub lost_reservations_per_op: f64,
+    /// Jain's index over the CPUs' operations: 1 where all did the same number, 1/N where one of N
+    /// did all.
+    pub fairness: f64,
+    /// Time against the scenario's baseline. Absent on the baseline.
+    pub to_baseline: Option<f64>,
+    /// Time against the scenario's limit. Absent on the limit.
+    pub to_limit: Option<f64>,
+    /// The lines that moved, the hottest first.
+    pub lines: Vec<Line>,
+}
+
+/// Lines that went to another holder, by where they came from.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Transfers {
+    /// From a core of the same cluster.
+    pub cluster: f64,
+    /// From another cluster of the socket.
+    pub socket: f64,
+    /// From another socket.
+    pub remote: f64,
+    /// From memory.
+    pub memory: f64,
+    /// All of them.
+    pub all: f64,
+}
+
+/// A line that moved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Line {
+    /// How often, per operation.
+    pub transfers_per_op: Transfers,
+    /// Read-modify-writes per operation that came to it instead.
+    pub far_per_op: f64,
+    /// What was accessed on it, by place.
+    pub members: Vec<Member>,
+}
+
+/// A part of a line that was accessed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Member {
+    /// Its name, where the scenario gives it one.
+    pub name: Option<String>,
+    /// Where it begins on the line.
+    pub offset: usize,
+    /// Its size.
+    pub bytes: usize,
+    /// Reads per operation.
+    pub loads_per_op: f64,
+    /// Writes per operation.
+    pub stores_per_op: f64,
+    /// Read-modify-writes per operation, failed ones included.
+    pub rmws_per_op: f64,
+    /// Failed compare-exchanges per operation.
+    pub failed_per_op: f64,
+    /// Accesses per operation for which the line had to come.
+    pub misses_per_op: f64,
+    /// How long those waited, per operation.
+    pub waited_ns_per_op: f64,
+}
+
+/// A figure that was measured or published elsewhere, beside what the simulator says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    /// Which family of figures it belongs to: `retries`, `add-cas`, ...
+    pub family: String,
+    /// What was measured, in a sentence.
+    pub what: String,
+    /// The simulated machine.
+    pub machine: String,
+    /// CPUs at work.
+    pub cpus: usize,
+    /// Its unit: `ns`, `retries/op`, `x`.
+    pub unit: String,
+    /// The published value: both ends are the same, or those of a range.
+    pub published: [f64; 2],
+    /// Whose.
+    pub source: String,
+    /// What the simulator says.
+    pub simulated: f64,
+    /// How far off: simulated / published, where below 1 is too low. 1 within a range, and from its
+    /// nearer end outside of it.
+    pub residual: f64,
+    /// Whether it is within a factor of 1.5.
+    pub within: bool,
+    /// Why it is off, as far as known; empty if it is not.
+    pub note: String,
+}

@@ -1,0 +1,93 @@
+//! [`Cpu`]: what a simulated thread can ask of its machine.
+
+use crate::engine::context::{self, Context};
+use crate::machine::{ns, ps};
+use crate::memory::Word;
+use std::rc::Rc;
+use tenure::memory::{Atomic as _, Ordering};
+
+/// The CPU that a simulated thread runs on.
+///
+/// [`Simulation::run`](crate::Simulation::run) passes one to each thread; code that is too deep to be
+/// handed it asks [`Cpu::current`].
+pub struct Cpu {
+    context: Rc<Context>,
+    index: usize,
+}
+
+impl Cpu {
+    pub(crate) fn new(context: Rc<Context>, index: usize) -> Self {
+        Self { context, index }
+    }
+
+    /// The CPU of the simulated thread that calls, or `None` outside of a simulation.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        let context = context::current()?;
+        let index = context.running();
+        Some(Self { context, index })
+    }
+
+    /// Its number, from 0.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Whether the simulated time is not over yet. Costs nothing.
+    #[must_use]
+    pub fn running(&self) -> bool {
+        self.context.with(|engine| engine.is_running(self.index))
+    }
+
+    /// The thread's time, in simulated nanoseconds.
+    #[must_use]
+    pub fn now_ns(&self) -> f64 {
+        self.context.with(|engine| ns(engine.cpus[self.index].clock))
+    }
+
+    /// Says that one of the program's operations is done. Reports count them.
+    pub fn done(&self) {
+        self.context.with(|engine| engine.count_operation(self.index));
+    }
+
+    /// Spends time on something private. What is not above 0 is nothing.
+    pub fn work(&self, ns: f64) {
+        if ns > 0.0 {
+            self.context.with(|engine| engine.work(self.index, ps(ns)));
+        }
+    }
+
+    /// Sleeps until somebody [wakes](Self::wake) those who sleep on `word`, unless it holds something
+    /// else than `expected`: a futex. Returns whether it slept.
+    pub fn wait(&self, word: &Word<u32>, expected: u32) -> bool {
+        // Relaxed: the simulator runs one thread at a time, in one order.
+        if word.load(Ordering::Relaxed) != expected {
+            self.context.with(|engine| engine.system_call(self.index));
+            return false;
+        }
+        // Nobody can have written or woken since: no other thread has run.
+        self.context.block(word.address());
+        true
+    }
+
+    /// Wakes up to `most` of the threads that sleep on `word`, those who came first first. Returns how
+    /// many.
+    pub fn wake(&self, word: &Word<u32>, most: usize) -> usize {
+        self.context.with(|engine| engine.wake(self.index, word.address(), most))
+    }
+
+    /// Interrupts every other CPU that does not sleep, and waits until all have served it: what
+    /// Linux's `membarrier` does in its expedited commands. Returns how many were interrupted.
+    ///
+    /// Simulated memory is in order anyway: this is about what it costs.
+    pub fn membarrier(&self) -> usize {
+        self.context.with(|engine| engine.interrupt_others(self.index))
+    }
+}
+
+impl std::fmt::Debug for Cpu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cpu").field("index", &self.index).finish_non_exhaustive()
+    }
+}

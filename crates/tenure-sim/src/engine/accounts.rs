@@ -1,0 +1,156 @@
+//! What a simulation comes to, and why one does not end.
+
+use super::{Engine, Member, Status};
+use crate::error::Error;
+use crate::heat::Spot;
+use crate::machine::{Distance, LINE_BYTES, ns};
+use crate::report::{Fairness, LineHeat, MemberHeat, Report, Transfers};
+
+impl Engine {
+    /// Counts a failed compare-exchange.
+    pub(crate) fn count_failure(&mut self, cpu: usize, address: usize, bytes: usize) {
+        let line = self.line_of(address);
+        // It began a moment ago.
+        if self.is_measured(self.cpus[cpu].clock.saturating_sub(self.costs.rmw)) {
+            self.lines[line as usize].counts.spot(address, bytes).failed += 1;
+        }
+    }
+
+    /// Counts an operation of the program that ends now.
+    pub(crate) fn count_operation(&mut self, cpu: usize) {
+        if self.is_measured(self.cpus[cpu].clock) {
+            self.cpus[cpu].operations += 1;
+        }
+    }
+
+    /// Whether a thread is still to go on.
+    pub(crate) fn is_running(&self, cpu: usize) -> bool {
+        self.cpus[cpu].clock < self.plan.to
+    }
+
+    /// Spends time on something private.
+    pub(crate) fn work(&mut self, cpu: usize, ps: u64) {
+        let clock = &mut self.cpus[cpu].clock;
+        *clock = clock.saturating_add(ps);
+    }
+
+    /// A spin hint.
+    pub(crate) fn pause(&mut self, cpu: usize) {
+        self.work(cpu, self.costs.pause);
+    }
+
+    pub(super) fn check_limit(&self) -> Result<(), Error> {
+        if self.overrun || self.now > self.plan.limit {
+            let ns = ns(self.now.max(self.plan.limit));
+            return Err(Error::Livelock { ns, waiting: self.told() });
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_finished(&self) -> Result<(), Error> {
+        let waiting = self.told();
+        if waiting.is_empty() { Ok(()) } else { Err(Error::Deadlock { waiting }) }
+    }
+
+    /// What the CPUs do that have not finished.
+    fn told(&self) -> Vec<String> {
+        self.cpus
+            .iter()
+            .enumerate()
+            .filter(|(_, cpu)| cpu.status != Status::Finished)
+            .map(|(index, cpu)| {
+                let what = match cpu.status {
+                    Status::Blocked(address) => format!("sleeps on {}", self.name(address)),
+                    Status::Missing(_) => format!("waits for the line of {}", self.name(cpu.touched)),
+                    _ if cpu.touched == 0 => "has touched nothing".to_owned(),
+                    _ => format!("runs, and touched {} last", self.name(cpu.touched)),
+                };
+                format!("cpu {index} {what}")
+            })
+            .collect()
+    }
+
+    /// What an address is called. Never the address, which is another in each run.
+    fn name(&self, address: usize) -> String {
+        match self.member(address) {
+            Some(member) => member.name.clone(),
+            None => match self.places.get(&(address / LINE_BYTES)) {
+                Some(line) => format!("line {line} + {}", address % LINE_BYTES),
+                None => "something".to_owned(),
+            },
+        }
+    }
+
+    fn member(&self, address: usize) -> Option<&Member> {
+        let holds = |it: &&Member| (it.address..it.address + it.bytes).contains(&address);
+        // The smallest that holds it: a member rather than the whole.
+        self.plan.members.iter().filter(holds).min_by_key(|member| member.bytes)
+    }
+
+    /// What was measured.
+    pub(super) fn report(&self) -> Report {
+        let last = self.cpus.iter().map(|cpu| cpu.clock).max().unwrap_or(0);
+        let by_cpu: Vec<u64> = self.cpus.iter().map(|cpu| cpu.operations).collect();
+        let mut lines: Vec<LineHeat> = self.lines.iter().filter_map(|l| self.heat(l)).collect();
+        // The hottest first, and then in the order in which they were first touched.
+        lines.sort_by_key(|line| std::cmp::Reverse(line.transfers.all() + line.far));
+        let sum = |of: fn(&MemberHeat) -> u64| -> u64 {
+            lines.iter().flat_map(|line| &line.members).map(of).sum()
+        };
+        Report {
+            machine: self.plan.machine.name.clone(),
+            threads: self.plan.threads,
+            seed: self.plan.seed,
+            ns: ns(last.min(self.plan.to).saturating_sub(self.plan.from)),
+            operations: by_cpu.iter().sum(),
+            accesses: sum(|it| it.loads + it.stores + it.rmws),
+            failed: sum(|it| it.failed),
+            lost_reservations: self.lost_reservations,
+            far: lines.iter().map(|line| line.far).sum(),
+            transfers: lines.iter().fold(Transfers::default(), |sum, line| sum + line.transfers),
+            interrupts: self.interrupts,
+            fairness: Fairness::of(&by_cpu),
+            lines,
+            simulated: self.accesses,
+        }
+    }
+
+    /// The heat of a line, unless it stayed cold.
+    fn heat(&self, line: &crate::coherence::Line) -> Option<LineHeat> {
+        let counts = &line.counts;
+        if counts.spots.is_empty() {
+            return None;
+        }
+        let mut members: Vec<MemberHeat> = Vec::new();
+        for spot in &counts.spots {
+            let heat = self.member_heat(spot);
+            match members.iter_mut().find(|it| it.name == heat.name && it.offset == heat.offset) {
+                Some(same) => same.add(&heat),
+                None => members.push(heat),
+            }
+        }
+        members.sort_by(|one, other| (one.offset, &one.name).cmp(&(other.offset, &other.name)));
+        let [cluster, socket, remote, memory] = Distance::ALL.map(|at| counts.transfers[at as usize]);
+        Some(LineHeat {
+            transfers: Transfers { cluster, socket, remote, memory },
+            far: counts.far,
+            members,
+        })
+    }
+
+    fn member_heat(&self, spot: &Spot) -> MemberHeat {
+        let member = self.member(spot.address);
+        let start = member.map_or(spot.address, |it| it.address.max(spot.address / LINE_BYTES * LINE_BYTES));
+        MemberHeat {
+            name: member.map(|it| it.name.clone()),
+            offset: start % LINE_BYTES,
+            bytes: member.map_or(spot.bytes, |it| it.bytes),
+            loads: spot.loads,
+            stores: spot.stores,
+            rmws: spot.rmws,
+            failed: spot.failed,
+            misses: spot.misses,
+            waited_ns: ns(spot.waited),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What needs the operating system: sleeping on an address, and interrupting other CPUs.
+
+use super::{Engine, Event, Status};
+
+impl Engine {
+    /// Puts `cpu` to sleep on an address.
+    pub(crate) fn block(&mut self, cpu: usize, address: usize) {
+        self.cpus[cpu].clock += self.costs.system_call;
+        self.cpus[cpu].touched = address;
+        self.cpus[cpu].status = Status::Blocked(address);
+        self.sleepers.push_back((cpu, address));
+    }
+
+    /// Spends a system call that has nothing to do.
+    pub(crate) fn system_call(&mut self, cpu: usize) {
+        self.cpus[cpu].clock += self.costs.system_call;
+    }
+
+    /// Wakes up to `most` of those who sleep on an address, who slept first first. Returns how many.
+    pub(crate) fn wake(&mut self, cpu: usize, address: usize, most: usize) -> usize {
+        self.system_call(cpu);
+        let at = self.cpus[cpu].clock + self.costs.wake;
+        let mut woken = 0;
+        let mut left = std::mem::take(&mut self.sleepers);
+        left.retain(|&(sleeper, its)| {
+            if its != address || woken == most {
+                return true;
+            }
+            woken += 1;
+            // Whoever sleeps has slept since before this call: it is this CPU's turn.
+            self.cpus[sleeper].clock = at.max(self.cpus[sleeper].clock);
+            self.cpus[sleeper].status = Status::Running;
+            self.events.announce(self.cpus[sleeper].clock, Event::Resume(sleeper));
+            false
+        });
+        self.sleepers = left;
+        woken
+    }
+
+    /// Interrupts every other CPU that runs, and waits until all have served it. Returns how many.
+    ///
+    /// Costs the caller a system call, the sending of each, and the latency and handler of the last;
+    /// each of the others its handler, as soon as it does something.
+    pub(crate) fn interrupt_others(&mut self, cpu: usize) -> usize {
+        let mut interrupted = 0;
+        for other in 0..self.cpus.len() {
+            let is_awake = matches!(self.cpus[other].status, Status::Running | Status::Missing(_));
+            if other != cpu && is_awake {
+                self.cpus[other].stolen += self.costs.interrupt_handler;
+                interrupted += 1;
+            }
+        }
+        let mut cost = self.costs.system_call;
+        if interrupted > 0 {
+            cost += self.costs.interrupt_send * interrupted as u64
+                + self.costs.interrupt_latency
+                + self.costs.interrupt_handler;
+        }
+        if self.is_measured(self.cpus[cpu].clock) {
+            self.interrupts += interrupted as u64;
+        }
+        self.cpus[cpu].clock += cost;
+        interrupted
+    }
+}

@@ -1,0 +1,107 @@
+//! What is going to happen, in order.
+
+use crate::coherence::Request;
+use crate::machine::Ps;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// Something that happens at a time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Event {
+    /// A CPU goes on.
+    Resume(usize),
+    /// A request reaches the directory.
+    Arrive(u32, Request),
+    /// The directory serves one of those who wait.
+    Grant(u32),
+    /// The directory is done with a request that moved nothing away.
+    Free(u32),
+    /// A CPU gets what it asked for.
+    Deliver(u32, usize, Delivery),
+}
+
+/// What a granted request brings when it is delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// A copy of a line that others read too: the directory has noted it at the grant.
+    Copy,
+    /// A copy of a line that had an owner, who keeps one.
+    Share,
+    /// The line.
+    Own,
+    /// The result of a read-modify-write at the line's home.
+    Far,
+}
+
+/// Events by time; at one time by the order in which they were announced, so that a run is the same
+/// every time.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    heap: BinaryHeap<Entry>,
+    announced: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    at: Ps,
+    order: u64,
+    event: Event,
+}
+
+impl Events {
+    pub(crate) fn announce(&mut self, at: Ps, event: Event) {
+        self.heap.push(Entry { at, order: self.announced, event });
+        self.announced += 1;
+    }
+
+    /// When the next one is.
+    pub(crate) fn next_at(&self) -> Option<Ps> {
+        self.heap.peek().map(|entry| entry.at)
+    }
+
+    pub(crate) fn take(&mut self) -> Option<(Ps, Event)> {
+        self.heap.pop().map(|entry| (entry.at, entry.event))
+    }
+}
+
+impl Ord for Entry {
+    // The heap has its greatest on top, which is to be the earliest.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.order).cmp(&(self.at, self.order))
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Entry {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_comes_first_and_at_one_time_the_first_announced() {
+        let mut events = Events::default();
+        for (at, cpu) in [(5, 0), (3, 1), (5, 2), (3, 3)] {
+            events.announce(at, Event::Resume(cpu));
+        }
+        assert_eq!(events.next_at(), Some(3));
+        let order: Vec<usize> = std::iter::from_fn(|| events.take())
+            .map(|(_, event)| match event {
+                Event::Resume(cpu) => cpu,
+                _ => unreachable!("only CPUs were announced"),
+            })
+            .collect();
+        assert_eq!(order, [1, 3, 0, 2]);
+    }
+}

@@ -1,0 +1,450 @@
+//! The machine at work: CPUs, lines, and what happens next.
+//!
+//! Simulated threads are fibers of one thread of the host ([`context`]). One runs until it touches
+//! memory at a time that has not come yet, or misses; then the earliest event is next. Nothing
+//! depends on the host's time or addresses, so a run is the same every time, everywhere.
+//!
+//! A hit on a line that nobody asks for may be ahead of the earliest event by the
+//! shortest way of a request: whoever is going to ask for the line at that event arrives no sooner. This
+//! changes no result; it saves switching between fibers.
+
+mod accounts;
+mod blocking;
+pub(crate) mod context;
+mod events;
+
+use crate::coherence::{Costs, Holder, Line, Request, Sharers, Want, distance};
+use crate::heat::{Kind, Spot};
+use crate::machine::{AtomicKind, Core, Distance, LINE_BYTES, Machine, Ps};
+use crate::random::Random;
+use events::{Delivery, Event, Events};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// What a simulation is given.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) machine: Machine,
+    pub(crate) threads: usize,
+    /// Measured from here ...
+    pub(crate) from: Ps,
+    /// ... to here, when threads are asked to end.
+    pub(crate) to: Ps,
+    /// When to give up.
+    pub(crate) limit: Ps,
+    pub(crate) seed: u64,
+    pub(crate) stack_bytes: usize,
+    /// Names of addresses.
+    pub(crate) members: Vec<Member>,
+}
+
+/// A name for some addresses.
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) address: usize,
+    pub(crate) bytes: usize,
+}
+
+/// What a CPU does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    Running,
+    /// It waits for a line.
+    Missing(u32),
+    /// It sleeps until somebody wakes those who sleep on this address.
+    Blocked(usize),
+    Finished,
+}
+
+/// What a delivery brought, where the line's state does not tell.
+#[derive(Debug, Clone, Copy)]
+enum Granted {
+    /// The value, at the time of the delivery: the line may have gone on already.
+    Read,
+    /// The result of a far read-modify-write, after this way back.
+    Far(Ps),
+}
+
+/// A simulated CPU.
+#[derive(Debug)]
+pub(crate) struct Cpu {
+    core: Core,
+    pub(crate) clock: Ps,
+    pub(crate) status: Status,
+    granted: Option<Granted>,
+    asked_at: Ps,
+    /// What it touched last, for those who ask why a simulation does not end.
+    touched: usize,
+    /// Taken by interrupts, and not yet spent.
+    stolen: Ps,
+    /// Whether another simulated thread is on its core.
+    crowded: bool,
+    pub(crate) operations: u64,
+}
+
+/// Whether an access is over, or has to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// It takes effect now.
+    Done,
+    /// The CPU is suspended until an event concerns it.
+    Wait,
+    /// It is tried again at once.
+    Again,
+}
+
+/// All of a simulated machine's state.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    plan: Plan,
+    costs: Costs,
+    random: Random,
+    events: Events,
+    now: Ps,
+    pub(crate) cpus: Vec<Cpu>,
+    lines: Vec<Line>,
+    places: FxHashMap<usize, u32>,
+    /// Who sleeps on which address, the first asleep first.
+    sleepers: VecDeque<(usize, usize)>,
+    lost_reservations: u64,
+    interrupts: u64,
+    accesses: u64,
+    /// A CPU went beyond the limit.
+    overrun: bool,
+}
+
+impl Engine {
+    pub(crate) fn new(plan: Plan) -> Self {
+        let costs = Costs::of(&plan.machine);
+        let mut random = Random::new(plan.seed);
+        let topology = plan.machine.topology;
+        let cores = topology.cores_in_all();
+        let cpus: Vec<Cpu> = (0..plan.threads)
+            .map(|thread| Cpu {
+                core: topology.core_of(thread),
+                // Threads do not begin in step.
+                clock: random.within([0, 100_000]),
+                status: Status::Running,
+                granted: None,
+                asked_at: 0,
+                touched: 0,
+                stolen: 0,
+                crowded: thread + cores < plan.threads || thread >= cores,
+                operations: 0,
+            })
+            .collect();
+        let mut events = Events::default();
+        for (index, cpu) in cpus.iter().enumerate() {
+            events.announce(cpu.clock, Event::Resume(index));
+        }
+        Self {
+            plan,
+            costs,
+            random,
+            events,
+            now: 0,
+            cpus,
+            lines: Vec::new(),
+            places: FxHashMap::default(),
+            sleepers: VecDeque::new(),
+            lost_reservations: 0,
+            interrupts: 0,
+            accesses: 0,
+            overrun: false,
+        }
+    }
+
+    /// Goes on to the next time at which a CPU runs, and says which. `None` if nothing will happen
+    /// any more.
+    pub(crate) fn advance(&mut self) -> Option<usize> {
+        loop {
+            let (at, event) = self.events.take()?;
+            self.now = at;
+            match event {
+                Event::Resume(cpu) => return Some(cpu),
+                Event::Arrive(line, request) => self.arrive(line, request),
+                Event::Grant(line) => self.grant(line),
+                Event::Free(line) => {
+                    self.lines[line as usize].busy = false;
+                    self.schedule(line);
+                }
+                Event::Deliver(line, cpu, delivery) => {
+                    self.deliver(line, cpu, delivery);
+                    return Some(cpu);
+                }
+            }
+        }
+    }
+
+    /// The line of an address.
+    fn line_of(&mut self, address: usize) -> u32 {
+        let lines = &mut self.lines;
+        *self.places.entry(address / LINE_BYTES).or_insert_with(|| {
+            lines.push(Line::new());
+            u32::try_from(lines.len() - 1).expect("fewer lines than a host has memory for")
+        })
+    }
+
+    /// One attempt of an access of `cpu`, which lies within a line.
+    pub(crate) fn step(&mut self, cpu: usize, address: usize, bytes: usize, kind: Kind) -> Step {
+        let id = self.line_of(address);
+        let Cpu { core, clock, granted, crowded, .. } = self.cpus[cpu];
+        if let Some(granted) = granted {
+            self.take(cpu, granted);
+            self.count(cpu, id, address, bytes, kind, clock);
+            return Step::Done;
+        }
+        if clock > self.plan.limit {
+            self.overrun = true;
+            return Step::Wait;
+        }
+        let clock = self.serve_interrupts(cpu);
+        let line = &self.lines[id as usize];
+        let hit = line.is_hit(core, kind != Kind::Load);
+        let ahead = if hit && !crowded && line.is_quiet() { self.costs.lookahead } else { 0 };
+        if self.events.next_at().is_some_and(|next| next + ahead < clock) {
+            self.events.announce(clock, Event::Resume(cpu));
+            return Step::Wait;
+        }
+        if !hit {
+            self.ask(cpu, id, address, bytes, kind);
+            return Step::Wait;
+        }
+        self.hit(cpu, id, address, bytes, kind)
+    }
+
+    /// An access to a line that the core has.
+    fn hit(&mut self, cpu: usize, id: u32, address: usize, bytes: usize, kind: Kind) -> Step {
+        let line = &mut self.lines[id as usize];
+        let start = self.cpus[cpu].clock.max(line.locked_until);
+        let mut cost = if kind == Kind::Rmw { self.costs.rmw } else { self.costs.hit };
+        if self.cpus[cpu].crowded && line.user != cpu {
+            if line.user != usize::MAX && self.cpus[line.user].core == self.cpus[cpu].core {
+                cost = cost.max(self.costs.sibling(&mut self.random));
+            }
+            line.user = cpu;
+        }
+        self.cpus[cpu].clock = start + cost;
+        if kind == Kind::Rmw {
+            if self.costs.kind == AtomicKind::Reserved {
+                if line.grant_at.is_some_and(|grant| grant < start + cost) {
+                    self.lost_reservations += u64::from(self.is_measured(start));
+                    return Step::Again;
+                }
+            } else {
+                line.locked_until = start + cost;
+            }
+            line.modifier = Some(self.cpus[cpu].core);
+        }
+        self.count(cpu, id, address, bytes, kind, start);
+        Step::Done
+    }
+
+    /// Sends a request for a line that the core has not.
+    fn ask(&mut self, cpu: usize, id: u32, address: usize, bytes: usize, kind: Kind) {
+        let Cpu { core, clock, .. } = self.cpus[cpu];
+        let is_measured = self.is_measured(clock);
+        let line = &mut self.lines[id as usize];
+        let want = match kind {
+            Kind::Load => Want::Read,
+            Kind::Store => Want::Own,
+            Kind::Rmw if self.costs.kind != AtomicKind::Far => Want::Own,
+            // Nobody else seems to want it.
+            Kind::Rmw if line.is_quiet() && line.modifier.is_none_or(|last| last == core) => {
+                Want::Own
+            }
+            Kind::Rmw => Want::Far,
+        };
+        let distance = distance(&self.plan.machine, &line.holder, core, want);
+        let leg = self.costs.request(distance, &mut self.random);
+        line.coming += 1;
+        if is_measured {
+            line.counts.spot(address, bytes).misses += 1;
+        }
+        self.cpus[cpu].asked_at = clock;
+        self.cpus[cpu].touched = address;
+        self.cpus[cpu].status = Status::Missing(id);
+        self.events.announce(clock + leg, Event::Arrive(id, Request { cpu, want }));
+    }
+
+    fn arrive(&mut self, id: u32, request: Request) {
+        let core = self.cpus[request.cpu].core;
+        let line = &mut self.lines[id as usize];
+        line.coming -= 1;
+        if line.is_hit(core, request.want != Want::Read) {
+            // The other thread of the core brought it meanwhile.
+            self.resume(request.cpu);
+        } else {
+            line.queue.push(request);
+            self.schedule(id);
+        }
+    }
+
+    /// Lets a CPU go on now with what it was about to do.
+    fn resume(&mut self, cpu: usize) {
+        self.cpus[cpu].clock = self.now;
+        self.cpus[cpu].status = Status::Running;
+        self.events.announce(self.now, Event::Resume(cpu));
+    }
+
+    /// Announces the next grant if there is one to make.
+    fn schedule(&mut self, id: u32) {
+        let line = &mut self.lines[id as usize];
+        if line.busy || line.grant_at.is_some() || line.queue.is_empty() {
+            return;
+        }
+        let at = match line.holder {
+            Holder::Owner(_) => self.now.max(line.held_until),
+            _ => self.now,
+        };
+        line.grant_at = Some(at);
+        self.events.announce(at, Event::Grant(id));
+    }
+
+    fn grant(&mut self, id: u32) {
+        let line = &mut self.lines[id as usize];
+        line.grant_at = None;
+        if matches!(line.holder, Holder::Owner(_)) && line.locked_until > self.now {
+            line.leaving = true;
+            line.grant_at = Some(line.locked_until);
+            self.events.announce(line.locked_until, Event::Grant(id));
+            return;
+        }
+        line.leaving = false;
+        if line.queue.is_empty() {
+            return;
+        }
+        let request = line.queue.remove(self.costs.next(line.queue.len(), &mut self.random));
+        let core = self.cpus[request.cpu].core;
+        if line.is_hit(core, request.want != Want::Read) {
+            self.resume(request.cpu);
+            self.schedule(id);
+            return;
+        }
+        let distance = distance(&self.plan.machine, &line.holder, core, request.want);
+        let mut leg = self.costs.delivery(distance, &mut self.random);
+        if request.want == Want::Far {
+            // What other cores have comes home first.
+            leg = if line.holder == Holder::Home { 0 } else { leg } + self.costs.home;
+        }
+        line.busy = true;
+        let delivery = match (request.want, &mut line.holder) {
+            (Want::Read, Holder::Shared(sharers, last)) => {
+                sharers.insert(core);
+                *last = core;
+                self.events.announce(self.now + self.costs.directory, Event::Free(id));
+                Delivery::Copy
+            }
+            (Want::Read, holder @ Holder::Owner(_)) => {
+                let Holder::Owner(owner) = *holder else { unreachable!("it was just matched") };
+                *holder = Holder::Shared(Sharers::of(owner), owner);
+                Delivery::Share
+            }
+            (Want::Far, holder) => {
+                *holder = Holder::Home;
+                Delivery::Far
+            }
+            // A line that nobody has is the reader's alone (MESI's E).
+            (Want::Read | Want::Own, holder) => {
+                *holder = Holder::Moving;
+                Delivery::Own
+            }
+        };
+        self.events.announce(self.now + leg, Event::Deliver(id, request.cpu, delivery));
+        if self.is_measured(self.now) {
+            let counts = &mut self.lines[id as usize].counts;
+            match request.want {
+                Want::Far => counts.far += 1,
+                _ => counts.transfers[distance as usize] += 1,
+            }
+        }
+    }
+
+    fn deliver(&mut self, id: u32, cpu: usize, delivery: Delivery) {
+        let core = self.cpus[cpu].core;
+        let line = &mut self.lines[id as usize];
+        let state = &mut self.cpus[cpu];
+        state.clock = self.now;
+        state.status = Status::Running;
+        match delivery {
+            Delivery::Copy => state.granted = Some(Granted::Read),
+            Delivery::Share => {
+                line.holder = match std::mem::replace(&mut line.holder, Holder::Home) {
+                    Holder::Shared(mut sharers, _) => {
+                        sharers.insert(core);
+                        Holder::Shared(sharers, core)
+                    }
+                    other => unreachable!("a busy line stays as it is, and this is {other:?}"),
+                };
+                line.busy = false;
+                state.granted = Some(Granted::Read);
+            }
+            Delivery::Own => {
+                line.holder = Holder::Owner(core);
+                line.busy = false;
+                line.user = cpu;
+                line.held_until = self.now + self.costs.stay(&mut self.random);
+            }
+            Delivery::Far => {
+                let back = self.costs.delivery(Distance::Socket, &mut self.random);
+                line.modifier = Some(core);
+                line.busy = false;
+                state.granted = Some(Granted::Far(back));
+            }
+        }
+        // Requests of the core's other thread are answered too.
+        let mut at = 0;
+        while at < self.lines[id as usize].queue.len() {
+            let line = &mut self.lines[id as usize];
+            let waiting = line.queue[at];
+            let its_core = self.cpus[waiting.cpu].core;
+            if its_core == core && line.is_hit(core, waiting.want != Want::Read) {
+                line.queue.remove(at);
+                self.resume(waiting.cpu);
+            } else {
+                at += 1;
+            }
+        }
+        self.schedule(id);
+    }
+
+    /// Ends a wait whose delivery said all there is to know.
+    fn take(&mut self, cpu: usize, granted: Granted) {
+        self.cpus[cpu].granted = None;
+        if let Granted::Far(back) = granted {
+            self.cpus[cpu].clock += back;
+        }
+    }
+
+    /// Spends what interrupts have taken from a CPU, and returns its time then.
+    fn serve_interrupts(&mut self, cpu: usize) -> Ps {
+        let cpu = &mut self.cpus[cpu];
+        cpu.clock += std::mem::take(&mut cpu.stolen);
+        cpu.clock
+    }
+
+    fn is_measured(&self, at: Ps) -> bool {
+        (self.plan.from..self.plan.to).contains(&at)
+    }
+
+    /// Counts an access that began at `start`.
+    fn count(&mut self, cpu: usize, id: u32, address: usize, bytes: usize, kind: Kind, start: Ps) {
+        let state = &mut self.cpus[cpu];
+        state.touched = address;
+        self.accesses += 1;
+        let asked_at = std::mem::replace(&mut state.asked_at, 0);
+        if !self.is_measured(start) {
+            return;
+        }
+        let spot: &mut Spot = self.lines[id as usize].counts.spot(address, bytes);
+        match kind {
+            Kind::Load => spot.loads += 1,
+            Kind::Store => spot.stores += 1,
+            Kind::Rmw => spot.rmws += 1,
+        }
+        if asked_at > 0 {
+            spot.waited += start - asked_at;
+        }
+    }
+}

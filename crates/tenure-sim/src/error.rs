@@ -1,0 +1,127 @@
+//! What can go wrong, each in one line.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Why a machine cannot be made, or a simulation did not end.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no preset of this name.
+    UnknownMachine {
+        /// The name that was asked for.
+        name: String,
+        /// Those there are.
+        known: Vec<String>,
+    },
+    /// A machine that cannot be.
+    Machine {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Text that describes no machine.
+    MachineText {
+        /// The line, from 1, if the reader of TOML knows.
+        line: Option<usize>,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A number of threads that the machine cannot run, one to a CPU.
+    Threads {
+        /// The number that was asked for.
+        threads: usize,
+        /// The machine's name.
+        machine: String,
+        /// Its CPUs.
+        cpus: usize,
+    },
+    /// Every simulated thread that has not finished is blocked.
+    Deadlock {
+        /// Who waits for what.
+        waiting: Vec<String>,
+    },
+    /// Simulated time goes on, far beyond the end, and threads do not finish.
+    Livelock {
+        /// The simulated time, in nanoseconds.
+        ns: f64,
+        /// Who does what.
+        waiting: Vec<String>,
+    },
+    /// A simulated thread computes and computes, and never touches simulated memory.
+    Runaway {
+        /// Its number.
+        cpu: usize,
+        /// For how long, in real time.
+        after: Duration,
+    },
+    /// The host gave no memory for the stacks of the simulated threads.
+    Stack {
+        /// The stacks that were asked for.
+        threads: usize,
+        /// Bytes of each.
+        bytes: usize,
+        /// What the host said.
+        what: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn machine_text(error: &toml::de::Error, text: &str) -> Self {
+        let line = error.span().map(|span| {
+            text.as_bytes()[..span.start.min(text.len())].iter().filter(|&&b| b == b'\n').count() + 1
+        });
+        let what = error.message().lines().map(str::trim).collect::<Vec<_>>().join("; ");
+        Self::MachineText { line, what }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownMachine { name, known } => {
+                write!(f, "there is no machine '{name}'; there are {}", known.join(", "))
+            }
+            Self::Machine { name, what } => write!(f, "machine '{name}': {what}"),
+            Self::MachineText { line: Some(line), what } => {
+                write!(f, "no machine in line {line}: {what}")
+            }
+            Self::MachineText { line: None, what } => write!(f, "no machine: {what}"),
+            Self::Threads { threads, machine, cpus } => write!(
+                f,
+                "cannot run {threads} threads on '{machine}'; ask for 1 to {cpus}, its CPUs"
+            ),
+            Self::Deadlock { waiting } => {
+                write!(f, "deadlock: nobody is left to wake {}", listed(waiting))
+            }
+            Self::Livelock { ns, waiting } => write!(
+                f,
+                "no end after {:.0} us of simulated time: {}",
+                ns / 1e3,
+                listed(waiting)
+            ),
+            Self::Runaway { cpu, after } => write!(
+                f,
+                "cpu {cpu} has touched no simulated memory for {} s of real time; a loop that \
+                 waits for others has to read what they write",
+                after.as_secs()
+            ),
+            Self::Stack { threads, bytes, what } => {
+                write!(f, "cannot make {threads} stacks of {bytes} bytes: {what}; make them smaller")
+            }
+        }
+    }
+}
+
+/// Some of them: a line has to stay one.
+fn listed(waiting: &[String]) -> String {
+    const MOST: usize = 4;
+    let mut text = waiting.iter().take(MOST).cloned().collect::<Vec<_>>().join("; ");
+    if waiting.len() > MOST {
+        text += &format!("; and {} more", waiting.len() - MOST);
+    }
+    text
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,58 @@
+//! Which members of which lines caused what.
+
+use crate::machine::{Distance, Ps};
+
+/// What an access did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Load,
+    Store,
+    Rmw,
+}
+
+/// What happened to a line while it was measured.
+#[derive(Debug, Default)]
+pub(crate) struct LineCounts {
+    /// Deliveries, by distance.
+    pub(crate) transfers: [u64; Distance::ALL.len()],
+    /// Read-modify-writes at the line's home.
+    pub(crate) far: u64,
+    /// By address. Few of them, so a list.
+    pub(crate) spots: Vec<Spot>,
+}
+
+/// An address that was accessed.
+#[derive(Debug)]
+pub(crate) struct Spot {
+    pub(crate) address: usize,
+    pub(crate) bytes: usize,
+    pub(crate) loads: u64,
+    pub(crate) stores: u64,
+    pub(crate) rmws: u64,
+    /// Failed compare-exchanges.
+    pub(crate) failed: u64,
+    /// Accesses that had to wait for the line.
+    pub(crate) misses: u64,
+    /// How long they did.
+    pub(crate) waited: Ps,
+}
+
+impl LineCounts {
+    pub(crate) fn spot(&mut self, address: usize, bytes: usize) -> &mut Spot {
+        let found = self.spots.iter().position(|s| s.address == address && s.bytes == bytes);
+        let at = found.unwrap_or_else(|| {
+            self.spots.push(Spot {
+                address,
+                bytes,
+                loads: 0,
+                stores: 0,
+                rmws: 0,
+                failed: 0,
+                misses: 0,
+                waited: 0,
+            });
+            self.spots.len() - 1
+        });
+        &mut self.spots[at]
+    }
+}

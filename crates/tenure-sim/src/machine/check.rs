@@ -1,0 +1,109 @@
+//! Machines that cannot be.
+
+use super::{AtomicKind, Machine, MOST_CPUS, Span};
+use crate::error::Error;
+
+/// Longer than anything that a simulation is about, and short enough for sums of it.
+const MOST_NS: f64 = 1e9;
+
+impl Machine {
+    /// Finds out whether the machine can be simulated.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, with the name of the figure.
+    pub fn check(&self) -> Result<(), Error> {
+        let wrong = |what: String| Err(Error::Machine { name: self.name.clone(), what });
+        let t = &self.topology;
+        for (name, count) in [
+            ("sockets", t.sockets),
+            ("clusters", t.clusters),
+            ("cores", t.cores),
+            ("smt", t.smt),
+        ] {
+            if count == 0 || count > MOST_CPUS {
+                return wrong(format!("topology.{name} is {count}; it can be 1 to {MOST_CPUS}"));
+            }
+        }
+        if t.cpus() > MOST_CPUS {
+            return wrong(format!("it has {} CPUs; at most {MOST_CPUS} can be simulated", t.cpus()));
+        }
+        let l = &self.latency;
+        for (name, span, needed) in [
+            ("sibling", l.sibling, t.smt > 1),
+            ("socket", l.socket, t.clusters > 1),
+            ("remote", l.remote, t.sockets > 1),
+        ] {
+            if needed && span.is_none() {
+                return wrong(format!("latency.{name} is missing, and its topology needs it"));
+            }
+        }
+        let spans = [
+            ("sibling", l.sibling),
+            ("cluster", Some(l.cluster)),
+            ("socket", l.socket),
+            ("remote", l.remote),
+            ("memory", Some(l.memory)),
+        ];
+        for (name, span) in spans {
+            let Some(span) = span else { continue };
+            if !is_time(span.low()) || !is_time(span.high()) || span.low() > span.high() {
+                return wrong(format!(
+                    "latency.{name} is {}; it has to be above 0 and at most a second, the lower end first",
+                    shown(span)
+                ));
+            }
+        }
+        let (a, c, k) = (&self.atomic, &self.contention, &self.kernel);
+        for (name, time) in [("latency.hit", l.hit), ("atomic.rmw", a.rmw)] {
+            if !is_time(time) {
+                return wrong(format!("{name} is {time}; it has to be above 0 and at most a second"));
+            }
+        }
+        for (name, time) in [
+            ("contention.residency", c.residency),
+            ("contention.directory", c.directory),
+            ("contention.pause", c.pause),
+            ("kernel.system_call", k.system_call),
+            ("kernel.wake", k.wake),
+            ("kernel.interrupt_send", k.interrupt_send),
+            ("kernel.interrupt_latency", k.interrupt_latency),
+            ("kernel.interrupt_handler", k.interrupt_handler),
+        ] {
+            if !(0.0..=MOST_NS).contains(&time) {
+                return wrong(format!("{name} is {time}; it has to be from 0 to a second"));
+            }
+        }
+        if !(0.0..=1.0).contains(&c.handoff) {
+            return wrong(format!("contention.handoff is {}; it is a share from 0 to 1", c.handoff));
+        }
+        match (a.kind, a.home) {
+            (AtomicKind::Far, Some(home)) if !is_time(home) => {
+                wrong(format!("atomic.home is {home}; it has to be above 0"))
+            }
+            (AtomicKind::Far, None) => {
+                wrong("atomic.home is missing, and far atomics need it".to_owned())
+            }
+            (AtomicKind::Reserved, _) if c.residency * 2.0 <= a.rmw => {
+                wrong(format!(
+                    "twice contention.residency ({}) has to exceed atomic.rmw ({}), or no \
+                     store-conditional ever succeeds",
+                    c.residency, a.rmw
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_time(ns: f64) -> bool {
+    // A picosecond is the least that the simulator knows.
+    (1e-3..=MOST_NS).contains(&ns)
+}
+
+fn shown(span: Span) -> String {
+    match span {
+        Span::Fixed(ns) => ns.to_string(),
+        Span::Range([low, high]) => format!("[{low}, {high}]"),
+    }
+}

@@ -1,0 +1,258 @@
+//! Machines: how CPUs are arranged and what moving a cache line costs.
+//!
+//! A machine is a TOML file; [presets](Machine::preset) are such files compiled in. Times are in
+//! nanoseconds.
+//!
+//! ```
+//! let machine = tenure_sim::Machine::from_toml(
+//!     r#"
+//!     name = "desk"
+//!     about = "One socket of four cores"
+//!     sources = ["made up for this example"]
+//!
+//!     [topology]
+//!     sockets = 1
+//!     clusters = 1          # groups of cores in a socket that share a cache
+//!     cores = 4             # in a cluster
+//!     smt = 2               # hardware threads on a core
+//!
+//!     [latency]             # how long a line takes from one core to another
+//!     hit = 1               # a load of a line that the core has
+//!     sibling = 8           # between two hardware threads of a core
+//!     cluster = [40, 50]    # a range: each transfer draws from it
+//!     memory = 90           # a line that no core has
+//!
+//!     [atomic]
+//!     rmw = 6               # a read-modify-write on a line that the core owns
+//!     kind = "near"         # or "far", or "reserved" (load-linked, store-conditional)
+//!
+//!     [contention]
+//!     residency = 2         # how long an owner keeps a line that others wait for
+//!     "#,
+//! )?;
+//! assert_eq!(machine.cpus(), 8);
+//! # Ok::<(), tenure_sim::Error>(())
+//! ```
+
+mod check;
+mod presets;
+mod span;
+mod topology;
+
+use crate::error::Error;
+use serde::{Deserialize, Serialize};
+
+pub use span::Span;
+pub(crate) use span::{Ps, ns, ps};
+pub(crate) use topology::Core;
+pub use topology::{Distance, Topology};
+
+/// The most CPUs that a machine may have.
+pub const MOST_CPUS: usize = 1024;
+
+/// Bytes of a cache line.
+pub const LINE_BYTES: usize = 64;
+
+/// A simulated machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// What it is, in a sentence.
+    pub about: String,
+    /// Where its figures come from.
+    pub sources: Vec<String>,
+    /// How its CPUs are arranged.
+    pub topology: Topology,
+    /// What moving a line costs.
+    pub latency: Latency,
+    /// What a read-modify-write costs, and where it is done.
+    pub atomic: AtomicCost,
+    /// What happens to a line that several cores want.
+    pub contention: Contention,
+    /// What blocking and interrupting cost.
+    #[serde(default)]
+    pub kernel: Kernel,
+}
+
+/// How long a line takes to arrive, in nanoseconds. From one core to another these are the times that
+/// a core-to-core matrix shows: half of a round trip, nobody else at the line.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Latency {
+    /// A load or store that hits the core's own cache.
+    pub hit: f64,
+    /// Between hardware threads of one core. May be left out where `smt` is 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sibling: Option<Span>,
+    /// Between cores of a cluster.
+    pub cluster: Span,
+    /// Between clusters of a socket. May be left out where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<Span>,
+    /// Between sockets. May be left out where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<Span>,
+    /// From memory.
+    pub memory: Span,
+}
+
+/// What a read-modify-write costs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AtomicCost {
+    /// One on a line that the core owns, in nanoseconds.
+    pub rmw: f64,
+    /// Where it is done, and how.
+    pub kind: AtomicKind,
+    /// For [`AtomicKind::Far`]: how long the line's home is busy with one, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<f64>,
+}
+
+/// Where and how a read-modify-write is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AtomicKind {
+    /// In the core's cache, which keeps the line until it is done (x86; Arm's LSE on an owned line).
+    Near,
+    /// At the line's home while others want it too, without moving the line (Arm's LSE under
+    /// contention, x86's remote atomics); in the core's cache otherwise.
+    Far,
+    /// By a load-linked and a store-conditional that fails if the line was taken in between (POWER,
+    /// Arm without LSE). A failure is repeated by the simulator, and counted.
+    Reserved,
+}
+
+/// What happens to a line that several cores want.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Contention {
+    /// Who gets it next.
+    #[serde(default)]
+    pub arbitration: Arbitration,
+    /// How long an owner keeps a line that others wait for, in nanoseconds: the mean; each stay is
+    /// drawn evenly from 0 to twice as much. A read-modify-write that has begun is always finished
+    /// ([`AtomicKind::Reserved`] excepted).
+    pub residency: f64,
+    /// The share of a latency that a transfer takes whose request was waiting already: the way of
+    /// the request is behind it.
+    #[serde(default = "Contention::handoff")]
+    pub handoff: f64,
+    /// How long the directory is busy with a request that moves no line away, in nanoseconds.
+    #[serde(default = "Contention::directory")]
+    pub directory: f64,
+    /// A spin hint, in nanoseconds.
+    #[serde(default = "Contention::pause")]
+    pub pause: f64,
+}
+
+impl Contention {
+    fn handoff() -> f64 {
+        0.5
+    }
+    fn directory() -> f64 {
+        2.0
+    }
+    fn pause() -> f64 {
+        10.0
+    }
+}
+
+/// Who gets a line next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arbitration {
+    /// Any of those who wait, with equal chances. A compare-exchange loop of N CPUs retries about
+    /// sqrt(N) times.
+    #[default]
+    Random,
+    /// Who came first. A compare-exchange loop of N CPUs retries N - 1 times.
+    Fifo,
+}
+
+/// What the operating system costs, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Kernel {
+    /// A system call that does nothing.
+    pub system_call: f64,
+    /// From a wake-up until the woken thread runs.
+    pub wake: f64,
+    /// Sending an interrupt to one more CPU.
+    pub interrupt_send: f64,
+    /// From sending an interrupt until its handler runs.
+    pub interrupt_latency: f64,
+    /// What an interrupt takes from the CPU that it interrupts.
+    pub interrupt_handler: f64,
+}
+
+impl Default for Kernel {
+    fn default() -> Self {
+        Self {
+            system_call: 100.0,
+            wake: 3_000.0,
+            interrupt_send: 50.0,
+            interrupt_latency: 800.0,
+            interrupt_handler: 500.0,
+        }
+    }
+}
+
+impl Machine {
+    /// A machine that comes with this crate.
+    ///
+    /// # Errors
+    ///
+    /// There is none of this name; the error lists those there are.
+    pub fn preset(name: &str) -> Result<Self, Error> {
+        presets::find(name)
+    }
+
+    /// All machines that come with this crate.
+    #[must_use]
+    pub fn presets() -> Vec<Self> {
+        presets::all()
+    }
+
+    /// A machine of one's own.
+    ///
+    /// # Errors
+    ///
+    /// The text is no TOML, lacks something, or describes a machine that cannot be.
+    pub fn from_toml(text: &str) -> Result<Self, Error> {
+        let machine: Self =
+            toml::from_str(text).map_err(|error| Error::machine_text(&error, text))?;
+        machine.check()?;
+        Ok(machine)
+    }
+
+    /// The machine as [`from_toml`](Self::from_toml) reads it.
+    ///
+    /// # Panics
+    ///
+    /// Never for a machine that [`check`](Self::check) accepts.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a machine is made of numbers and text")
+    }
+
+    /// All CPUs: hardware threads.
+    #[must_use]
+    pub fn cpus(&self) -> usize {
+        self.topology.cpus()
+    }
+
+    /// What a line takes over a distance.
+    #[must_use]
+    pub fn latency(&self, distance: Distance) -> Span {
+        let Latency { cluster, socket, remote, memory, .. } = self.latency;
+        match distance {
+            Distance::Cluster => cluster,
+            Distance::Socket => socket.unwrap_or(cluster),
+            Distance::Remote => remote.or(socket).unwrap_or(cluster),
+            Distance::Memory => memory,
+        }
+    }
+}

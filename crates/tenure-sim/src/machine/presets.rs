@@ -1,0 +1,41 @@
+//! The machines that come with this crate: the files in `machines/`.
+
+use super::Machine;
+use crate::error::Error;
+
+const FILES: [&str; 1] = [include_str!("../../machines/xeon-2s-112.toml")];
+
+pub(super) fn all() -> Vec<Machine> {
+    FILES.iter().map(|text| Machine::from_toml(text).expect("a test reads every file")).collect()
+}
+
+pub(super) fn find(name: &str) -> Result<Machine, Error> {
+    let mut machines = all();
+    match machines.iter().position(|machine| machine.name == name) {
+        Some(at) => Ok(machines.swap_remove(at)),
+        None => Err(Error::UnknownMachine {
+            name: name.to_owned(),
+            known: machines.into_iter().map(|machine| machine.name).collect(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_sound_says_its_sources_and_has_a_name_of_its_own() {
+        let mut names: Vec<String> = all()
+            .into_iter()
+            .map(|machine| {
+                assert!(!machine.sources.is_empty(), "{}", machine.name);
+                assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), machine);
+                machine.name
+            })
+            .collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), FILES.len());
+    }
+}

@@ -1,0 +1,59 @@
+//! Times as machine files give them.
+
+use serde::{Deserialize, Serialize};
+
+/// Simulated time in picoseconds. Whole numbers, so that every machine computes the same.
+pub(crate) type Ps = u64;
+
+/// Picoseconds of a time in nanoseconds.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked by the caller")]
+pub(crate) fn ps(ns: f64) -> Ps {
+    (ns * 1e3).round() as Ps
+}
+
+/// Nanoseconds of a time in picoseconds.
+#[allow(clippy::cast_precision_loss, reason = "simulations last far less than 2^53 ps")]
+pub(crate) fn ns(ps: Ps) -> f64 {
+    ps as f64 / 1e3
+}
+
+/// A time in nanoseconds: one number, or a range of which each use draws evenly.
+///
+/// ```toml
+/// hit = 1.2
+/// socket = [44, 51]
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "a time is a number of nanoseconds or a range such as [44, 51]")]
+pub enum Span {
+    /// Always the same.
+    Fixed(f64),
+    /// From the first to the second.
+    Range([f64; 2]),
+}
+
+impl Span {
+    /// The least it may be, in nanoseconds.
+    #[must_use]
+    pub fn low(self) -> f64 {
+        match self {
+            Self::Fixed(ns) => ns,
+            Self::Range([low, _]) => low,
+        }
+    }
+
+    /// The most it may be, in nanoseconds.
+    #[must_use]
+    pub fn high(self) -> f64 {
+        match self {
+            Self::Fixed(ns) => ns,
+            Self::Range([_, high]) => high,
+        }
+    }
+
+    /// The mean, in nanoseconds.
+    #[must_use]
+    pub fn mean(self) -> f64 {
+        f64::midpoint(self.low(), self.high())
+    }
+}

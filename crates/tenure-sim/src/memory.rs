@@ -1,0 +1,153 @@
+//! [`Simulated`]: the simulated machine as a [`Memory`].
+//!
+//! Words have the size, the alignment and the values of real ones, so the layouts of structs over
+//! `Simulated` are those over `Native`, and their addresses decide which members share a line. An
+//! access within a simulation takes its time there first and then effect, in one order for all CPUs;
+//! outside of one (while objects are made, and after the end) it is an ordinary access.
+//!
+//! Orderings are taken as a promise about the program and cost nothing: simulated memory is
+//! sequentially consistent. A model checker is what finds a wrong ordering.
+
+use crate::engine::context::{self, Context};
+use crate::heat::Kind;
+use std::rc::Rc;
+use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, PlainCell};
+
+/// The machine that a [`Simulation`](crate::Simulation) runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Simulated {}
+
+impl Memory for Simulated {
+    type AtomicU32 = Word<u32>;
+    type AtomicU64 = Word<u64>;
+    type Plain<T> = Field<T>;
+
+    fn spin_hint() {
+        if let Some(context) = context::current() {
+            let cpu = context.running();
+            context.with(|engine| engine.pause(cpu));
+        } else {
+            Native::spin_hint();
+        }
+    }
+}
+
+/// An integer that a word can hold.
+pub trait Int: Copy + Eq + 'static + sealed::Sealed {
+    /// The word of the real machine.
+    type Native: Atomic<Self>;
+}
+
+impl Int for u32 {
+    type Native = <Native as Memory>::AtomicU32;
+}
+impl Int for u64 {
+    type Native = <Native as Memory>::AtomicU64;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for u32 {}
+    impl Sealed for u64 {}
+}
+
+/// An atomic integer in simulated memory.
+#[repr(transparent)]
+pub struct Word<T: Int>(T::Native);
+
+impl<T: Int> Word<T> {
+    pub(crate) fn address(&self) -> usize {
+        (&raw const *self).addr()
+    }
+
+    /// Spends the time of an access, if this is a simulation.
+    fn access(&self, kind: Kind) -> Option<Rc<Context>> {
+        let context = context::current()?;
+        context.access(self.address(), size_of::<T>(), kind);
+        Some(context)
+    }
+
+    fn exchange(&self, current: T, new: T) -> Result<T, T> {
+        let context = self.access(Kind::Rmw);
+        let result = self.0.compare_exchange(current, new, ORDER, Ordering::Relaxed);
+        if let (Err(_), Some(context)) = (&result, context) {
+            let cpu = context.running();
+            context.with(|engine| engine.count_failure(cpu, self.address(), size_of::<T>()));
+        }
+        result
+    }
+}
+
+/// Relaxed: fibers take turns on one thread; and who shares a word between threads of the host has to
+/// join them before it looks.
+const ORDER: Ordering = Ordering::Relaxed;
+
+impl<T: Int> Atomic<T> for Word<T> {
+    fn new(value: T) -> Self {
+        Self(T::Native::new(value))
+    }
+    fn load(&self, _order: Ordering) -> T {
+        self.access(Kind::Load);
+        self.0.load(ORDER)
+    }
+    fn store(&self, value: T, _order: Ordering) {
+        self.access(Kind::Store);
+        self.0.store(value, ORDER);
+    }
+    fn fetch_add(&self, value: T, _order: Ordering) -> T {
+        self.access(Kind::Rmw);
+        self.0.fetch_add(value, ORDER)
+    }
+    fn fetch_sub(&self, value: T, _order: Ordering) -> T {
+        self.access(Kind::Rmw);
+        self.0.fetch_sub(value, ORDER)
+    }
+    fn fetch_or(&self, value: T, _order: Ordering) -> T {
+        self.access(Kind::Rmw);
+        self.0.fetch_or(value, ORDER)
+    }
+    fn compare_exchange(&self, current: T, new: T, _: Ordering, _: Ordering) -> Result<T, T> {
+        self.exchange(current, new)
+    }
+    /// Fails when and only when the value is another.
+    fn compare_exchange_weak(&self, current: T, new: T, _: Ordering, _: Ordering) -> Result<T, T> {
+        self.exchange(current, new)
+    }
+}
+
+impl<T: Int + std::fmt::Debug> std::fmt::Debug for Word<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Word").field(&self.0.load(ORDER)).finish()
+    }
+}
+
+/// A field in simulated memory that is accessed without atomics.
+///
+/// An access costs what reading, or writing, the whole field costs.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Field<T>(PlainCell<T>);
+
+impl<T> Field<T> {
+    fn access(&self, kind: Kind) {
+        if let Some(context) = context::current()
+            && size_of::<T>() > 0
+        {
+            context.access((&raw const *self).addr(), size_of::<T>(), kind);
+        }
+    }
+}
+
+impl<T> Plain<T> for Field<T> {
+    fn new(value: T) -> Self {
+        Self(PlainCell::new(value))
+    }
+    fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        self.access(Kind::Load);
+        self.0.with(read)
+    }
+    fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        self.access(Kind::Store);
+        self.0.with_mut(write)
+    }
+}

@@ -1,0 +1,208 @@
+//! [`Simulation`]: what to run, on what, for how long.
+
+use crate::cpu::Cpu;
+use crate::engine::context;
+use crate::engine::{Member, Plan};
+use crate::error::Error;
+use crate::machine::{Machine, Ps, ps};
+use crate::report::Report;
+use crate::watch::Beat;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// A simulation to be run.
+///
+/// Made by [`Machine::simulation`].
+#[derive(Debug, Clone)]
+pub struct Simulation {
+    machine: Machine,
+    threads: usize,
+    warm_up_ns: f64,
+    duration_ns: f64,
+    limit_ns: Option<f64>,
+    seed: u64,
+    stack_bytes: usize,
+    patience: Duration,
+    members: Vec<Member>,
+}
+
+impl Machine {
+    /// A simulation of `threads` threads, each on a CPU of its own, to be adjusted and
+    /// [run](Simulation::run).
+    #[must_use]
+    pub fn simulation(&self, threads: usize) -> Simulation {
+        Simulation {
+            machine: self.clone(),
+            threads,
+            warm_up_ns: 20_000.0,
+            duration_ns: 200_000.0,
+            limit_ns: None,
+            seed: 1,
+            stack_bytes: 256 << 10,
+            patience: Duration::from_secs(10),
+            members: Vec::new(),
+        }
+    }
+
+    /// Runs `thread` on `threads` CPUs for 200 simulated microseconds after 20 of warming up; see
+    /// [`Simulation::run`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Simulation::run`].
+    pub fn run(
+        &self,
+        threads: usize,
+        thread: impl Fn(&Cpu) + Send + 'static,
+    ) -> Result<Report, Error> {
+        self.simulation(threads).run(thread)
+    }
+}
+
+impl Simulation {
+    /// Measures for so long, in simulated nanoseconds; then [`Cpu::running`] is false. 200,000 unless
+    /// told.
+    #[must_use]
+    pub fn duration_ns(mut self, ns: f64) -> Self {
+        self.duration_ns = ns;
+        self
+    }
+
+    /// Runs for so long before it measures, in simulated nanoseconds. 20,000 unless told.
+    #[must_use]
+    pub fn warm_up_ns(mut self, ns: f64) -> Self {
+        self.warm_up_ns = ns;
+        self
+    }
+
+    /// Gives up after so long, in simulated nanoseconds. Unless told, 20 times the duration after the
+    /// end.
+    #[must_use]
+    pub fn limit_ns(mut self, ns: f64) -> Self {
+        self.limit_ns = Some(ns);
+        self
+    }
+
+    /// The seed of everything that is random. The same seed, the same report. 1 unless told.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Bytes of each simulated thread's stack. 256 KiB unless told.
+    #[must_use]
+    pub fn stack_bytes(mut self, bytes: usize) -> Self {
+        self.stack_bytes = bytes;
+        self
+    }
+
+    /// How long, in real time, a simulated thread may compute without touching simulated memory before
+    /// it counts as a loop without end. 10 s unless told.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Names a part of an object, for the report's heat and for errors. Where names overlap, the
+    /// smaller part's counts.
+    #[must_use]
+    pub fn member<T: ?Sized>(self, name: impl Into<String>, part: &T) -> Self {
+        let address = (&raw const *part).cast::<()>().addr();
+        self.member_at(name, address, size_of_val(part))
+    }
+
+    /// [`member`](Self::member), by address and size.
+    #[must_use]
+    pub fn member_at(mut self, name: impl Into<String>, address: usize, bytes: usize) -> Self {
+        self.members.push(Member { name: name.into(), address, bytes });
+        self
+    }
+
+    /// Runs `thread` on every CPU, to the end.
+    ///
+    /// It runs on one thread of the host, made for it. All simulated threads are fibers of that one:
+    /// the host's thread-locals are common to all of them, and host locks and channels must not be
+    /// waited for. Where a thread loops, it does so [while the CPU is running](Cpu::running), and says
+    /// [when an operation is done](Cpu::done).
+    ///
+    /// # Errors
+    ///
+    /// - The machine cannot be, or has fewer CPUs than `threads`.
+    /// - No thread can go on ([`Error::Deadlock`]), or time goes on and they do not end
+    ///   ([`Error::Livelock`]); both say who waits for what.
+    /// - A thread computes for longer than the [patience](Self::patience) and never touches simulated
+    ///   memory ([`Error::Runaway`]). The host's thread that runs it cannot be stopped and is left
+    ///   behind.
+    /// - There is no memory for the threads' stacks.
+    ///
+    /// # Panics
+    ///
+    /// If `thread` does, with its panic.
+    pub fn run(self, thread: impl Fn(&Cpu) + Send + 'static) -> Result<Report, Error> {
+        self.machine.check()?;
+        let cpus = self.machine.cpus();
+        if self.threads == 0 || self.threads > cpus {
+            let machine = self.machine.name.clone();
+            return Err(Error::Threads { threads: self.threads, machine, cpus });
+        }
+        let patience = self.patience;
+        let plan = self.plan();
+        let beat = Beat::new();
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let its_beat = beat.clone();
+        let worker = std::thread::spawn(move || {
+            // Nobody listens any more if patience has run out.
+            let _ = sender.send(context::run(plan, its_beat, thread));
+        });
+        let mut seen = (beat.count(), Instant::now());
+        loop {
+            match receiver.recv_timeout(patience.min(Duration::from_millis(500))) {
+                Ok(result) => {
+                    // The report is there; what the thread still does is drop what it was given.
+                    if let Err(panic) = worker.join() {
+                        std::panic::resume_unwind(panic);
+                    }
+                    return result;
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => match worker.join() {
+                    Err(panic) => std::panic::resume_unwind(panic),
+                    Ok(()) => unreachable!("the worker sends before it ends"),
+                },
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    let count = beat.count();
+                    if count != seen.0 {
+                        seen = (count, Instant::now());
+                    } else if seen.1.elapsed() >= patience {
+                        return Err(Error::Runaway { cpu: beat.cpu(), after: patience });
+                    }
+                }
+            }
+        }
+    }
+
+    fn plan(self) -> Plan {
+        let from = time(self.warm_up_ns);
+        let to = from.saturating_add(time(self.duration_ns));
+        let limit = match self.limit_ns {
+            Some(ns) => time(ns),
+            None => to.saturating_add(time(self.duration_ns).saturating_mul(20)),
+        };
+        Plan {
+            machine: self.machine,
+            threads: self.threads,
+            from,
+            to,
+            limit,
+            seed: self.seed,
+            stack_bytes: self.stack_bytes,
+            members: self.members,
+        }
+    }
+}
+
+/// A time that a caller gave. What is no time is none; a cast stops at the ends.
+fn time(ns: f64) -> Ps {
+    ps(ns.max(0.0))
+}
