@@ -51,7 +51,8 @@ impl Cpu {
         self.context.with(|engine| engine.count_operation(self.index));
     }
 
-    /// Spends time on something private. What is not above 0 is nothing.
+    /// Spends time on something private, give or take a tenth: work of exactly the same length would
+    /// keep threads in step, as no real machine does. What is not above 0 is nothing.
     pub fn work(&self, ns: f64) {
         if ns > 0.0 {
             self.context.with(|engine| engine.work(self.index, ps(ns)));
