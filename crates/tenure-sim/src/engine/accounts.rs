@@ -61,7 +61,9 @@ impl Engine {
             .map(|(index, cpu)| {
                 let what = match cpu.status {
                     Status::Blocked(address) => format!("sleeps on {}", self.name(address)),
-                    Status::Missing(_) => format!("waits for the line of {}", self.name(cpu.touched)),
+                    Status::Missing(_) => {
+                        format!("waits for the line of {}", self.name(cpu.touched))
+                    }
                     _ if cpu.touched == 0 => "has touched nothing".to_owned(),
                     _ => format!("runs, and touched {} last", self.name(cpu.touched)),
                 };
@@ -130,7 +132,8 @@ impl Engine {
             }
         }
         members.sort_by(|one, other| (one.offset, &one.name).cmp(&(other.offset, &other.name)));
-        let [cluster, socket, remote, memory] = Distance::ALL.map(|at| counts.transfers[at as usize]);
+        let [cluster, socket, remote, memory] =
+            Distance::ALL.map(|at| counts.transfers[at as usize]);
         Some(LineHeat {
             transfers: Transfers { cluster, socket, remote, memory },
             far: counts.far,
@@ -140,7 +143,8 @@ impl Engine {
 
     fn member_heat(&self, spot: &Spot) -> MemberHeat {
         let member = self.member(spot.address);
-        let start = member.map_or(spot.address, |it| it.address.max(spot.address / LINE_BYTES * LINE_BYTES));
+        let start = member
+            .map_or(spot.address, |it| it.address.max(spot.address / LINE_BYTES * LINE_BYTES));
         MemberHeat {
             name: member.map(|it| it.name.clone()),
             offset: start % LINE_BYTES,
