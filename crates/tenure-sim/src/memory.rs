@@ -68,7 +68,7 @@ impl<T: Int> Word<T> {
     }
 
     fn exchange(&self, current: T, new: T) -> Result<T, T> {
-        let context = self.access(Kind::Rmw);
+        let context = self.access(Kind::Exchange);
         let result = self.0.compare_exchange(current, new, ORDER, Ordering::Relaxed);
         if let (Err(_), Some(context)) = (&result, context) {
             let cpu = context.running();
@@ -95,15 +95,15 @@ impl<T: Int> Atomic<T> for Word<T> {
         self.0.store(value, ORDER);
     }
     fn fetch_add(&self, value: T, _order: Ordering) -> T {
-        self.access(Kind::Rmw);
+        self.access(Kind::Add);
         self.0.fetch_add(value, ORDER)
     }
     fn fetch_sub(&self, value: T, _order: Ordering) -> T {
-        self.access(Kind::Rmw);
+        self.access(Kind::Add);
         self.0.fetch_sub(value, ORDER)
     }
     fn fetch_or(&self, value: T, _order: Ordering) -> T {
-        self.access(Kind::Rmw);
+        self.access(Kind::Add);
         self.0.fetch_or(value, ORDER)
     }
     fn compare_exchange(&self, current: T, new: T, _: Ordering, _: Ordering) -> Result<T, T> {

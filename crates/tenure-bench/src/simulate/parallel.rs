@@ -26,7 +26,10 @@ pub fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec
         }
     });
     drop(left);
-    results.into_iter().map(|result| result.expect("the scope has ended, so all are done")).collect()
+    results
+        .into_iter()
+        .map(|result| result.expect("the scope has ended, so all are done"))
+        .collect()
 }
 
 #[cfg(test)]
