@@ -20,6 +20,7 @@
 //! | [`report`] | tables, JSON, HTML |
 //! | [`result`] | the report's shape, which is the JSON schema |
 
+mod chart;
 pub mod claims;
 pub mod machine;
 pub mod report;

@@ -11,50 +11,55 @@ use tenure::memory::{Atomic as _, Ordering};
 /// [`Simulation::run`](crate::Simulation::run) passes one to each thread; code that is too deep to be
 /// handed it asks [`Cpu::current`].
 pub struct Cpu {
+    /// The CPU is that which runs: nobody else can ask.
     context: Rc<Context>,
-    index: usize,
 }
 
 impl Cpu {
-    pub(crate) fn new(context: Rc<Context>, index: usize) -> Self {
-        Self { context, index }
+    pub(crate) fn new(context: Rc<Context>) -> Self {
+        Self { context }
     }
 
     /// The CPU of the simulated thread that calls, or `None` outside of a simulation.
     #[must_use]
     pub fn current() -> Option<Self> {
-        let context = context::current()?;
-        let index = context.running();
-        Some(Self { context, index })
+        context::current().map(Self::new)
     }
 
     /// Its number, from 0.
     #[must_use]
     pub fn index(&self) -> usize {
-        self.index
+        self.context.running()
+    }
+
+    /// The number of its core, which it may share with other CPUs.
+    #[must_use]
+    pub fn core(&self) -> usize {
+        self.context.with(|engine| engine.core(self.index()))
     }
 
     /// Whether the simulated time is not over yet. Costs nothing.
     #[must_use]
     pub fn running(&self) -> bool {
-        self.context.with(|engine| engine.is_running(self.index))
+        self.context.is_on() && self.context.with(|engine| engine.is_running(self.index()))
     }
 
     /// The thread's time, in simulated nanoseconds.
     #[must_use]
     pub fn now_ns(&self) -> f64 {
-        self.context.with(|engine| ns(engine.cpus[self.index].clock))
+        self.context.with(|engine| ns(engine.cpus[self.index()].clock))
     }
 
     /// Says that one of the program's operations is done. Reports count them.
     pub fn done(&self) {
-        self.context.with(|engine| engine.count_operation(self.index));
+        self.context.with(|engine| engine.count_operation(self.index()));
     }
 
-    /// Spends time on something private. What is not above 0 is nothing.
+    /// Spends time on something private, give or take a tenth: work of exactly the same length would
+    /// keep threads in step, as no real machine does. What is not above 0 is nothing.
     pub fn work(&self, ns: f64) {
         if ns > 0.0 {
-            self.context.with(|engine| engine.work(self.index, ps(ns)));
+            self.context.with(|engine| engine.work(self.index(), ps(ns)));
         }
     }
 
@@ -63,7 +68,10 @@ impl Cpu {
     pub fn wait(&self, word: &Word<u32>, expected: u32) -> bool {
         // Relaxed: the simulator runs one thread at a time, in one order.
         if word.load(Ordering::Relaxed) != expected {
-            self.context.with(|engine| engine.system_call(self.index));
+            self.context.with(|engine| engine.system_call(self.index()));
+            return false;
+        }
+        if !self.context.is_on() {
             return false;
         }
         // Nobody can have written or woken since: no other thread has run.
@@ -74,7 +82,7 @@ impl Cpu {
     /// Wakes up to `most` of the threads that sleep on `word`, those who came first first. Returns how
     /// many.
     pub fn wake(&self, word: &Word<u32>, most: usize) -> usize {
-        self.context.with(|engine| engine.wake(self.index, word.address(), most))
+        self.context.with(|engine| engine.wake(self.index(), word.address(), most))
     }
 
     /// Interrupts every other CPU that does not sleep, and waits until all have served it: what
@@ -82,12 +90,12 @@ impl Cpu {
     ///
     /// Simulated memory is in order anyway: this is about what it costs.
     pub fn membarrier(&self) -> usize {
-        self.context.with(|engine| engine.interrupt_others(self.index))
+        self.context.with(|engine| engine.interrupt_others(self.index()))
     }
 }
 
 impl std::fmt::Debug for Cpu {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cpu").field("index", &self.index).finish_non_exhaustive()
+        f.debug_struct("Cpu").field("index", &self.index()).finish_non_exhaustive()
     }
 }

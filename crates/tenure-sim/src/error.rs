@@ -70,7 +70,8 @@ pub enum Error {
 impl Error {
     pub(crate) fn machine_text(error: &toml::de::Error, text: &str) -> Self {
         let line = error.span().map(|span| {
-            text.as_bytes()[..span.start.min(text.len())].iter().filter(|&&b| b == b'\n').count() + 1
+            text.as_bytes()[..span.start.min(text.len())].iter().filter(|&&b| b == b'\n').count()
+                + 1
         });
         let what = error.message().lines().map(str::trim).collect::<Vec<_>>().join("; ");
         Self::MachineText { line, what }
@@ -95,12 +96,9 @@ impl fmt::Display for Error {
             Self::Deadlock { waiting } => {
                 write!(f, "deadlock: nobody is left to wake {}", listed(waiting))
             }
-            Self::Livelock { ns, waiting } => write!(
-                f,
-                "no end after {:.0} us of simulated time: {}",
-                ns / 1e3,
-                listed(waiting)
-            ),
+            Self::Livelock { ns, waiting } => {
+                write!(f, "no end after {:.0} us of simulated time: {}", ns / 1e3, listed(waiting))
+            }
             Self::Runaway { cpu, after } => write!(
                 f,
                 "cpu {cpu} has touched no simulated memory for {} s of real time; a loop that \
@@ -108,7 +106,10 @@ impl fmt::Display for Error {
                 after.as_secs()
             ),
             Self::Stack { threads, bytes, what } => {
-                write!(f, "cannot make {threads} stacks of {bytes} bytes: {what}; make them smaller")
+                write!(
+                    f,
+                    "cannot make {threads} stacks of {bytes} bytes: {what}; make them smaller"
+                )
             }
         }
     }

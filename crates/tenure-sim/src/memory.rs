@@ -5,8 +5,9 @@
 //! access within a simulation takes its time there first and then effect, in one order for all CPUs;
 //! outside of one (while objects are made, and after the end) it is an ordinary access.
 //!
-//! Orderings are taken as a promise about the program and cost nothing: simulated memory is
-//! sequentially consistent. A model checker is what finds a wrong ordering.
+//! Orderings are taken as a promise about the program and cost no simulated time: simulated memory
+//! is sequentially consistent. A model checker is what finds a wrong ordering. They are kept all the same,
+//! for words that threads of the host share outside of a simulation.
 
 use crate::engine::context::{self, Context};
 use crate::heat::Kind;
@@ -67,9 +68,9 @@ impl<T: Int> Word<T> {
         Some(context)
     }
 
-    fn exchange(&self, current: T, new: T) -> Result<T, T> {
-        let context = self.access(Kind::Rmw);
-        let result = self.0.compare_exchange(current, new, ORDER, Ordering::Relaxed);
+    fn exchange(&self, current: T, new: T, order: [Ordering; 2]) -> Result<T, T> {
+        let context = self.access(Kind::Exchange);
+        let result = self.0.compare_exchange(current, new, order[0], order[1]);
         if let (Err(_), Some(context)) = (&result, context) {
             let cpu = context.running();
             context.with(|engine| engine.count_failure(cpu, self.address(), size_of::<T>()));
@@ -78,46 +79,54 @@ impl<T: Int> Word<T> {
     }
 }
 
-/// Relaxed: fibers take turns on one thread; and who shares a word between threads of the host has to
-/// join them before it looks.
-const ORDER: Ordering = Ordering::Relaxed;
-
 impl<T: Int> Atomic<T> for Word<T> {
     fn new(value: T) -> Self {
         Self(T::Native::new(value))
     }
-    fn load(&self, _order: Ordering) -> T {
+    fn load(&self, order: Ordering) -> T {
         self.access(Kind::Load);
-        self.0.load(ORDER)
+        self.0.load(order)
     }
-    fn store(&self, value: T, _order: Ordering) {
+    fn store(&self, value: T, order: Ordering) {
         self.access(Kind::Store);
-        self.0.store(value, ORDER);
+        self.0.store(value, order);
     }
-    fn fetch_add(&self, value: T, _order: Ordering) -> T {
-        self.access(Kind::Rmw);
-        self.0.fetch_add(value, ORDER)
+    fn fetch_add(&self, value: T, order: Ordering) -> T {
+        self.access(Kind::Add);
+        self.0.fetch_add(value, order)
     }
-    fn fetch_sub(&self, value: T, _order: Ordering) -> T {
-        self.access(Kind::Rmw);
-        self.0.fetch_sub(value, ORDER)
+    fn fetch_sub(&self, value: T, order: Ordering) -> T {
+        self.access(Kind::Add);
+        self.0.fetch_sub(value, order)
     }
-    fn fetch_or(&self, value: T, _order: Ordering) -> T {
-        self.access(Kind::Rmw);
-        self.0.fetch_or(value, ORDER)
+    fn fetch_or(&self, value: T, order: Ordering) -> T {
+        self.access(Kind::Add);
+        self.0.fetch_or(value, order)
     }
-    fn compare_exchange(&self, current: T, new: T, _: Ordering, _: Ordering) -> Result<T, T> {
-        self.exchange(current, new)
+    fn compare_exchange(
+        &self,
+        current: T,
+        new: T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<T, T> {
+        self.exchange(current, new, [success, failure])
     }
     /// Fails when and only when the value is another.
-    fn compare_exchange_weak(&self, current: T, new: T, _: Ordering, _: Ordering) -> Result<T, T> {
-        self.exchange(current, new)
+    fn compare_exchange_weak(
+        &self,
+        current: T,
+        new: T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<T, T> {
+        self.exchange(current, new, [success, failure])
     }
 }
 
 impl<T: Int + std::fmt::Debug> std::fmt::Debug for Word<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Word").field(&self.0.load(ORDER)).finish()
+        f.debug_tuple("Word").field(&self.0.load(Ordering::Relaxed)).finish()
     }
 }
 

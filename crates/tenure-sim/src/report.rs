@@ -104,13 +104,16 @@ impl Report {
     /// threads' time by their operations. Infinite if there were none.
     #[must_use]
     pub fn ns_per_op(&self) -> f64 {
+        if self.operations == 0 {
+            return f64::INFINITY;
+        }
         self.ns * count(self.threads as u64) / count(self.operations)
     }
 
-    /// Operations per second of all threads together, in millions.
+    /// Operations per second of all threads together, in millions; 0 if there were none.
     #[must_use]
     pub fn mops(&self) -> f64 {
-        count(self.operations) / self.ns * 1e3
+        if self.operations == 0 { 0.0 } else { count(self.operations) / self.ns * 1e3 }
     }
 
     /// Failed compare-exchanges per operation.

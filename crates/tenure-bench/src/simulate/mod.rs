@@ -11,6 +11,7 @@
 //! | [`run`] | from a request to a report |
 //! | [`cpus`] | on how many CPUs |
 //! | [`machine`] | on which machine |
+//! | [`parallel`] | several simulations at a time |
 //! | [`validation`] | how far the simulator is from what was measured elsewhere |
 //! | [`result`] | the report's shape, which is the JSON schema |
 //! | [`words`] | what it says in words |
@@ -20,6 +21,7 @@ pub mod cpus;
 pub mod html;
 pub mod json;
 pub mod machine;
+pub mod parallel;
 pub mod result;
 mod row;
 pub mod run;

@@ -3,7 +3,7 @@
 use super::{Engine, Member, Status};
 use crate::error::Error;
 use crate::heat::Spot;
-use crate::machine::{Distance, LINE_BYTES, ns};
+use crate::machine::{Distance, LINE_BYTES, Ps, ns};
 use crate::report::{Fairness, LineHeat, MemberHeat, Report, Transfers};
 
 impl Engine {
@@ -23,15 +23,22 @@ impl Engine {
         }
     }
 
+    /// The core that a CPU is on.
+    pub(crate) fn core(&self, cpu: usize) -> usize {
+        self.cpus[cpu].core as usize
+    }
+
     /// Whether a thread is still to go on.
     pub(crate) fn is_running(&self, cpu: usize) -> bool {
         self.cpus[cpu].clock < self.plan.to
     }
 
-    /// Spends time on something private.
-    pub(crate) fn work(&mut self, cpu: usize, ps: u64) {
+    /// Spends time on something private, give or take a tenth.
+    pub(crate) fn work(&mut self, cpu: usize, ps: Ps) {
+        let tenth = ps / 10;
+        let spent = self.random.within([ps - tenth, ps.saturating_add(tenth)]);
         let clock = &mut self.cpus[cpu].clock;
-        *clock = clock.saturating_add(ps);
+        *clock = clock.saturating_add(spent);
     }
 
     /// A spin hint.
@@ -61,7 +68,9 @@ impl Engine {
             .map(|(index, cpu)| {
                 let what = match cpu.status {
                     Status::Blocked(address) => format!("sleeps on {}", self.name(address)),
-                    Status::Missing(_) => format!("waits for the line of {}", self.name(cpu.touched)),
+                    Status::Missing(_) => {
+                        format!("waits for the line of {}", self.name(cpu.touched))
+                    }
                     _ if cpu.touched == 0 => "has touched nothing".to_owned(),
                     _ => format!("runs, and touched {} last", self.name(cpu.touched)),
                 };
@@ -130,7 +139,8 @@ impl Engine {
             }
         }
         members.sort_by(|one, other| (one.offset, &one.name).cmp(&(other.offset, &other.name)));
-        let [cluster, socket, remote, memory] = Distance::ALL.map(|at| counts.transfers[at as usize]);
+        let [cluster, socket, remote, memory] =
+            Distance::ALL.map(|at| counts.transfers[at as usize]);
         Some(LineHeat {
             transfers: Transfers { cluster, socket, remote, memory },
             far: counts.far,
@@ -140,7 +150,8 @@ impl Engine {
 
     fn member_heat(&self, spot: &Spot) -> MemberHeat {
         let member = self.member(spot.address);
-        let start = member.map_or(spot.address, |it| it.address.max(spot.address / LINE_BYTES * LINE_BYTES));
+        let start = member
+            .map_or(spot.address, |it| it.address.max(spot.address / LINE_BYTES * LINE_BYTES));
         MemberHeat {
             name: member.map(|it| it.name.clone()),
             offset: start % LINE_BYTES,

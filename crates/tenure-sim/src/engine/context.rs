@@ -3,6 +3,17 @@
 //! A simulated thread is a coroutine. It reaches its simulator through a variable of the host's
 //! thread ([`current`]), as it may be deep in code that knows nothing of simulation, and gives the host's
 //! thread back by [`Context::suspend`].
+//!
+//! # Ends
+//!
+//! Where all threads return, nothing is left. Otherwise (nobody can go on, time is up, a thread
+//! panicked) the fibers that have not finished are unwound, one after the other: an exception is
+//! thrown where each was suspended, so that what its thread owns is dropped. From then on there is no
+//! [`current`] simulation: what destructors do to simulated memory happens at once.
+//!
+//! It does so too while a thread panics, before anybody else knows. A destructor that gave the thread
+//! away then would show its panic to the others (`std::thread::panicking` is the host thread's),
+//! and could not be unwound: an exception that leaves a destructor during a panic ends the process.
 
 use super::{Engine, Plan, Status, Step};
 use crate::cpu::Cpu;
@@ -14,20 +25,22 @@ use crate::watch::Beat;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::cell::{Cell, RefCell};
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr;
 use std::rc::Rc;
 
 type Fiber = Coroutine<(), (), ()>;
+type WayBack = *const Yielder<(), ()>;
 
 /// A simulation that runs on this thread.
 pub(crate) struct Context {
     engine: RefCell<Engine>,
     /// Each fiber's way back, once it has begun.
-    yielders: Vec<Cell<*const Yielder<(), ()>>>,
-    /// The CPU whose fiber runs.
+    ways_back: Vec<Cell<WayBack>>,
+    /// That of the fiber that runs; null while none does that can be suspended.
+    way_back: Cell<WayBack>,
+    /// The CPU whose fiber runs, or did last.
     running: Cell<usize>,
-    /// The simulation is over, and fibers that have not finished are unwound: what their destructors do to
-    /// simulated memory happens, and takes no time.
-    over: Cell<bool>,
     beat: Beat,
 }
 
@@ -35,22 +48,20 @@ thread_local! {
     static CURRENT: RefCell<Option<Rc<Context>>> = const { RefCell::new(None) };
 }
 
-/// The simulation of which a fiber runs on this thread, if one does.
+/// The simulation of which a fiber runs on this thread, if one does and can be suspended.
 pub(crate) fn current() -> Option<Rc<Context>> {
-    CURRENT.with_borrow(|current| current.as_ref().filter(|it| !it.over.get()).cloned())
-}
-
-/// An end of the simulation: its threads are unwound, and this thread is as before.
-struct Over(Rc<Context>);
-
-impl Drop for Over {
-    fn drop(&mut self) {
-        self.0.over.set(true);
-        CURRENT.set(None);
-    }
+    let find = |current: &RefCell<Option<Rc<Context>>>| {
+        current.borrow().as_ref().filter(|it| it.is_on()).cloned()
+    };
+    // A destructor of another variable of the thread may ask when this one is gone.
+    CURRENT.try_with(find).ok().flatten()
 }
 
 /// Runs `thread` on every CPU of the plan, to the end.
+///
+/// # Panics
+///
+/// If `thread` does, with its panic.
 pub(crate) fn run<F: Fn(&Cpu) + 'static>(
     plan: Plan,
     beat: Beat,
@@ -59,32 +70,37 @@ pub(crate) fn run<F: Fn(&Cpu) + 'static>(
     let (threads, stack_bytes) = (plan.threads, plan.stack_bytes);
     let context = Rc::new(Context {
         engine: RefCell::new(Engine::new(plan)),
-        yielders: (0..threads).map(|_| Cell::new(std::ptr::null())).collect(),
+        ways_back: (0..threads).map(|_| Cell::new(ptr::null())).collect(),
+        way_back: Cell::new(ptr::null()),
         running: Cell::new(0),
-        over: Cell::new(false),
         beat,
     });
     let thread = Rc::new(thread);
-    // Dropped after `over`: unwinding a fiber must not simulate.
     let mut fibers = Vec::with_capacity(threads);
     for index in 0..threads {
-        let stack = DefaultStack::new(stack_bytes).map_err(|error| Error::Stack {
+        // More than half of all memory is never there, and cannot be rounded up to whole pages.
+        let bytes = stack_bytes.min(isize::MAX as usize);
+        let stack = DefaultStack::new(bytes).map_err(|error| Error::Stack {
             threads,
             bytes: stack_bytes,
             what: error.to_string(),
         })?;
         let (context, thread) = (Rc::clone(&context), Rc::clone(&thread));
         fibers.push(Fiber::with_stack(stack, move |yielder, ()| {
-            context.yielders[index].set(yielder);
-            thread(&Cpu::new(Rc::clone(&context), index));
+            context.ways_back[index].set(yielder);
+            context.way_back.set(yielder);
+            thread(&Cpu::new(context));
         }));
     }
     CURRENT.set(Some(Rc::clone(&context)));
-    let over = Over(Rc::clone(&context));
-    let result = context.drive(&mut fibers);
-    drop(over);
-    drop(fibers);
-    result.map(|()| context.engine.borrow().report())
+    let end = panic::catch_unwind(AssertUnwindSafe(|| context.drive(&mut fibers)));
+    context.way_back.set(ptr::null());
+    CURRENT.set(None);
+    context.unwind(fibers);
+    match end {
+        Ok(end) => end.map(|()| context.engine.borrow().report()),
+        Err(panic) => panic::resume_unwind(panic),
+    }
 }
 
 impl Context {
@@ -95,7 +111,10 @@ impl Context {
             let Some(cpu) = next else { break };
             self.running.set(cpu);
             self.beat.runs(cpu);
-            if let CoroutineResult::Return(()) = fibers[cpu].resume(()) {
+            self.way_back.set(self.ways_back[cpu].get());
+            let ran = fibers[cpu].resume(());
+            self.way_back.set(ptr::null());
+            if let CoroutineResult::Return(()) = ran {
                 self.engine.borrow_mut().cpus[cpu].status = Status::Finished;
             }
             self.engine.borrow().check_limit()?;
@@ -103,13 +122,35 @@ impl Context {
         self.engine.borrow().check_finished()
     }
 
+    /// Ends the fibers that have not finished.
+    fn unwind(&self, fibers: Vec<Fiber>) {
+        for (cpu, mut fiber) in fibers.into_iter().enumerate() {
+            if cfg!(not(panic = "unwind")) && fiber.started() && !fiber.done() {
+                // What cannot be unwound is left as it is.
+                std::mem::forget(fiber);
+                continue;
+            }
+            self.running.set(cpu);
+            self.beat.tick();
+            // A thread that catches the exception may panic afterwards. It has told why, and the
+            // simulation has its result already.
+            let _ = panic::catch_unwind(AssertUnwindSafe(|| fiber.force_unwind()));
+        }
+    }
+
+    /// Whether a fiber runs that can be suspended.
+    pub(crate) fn is_on(&self) -> bool {
+        !self.way_back.get().is_null() && !std::thread::panicking()
+    }
+
     /// Gives the thread back until an event concerns the CPU that runs.
     fn suspend(&self) {
-        let yielder = self.yielders[self.running.get()].get();
-        // SAFETY: the fiber that runs has stored its yielder when it began, and the yielder lives as
-        // long as the fiber's function, from within which this is called: `current` hides the
-        // context as soon as no fiber is resumed any more.
-        unsafe { (*yielder).suspend(()) }
+        let way_back = self.way_back.get();
+        assert!(!way_back.is_null(), "only a simulated thread can be suspended");
+        // SAFETY: it is not null, so this is called between `drive`'s resuming of a fiber and the
+        // fiber's giving back of the thread, which both write it: by that fiber. Its yielder lies on
+        // its stack, below the function that is calling, and so lives at least as long.
+        unsafe { (*way_back).suspend(()) }
     }
 
     /// The CPU that runs.

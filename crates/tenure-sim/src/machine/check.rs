@@ -1,6 +1,6 @@
 //! Machines that cannot be.
 
-use super::{AtomicKind, Machine, MOST_CPUS, Span};
+use super::{AtomicKind, MOST_CPUS, Machine, Span};
 use crate::error::Error;
 
 /// Longer than anything that a simulation is about, and short enough for sums of it.
@@ -15,18 +15,18 @@ impl Machine {
     pub fn check(&self) -> Result<(), Error> {
         let wrong = |what: String| Err(Error::Machine { name: self.name.clone(), what });
         let t = &self.topology;
-        for (name, count) in [
-            ("sockets", t.sockets),
-            ("clusters", t.clusters),
-            ("cores", t.cores),
-            ("smt", t.smt),
-        ] {
+        for (name, count) in
+            [("sockets", t.sockets), ("clusters", t.clusters), ("cores", t.cores), ("smt", t.smt)]
+        {
             if count == 0 || count > MOST_CPUS {
                 return wrong(format!("topology.{name} is {count}; it can be 1 to {MOST_CPUS}"));
             }
         }
         if t.cpus() > MOST_CPUS {
-            return wrong(format!("it has {} CPUs; at most {MOST_CPUS} can be simulated", t.cpus()));
+            return wrong(format!(
+                "it has {} CPUs; at most {MOST_CPUS} can be simulated",
+                t.cpus()
+            ));
         }
         let l = &self.latency;
         for (name, span, needed) in [
@@ -57,7 +57,9 @@ impl Machine {
         let (a, c, k) = (&self.atomic, &self.contention, &self.kernel);
         for (name, time) in [("latency.hit", l.hit), ("atomic.rmw", a.rmw)] {
             if !is_time(time) {
-                return wrong(format!("{name} is {time}; it has to be above 0 and at most a second"));
+                return wrong(format!(
+                    "{name} is {time}; it has to be above 0 and at most a second"
+                ));
             }
         }
         for (name, time) in [
@@ -75,7 +77,10 @@ impl Machine {
             }
         }
         if !(0.0..=1.0).contains(&c.handoff) {
-            return wrong(format!("contention.handoff is {}; it is a share from 0 to 1", c.handoff));
+            return wrong(format!(
+                "contention.handoff is {}; it is a share from 0 to 1",
+                c.handoff
+            ));
         }
         match (a.kind, a.home) {
             (AtomicKind::Far, Some(home)) if !is_time(home) => {
@@ -84,13 +89,11 @@ impl Machine {
             (AtomicKind::Far, None) => {
                 wrong("atomic.home is missing, and far atomics need it".to_owned())
             }
-            (AtomicKind::Reserved, _) if c.residency * 2.0 <= a.rmw => {
-                wrong(format!(
-                    "twice contention.residency ({}) has to exceed atomic.rmw ({}), or no \
+            (AtomicKind::Reserved, _) if c.residency * 2.0 <= a.rmw => wrong(format!(
+                "twice contention.residency ({}) has to exceed atomic.rmw ({}), or no \
                      store-conditional ever succeeds",
-                    c.residency, a.rmw
-                ))
-            }
+                c.residency, a.rmw
+            )),
             _ => Ok(()),
         }
     }
