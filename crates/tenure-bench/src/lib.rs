@@ -25,4 +25,5 @@ pub mod result;
 pub mod run;
 pub mod runner;
 pub mod scenario;
+pub mod simulate;
 pub mod stats;
