@@ -28,7 +28,7 @@ pub(super) struct Page {
 /// A group's answer, and where its figures are.
 #[derive(Serialize)]
 struct Answer {
-    sentence: String,
+    sentence: words::Parts,
     anchor: String,
     scenario: String,
 }
@@ -38,7 +38,7 @@ struct Machine {
     name: String,
     about: String,
     cpus: String,
-    topology: String,
+    topology: Option<String>,
     sources: Vec<String>,
     toml: String,
 }

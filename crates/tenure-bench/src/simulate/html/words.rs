@@ -4,8 +4,21 @@ pub(super) use tenure_report::words::{counted, number, ratio, short, whole};
 
 use crate::simulate::result::{Check, Group, Machine, Point, Scenario};
 
+/// A sentence cut into parts, and whether each is code: the name of a variant or a member.
+pub(super) type Parts = Vec<(String, bool)>;
+
+/// A part of a sentence.
+pub(super) fn plain(text: impl Into<String>) -> (String, bool) {
+    (text.into(), false)
+}
+
+/// A name in a sentence.
+pub(super) fn code(name: impl Into<String>) -> (String, bool) {
+    (name.into(), true)
+}
+
 /// What a group's first scenario with an answer says: which scenario it is, and the sentence.
-pub(super) fn answer(group: &Group) -> Option<(usize, String)> {
+pub(super) fn answer(group: &Group) -> Option<(usize, Parts)> {
     group.scenarios.iter().enumerate().find_map(|(at, scenario)| Some((at, compared(scenario)?)))
 }
 
@@ -15,7 +28,7 @@ pub(super) fn headline(scenario: &Scenario) -> Option<&Point> {
 }
 
 /// The fastest variant against the baseline, on the most CPUs.
-fn compared(scenario: &Scenario) -> Option<String> {
+fn compared(scenario: &Scenario) -> Option<Parts> {
     let point = headline(scenario)?;
     let (best, variant) = point
         .rows
@@ -24,16 +37,27 @@ fn compared(scenario: &Scenario) -> Option<String> {
         .filter_map(|row| Some((row.to_baseline?, row.variant.as_str())))
         .filter(|(ratio, _)| ratio.is_finite() && *ratio > 0.0)
         .min_by(|one, other| one.0.total_cmp(&other.0))?;
-    let (cpus, baseline) = (counted(point.cpus, "CPU"), &scenario.baseline);
+    let on = format!("On {} ", counted(point.cpus, "CPU"));
+    let (variant, baseline) = (code(variant), code(&scenario.baseline));
     let ratio = ratio(best);
     Some(match standing(best) {
-        Standing::Faster => format!("On {cpus} {variant} takes {ratio} of the time of {baseline}"),
-        Standing::Same => format!("On {cpus} {variant} takes as long as {baseline}: {ratio}"),
-        Standing::Slower => {
-            format!(
-                "On {cpus} nothing is faster than {baseline}: {variant} takes {ratio} of its time"
-            )
+        Standing::Faster => vec![
+            plain(on),
+            variant,
+            plain(format!(" takes {ratio} of the time of ")),
+            baseline,
+            plain("."),
+        ],
+        Standing::Same => {
+            vec![plain(on), variant, plain(" takes as long as "), baseline, plain(".")]
         }
+        Standing::Slower => vec![
+            plain(on + "nothing is faster than "),
+            baseline,
+            plain(": "),
+            variant,
+            plain(format!(" takes {ratio} of its time.")),
+        ],
     })
 }
 
@@ -54,14 +78,12 @@ pub(super) fn standing(ratio: f64) -> Standing {
     }
 }
 
-/// `2 sockets of 28 cores with 2 hardware threads each`, if it is as even as that.
-pub(super) fn topology(machine: &Machine) -> String {
+/// `2 sockets of 28 cores with 2 hardware threads each`; `None` if it is not as even as that.
+pub(super) fn topology(machine: &Machine) -> Option<String> {
     let per = |all: usize, of: usize| (of > 0 && all.is_multiple_of(of)).then(|| all / of);
     let Machine { cores, smt, clusters, sockets, .. } = *machine;
     let even = per(clusters, sockets).zip(per(cores, clusters));
-    let Some((clusters_of, cores_of)) = even.filter(|_| cores > 0) else {
-        return counted(machine.cpus, "CPU");
-    };
+    let (clusters_of, cores_of) = even.filter(|_| cores > 0)?;
     let mut levels = Vec::new();
     if sockets > 1 {
         levels.push(counted(sockets, "socket"));
@@ -71,11 +93,8 @@ pub(super) fn topology(machine: &Machine) -> String {
     }
     levels.push(counted(cores_of, "core"));
     let topology = levels.join(" of ");
-    if smt > 1 {
-        format!("{topology} with {} each", counted(smt, "hardware thread"))
-    } else {
-        topology
-    }
+    let each = counted(smt, "hardware thread");
+    Some(if smt > 1 { format!("{topology} with {each} each") } else { topology })
 }
 
 /// Simulated time with the unit that suits it: `200 µs`.
@@ -102,18 +121,30 @@ pub(super) fn validity(checks: &[Check]) -> String {
     )
 }
 
-/// `a`, `a and b`, `a, b and c`, `a, b and 3 more`.
-pub(super) fn list(names: &[String]) -> String {
+/// Names as `a`, `a and b`, `a, b and c`, or `a, b, c and 3 more`.
+pub(super) fn list(names: &[String]) -> Parts {
     const MOST: usize = 4;
     let cut = if names.len() > MOST { &names[..MOST - 1] } else { names };
     let more = names.len() - cut.len();
-    let last = (more > 0).then(|| format!("{more} more"));
-    let mut parts: Vec<String> = cut.iter().cloned().chain(last).collect();
-    match (parts.pop(), parts.as_slice()) {
-        (None, _) => String::new(),
-        (Some(only), []) => only,
-        (Some(last), init) => format!("{} and {last}", init.join(", ")),
+    let mut parts = Parts::new();
+    for (index, name) in cut.iter().enumerate() {
+        match index {
+            0 => {}
+            _ if more == 0 && index + 1 == cut.len() => parts.push(plain(" and ")),
+            _ => parts.push(plain(", ")),
+        }
+        parts.push(code(name));
     }
+    if more > 0 {
+        parts.push(plain(format!(" and {more} more")));
+    }
+    parts
+}
+
+/// The parts as a text.
+#[cfg(test)]
+pub(super) fn text(parts: &[(String, bool)]) -> String {
+    parts.iter().map(|(part, _)| part.as_str()).collect()
 }
 
 #[cfg(test)]
@@ -126,15 +157,15 @@ mod tests {
         let mut report = fixtures::xeon();
         let (at, sentence) = answer(&report.groups[0]).unwrap();
         assert_eq!(at, 0);
-        assert_eq!(sentence, "On 112 CPUs ticket takes 0.23 of the time of inc_not_zero");
+        assert_eq!(text(&sentence), "On 112 CPUs ticket takes 0.23 of the time of inc_not_zero.");
         let scenarios = &mut report.groups[0].scenarios;
         for row in &mut scenarios[0].points.last_mut().unwrap().rows {
             row.to_baseline = row.to_baseline.map(|_| 1.2);
         }
         let (_, sentence) = answer(&report.groups[0]).unwrap();
         assert_eq!(
-            sentence,
-            "On 112 CPUs nothing is faster than inc_not_zero: rcuref takes 1.20 of its time"
+            text(&sentence),
+            "On 112 CPUs nothing is faster than inc_not_zero: rcuref takes 1.20 of its time."
         );
     }
 
@@ -149,12 +180,13 @@ mod tests {
     #[test]
     fn a_topology_is_told_from_the_outside_in() {
         let mut machine = fixtures::xeon().machine;
-        assert_eq!(topology(&machine), "2 sockets of 28 cores with 2 hardware threads each");
+        let told = |machine: &Machine| topology(machine).unwrap_or_default();
+        assert_eq!(told(&machine), "2 sockets of 28 cores with 2 hardware threads each");
         (machine.clusters, machine.smt) = (14, 1);
-        assert_eq!(topology(&machine), "2 sockets of 7 clusters of 4 cores");
+        assert_eq!(told(&machine), "2 sockets of 7 clusters of 4 cores");
         machine.cores = 55;
-        assert_eq!(topology(&machine), "112 CPUs", "not even");
-        assert_eq!(topology(&fixtures::one_cpu().machine), "1 core");
+        assert_eq!(told(&machine), "", "not even");
+        assert_eq!(told(&fixtures::one_cpu().machine), "1 core");
     }
 
     #[test]
@@ -167,10 +199,11 @@ mod tests {
     #[test]
     fn lists_end_in_and_or_in_how_many_more() {
         let names: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
+        let list = |names| text(&list(names));
         assert_eq!(list(&names[..1]), "a");
         assert_eq!(list(&names[..2]), "a and b");
         assert_eq!(list(&names[..4]), "a, b, c and d");
-        assert_eq!(list(&names), "a, b, c and 2 more");
+        assert_eq!(list(&names[..]), "a, b, c and 2 more");
     }
 
     #[test]

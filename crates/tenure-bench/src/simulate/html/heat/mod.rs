@@ -29,8 +29,8 @@ pub(super) struct Heat {
 struct Variant {
     name: String,
     mark: &'static str,
-    /// How often its lines went to another holder.
-    moved: String,
+    /// How long all of its accesses waited.
+    waited: String,
     told: Told,
     lines: Vec<Picture>,
     /// The lines that are not drawn, if there are any.
@@ -66,7 +66,7 @@ pub(super) fn of(scenario: &Scenario, anchor: &str) -> Option<Heat> {
                 row.variant == scenario.baseline,
                 scenario.limit.as_ref() == Some(&row.variant),
             ),
-            moved: format!("{} transfers/op", words::number(row.transfers_per_op.all)),
+            waited: format!("{} ns/op waited", words::number(waited.0)),
             told: told::of(row, &names),
             lines: pictures.collect(),
             rest: others(rest),
@@ -116,7 +116,9 @@ struct Waited(f64);
 
 impl Waited {
     fn of(row: &result::Row) -> Self {
-        Self(row.lines.iter().flat_map(|line| &line.members).map(|it| it.waited_ns_per_op).sum())
+        let members = row.lines.iter().flat_map(|line| &line.members);
+        // From 0: an empty sum of floats is -0.
+        Self(members.map(|member| member.waited_ns_per_op).fold(0.0, |all, one| all + one))
     }
 
     /// A member's part of it, of 1.

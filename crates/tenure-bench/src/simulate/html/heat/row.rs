@@ -105,11 +105,14 @@ fn cell(area: &Area<'_>, spot: &Spot) -> Drawn {
     area.draw(&Rectangle::new(corners(0), Role::Page.placeholder().filled()))?;
     if spot.share > 0.0 {
         // What is waited for at all is to be seen.
-        let opacity = 0.1 + 0.9 * spot.share;
+        let opacity = ((0.1 + 0.9 * spot.share) * 100.0).round() / 100.0;
         area.draw(&Rectangle::new(corners(0), Role::Heat.placeholder().mix(opacity).filled()))?;
     }
     let style = if spot.is_written { canvas::line(Role::Ink) } else { canvas::hair(Role::Muted) };
-    area.draw(&Rectangle::new(corners(px(1)), style))
+    let [(left, top), (right, bottom)] = corners(px(1));
+    // A rectangle has thin edges whatever its style.
+    let edge = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)];
+    area.draw(&PathElement::new(edge, style))
 }
 
 fn label(area: &Area<'_>, spot: &Spot, spread: &Spread, top: i32) -> Drawn {

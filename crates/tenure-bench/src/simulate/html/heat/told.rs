@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use crate::simulate::html::words;
+use crate::simulate::html::words::{self, Parts, plain};
 use crate::simulate::result::{Line, Member, Row};
 
 /// A sentence about a variant's lines.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Told {
-    pub(super) sentence: String,
+    pub(super) sentence: Parts,
     /// Something waits for what it does not use.
     pub(super) suffers: bool,
 }
@@ -45,53 +45,62 @@ pub(super) fn names(rows: &[Row]) -> Vec<String> {
 pub(super) fn of(row: &Row, names: &[String]) -> Told {
     let told = |suffers, sentence| Told { sentence, suffers };
     if row.lines.is_empty() {
-        return told(false, "No line moves.".to_owned());
+        return told(false, vec![plain("No line moves.")]);
     }
-    let victims: Vec<_> = row.lines.iter().flat_map(victims).collect();
+    let least = least(row);
+    let victims: Vec<_> = row.lines.iter().flat_map(|line| victims(line, least)).collect();
     if !victims.is_empty() {
-        return told(true, suffering(row, &victims));
+        return told(true, suffering(row, &victims, least));
     }
     let members = || row.lines.iter().flat_map(|line| &line.members);
-    let waiting = unique(members().filter(|member| member.waited_ns_per_op > 0.0).map(name));
+    let waiting = unique(members().filter(|member| member.waited_ns_per_op > least).map(name));
     let here: Vec<_> = members().map(name).collect();
     let absent: Vec<_> = names.iter().filter(|name| !here.contains(name)).cloned().collect();
     let mut sentence = match waiting.as_slice() {
-        [] => "Nothing waits for a line.".to_owned(),
-        names => format!("Only {} waits for a line.", words::list(names)),
+        [] => vec![plain("Nothing waits for a line.")],
+        [only] => vec![plain("Only "), words::code(only), plain(" waits for its line.")],
+        several => [words::list(several), vec![plain(" wait for their lines.")]].concat(),
     };
-    if waiting.len() > 1 {
-        sentence =
-            sentence.replacen("Only ", "", 1).replacen("waits for a line", "wait for lines", 1);
-    }
     if !absent.is_empty() {
-        let (verb, noun) = if absent.len() == 1 { ("is", "line") } else { ("are", "line") };
-        sentence += &format!(" {} {verb} on no {noun} that moves.", words::list(&absent));
+        let verb = if absent.len() == 1 { "is" } else { "are" };
+        sentence.push(plain(" "));
+        sentence.extend(words::list(&absent));
+        sentence.push(plain(format!(" {verb} on no line that moves.")));
     }
     told(false, sentence)
 }
 
-/// The members of a line that are only read and yet wait, because another one is written.
-fn victims(line: &Line) -> impl Iterator<Item = &Member> {
-    let contended = line.members.iter().any(is_written);
-    let members = line.members.iter().filter(move |_| contended);
-    members.filter(|member| !is_written(member) && member.waited_ns_per_op > 0.0)
+/// Who waits less than this is not worth a word.
+fn least(row: &Row) -> f64 {
+    let members = row.lines.iter().flat_map(|line| &line.members);
+    members.map(|member| member.waited_ns_per_op).sum::<f64>() * 0.01
 }
 
-fn suffering(row: &Row, victims: &[&Member]) -> String {
+/// The members of a line that are only read and yet wait, because another one is written.
+fn victims(line: &Line, least: f64) -> impl Iterator<Item = &Member> {
+    let contended = line.members.iter().any(is_written);
+    let members = line.members.iter().filter(move |_| contended);
+    members.filter(move |member| !is_written(member) && member.waited_ns_per_op > least)
+}
+
+fn suffering(row: &Row, victims: &[&Member], least: f64) -> Parts {
     let waited: f64 = victims.iter().map(|member| member.waited_ns_per_op).sum();
-    let lines = row.lines.iter().filter(|line| self::victims(line).next().is_some());
+    let lines = row.lines.iter().filter(|line| self::victims(line, least).next().is_some());
     let written =
         unique(lines.flat_map(|line| &line.members).filter(|it| is_written(it)).map(name));
     let names = unique(victims.iter().map(|member| name(member)));
-    let (are, wait, they) =
-        if names.len() == 1 { ("is", "waits", "it shares") } else { ("are", "wait", "they share") };
-    format!(
-        "{} {are} only read and yet {wait} {} ns/op: {they} a line with {}, which {} written.",
-        words::list(&names),
-        words::number(waited),
-        words::list(&written),
-        if written.len() == 1 { "is" } else { "are" },
-    )
+    let one = names.len() == 1;
+    let (are, wait) = if one { ("is", "waits") } else { ("are", "wait") };
+    let waited = words::number(waited);
+    let share = if one { "it shares" } else { "they share" };
+    let mut sentence = words::list(&names);
+    sentence.push(plain(format!(
+        " {are} only read and yet {wait} {waited} ns/op: {share} a line with "
+    )));
+    sentence.extend(words::list(&written));
+    let are = if written.len() == 1 { "is" } else { "are" };
+    sentence.push(plain(format!(", which {are} written.")));
+    sentence
 }
 
 fn unique(names: impl Iterator<Item = String>) -> Vec<String> {
@@ -119,16 +128,10 @@ mod tests {
         let rows = cells();
         let told = of(&rows[2], &names(&rows));
         assert!(told.suffers);
-        assert!(
-            told.sentence.starts_with("lwtstate and rt_genid are only read and yet wait "),
-            "{}",
-            told.sentence
-        );
-        assert!(
-            told.sentence.ends_with(" ns/op: they share a line with refs, which is written."),
-            "{}",
-            told.sentence
-        );
+        let sentence = words::text(&told.sentence);
+        let start = "lwtstate and rt_genid are only read and yet wait ";
+        let end = " ns/op: they share a line with refs, which is written.";
+        assert!(sentence.starts_with(start) && sentence.ends_with(end), "{sentence}");
     }
 
     #[test]
@@ -137,8 +140,8 @@ mod tests {
         let told = of(&rows[3], &names(&rows));
         assert!(!told.suffers);
         assert_eq!(
-            told.sentence,
-            "refs and head wait for lines. lwtstate and rt_genid are on no line that moves."
+            words::text(&told.sentence),
+            "Only refs waits for its line. lwtstate and rt_genid are on no line that moves."
         );
     }
 
@@ -151,6 +154,6 @@ mod tests {
         }
         assert!(!of(&rows[0], &[]).suffers);
         rows[0].lines.clear();
-        assert_eq!(of(&rows[0], &[]).sentence, "No line moves.");
+        assert_eq!(words::text(&of(&rows[0], &[]).sentence), "No line moves.");
     }
 }

@@ -62,6 +62,19 @@ impl Axis {
         Ok(())
     }
 
+    /// How far each dot gives way downwards or upwards to those before it.
+    fn spread(self, dots: &[Dot]) -> Vec<i32> {
+        const WAYS: [i32; 3] = [0, -6, 6];
+        let places: Vec<_> = dots.iter().map(|dot| self.place(dot.residual)).collect();
+        let near = |at: usize| {
+            let close = |other: &&Option<i32>| {
+                other.zip(places[at]).is_some_and(|(one, other)| (one - other).abs() < px(8))
+            };
+            places[..at].iter().filter(close).count()
+        };
+        (0..dots.len()).map(|at| px(WAYS[near(at) % WAYS.len()])).collect()
+    }
+
     /// A dot if near, a cross if not, and an arrow if it is beyond the axis.
     fn dot(self, area: &Area<'_>, dot: Dot, y: i32) -> Drawn {
         let Some(x) = self.place(dot.residual) else { return Ok(()) };
@@ -127,8 +140,8 @@ pub(super) fn overview(tracks: &[Track<'_>], id: &str, headline: &str) -> String
         for (track, row) in tracks.iter().zip(0..) {
             let top = px(row * ROW);
             axis.ground(area, top + px(20), top + px(ROW - 2))?;
-            for dot in &track.dots {
-                axis.dot(area, *dot, top + px(31))?;
+            for (dot, below) in track.dots.iter().zip(axis.spread(&track.dots)) {
+                axis.dot(area, *dot, top + px(31) + below)?;
             }
             let short: String = track.name.chars().take(48).collect();
             area.draw(&Text::new(short, (axis.left, top + px(3)), name.clone()))?;
@@ -159,6 +172,13 @@ mod tests {
         assert_eq!(AXIS.place(-1.0), Some(0));
         assert_eq!(AXIS.place(f64::INFINITY), Some(400));
         assert_eq!(AXIS.place(f64::NAN), None);
+    }
+
+    #[test]
+    fn equal_residuals_do_not_hide_each_other() {
+        let dot = |residual| Dot { residual, within: true };
+        let ways = AXIS.spread(&[dot(1.0), dot(1.0), dot(4.0), dot(1.0)]);
+        assert_eq!(ways, [0, px(-6), 0, px(6)]);
     }
 
     #[test]
