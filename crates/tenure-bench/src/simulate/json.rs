@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn a_report_read_back_is_the_report_that_was_written() {
-        for report in [fixtures::simulated(), fixtures::degenerate()] {
+        for report in [fixtures::xeon(), fixtures::simulated(), fixtures::hostile()] {
             assert_eq!(parse(&render(&report)).unwrap(), report);
         }
     }

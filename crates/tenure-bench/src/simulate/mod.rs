@@ -14,7 +14,6 @@
 //! | [`parallel`] | several simulations at a time |
 //! | [`validation`] | how far the simulator is from what was measured elsewhere |
 //! | [`result`] | the report's shape, which is the JSON schema |
-//! | [`words`] | what it says in words |
 //! | [`table`], [`json`], [`html`](mod@html) | the report told three ways |
 
 pub mod cpus;
@@ -27,7 +26,7 @@ mod row;
 pub mod run;
 pub mod table;
 pub mod validation;
-pub mod words;
+mod words;
 
 #[cfg(test)]
 mod fixtures;

@@ -3,13 +3,10 @@
 use super::cpus::{self, Cpus};
 use super::result::{Group, Point, Report, Row, SCHEMA, Scenario, Settings};
 use super::row::{self, Plan};
-use super::{machine, validation};
+use super::{machine, parallel, validation};
 use crate::run::Progress;
-use crate::runner::affinity;
 use crate::scenario::{self, GroupInfo, Unknown, Variant};
-use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Mutex, PoisonError, mpsc};
 use tenure_report::words::counted;
 use tenure_sim::{Machine, Simulated};
 
@@ -208,7 +205,10 @@ pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, Err
     };
     let jobs = checked.jobs();
     progress.begin(jobs.len() as u64);
-    let rows = simulate(&jobs, &request.machine, plan, affinity::cpus().len(), progress);
+    let simulate = |job: Job| job.run(&request.machine, plan);
+    let rows = parallel::try_map(jobs.clone(), simulate, |index| {
+        progress.step(jobs[index].scenario, jobs[index].cpus, index as u64);
+    });
     progress.end();
     let mut rows = rows?.into_iter();
 
@@ -278,58 +278,6 @@ impl Job {
     }
 }
 
-/// The rows of `jobs`, in their order, by so many `workers`.
-fn simulate(
-    jobs: &[Job],
-    machine: &Machine,
-    plan: Plan,
-    workers: usize,
-    progress: &mut dyn Progress,
-) -> Result<Vec<Row>, Error> {
-    let queue: Mutex<VecDeque<(usize, &Job)>> = Mutex::new(jobs.iter().enumerate().collect());
-    let queue = || queue.lock().unwrap_or_else(PoisonError::into_inner);
-    std::thread::scope(|scope| {
-        let (sender, receiver) = mpsc::channel();
-        for _ in 0..workers.min(jobs.len()) {
-            let sender = sender.clone();
-            scope.spawn(move || {
-                loop {
-                    let next = queue().pop_front();
-                    let Some((index, job)) = next else { break };
-                    if sender.send((index, job.run(machine, plan))).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        // In the order of the jobs: what is shown, and which of several errors is told, depends on
-        // nobody's speed.
-        let mut results: Vec<Option<Result<Row, Error>>> = jobs.iter().map(|_| None).collect();
-        let mut rows = Vec::with_capacity(jobs.len());
-        for (index, job) in jobs.iter().enumerate() {
-            progress.step(job.scenario, job.cpus, index as u64);
-            let result = loop {
-                if let Some(result) = results[index].take() {
-                    break result;
-                }
-                let (index, result) = receiver
-                    .recv()
-                    .expect("a worker ends early only by a panic, which comes first");
-                results[index] = Some(result);
-            };
-            match result {
-                Ok(row) => rows.push(row),
-                Err(error) => {
-                    queue().clear();
-                    return Err(error);
-                }
-            }
-        }
-        Ok(rows)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -359,8 +307,9 @@ mod tests {
         let request = request(&["refs/get-put", "dst"], "1,7");
         let plan = Plan { warm_up_ns: 5e3, measured_ns: 2e4, seed: 3 };
         let jobs = checked(&request).unwrap().jobs();
-        let rows = |workers| simulate(&jobs, &request.machine, plan, workers, &mut Unseen).unwrap();
-        assert_eq!(rows(1), rows(4));
+        let row = |job: &Job| job.run(&request.machine, plan).unwrap();
+        let at_once = parallel::map(jobs.iter().collect(), row);
+        assert_eq!(at_once, jobs.iter().map(row).collect::<Vec<_>>());
     }
 
     #[test]

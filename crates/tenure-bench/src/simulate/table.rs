@@ -8,7 +8,7 @@ use tenure_report::terminal::Style;
 use tenure_report::words::{counted, number, whole};
 
 use super::result::{Group, Point, Report, Row, Scenario};
-use super::words;
+use super::words::{self, Standing};
 use crate::report::grid::{self, aligned, line};
 
 /// The report as text that ends in a line break.
@@ -106,12 +106,11 @@ fn block(scenario: &Scenario, points: &[Point], style: Style) -> Table {
             aligned(Cell::new(text).add_attribute(Attribute::Dim), column > 0)
         }),
     );
-    let variants = || scenario.points.first().into_iter().flat_map(|point| &point.rows);
     for figure in &FIGURES {
-        let curve =
-            |variant: usize| scenario.points.iter().filter_map(move |it| it.rows.get(variant));
-        let shown: Vec<usize> =
-            (0..variants().count()).filter(|&variant| curve(variant).any(figure.told)).collect();
+        let told = |variant: &&str| {
+            scenario.points.iter().filter_map(|point| row(point, variant)).any(figure.told)
+        };
+        let shown: Vec<&str> = variants(scenario).into_iter().filter(told).collect();
         if shown.is_empty() {
             continue;
         }
@@ -119,23 +118,30 @@ fn block(scenario: &Scenario, points: &[Point], style: Style) -> Table {
         title.resize(points.len() + 1, Cell::new(""));
         table.add_row(title);
         for variant in shown {
-            let rows = points.iter().filter_map(|point| point.rows.get(variant));
-            let name = points.iter().find_map(|point| point.rows.get(variant));
-            let name = name.map_or("", |row| &row.variant);
-            let mut cells = vec![Cell::new(format!("  {name}"))];
-            cells.extend(rows.map(|row| cell(figure, row)));
+            let mut cells = vec![Cell::new(format!("  {variant}"))];
+            cells.extend(points.iter().map(|point| cell(figure, row(point, variant))));
             table.add_row(cells);
         }
     }
     table
 }
 
-fn cell(figure: &Figure, row: &Row) -> Cell {
-    let text = (figure.of)(row).map_or_else(|| "–".to_owned(), number);
+/// The scenario's variants, in its order.
+fn variants(scenario: &Scenario) -> Vec<&str> {
+    let most = scenario.points.iter().max_by_key(|point| point.rows.len());
+    most.into_iter().flat_map(|point| &point.rows).map(|row| row.variant.as_str()).collect()
+}
+
+fn row<'a>(point: &'a Point, variant: &str) -> Option<&'a Row> {
+    point.rows.iter().find(|row| row.variant == variant)
+}
+
+fn cell(figure: &Figure, row: Option<&Row>) -> Cell {
+    let text = row.and_then(figure.of).map_or_else(|| "–".to_owned(), number);
     let cell = aligned(Cell::new(text), true);
-    match row.to_baseline {
-        Some(ratio) if figure.title == TIME && ratio < 0.98 => cell.fg(Color::DarkGreen),
-        Some(ratio) if figure.title == TIME && ratio > 1.02 => cell.fg(Color::DarkRed),
+    match row.and_then(|row| row.to_baseline).map(words::standing) {
+        Some(Standing::Faster) if figure.title == TIME => cell.fg(Color::DarkGreen),
+        Some(Standing::Slower) if figure.title == TIME => cell.fg(Color::DarkRed),
         _ => cell,
     }
 }
@@ -186,7 +192,7 @@ fn hot(point: &Point, accesses: bool, style: Style) -> Table {
 }
 
 fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
+    if share.is_finite() { format!("{:.0} %", share * 100.0) } else { number(share) }
 }
 
 #[cfg(test)]
