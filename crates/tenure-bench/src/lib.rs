@@ -3,13 +3,16 @@
 //! The data flows in one line:
 //!
 //! ```text
-//! scenario ─> variants ─> runner ─> samples ─> rows with ratios ─> claims ─> table, JSON, HTML
+//!                      ┌─> runner ─> samples ─> rows with ratios ─> claims ─┐
+//! scenario ─> variants ┤                                                    ├─> table, JSON, HTML
+//!                      └─> simulate ─> rows ────────────────────────────────┘
 //! ```
 //!
 //! | module | what it does |
 //! |---|---|
 //! | [`scenario`] | what is measured |
 //! | [`runner`] | how: interleaved slices on pinned threads |
+//! | [`simulate`] | the same on a simulated machine, from a request to its report |
 //! | [`stats`] | medians and intervals |
 //! | [`claims`] | what the figures say |
 //! | [`run`] | from a request to a report |

@@ -16,6 +16,9 @@ mod validation;
 mod view;
 mod words;
 
+#[cfg(test)]
+mod fixtures;
+
 use super::result::Report;
 use crate::chart;
 
@@ -33,9 +36,9 @@ pub fn render(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::fixtures;
     use super::*;
     use crate::chart::checks;
-    use crate::simulate::fixtures;
     use tenure_report::html;
 
     fn reports() -> [Report; 4] {

@@ -163,7 +163,7 @@ impl Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::fixtures;
+    use crate::simulate::html::fixtures;
 
     #[test]
     fn a_column_that_is_0_throughout_is_left_out() {

@@ -150,7 +150,7 @@ pub(super) fn text(parts: &[(String, bool)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::fixtures;
+    use crate::simulate::html::fixtures;
 
     #[test]
     fn the_answer_compares_the_fastest_with_the_baseline_on_the_most_cpus() {

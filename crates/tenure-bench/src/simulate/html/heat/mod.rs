@@ -195,7 +195,7 @@ fn origins(transfers: &Transfers) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::fixtures;
+    use crate::simulate::html::fixtures;
 
     #[test]
     fn lines_that_hardly_move_are_told_and_not_drawn() {

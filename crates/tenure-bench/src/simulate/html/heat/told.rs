@@ -116,7 +116,7 @@ fn unique(names: impl Iterator<Item = String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::fixtures;
+    use crate::simulate::html::fixtures;
 
     fn cells() -> Vec<Row> {
         let mut report = fixtures::xeon();

@@ -116,7 +116,7 @@ fn row(check: &Check, id: &str) -> Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::fixtures;
+    use crate::simulate::html::fixtures;
 
     #[test]
     fn every_check_is_in_its_family_whatever_its_outcome() {
