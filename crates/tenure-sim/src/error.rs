@@ -101,9 +101,8 @@ impl fmt::Display for Error {
             }
             Self::Runaway { cpu, after } => write!(
                 f,
-                "cpu {cpu} has touched no simulated memory for {} s of real time; a loop that \
-                 waits for others has to read what they write",
-                after.as_secs()
+                "cpu {cpu} has touched no simulated memory for {after:?} of real time; a loop that \
+                 waits for others has to read what they write"
             ),
             Self::Stack { threads, bytes, what } => {
                 write!(

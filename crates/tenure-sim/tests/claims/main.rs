@@ -4,7 +4,11 @@
 //! claims are exact.
 
 mod arbitration;
+mod blocking;
 mod coherence;
+mod determinism;
+mod ends;
+mod heat;
 mod kinds;
 
 use std::sync::{Arc, Mutex};
