@@ -17,6 +17,7 @@
 //! | [`report`] | tables, JSON, HTML |
 //! | [`result`] | the report's shape, which is the JSON schema |
 
+mod chart;
 pub mod claims;
 pub mod machine;
 pub mod report;
@@ -24,4 +25,5 @@ pub mod result;
 pub mod run;
 pub mod runner;
 pub mod scenario;
+pub mod simulate;
 pub mod stats;

@@ -32,6 +32,12 @@ impl Cpu {
         self.context.running()
     }
 
+    /// The number of its core, which it may share with other CPUs.
+    #[must_use]
+    pub fn core(&self) -> usize {
+        self.context.with(|engine| engine.core(self.index()))
+    }
+
     /// Whether the simulated time is not over yet. Costs nothing.
     #[must_use]
     pub fn running(&self) -> bool {

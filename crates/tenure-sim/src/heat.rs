@@ -7,7 +7,16 @@ use crate::machine::{Distance, Ps};
 pub(crate) enum Kind {
     Load,
     Store,
-    Rmw,
+    /// A read-modify-write that succeeds whatever it finds.
+    Add,
+    /// A compare-exchange.
+    Exchange,
+}
+
+impl Kind {
+    pub(crate) fn is_rmw(self) -> bool {
+        matches!(self, Self::Add | Self::Exchange)
+    }
 }
 
 /// What happened to a line while it was measured.

@@ -69,7 +69,7 @@ impl<T: Int> Word<T> {
     }
 
     fn exchange(&self, current: T, new: T, order: [Ordering; 2]) -> Result<T, T> {
-        let context = self.access(Kind::Rmw);
+        let context = self.access(Kind::Exchange);
         let result = self.0.compare_exchange(current, new, order[0], order[1]);
         if let (Err(_), Some(context)) = (&result, context) {
             let cpu = context.running();
@@ -92,15 +92,15 @@ impl<T: Int> Atomic<T> for Word<T> {
         self.0.store(value, order);
     }
     fn fetch_add(&self, value: T, order: Ordering) -> T {
-        self.access(Kind::Rmw);
+        self.access(Kind::Add);
         self.0.fetch_add(value, order)
     }
     fn fetch_sub(&self, value: T, order: Ordering) -> T {
-        self.access(Kind::Rmw);
+        self.access(Kind::Add);
         self.0.fetch_sub(value, order)
     }
     fn fetch_or(&self, value: T, order: Ordering) -> T {
-        self.access(Kind::Rmw);
+        self.access(Kind::Add);
         self.0.fetch_or(value, order)
     }
     fn compare_exchange(

@@ -7,7 +7,9 @@ use crate::machine::{Core, Ps};
 /// Who has a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Holder {
-    /// No core: it is in memory, or at its home.
+    /// Nobody yet: it is in memory.
+    Memory,
+    /// No core: its home keeps it, where far read-modify-writes are done.
     Home,
     /// One core, which may write it (MESI's M and E).
     Owner(Core),
@@ -63,7 +65,7 @@ pub(crate) struct Line {
 impl Line {
     pub(crate) fn new() -> Self {
         Self {
-            holder: Holder::Home,
+            holder: Holder::Memory,
             busy: false,
             queue: Vec::new(),
             coming: 0,
@@ -82,7 +84,7 @@ impl Line {
         match &self.holder {
             Holder::Owner(owner) => *owner == core && !self.leaving,
             Holder::Shared(sharers, _) => !writes && sharers.contains(core),
-            Holder::Home | Holder::Moving => false,
+            Holder::Memory | Holder::Home | Holder::Moving => false,
         }
     }
 

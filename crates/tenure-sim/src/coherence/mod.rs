@@ -129,8 +129,8 @@ pub(crate) fn distance(machine: &Machine, holder: &Holder, core: Core, want: Wan
     match holder {
         // Asked for while it moves: the new owner is not known yet to who asks.
         Holder::Moving => Distance::Cluster,
-        Holder::Home if want == Want::Far => Distance::Socket,
-        Holder::Home => Distance::Memory,
+        Holder::Home => Distance::Socket,
+        Holder::Memory => Distance::Memory,
         Holder::Owner(owner) if *owner == core => Distance::Cluster,
         Holder::Owner(owner) => topology.distance(*owner, core),
         Holder::Shared(sharers, last) => match want {

@@ -23,6 +23,11 @@ impl Engine {
         }
     }
 
+    /// The core that a CPU is on.
+    pub(crate) fn core(&self, cpu: usize) -> usize {
+        self.cpus[cpu].core as usize
+    }
+
     /// Whether a thread is still to go on.
     pub(crate) fn is_running(&self, cpu: usize) -> bool {
         self.cpus[cpu].clock < self.plan.to

@@ -218,7 +218,7 @@ impl Engine {
     fn hit(&mut self, cpu: usize, id: u32, address: usize, bytes: usize, kind: Kind) -> Step {
         let line = &mut self.lines[id as usize];
         let start = self.cpus[cpu].clock.max(line.locked_until);
-        let mut cost = if kind == Kind::Rmw { self.costs.rmw } else { self.costs.hit };
+        let mut cost = if kind.is_rmw() { self.costs.rmw } else { self.costs.hit };
         if self.cpus[cpu].crowded && line.user != cpu {
             if line.user != usize::MAX && self.cpus[line.user].core == self.cpus[cpu].core {
                 cost = cost.max(self.costs.sibling(&mut self.random));
@@ -226,7 +226,7 @@ impl Engine {
             line.user = cpu;
         }
         self.cpus[cpu].clock = start + cost;
-        if kind == Kind::Rmw {
+        if kind.is_rmw() {
             if self.costs.kind == AtomicKind::Reserved {
                 if line.grant_at.is_some_and(|grant| grant < start + cost) {
                     self.lost_reservations += u64::from(self.is_measured(start));
@@ -249,12 +249,14 @@ impl Engine {
         let want = match kind {
             Kind::Load => Want::Read,
             Kind::Store => Want::Own,
-            Kind::Rmw if self.costs.kind != AtomicKind::Far => Want::Own,
-            // Nobody else seems to want it.
-            Kind::Rmw if line.is_quiet() && line.modifier.is_none_or(|last| last == core) => {
-                Want::Own
+            // Unless nobody else seems to want it.
+            Kind::Add
+                if self.costs.kind == AtomicKind::Far
+                    && !(line.is_quiet() && line.modifier.is_none_or(|last| last == core)) =>
+            {
+                Want::Far
             }
-            Kind::Rmw => Want::Far,
+            Kind::Add | Kind::Exchange => Want::Own,
         };
         let distance = distance(&self.plan.machine, &line.holder, core, want);
         let leg = self.costs.request(distance, &mut self.random);
@@ -441,7 +443,7 @@ impl Engine {
         match kind {
             Kind::Load => spot.loads += 1,
             Kind::Store => spot.stores += 1,
-            Kind::Rmw => spot.rmws += 1,
+            Kind::Add | Kind::Exchange => spot.rmws += 1,
         }
         if asked_at > 0 {
             spot.waited += start - asked_at;

@@ -115,10 +115,13 @@ pub struct AtomicCost {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AtomicKind {
-    /// In the core's cache, which keeps the line until it is done (x86; Arm's LSE on an owned line).
+    /// In the core's cache, which keeps the line until it is done (x86; Arm's LSE where the result is
+    /// used).
     Near,
-    /// At the line's home while others want it too, without moving the line (Arm's LSE under
-    /// contention, x86's remote atomics); in the core's cache otherwise.
+    /// At the line's home while others want it too, without moving the line; in the core's cache
+    /// otherwise, and always for a compare-exchange. Arm's cores do so for additions whose result is
+    /// not used (which the simulator cannot tell from others: a machine for code that uses results is
+    /// `near`); x86's remote atomics are meant to.
     Far,
     /// By a load-linked and a store-conditional that fails if the line was taken in between (POWER,
     /// Arm without LSE). A failure is repeated by the simulator, and counted.

@@ -3,7 +3,17 @@
 use super::Machine;
 use crate::error::Error;
 
-const FILES: [&str; 1] = [include_str!("../../machines/xeon-2s-112.toml")];
+const FILES: [&str; 8] = [
+    include_str!("../../machines/xeon-2s-112.toml"),
+    include_str!("../../machines/epyc-2s-256.toml"),
+    include_str!("../../machines/graviton-64.toml"),
+    include_str!("../../machines/power8-16s-192.toml"),
+    // Those of which published measurements exist that the simulator is compared with.
+    include_str!("../../machines/skylake-4.toml"),
+    include_str!("../../machines/graviton2-16.toml"),
+    include_str!("../../machines/x86-32.toml"),
+    include_str!("../../machines/xeon-2s-80.toml"),
+];
 
 pub(super) fn all() -> Vec<Machine> {
     FILES.iter().map(|text| Machine::from_toml(text).expect("a test reads every file")).collect()

@@ -7,9 +7,7 @@
 //! |---|---|---|
 //! | [`Native`] | here | the atomics of `core`, at no cost: `tests/codegen.rs` compares the machine code |
 //! | `Loom` | this crate's tests | a model checker that explores interleavings |
-//!
-//! A simulated machine, to time the shipping code on machines that nobody has at hand, is planned
-//! for.
+//! | `Simulated` | the crate `tenure-sim` | times the shipping code on machines that are not at hand |
 //!
 //! A [`Memory`] supplies atomic integers ([`Atomic`]), fields that are read and written plainly
 //! while shared ([`Plain`]), and a spin hint. Plain fields are part of it because a read of

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::figures::{self, Figure, Key};
+use super::figures;
+use crate::chart::{self, Figure, Key};
 use crate::report::words;
 use crate::result::{self, Estimate, Point, Report};
 
@@ -272,7 +273,7 @@ fn row(row: &result::Row, scenario: &result::Scenario) -> Row {
     let is_limit = scenario.limit.as_ref() == Some(&row.variant);
     Row {
         variant: row.variant.clone(),
-        mark: figures::mark(&row.variant, is_baseline, is_limit),
+        mark: chart::mark(&row.variant, is_baseline, is_limit),
         time: Cell {
             figure: words::number(row.ns_per_op.median),
             interval: words::interval(&row.ns_per_op, words::number),

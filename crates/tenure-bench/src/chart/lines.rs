@@ -1,4 +1,4 @@
-//! Lines over numbers of threads.
+//! Lines over numbers of threads or CPUs.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -6,29 +6,40 @@ use plotters::style::text_anchor::{HPos, VPos};
 use super::canvas::{self, Alternative, Area, Drawn, px};
 use super::theme::{Marker, Role};
 use super::ticks::{self, Scale};
-use crate::report::words;
+use tenure_report::words;
 
-/// A variant over numbers of threads.
-pub(super) struct Series {
-    pub(super) role: Role,
-    pub(super) marker: Marker,
-    pub(super) dots: Vec<Dot>,
+/// A variant over the horizontal axis.
+pub(crate) struct Series {
+    pub(crate) role: Role,
+    pub(crate) marker: Marker,
+    pub(crate) dots: Vec<Dot>,
 }
 
-/// A figure at a number of threads.
+/// A figure at a place of the horizontal axis.
 #[derive(Clone, Copy)]
-pub(super) struct Dot {
-    pub(super) threads: usize,
-    pub(super) value: f64,
+pub(crate) struct Dot {
+    pub(crate) at: usize,
+    pub(crate) value: f64,
     /// The ends of its interval, where it has one.
-    pub(super) interval: Option<(f64, f64)>,
+    pub(crate) interval: Option<(f64, f64)>,
 }
 
 impl Dot {
     /// Whether it can be drawn; a run makes no others.
     fn is_sound(&self) -> bool {
-        self.threads > 0 && self.value.is_finite() && self.value >= 0.0
+        self.at > 0 && self.value.is_finite() && self.value >= 0.0
     }
+}
+
+/// What a chart's axes are.
+#[derive(Clone, Copy)]
+pub(crate) struct Axes<'a> {
+    /// What the horizontal axis counts: `threads`, `CPUs`.
+    pub(crate) name: &'a str,
+    /// The places of it that exceed the machine.
+    pub(crate) crowded: &'a [usize],
+    /// The vertical scale starts at 0 unless this is set and the values are far apart.
+    pub(crate) may_be_logarithmic: bool,
 }
 
 const WIDTH: i32 = 460;
@@ -38,27 +49,24 @@ const RIGHT: i32 = 14;
 const TOP: i32 = 12;
 const BOTTOM: i32 = 46;
 
-/// A chart of `series`; `None` if there is nothing to draw. `crowded` are the numbers of threads
-/// that exceed the machine's CPUs. The vertical scale starts at 0 unless `may_be_logarithmic` and
-/// the values are far apart.
-pub(super) fn chart(
+/// A chart of `series`; `None` if there is nothing to draw.
+pub(crate) fn chart(
     series: &[Series],
-    crowded: &[usize],
-    may_be_logarithmic: bool,
+    axes: Axes<'_>,
     alternative: &Alternative<'_>,
 ) -> Option<(String, Scale)> {
     let dots = || series.iter().flat_map(|series| &series.dots).filter(|dot| dot.is_sound());
     let values = dots().map(|dot| dot.value);
-    let scale = if may_be_logarithmic {
+    let scale = if axes.may_be_logarithmic {
         Scale::of(values)
     } else {
         Scale::from_zero(values.fold(0.0, f64::max))
     };
-    let mut threads: Vec<usize> = dots().map(|dot| dot.threads).collect();
-    threads.sort_unstable();
-    threads.dedup();
-    let chart = Chart { series, crowded, scale: &scale, threads: &threads };
-    if threads.is_empty() {
+    let mut counts: Vec<usize> = dots().map(|dot| dot.at).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    let chart = Chart { series, axes, scale: &scale, counts: &counts };
+    if counts.is_empty() {
         return None;
     }
     let svg = canvas::svg(WIDTH, HEIGHT, alternative, |area| chart.draw(area));
@@ -67,9 +75,10 @@ pub(super) fn chart(
 
 struct Chart<'a> {
     series: &'a [Series],
-    crowded: &'a [usize],
+    axes: Axes<'a>,
     scale: &'a Scale,
-    threads: &'a [usize],
+    /// The places of the horizontal axis, ascending.
+    counts: &'a [usize],
 }
 
 impl Chart<'_> {
@@ -84,7 +93,7 @@ impl Chart<'_> {
             for dot in series.dots.iter().filter(|dot| dot.is_sound()) {
                 canvas::marker_at(
                     area,
-                    (self.x(log2(dot.threads)), self.y(dot.value)),
+                    (self.x(log2(dot.at)), self.y(dot.value)),
                     series.role,
                     series.marker,
                 )?;
@@ -93,10 +102,10 @@ impl Chart<'_> {
         Ok(())
     }
 
-    /// The area of more threads than CPUs.
+    /// The area of what exceeds the machine.
     fn band(&self, area: &Area<'_>) -> Drawn {
-        let Some(&first) = self.crowded.iter().min() else { return Ok(()) };
-        let before = self.threads.iter().copied().filter(|&threads| threads < first).max();
+        let Some(&first) = self.axes.crowded.iter().min() else { return Ok(()) };
+        let before = self.counts.iter().copied().filter(|&count| count < first).max();
         let from =
             before.map_or(px(LEFT), |before| self.x(f64::midpoint(log2(before), log2(first))));
         area.draw(&Rectangle::new(
@@ -116,23 +125,23 @@ impl Chart<'_> {
         let floor = px(HEIGHT - BOTTOM);
         let axis = [(px(LEFT), floor), (px(WIDTH - RIGHT), floor)];
         area.draw(&PathElement::new(axis, canvas::hair(Role::Muted)))?;
-        let places: Vec<f64> = self.threads.iter().map(|&threads| log2(threads)).collect();
+        let places: Vec<f64> = self.counts.iter().map(|&count| log2(count)).collect();
         // The widest label here has four digits.
         let room =
             f64::from(36) / f64::from(WIDTH - LEFT - RIGHT) * (self.span().1 - self.span().0);
         let labelled = ticks::with_room(&places, room);
         let label = canvas::text(Role::Muted, HPos::Center, VPos::Top);
-        for (index, (&place, &threads)) in places.iter().zip(self.threads).enumerate() {
+        for (index, (&place, &count)) in places.iter().zip(self.counts).enumerate() {
             let x = self.x(place);
             let tick = [(x, floor), (x, floor + px(4))];
             area.draw(&PathElement::new(tick, canvas::hair(Role::Muted)))?;
             if labelled.contains(&index) {
                 let at = (x, floor + px(8));
-                area.draw(&Text::new(words::whole(threads), at, label.clone()))?;
+                area.draw(&Text::new(words::whole(count), at, label.clone()))?;
             }
         }
         let middle = px(i32::midpoint(LEFT, WIDTH - RIGHT));
-        area.draw(&Text::new("threads", (middle, floor + px(26)), label))
+        area.draw(&Text::new(self.axes.name, (middle, floor + px(26)), label))
     }
 
     fn line(&self, area: &Area<'_>, series: &Series) -> Drawn {
@@ -140,21 +149,20 @@ impl Chart<'_> {
         for dot in sound() {
             let Some((low, high)) = dot.interval else { continue };
             if low.is_finite() && high.is_finite() && low >= 0.0 {
-                let x = self.x(log2(dot.threads));
+                let x = self.x(log2(dot.at));
                 let ends = [(x, self.y(low)), (x, self.y(high))];
                 let style =
                     ShapeStyle { stroke_width: canvas::stroke(4), ..canvas::hair(series.role) };
                 area.draw(&PathElement::new(ends, style))?;
             }
         }
-        let points: Vec<_> =
-            sound().map(|dot| (self.x(log2(dot.threads)), self.y(dot.value))).collect();
+        let points: Vec<_> = sound().map(|dot| (self.x(log2(dot.at)), self.y(dot.value))).collect();
         area.draw(&PathElement::new(points, canvas::line(series.role)))
     }
 
     /// The ends of the horizontal axis, with air beside the data.
     fn span(&self) -> (f64, f64) {
-        let (first, last) = (self.threads[0], self.threads[self.threads.len() - 1]);
+        let (first, last) = (self.counts[0], self.counts[self.counts.len() - 1]);
         let air = ((log2(last) - log2(first)) * 0.04).max(0.1);
         (log2(first) - air, log2(last) + air)
     }
@@ -179,9 +187,9 @@ fn between(from: i32, to: i32, part: f64) -> i32 {
     place
 }
 
-/// Threads double from point to point, so the axis is logarithmic.
-fn log2(threads: usize) -> f64 {
-    // No machine has threads that a float cannot count.
+/// Counts double from point to point, so the axis is logarithmic.
+fn log2(count: usize) -> f64 {
+    // No machine has so many threads or CPUs that a float cannot count them.
     #[allow(clippy::cast_precision_loss)]
-    (threads as f64).log2()
+    (count as f64).log2()
 }

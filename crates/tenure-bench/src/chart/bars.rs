@@ -1,19 +1,20 @@
-//! Bars for one number of threads: name and figure above each bar, so that neither is ever cut off
-//! by it.
+//! Bars: name and figure above each bar, so that neither is ever cut off by it.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::canvas::{self, Alternative, Area, Drawn, px};
 use super::theme::Role;
-use crate::report::words;
-use crate::result::Estimate;
 
-/// A variant's time.
-pub(super) struct Bar<'a> {
-    pub(super) name: &'a str,
-    pub(super) role: Role,
-    pub(super) time: Estimate,
+/// A variant's value.
+pub(crate) struct Bar<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) role: Role,
+    pub(crate) value: f64,
+    /// The ends of its interval, where it has one.
+    pub(crate) interval: Option<(f64, f64)>,
+    /// The value in words.
+    pub(crate) figure: String,
 }
 
 const WIDTH: i32 = 460;
@@ -22,11 +23,11 @@ const THICK: i32 = 14;
 const SIDE: i32 = 2;
 
 /// A chart of `bars`; `None` if there is nothing to draw.
-pub(super) fn chart(bars: &[Bar<'_>], alternative: &Alternative<'_>) -> Option<String> {
+pub(crate) fn chart(bars: &[Bar<'_>], alternative: &Alternative<'_>) -> Option<String> {
     let longest = bars
         .iter()
-        .flat_map(|bar| [bar.time.median, bar.time.high])
-        .filter(|time| time.is_finite())
+        .flat_map(|bar| [bar.value, bar.interval.map_or(0.0, |(_, high)| high)])
+        .filter(|value| value.is_finite())
         .fold(0.0, f64::max);
     if longest <= 0.0 {
         return None;
@@ -36,8 +37,8 @@ pub(super) fn chart(bars: &[Bar<'_>], alternative: &Alternative<'_>) -> Option<S
 }
 
 fn draw(bars: &[Bar<'_>], longest: f64, area: &Area<'_>) -> Drawn {
-    let end = |time: f64| {
-        let part = if time.is_finite() { (time / longest).clamp(0.0, 1.0) } else { 0.0 };
+    let end = |value: f64| {
+        let part = if value.is_finite() { (value / longest).clamp(0.0, 1.0) } else { 0.0 };
         // Places on a canvas of a few thousand units.
         #[allow(clippy::cast_possible_truncation)]
         let length = (part * f64::from(px(WIDTH - 2 * SIDE))).round() as i32;
@@ -45,25 +46,22 @@ fn draw(bars: &[Bar<'_>], longest: f64, area: &Area<'_>) -> Drawn {
     };
     for (bar, row) in bars.iter().zip(0..) {
         let top = px(row * ROW);
-        let figure = format!(
-            "{} ns {}",
-            words::number(bar.time.median),
-            words::interval(&bar.time, words::number)
-        );
         let name = canvas::text(Role::Ink, HPos::Left, VPos::Top);
-        area.draw(&Text::new(fitted(bar.name, &figure), (px(SIDE), top + px(3)), name))?;
+        area.draw(&Text::new(fitted(bar.name, &bar.figure), (px(SIDE), top + px(3)), name))?;
         let right = canvas::text(Role::Muted, HPos::Right, VPos::Top);
-        area.draw(&Text::new(figure, (px(WIDTH - SIDE), top + px(3)), right))?;
+        area.draw(&Text::new(bar.figure.as_str(), (px(WIDTH - SIDE), top + px(3)), right))?;
         let (from, to) = (top + px(22), top + px(22 + THICK));
         area.draw(&Rectangle::new(
             [(px(SIDE), from), (px(WIDTH - SIDE), to)],
             Role::Band.placeholder().filled(),
         ))?;
         area.draw(&Rectangle::new(
-            [(px(SIDE), from), (end(bar.time.median), to)],
+            [(px(SIDE), from), (end(bar.value), to)],
             bar.role.placeholder().filled(),
         ))?;
-        whisker(area, (end(bar.time.low), end(bar.time.high)), i32::midpoint(from, to))?;
+        if let Some((low, high)) = bar.interval {
+            whisker(area, (end(low), end(high)), i32::midpoint(from, to))?;
+        }
     }
     Ok(())
 }

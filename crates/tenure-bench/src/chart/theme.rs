@@ -10,7 +10,7 @@ use tenure_report::html::{BASE, Colour};
 
 /// What something in a chart is, and so which colour it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     /// Text that matters.
     Ink,
     /// Text beside it: ticks, captions.
@@ -35,7 +35,7 @@ const SERIES: usize = 8;
 /// What charts and verdicts need beside the colours of every page. The series follow Okabe and Ito's
 /// order of hues, which people with the common kinds of colour blindness tell apart, darkened or
 /// lightened until they stand out from the page.
-pub(super) const COLOURS: [Colour; 2 + SERIES + 4] = [
+pub(crate) const COLOURS: [Colour; 2 + SERIES + 4] = [
     Colour::new("baseline", "#40464d", "#c3c9d0"),
     Colour::new("limit", "#7a828b", "#8b939c"),
     Colour::new("series-1", "#0067b0", "#58a6e8"),
@@ -72,7 +72,7 @@ impl Role {
     }
 
     /// The colour to draw in, for [`themed`] to find.
-    pub(super) fn placeholder(self) -> RGBColor {
+    pub(crate) fn placeholder(self) -> RGBColor {
         let place = all().position(|colour| colour.name == self.name());
         let place = place.expect("every role has a colour, as a test shows");
         // The table is short.
@@ -82,7 +82,7 @@ impl Role {
 }
 
 /// The SVG with each placeholder replaced by the variable it stands for.
-pub(super) fn themed(svg: &str) -> String {
+pub(crate) fn themed(svg: &str) -> String {
     let mut svg = svg.to_owned();
     for (index, Colour { name, .. }) in all().enumerate() {
         let dashes = if *name == "limit" { " stroke-dasharray=\"22 14\"" } else { "" };
@@ -99,7 +99,7 @@ pub(super) fn themed(svg: &str) -> String {
 
 /// A filled shape, so that series are told apart without colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Marker {
+pub(crate) enum Marker {
     None,
     Square,
     Circle,
@@ -112,7 +112,7 @@ pub(super) enum Marker {
 
 impl Marker {
     /// The marker of the series at a place. Squares are the baseline's.
-    pub(super) fn of_series(place: usize) -> Self {
+    pub(crate) fn of_series(place: usize) -> Self {
         const SHAPES: [Marker; 6] = [
             Marker::Circle,
             Marker::Up,
@@ -125,7 +125,7 @@ impl Marker {
     }
 
     /// Its outline around the origin, `size` from the middle to the edge of a circle of its area.
-    pub(super) fn outline(self, size: f64) -> Vec<(i32, i32)> {
+    pub(crate) fn outline(self, size: f64) -> Vec<(i32, i32)> {
         let ring = |corners: u32, first: f64, size: f64| -> Vec<(f64, f64)> {
             (0..corners)
                 .map(|corner| first + f64::from(corner) * 360.0 / f64::from(corners))

@@ -11,31 +11,31 @@ use super::theme::{self, Marker, Role};
 const UNITS: i32 = 4;
 
 /// Pixels of the page in the units of the canvas.
-pub(super) const fn px(pixels: i32) -> i32 {
+pub(crate) const fn px(pixels: i32) -> i32 {
     pixels * UNITS
 }
 
 /// The same, for widths of strokes and sizes of text, which are never negative.
-pub(super) const fn stroke(pixels: u32) -> u32 {
+pub(crate) const fn stroke(pixels: u32) -> u32 {
     pixels * UNITS.unsigned_abs()
 }
 
 /// Size of the text in charts, in pixels.
-pub(super) const TEXT: i32 = 13;
+pub(crate) const TEXT: i32 = 13;
 
-pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-pub(super) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(crate) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 /// What a reader who cannot see a chart is told in its place.
-pub(super) struct Alternative<'a> {
+pub(crate) struct Alternative<'a> {
     /// Unique in the page.
-    pub(super) id: &'a str,
-    pub(super) title: &'a str,
-    pub(super) description: &'a str,
+    pub(crate) id: &'a str,
+    pub(crate) title: &'a str,
+    pub(crate) description: &'a str,
 }
 
 /// An SVG of `width` by `height` pixels at its natural size.
-pub(super) fn svg(
+pub(crate) fn svg(
     width: i32,
     height: i32,
     alternative: &Alternative<'_>,
@@ -54,7 +54,7 @@ pub(super) fn svg(
 }
 
 /// The line and marker of a series, for a legend.
-pub(super) fn swatch(role: Role, marker: Marker) -> String {
+pub(crate) fn swatch(role: Role, marker: Marker) -> String {
     let (width, height) = (px(28), px(14));
     let body = body(width, height, |area| {
         let middle = height / 2;
@@ -82,17 +82,17 @@ fn body(width: i32, height: i32, draw: impl FnOnce(&Area<'_>) -> Drawn) -> Strin
 }
 
 /// The stroke of a series.
-pub(super) fn line(role: Role) -> ShapeStyle {
+pub(crate) fn line(role: Role) -> ShapeStyle {
     ShapeStyle { color: role.placeholder().into(), filled: false, stroke_width: stroke(2) }
 }
 
 /// A stroke of one pixel.
-pub(super) fn hair(role: Role) -> ShapeStyle {
+pub(crate) fn hair(role: Role) -> ShapeStyle {
     ShapeStyle { stroke_width: stroke(1), ..line(role) }
 }
 
 /// Text, placed by its named corner.
-pub(super) fn text(role: Role, h: HPos, v: VPos) -> TextStyle<'static> {
+pub(crate) fn text(role: Role, h: HPos, v: VPos) -> TextStyle<'static> {
     /// plotters takes a size for the height of a line of text, and writes the size of the font that
     /// has it.
     const LINE: f64 = 1.24;
@@ -103,7 +103,7 @@ pub(super) fn text(role: Role, h: HPos, v: VPos) -> TextStyle<'static> {
 }
 
 /// Draws a marker.
-pub(super) fn marker_at(area: &Area<'_>, at: (i32, i32), role: Role, marker: Marker) -> Drawn {
+pub(crate) fn marker_at(area: &Area<'_>, at: (i32, i32), role: Role, marker: Marker) -> Drawn {
     let outline = marker.outline(f64::from(px(4)));
     if outline.is_empty() {
         return Ok(());

@@ -1,0 +1,60 @@
+//! What holds of every page with charts, to be asserted by its tests.
+
+use tenure_report::html;
+
+/// Nothing is loaded from anywhere.
+#[track_caller]
+pub(crate) fn asks_for_nothing(page: &str) {
+    for word in ["http:", "https:", "src=", "@import", "url("] {
+        assert!(!page.contains(word), "{word}");
+    }
+}
+
+/// There is no script but the data and the one of every page.
+#[track_caller]
+pub(crate) fn no_script_was_let_in(page: &str) {
+    assert!(!page.contains("<script>alert"));
+    assert_eq!(html::elements(page, "script").len(), 2, "the data and the one of the page");
+    assert!(page.contains("&lt;script&gt;alert(1)"));
+}
+
+/// Charts are XML, are drawn in the page's colours, and have a title and a description.
+#[track_caller]
+pub(crate) fn charts_are_sound(page: &str) {
+    for svg in html::elements(page, "svg") {
+        let document = roxmltree::Document::parse(svg).unwrap();
+        let root = document.root_element();
+        assert!(!svg.contains("#FA01") && !svg.contains("NaN"), "{svg}");
+        if root.attribute("aria-hidden").is_some() {
+            continue;
+        }
+        assert_eq!(root.attribute("role"), Some("img"));
+        let labels = root.attribute("aria-labelledby").unwrap().split(' ');
+        for (label, tag) in labels.zip(["title", "desc"]) {
+            let node = root.children().find(|node| node.has_tag_name(tag)).unwrap();
+            assert_eq!(node.attribute("id"), Some(label));
+            assert!(!node.text().unwrap_or_default().is_empty());
+        }
+    }
+}
+
+/// No id is there twice, and every id that is linked to is there.
+#[track_caller]
+pub(crate) fn ids_are_sound(page: &str) {
+    let page = &page[..page.find("<script").expect("every page has its data")];
+    let mut ids = values(page, " id=\"");
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "ids are unique");
+    for id in values(page, "href=\"#") {
+        assert!(ids.binary_search(&id).is_ok(), "{id}");
+    }
+}
+
+/// What follows each `before`, up to a quotation mark.
+fn values<'a>(page: &'a str, before: &str) -> Vec<&'a str> {
+    page.match_indices(before)
+        .map(|(at, _)| page[at + before.len()..].split('"').next().unwrap_or_default())
+        .collect()
+}

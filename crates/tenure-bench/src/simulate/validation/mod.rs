@@ -1,0 +1,125 @@
+//! How far the simulator is from what was measured: figures of others, and this project's own, beside
+//! the simulated ones.
+//!
+//! Each machine has one set of parameters, whatever the figure. Its latencies come from core-to-core
+//! matrices; what nobody publishes (how long an owner keeps a contended line) is fitted once per
+//! machine, and its file says to what. Every figure is shown, also those that are far off.
+//!
+//! `docs/validation.md` is this list as a table; a test writes and compares it.
+
+mod figures;
+mod operations;
+mod table;
+
+use super::result::Check;
+use crate::scenario::Operation;
+use figures::Figure;
+use std::sync::Arc;
+use tenure_sim::{Machine, Report, Simulated};
+
+pub use table::markdown;
+
+/// A figure within this factor of the published one counts as reproduced.
+pub const WITHIN: f64 = 1.5;
+
+/// Simulated nanoseconds that each figure is measured for, after those of warming up.
+const MEASURED_NS: f64 = 400e3;
+const WARM_UP_NS: f64 = 100e3;
+
+/// All figures, simulated now: about a second, on as many of the host's CPUs as there are.
+///
+/// # Panics
+///
+/// Never: the machines and operations are compiled in, and a test runs them all.
+#[must_use]
+pub fn rows() -> Vec<Check> {
+    crate::simulate::parallel::map(figures::all(), |figure| check(&figure))
+}
+
+/// How many of the rows are within [`WITHIN`].
+#[must_use]
+pub fn reproduced(rows: &[Check]) -> usize {
+    rows.iter().filter(|row| row.within).count()
+}
+
+fn check(figure: &Figure) -> Check {
+    let stage = Stage {
+        machine: Machine::preset(figure.machine).expect("a test knows every machine named here"),
+        cpus: figure.cpus,
+    };
+    let simulated = (figure.simulate)(&stage);
+    let [low, high] = figure.published;
+    let residual = simulated / simulated.clamp(low, high);
+    Check {
+        family: figure.family.to_owned(),
+        what: figure.what.to_owned(),
+        machine: figure.machine.to_owned(),
+        cpus: figure.cpus,
+        unit: figure.unit.to_owned(),
+        published: figure.published,
+        source: figure.source.to_owned(),
+        simulated,
+        residual,
+        within: (1.0 / WITHIN..=WITHIN).contains(&residual),
+        note: figure.note.to_owned(),
+    }
+}
+
+/// A machine and the number of its CPUs that are at work.
+struct Stage {
+    machine: Machine,
+    cpus: usize,
+}
+
+impl Stage {
+    fn run<O: Operation + Send + 'static>(&self) -> Report {
+        let object = Arc::new(O::prepare());
+        let simulation = self.machine.simulation(self.cpus);
+        simulation
+            .warm_up_ns(WARM_UP_NS)
+            .duration_ns(MEASURED_NS)
+            .run(move |cpu| {
+                let mut retries = 0;
+                while cpu.running() {
+                    object.step(&mut retries);
+                    cpu.done();
+                }
+            })
+            .expect("the operations end")
+    }
+
+    /// Time of one operation on one CPU.
+    fn ns<O: Operation + Send + 'static>(&self) -> f64 {
+        self.run::<O>().ns_per_op()
+    }
+
+    fn retries<O: Operation + Send + 'static>(&self) -> f64 {
+        self.run::<O>().retries_per_op()
+    }
+
+    /// How many times the throughput of `Old` that of `New` is.
+    fn gain<Old: Operation + Send + 'static, New: Operation + Send + 'static>(&self) -> f64 {
+        self.ns::<Old>() / self.ns::<New>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_fifths_of_the_figures_are_reproduced_and_the_others_are_explained() {
+        let rows = rows();
+        assert!(reproduced(&rows) * 5 >= rows.len() * 4, "{}", markdown(&rows));
+        for row in rows {
+            assert!(row.within || !row.note.is_empty(), "{row:?}");
+            assert!(row.residual.is_finite() && !row.source.is_empty(), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn the_committed_table_is_what_the_simulator_says() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/validation.md");
+        tenure_report::json::check_committed(path.as_ref(), &markdown(&rows()));
+    }
+}

@@ -1,0 +1,69 @@
+//! The operations that were measured elsewhere, as far as no scenario has them.
+
+use crate::scenario::Operation;
+use std::hint::black_box;
+use tenure::line::Isolated;
+use tenure::memory::{Atomic, Memory, Ordering};
+use tenure_sim::{Cpu, Simulated};
+
+type Word = <Simulated as Memory>::AtomicU64;
+
+/// A count raised by one compare-exchange loop.
+#[inline]
+fn change(word: &Word, by: u64, retries: &mut u64) {
+    // Relaxed, here and below: simulated memory is in order, and nothing is published.
+    let mut old = word.load(Ordering::Relaxed);
+    loop {
+        let new = old.wrapping_add(by);
+        match word.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(found) => old = found,
+        }
+        *retries += 1;
+    }
+}
+
+/// One compare-exchange loop.
+pub(super) struct CasLoop(Isolated<Word>);
+
+impl Operation for CasLoop {
+    fn prepare() -> Self {
+        Self(Isolated::new(Atomic::new(0)))
+    }
+    fn step(&self, retries: &mut u64) {
+        change(&self.0, 1, retries);
+    }
+}
+
+/// A retain and a release, each a compare-exchange loop.
+pub(super) struct CasPair(Isolated<Word>);
+
+impl Operation for CasPair {
+    fn prepare() -> Self {
+        Self(Isolated::new(Atomic::new(1)))
+    }
+    fn step(&self, retries: &mut u64) {
+        change(&self.0, 1, retries);
+        change(&self.0, u64::MAX, retries);
+    }
+}
+
+/// A copy of the pointer that belongs to the core, as folly's `CoreCachedSharedPtr` keeps one for
+/// each: find out which core this is, and count there.
+pub(super) struct PerCore(Vec<Isolated<Word>>);
+
+/// Finding out which core this is: reading a thread-local that is looked up anew every few calls.
+const WHICH_CORE_NS: f64 = 3.0;
+
+impl Operation for PerCore {
+    fn prepare() -> Self {
+        Self((0..tenure_sim::machine::MOST_CPUS).map(|_| Isolated::new(Atomic::new(1))).collect())
+    }
+    fn step(&self, _retries: &mut u64) {
+        let cpu = Cpu::current().expect("this is simulated");
+        cpu.work(WHICH_CORE_NS);
+        let word = &self.0[cpu.core()];
+        black_box(word.fetch_add(1, Ordering::Relaxed));
+        black_box(word.fetch_sub(1, Ordering::Release));
+    }
+}
