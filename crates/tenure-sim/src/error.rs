@@ -80,6 +80,22 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tell(&mut OneLine(f))
+    }
+}
+
+/// Takes breaks of lines, which names may hold, for spaces.
+struct OneLine<'f, 'b>(&'f mut fmt::Formatter<'b>);
+
+impl fmt::Write for OneLine<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+        text.chars().try_for_each(|c| self.0.write_char(if breaks(c) { ' ' } else { c }))
+    }
+}
+
+impl Error {
+    fn tell(&self, f: &mut impl fmt::Write) -> fmt::Result {
         match self {
             Self::UnknownMachine { name, known } => {
                 write!(f, "there is no machine '{name}'; there are {}", known.join(", "))

@@ -10,6 +10,8 @@ mod determinism;
 mod ends;
 mod heat;
 mod kinds;
+mod machines;
+mod properties;
 
 use std::sync::{Arc, Mutex};
 use tenure::memory::{Atomic as _, Memory, Ordering};
