@@ -82,6 +82,7 @@ impl Cpu {
     /// Wakes up to `most` of the threads that sleep on `word`, those who came first first. Returns how
     /// many.
     pub fn wake(&self, word: &Word<u32>, most: usize) -> usize {
+        self.context.take_turn();
         self.context.with(|engine| engine.wake(self.index(), word.address(), most))
     }
 
@@ -90,6 +91,7 @@ impl Cpu {
     ///
     /// Simulated memory is in order anyway: this is about what it costs.
     pub fn membarrier(&self) -> usize {
+        self.context.take_turn();
         self.context.with(|engine| engine.interrupt_others(self.index()))
     }
 }

@@ -80,6 +80,22 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tell(&mut OneLine(f))
+    }
+}
+
+/// Takes breaks of lines, which names may hold, for spaces.
+struct OneLine<'f, 'b>(&'f mut fmt::Formatter<'b>);
+
+impl fmt::Write for OneLine<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+        text.chars().try_for_each(|c| self.0.write_char(if breaks(c) { ' ' } else { c }))
+    }
+}
+
+impl Error {
+    fn tell(&self, f: &mut impl fmt::Write) -> fmt::Result {
         match self {
             Self::UnknownMachine { name, known } => {
                 write!(f, "there is no machine '{name}'; there are {}", known.join(", "))
@@ -101,9 +117,8 @@ impl fmt::Display for Error {
             }
             Self::Runaway { cpu, after } => write!(
                 f,
-                "cpu {cpu} has touched no simulated memory for {} s of real time; a loop that \
-                 waits for others has to read what they write",
-                after.as_secs()
+                "cpu {cpu} has touched no simulated memory for {after:?} of real time; a loop that \
+                 waits for others has to read what they write"
             ),
             Self::Stack { threads, bytes, what } => {
                 write!(

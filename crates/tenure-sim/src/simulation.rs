@@ -4,7 +4,7 @@ use crate::cpu::Cpu;
 use crate::engine::context;
 use crate::engine::{Member, Plan};
 use crate::error::Error;
-use crate::machine::{Machine, Ps, ps};
+use crate::machine::{FOREVER, Machine, Ps, ps};
 use crate::report::Report;
 use crate::watch::Beat;
 use std::sync::mpsc;
@@ -76,7 +76,7 @@ impl Simulation {
     }
 
     /// Gives up after so long, in simulated nanoseconds. Unless told, 20 times the duration after the
-    /// end.
+    /// end, and a millisecond at least.
     #[must_use]
     pub fn limit_ns(mut self, ns: f64) -> Self {
         self.limit_ns = Some(ns);
@@ -90,10 +90,12 @@ impl Simulation {
         self
     }
 
-    /// Bytes of each simulated thread's stack. 256 KiB unless told.
+    /// Bytes of each simulated thread's stack. 256 KiB unless told; 64 KiB at least.
+    ///
+    /// A thread that needs more ends the process: it runs into a page that cannot be accessed.
     #[must_use]
     pub fn stack_bytes(mut self, bytes: usize) -> Self {
-        self.stack_bytes = bytes;
+        self.stack_bytes = bytes.max(64 << 10);
         self
     }
 
@@ -187,7 +189,7 @@ impl Simulation {
         let to = from.saturating_add(time(self.duration_ns));
         let limit = match self.limit_ns {
             Some(ns) => time(ns),
-            None => to.saturating_add(time(self.duration_ns).saturating_mul(20)),
+            None => to.saturating_add(time(self.duration_ns).saturating_mul(20).max(time(1e6))),
         };
         Plan {
             machine: self.machine,
@@ -202,7 +204,7 @@ impl Simulation {
     }
 }
 
-/// A time that a caller gave. What is no time is none; a cast stops at the ends.
+/// A time that a caller gave. What is no time is none; what has no end ends all the same.
 fn time(ns: f64) -> Ps {
-    ps(ns.max(0.0))
+    ps(ns.max(0.0)).min(FOREVER / 64)
 }

@@ -3,7 +3,7 @@
 use super::{Engine, Member, Status};
 use crate::error::Error;
 use crate::heat::Spot;
-use crate::machine::{Distance, LINE_BYTES, Ps, ns};
+use crate::machine::{Distance, FOREVER, LINE_BYTES, Ps, ns};
 use crate::report::{Fairness, LineHeat, MemberHeat, Report, Transfers};
 
 impl Engine {
@@ -37,8 +37,13 @@ impl Engine {
     pub(crate) fn work(&mut self, cpu: usize, ps: Ps) {
         let tenth = ps / 10;
         let spent = self.random.within([ps - tenth, ps.saturating_add(tenth)]);
+        self.spend(cpu, spent);
+    }
+
+    /// Lets a CPU's time go on.
+    pub(super) fn spend(&mut self, cpu: usize, ps: Ps) {
         let clock = &mut self.cpus[cpu].clock;
-        *clock = clock.saturating_add(spent);
+        *clock = clock.saturating_add(ps).min(FOREVER);
     }
 
     /// A spin hint.
@@ -91,7 +96,7 @@ impl Engine {
     }
 
     fn member(&self, address: usize) -> Option<&Member> {
-        let holds = |it: &&Member| (it.address..it.address + it.bytes).contains(&address);
+        let holds = |it: &&Member| address.checked_sub(it.address).is_some_and(|at| at < it.bytes);
         // The smallest that holds it: a member rather than the whole.
         self.plan.members.iter().filter(holds).min_by_key(|member| member.bytes)
     }

@@ -3,9 +3,24 @@
 use super::{Engine, Event, Status};
 
 impl Engine {
+    /// Whether everything has happened that is earlier than this CPU's time; otherwise it has to wait. What
+    /// is done to other CPUs is done in turn, or it would reach those who are not there yet.
+    pub(crate) fn is_in_turn(&mut self, cpu: usize) -> bool {
+        let clock = self.serve_interrupts(cpu);
+        if clock > self.plan.limit {
+            self.overrun = true;
+            return false;
+        }
+        let is_in_turn = self.events.next_at().is_none_or(|next| next >= clock);
+        if !is_in_turn {
+            self.events.announce(clock, Event::Resume(cpu));
+        }
+        is_in_turn
+    }
+
     /// Puts `cpu` to sleep on an address.
     pub(crate) fn block(&mut self, cpu: usize, address: usize) {
-        self.cpus[cpu].clock += self.costs.system_call;
+        self.system_call(cpu);
         self.cpus[cpu].touched = address;
         self.cpus[cpu].status = Status::Blocked(address);
         self.sleepers.push_back((cpu, address));
@@ -13,7 +28,7 @@ impl Engine {
 
     /// Spends a system call that has nothing to do.
     pub(crate) fn system_call(&mut self, cpu: usize) {
-        self.cpus[cpu].clock += self.costs.system_call;
+        self.spend(cpu, self.costs.system_call);
     }
 
     /// Wakes up to `most` of those who sleep on an address, who slept first first. Returns how many.
@@ -59,7 +74,7 @@ impl Engine {
         if self.is_measured(self.cpus[cpu].clock) {
             self.interrupts += interrupted as u64;
         }
-        self.cpus[cpu].clock += cost;
+        self.spend(cpu, cost);
         interrupted
     }
 }

@@ -183,6 +183,14 @@ impl Context {
         }
     }
 
+    /// Waits until everything earlier has happened, unless there is nobody to wait for any more.
+    pub(crate) fn take_turn(&self) {
+        let cpu = self.running.get();
+        while self.is_on() && !self.engine.borrow_mut().is_in_turn(cpu) {
+            self.suspend();
+        }
+    }
+
     /// Sleeps on an address until woken.
     pub(crate) fn block(&self, address: usize) {
         self.with(|engine| engine.block(self.running.get(), address));

@@ -43,7 +43,7 @@ use crate::error::Error;
 use serde::{Deserialize, Serialize};
 
 pub use span::Span;
-pub(crate) use span::{Ps, ns, ps};
+pub(crate) use span::{FOREVER, Ps, ns, ps};
 pub(crate) use topology::Core;
 pub use topology::{Distance, Topology};
 

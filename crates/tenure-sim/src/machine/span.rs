@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 /// Simulated time in picoseconds. Whole numbers, so that every machine computes the same.
 pub(crate) type Ps = u64;
 
+/// The end of time: what a CPU spends beyond it is not counted. Three months, and far from where sums
+/// of times would overflow.
+pub(crate) const FOREVER: Ps = Ps::MAX / 2;
+
 /// Picoseconds of a time in nanoseconds.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked by the caller")]
 pub(crate) fn ps(ns: f64) -> Ps {

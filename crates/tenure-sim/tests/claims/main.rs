@@ -4,8 +4,14 @@
 //! claims are exact.
 
 mod arbitration;
+mod blocking;
 mod coherence;
+mod determinism;
+mod ends;
+mod heat;
 mod kinds;
+mod machines;
+mod properties;
 
 use std::sync::{Arc, Mutex};
 use tenure::memory::{Atomic as _, Memory, Ordering};

@@ -1,0 +1,141 @@
+//! What a report depends on: the machine, the program, the seed, and where the objects lie on their
+//! lines.
+
+use crate::*;
+use tenure::memory::Plain as _;
+use tenure_sim::Field;
+
+/// Of everything a little.
+#[repr(C, align(64))]
+struct Objects {
+    first: Word<u64>,
+    second: Word<u64>,
+    ticket: Word<u32>,
+    field: Field<u64>,
+    apart: Line<Word<u64>>,
+}
+
+fn objects() -> Arc<Objects> {
+    Arc::new(Objects {
+        first: Word::new(0),
+        second: Word::new(0),
+        ticket: Word::new(0),
+        field: Field::new(0),
+        apart: Line(Word::new(0)),
+    })
+}
+
+fn noisy() -> Machine {
+    let mut machine = Machine::preset("xeon-2s-112").unwrap();
+    machine.contention.residency = 5.0;
+    machine
+}
+
+fn report_of(objects: &Arc<Objects>, seed: u64) -> Report {
+    let its = Arc::clone(objects);
+    let simulation = noisy().simulation(64).warm_up_ns(500.0).duration_ns(40_000.0).seed(seed);
+    let named = simulation.member("first", &objects.first).member("all", &**objects);
+    let run = named.run(move |cpu| {
+        while cpu.running() {
+            add_by_cas(&its.first);
+            its.second.store(1, RELAXED);
+            // SAFETY: nobody writes the field.
+            unsafe { its.field.read() };
+            if its.apart.0.fetch_add(1, RELAXED) % 64 == 0 {
+                cpu.membarrier();
+                cpu.wake(&its.ticket, usize::MAX);
+            }
+            Simulated::spin_hint();
+            cpu.work(20.0);
+            cpu.done();
+        }
+    });
+    run.unwrap()
+}
+
+#[test]
+fn the_same_seed_makes_the_same_report_wherever_objects_are() {
+    let kept: Vec<Arc<Objects>> = (0..3).map(|_| objects()).collect();
+    let reports: Vec<Report> = kept.iter().map(|objects| report_of(objects, 7)).collect();
+    assert!(reports[0].operations > 100 && reports[0].failed > 100);
+    assert!(reports[0].interrupts > 0);
+    assert_eq!(reports[0], reports[1]);
+    assert_eq!(reports[0], reports[2]);
+}
+
+#[test]
+fn simulations_that_run_at_the_same_time_do_not_see_each_other() {
+    let alone = report_of(&objects(), 7);
+    let together: Vec<Report> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| report_of(&objects(), 7))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(together.iter().all(|report| *report == alone));
+}
+
+#[test]
+fn simulations_may_share_objects_that_they_do_not_change() {
+    let shared = word(3);
+    let runs: Vec<Report> = std::thread::scope(|scope| {
+        let run = || {
+            let its = shared.clone();
+            let run = short(&machine(), 4).run(move |cpu| {
+                while cpu.running() {
+                    assert_eq!(its.0.load(RELAXED), 3);
+                    cpu.done();
+                }
+            });
+            run.unwrap()
+        };
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(runs.iter().all(|report| *report == runs[0]));
+}
+
+#[test]
+fn another_seed_makes_another_report_of_about_the_same_figures() {
+    let (one, mut other) = (report_of(&objects(), 1), report_of(&objects(), 2));
+    assert_eq!((one.seed, other.seed), (1, 2));
+    other.seed = 1;
+    assert_ne!(one, other);
+    assert_near(one.ns_per_op(), other.ns_per_op(), 0.2);
+}
+
+#[test]
+fn where_objects_lie_on_their_lines_does_matter() {
+    let words: Arc<Line<[Word<u64>; 16]>> = Arc::new(Line(std::array::from_fn(|_| Word::new(0))));
+    let runs = [6, 7].map(|first| {
+        let its = words.clone();
+        let run = short(&machine(), 2).run(move |cpu| {
+            while cpu.running() {
+                its.0[first + cpu.index()].fetch_add(1, RELAXED);
+                cpu.done();
+            }
+        });
+        run.unwrap().ns_per_op()
+    });
+    assert!(runs[0] > 5.0 * runs[1], "{runs:?}");
+}
+
+#[test]
+fn names_change_nothing_but_names() {
+    let line = word(0);
+    let run = |name: Option<&str>| {
+        let mut simulation = short(&machine(), 4);
+        if let Some(name) = name {
+            simulation = simulation.member(name, &line.0);
+        }
+        let its = line.clone();
+        let run = simulation.run(move |cpu| {
+            while cpu.running() {
+                its.0.fetch_add(1, RELAXED);
+            }
+        });
+        run.unwrap()
+    };
+    let (named, mut unnamed) = (run(Some("count")), run(None));
+    assert_ne!(named, unnamed);
+    unnamed.lines[0].members[0].name = Some("count".to_owned());
+    assert_eq!(named, unnamed);
+}
