@@ -16,6 +16,7 @@
 //! | [`machine`] | what it ran on |
 //! | [`report`] | tables, JSON, HTML |
 //! | [`result`] | the report's shape, which is the JSON schema |
+//! | [`simulate`] | the same on simulated machines |
 
 pub mod claims;
 pub mod machine;
@@ -24,4 +25,5 @@ pub mod result;
 pub mod run;
 pub mod runner;
 pub mod scenario;
+pub mod simulate;
 pub mod stats;

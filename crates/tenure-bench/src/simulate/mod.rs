@@ -1,0 +1,4 @@
+//! Scenarios on simulated machines.
+
+pub mod calibrate;
+pub mod result;
