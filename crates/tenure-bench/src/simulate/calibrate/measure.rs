@@ -178,7 +178,13 @@ impl Looped for Chase {
         self.at.store(at, Ordering::Relaxed);
         0
     }
+    fn step(&self) {
+        self.run(1);
+    }
     fn settle(&self, _steps: u64) {}
+    fn members(&self) -> Vec<Member> {
+        Vec::new()
+    }
 }
 
 /// Lines of four times the largest cache, within what takes long to make and what the machine has.
