@@ -1,9 +1,9 @@
 //! `tenure sim`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tenure_bench::simulate::run::{self, Request};
-use tenure_bench::simulate::{self, json, machine, table};
+use tenure_bench::simulate::{self, calibrate, json, machine, table, validation};
 
 use crate::args::Sim;
 use crate::bench;
@@ -15,6 +15,12 @@ use crate::progress::Reporter;
 pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
     if arguments.list {
         return output::print(&list());
+    }
+    if arguments.validate {
+        return output::print(&validation::terminal(&validation::rows(), output::style()));
+    }
+    if let Some(path) = &arguments.calibrate {
+        return calibrate(path);
     }
     let json = Json::of(arguments.json.as_ref());
     let folder = json.folder(arguments.report.as_ref());
@@ -34,6 +40,23 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
     let tell = || table::render(&report, output::style());
     let page = |folder: &PathBuf| simulate::write_report(&report, folder);
     output::tell(json, &json::render(&report), tell, folder.as_ref(), page)
+}
+
+fn calibrate(path: &Path) -> Result<(), Failure> {
+    output::check(path)?;
+    let machine = calibrate::this_machine(&mut Reporter::new("measuring", "CPU"));
+    let machine = machine.map_err(Failure::input)?;
+    output::write(path, &machine.to_toml())?;
+    let name = if path == Path::new(machine::THIS_FILE) {
+        machine::THIS.to_owned()
+    } else {
+        path.display().to_string()
+    };
+    output::print(&format!(
+        "{}\nWritten to {}; simulate it with `tenure sim refs --machine {name}`.\n",
+        machine.about,
+        path.display()
+    ))
 }
 
 fn list() -> String {

@@ -33,6 +33,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(error) => write!(f, "{error}; or name a file that ends in .toml"),
+            Self::Unreadable(path, error) if path == Path::new(THIS_FILE) => write!(
+                f,
+                "cannot read {THIS_FILE}: {error}; `tenure sim --calibrate` measures this machine and \
+                 writes it"
+            ),
             Self::Unreadable(path, error) => write!(
                 f,
                 "cannot read {}: {error}; `tenure sim --list` names the machines that come along",

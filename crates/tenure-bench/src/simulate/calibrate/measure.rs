@@ -6,7 +6,7 @@
 use crate::machine;
 use crate::runner::{self, Plan, affinity};
 use crate::scenario::refs::BareAdd;
-use crate::scenario::{Looped, Operation, Scenario, Variant};
+use crate::scenario::{Looped, Member, Operation, Scenario, Variant};
 use crate::stats::{FEWEST, median};
 use std::time::Instant;
 use tenure::line::Isolated;
