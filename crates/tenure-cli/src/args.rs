@@ -55,7 +55,7 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  \
                             tenure sim refs --cpus 1..192\n  \
                             tenure sim dst/cells refs/get-put --cpus 1,28,112 --us 1000\n  \
-                            tenure sim refs --machine ./mine.toml\n\n\
+                            tenure sim --calibrate && tenure sim refs --machine this\n\n\
                             A machine file is TOML; the documentation of the crate tenure-sim, its module \
                             `machine`, has one (`cargo doc -p tenure-sim --open`).")]
     Sim(Sim),
@@ -187,6 +187,12 @@ pub(crate) struct Sim {
     /// Draw everything random from this seed
     #[arg(long, value_name = "SEED", default_value_t = DEFAULT_SEED)]
     pub(crate) seed: u64,
+
+    /// Measure this machine for some seconds, write it to a file for `--machine this`, and simulate
+    /// nothing [default: this.toml]
+    #[arg(long, value_name = "FILE.toml", num_args = 0..=1, default_missing_value = machine::THIS_FILE,
+        conflicts_with_all = ["names", "cpus", "machine", "us", "seed", "json", "report", "list"])]
+    pub(crate) calibrate: Option<PathBuf>,
 
     /// List the scenarios and the machines, and simulate nothing
     #[arg(long)]

@@ -1,7 +1,8 @@
 //! `tenure sim`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use tenure_bench::simulate::calibrate;
 use tenure_bench::simulate::run::{self, Request};
 use tenure_bench::simulate::{self, json, machine, table};
 
@@ -15,6 +16,9 @@ use crate::progress::Reporter;
 pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
     if arguments.list {
         return output::print(&list());
+    }
+    if let Some(file) = &arguments.calibrate {
+        return calibrate(file);
     }
     let json = Json::of(arguments.json.as_ref());
     let folder = json.folder(arguments.report.as_ref());
@@ -34,6 +38,28 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
     let tell = || table::render(&report, output::style());
     let page = |folder: &PathBuf| simulate::write_report(&report, folder);
     output::tell(json, &json::render(&report), tell, folder.as_ref(), page)
+}
+
+/// Writes this machine to `file`.
+fn calibrate(file: &Path) -> Result<(), Failure> {
+    if !machine::is_file(file) {
+        let line = format!("a machine's file ends in .toml, and {} does not", file.display());
+        return Err(Failure::input(line));
+    }
+    output::check(file)?;
+    let machine = calibrate::this_machine(&mut Reporter::new("measuring", "CPU"));
+    let machine = machine.map_err(Failure::input)?;
+    output::write(file, &machine.to_toml())?;
+    let word = if file == Path::new(machine::THIS_FILE) {
+        calibrate::NAME.to_owned()
+    } else {
+        file.display().to_string()
+    };
+    output::print(&format!(
+        "{}. Written to {}; `tenure sim --machine {word}` simulates it.\n",
+        machine.about.trim_end_matches('.'),
+        file.display()
+    ))
 }
 
 fn list() -> String {

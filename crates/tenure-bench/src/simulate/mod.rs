@@ -11,11 +11,13 @@
 //! | [`run`] | from a request to a report |
 //! | [`cpus`] | on how many CPUs |
 //! | [`machine`] | on which machine |
+//! | [`calibrate`] | this machine as one of them |
 //! | [`parallel`] | several simulations at a time |
 //! | [`validation`] | how far the simulator is from what was measured elsewhere |
 //! | [`result`] | the report's shape, which is the JSON schema |
 //! | [`table`], [`json`], [`html`](mod@html) | the report told three ways |
 
+pub mod calibrate;
 pub mod cpus;
 pub mod html;
 pub mod json;
