@@ -1,6 +1,8 @@
 //! What the figures say about this project's claims, in plain words.
 
 use crate::result::{Estimate, Group, Outcome, Scenario, Verdict};
+use crate::simulate;
+use tenure_report::words::counted;
 
 /// Where in a scenario a check looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,8 +128,8 @@ fn judge_claim(claim: &Claim, scenario: &Scenario, cpus: usize) -> Option<Verdic
         scenario: claim.scenario.to_owned(),
     };
     if cpus < 2 && claim.checks.iter().any(|check| check.at == At::AllCpus) {
-        let detail =
-            "one CPU has nobody to contend with; measure on a machine with more".to_owned();
+        let shown = shown_elsewhere(claim.scenario);
+        let detail = format!("one CPU has nobody to contend with; {shown}");
         return Some(verdict(Outcome::NeedsMoreCpus, detail));
     }
     let mut worst = Outcome::Holds;
@@ -141,6 +143,14 @@ fn judge_claim(claim: &Claim, scenario: &Scenario, cpus: usize) -> Option<Verdic
         details.push(describe(check, ratio, cpus));
     }
     Some(verdict(worst, details.join("; ")))
+}
+
+/// Where a claim shows that needs more CPUs than there are.
+fn shown_elsewhere(scenario: &str) -> String {
+    match simulate::run::command(scenario) {
+        Some(command) => format!("`{command}` shows it on a simulated machine"),
+        None => "measure on a machine with more".to_owned(),
+    }
 }
 
 fn find(scenario: &Scenario, check: &Check, cpus: usize) -> Option<Estimate> {
@@ -207,10 +217,14 @@ fn judge_retries(scenario: &Scenario, cpus: usize) -> Option<Verdict> {
     } else {
         Outcome::DoesNotHold
     };
+    let mut detail = format!("{retries:.2} retries per operation on {}", counted(cpus, "CPU"));
+    if outcome == Outcome::NeedsMoreCpus {
+        detail += &format!("; {}", shown_elsewhere(&scenario.id));
+    }
     Some(Verdict {
         claim: "The compare-exchange loop retries 8 times per operation on 112 CPUs".to_owned(),
         outcome,
-        detail: format!("{retries:.2} retries per operation on {cpus} CPUs"),
+        detail,
         scenario: scenario.id.clone(),
     })
 }
@@ -246,6 +260,11 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_simulated_is_to_be_measured() {
+        assert_eq!(shown_elsewhere("refs/upgrade"), "measure on a machine with more");
+    }
+
+    #[test]
     fn one_cpu_cannot_show_contention() {
         let scenario = Scenario {
             id: "refs/get".into(),
@@ -264,6 +283,11 @@ mod tests {
         let verdicts = judge(std::slice::from_ref(&group), 1);
         assert_eq!(verdicts.len(), 1);
         assert_eq!(verdicts[0].outcome, Outcome::NeedsMoreCpus);
+        assert_eq!(
+            verdicts[0].detail,
+            "one CPU has nobody to contend with; `tenure sim refs/get --cpus 1..112 --machine \
+             xeon-2s-112` shows it on a simulated machine"
+        );
         assert_eq!(judge(&[group], 2), [], "nothing was measured on two threads");
     }
 }

@@ -19,7 +19,6 @@
 //! | [`machine`] | what it ran on |
 //! | [`report`] | tables, JSON, HTML |
 //! | [`result`] | the report's shape, which is the JSON schema |
-//! | [`simulate`] | the same on simulated machines |
 
 mod chart;
 pub mod claims;

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use tenure_bench::simulate::calibrate;
 use tenure_bench::simulate::run::{self, Request};
-use tenure_bench::simulate::{self, calibrate, json, machine, table, validation};
+use tenure_bench::simulate::{self, json, machine, table, validation};
 
 use crate::args::Sim;
 use crate::bench;
@@ -19,8 +20,8 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
     if arguments.validate {
         return output::print(&validation::terminal(&validation::rows(), output::style()));
     }
-    if let Some(path) = &arguments.calibrate {
-        return calibrate(path);
+    if let Some(file) = &arguments.calibrate {
+        return calibrate(file);
     }
     let json = Json::of(arguments.json.as_ref());
     let folder = json.folder(arguments.report.as_ref());
@@ -42,20 +43,25 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
     output::tell(json, &json::render(&report), tell, folder.as_ref(), page)
 }
 
-fn calibrate(path: &Path) -> Result<(), Failure> {
-    output::check(path)?;
+/// Writes this machine to `file`.
+fn calibrate(file: &Path) -> Result<(), Failure> {
+    if !machine::is_file(file) {
+        let line = format!("a machine's file ends in .toml, and {} does not", file.display());
+        return Err(Failure::input(line));
+    }
+    output::check(file)?;
     let machine = calibrate::this_machine(&mut Reporter::new("measuring", "CPU"));
     let machine = machine.map_err(Failure::input)?;
-    output::write(path, &machine.to_toml())?;
-    let name = if path == Path::new(machine::THIS_FILE) {
-        machine::THIS.to_owned()
+    output::write(file, &machine.to_toml())?;
+    let word = if file == Path::new(machine::THIS_FILE) {
+        calibrate::NAME.to_owned()
     } else {
-        path.display().to_string()
+        file.display().to_string()
     };
     output::print(&format!(
-        "{}\nWritten to {}; simulate it with `tenure sim refs --machine {name}`.\n",
-        machine.about,
-        path.display()
+        "{}. Written to {}; `tenure sim --machine {word}` simulates it.\n",
+        machine.about.trim_end_matches('.'),
+        file.display()
     ))
 }
 

@@ -70,11 +70,15 @@ pub trait Looped: Send + Sync {
     /// Does `steps` operations and returns their retries.
     fn run(&self, steps: u64) -> u64;
     /// [`Operation::step`], for a machine that counts retries itself.
-    fn step(&self);
+    fn step(&self) {
+        self.run(1);
+    }
     /// [`Operation::settle`].
     fn settle(&self, steps: u64);
     /// [`Operation::members`].
-    fn members(&self) -> Vec<Member>;
+    fn members(&self) -> Vec<Member> {
+        Vec::new()
+    }
 }
 
 impl<O: Operation> Looped for O {
@@ -86,10 +90,6 @@ impl<O: Operation> Looped for O {
             Operation::step(self, &mut retries);
         }
         retries
-    }
-
-    fn step(&self) {
-        Operation::step(self, &mut 0);
     }
 
     fn settle(&self, steps: u64) {

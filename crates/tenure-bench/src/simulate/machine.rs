@@ -1,5 +1,6 @@
 //! Which machine is simulated.
 
+use super::calibrate::NAME;
 use super::result;
 use std::fmt;
 use std::io;
@@ -9,10 +10,7 @@ use tenure_sim::Machine;
 /// The machine that is simulated unless told.
 pub const DEFAULT: &str = "xeon-2s-112";
 
-/// The word for the machine that this runs on.
-pub const THIS: &str = "this";
-
-/// Where its figures are.
+/// Where the figures of the machine that this runs on are, which is called [`NAME`].
 pub const THIS_FILE: &str = "this.toml";
 
 /// The most bytes that a machine's file may have.
@@ -33,16 +31,14 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(error) => write!(f, "{error}; or name a file that ends in .toml"),
-            Self::Unreadable(path, error) if path == Path::new(THIS_FILE) => write!(
-                f,
-                "cannot read {THIS_FILE}: {error}; `tenure sim --calibrate` measures this machine and \
-                 writes it"
-            ),
-            Self::Unreadable(path, error) => write!(
-                f,
-                "cannot read {}: {error}; `tenure sim --list` names the machines that come along",
-                path.display()
-            ),
+            Self::Unreadable(path, error) => {
+                write!(f, "cannot read {}: {error}; ", path.display())?;
+                f.write_str(if path == Path::new(THIS_FILE) {
+                    "`tenure sim --calibrate` measures this machine and writes it"
+                } else {
+                    "`tenure sim --list` names the machines that come along"
+                })
+            }
             Self::File(path, error) => write!(f, "{}: {error}", path.display()),
         }
     }
@@ -50,19 +46,25 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The machine that `word` means: a file's if it ends in `.toml`, [`THIS`] one's, or one that comes
-/// along.
+/// The machine that `word` means: a file's if it ends in `.toml`, this one's as it was calibrated,
+/// or one that comes along.
 ///
 /// # Errors
 ///
 /// There is none.
 pub fn find(word: &str) -> Result<Machine, Error> {
-    let path = if word == THIS { THIS_FILE } else { word };
-    if Path::new(path).extension().is_none_or(|extension| extension != "toml") {
+    let path = if word == NAME { THIS_FILE } else { word };
+    if !is_file(path.as_ref()) {
         return Machine::preset(word).map_err(Error::Unknown);
     }
     let text = read(path.as_ref()).map_err(|error| Error::Unreadable(path.into(), error))?;
     Machine::from_toml(&text).map_err(|error| Error::File(path.into(), error))
+}
+
+/// Whether a path can be told from a name.
+#[must_use]
+pub fn is_file(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "toml")
 }
 
 fn read(path: &Path) -> io::Result<String> {

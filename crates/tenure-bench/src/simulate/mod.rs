@@ -11,7 +11,7 @@
 //! | [`run`] | from a request to a report |
 //! | [`cpus`] | on how many CPUs |
 //! | [`machine`] | on which machine |
-//! | [`calibrate`] | this host as a machine |
+//! | [`calibrate`] | this machine as one of them |
 //! | [`parallel`] | several simulations at a time |
 //! | [`validation`] | how far the simulator is from what was measured elsewhere |
 //! | [`result`] | the report's shape, which is the JSON schema |

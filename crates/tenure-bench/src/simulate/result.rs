@@ -205,6 +205,8 @@ pub struct Check {
     pub residual: f64,
     /// Whether it is within a factor of 1.5.
     pub within: bool,
+    /// Whether a parameter of the machine was fitted to this very figure, so that it tests little.
+    pub fitted: bool,
     /// Why it is off, as far as known; empty if it is not.
     pub note: String,
 }

@@ -110,10 +110,13 @@ pub fn groups() -> Vec<GroupInfo> {
     scenario::listed(scenario::groups::<Simulated>())
 }
 
-/// Whether a scenario can be simulated.
+/// The command that shows a scenario on the default machine, if it can be simulated.
 #[must_use]
-pub fn is_simulated(id: &str) -> bool {
-    scenario::chosen(scenario::groups::<Simulated>(), &[id.to_owned()]).is_ok()
+pub fn command(scenario: &str) -> Option<String> {
+    scenario::chosen(scenario::groups::<Simulated>(), &[scenario.to_owned()]).ok()?;
+    let machine = Machine::preset(machine::DEFAULT).ok()?;
+    let (cpus, name) = (machine.cpus(), machine.name);
+    Some(format!("tenure sim {scenario} --cpus 1..{cpus} --machine {name}"))
 }
 
 /// A request that can be simulated.

@@ -238,7 +238,7 @@ impl Machine {
     /// Never for a machine that [`check`](Self::check) accepts.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("a machine is made of numbers and text")
+        toml::to_string_pretty(self).expect("a machine is made of numbers and text")
     }
 
     /// All CPUs: hardware threads.

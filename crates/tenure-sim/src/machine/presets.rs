@@ -3,7 +3,7 @@
 use super::Machine;
 use crate::error::Error;
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 10] = [
     include_str!("../../machines/xeon-2s-112.toml"),
     include_str!("../../machines/epyc-2s-256.toml"),
     include_str!("../../machines/graviton-64.toml"),
@@ -13,6 +13,8 @@ const FILES: [&str; 8] = [
     include_str!("../../machines/graviton2-16.toml"),
     include_str!("../../machines/x86-32.toml"),
     include_str!("../../machines/xeon-2s-80.toml"),
+    include_str!("../../machines/epyc-vm-near.toml"),
+    include_str!("../../machines/epyc-vm-far.toml"),
 ];
 
 pub(super) fn all() -> Vec<Machine> {

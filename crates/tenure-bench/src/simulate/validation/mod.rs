@@ -16,9 +16,9 @@ use super::result::Check;
 use crate::scenario::Operation;
 use figures::Figure;
 use std::sync::{Arc, OnceLock};
-use tenure_sim::{Machine, Report, Simulated};
+use tenure_sim::{Machine, Report};
 
-pub use table::{markdown, terminal};
+pub use table::{markdown, summary, terminal};
 
 /// A figure within this factor of the published one counts as reproduced.
 pub const WITHIN: f64 = 1.5;
@@ -64,6 +64,7 @@ fn check(figure: &Figure) -> Check {
         simulated,
         residual,
         within: (1.0 / WITHIN..=WITHIN).contains(&residual),
+        fitted: figure.fitted,
         note: figure.note.to_owned(),
     }
 }
@@ -98,6 +99,33 @@ impl Stage {
 
     fn retries<O: Operation + Send + 'static>(&self) -> f64 {
         self.run::<O>().retries_per_op()
+    }
+
+    /// One way of a ball that the first and the last of the CPUs play by compare-exchange.
+    fn one_way_ns(&self) -> f64 {
+        let ball = Arc::new(operations::Ball::new());
+        let last = self.cpus - 1;
+        let report = self
+            .machine
+            .simulation(self.cpus)
+            .warm_up_ns(WARM_UP_NS)
+            .duration_ns(MEASURED_NS)
+            .run(move |cpu| {
+                let me = match cpu.index() {
+                    0 => 0,
+                    index if index == last => 1,
+                    _ => return,
+                };
+                while cpu.running() {
+                    if ball.pass(me) {
+                        cpu.done();
+                    }
+                }
+            })
+            .expect("the players stop when the time is over");
+        #[allow(clippy::cast_precision_loss, reason = "a few thousand")]
+        let passes = report.operations as f64;
+        report.ns / passes
     }
 
     /// How many times the throughput of `Old` that of `New` is.

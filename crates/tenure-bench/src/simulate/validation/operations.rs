@@ -48,6 +48,20 @@ impl Operation for CasPair {
     }
 }
 
+/// A ball for two players.
+pub(super) struct Ball(Isolated<Word>);
+
+impl Ball {
+    pub(super) fn new() -> Self {
+        Self(Isolated::new(Atomic::new(0)))
+    }
+
+    /// Tries to pass the ball from `me`, who is 0 or 1, to the other.
+    pub(super) fn pass(&self, me: u64) -> bool {
+        self.0.compare_exchange(me, 1 - me, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+}
+
 /// A copy of the pointer that belongs to the core, as folly's `CoreCachedSharedPtr` keeps one for
 /// each: find out which core this is, and count there.
 pub(super) struct PerCore(Vec<Isolated<Word>>);

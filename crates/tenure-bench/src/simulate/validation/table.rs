@@ -6,38 +6,56 @@ use comfy_table::{Attribute, Cell, Color};
 use tenure_report::terminal::Style;
 use tenure_report::words;
 
+/// How many figures are reproduced, in a sentence.
+#[must_use]
+pub fn summary(rows: &[Check]) -> String {
+    let unfitted: Vec<&Check> = rows.iter().filter(|row| !row.fitted).collect();
+    format!(
+        "{} of {} figures are within a factor of {WITHIN}; of the {} that no parameter was fitted to, {} are.",
+        reproduced(rows),
+        rows.len(),
+        unfitted.len(),
+        unfitted.iter().filter(|row| row.within).count(),
+    )
+}
+
 /// As `docs/validation.md`.
 #[must_use]
 pub fn markdown(rows: &[Check]) -> String {
     let mut text = format!(
         "# How far the simulator is off\n\n\
-         {} of {} figures are within a factor of {WITHIN}. *off* is simulated / published; for a range, from its\n\
-         nearer end. Written by `TENURE_BLESS=1 cargo test -p tenure-bench validation`; the machines are in\n\
-         `crates/tenure-sim/machines`.\n\n\
-         | what | machine | CPUs | published | simulated | off | source |\n\
-         |---|---|---|---|---|---|---|\n",
-        reproduced(rows),
-        rows.len(),
+         {}\n\n\
+         *off* is simulated / published; for a range, from its nearer end. *fitted*: a parameter of the machine was\n\
+         taken from this figure, so that it tests little. Every machine has one set of parameters, in\n\
+         `crates/tenure-sim/machines`. What the model leaves out is in the documentation of `tenure-sim`.\n\n\
+         Written by `TENURE_BLESS=1 cargo test -p tenure-bench validation`; `tenure sim --validate` prints it.\n\n\
+         | what | machine | CPUs | published | simulated | off | | source |\n\
+         |---|---|---|---|---|---|---|---|\n",
+        summary(rows),
     );
     for row in rows {
         let off = words::ratio(row.residual);
         let off = if row.within { off } else { format!("**{off}**") };
         text += &format!(
-            "| {} | {} | {} | {} | {} | {off} | {} |\n",
+            "| {} | {} | {} | {} | {} | {off} | {} | {} |\n",
             row.what,
             row.machine,
             row.cpus,
             published(row),
             figure(row, row.simulated),
+            if row.fitted { "fitted" } else { "" },
             row.source,
         );
     }
-    let notes: Vec<&Check> = rows.iter().filter(|row| !row.note.is_empty()).collect();
+    let mut notes: Vec<String> = rows
+        .iter()
+        .filter(|row| !row.note.is_empty())
+        .map(|row| format!("- {}, {}: {}\n", row.what, row.machine, row.note))
+        .collect();
+    notes.dedup();
     if !notes.is_empty() {
         text += "\n## Notes\n\n";
-        for row in notes {
-            text += &format!("- {}, {}: {}\n", row.what, row.machine, row.note);
-        }
+        text += &notes.concat();
     }
     text
 }
@@ -55,7 +73,8 @@ pub fn terminal(rows: &[Check], style: Style) -> String {
         // Said once for a curve.
         let told = if what == row.what { "" } else { &row.what };
         what = &row.what;
-        let off = Cell::new(words::ratio(row.residual));
+        let mark = if row.fitted { "~" } else { "" };
+        let off = Cell::new(format!("{mark}{}", words::ratio(row.residual)));
         let off = if row.within { off } else { off.fg(Color::Red).add_attribute(Attribute::Bold) };
         let cells = [
             Cell::new(told),
@@ -69,10 +88,9 @@ pub fn terminal(rows: &[Check], style: Style) -> String {
     }
     let mut text = String::new();
     let told = format!(
-        "{} of {} figures are within a factor of {WITHIN}. `off` is simulated / published; for a range, from \
-         its nearer end. Sources and notes are in docs/validation.md and on the page of any run.",
-        reproduced(rows),
-        rows.len()
+        "{} `off` is simulated / published; for a range, from its nearer end; `~` marks figures that a \
+         parameter was fitted to. Sources and notes are in docs/validation.md and on the page of any run.",
+        summary(rows),
     );
     line(&mut text, &style.wrapped(&told, ""));
     line(&mut text, "");
