@@ -3,19 +3,23 @@
 //! The data flows in one line:
 //!
 //! ```text
-//! scenario ─> variants ─> runner ─> samples ─> rows with ratios ─> claims ─> table, JSON, HTML
+//!                      ┌─> runner ─> samples ─> rows with ratios ─> claims ─┐
+//! scenario ─> variants ┤                                                    ├─> table, JSON, HTML
+//!                      └─> simulate ─> rows ────────────────────────────────┘
 //! ```
 //!
 //! | module | what it does |
 //! |---|---|
 //! | [`scenario`] | what is measured |
 //! | [`runner`] | how: interleaved slices on pinned threads |
+//! | [`simulate`] | the same on a simulated machine, from a request to its report |
 //! | [`stats`] | medians and intervals |
 //! | [`claims`] | what the figures say |
 //! | [`run`] | from a request to a report |
 //! | [`machine`] | what it ran on |
 //! | [`report`] | tables, JSON, HTML |
 //! | [`result`] | the report's shape, which is the JSON schema |
+//! | [`simulate`] | the same on simulated machines |
 
 mod chart;
 pub mod claims;

@@ -2,6 +2,7 @@
 
 use crate::result::{Group, Report, SCHEMA, Scenario, Settings};
 use crate::runner::{self, Plan, affinity};
+use crate::scenario::GroupInfo;
 use crate::{claims, machine, scenario};
 use std::fmt;
 use std::time::{Instant, SystemTime};
@@ -38,10 +39,7 @@ pub trait Progress {
 #[non_exhaustive]
 pub enum Error {
     /// There is no such group or scenario.
-    UnknownGroup {
-        /// The name that was asked for.
-        name: String,
-    },
+    Unknown(scenario::Unknown),
     /// A number of threads that cannot be run.
     Threads(usize),
     /// Seconds that cannot be measured.
@@ -54,11 +52,7 @@ pub const MOST_THREADS: usize = 65_536;
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnknownGroup { name } => {
-                let known: Vec<_> = scenario::groups().iter().map(|group| group.name).collect();
-                let known = known.join(", ");
-                write!(f, "there is no group or scenario '{name}'; the groups are {known}")
-            }
+            Self::Unknown(unknown) => unknown.fmt(f),
             Self::Threads(threads) => {
                 write!(f, "cannot run {threads} threads; ask for 1 to {MOST_THREADS}")
             }
@@ -71,32 +65,10 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A group, for listings.
-#[derive(Debug, Clone)]
-pub struct GroupInfo {
-    /// Its name on the command line.
-    pub name: &'static str,
-    /// What it measures.
-    pub about: &'static str,
-    /// Identifier and heading of its scenarios.
-    pub scenarios: Vec<(String, String)>,
-}
-
 /// All groups.
 #[must_use]
 pub fn groups() -> Vec<GroupInfo> {
-    scenario::groups()
-        .into_iter()
-        .map(|group| GroupInfo {
-            name: group.name,
-            about: group.about,
-            scenarios: group
-                .scenarios
-                .iter()
-                .map(|scenario| (scenario.id.to_owned(), scenario.title.to_owned()))
-                .collect(),
-        })
-        .collect()
+    scenario::listed(scenario::native())
 }
 
 /// The seconds that all rows together are measured by default.
@@ -117,7 +89,7 @@ pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, Err
     let began = SystemTime::now();
     let clock = Instant::now();
     let cpus = affinity::cpus();
-    let groups = chosen_groups(&request.groups)?;
+    let groups = chosen(&request.groups)?;
     let shared = chosen_threads(true, request.threads.as_deref(), cpus.len())?;
     let private = chosen_threads(false, request.threads.as_deref(), cpus.len())?;
     let at = |scenario: &scenario::Scenario| if scenario.shared { &shared } else { &private };
@@ -177,33 +149,17 @@ pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, Err
     })
 }
 
-/// The groups that `names` names, with the scenarios that it names.
-fn chosen_groups(names: &[String]) -> Result<Vec<scenario::Group>, Error> {
-    let mut groups = scenario::groups();
-    let is_known = |name: &str| {
-        let ids = groups.iter().flat_map(|group| group.scenarios.iter().map(|it| it.id));
-        groups.iter().map(|group| group.name).chain(ids).any(|known| known == name)
-    };
-    if let Some(name) = names.iter().find(|name| !is_known(name)) {
-        return Err(Error::UnknownGroup { name: name.clone() });
-    }
-    let is_asked_for = |known: &str| names.iter().any(|name| name == known);
-    for group in &mut groups {
-        if !names.is_empty() && !is_asked_for(group.name) {
-            group.scenarios.retain(|scenario| is_asked_for(scenario.id));
-        }
-    }
-    groups.retain(|group| !group.scenarios.is_empty());
-    Ok(groups)
-}
-
 /// Finds out whether `names` can be asked for, without a run.
 ///
 /// # Errors
 ///
 /// The first that is neither a group nor a scenario.
 pub fn check_names(names: &[String]) -> Result<(), Error> {
-    chosen_groups(names).map(drop)
+    chosen(names).map(drop)
+}
+
+fn chosen(names: &[String]) -> Result<Vec<scenario::Group>, Error> {
+    scenario::chosen(scenario::native(), names).map_err(Error::Unknown)
 }
 
 /// The numbers of threads for scenarios on `shared` objects, or on private ones: operations on those
@@ -268,7 +224,7 @@ mod tests {
 
     #[test]
     fn private_objects_are_measured_on_one_thread_and_on_all_cpus() {
-        let last_put = scenario::groups().remove(0).scenarios.remove(2);
+        let last_put = scenario::native().remove(0).scenarios.remove(2);
         assert!(!last_put.shared);
         assert_eq!(chosen_threads(last_put.shared, None, 6).unwrap(), [1, 6]);
         assert_eq!(chosen_threads(last_put.shared, None, 1).unwrap(), [1]);
@@ -279,25 +235,11 @@ mod tests {
     fn what_cannot_be_measured_is_refused_in_one_line() {
         let request = |request: Request| run(&request, &mut Steps(vec![], 0)).unwrap_err();
         let no_group = request(Request { groups: vec!["nope".into()], ..Request::default() });
-        let said = "there is no group or scenario 'nope'; the groups are refs, dst";
-        assert_eq!(no_group.to_string(), said);
+        assert!(no_group.to_string().starts_with("there is no group or scenario 'nope'"));
         for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let error = request(Request { seconds: Some(seconds), ..Request::default() });
             assert!(error.to_string().contains("more than 0"), "{error}");
         }
-    }
-
-    #[test]
-    fn a_group_stands_for_its_scenarios_and_a_scenario_for_itself() {
-        let ids = |names: &[&str]| {
-            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-            let groups = chosen_groups(&names).unwrap();
-            groups.iter().flat_map(|group| &group.scenarios).map(|it| it.id).collect::<Vec<_>>()
-        };
-        assert_eq!(ids(&["dst"]), ["dst/cells", "dst/packet"]);
-        assert_eq!(ids(&["dst/packet", "refs/get"]), ["refs/get", "dst/packet"]);
-        assert_eq!(ids(&["dst", "dst/cells"]), ["dst/cells", "dst/packet"]);
-        assert_eq!(ids(&[]).len(), 11);
     }
 
     #[test]

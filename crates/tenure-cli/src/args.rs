@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use tenure_bench::run::MOST_THREADS;
+use tenure_bench::simulate::cpus::Cpus;
+use tenure_bench::simulate::machine;
+use tenure_bench::simulate::run::{DEFAULT_SEED, DEFAULT_US, MOST_US};
 
 /// Find shared objects that slow down as cores are added, and measure what mends them
 #[derive(Debug, Parser)]
@@ -43,6 +46,20 @@ pub(crate) enum Command {
                       Exit status: 0; 1 if a check failed; 2 if something could not be read or understood."
     )]
     Layout(Layout),
+    /// Simulate contended scenarios on a machine that is not at hand, of up to 1,024 CPUs
+    ///
+    /// Runs the scenarios of `bench`, and the code that ships, on simulated CPUs with simulated caches.
+    /// Prints for each scenario how its variants fare on more and more CPUs, and which members of
+    /// which cache lines moved, and writes an HTML report. The same request gives the same figures on
+    /// every machine.
+    #[command(after_help = "Examples:\n  \
+                            tenure sim refs --cpus 1..192\n  \
+                            tenure sim dst/cells refs/get-put --cpus 1,28,112 --us 1000\n  \
+                            tenure sim refs --machine ./mine.toml\n  \
+                            tenure sim --calibrate && tenure sim refs --machine this\n\n\
+                            A machine file is TOML; the documentation of the crate tenure-sim, its module \
+                            `machine`, has one (`cargo doc -p tenure-sim --open`).")]
+    Sim(Sim),
 }
 
 #[derive(Debug, Args)]
@@ -148,6 +165,54 @@ pub(crate) struct Layout {
     pub(crate) html: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Sim {
+    /// Groups or single scenarios to simulate; all of them if none is named (see --list)
+    #[arg(value_name = "SCENARIO")]
+    pub(crate) names: Vec<String>,
+
+    /// Numbers of CPUs: `1,2,8`, or `1..192` for the powers of two in it and its ends, as far as the
+    /// machine goes [default: 1, 2, 4, ... up to all of the machine's]
+    #[arg(long, value_name = "N,N | 1..N")]
+    pub(crate) cpus: Option<Cpus>,
+
+    /// The machine: one that comes along (see --list), a file that describes one, or `this`, which
+    /// --calibrate has described
+    #[arg(long, value_name = "NAME | FILE.toml", default_value = machine::DEFAULT)]
+    pub(crate) machine: String,
+
+    /// Simulated microseconds that each row is measured for
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_US,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_US)))]
+    pub(crate) us: u32,
+
+    /// Draw everything random from this seed
+    #[arg(long, value_name = "SEED", default_value_t = DEFAULT_SEED)]
+    pub(crate) seed: u64,
+
+    /// List the scenarios and the machines, and simulate nothing
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// Measure this machine for some seconds, in which nothing else should run, and write its
+    /// description [default: this.toml]; simulate nothing
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = machine::THIS_FILE,
+        conflicts_with_all = ["names", "list", "json", "report"])]
+    pub(crate) calibrate: Option<PathBuf>,
+
+    /// Print what others have measured beside what the simulator says, and simulate nothing else
+    #[arg(long, conflicts_with_all = ["names", "list", "json", "report", "calibrate"])]
+    pub(crate) validate: bool,
+
+    /// Write the results as JSON to a file, or with `-` to standard output in place of the tables
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write the HTML report into this folder [default: tenure-report; none with `--json -`]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) report: Option<PathBuf>,
+}
+
 fn line(text: &str) -> Result<u64, String> {
     match text.trim().parse::<u64>() {
         Ok(bytes) if bytes.is_power_of_two() && (16..=4096).contains(&bytes) => Ok(bytes),
@@ -181,7 +246,7 @@ mod tests {
         let words = ["tenure", "bench"].iter().chain(words);
         match Arguments::try_parse_from(words)?.command {
             Command::Bench(bench) => Ok(bench),
-            Command::Layout(_) => unreachable!("`bench` was asked for"),
+            _ => unreachable!("`bench` was asked for"),
         }
     }
 

@@ -3,15 +3,13 @@
 use std::path::PathBuf;
 
 use tenure_bench::report::{self, json, table};
-use tenure_bench::run::{self, GroupInfo, Request};
+use tenure_bench::run::{self, Request};
+use tenure_bench::scenario::GroupInfo;
 
 use crate::args::Bench;
 use crate::failure::Failure;
 use crate::output::{self, Json};
 use crate::progress::Reporter;
-
-/// Where the HTML report goes unless told.
-const REPORTS: &str = "tenure-report";
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
@@ -19,38 +17,16 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
         return output::print(&list(&run::groups()));
     }
     let json = Json::of(arguments.json.as_ref());
-    let unasked = (json != Json::Stdout).then(|| PathBuf::from(REPORTS));
-    let folder = arguments.report.clone().or(unasked);
+    let folder = json.folder(arguments.report.as_ref());
     let request = request(arguments)?;
     let page = folder.as_ref().map(|folder| folder.join(report::FILE_NAME));
-    for path in json.file().into_iter().chain(page.as_deref()) {
-        output::check(path)?;
-    }
-    let report = run::run(&request, &mut Reporter::new()).map_err(Failure::input)?;
+    output::check_all(json, page.as_deref())?;
+    let report = run::run(&request, &mut Reporter::new("measuring", "thread"));
+    let report = report.map_err(Failure::input)?;
 
-    // Files first: a reader of the tables that goes away does not take them along.
-    if let Some(path) = json.file() {
-        output::write(path, &json::render(&report))?;
-    }
-    let written = folder
-        .as_ref()
-        .map(|folder| {
-            report::write_report(&report, folder)
-                .map_err(|error| Failure::unwritable(folder, &error))
-        })
-        .transpose()?;
-    if json == Json::Stdout {
-        output::print(&json::render(&report))?;
-        if let Some(path) = written {
-            eprintln!("Report: {}", path.display());
-        }
-        return Ok(());
-    }
-    output::print(&table::render(&report, output::style()))?;
-    match written {
-        Some(path) => output::print(&format!("\nReport: {}\n", path.display())),
-        None => Ok(()),
-    }
+    let tell = || table::render(&report, output::style());
+    let page = |folder: &PathBuf| report::write_report(&report, folder);
+    output::tell(json, &json::render(&report), tell, folder.as_ref(), page)
 }
 
 fn request(arguments: &Bench) -> Result<Request, Failure> {
@@ -65,7 +41,8 @@ fn request(arguments: &Bench) -> Result<Request, Failure> {
     })
 }
 
-fn list(groups: &[GroupInfo]) -> String {
+/// The groups with their scenarios.
+pub(crate) fn list(groups: &[GroupInfo]) -> String {
     let longest =
         groups.iter().flat_map(|group| &group.scenarios).map(|(id, _)| id.len()).max().unwrap_or(0);
     let mut text = String::new();

@@ -113,7 +113,7 @@ fn valid_values(error: &clap::Error) -> Option<String> {
 /// The help of the command that was typed.
 fn help() -> String {
     match std::env::args().nth(1).as_deref() {
-        Some(command @ ("bench" | "layout")) => format!("tenure {command} --help"),
+        Some(command @ ("bench" | "layout" | "sim")) => format!("tenure {command} --help"),
         _ => "tenure --help".to_owned(),
     }
 }

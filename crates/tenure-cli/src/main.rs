@@ -10,6 +10,7 @@ mod failure;
 mod layout;
 mod output;
 mod progress;
+mod sim;
 
 use std::process::ExitCode;
 
@@ -29,5 +30,6 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
+        Command::Sim(arguments) => sim::run(&arguments),
     }
 }

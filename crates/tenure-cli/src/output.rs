@@ -38,6 +38,48 @@ impl<'a> Json<'a> {
     }
 }
 
+/// Where HTML reports go unless told.
+const REPORTS: &str = "tenure-report";
+
+impl Json<'_> {
+    /// The folder of the HTML report: the one `--report` names, or else the usual one, unless a
+    /// program reads standard output.
+    pub(crate) fn folder(self, argument: Option<&PathBuf>) -> Option<PathBuf> {
+        let unasked = (self != Self::Stdout).then(|| PathBuf::from(REPORTS));
+        argument.cloned().or(unasked)
+    }
+}
+
+/// Tells a report in every way that was asked for: as JSON, as the text that `tell` makes, and as the
+/// file that `page` writes into `folder`.
+pub(crate) fn tell(
+    json: Json<'_>,
+    as_json: &str,
+    tell: impl FnOnce() -> String,
+    folder: Option<&PathBuf>,
+    page: impl FnOnce(&PathBuf) -> io::Result<PathBuf>,
+) -> Result<(), Failure> {
+    // Files first: a reader of the tables that goes away does not take them along.
+    if let Some(path) = json.file() {
+        write(path, as_json)?;
+    }
+    let written = folder
+        .map(|folder| page(folder).map_err(|error| Failure::unwritable(folder, &error)))
+        .transpose()?;
+    if json == Json::Stdout {
+        print(as_json)?;
+        if let Some(path) = written {
+            eprintln!("Report: {}", path.display());
+        }
+        return Ok(());
+    }
+    print(&tell())?;
+    match written {
+        Some(path) => print(&format!("\nReport: {}\n", path.display())),
+        None => Ok(()),
+    }
+}
+
 /// What standard output can show.
 pub(crate) fn style() -> Style {
     let terminal = console::Term::stdout();
@@ -58,6 +100,11 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         .write_all(text.as_bytes())
         .and_then(|()| output.flush())
         .map_err(|error| Failure::unprintable(&error))
+}
+
+/// [`check`], for the file of JSON and for that of a page.
+pub(crate) fn check_all(json: Json<'_>, page: Option<&Path>) -> Result<(), Failure> {
+    json.file().into_iter().chain(page).try_for_each(check)
 }
 
 /// Fails if [`write`] would, before the work is done.

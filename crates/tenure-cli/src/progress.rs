@@ -5,20 +5,27 @@ use std::io::IsTerminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tenure_bench::run;
 use tenure_layout::progress;
+use tenure_report::words::counted;
 
 /// A bar where somebody watches, and one line for each scenario where a log is kept.
 pub(crate) struct Reporter {
     bar: ProgressBar,
     watched: bool,
+    /// What is done to a scenario: `measuring`.
+    verb: &'static str,
+    /// What it is done on: `thread`.
+    unit: &'static str,
     scenario: String,
 }
 
 impl Reporter {
-    /// For standard error as it is.
-    pub(crate) fn new() -> Self {
+    /// For standard error as it is, for a run that is `verb`ing scenarios on so many `unit`s.
+    pub(crate) fn new(verb: &'static str, unit: &'static str) -> Self {
         Self {
             bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()),
             watched: std::io::stderr().is_terminal(),
+            verb,
+            unit,
             scenario: String::new(),
         }
     }
@@ -35,11 +42,10 @@ impl run::Progress for Reporter {
 
     fn step(&mut self, scenario: &str, threads: usize, done_steps: u64) {
         if self.watched {
-            let plural = if threads == 1 { "" } else { "s" };
-            self.bar.set_message(format!("{scenario}, {threads} thread{plural}"));
+            self.bar.set_message(format!("{scenario}, {}", counted(threads, self.unit)));
             self.bar.set_position(done_steps);
         } else if self.scenario != scenario {
-            eprintln!("measuring {scenario}");
+            eprintln!("{} {scenario}", self.verb);
             scenario.clone_into(&mut self.scenario);
         }
     }
@@ -102,8 +108,8 @@ mod tests {
 
     #[test]
     fn a_bar_goes_through_a_whole_run() {
-        let mut reporter =
-            Reporter { bar: ProgressBar::hidden(), watched: true, scenario: String::new() };
+        let reporter = Reporter::new("measuring", "thread");
+        let mut reporter = Reporter { bar: ProgressBar::hidden(), watched: true, ..reporter };
         reporter.begin(2);
         reporter.step("refs/get-put", 1, 1);
         reporter.step("refs/get-put", 2, 2);

@@ -5,10 +5,10 @@
 //! page ([`page`]). What is drawn, and from what, is the reports' own.
 
 mod bars;
-mod canvas;
+pub(crate) mod canvas;
 mod figure;
 mod lines;
-mod theme;
+pub(crate) mod theme;
 mod ticks;
 
 #[cfg(test)]

@@ -27,6 +27,12 @@ pub(crate) enum Role {
     Limit,
     /// Any other variant, by its place.
     Series(usize),
+    /// How much of something there is, by its opacity.
+    Heat,
+    /// As it should be.
+    Good,
+    /// Not as it should be.
+    Bad,
 }
 
 /// How many series have a colour of their own; the next has the first again, with another marker.
@@ -35,7 +41,7 @@ const SERIES: usize = 8;
 /// What charts and verdicts need beside the colours of every page. The series follow Okabe and Ito's
 /// order of hues, which people with the common kinds of colour blindness tell apart, darkened or
 /// lightened until they stand out from the page.
-pub(crate) const COLOURS: [Colour; 2 + SERIES + 4] = [
+pub(crate) const COLOURS: [Colour; 2 + SERIES + 5] = [
     Colour::new("baseline", "#40464d", "#c3c9d0"),
     Colour::new("limit", "#7a828b", "#8b939c"),
     Colour::new("series-1", "#0067b0", "#58a6e8"),
@@ -50,6 +56,7 @@ pub(crate) const COLOURS: [Colour; 2 + SERIES + 4] = [
     Colour::new("does-not-hold", "#ab2317", "#f5938a"),
     Colour::new("not-resolved", "#745400", "#e2bc55"),
     Colour::new("needs-more-cpus", "#3a55a0", "#a5bcf3"),
+    Colour::new("heat", "#b02a10", "#ff8a66"),
 ];
 
 /// All colours that a page with charts has; a placeholder is a place among them.
@@ -68,6 +75,9 @@ impl Role {
             Self::Baseline => "baseline",
             Self::Limit => "limit",
             Self::Series(place) => COLOURS[2 + place % SERIES].name,
+            Self::Heat => "heat",
+            Self::Good => "holds",
+            Self::Bad => "does-not-hold",
         }
     }
 
@@ -179,7 +189,8 @@ mod tests {
     fn no_placeholder_is_left_and_limits_are_dashed() {
         let series = (0..SERIES).map(Role::Series);
         let plain = [Role::Ink, Role::Muted, Role::Grid, Role::Band, Role::Page, Role::Baseline];
-        for role in plain.into_iter().chain(series) {
+        let states = [Role::Heat, Role::Good, Role::Bad];
+        for role in plain.into_iter().chain(series).chain(states) {
             assert_eq!(
                 themed(&format!("<path stroke=\"{0}\"/><text fill=\"{0}\"/>", written(role))),
                 format!("<path stroke=\"var(--{0})\"/><text fill=\"var(--{0})\"/>", role.name())

@@ -4,11 +4,13 @@
 //! or zero and never fails a run. Elsewhere there is what the standard library knows.
 
 mod cpu;
+mod places;
 mod tree;
 mod virtualisation;
 
 use crate::result::Machine;
 use crate::runner::affinity;
+pub use places::{Place, places};
 use tree::Tree;
 
 /// Describes the machine that the calling thread runs on.

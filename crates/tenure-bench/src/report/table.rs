@@ -2,11 +2,10 @@
 //!
 //! A table says as much as its width allows: columns go, in the order of `FULLNESS`, until it fits.
 
-use std::fmt::Write as _;
-
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use comfy_table::{Attribute, Cell, Color, Table};
 use tenure_report::terminal::Style;
 
+use super::grid::{self, aligned, line};
 use super::words;
 use crate::result::{Estimate, Group, Outcome, Report, Row, Scenario};
 
@@ -66,11 +65,6 @@ fn render_verdicts(text: &mut String, report: &Report, style: Style) {
     }
 }
 
-fn line(text: &mut String, of: &str) {
-    // Writing to a string does not fail.
-    let _ = writeln!(text, "{}", of.trim_end());
-}
-
 /// What a table of a scenario shows.
 #[derive(Debug, Clone, Copy)]
 struct Columns {
@@ -96,34 +90,12 @@ const FULLNESS: [Columns; 5] = {
 
 fn table(scenario: &Scenario, style: Style) -> String {
     let has_retries = rows(scenario).any(|row| row.retries_per_op.is_some());
-    let fitting = FULLNESS
-        .into_iter()
-        .map(|columns| Columns {
-            limit: columns.limit && scenario.limit.is_some(),
-            retries: has_retries,
-            ..columns
-        })
-        .map(|columns| fill(scenario, columns, style));
-    let mut last = None;
-    for mut table in fitting {
-        table.set_content_arrangement(ContentArrangement::Disabled);
-        let text = table.to_string();
-        // Blanks may stand before the sequence that ends a colour.
-        let shown = trimmed(&console::strip_ansi_codes(&text));
-        if shown.lines().all(|line| console::measure_text_width(line) <= style.width) {
-            return trimmed(&text);
-        }
-        last = Some(table);
-    }
-    last.map_or_else(String::new, |mut table| {
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(u16::try_from(style.width).unwrap_or(u16::MAX));
-        trimmed(&table.to_string())
-    })
-}
-
-fn trimmed(text: &str) -> String {
-    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+    let candidates = FULLNESS.into_iter().map(|columns| Columns {
+        limit: columns.limit && scenario.limit.is_some(),
+        retries: has_retries,
+        ..columns
+    });
+    grid::fitting(candidates.map(|columns| vec![fill(scenario, columns, style)]), style)
 }
 
 fn rows(scenario: &Scenario) -> impl Iterator<Item = &Row> {
@@ -131,12 +103,7 @@ fn rows(scenario: &Scenario) -> impl Iterator<Item = &Row> {
 }
 
 fn fill(scenario: &Scenario, columns: Columns, style: Style) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.force_no_tty();
-    if style.colour {
-        table.enforce_styling();
-    }
+    let mut table = grid::table(style);
     let mut header = vec!["variant", "ns/op"];
     header.extend(columns.mops.then_some("Mops/s"));
     header.extend(columns.retries.then_some("retries"));
@@ -161,14 +128,7 @@ fn fill(scenario: &Scenario, columns: Columns, style: Style) -> Table {
             table.add_row(cells_of(row, scenario, columns));
         }
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
     table
-}
-
-fn aligned(cell: Cell, right: bool) -> Cell {
-    cell.set_alignment(if right { CellAlignment::Right } else { CellAlignment::Left })
 }
 
 fn cells_of(row: &Row, scenario: &Scenario, columns: Columns) -> Vec<Cell> {
@@ -237,6 +197,7 @@ fn notes(scenario: &Scenario) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::report::fixtures;
+    use crate::report::grid::trimmed;
 
     fn widest(text: &str) -> usize {
         text.lines().map(console::measure_text_width).max().unwrap()

@@ -6,10 +6,9 @@
 
 use super::refs::{OutlivedCount, acquired, still_held};
 use super::route::{Isolated, Route, Shared};
-use super::{Group, Operation, Scenario, Variant};
+use super::{Group, Host, Member, Operation, Scenario, Variant};
 use std::hint::black_box;
 use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
-use tenure::memory::Native;
 
 /// Takes a reference, reads what every packet reads, and gives the reference back.
 pub struct Lookup<R>(R);
@@ -27,14 +26,17 @@ impl<R: Route<Count: OutlivedCount> + 'static> Operation for Lookup<R> {
         // SAFETY: the runner joins all threads before it drops the operation.
         still_held(route.refs().put(unsafe { R::Count::witness() }));
     }
+    fn members(&self) -> Vec<Member> {
+        self.0.members()
+    }
 }
 
 /// A packet's way: the route is validated before it is taken, and read again between pieces of
 /// work.
 pub struct Packet<R>(R);
 
-/// Rounds of [`work`] after each look at the route: some 30 ns at 4 GHz.
-const WORK: u32 = 40;
+/// Nanoseconds of work after each look at the route.
+const WORK_NS: u32 = 30;
 
 impl<R: Route<Count: OutlivedCount> + 'static> Operation for Packet<R> {
     fn prepare() -> Self {
@@ -46,39 +48,36 @@ impl<R: Route<Count: OutlivedCount> + 'static> Operation for Packet<R> {
         // Each value is needed to go on, as a branch on it would be.
         let mut state = black_box(u64::from(route.rt_genid()));
         acquired(route.refs().get());
-        state = work(state ^ black_box(route.lwtstate()));
-        state = work(state ^ black_box(u64::from(route.rt_genid())));
+        state = R::Host::work(state ^ black_box(route.lwtstate()), WORK_NS);
+        state = R::Host::work(state ^ black_box(u64::from(route.rt_genid())), WORK_NS);
         black_box(state);
         // SAFETY: the runner joins all threads before it drops the operation.
         still_held(route.refs().put(unsafe { R::Count::witness() }));
     }
-}
-
-/// Private work whose result depends on all of its steps, five cycles each.
-#[inline(always)]
-fn work(mut state: u64) -> u64 {
-    for _ in 0..WORK {
-        state = (state ^ (state >> 29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    fn members(&self) -> Vec<Member> {
+        self.0.members()
     }
-    state
 }
 
+/// The four cells and the ticket count in either layout, on `$host`.
 macro_rules! cells {
-    ($operation:ident) => {
+    ($host:ident, $operation:ident) => {
         vec![
-            Variant::of::<$operation<Shared<Native, IncNotZero, 4>>>("shared + inc_not_zero"),
-            Variant::of::<$operation<Isolated<Native, IncNotZero, 4>>>("isolated + inc_not_zero"),
-            Variant::of::<$operation<Shared<Native, RcuRef, 4>>>("shared + rcuref"),
-            Variant::of::<$operation<Isolated<Native, RcuRef, 4>>>("isolated + rcuref"),
-            Variant::of::<$operation<Shared<Native, TicketRef, 0>>>("shared + ticket"),
-            Variant::of::<$operation<Isolated<Native, TicketRef, 0>>>("isolated + ticket"),
+            Variant::of::<$operation<Shared<$host, IncNotZero<$host>, 4>>>("shared + inc_not_zero"),
+            Variant::of::<$operation<Isolated<$host, IncNotZero<$host>, 4>>>(
+                "isolated + inc_not_zero",
+            ),
+            Variant::of::<$operation<Shared<$host, RcuRef<$host>, 4>>>("shared + rcuref"),
+            Variant::of::<$operation<Isolated<$host, RcuRef<$host>, 4>>>("isolated + rcuref"),
+            Variant::of::<$operation<Shared<$host, TicketRef<$host>, 0>>>("shared + ticket"),
+            Variant::of::<$operation<Isolated<$host, TicketRef<$host>, 0>>>("isolated + ticket"),
         ]
     };
 }
 
 /// The group.
 #[must_use]
-pub fn group() -> Group {
+pub fn group<M: Host>() -> Group {
     Group {
         name: "dst",
         title: "False sharing beside the count",
@@ -94,7 +93,7 @@ pub fn group() -> Group {
                 shared: true,
                 baseline: "shared + inc_not_zero",
                 limit: None,
-                variants: cells!(Lookup),
+                variants: cells!(M, Lookup),
             },
             Scenario {
                 id: "dst/packet",
@@ -105,7 +104,7 @@ pub fn group() -> Group {
                 shared: true,
                 baseline: "shared + inc_not_zero",
                 limit: None,
-                variants: cells!(Packet),
+                variants: cells!(M, Packet),
             },
         ],
     }

@@ -1,8 +1,7 @@
 //! What is measured: operations on shared objects, in several variants.
 //!
-//! An [`Operation`] is written once, over the [`Memory`](tenure::memory::Memory) it runs on. Here
-//! it runs on the real machine, in a loop per thread ([`Variant`]); a simulator can run the same
-//! type.
+//! An [`Operation`] is written once, over the [`Host`] it runs on: the real machine
+//! ([`runner`](crate::runner)) or a simulated one ([`simulate`](crate::simulate)).
 //!
 //! ```text
 //! Group "refs" ─┬─ Scenario "refs/get-put" ─┬─ Variant "limit"        (Bare)
@@ -12,16 +11,22 @@
 //! ```
 
 pub mod arcs;
+mod choice;
 pub mod dst;
+mod host;
 pub mod refs;
 pub mod route;
 
 use std::fmt;
+use tenure::memory::Native;
+
+pub use choice::{GroupInfo, Unknown, chosen, listed};
+pub use host::Host;
 
 /// One operation on an object that all threads share.
 ///
 /// Private objects are made and dropped inside of [`step`](Self::step).
-pub trait Operation: Sync {
+pub trait Operation: Send + Sync {
     /// A fresh object.
     fn prepare() -> Self
     where
@@ -34,14 +39,42 @@ pub trait Operation: Sync {
     fn settle(&self, steps: u64) {
         let _ = steps;
     }
+
+    /// The parts of the object that have a name. It keeps its place from here on.
+    fn members(&self) -> Vec<Member> {
+        Vec::new()
+    }
 }
 
-/// An [`Operation`] in a loop: one virtual call for many steps.
-pub trait Looped: Sync {
+/// A part of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its name.
+    pub name: &'static str,
+    /// Where it is.
+    pub address: usize,
+    /// Its size.
+    pub bytes: usize,
+}
+
+impl Member {
+    /// `part` under `name`.
+    #[must_use]
+    pub fn of<T>(name: &'static str, part: &T) -> Self {
+        Self { name, address: (&raw const *part).addr(), bytes: size_of::<T>() }
+    }
+}
+
+/// An [`Operation`] behind a virtual call: one for each, or one for many.
+pub trait Looped: Send + Sync {
     /// Does `steps` operations and returns their retries.
     fn run(&self, steps: u64) -> u64;
+    /// [`Operation::step`], for a machine that counts retries itself.
+    fn step(&self);
     /// [`Operation::settle`].
     fn settle(&self, steps: u64);
+    /// [`Operation::members`].
+    fn members(&self) -> Vec<Member>;
 }
 
 impl<O: Operation> Looped for O {
@@ -50,13 +83,21 @@ impl<O: Operation> Looped for O {
     fn run(&self, steps: u64) -> u64 {
         let mut retries = 0;
         for _ in 0..steps {
-            self.step(&mut retries);
+            Operation::step(self, &mut retries);
         }
         retries
     }
 
+    fn step(&self) {
+        Operation::step(self, &mut 0);
+    }
+
     fn settle(&self, steps: u64) {
         Operation::settle(self, steps);
+    }
+
+    fn members(&self) -> Vec<Member> {
+        Operation::members(self)
     }
 }
 
@@ -123,26 +164,34 @@ pub struct Group {
     pub scenarios: Vec<Scenario>,
 }
 
-/// All groups, in the order in which they run.
+/// All groups that run on any machine, in the order in which they do.
 #[must_use]
-pub fn groups() -> Vec<Group> {
-    let mut refs = refs::group();
+pub fn groups<M: Host>() -> Vec<Group> {
+    vec![refs::group::<M>(), dst::group::<M>()]
+}
+
+/// All groups on the real machine, with what runs there alone: std's `Arc` knows no other.
+#[must_use]
+pub fn native() -> Vec<Group> {
+    let mut groups = groups::<Native>();
+    let refs = groups.iter_mut().find(|group| group.name == "refs").expect("refs run anywhere");
     refs.scenarios.extend(arcs::scenarios());
-    vec![refs, dst::group()]
+    groups
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tenure_sim::Simulated;
 
     fn scenarios() -> Vec<Scenario> {
-        groups().into_iter().flat_map(|group| group.scenarios).collect()
+        native().into_iter().flat_map(|group| group.scenarios).collect()
     }
 
     #[test]
     fn ids_are_unique_and_begin_with_their_group() {
         let mut seen = Vec::new();
-        for group in groups() {
+        for group in native() {
             for scenario in group.scenarios {
                 assert!(scenario.id.starts_with(&format!("{}/", group.name)), "{}", scenario.id);
                 assert!(!seen.contains(&scenario.id), "{}", scenario.id);
@@ -180,6 +229,25 @@ mod tests {
                     threads.into_iter().map(|thread| thread.join().unwrap()).sum()
                 });
                 assert!(variant.counts_retries || retries == 0, "{}: {variant:?}", scenario.id);
+            }
+        }
+    }
+
+    #[test]
+    fn both_machines_run_the_same_scenarios() {
+        let told = |groups: Vec<Group>| format!("{groups:?}");
+        assert_eq!(told(groups::<Native>()), told(groups::<Simulated>()));
+    }
+
+    #[test]
+    fn objects_that_threads_share_name_their_count_and_lie_on_lines_of_their_own() {
+        for scenario in groups::<Simulated>().into_iter().flat_map(|group| group.scenarios) {
+            for variant in &scenario.variants {
+                let object = (variant.prepare)();
+                let members = object.members();
+                let count = members.iter().find(|member| member.name == "refs");
+                assert_eq!(count.is_some(), scenario.shared, "{}", scenario.id);
+                assert!(count.is_none_or(|count| count.address.is_multiple_of(64)), "{variant:?}");
             }
         }
     }

@@ -2,12 +2,12 @@
 //!
 //! Every object is on cache lines of its own, so that only the count is measured.
 
-use super::{Group, Operation, Scenario, Variant};
+use super::{Group, Host, Member, Operation, Scenario, Variant};
 use std::hint::black_box;
 use std::num::NonZeroU16;
 use tenure::count::{Get, IncNotZero, Put, RcuRef, Readable, RefCount, TicketRef};
 use tenure::line::Isolated;
-use tenure::memory::{Atomic, Memory, Native, Ordering};
+use tenure::memory::{Atomic, Memory, Ordering};
 
 /// A count whose put can be called by code that is generic over counts, because its objects outlive
 /// all threads of a measurement.
@@ -64,6 +64,11 @@ fn last(put: Put) {
     assert!(put.is_last(), "nobody else knows this count");
 }
 
+/// The one member of these objects.
+fn refs<T>(count: &T) -> Vec<Member> {
+    vec![Member::of("refs", count)]
+}
+
 /// The limit: the two bare atomic operations that no shared count can do without.
 pub struct Bare<M: Memory>(Isolated<M::AtomicU32>);
 
@@ -76,6 +81,9 @@ impl<M: Memory> Operation for Bare<M> {
         // Relaxed and Release: as the counts. Nothing is published. Results unused: the best form.
         self.0.fetch_add(1, Ordering::Relaxed);
         self.0.fetch_sub(1, Ordering::Release);
+    }
+    fn members(&self) -> Vec<Member> {
+        refs(&*self.0)
     }
 }
 
@@ -90,6 +98,9 @@ impl<M: Memory> Operation for BareAdd<M> {
     fn step(&self, _retries: &mut u64) {
         // Relaxed: as the counts. Result unused: the best form.
         self.0.fetch_add(1, Ordering::Relaxed);
+    }
+    fn members(&self) -> Vec<Member> {
+        refs(&*self.0)
     }
 }
 
@@ -106,6 +117,9 @@ impl<C: OutlivedCount> Operation for GetPut<C> {
         // SAFETY: the runner joins all threads before it drops the operation.
         still_held(self.0.put(unsafe { C::witness() }));
     }
+    fn members(&self) -> Vec<Member> {
+        refs(&*self.0)
+    }
 }
 
 /// A get whose put happens elsewhere.
@@ -121,6 +135,9 @@ impl<C: OutlivedCount> Operation for GetOnly<C> {
     }
     fn settle(&self, steps: u64) {
         put_all(&*self.0, steps);
+    }
+    fn members(&self) -> Vec<Member> {
+        refs(&*self.0)
     }
 }
 
@@ -165,7 +182,7 @@ impl<C: OutlivedCount> Operation for LikelyLastPut<C> {
 
 /// The group, with the scenarios of the bare counts.
 #[must_use]
-pub fn group() -> Group {
+pub fn group<M: Host>() -> Group {
     Group {
         name: "refs",
         title: "Reference counts",
@@ -182,10 +199,10 @@ pub fn group() -> Group {
                 baseline: "inc_not_zero",
                 limit: Some("limit"),
                 variants: vec![
-                    Variant::of::<Bare<Native>>("limit"),
-                    Variant::counting::<GetPut<IncNotZero>>("inc_not_zero"),
-                    Variant::of::<GetPut<RcuRef>>("rcuref"),
-                    Variant::of::<GetPut<TicketRef>>("ticket"),
+                    Variant::of::<Bare<M>>("limit"),
+                    Variant::counting::<GetPut<IncNotZero<M>>>("inc_not_zero"),
+                    Variant::of::<GetPut<RcuRef<M>>>("rcuref"),
+                    Variant::of::<GetPut<TicketRef<M>>>("ticket"),
                 ],
             },
             Scenario {
@@ -196,10 +213,10 @@ pub fn group() -> Group {
                 baseline: "inc_not_zero",
                 limit: Some("limit"),
                 variants: vec![
-                    Variant::of::<BareAdd<Native>>("limit"),
-                    Variant::counting::<GetOnly<IncNotZero>>("inc_not_zero"),
-                    Variant::of::<GetOnly<RcuRef>>("rcuref"),
-                    Variant::of::<GetOnly<TicketRef>>("ticket"),
+                    Variant::of::<BareAdd<M>>("limit"),
+                    Variant::counting::<GetOnly<IncNotZero<M>>>("inc_not_zero"),
+                    Variant::of::<GetOnly<RcuRef<M>>>("rcuref"),
+                    Variant::of::<GetOnly<TicketRef<M>>>("ticket"),
                 ],
             },
             Scenario {
@@ -211,11 +228,11 @@ pub fn group() -> Group {
                 baseline: "inc_not_zero",
                 limit: None,
                 variants: vec![
-                    Variant::of::<LastPut<IncNotZero>>("inc_not_zero"),
-                    Variant::of::<LastPut<RcuRef>>("rcuref"),
-                    Variant::of::<LikelyLastPut<RcuRef>>("rcuref put_last"),
-                    Variant::of::<LastPut<TicketRef>>("ticket"),
-                    Variant::of::<LikelyLastPut<TicketRef>>("ticket put_last"),
+                    Variant::of::<LastPut<IncNotZero<M>>>("inc_not_zero"),
+                    Variant::of::<LastPut<RcuRef<M>>>("rcuref"),
+                    Variant::of::<LikelyLastPut<RcuRef<M>>>("rcuref put_last"),
+                    Variant::of::<LastPut<TicketRef<M>>>("ticket"),
+                    Variant::of::<LikelyLastPut<TicketRef<M>>>("ticket put_last"),
                 ],
             },
         ],

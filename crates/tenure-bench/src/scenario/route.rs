@@ -21,12 +21,16 @@
 //! Source: the offsets that debug information of Linux 6.1 and 6.4 gives for `dst_entry` and
 //! `rtable`.
 
+use super::{Host, Member};
 use std::mem::offset_of;
 use tenure::count::{RcuRef, RefCount, TicketRef};
 use tenure::memory::{Memory, Native, Plain};
+use tenure_sim::Simulated;
 
 /// An object that is found, held for a moment while some fields are read, and released.
-pub trait Route: Sync {
+pub trait Route: Send + Sync {
+    /// The machine it is on.
+    type Host: Host;
     /// The count.
     type Count: RefCount;
 
@@ -38,6 +42,8 @@ pub trait Route: Sync {
     fn lwtstate(&self) -> u64;
     /// The generation, read to validate the route.
     fn rt_genid(&self) -> u32;
+    /// All members, by their names in Linux.
+    fn members(&self) -> Vec<Member>;
 }
 
 /// The bytes of members that nobody looks at while the benchmark runs.
@@ -82,8 +88,11 @@ macro_rules! layout {
         // SAFETY: the count is Sync, cold bytes are never touched, and the plain fields are written
         // by nobody once the route is shared.
         unsafe impl<M: Memory, C: Sync, const USES: usize> Sync for $layout<M, C, USES> {}
+        // SAFETY: the count is Send, and all else is integers that the route owns.
+        unsafe impl<M: Memory, C: Send, const USES: usize> Send for $layout<M, C, USES> {}
 
-        impl<M: Memory, C: RefCount, const USES: usize> Route for $layout<M, C, USES> {
+        impl<M: Host, C: RefCount, const USES: usize> Route for $layout<M, C, USES> {
+            type Host = M;
             type Count = C;
 
             fn new_in() -> Self {
@@ -115,15 +124,24 @@ macro_rules! layout {
                 // SAFETY: nobody writes a shared route's fields.
                 unsafe { self.rt_genid.read() }
             }
+            fn members(&self) -> Vec<Member> {
+                vec![$(Member::of(stringify!($member), &self.$member)),*]
+            }
         }
 
+        // A simulated route has the layout of a real one.
+        offsets!($layout<Native, RcuRef, 4>, $($member at $offset),*);
+        offsets!($layout<Native, TicketRef, 0>, $($member at $offset),*);
+        offsets!($layout<Simulated, RcuRef<Simulated>, 4>, $($member at $offset),*);
+        offsets!($layout<Simulated, TicketRef<Simulated>, 0>, $($member at $offset),*);
+    };
+}
+
+macro_rules! offsets {
+    ($layout:ty, $($member:ident at $offset:literal),*) => {
         const _: () = {
-            $(
-                assert!(offset_of!($layout<Native, RcuRef, 4>, $member) == $offset);
-                assert!(offset_of!($layout<Native, TicketRef, 0>, $member) == $offset);
-            )*
-            assert!(size_of::<$layout<Native, RcuRef, 4>>() == 176_usize.next_multiple_of(64));
-            assert!(size_of::<$layout<Native, TicketRef, 0>>() == 176_usize.next_multiple_of(64));
+            $(assert!(offset_of!($layout, $member) == $offset);)*
+            assert!(size_of::<$layout>() == 176_usize.next_multiple_of(64));
         };
     };
 }

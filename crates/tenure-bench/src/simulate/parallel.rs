@@ -1,6 +1,9 @@
 //! Independent simulations on all of the host's CPUs, with results in the order of the requests.
 
-use std::sync::Mutex;
+use crate::runner::affinity;
+use std::convert::Infallible;
+use std::panic;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
 /// Maps every item, several at a time. The results are in the order of the items, so nothing depends
@@ -8,28 +11,71 @@ use std::thread;
 ///
 /// # Panics
 ///
-/// If `work` does.
+/// If `work` does, with its panic.
 pub fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-    let helpers = thread::available_parallelism().map_or(1, usize::from).min(items.len()).max(1);
-    let mut results: Vec<Option<R>> = items.iter().map(|_| None).collect();
-    let left = Mutex::new(items.into_iter().zip(results.iter_mut()));
+    let results = try_map(items, |item| Ok::<R, Infallible>(work(item)), |_| ());
+    results.unwrap_or_else(|never| match never {})
+}
+
+/// [`map`], by work that may fail. Calls `waiting` with the index of each item, in order, when nothing
+/// before it is left to be done.
+///
+/// # Errors
+///
+/// That of the first item, in their order, whose work failed. What has not begun by then never does.
+///
+/// # Panics
+///
+/// If `work` does, with its panic.
+pub fn try_map<T: Send, R: Send, E: Send>(
+    items: Vec<T>,
+    work: impl Fn(T) -> Result<R, E> + Sync,
+    mut waiting: impl FnMut(usize),
+) -> Result<Vec<R>, E> {
+    let count = items.len();
+    let left = Mutex::new(Some(items.into_iter().enumerate()));
+    let left = || left.lock().unwrap_or_else(PoisonError::into_inner);
+    let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
-        for _ in 0..helpers {
-            scope.spawn(|| {
-                loop {
-                    // Taken before the work begins, and given back before it does.
-                    let next = left.lock().map(|mut left| left.next());
-                    let Ok(Some((item, result))) = next else { return };
-                    *result = Some(work(item));
+        let helpers: Vec<_> = (0..affinity::cpus().len().min(count))
+            .map(|_| {
+                let (sender, left, work) = (sender.clone(), &left, &work);
+                scope.spawn(move || {
+                    loop {
+                        // Taken before the work begins, and given back before it does.
+                        let next = left().as_mut().and_then(Iterator::next);
+                        let Some((index, item)) = next else { return };
+                        // Nobody listens any more if something failed.
+                        let _ = sender.send((index, work(item)));
+                    }
+                })
+            })
+            .collect();
+        drop(sender);
+        let mut early: Vec<Option<Result<R, E>>> = (0..count).map(|_| None).collect();
+        let mut results = Vec::with_capacity(count);
+        for index in 0..count {
+            waiting(index);
+            while early[index].is_none() {
+                let Ok((index, result)) = receiver.recv() else { break };
+                early[index] = Some(result);
+            }
+            match early[index].take() {
+                Some(Ok(result)) => results.push(result),
+                Some(Err(error)) => {
+                    *left() = None;
+                    return Err(error);
                 }
-            });
+                None => break,
+            }
         }
-    });
-    drop(left);
-    results
-        .into_iter()
-        .map(|result| result.expect("the scope has ended, so all are done"))
-        .collect()
+        for helper in helpers {
+            if let Err(panic) = helper.join() {
+                panic::resume_unwind(panic);
+            }
+        }
+        Ok(results)
+    })
 }
 
 #[cfg(test)]
@@ -45,5 +91,25 @@ mod tests {
         });
         assert_eq!(slept, naps);
         assert!(map(Vec::<u8>::new(), |byte| byte).is_empty());
+    }
+
+    #[test]
+    fn the_first_failure_in_order_is_told_and_nothing_after_it_is_waited_for() {
+        let mut seen = Vec::new();
+        let fail = |item: usize| {
+            if item < 3 { Ok(item) } else { Err(item) }
+        };
+        assert_eq!(try_map((0..10_000).collect(), fail, |index| seen.push(index)), Err(3));
+        assert_eq!(seen, [0, 1, 2, 3]);
+        assert_eq!(try_map((0..3).collect(), fail, |_| ()), Ok(vec![0, 1, 2]));
+    }
+
+    #[test]
+    fn a_panic_comes_through() {
+        let panicked = panic::catch_unwind(|| {
+            map((0..8).collect(), |item: u8| assert_ne!(item, 5, "the work panicked"));
+        });
+        let panic = panicked.unwrap_err();
+        assert!(panic.downcast_ref::<String>().unwrap().contains("the work panicked"));
     }
 }

@@ -49,9 +49,7 @@ pub(crate) struct Line {
     pub(crate) coming: u32,
     /// When the next grant is due, if one is.
     pub(crate) grant_at: Option<Ps>,
-    /// The owner finishes what it has begun and begins nothing more.
-    pub(crate) leaving: bool,
-    /// Until when the owner keeps the line if others wait.
+    /// Until when the owner may begin something if others wait.
     pub(crate) held_until: Ps,
     /// Until when a read-modify-write locks the line.
     pub(crate) locked_until: Ps,
@@ -70,7 +68,6 @@ impl Line {
             queue: Vec::new(),
             coming: 0,
             grant_at: None,
-            leaving: false,
             held_until: 0,
             locked_until: 0,
             user: usize::MAX,
@@ -79,10 +76,13 @@ impl Line {
         }
     }
 
-    /// Whether `core` may read, or write, the line where it is.
-    pub(crate) fn is_hit(&self, core: Core, writes: bool) -> bool {
+    /// Whether `core` may begin to read, or to write, the line where it is. An owner whose stay is over
+    /// begins nothing more while others wait.
+    pub(crate) fn is_hit(&self, core: Core, writes: bool, at: Ps) -> bool {
         match &self.holder {
-            Holder::Owner(owner) => *owner == core && !self.leaving,
+            Holder::Owner(owner) => {
+                *owner == core && (self.queue.is_empty() || at < self.held_until)
+            }
             Holder::Shared(sharers, _) => !writes && sharers.contains(core),
             Holder::Memory | Holder::Home | Holder::Moving => false,
         }

@@ -57,9 +57,11 @@ pub(crate) enum Status {
     Finished,
 }
 
-/// What a delivery brought, where the line's state does not tell.
+/// What a delivery brought to the CPU that asked.
 #[derive(Debug, Clone, Copy)]
 enum Granted {
+    /// The line. What it was asked for comes first, before anybody can take it away.
+    Own,
     /// The value, at the time of the delivery: the line may have gone on already.
     Read,
     /// The result of a far read-modify-write, after this way back.
@@ -191,9 +193,7 @@ impl Engine {
         let id = self.line_of(address);
         let Cpu { core, clock, granted, crowded, .. } = self.cpus[cpu];
         if let Some(granted) = granted {
-            self.take(cpu, granted);
-            self.count(cpu, id, address, bytes, kind, clock);
-            return Step::Done;
+            return self.take(cpu, granted, id, address, bytes, kind);
         }
         if clock > self.plan.limit {
             self.overrun = true;
@@ -201,9 +201,14 @@ impl Engine {
         }
         let clock = self.serve_interrupts(cpu);
         let line = &self.lines[id as usize];
-        let hit = line.is_hit(core, kind != Kind::Load);
-        let ahead = if hit && !crowded && line.is_quiet() { self.costs.lookahead } else { 0 };
-        if self.events.next_at().is_some_and(|next| next + ahead < clock) {
+        let hit = line.is_hit(core, kind != Kind::Load, clock.max(line.locked_until));
+        // Of what happens at one time, what was announced first comes first: that may take the line
+        // away. A CPU whose turn it is at this time has been announced itself.
+        let is_due = |next| match hit && !crowded && line.is_quiet() {
+            true => next + self.costs.lookahead < clock,
+            false => next < clock + Ps::from(self.now < clock),
+        };
+        if self.events.next_at().is_some_and(is_due) {
             self.events.announce(clock, Event::Resume(cpu));
             return Step::Wait;
         }
@@ -228,8 +233,10 @@ impl Engine {
         self.cpus[cpu].clock = start + cost;
         if kind.is_rmw() {
             if self.costs.kind == AtomicKind::Reserved {
-                if line.grant_at.is_some_and(|grant| grant < start + cost) {
+                let leaves_at = line.grant_at.unwrap_or(line.held_until);
+                if !line.queue.is_empty() && leaves_at < start + cost {
                     self.lost_reservations += u64::from(self.is_measured(start));
+                    self.schedule(id);
                     return Step::Again;
                 }
             } else {
@@ -237,6 +244,7 @@ impl Engine {
             }
             line.modifier = Some(self.cpus[cpu].core);
         }
+        self.schedule(id);
         self.count(cpu, id, address, bytes, kind, start);
         Step::Done
     }
@@ -274,7 +282,7 @@ impl Engine {
         let core = self.cpus[request.cpu].core;
         let line = &mut self.lines[id as usize];
         line.coming -= 1;
-        if line.is_hit(core, request.want != Want::Read) {
+        if line.is_hit(core, request.want != Want::Read, self.now) {
             // The other thread of the core brought it meanwhile.
             self.resume(request.cpu);
         } else {
@@ -297,7 +305,7 @@ impl Engine {
             return;
         }
         let at = match line.holder {
-            Holder::Owner(_) => self.now.max(line.held_until),
+            Holder::Owner(_) => self.now.max(line.held_until).max(line.locked_until),
             _ => self.now,
         };
         line.grant_at = Some(at);
@@ -308,20 +316,19 @@ impl Engine {
         let line = &mut self.lines[id as usize];
         line.grant_at = None;
         if matches!(line.holder, Holder::Owner(_)) && line.locked_until > self.now {
-            line.leaving = true;
             line.grant_at = Some(line.locked_until);
             self.events.announce(line.locked_until, Event::Grant(id));
             return;
         }
-        line.leaving = false;
         if line.queue.is_empty() {
             return;
         }
         let request = line.queue.remove(self.costs.next(line.queue.len(), &mut self.random));
         let core = self.cpus[request.cpu].core;
-        if line.is_hit(core, request.want != Want::Read) {
-            self.resume(request.cpu);
-            self.schedule(id);
+        if line.holder == Holder::Owner(core) {
+            // It keeps the line for another stay.
+            line.busy = true;
+            self.events.announce(self.now, Event::Deliver(id, request.cpu, Delivery::Own));
             return;
         }
         let distance = distance(&self.plan.machine, &line.holder, core, request.want);
@@ -387,6 +394,7 @@ impl Engine {
                 line.busy = false;
                 line.user = cpu;
                 line.held_until = self.now + self.costs.stay(&mut self.random);
+                state.granted = Some(Granted::Own);
             }
             Delivery::Far => {
                 let back = self.costs.delivery(Distance::Socket, &mut self.random);
@@ -395,28 +403,60 @@ impl Engine {
                 state.granted = Some(Granted::Far(back));
             }
         }
-        // Requests of the core's other thread are answered too.
+        self.answer_siblings(id, core, delivery);
+        if delivery != Delivery::Own {
+            self.schedule(id);
+        }
+    }
+
+    /// What came to a core answers those requests of its other threads that it suffices for.
+    fn answer_siblings(&mut self, id: u32, core: Core, delivery: Delivery) {
         let mut at = 0;
         while at < self.lines[id as usize].queue.len() {
-            let line = &mut self.lines[id as usize];
-            let waiting = line.queue[at];
-            let its_core = self.cpus[waiting.cpu].core;
-            if its_core == core && line.is_hit(core, waiting.want != Want::Read) {
-                line.queue.remove(at);
-                self.resume(waiting.cpu);
+            let Request { cpu, want } = self.lines[id as usize].queue[at];
+            let granted = match (delivery, want) {
+                (Delivery::Own, Want::Read | Want::Own) => Granted::Own,
+                (Delivery::Copy | Delivery::Share, Want::Read) => Granted::Read,
+                _ => {
+                    at += 1;
+                    continue;
+                }
+            };
+            if self.cpus[cpu].core == core {
+                self.lines[id as usize].queue.remove(at);
+                self.cpus[cpu].granted = Some(granted);
+                self.resume(cpu);
             } else {
                 at += 1;
             }
         }
-        self.schedule(id);
     }
 
-    /// Ends a wait whose delivery said all there is to know.
-    fn take(&mut self, cpu: usize, granted: Granted) {
+    /// The access for which something was delivered just now.
+    fn take(
+        &mut self,
+        cpu: usize,
+        granted: Granted,
+        id: u32,
+        address: usize,
+        bytes: usize,
+        kind: Kind,
+    ) -> Step {
         self.cpus[cpu].granted = None;
-        if let Granted::Far(back) = granted {
-            self.cpus[cpu].clock += back;
+        let start = self.cpus[cpu].clock;
+        match granted {
+            Granted::Own
+                if self.lines[id as usize].holder == Holder::Owner(self.cpus[cpu].core) =>
+            {
+                return self.hit(cpu, id, address, bytes, kind);
+            }
+            // The core's other thread was faster, and the line has gone on.
+            Granted::Own => return Step::Again,
+            Granted::Read => {}
+            Granted::Far(back) => self.cpus[cpu].clock += back,
         }
+        self.count(cpu, id, address, bytes, kind, start);
+        Step::Done
     }
 
     /// Spends what interrupts have taken from a CPU, and returns its time then.

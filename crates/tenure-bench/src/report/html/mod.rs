@@ -1,7 +1,7 @@
 //! A report as one HTML file.
 //!
 //! `view` turns a report into what the page shows, `figures` says which charts it has
-//! ([`crate::chart`] draws them), and `report.html` and `style.css` say how it looks within the frame that
+//! (`chart` draws them), and `report.html` and `style.css` say how it looks within the frame that
 //! all reports share ([`tenure_report::html`]).
 
 mod figures;

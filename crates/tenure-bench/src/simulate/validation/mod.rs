@@ -11,13 +11,14 @@ mod figures;
 mod operations;
 mod table;
 
+use super::parallel;
 use super::result::Check;
 use crate::scenario::Operation;
 use figures::Figure;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tenure_sim::{Machine, Report, Simulated};
 
-pub use table::markdown;
+pub use table::{markdown, terminal};
 
 /// A figure within this factor of the published one counts as reproduced.
 pub const WITHIN: f64 = 1.5;
@@ -26,14 +27,16 @@ pub const WITHIN: f64 = 1.5;
 const MEASURED_NS: f64 = 400e3;
 const WARM_UP_NS: f64 = 100e3;
 
-/// All figures, simulated now: about a second, on as many of the host's CPUs as there are.
+/// All figures, simulated when they are first asked for: about a second, on as many of the host's CPUs
+/// as there are.
 ///
 /// # Panics
 ///
 /// Never: the machines and operations are compiled in, and a test runs them all.
 #[must_use]
 pub fn rows() -> Vec<Check> {
-    crate::simulate::parallel::map(figures::all(), |figure| check(&figure))
+    static ROWS: OnceLock<Vec<Check>> = OnceLock::new();
+    ROWS.get_or_init(|| parallel::map(figures::all(), |figure| check(&figure))).clone()
 }
 
 /// How many of the rows are within [`WITHIN`].

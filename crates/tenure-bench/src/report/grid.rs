@@ -1,0 +1,62 @@
+//! Tables of text that fit a terminal.
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use std::fmt::Write as _;
+use tenure_report::terminal::Style;
+
+/// A table without rules.
+pub(crate) fn table(style: Style) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.force_no_tty();
+    if style.colour {
+        table.enforce_styling();
+    }
+    table
+}
+
+/// A cell to the left, or to the right.
+pub(crate) fn aligned(cell: Cell, right: bool) -> Cell {
+    cell.set_alignment(if right { CellAlignment::Right } else { CellAlignment::Left })
+}
+
+/// The first of `candidates` that fits, each a number of tables below each other; or the last, with
+/// its cells broken into lines.
+pub(crate) fn fitting(candidates: impl IntoIterator<Item = Vec<Table>>, style: Style) -> String {
+    let mut last = Vec::new();
+    for mut tables in candidates {
+        for table in &mut tables {
+            for column in table.column_iter_mut() {
+                column.set_padding((0, 2));
+            }
+            table.set_content_arrangement(ContentArrangement::Disabled);
+        }
+        let text = joined(&tables);
+        // Blanks may stand before the sequence that ends a colour.
+        let shown = trimmed(&console::strip_ansi_codes(&text));
+        if shown.lines().all(|line| console::measure_text_width(line) <= style.width) {
+            return text;
+        }
+        last = tables;
+    }
+    for table in &mut last {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(u16::try_from(style.width).unwrap_or(u16::MAX));
+    }
+    joined(&last)
+}
+
+fn joined(tables: &[Table]) -> String {
+    tables.iter().map(|table| trimmed(&table.to_string())).collect::<Vec<_>>().join("\n\n")
+}
+
+/// The text without blanks at the ends of lines.
+pub(crate) fn trimmed(text: &str) -> String {
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// Adds a line.
+pub(crate) fn line(text: &mut String, of: &str) {
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "{}", of.trim_end());
+}

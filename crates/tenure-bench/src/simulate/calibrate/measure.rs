@@ -1,0 +1,227 @@
+//! What is measured on the real machine, in nanoseconds.
+//!
+//! Loops that every thread does alike run as the benchmarks do, in slices of which those with an
+//! involuntary switch are dropped. A ping-pong is not one of them, as its threads have sides.
+
+use crate::machine;
+use crate::runner::{self, Plan, affinity};
+use crate::scenario::refs::BareAdd;
+use crate::scenario::{Looped, Member, Operation, Scenario, Variant};
+use crate::stats::{FEWEST, median};
+use std::time::Instant;
+use tenure::line::Isolated;
+use tenure::memory::{Atomic, Memory, Native, Ordering};
+
+type Word = <Native as Memory>::AtomicU32;
+
+const PLAN: Plan = Plan { seconds: 0.12, batches: 3 };
+
+/// How a ball goes from one CPU to another and back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ball {
+    /// Both try to exchange it until it is theirs: what public matrices of latencies are measured with.
+    Exchange,
+    /// Both look at it until it is theirs, and then write it.
+    Store,
+}
+
+impl Ball {
+    /// Takes the ball when it comes to side `me`, and returns it. False if it did not come while `going`.
+    #[inline(always)]
+    pub(super) fn turn<W: Atomic<u32>>(self, word: &W, me: u32, going: impl Fn() -> bool) -> bool {
+        // Relaxed: nothing is published but the ball.
+        match self {
+            Self::Exchange => {
+                while word
+                    .compare_exchange(me, 1 - me, Ordering::Relaxed, Ordering::Relaxed)
+                    .is_err()
+                {
+                    if !going() {
+                        return false;
+                    }
+                }
+            }
+            Self::Store => {
+                while word.load(Ordering::Relaxed) != me {
+                    if !going() {
+                        return false;
+                    }
+                }
+                word.store(1 - me, Ordering::Relaxed);
+            }
+        }
+        true
+    }
+}
+
+/// Rounds of a ping-pong, and turns of each side in one.
+const ROUNDS: usize = 60;
+const TURNS: u32 = 1_000;
+
+/// One way of a ping-pong between two CPUs: the median over rounds in which neither thread was switched out.
+pub(super) fn ping_pong(ball: Ball, pair: [usize; 2]) -> f64 {
+    let word = Isolated::new(Word::new(0));
+    let play = |me: u32, cpu: usize| -> Vec<(f64, bool)> {
+        affinity::pin(cpu);
+        let turns = |turns: u32| (0..turns).for_each(|_| _ = ball.turn(&*word, me, || true));
+        // Both are there.
+        turns(TURNS);
+        let round = |_| {
+            let switches = affinity::involuntary_switches();
+            let start = Instant::now();
+            turns(TURNS);
+            let ns = start.elapsed().as_nanos() as f64 / f64::from(TURNS) / 2.0;
+            (ns, affinity::involuntary_switches() != switches)
+        };
+        (0..ROUNDS).map(round).collect()
+    };
+    let sides = std::thread::scope(|scope| {
+        let sides = [0, 1].map(|me| scope.spawn(move || play(me as u32, pair[me])));
+        sides.map(|side| side.join().expect("a ball does not panic"))
+    });
+    let rounds = || std::iter::zip(&sides[0], &sides[1]);
+    let mean = |(one, other): (&(f64, bool), &(f64, bool))| f64::midpoint(one.0, other.0);
+    let calm: Vec<f64> = rounds().filter(|(one, other)| !one.1 && !other.1).map(mean).collect();
+    let kept = if calm.len() < FEWEST { rounds().map(mean).collect() } else { calm };
+    median(&kept).expect("there are rounds")
+}
+
+/// A fetch_add on one word, on each of some CPUs at once, its result unused.
+pub(super) fn fetch_add(cpus: &[usize]) -> f64 {
+    time(Variant::of::<BareAdd<Native>>("fetch_add"), cpus)
+}
+
+/// A spin hint.
+pub(super) fn pause(cpu: &[usize]) -> f64 {
+    struct Hint;
+    impl Operation for Hint {
+        fn prepare() -> Self {
+            Self
+        }
+        #[inline(always)]
+        fn step(&self, _retries: &mut u64) {
+            Native::spin_hint();
+        }
+    }
+    time(Variant::of::<Hint>("hint"), cpu)
+}
+
+/// A load of a line that the core has, by which the next is addressed.
+pub(super) fn load(cpu: &[usize]) -> f64 {
+    time(chase(|| Box::new(Chase::around(1))), cpu)
+}
+
+/// A load from memory.
+pub(super) fn memory(cpu: &[usize]) -> f64 {
+    time(chase(|| Box::new(Chase::around(larger_than_caches()))), cpu)
+}
+
+fn time(variant: Variant, cpus: &[usize]) -> f64 {
+    let scenario = Scenario {
+        id: "this",
+        title: "",
+        about: "",
+        shared: true,
+        baseline: variant.name,
+        limit: None,
+        variants: vec![variant],
+    };
+    let mut random = fastrand::Rng::with_seed(1);
+    let point = runner::measure(&scenario, cpus.len(), cpus, PLAN, &mut random, || {});
+    point.rows[0].ns_per_op.median
+}
+
+fn chase(prepare: fn() -> Box<dyn Looped>) -> Variant {
+    Variant { name: "chase", counts_retries: false, prepare }
+}
+
+/// Lines of which each says which is next: one cycle through all of them.
+///
+/// The order is random, but within windows: what misses the caches must not miss the TLB as well, or a
+/// walk of page tables is taken for the memory's latency.
+struct Chase {
+    lines: Vec<Line>,
+    /// Where the next slice goes on, so that none finds the lines of the one before in a cache.
+    at: Word,
+}
+
+#[repr(align(64))]
+struct Line(u32);
+
+impl Chase {
+    /// Lines of 16 pages: too many for a prefetcher to see a pattern, too few pages for any TLB.
+    const WINDOW: usize = 1_024;
+
+    fn around(lines: u32) -> Self {
+        let mut random = fastrand::Rng::with_seed(1);
+        let all: Vec<u32> = (0..lines).collect();
+        let mut windows: Vec<Vec<u32>> = all.chunks(Self::WINDOW).map(<[u32]>::to_vec).collect();
+        windows.iter_mut().for_each(|window| random.shuffle(window));
+        random.shuffle(&mut windows);
+        let order = windows.concat();
+        let mut next: Vec<Line> = all.into_iter().map(Line).collect();
+        for (at, line) in order.iter().enumerate() {
+            next[*line as usize].0 = order[(at + 1) % order.len()];
+        }
+        Self { lines: next, at: Word::new(0) }
+    }
+}
+
+impl Looped for Chase {
+    #[inline(never)]
+    fn run(&self, steps: u64) -> u64 {
+        // Relaxed: one thread.
+        let mut at = self.at.load(Ordering::Relaxed);
+        for _ in 0..steps {
+            at = self.lines[at as usize].0;
+        }
+        self.at.store(at, Ordering::Relaxed);
+        0
+    }
+    fn step(&self) {
+        self.run(1);
+    }
+    fn settle(&self, _steps: u64) {}
+    fn members(&self) -> Vec<Member> {
+        Vec::new()
+    }
+}
+
+/// Lines of four times the largest cache, within what takes long to make and what the machine has.
+fn larger_than_caches() -> u32 {
+    const LEAST: u64 = 32 << 20;
+    const MOST: u64 = 256 << 20;
+    let machine = machine::describe();
+    let cache = machine.caches.iter().map(|cache| cache.bytes).max().unwrap_or(0);
+    let most = if machine.memory_bytes == 0 { LEAST } else { machine.memory_bytes / 8 };
+    let bytes = (4 * cache).clamp(LEAST, MOST).min(most.max(1 << 20));
+    u32::try_from(bytes / size_of::<Line>() as u64).expect("at most 256 MiB")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chase_visits_every_line_before_it_comes_back() {
+        let lines = 3 * Chase::WINDOW + 5;
+        let chase = Chase::around(lines as u32);
+        let mut seen = vec![false; lines];
+        for _ in 0..lines {
+            chase.run(1);
+            let at = chase.at.load(Ordering::Relaxed) as usize;
+            assert!(!std::mem::replace(&mut seen[at], true), "line {at} came twice");
+        }
+        assert_eq!(chase.at.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_ball_that_does_not_come_is_given_up_when_nobody_waits_any_more() {
+        for ball in [Ball::Exchange, Ball::Store] {
+            let word = Word::new(0);
+            assert!(ball.turn(&word, 0, || true), "it is there: {ball:?}");
+            assert!(!ball.turn(&word, 0, || false), "it is at the other side: {ball:?}");
+            assert_eq!(word.load(Ordering::Relaxed), 1);
+        }
+    }
+}

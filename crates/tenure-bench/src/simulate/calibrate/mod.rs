@@ -1,0 +1,199 @@
+//! This machine as a simulated one: measured for a few seconds, and fitted.
+//!
+//! ```text
+//! /sys ──> places ──> topology
+//!                       │
+//! pairs of CPUs ──> ping-pong ───────────────┐
+//! all of them ────> contended fetch_add ─────┴─> fit ──> latencies, residency, handoff
+//! one CPU ────────> loads, fetch_add, memory ───────────> hit, rmw, memory
+//! membarrier ───────────────────────────────────────────> interrupts
+//! ```
+//!
+//! What a figure of the simulator is, is known by what it does to a program. So the fit runs the measured
+//! loops in the simulator too, until both agree. Only one thing cannot be told from outside: what is
+//! not there to be measured, such as another core where the process may use one CPU. It is assumed, and
+//! the machine's `sources` say so.
+
+mod fit;
+mod kernel;
+mod measure;
+mod shape;
+
+use crate::machine::{self, Place};
+use crate::run::Progress;
+use fit::{All, Observed, Pair, rounded};
+use shape::Class;
+use tenure_sim::Machine;
+use tenure_sim::machine::{
+    Arbitration, AtomicCost, AtomicKind, Contention, Kernel, Latency, Span, Topology,
+};
+
+/// The name of the machine that a calibration makes.
+pub const NAME: &str = "this";
+
+/// Pairs of CPUs that are measured of each class of distance.
+const PAIRS: usize = 4;
+
+/// Measures the machine that the calling thread runs on, as far as the process may use it.
+///
+/// Takes a few seconds, in which nothing else should run. The calling thread stays where it may be.
+///
+/// # Errors
+///
+/// It has more CPUs than can be simulated, or the host gave no memory to simulate.
+pub fn this_machine(progress: &mut dyn Progress) -> Result<Machine, tenure_sim::Error> {
+    calibrate(&machine::places(), progress)
+}
+
+fn calibrate(places: &[Place], progress: &mut dyn Progress) -> Result<Machine, tenure_sim::Error> {
+    let topology = shape::topology(places);
+    let pairs = shape::pairs(places, PAIRS);
+    let cpus: Vec<usize> = places.iter().map(|place| place.cpu).collect();
+    let mut steps = Steps { progress, done: 0 };
+    steps.progress.begin(pairs.len() as u64 + 5);
+
+    let alone = steps.next("one CPU", 1, || Alone::measured(&cpus[..1]));
+    let memory = steps.next("memory", 1, || rounded(measure::memory(&cpus[..1])));
+    let mut observed = Observed { pairs: Vec::new(), all: None };
+    for (class, pairs) in &pairs {
+        observed.pairs.push(steps.next("two CPUs", 2, || Pair::measured(*class, pairs)));
+    }
+    observed.all = steps.next("all CPUs", cpus.len(), || {
+        (cpus.len() > 2).then(|| All { cpus: cpus.len(), add: measure::fetch_add(&cpus) })
+    });
+    let kernel = steps.next("membarrier", cpus.len(), || kernel::measured(&cpus));
+
+    let blank = blank(topology, alone, memory, kernel);
+    // Too many CPUs, before anything is simulated.
+    blank.check()?;
+    let machine = steps.next("fit", cpus.len(), || fit::fitted(blank, &observed))?;
+    steps.progress.end();
+    let machine = Machine { sources: sources(&machine, &observed), ..machine };
+    machine.check()?;
+    Ok(machine)
+}
+
+/// What one CPU took that does not depend on others, in nanoseconds.
+#[derive(Clone, Copy)]
+struct Alone {
+    load: f64,
+    fetch_add: f64,
+    pause: f64,
+}
+
+impl Alone {
+    fn measured(cpu: &[usize]) -> Self {
+        Self {
+            load: rounded(measure::load(cpu)),
+            fetch_add: rounded(measure::fetch_add(cpu)),
+            pause: rounded(measure::pause(cpu)),
+        }
+    }
+}
+
+/// Progress by steps that take about as long as each other.
+struct Steps<'a> {
+    progress: &'a mut dyn Progress,
+    done: u64,
+}
+
+impl Steps<'_> {
+    fn next<T>(&mut self, what: &str, threads: usize, step: impl FnOnce() -> T) -> T {
+        self.progress.step(what, threads, self.done);
+        let result = step();
+        self.done += 1;
+        self.progress.step(what, threads, self.done);
+        result
+    }
+}
+
+/// The machine before its fit. Latencies are guesses of a size that fits its memory's.
+fn blank(topology: Topology, alone: Alone, memory: f64, kernel: Kernel) -> Machine {
+    let guess = |needed: bool, share: f64| needed.then_some(Span::Fixed(memory * share));
+    let described = machine::describe();
+    let processor = if described.cpu.is_empty() { described.arch } else { described.cpu };
+    let under = match described.virtualisation.as_str() {
+        "" | "none" => String::new(),
+        named => format!(", {named}"),
+    };
+    Machine {
+        name: NAME.to_owned(),
+        about: format!("This machine: {processor}{under}, as far as this process may use it"),
+        sources: Vec::new(),
+        topology,
+        latency: Latency {
+            hit: alone.load,
+            sibling: guess(topology.smt > 1, 0.1),
+            cluster: Span::Fixed(memory * 0.5),
+            socket: guess(topology.clusters > 1, 1.0),
+            remote: guess(topology.sockets > 1, 1.5),
+            memory: Span::Fixed(memory),
+        },
+        atomic: AtomicCost { rmw: alone.fetch_add, kind: kind(), home: None },
+        contention: Contention {
+            arbitration: Arbitration::Random,
+            residency: alone.fetch_add,
+            handoff: 0.5,
+            directory: 2.0,
+            pause: alone.pause,
+        },
+        kernel,
+    }
+}
+
+/// How this processor does a read-modify-write whose result is used.
+fn kind() -> AtomicKind {
+    #[cfg(target_arch = "aarch64")]
+    if !std::arch::is_aarch64_feature_detected!("lse") {
+        return AtomicKind::Reserved;
+    }
+    let reserves = cfg!(any(
+        target_arch = "powerpc64",
+        target_arch = "riscv64",
+        target_arch = "loongarch64",
+        target_arch = "mips64"
+    ));
+    if reserves { AtomicKind::Reserved } else { AtomicKind::Near }
+}
+
+/// What was measured, and what it was fitted to.
+fn sources(machine: &Machine, observed: &Observed) -> Vec<String> {
+    let mut sources = vec![format!(
+        "measured on it: one CPU: load {:.2} ns, fetch_add {:.2}, memory {:.0}; system call {:.0}",
+        machine.latency.hit,
+        machine.atomic.rmw,
+        machine.latency.memory.mean(),
+        machine.kernel.system_call
+    )];
+    for pair in &observed.pairs {
+        sources.push(format!(
+            "measured on it: two CPUs {}: one way of a ping-pong by compare-exchange {:.1} ns, by \
+             load and store {:.1}; fetch_add on one word {:.1} ns on each",
+            match pair.class {
+                Class::Sibling => "of a core",
+                Class::Cluster => "of a cluster",
+                Class::Socket => "of two clusters",
+                Class::Remote => "of two sockets",
+            },
+            pair.exchange,
+            pair.store,
+            pair.add
+        ));
+    }
+    if let Some(All { cpus, add }) = observed.all {
+        sources.push(format!(
+            "measured on it: {cpus} CPUs: fetch_add on one word {add:.1} ns on each"
+        ));
+    }
+    sources.push(if observed.nearest().is_some() {
+        "fitted: latencies, residency and handoff, until the simulator's ping-pong and fetch_add are \
+         those measured"
+            .to_owned()
+    } else {
+        "assumed, as there is one core: the latency to another, residency and handoff".to_owned()
+    });
+    sources
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! From the places of CPUs to a regular topology, and to pairs of CPUs of every class of distance.
+
+use crate::machine::Place;
+use std::collections::{BTreeMap, BTreeSet};
+use tenure_sim::machine::Topology;
+
+/// How far apart two CPUs are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Class {
+    /// Hardware threads of one core.
+    Sibling,
+    /// Cores of one cluster.
+    Cluster,
+    /// Clusters of one socket.
+    Socket,
+    /// Two sockets.
+    Remote,
+}
+
+impl Class {
+    fn of(one: &Place, other: &Place) -> Self {
+        if one.core == other.core {
+            Self::Sibling
+        } else if one.cluster == other.cluster {
+            Self::Cluster
+        } else if one.socket == other.socket {
+            Self::Socket
+        } else {
+            Self::Remote
+        }
+    }
+}
+
+/// The smallest regular machine that has room for these CPUs: one that is allowed a part of a core, or has
+/// cores of several kinds, counts as if all of them were like the largest.
+pub(super) fn topology(places: &[Place]) -> Topology {
+    let most = |whole: fn(&Place) -> usize, part: fn(&Place) -> usize| {
+        let mut parts = BTreeMap::<usize, BTreeSet<usize>>::new();
+        for place in places {
+            parts.entry(whole(place)).or_default().insert(part(place));
+        }
+        parts.values().map(BTreeSet::len).max().unwrap_or(1)
+    };
+    Topology {
+        sockets: most(|_| 0, |it| it.socket),
+        clusters: most(|it| it.socket, |it| it.cluster),
+        cores: most(|it| it.cluster, |it| it.core),
+        smt: most(|it| it.core, |it| it.cpu),
+    }
+}
+
+/// Up to `most` pairs of CPUs of every class that there is, the nearest class first, spread over the machine.
+pub(super) fn pairs(places: &[Place], most: usize) -> Vec<(Class, Vec<[usize; 2]>)> {
+    let mut classes = BTreeMap::<Class, Vec<[usize; 2]>>::new();
+    for (at, one) in places.iter().enumerate() {
+        for other in &places[at + 1..] {
+            classes.entry(Class::of(one, other)).or_default().push([one.cpu, other.cpu]);
+        }
+    }
+    classes
+        .into_iter()
+        .map(|(class, pairs)| {
+            let taken = most.min(pairs.len());
+            (class, (0..taken).map(|n| pairs[n * pairs.len() / taken]).collect())
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place([cpu, socket, cluster, core]: [usize; 4]) -> Place {
+        Place { cpu, socket, cluster, core }
+    }
+
+    /// Two sockets of two clusters of two cores of two hardware threads, siblings next to each other.
+    fn epyc() -> Vec<Place> {
+        (0..16).map(|cpu| place([cpu, cpu / 8, cpu / 4, cpu / 2])).collect()
+    }
+
+    #[test]
+    fn a_regular_machine_is_its_own_topology() {
+        let all = Topology { sockets: 2, clusters: 2, cores: 2, smt: 2 };
+        assert_eq!(topology(&epyc()), all);
+    }
+
+    #[test]
+    fn a_part_of_a_machine_is_rounded_up_to_a_regular_one() {
+        // Both threads of a core, one of its neighbour, and one of another cluster.
+        let some: Vec<Place> =
+            epyc().into_iter().filter(|it| [0, 1, 2, 4].contains(&it.cpu)).collect();
+        assert_eq!(topology(&some), Topology { sockets: 1, clusters: 2, cores: 2, smt: 2 });
+        assert_eq!(topology(&some[..1]), Topology { sockets: 1, clusters: 1, cores: 1, smt: 1 });
+    }
+
+    #[test]
+    fn every_class_has_pairs_that_are_spread() {
+        let pairs = pairs(&epyc(), 4);
+        let classes: Vec<_> = pairs.iter().map(|(class, pairs)| (*class, pairs.len())).collect();
+        let all = [Class::Sibling, Class::Cluster, Class::Socket, Class::Remote];
+        assert_eq!(classes, all.map(|class| (class, 4)));
+        assert_eq!(pairs[0].1, [[0, 1], [4, 5], [8, 9], [12, 13]]);
+    }
+
+    #[test]
+    fn one_cpu_has_no_pairs_and_two_cores_have_one() {
+        assert!(pairs(&epyc()[..1], 4).is_empty());
+        assert_eq!(pairs(&[epyc()[0], epyc()[2]], 4), [(Class::Cluster, vec![[0, 2]])]);
+    }
+}

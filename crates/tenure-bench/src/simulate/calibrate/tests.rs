@@ -1,0 +1,120 @@
+use super::fit::{add, fitted, ping_pong, two};
+use super::measure::Ball;
+use super::*;
+
+struct Silent(Vec<u64>);
+impl Progress for Silent {
+    fn begin(&mut self, total_steps: u64) {
+        self.0.push(total_steps);
+    }
+    fn step(&mut self, _what: &str, _threads: usize, done_steps: u64) {
+        self.0.push(done_steps);
+    }
+    fn end(&mut self) {}
+}
+
+fn sound(machine: &Machine) {
+    machine.check().unwrap();
+    assert_eq!(machine.name, NAME);
+    assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), *machine);
+    assert!(!machine.sources.is_empty());
+}
+
+#[test]
+fn this_machine_can_be_simulated_and_written_down() {
+    let mut progress = Silent(Vec::new());
+    let machine = this_machine(&mut progress).unwrap();
+    sound(&machine);
+    assert!(machine.cpus() >= crate::runner::affinity::cpus().len(), "room for every CPU");
+    assert_eq!(progress.0.first(), progress.0.last(), "all steps that were announced are done");
+    assert!(add(&machine, machine.cpus()).unwrap() > 0.0);
+}
+
+#[test]
+fn one_cpu_alone_is_a_machine_whose_other_cores_are_assumed() {
+    let places = [machine::places()[0]];
+    let machine = calibrate(&places, &mut Silent(Vec::new())).unwrap();
+    sound(&machine);
+    assert_eq!(machine.cpus(), 1);
+    assert!(machine.sources.iter().any(|source| source.starts_with("assumed")), "{machine:?}");
+}
+
+#[test]
+fn a_thread_that_may_use_one_cpu_is_calibrated_on_that_one() {
+    let cpu = crate::runner::affinity::cpus()[0];
+    let machine = std::thread::spawn(move || {
+        crate::runner::affinity::pin(cpu);
+        this_machine(&mut Silent(Vec::new())).unwrap()
+    });
+    let machine = machine.join().unwrap();
+    sound(&machine);
+    if cfg!(target_os = "linux") {
+        assert_eq!(machine.cpus(), 1);
+    }
+}
+
+/// What two CPUs of a machine would be observed to do.
+fn observe(machine: &Machine, class: Class) -> Pair {
+    let two = two(machine, class);
+    Pair {
+        class,
+        exchange: ping_pong(&two, Ball::Exchange).unwrap(),
+        store: ping_pong(&two, Ball::Store).unwrap(),
+        add: add(&two, 2).unwrap(),
+    }
+}
+
+/// Its figures are to be found again.
+fn known(topology: Topology, cluster: f64, residency: f64, handoff: f64) -> Machine {
+    let mut known = Machine::preset("xeon-2s-112").unwrap();
+    known.topology = topology;
+    known.latency.cluster = Span::Fixed(cluster);
+    known.contention.residency = residency;
+    known.contention.handoff = handoff;
+    known
+}
+
+/// [`known`], forgotten.
+fn blank_of(known: &Machine) -> Machine {
+    let mut blank = known.clone();
+    blank.latency.cluster = Span::Fixed(1.0);
+    blank.latency.sibling = Some(Span::Fixed(1.0));
+    blank.latency.remote = Some(Span::Fixed(1.0));
+    blank.contention.residency = 1.0;
+    blank
+}
+
+fn alike(found: f64, known: f64) -> bool {
+    (0.85..1.18).contains(&(found / known))
+}
+
+#[test]
+fn a_fitted_machine_does_to_programs_what_the_observed_one_did() {
+    let topology = Topology { sockets: 1, clusters: 1, cores: 4, smt: 1 };
+    for (latency, residency, handoff) in [(20.0, 30.0, 0.6), (120.0, 60.0, 0.8)] {
+        let known = known(topology, latency, residency, handoff);
+        let pair = observe(&known, Class::Cluster);
+        let all = All { cpus: 4, add: add(&known, 4).unwrap() };
+        let observed = Observed { pairs: vec![pair], all: Some(all) };
+        let found = fitted(blank_of(&known), &observed).unwrap();
+        let again = observe(&found, Class::Cluster);
+        assert!(alike(again.exchange, pair.exchange), "{again:?} {pair:?}");
+        assert!(alike(again.store, pair.store), "{again:?} {pair:?}");
+        assert!(alike(again.add, pair.add), "{again:?} {pair:?}");
+        assert!(alike(add(&found, 4).unwrap(), all.add), "{found:?}");
+    }
+}
+
+#[test]
+fn farther_cpus_are_fitted_to_their_own_ping_pong() {
+    let topology = Topology { sockets: 2, clusters: 1, cores: 2, smt: 2 };
+    let known = known(topology, 45.0, 12.0, 0.5);
+    let classes = [Class::Sibling, Class::Cluster, Class::Remote];
+    let pairs: Vec<Pair> = classes.iter().map(|&class| observe(&known, class)).collect();
+    let observed = Observed { pairs: pairs.clone(), all: None };
+    let found = fitted(blank_of(&known), &observed).unwrap();
+    for pair in pairs {
+        let again = observe(&found, pair.class);
+        assert!(alike(again.exchange, pair.exchange), "{again:?} {pair:?}");
+    }
+}

@@ -1,0 +1,158 @@
+//! On how many CPUs a scenario is simulated.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Numbers of CPUs, as they are asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cpus {
+    /// `1,2,8`: these.
+    List(Vec<usize>),
+    /// `1..192`: the powers of two in it, and its ends.
+    Range {
+        /// The first.
+        first: usize,
+        /// The last, which is one of them.
+        last: usize,
+    },
+}
+
+/// What text for numbers of CPUs can have wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Error {
+    /// It is neither a list nor a range.
+    Text(String),
+    /// It asks for no CPU.
+    None,
+    /// A range whose end is before its start.
+    Backwards,
+    /// A number that the machine does not have, and a range would be cut at.
+    TooMany {
+        /// The number.
+        asked: usize,
+        /// What the machine has.
+        has: usize,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => {
+                write!(f, "`{text}` is no number of CPUs; they look like `1,2,8` or `1..192`")
+            }
+            Self::None => f.write_str("a simulation needs at least 1 CPU"),
+            Self::Backwards => {
+                f.write_str("a range goes from fewer CPUs to more, such as `1..192`")
+            }
+            Self::TooMany { asked, has } => {
+                write!(f, "the machine has {has} CPUs, not {asked}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl FromStr for Cpus {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let number = |text: &str| match text.trim().parse() {
+            Ok(0) => Err(Error::None),
+            Ok(cpus) => Ok(cpus),
+            Err(_) => Err(Error::Text(text.trim().to_owned())),
+        };
+        match text.split_once("..") {
+            Some((first, last)) => {
+                let (first, last) = (number(first)?, number(last)?);
+                if first > last { Err(Error::Backwards) } else { Ok(Self::Range { first, last }) }
+            }
+            None => Ok(Self::List(text.split(',').map(number).collect::<Result<_, _>>()?)),
+        }
+    }
+}
+
+impl Cpus {
+    /// The numbers, ascending, on a machine that `has` so many CPUs. A range ends at those.
+    ///
+    /// # Errors
+    ///
+    /// A number beyond them that was asked for one by one.
+    pub fn on(&self, has: usize) -> Result<Vec<usize>, Error> {
+        let mut cpus = match self {
+            Self::List(list) => list.clone(),
+            Self::Range { first, last } => {
+                let last = (*last).min(has);
+                let powers = std::iter::successors(Some(1), |cpus| Some(cpus * 2))
+                    .take_while(|&cpus| cpus < last)
+                    .filter(|cpus| cpus > first);
+                powers.chain([*first, last]).collect()
+            }
+        };
+        if let Some(&asked) = cpus.iter().find(|&&cpus| cpus == 0 || cpus > has) {
+            return Err(if asked == 0 { Error::None } else { Error::TooMany { asked, has } });
+        }
+        cpus.sort_unstable();
+        cpus.dedup();
+        Ok(cpus)
+    }
+
+    /// What is left out of what was asked for on a machine that `has` so many CPUs, if anything is.
+    #[must_use]
+    pub fn note(&self, has: usize) -> Option<String> {
+        match self {
+            Self::Range { first, last } if *last > has => {
+                Some(format!("{first}..{last} ends at {has}, the CPUs of this machine."))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(text: &str, has: usize) -> Result<Vec<usize>, Error> {
+        text.parse::<Cpus>()?.on(has)
+    }
+
+    #[test]
+    fn a_range_is_its_powers_of_two_and_its_ends() {
+        assert_eq!(on("1..8", 8).unwrap(), [1, 2, 4, 8]);
+        assert_eq!(on("3..12", 64).unwrap(), [3, 4, 8, 12]);
+        assert_eq!(on("1..1", 64).unwrap(), [1]);
+        assert_eq!(on("5..6", 64).unwrap(), [5, 6]);
+    }
+
+    #[test]
+    fn a_range_ends_at_the_machine_and_says_so() {
+        assert_eq!(on("1..192", 112).unwrap(), [1, 2, 4, 8, 16, 32, 64, 112]);
+        let note = |text: &str| text.parse::<Cpus>().unwrap().note(112);
+        assert_eq!(note("1..192").unwrap(), "1..192 ends at 112, the CPUs of this machine.");
+        assert_eq!((note("1..112"), note("1,2")), (None, None));
+        assert_eq!(on(&format!("1..{}", usize::MAX), 4).unwrap(), [1, 2, 4]);
+    }
+
+    #[test]
+    fn a_range_that_begins_beyond_the_machine_is_refused() {
+        assert_eq!(on("128..192", 112), Err(Error::TooMany { asked: 128, has: 112 }));
+    }
+
+    #[test]
+    fn a_list_is_what_it_says_in_order() {
+        assert_eq!(on("8, 1,2,8", 112).unwrap(), [1, 2, 8]);
+        assert_eq!(on("8,113", 112), Err(Error::TooMany { asked: 113, has: 112 }));
+    }
+
+    #[test]
+    fn what_is_neither_is_refused() {
+        for text in ["", "two", "1,", "1...4", "..", "1..", "-1", "99999999999999999999999"] {
+            assert!(matches!(text.parse::<Cpus>(), Err(Error::Text(_))), "{text}");
+        }
+        assert_eq!("0".parse::<Cpus>(), Err(Error::None));
+        assert_eq!("0..4".parse::<Cpus>(), Err(Error::None));
+        assert_eq!("4..1".parse::<Cpus>(), Err(Error::Backwards));
+    }
+}

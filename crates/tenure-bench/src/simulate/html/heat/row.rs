@@ -1,0 +1,207 @@
+//! A line as a row of 64 bytes: each member at its place, shaded by how much is waited for it, with
+//! its name and figures below.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use super::labels::{self, Spread, Wanted};
+use crate::chart::canvas::{self, Alternative, Area, Drawn, px};
+use crate::chart::theme::Role;
+
+/// A member of a line.
+pub(super) struct Spot {
+    pub(super) offset: usize,
+    pub(super) bytes: usize,
+    /// Of all that is waited, from 0 to 1.
+    pub(super) share: f64,
+    pub(super) is_written: bool,
+    /// Its name and figures, a line each.
+    pub(super) label: Vec<String>,
+}
+
+const LINE_BYTES: usize = 64;
+const BYTE: i32 = 7;
+const SIDE: i32 = 6;
+const WIDTH: i32 = 2 * SIDE + 64 * BYTE;
+/// Above the row: offsets.
+const TOP: i32 = 20;
+const HEIGHT: i32 = 34;
+const TEXT_LINE: i32 = 17;
+/// Between the row and the labels.
+const LEADER: i32 = 12;
+/// So many members have labels; the table has all.
+const MOST: usize = 10;
+/// So many letters has a line of a label at most.
+const LETTERS: usize = 30;
+
+/// The picture. `id` is unique in the page.
+pub(super) fn draw(spots: &[Spot], id: &str, title: &str) -> String {
+    let mut named: Vec<&Spot> = spots.iter().filter(|spot| spot.offset < LINE_BYTES).collect();
+    named.sort_by(|one, other| other.share.total_cmp(&one.share));
+    named.truncate(MOST);
+    named.sort_by_key(|spot| middle(spot));
+    let wanted: Vec<_> = named.iter().map(|spot| wanted(spot)).collect();
+    let spreads = labels::place(&wanted, f64::from(SIDE), f64::from(WIDTH - SIDE));
+    let levels = spreads.iter().map(|spread| spread.level + 1).max().unwrap_or(0);
+    let lines = named.iter().map(|spot| spot.label.len()).max().unwrap_or(0);
+    let level = whole(lines) * TEXT_LINE + 8;
+    let height = TOP + HEIGHT + LEADER + whole(levels) * level;
+    let alternative = Alternative { id, title, description: &described(spots) };
+    canvas::svg(WIDTH, height, &alternative, |area| {
+        row(area)?;
+        for spot in spots.iter().filter(|spot| spot.offset < LINE_BYTES) {
+            cell(area, spot)?;
+        }
+        // All leaders before any label, so that a label is legible whatever lies below.
+        let below = |spread: &Spread| TOP + HEIGHT + LEADER + whole(spread.level) * level;
+        for (spot, spread) in named.iter().zip(&spreads) {
+            let x = px(middle(spot));
+            let ends = [(x, px(TOP + HEIGHT)), (x, px(below(spread)))];
+            area.draw(&PathElement::new(ends, canvas::hair(Role::Muted)))?;
+        }
+        named
+            .iter()
+            .zip(&spreads)
+            .try_for_each(|(spot, spread)| label(area, spot, spread, below(spread)))
+    })
+}
+
+fn described(spots: &[Spot]) -> String {
+    let members: Vec<_> = spots
+        .iter()
+        .take(LINE_BYTES)
+        .map(|spot| {
+            let bytes = super::words::counted(spot.bytes, "byte");
+            format!("At {}, {bytes}: {}.", spot.offset, spot.label.join(", "))
+        })
+        .collect();
+    format!("A line of 64 bytes. {}", members.join(" "))
+}
+
+/// The line itself, with offsets above and a mark at every eighth byte.
+fn row(area: &Area<'_>) -> Drawn {
+    let offset = canvas::text(Role::Muted, HPos::Left, VPos::Top);
+    let (top, bottom) = (px(TOP), px(TOP + HEIGHT));
+    area.draw(&Rectangle::new(
+        [(px(SIDE), top), (px(WIDTH - SIDE), bottom)],
+        Role::Band.placeholder().filled(),
+    ))?;
+    for at in (0..LINE_BYTES).step_by(8) {
+        let x = px(SIDE + whole(at) * BYTE);
+        if at > 0 {
+            area.draw(&PathElement::new([(x, top), (x, bottom)], canvas::hair(Role::Grid)))?;
+        }
+        area.draw(&Text::new(at.to_string(), (x, px(1)), offset.clone()))?;
+    }
+    Ok(())
+}
+
+/// A member: filled as far as it is waited for, with a strong edge if it is written.
+fn cell(area: &Area<'_>, spot: &Spot) -> Drawn {
+    let (from, to) = ends(spot);
+    let corners = |inner: i32| {
+        [(px(from) + inner, px(TOP) + inner), (px(to) - inner, px(TOP + HEIGHT) - inner)]
+    };
+    area.draw(&Rectangle::new(corners(0), Role::Page.placeholder().filled()))?;
+    if spot.share > 0.0 {
+        // What is waited for at all is to be seen.
+        let opacity = ((0.1 + 0.9 * spot.share) * 100.0).round() / 100.0;
+        area.draw(&Rectangle::new(corners(0), Role::Heat.placeholder().mix(opacity).filled()))?;
+    }
+    let style = if spot.is_written { canvas::line(Role::Ink) } else { canvas::hair(Role::Muted) };
+    let [(left, top), (right, bottom)] = corners(px(1));
+    // A rectangle has thin edges whatever its style.
+    let edge = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)];
+    area.draw(&PathElement::new(edge, style))
+}
+
+fn label(area: &Area<'_>, spot: &Spot, spread: &Spread, top: i32) -> Drawn {
+    let x = rounded(spread.left);
+    let height = whole(spot.label.len()) * TEXT_LINE;
+    area.draw(&Rectangle::new(
+        [(px(x), px(top)), (px(rounded(spread.right)), px(top + height))],
+        Role::Page.placeholder().filled(),
+    ))?;
+    for (text, line) in spot.label.iter().zip(0..) {
+        let role = if line == 0 { Role::Ink } else { Role::Muted };
+        let style = canvas::text(role, HPos::Left, VPos::Top);
+        let at = (px(x), px(top + line * TEXT_LINE + 2));
+        area.draw(&Text::new(cut(text), at, style))?;
+    }
+    Ok(())
+}
+
+fn wanted(spot: &Spot) -> Wanted {
+    /// Pixels of a letter, a little more than most fonts take.
+    const LETTER: f64 = canvas::TEXT as f64 * 0.54;
+    let letters = spot.label.iter().map(|text| cut(text).chars().count()).max().unwrap_or(0);
+    Wanted { leader: f64::from(middle(spot)), width: f64::from(whole(letters)) * LETTER }
+}
+
+/// The end of a name says more than its middle, and what follows the name most.
+fn cut(text: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() <= LETTERS {
+        return text.to_owned();
+    }
+    let (head, tail) = (LETTERS / 3, LETTERS - LETTERS / 3 - 1);
+    let first = letters[..head].iter();
+    first.chain(&['…']).chain(&letters[letters.len() - tail..]).collect()
+}
+
+/// Where a member is drawn: within the row, and never too narrow to be seen.
+fn ends(spot: &Spot) -> (i32, i32) {
+    let from = spot.offset.min(LINE_BYTES - 1);
+    let to = spot.offset.saturating_add(spot.bytes).clamp(from + 1, LINE_BYTES);
+    (SIDE + whole(from) * BYTE, SIDE + whole(to) * BYTE)
+}
+
+fn middle(spot: &Spot) -> i32 {
+    let (from, to) = ends(spot);
+    i32::midpoint(from, to)
+}
+
+/// A count of bytes on a line, of letters, or of labels.
+fn whole(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+fn rounded(place: f64) -> i32 {
+    // Within the picture.
+    #[allow(clippy::cast_possible_truncation)]
+    let place = place.round() as i32;
+    place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spot(offset: usize, bytes: usize) -> Spot {
+        let label = vec!["refs, written".to_owned()];
+        Spot { offset, bytes, share: 0.5, is_written: true, label }
+    }
+
+    #[test]
+    fn a_member_is_drawn_at_its_place_and_not_beyond_the_line() {
+        assert_eq!(ends(&spot(0, 64)), (SIDE, WIDTH - SIDE));
+        assert_eq!(ends(&spot(16, 8)), (SIDE + 16 * BYTE, SIDE + 24 * BYTE));
+        assert_eq!(ends(&spot(60, 8)).1, WIDTH - SIDE);
+        assert_eq!(ends(&spot(63, 0)), (WIDTH - SIDE - BYTE, WIDTH - SIDE));
+        assert_eq!(ends(&spot(1, usize::MAX)).1, WIDTH - SIDE);
+    }
+
+    #[test]
+    fn a_long_label_keeps_its_end() {
+        assert_eq!(cut("refs, written"), "refs, written");
+        let long = cut(&format!("{}, only read", "x".repeat(100)));
+        assert_eq!(long.chars().count(), LETTERS);
+        assert!(long.ends_with(", only read"));
+    }
+
+    #[test]
+    fn the_picture_says_in_words_what_is_where() {
+        let svg = draw(&[spot(16, 8)], "a", "shared: line 1");
+        assert!(svg.contains("At 16, 8 bytes: refs, written."), "{svg}");
+    }
+}

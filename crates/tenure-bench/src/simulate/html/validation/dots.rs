@@ -1,0 +1,192 @@
+//! Residuals as dots on a logarithmic axis: 1/4 to 4 of the published value, with the band that counts
+//! as near.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use crate::chart::canvas::{self, Alternative, Area, Drawn, px};
+use crate::chart::theme::{Marker, Role};
+use crate::simulate::html::words;
+
+/// A residual.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Dot {
+    pub(super) residual: f64,
+    pub(super) within: bool,
+}
+
+/// A family's residuals.
+pub(super) struct Track<'a> {
+    pub(super) name: &'a str,
+    /// How many are near.
+    pub(super) tally: String,
+    pub(super) dots: Vec<Dot>,
+}
+
+/// The axis ends at 2 to this power, and to its inverse.
+const REACH: f64 = 2.0;
+const NEAR: f64 = 1.5;
+const TICKS: [(f64, &str); 5] = [(0.25, "¼"), (0.5, "½"), (1.0, "1"), (2.0, "2"), (4.0, "4")];
+
+/// Where an axis lies.
+#[derive(Clone, Copy)]
+struct Axis {
+    left: i32,
+    right: i32,
+}
+
+impl Axis {
+    /// The place of a residual, at the end of the axis if it is beyond; `None` if it is no number.
+    fn place(self, residual: f64) -> Option<i32> {
+        let log = residual.max(0.0).log2().clamp(-REACH, REACH);
+        let part = (log + REACH) / (2.0 * REACH);
+        let place = f64::from(self.left) + part * f64::from(self.right - self.left);
+        // Places on a canvas of a few thousand units.
+        #[allow(clippy::cast_possible_truncation)]
+        let rounded = place.round() as i32;
+        (!residual.is_nan()).then_some(rounded)
+    }
+
+    /// The band, and lines at the ticks.
+    fn ground(self, area: &Area<'_>, top: i32, bottom: i32) -> Drawn {
+        let [from, to] = [1.0 / NEAR, NEAR].map(|end| self.place(end).unwrap_or(self.left));
+        area.draw(&Rectangle::new(
+            [(from, top), (to, bottom)],
+            Role::Good.placeholder().mix(0.16).filled(),
+        ))?;
+        for (tick, _) in TICKS {
+            let Some(x) = self.place(tick) else { continue };
+            let role = if tick == 1.0 { Role::Muted } else { Role::Grid };
+            area.draw(&PathElement::new([(x, top), (x, bottom)], canvas::hair(role)))?;
+        }
+        Ok(())
+    }
+
+    /// How far each dot gives way downwards or upwards to those before it.
+    fn spread(self, dots: &[Dot]) -> Vec<i32> {
+        const WAYS: [i32; 3] = [0, -6, 6];
+        let places: Vec<_> = dots.iter().map(|dot| self.place(dot.residual)).collect();
+        let near = |at: usize| {
+            let close = |other: &&Option<i32>| {
+                other.zip(places[at]).is_some_and(|(one, other)| (one - other).abs() < px(8))
+            };
+            places[..at].iter().filter(close).count()
+        };
+        (0..dots.len()).map(|at| px(WAYS[near(at) % WAYS.len()])).collect()
+    }
+
+    /// A dot if near, a cross if not, and an arrow if it is beyond the axis.
+    fn dot(self, area: &Area<'_>, dot: Dot, y: i32) -> Drawn {
+        let Some(x) = self.place(dot.residual) else { return Ok(()) };
+        let role = if dot.within { Role::Good } else { Role::Bad };
+        let log = dot.residual.max(0.0).log2();
+        if log.abs() > REACH {
+            let inner = if log > 0.0 { x - px(7) } else { x + px(7) };
+            let arrow = vec![(x, y), (inner, y - px(5)), (inner, y + px(5))];
+            return area.draw(&Polygon::new(arrow, role.placeholder().filled()));
+        }
+        canvas::marker_at(
+            area,
+            (x, y),
+            role,
+            if dot.within { Marker::Circle } else { Marker::Cross },
+        )
+    }
+}
+
+/// One residual, small enough for a table.
+pub(super) fn single(dot: Dot, id: &str, residual: &str) -> String {
+    const WIDTH: i32 = 130;
+    const HEIGHT: i32 = 20;
+    let axis = Axis { left: px(8), right: px(WIDTH - 8) };
+    let alternative = Alternative {
+        id,
+        title: &format!("{residual} of what was published"),
+        description: if dot.within {
+            "Within a factor of 1.5."
+        } else {
+            "Not within a factor of 1.5."
+        },
+    };
+    canvas::svg(WIDTH, HEIGHT, &alternative, |area| {
+        axis.ground(area, px(0), px(HEIGHT))?;
+        axis.dot(area, dot, px(HEIGHT / 2))
+    })
+}
+
+/// All residuals, a track for each family.
+pub(super) fn overview(tracks: &[Track<'_>], id: &str, headline: &str) -> String {
+    const WIDTH: i32 = 460;
+    const ROW: i32 = 44;
+    const FLOOR: i32 = 44;
+    let axis = Axis { left: px(10), right: px(WIDTH - 10) };
+    let count = i32::try_from(tracks.len()).unwrap_or(0);
+    let described: Vec<_> = tracks
+        .iter()
+        .map(|track| {
+            let residuals: Vec<_> =
+                track.dots.iter().map(|dot| words::number(dot.residual)).collect();
+            format!("{}, {} near: {}", track.name, track.tally, residuals.join(", "))
+        })
+        .collect();
+    let alternative = Alternative {
+        id,
+        title: headline,
+        description: &format!("Simulated by published. {}.", described.join("; ")),
+    };
+    canvas::svg(WIDTH, count * ROW + FLOOR, &alternative, |area| {
+        let name = canvas::text(Role::Ink, HPos::Left, VPos::Top);
+        let tally = canvas::text(Role::Muted, HPos::Right, VPos::Top);
+        for (track, row) in tracks.iter().zip(0..) {
+            let top = px(row * ROW);
+            axis.ground(area, top + px(20), top + px(ROW - 2))?;
+            for (dot, below) in track.dots.iter().zip(axis.spread(&track.dots)) {
+                axis.dot(area, *dot, top + px(31) + below)?;
+            }
+            let short: String = track.name.chars().take(48).collect();
+            area.draw(&Text::new(short, (axis.left, top + px(3)), name.clone()))?;
+            area.draw(&Text::new(track.tally.as_str(), (axis.right, top + px(3)), tally.clone()))?;
+        }
+        let floor = px(count * ROW);
+        let label = canvas::text(Role::Muted, HPos::Center, VPos::Top);
+        for (tick, text) in TICKS {
+            let Some(x) = axis.place(tick) else { continue };
+            area.draw(&Text::new(text, (x, floor + px(4)), label.clone()))?;
+        }
+        let middle = (i32::midpoint(axis.left, axis.right), floor + px(24));
+        area.draw(&Text::new("simulated / published", middle, label))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AXIS: Axis = Axis { left: 0, right: 400 };
+
+    #[test]
+    fn the_axis_is_logarithmic_and_what_is_beyond_lies_at_its_ends() {
+        let places = [0.25, 0.5, 1.0, 2.0, 4.0].map(|residual| AXIS.place(residual).unwrap());
+        assert_eq!(places, [0, 100, 200, 300, 400]);
+        assert_eq!(AXIS.place(0.0), Some(0));
+        assert_eq!(AXIS.place(-1.0), Some(0));
+        assert_eq!(AXIS.place(f64::INFINITY), Some(400));
+        assert_eq!(AXIS.place(f64::NAN), None);
+    }
+
+    #[test]
+    fn equal_residuals_do_not_hide_each_other() {
+        let dot = |residual| Dot { residual, within: true };
+        let ways = AXIS.spread(&[dot(1.0), dot(1.0), dot(4.0), dot(1.0)]);
+        assert_eq!(ways, [0, px(-6), 0, px(6)]);
+    }
+
+    #[test]
+    fn near_and_far_differ_in_shape_and_not_in_colour_alone() {
+        let near = single(Dot { residual: 1.1, within: true }, "a", "1.10×");
+        let far = single(Dot { residual: 2.1, within: false }, "a", "2.10×");
+        let corners = |svg: &str| svg.split("<polygon").nth(1).unwrap().matches(',').count();
+        assert_ne!(corners(&near), corners(&far));
+        assert!(near.contains("var(--holds)") && far.contains("var(--does-not-hold)"));
+    }
+}

@@ -1,0 +1,134 @@
+//! Which machine is simulated.
+
+use super::result;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use tenure_sim::Machine;
+
+/// The machine that is simulated unless told.
+pub const DEFAULT: &str = "xeon-2s-112";
+
+/// The word for the machine that this runs on.
+pub const THIS: &str = "this";
+
+/// Where its figures are.
+pub const THIS_FILE: &str = "this.toml";
+
+/// The most bytes that a machine's file may have.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Why there is no such machine.
+#[derive(Debug)]
+pub enum Error {
+    /// None that comes along has this name.
+    Unknown(tenure_sim::Error),
+    /// Its file cannot be read.
+    Unreadable(PathBuf, io::Error),
+    /// Its file describes no machine.
+    File(PathBuf, tenure_sim::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(error) => write!(f, "{error}; or name a file that ends in .toml"),
+            Self::Unreadable(path, error) if path == Path::new(THIS_FILE) => write!(
+                f,
+                "cannot read {THIS_FILE}: {error}; `tenure sim --calibrate` measures this machine and \
+                 writes it"
+            ),
+            Self::Unreadable(path, error) => write!(
+                f,
+                "cannot read {}: {error}; `tenure sim --list` names the machines that come along",
+                path.display()
+            ),
+            Self::File(path, error) => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The machine that `word` means: a file's if it ends in `.toml`, [`THIS`] one's, or one that comes
+/// along.
+///
+/// # Errors
+///
+/// There is none.
+pub fn find(word: &str) -> Result<Machine, Error> {
+    let path = if word == THIS { THIS_FILE } else { word };
+    if Path::new(path).extension().is_none_or(|extension| extension != "toml") {
+        return Machine::preset(word).map_err(Error::Unknown);
+    }
+    let text = read(path.as_ref()).map_err(|error| Error::Unreadable(path.into(), error))?;
+    Machine::from_toml(&text).map_err(|error| Error::File(path.into(), error))
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    use io::Read as _;
+    let mut text = String::new();
+    // What is not a file of a machine, such as a device, may have no end.
+    let read = std::fs::File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+    if read as u64 > MOST_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large for a machine"));
+    }
+    Ok(text)
+}
+
+/// A machine as reports describe it.
+pub(super) fn described(machine: &Machine) -> result::Machine {
+    let topology = machine.topology;
+    result::Machine {
+        name: machine.name.clone(),
+        about: machine.about.clone(),
+        sources: machine.sources.clone(),
+        cpus: machine.cpus(),
+        cores: topology.cores_in_all(),
+        smt: topology.smt,
+        clusters: topology.sockets * topology.clusters,
+        sockets: topology.sockets,
+        toml: machine.to_toml(),
+    }
+}
+
+/// The name, the CPUs and the description of every machine that comes along.
+#[must_use]
+pub fn listed() -> Vec<(String, usize, String)> {
+    let info = |machine: Machine| (machine.name.clone(), machine.cpus(), machine.about);
+    Machine::presets().into_iter().map(info).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_machine_comes_along() {
+        assert_eq!(find(DEFAULT).unwrap().cpus(), 112);
+        assert!(listed().iter().any(|(name, cpus, _)| (name.as_str(), *cpus) == (DEFAULT, 112)));
+    }
+
+    #[test]
+    fn a_name_that_no_machine_has_is_told_with_those_there_are() {
+        let error = find("xeon").unwrap_err().to_string();
+        assert!(error.contains("'xeon'") && error.contains(DEFAULT), "{error}");
+        assert!(error.ends_with("or name a file that ends in .toml"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_none_or_no_machine_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("desk.toml");
+        let word = path.to_str().unwrap();
+        assert!(find(word).unwrap_err().to_string().contains("cannot read"));
+        for text in ["name = ", "\u{0}", "name = 'desk'"] {
+            std::fs::write(&path, text).unwrap();
+            let error = find(word).unwrap_err().to_string();
+            assert!(error.contains("desk.toml") && error.lines().count() == 1, "{error}");
+        }
+        let written = Machine::preset(DEFAULT).unwrap();
+        std::fs::write(&path, written.to_toml()).unwrap();
+        assert_eq!(find(word).unwrap(), written);
+    }
+}

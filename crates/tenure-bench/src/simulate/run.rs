@@ -1,0 +1,380 @@
+//! A run: from a request to a report.
+
+use super::cpus::{self, Cpus};
+use super::result::{Group, Point, Report, Row, SCHEMA, Scenario, Settings};
+use super::row::{self, Plan};
+use super::{machine, parallel, validation};
+use crate::run::Progress;
+use crate::scenario::{self, GroupInfo, Unknown, Variant};
+use std::fmt;
+use tenure_report::words::counted;
+use tenure_sim::{Machine, Simulated};
+
+/// What to simulate.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Names of groups, or identifiers of scenarios; empty for all.
+    pub names: Vec<String>,
+    /// Numbers of CPUs; by default every power of two up to all of the machine's, and all.
+    pub cpus: Option<Cpus>,
+    /// The machine.
+    pub machine: Machine,
+    /// Simulated microseconds that each row is measured for.
+    pub measured_us: u32,
+    /// The seed of everything random.
+    pub seed: u64,
+}
+
+/// Simulated microseconds that each row is measured for unless told.
+pub const DEFAULT_US: u32 = 200;
+
+/// The most that can be asked for.
+pub const MOST_US: u32 = 100_000;
+
+/// The seed unless told: runs are to be compared.
+pub const DEFAULT_SEED: u64 = 1;
+
+/// Before they are measured.
+const WARM_UP_NS: f64 = 50_000.0;
+
+/// Why a request cannot be simulated.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no such group or scenario.
+    Unknown(Unknown),
+    /// A scenario that runs on the real machine alone.
+    NotSimulated(String),
+    /// Numbers of CPUs that cannot be.
+    Cpus(cpus::Error),
+    /// More CPUs than the machine has.
+    TooManyCpus {
+        /// The number.
+        asked: usize,
+        /// The machine.
+        machine: String,
+        /// What it has.
+        has: usize,
+        /// One that has as many, if one comes along.
+        larger: Option<String>,
+    },
+    /// A time that cannot be measured.
+    Time(u32),
+    /// A simulation did not end well.
+    Simulation {
+        /// The scenario.
+        scenario: &'static str,
+        /// The variant.
+        variant: &'static str,
+        /// On so many CPUs.
+        cpus: usize,
+        /// Why.
+        error: tenure_sim::Error,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(unknown) => unknown.fmt(f),
+            Self::NotSimulated(name) => write!(
+                f,
+                "'{name}' runs on the real machine alone: measure it with `tenure bench {name}`; \
+                 `tenure sim --list` names what can be simulated"
+            ),
+            Self::Cpus(error) => error.fmt(f),
+            Self::TooManyCpus { asked, machine, has, larger } => {
+                write!(f, "'{machine}' has {has} CPUs, not {asked}; ask for 1 to {has}")?;
+                match larger {
+                    Some(larger) => write!(f, ", or for `--machine {larger}`"),
+                    None => {
+                        f.write_str(", or for a machine file of your own (--machine FILE.toml)")
+                    }
+                }
+            }
+            Self::Time(us) => {
+                write!(f, "cannot measure for {us} microseconds; ask for 1 to {MOST_US}")
+            }
+            Self::Simulation { scenario, variant, cpus, error } => {
+                write!(f, "{scenario}, {variant}, on {}: {error}", counted(*cpus, "CPU"))
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// All groups that can be simulated.
+#[must_use]
+pub fn groups() -> Vec<GroupInfo> {
+    scenario::listed(scenario::groups::<Simulated>())
+}
+
+/// Whether a scenario can be simulated.
+#[must_use]
+pub fn is_simulated(id: &str) -> bool {
+    scenario::chosen(scenario::groups::<Simulated>(), &[id.to_owned()]).is_ok()
+}
+
+/// A request that can be simulated.
+struct Checked {
+    groups: Vec<scenario::Group>,
+    /// For scenarios whose threads share an object.
+    shared: Vec<usize>,
+    /// For the others: they scale with the CPUs, so one and all tell everything.
+    private: Vec<usize>,
+}
+
+impl Checked {
+    fn cpus(&self, scenario: &scenario::Scenario) -> &[usize] {
+        if scenario.shared { &self.shared } else { &self.private }
+    }
+
+    fn jobs(&self) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for scenario in self.groups.iter().flat_map(|group| &group.scenarios) {
+            for &cpus in self.cpus(scenario) {
+                let job = |&variant| Job { scenario: scenario.id, variant, cpus };
+                jobs.extend(scenario.variants.iter().map(job));
+            }
+        }
+        jobs
+    }
+}
+
+/// Finds out whether `request` can be run, without running it.
+///
+/// # Errors
+///
+/// What [`run`] would refuse before it simulates.
+pub fn check(request: &Request) -> Result<(), Error> {
+    checked(request).map(drop)
+}
+
+fn checked(request: &Request) -> Result<Checked, Error> {
+    let groups = scenario::chosen(scenario::groups::<Simulated>(), &request.names);
+    let groups = groups.map_err(|unknown| {
+        if scenario::chosen(scenario::native(), std::slice::from_ref(&unknown.name)).is_ok() {
+            Error::NotSimulated(unknown.name)
+        } else {
+            Error::Unknown(unknown)
+        }
+    })?;
+    if request.measured_us == 0 || request.measured_us > MOST_US {
+        return Err(Error::Time(request.measured_us));
+    }
+    let has = request.machine.cpus();
+    let all = Cpus::Range { first: 1, last: has };
+    let shared = request.cpus.as_ref().unwrap_or(&all).on(has);
+    let shared = shared.map_err(|error| match error {
+        cpus::Error::TooMany { asked, has } => Error::TooManyCpus {
+            asked,
+            machine: request.machine.name.clone(),
+            has,
+            larger: with_at_least(asked),
+        },
+        error => Error::Cpus(error),
+    })?;
+    let private = match &request.cpus {
+        Some(Cpus::List(_)) => shared.clone(),
+        _ => shared.first().into_iter().chain(shared.last()).copied().collect(),
+    };
+    let private = Cpus::List(private).on(has).map_err(Error::Cpus)?;
+    Ok(Checked { groups, shared, private })
+}
+
+/// The smallest machine that comes along and has as many CPUs.
+fn with_at_least(cpus: usize) -> Option<String> {
+    let machines = Machine::presets().into_iter().filter(|machine| machine.cpus() >= cpus);
+    machines.min_by_key(Machine::cpus).map(|machine| machine.name)
+}
+
+/// Simulates what `request` asks for, as many rows at once as this machine has CPUs. The report is
+/// the same however many those are.
+///
+/// # Errors
+///
+/// A request that names what does not exist or cannot be; nothing was simulated then. Or a simulation
+/// that did not end well.
+pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, Error> {
+    let checked = checked(request)?;
+    let plan = Plan {
+        warm_up_ns: WARM_UP_NS,
+        measured_ns: f64::from(request.measured_us) * 1e3,
+        seed: request.seed,
+    };
+    let jobs = checked.jobs();
+    progress.begin(jobs.len() as u64);
+    let simulate = |job: Job| job.run(&request.machine, plan);
+    let rows = parallel::try_map(jobs.clone(), simulate, |index| {
+        progress.step(jobs[index].scenario, jobs[index].cpus, index as u64);
+    });
+    progress.end();
+    let mut rows = rows?.into_iter();
+
+    let groups = checked.groups.iter().map(|group| Group {
+        name: group.name.to_owned(),
+        title: group.title.to_owned(),
+        about: group.about.to_owned(),
+        scenarios: group
+            .scenarios
+            .iter()
+            .map(|scenario| assembled(scenario, checked.cpus(scenario), &mut rows))
+            .collect(),
+    });
+    let note = request.cpus.as_ref().and_then(|cpus| cpus.note(request.machine.cpus()));
+    Ok(Report {
+        schema: SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        groups: groups.collect(),
+        settings: Settings {
+            measured_ns: plan.measured_ns,
+            warm_up_ns: plan.warm_up_ns,
+            seed: plan.seed,
+            notes: note.into_iter().collect(),
+        },
+        machine: machine::described(&request.machine),
+        validation: validation::rows(),
+    })
+}
+
+/// The next rows as a scenario's.
+fn assembled(
+    scenario: &scenario::Scenario,
+    cpus: &[usize],
+    rows: &mut impl Iterator<Item = Row>,
+) -> Scenario {
+    let points = cpus.iter().map(|&cpus| {
+        let mut rows: Vec<Row> = rows.take(scenario.variants.len()).collect();
+        row::compare(&mut rows, scenario);
+        Point { cpus, rows }
+    });
+    Scenario {
+        id: scenario.id.to_owned(),
+        title: scenario.title.to_owned(),
+        about: scenario.about.to_owned(),
+        baseline: scenario.baseline.to_owned(),
+        limit: scenario.limit.map(str::to_owned),
+        points: points.collect(),
+    }
+}
+
+/// A row to be simulated.
+#[derive(Debug, Clone, Copy)]
+struct Job {
+    scenario: &'static str,
+    variant: Variant,
+    cpus: usize,
+}
+
+impl Job {
+    fn run(&self, machine: &Machine, plan: Plan) -> Result<Row, Error> {
+        row::simulate(&self.variant, machine, self.cpus, plan).map_err(|error| Error::Simulation {
+            scenario: self.scenario,
+            variant: self.variant.name,
+            cpus: self.cpus,
+            error,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::fixtures::{Unseen, request};
+
+    struct Steps(Vec<(String, u64)>, u64);
+    impl Progress for Steps {
+        fn begin(&mut self, total_steps: u64) {
+            self.1 = total_steps;
+        }
+        fn step(&mut self, scenario: &str, _threads: usize, done_steps: u64) {
+            self.0.push((scenario.to_owned(), done_steps));
+        }
+        fn end(&mut self) {
+            self.0.push(("end".to_owned(), self.1));
+        }
+    }
+
+    fn refused(request: &Request) -> String {
+        let error = run(request, &mut Unseen).unwrap_err();
+        assert_eq!(check(request), Err(error.clone()));
+        error.to_string()
+    }
+
+    #[test]
+    fn the_rows_are_the_same_however_many_work_on_them() {
+        let request = request(&["refs/get-put", "dst"], "1,7");
+        let plan = Plan { warm_up_ns: 5e3, measured_ns: 2e4, seed: 3 };
+        let jobs = checked(&request).unwrap().jobs();
+        let row = |job: &Job| job.run(&request.machine, plan).unwrap();
+        let at_once = parallel::map(jobs.iter().collect(), row);
+        assert_eq!(at_once, jobs.iter().map(row).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn another_seed_gives_other_figures() {
+        let one = request(&["refs/get-put"], "8");
+        let other = Request { seed: 2, ..one.clone() };
+        let report = |request| run(request, &mut Unseen).unwrap();
+        assert_ne!(report(&one).groups, report(&other).groups);
+    }
+
+    #[test]
+    fn a_point_has_every_variant_with_its_ratios_and_progress_goes_in_order() {
+        let mut steps = Steps(vec![], 0);
+        let report = run(&request(&["refs"], "2,1"), &mut steps).unwrap();
+        let scenario = &report.groups[0].scenarios[0];
+        assert_eq!(scenario.points.iter().map(|point| point.cpus).collect::<Vec<_>>(), [1, 2]);
+        for row in scenario.points.iter().flat_map(|point| &point.rows) {
+            assert!(row.ns_per_op.is_some_and(|ns| ns > 0.0), "{row:?}");
+            assert_eq!(row.to_baseline.is_none(), row.variant == "inc_not_zero");
+            assert_eq!(row.to_limit.is_none(), row.variant == "limit");
+        }
+        let (end, all) = steps.0.pop().unwrap();
+        assert_eq!((end.as_str(), all), ("end", steps.0.len() as u64));
+        assert!(steps.0.is_sorted_by_key(|(_, done)| *done));
+        assert_eq!(report.machine.cpus, 112);
+    }
+
+    #[test]
+    fn private_objects_are_simulated_on_one_cpu_and_on_all() {
+        let cpus = |cpus: Option<&str>| {
+            let cpus = cpus.map(|cpus| cpus.parse().unwrap());
+            let checked = checked(&Request { cpus, ..request(&["refs"], "1") }).unwrap();
+            (checked.shared, checked.private)
+        };
+        let powers = vec![1, 2, 4, 8, 16, 32, 64, 112];
+        assert_eq!(cpus(None), (powers.clone(), vec![1, 112]));
+        assert_eq!(cpus(Some("1..192")), (powers, vec![1, 112]));
+        assert_eq!(cpus(Some("3,1,9")), (vec![1, 3, 9], vec![1, 3, 9]));
+        assert_eq!(cpus(Some("4..4")), (vec![4], vec![4]));
+    }
+
+    #[test]
+    fn what_cannot_be_simulated_is_refused_with_the_way_out() {
+        assert!(refused(&request(&["nope"], "1")).ends_with("the groups are refs, dst"));
+        let arc = refused(&request(&["refs/upgrade"], "1"));
+        assert!(arc.contains("`tenure bench refs/upgrade`"), "{arc}");
+        let many = refused(&request(&[], "1,5000"));
+        assert!(many.contains("has 112 CPUs, not 5000; ask for 1 to 112"), "{many}");
+        let never = refused(&Request { measured_us: 0, ..request(&[], "1") });
+        assert!(never.contains("ask for 1 to 100000"), "{never}");
+    }
+
+    #[test]
+    fn a_range_that_is_cut_is_noted() {
+        let notes = |cpus| run(&request(&["refs/get"], cpus), &mut Unseen).unwrap().settings.notes;
+        assert_eq!(notes("100..192"), ["100..192 ends at 112, the CPUs of this machine."]);
+        assert_eq!(notes("1..2"), [""; 0]);
+    }
+
+    #[test]
+    fn a_simulation_that_does_not_end_well_is_told_with_its_place() {
+        let mut request = request(&["refs/get"], "1,2");
+        // No such machine can be made from a file.
+        request.machine.latency.hit = -1.0;
+        let error = run(&request, &mut Unseen).unwrap_err().to_string();
+        assert!(error.starts_with("refs/get, limit, on 1 CPU: "), "{error}");
+    }
+}

@@ -1,0 +1,71 @@
+//! `tenure sim`.
+
+use std::path::{Path, PathBuf};
+
+use tenure_bench::simulate::run::{self, Request};
+use tenure_bench::simulate::{self, calibrate, json, machine, table, validation};
+
+use crate::args::Sim;
+use crate::bench;
+use crate::failure::Failure;
+use crate::output::{self, Json};
+use crate::progress::Reporter;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
+    if arguments.list {
+        return output::print(&list());
+    }
+    if arguments.validate {
+        return output::print(&validation::terminal(&validation::rows(), output::style()));
+    }
+    if let Some(path) = &arguments.calibrate {
+        return calibrate(path);
+    }
+    let json = Json::of(arguments.json.as_ref());
+    let folder = json.folder(arguments.report.as_ref());
+    let request = Request {
+        names: arguments.names.clone(),
+        cpus: arguments.cpus.clone(),
+        machine: machine::find(&arguments.machine).map_err(Failure::input)?,
+        measured_us: arguments.us,
+        seed: arguments.seed,
+    };
+    run::check(&request).map_err(Failure::input)?;
+    let page = folder.as_ref().map(|folder| folder.join(simulate::FILE_NAME));
+    output::check_all(json, page.as_deref())?;
+    let report = run::run(&request, &mut Reporter::new("simulating", "CPU"));
+    let report = report.map_err(Failure::input)?;
+
+    let tell = || table::render(&report, output::style());
+    let page = |folder: &PathBuf| simulate::write_report(&report, folder);
+    output::tell(json, &json::render(&report), tell, folder.as_ref(), page)
+}
+
+fn calibrate(path: &Path) -> Result<(), Failure> {
+    output::check(path)?;
+    let machine = calibrate::this_machine(&mut Reporter::new("measuring", "CPU"));
+    let machine = machine.map_err(Failure::input)?;
+    output::write(path, &machine.to_toml())?;
+    let name = if path == Path::new(machine::THIS_FILE) {
+        machine::THIS.to_owned()
+    } else {
+        path.display().to_string()
+    };
+    output::print(&format!(
+        "{}\nWritten to {}; simulate it with `tenure sim refs --machine {name}`.\n",
+        machine.about,
+        path.display()
+    ))
+}
+
+fn list() -> String {
+    let machines = machine::listed();
+    let longest = machines.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
+    let mut text = bench::list(&run::groups());
+    text += "\nMachines:\n";
+    for (name, cpus, about) in machines {
+        text += &format!("  {name:longest$}  {cpus:>4} CPUs  {about}\n");
+    }
+    text
+}
