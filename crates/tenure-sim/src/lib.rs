@@ -1,4 +1,215 @@
 //! Times lock-free code on machines that are not at hand.
+//!
+//! The code is written over [`tenure::memory::Memory`] and runs unchanged: on the real machine at no
+//! cost, on a model checker, and on [`Simulated`] memory, where each access takes the time that a
+//! cache-coherence protocol would need on the [`Machine`] of choice. Values are real, addresses decide
+//! which words share a line, and a [`Report`] says what an operation takes, how often it is retried,
+//! how many lines move, and which member of which struct is to blame. It is to a program's performance
+//! what loom is to its correctness.
+//!
+//! # From a slow counter to a fast one
+//!
+//! Two counters, each incremented by threads of its own. The struct is generic over its memory; the
+//! name that users write hides that:
+//!
+//! ```
+//! use tenure::memory::{Atomic, Memory, Native, Ordering::Relaxed};
+//!
+//! pub struct StatsIn<M: Memory> {
+//!     hits: M::AtomicU64,
+//!     misses: M::AtomicU64,
+//! }
+//!
+//! pub type Stats = StatsIn<Native>;
+//!
+//! impl<M: Memory> StatsIn<M> {
+//!     pub fn new() -> Self {
+//!         Self { hits: Atomic::new(0), misses: Atomic::new(0) }
+//!     }
+//!
+//!     pub fn hit(&self) {
+//!         Self::add_one(&self.hits);
+//!     }
+//!
+//!     pub fn miss(&self) {
+//!         Self::add_one(&self.misses);
+//!     }
+//!
+//!     fn add_one(counter: &M::AtomicU64) {
+//!         let mut seen = counter.load(Relaxed);
+//!         while let Err(now) = counter.compare_exchange(seen, seen + 1, Relaxed, Relaxed) {
+//!             seen = now;
+//!         }
+//!     }
+//! }
+//!
+//! let stats = Stats::new();
+//! stats.hit();
+//! stats.miss();
+//! ```
+//!
+//! Eight threads of a server with 112 CPUs, every other of which counts hits:
+//!
+//! ```
+//! # use tenure::memory::{Atomic, Memory, Native, Ordering::Relaxed};
+//! # pub struct StatsIn<M: Memory> { hits: M::AtomicU64, misses: M::AtomicU64 }
+//! # impl<M: Memory> StatsIn<M> {
+//! #     pub fn new() -> Self { Self { hits: Atomic::new(0), misses: Atomic::new(0) } }
+//! #     pub fn hit(&self) { Self::add_one(&self.hits); }
+//! #     pub fn miss(&self) { Self::add_one(&self.misses); }
+//! #     fn add_one(counter: &M::AtomicU64) {
+//! #         let mut seen = counter.load(Relaxed);
+//! #         while let Err(now) = counter.compare_exchange(seen, seen + 1, Relaxed, Relaxed) {
+//! #             seen = now;
+//! #         }
+//! #     }
+//! # }
+//! use std::sync::Arc;
+//! use tenure_sim::{Machine, Simulated};
+//!
+//! let stats = Arc::new(StatsIn::<Simulated>::new());
+//! let simulation = Machine::preset("xeon-2s-112")?
+//!     .simulation(8)
+//!     .duration_ns(50_000.0)
+//!     .member("hits", &stats.hits)
+//!     .member("misses", &stats.misses);
+//! let report = simulation.run(move |cpu| {
+//!     while cpu.running() {
+//!         if cpu.index() % 2 == 0 { stats.hit() } else { stats.miss() }
+//!         cpu.done();
+//!     }
+//! })?;
+//!
+//! assert!(report.ns_per_op() > 200.0); // 1.2 ns and an atomic of 6 ns, alone
+//! assert!(report.retries_per_op() > 0.3);
+//! let heat = &report.lines[0];
+//! assert_eq!(heat.members.len(), 2); // both counters are on one line
+//! # Ok::<(), tenure_sim::Error>(())
+//! ```
+//!
+//! The hottest line has both counters on it: threads that count hits wait for threads that count
+//! misses, for nothing (*false sharing*). So each counter gets a line of its own. And the retries come from
+//! the loop: whoever loses the line between its load and its compare-exchange has to begin again. An
+//! unconditional `fetch_add` cannot fail:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use tenure::memory::{Atomic, Memory, Ordering::Relaxed};
+//! use tenure_sim::{Machine, Simulated};
+//!
+//! #[repr(align(64))]
+//! struct OwnLine<T>(T);
+//!
+//! struct StatsIn<M: Memory> {
+//!     hits: OwnLine<M::AtomicU64>,
+//!     misses: OwnLine<M::AtomicU64>,
+//! }
+//!
+//! type Add = fn(&<Simulated as Memory>::AtomicU64);
+//!
+//! let time = |add: Add| {
+//!     let stats = Arc::new(StatsIn::<Simulated> {
+//!         hits: OwnLine(Atomic::new(0)),
+//!         misses: OwnLine(Atomic::new(0)),
+//!     });
+//!     let simulation = Machine::preset("xeon-2s-112")?.simulation(8).duration_ns(50_000.0);
+//!     simulation.run(move |cpu| {
+//!         while cpu.running() {
+//!             add(if cpu.index() % 2 == 0 { &stats.hits.0 } else { &stats.misses.0 });
+//!             cpu.done();
+//!         }
+//!     })
+//! };
+//! let padded = time(|counter| {
+//!     let mut seen = counter.load(Relaxed);
+//!     while let Err(now) = counter.compare_exchange(seen, seen + 1, Relaxed, Relaxed) {
+//!         seen = now;
+//!     }
+//! })?;
+//! let added = time(|counter| {
+//!     counter.fetch_add(1, Relaxed);
+//! })?;
+//!
+//! assert_eq!(padded.lines.len(), 2);
+//! assert!(padded.retries_per_op() > 0.0);
+//! assert_eq!(added.failed, 0);
+//! assert!(added.ns_per_op() < padded.ns_per_op());
+//! # Ok::<(), tenure_sim::Error>(())
+//! ```
+//!
+//! What is left is the line's way from core to core. Only a counter per CPU does without it.
+//!
+//! # Code to be simulated
+//!
+//! - It is generic over [`Memory`](tenure::memory::Memory): atomics that threads share are
+//!   `M::AtomicU32` and `M::AtomicU64`, fields that they share without atomics are `M::Plain<T>`, and
+//!   loops that wait call `M::spin_hint()`. What is private to a thread costs nothing unless
+//!   [`Cpu::work`] says so.
+//! - Objects are made outside, and shared by an `Arc`. A closure that captures a struct itself
+//!   captures the *fields* that it uses one by one, and lays them out anew.
+//! - The closure runs on every CPU. It loops [while the CPU is running](Cpu::running) or a fixed
+//!   number of times, says [when an operation is done](Cpu::done), and returns.
+//! - Simulated threads are fibers of one thread of the host and take turns at accesses to simulated
+//!   memory. A lock of the host, a `RefCell`'s borrow, or a borrow of a thread-local must not be held across
+//!   one: whoever wants it next would wait for ever, or panic.
+//! - Blocking goes by [`Cpu::wait`] and [`Cpu::wake`].
+//! - Where a simulation [fails](Error), each thread is unwound from its last access, as if that
+//!   had panicked: what it owns is dropped. Unsafe code between two accesses has to stand that. (With
+//!   `panic = "abort"`, threads are left as they are.)
+//!
+//! # Reading a report
+//!
+//! | if | then | what helps |
+//! |---|---|---|
+//! | [`retries_per_op`](Report::retries_per_op) grows with the threads | compare-exchanges lose the line to each other | an operation that cannot fail; back-off |
+//! | [`transfers_per_op`](Report::transfers_per_op) is 1 or more | every operation waits for a line | fewer lines per operation; a copy per CPU |
+//! | a [line](Report::lines) has a hot member that is written and another that is only read | readers miss because of a neighbour | move one of them to another line |
+//! | two hot members of a line belong to different operations | false sharing | a line each |
+//! | a member's [`waited_ns`](MemberHeat::waited_ns) is most of the threads' time | this is the bottleneck | begin there |
+//! | [`fairness.jain`](Fairness::jain) is far below 1 | near cores or owners get everything | look at the slowest, not at the mean |
+//! | [`lost_reservations`](Report::lost_reservations) is high | store-conditionals fail | a machine with real atomics; fewer writers |
+//!
+//! [`ns_per_op`](Report::ns_per_op) is what one thread waits for one operation while all others do the
+//! same; [`mops`](Report::mops) is what the machine does in all. If doubling the threads doubles the
+//! one and leaves the other, the code does not scale.
+//!
+//! # Names
+//!
+//! [`Simulation::member`] names a part of an object, [`Simulation::member_at`] an address that is known
+//! otherwise. Names appear in the heat of lines and in errors ("cpu 3 waits for the line of head").
+//! Where parts overlap, the smallest counts: name the whole, and then the members of interest. What
+//! has no name is told by its place on its line.
+//!
+//! # The same every time
+//!
+//! A report depends on the machine, the program, the [seed](Simulation::seed), and on where objects
+//! lie *on their lines*; on nothing else. Not on the host, its load or its clock, nor on other simulations
+//! that run at the same time, nor on addresses as such: a struct aligned to 64 bytes is the same anywhere.
+//! Two objects that are not aligned may meet on one line in one run and not in another, as in
+//! reality; so may objects that are allocated and freed while the simulation runs. And a program
+//! that asks for the time, for random numbers, or for the order of a `HashMap`, is itself another
+//! every time.
+//!
+//! # What the model leaves out
+//!
+//! The model is of one thing: lines on their way between cores. A difference that comes from anything
+//! below is not seen, and a figure that depends on it is wrong.
+//!
+//! - **Memory ordering.** Simulated memory is sequentially consistent, and every ordering costs the
+//!   same. Whether the code is right on a weaker one is for loom.
+//! - **Store buffers.** A store waits for its line. A real one is put aside, and later accesses overtake it.
+//! - **Overlap.** Each CPU does one access after the other. Real ones have several misses under way.
+//! - **Capacity and associativity.** A cache forgets nothing: a line leaves it only when somebody else
+//!   wants it. Working sets beyond the cache look faster than they are.
+//! - **Prefetchers**, that of the adjacent line included, for which one pads to 128 bytes.
+//! - **Address translation.** Pages and their caches cost nothing.
+//! - **Instructions.** Between accesses no time passes but that of [`Cpu::work`].
+//! - **Hardware threads** of one core share its cache and nothing else: they do not slow each other's
+//!   instructions down.
+//! - **Frequency.** A core's speed depends neither on its neighbours nor on its heat.
+//! - **Bandwidth and homes.** Lines do not get into each other's way, and a line's home is not in a
+//!   place: how far memory and directories are (NUMA) is not modelled.
+//! - **A scheduler.** Each thread has a CPU of its own, from the beginning to the end.
 
 mod coherence;
 mod cpu;

@@ -15,6 +15,18 @@ use std::rc::Rc;
 use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, PlainCell};
 
 /// The machine that a [`Simulation`](crate::Simulation) runs on.
+///
+/// # Example
+///
+/// What is written over any memory runs on it, in a simulation and outside:
+///
+/// ```
+/// use tenure::memory::{Atomic, Memory, Ordering::Relaxed};
+/// use tenure_sim::Simulated;
+///
+/// let word = <Simulated as Memory>::AtomicU64::new(1);
+/// assert_eq!(word.fetch_add(1, Relaxed), 1);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Simulated {}
 
@@ -52,7 +64,14 @@ mod sealed {
     impl Sealed for u64 {}
 }
 
-/// An atomic integer in simulated memory.
+/// An atomic integer in simulated memory, laid out like one of the real machine.
+///
+/// # Cost
+///
+/// Within a simulation: the way of its line, if the core does not have it, and then
+/// [`hit`](crate::machine::Latency::hit) for a load or store,
+/// [`rmw`](crate::machine::AtomicCost::rmw) for everything else, a compare-exchange that fails
+/// included. While the thread panics, and outside: none.
 #[repr(transparent)]
 pub struct Word<T: Int>(T::Native);
 
@@ -132,7 +151,8 @@ impl<T: Int + std::fmt::Debug> std::fmt::Debug for Word<T> {
 
 /// A field in simulated memory that is accessed without atomics.
 ///
-/// An access costs what reading, or writing, the whole field costs.
+/// An access costs what reading, or writing, the whole field costs: one load, or store, on each line that
+/// the field lies on.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Field<T>(PlainCell<T>);
