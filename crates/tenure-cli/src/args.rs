@@ -55,6 +55,7 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  \
                             tenure sim refs --cpus 1..192\n  \
                             tenure sim dst/cells refs/get-put --cpus 1,28,112 --us 1000\n  \
+                            tenure sim refs --machine ./mine.toml\n  \
                             tenure sim --calibrate && tenure sim refs --machine this\n\n\
                             A machine file is TOML; the documentation of the crate tenure-sim, its module \
                             `machine`, has one (`cargo doc -p tenure-sim --open`).")]
@@ -175,7 +176,8 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "N,N | 1..N")]
     pub(crate) cpus: Option<Cpus>,
 
-    /// The machine: one that comes along (see --list), or a file that describes one
+    /// The machine: one that comes along (see --list), a file that describes one, or `this`, which
+    /// --calibrate has described
     #[arg(long, value_name = "NAME | FILE.toml", default_value = machine::DEFAULT)]
     pub(crate) machine: String,
 
@@ -188,15 +190,19 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "SEED", default_value_t = DEFAULT_SEED)]
     pub(crate) seed: u64,
 
-    /// Measure this machine for some seconds, write it to a file for `--machine this`, and simulate
-    /// nothing [default: this.toml]
-    #[arg(long, value_name = "FILE.toml", num_args = 0..=1, default_missing_value = machine::THIS_FILE,
-        conflicts_with_all = ["names", "cpus", "machine", "us", "seed", "json", "report", "list"])]
-    pub(crate) calibrate: Option<PathBuf>,
-
     /// List the scenarios and the machines, and simulate nothing
     #[arg(long)]
     pub(crate) list: bool,
+
+    /// Measure this machine for some seconds, in which nothing else should run, and write its
+    /// description [default: this.toml]; simulate nothing
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = machine::THIS_FILE,
+        conflicts_with_all = ["names", "list", "json", "report"])]
+    pub(crate) calibrate: Option<PathBuf>,
+
+    /// Print what others have measured beside what the simulator says, and simulate nothing else
+    #[arg(long, conflicts_with_all = ["names", "list", "json", "report", "calibrate"])]
+    pub(crate) validate: bool,
 
     /// Write the results as JSON to a file, or with `-` to standard output in place of the tables
     #[arg(long, value_name = "FILE")]

@@ -41,7 +41,7 @@ fn report_of(objects: &Arc<Objects>, seed: u64) -> Report {
             its.second.store(1, RELAXED);
             // SAFETY: nobody writes the field.
             unsafe { its.field.read() };
-            if its.apart.0.fetch_add(1, RELAXED) % 64 == 0 {
+            if its.apart.0.fetch_add(1, RELAXED).is_multiple_of(64) {
                 cpu.membarrier();
                 cpu.wake(&its.ticket, usize::MAX);
             }

@@ -142,7 +142,7 @@ fn searched(
 ) -> Result<(f64, Knobs), Error> {
     let mut best = (error(start, f64::INFINITY)?, start);
     let mut step = 0.6;
-    while step > 0.01 {
+    while step > 0.02 {
         let from = best;
         for knobs in from.1.neighbours(step) {
             let error = error(knobs, best.0)?;
@@ -277,7 +277,7 @@ fn simulated(
     let word = Arc::new(Isolated::new(Word::new(0)));
     // Long enough for many transfers, however far.
     let longest = Distance::ALL.map(|distance| machine.latency(distance).high());
-    let ns = longest.into_iter().fold(100_000.0, |ns: f64, latency| ns.max(latency * 200.0));
+    let ns = longest.into_iter().fold(50_000.0, |ns: f64, latency| ns.max(latency * 200.0));
     let simulation = machine.simulation(threads).warm_up_ns(ns / 10.0).duration_ns(ns);
     simulation.run(move |cpu| thread(&word, cpu))
 }

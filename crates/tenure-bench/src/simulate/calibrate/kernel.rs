@@ -112,7 +112,7 @@ mod imp {
                     // Relaxed, here and below: statistics; nothing is published.
                     while over.load(Ordering::Relaxed) == 0 {
                         steps = black_box(steps + 1);
-                        if steps % STRIDE == 0 {
+                        if steps.is_multiple_of(STRIDE) {
                             count.store(steps, Ordering::Relaxed);
                         }
                     }

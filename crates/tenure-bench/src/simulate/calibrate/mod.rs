@@ -74,6 +74,7 @@ fn calibrate(places: &[Place], progress: &mut dyn Progress) -> Result<Machine, t
 }
 
 /// What one CPU took that does not depend on others, in nanoseconds.
+#[derive(Clone, Copy)]
 struct Alone {
     load: f64,
     fetch_add: f64,

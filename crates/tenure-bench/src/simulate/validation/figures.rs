@@ -142,7 +142,7 @@ fn loops() -> Vec<Figure> {
             "retain and release, CAS loops",
             "x86-32",
             OBJC,
-            |stage| stage.ns::<CasPair>(),
+            Stage::ns::<CasPair>,
             &[(24, 2143.0)],
         ),
         curve(
@@ -166,7 +166,7 @@ fn loops() -> Vec<Figure> {
             "copy of a shared_ptr per core",
             "xeon-2s-80",
             FOLLY,
-            |stage| stage.ns::<PerCore>(),
+            Stage::ns::<PerCore>,
             &[(1, 21.9), (4, 22.7), (8, 23.5), (16, 25.6), (32, 25.4), (64, 33.9)],
         ),
     ]

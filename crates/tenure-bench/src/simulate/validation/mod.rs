@@ -18,7 +18,7 @@ use figures::Figure;
 use std::sync::{Arc, OnceLock};
 use tenure_sim::{Machine, Report, Simulated};
 
-pub use table::markdown;
+pub use table::{markdown, terminal};
 
 /// A figure within this factor of the published one counts as reproduced.
 pub const WITHIN: f64 = 1.5;
