@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use tenure_bench::simulate::calibrate;
 use tenure_bench::simulate::run::{self, Request};
-use tenure_bench::simulate::{self, json, machine, table, validation};
+use tenure_bench::simulate::{self, calibrate, json, machine, table, validation};
 
 use crate::args::Sim;
 use crate::bench;
@@ -20,8 +19,8 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
     if arguments.validate {
         return output::print(&validation::terminal(&validation::rows(), output::style()));
     }
-    if let Some(file) = &arguments.calibrate {
-        return calibrate(file);
+    if let Some(path) = &arguments.calibrate {
+        return calibrate(path);
     }
     let json = Json::of(arguments.json.as_ref());
     let folder = json.folder(arguments.report.as_ref());
@@ -43,25 +42,25 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
     output::tell(json, &json::render(&report), tell, folder.as_ref(), page)
 }
 
-/// Writes this machine to `file`.
-fn calibrate(file: &Path) -> Result<(), Failure> {
-    if !machine::is_file(file) {
-        let line = format!("a machine's file ends in .toml, and {} does not", file.display());
+/// Writes this machine to a file.
+fn calibrate(path: &Path) -> Result<(), Failure> {
+    if !machine::is_file(path) {
+        let line = format!("a machine's file ends in .toml, and {} does not", path.display());
         return Err(Failure::input(line));
     }
-    output::check(file)?;
+    output::check(path)?;
     let machine = calibrate::this_machine(&mut Reporter::new("measuring", "CPU"));
     let machine = machine.map_err(Failure::input)?;
-    output::write(file, &machine.to_toml())?;
-    let word = if file == Path::new(machine::THIS_FILE) {
-        calibrate::NAME.to_owned()
+    output::write(path, &machine.to_toml())?;
+    let name = if path == Path::new(machine::THIS_FILE) {
+        machine::THIS.to_owned()
     } else {
-        file.display().to_string()
+        path.display().to_string()
     };
     output::print(&format!(
-        "{}. Written to {}; `tenure sim --machine {word}` simulates it.\n",
-        machine.about.trim_end_matches('.'),
-        file.display()
+        "{}\nWritten to {}; simulate it with `tenure sim refs --machine {name}`.\n",
+        machine.about,
+        path.display()
     ))
 }
 

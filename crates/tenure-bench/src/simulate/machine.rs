@@ -1,7 +1,6 @@
 //! Which machine is simulated.
 
-use super::calibrate::NAME;
-use super::result;
+use super::{calibrate, result};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,10 @@ use tenure_sim::Machine;
 /// The machine that is simulated unless told.
 pub const DEFAULT: &str = "xeon-2s-112";
 
-/// Where the figures of the machine that this runs on are, which is called [`NAME`].
+/// The word for the machine that this runs on.
+pub const THIS: &str = calibrate::NAME;
+
+/// Where its figures are.
 pub const THIS_FILE: &str = "this.toml";
 
 /// The most bytes that a machine's file may have.
@@ -31,14 +33,16 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(error) => write!(f, "{error}; or name a file that ends in .toml"),
-            Self::Unreadable(path, error) => {
-                write!(f, "cannot read {}: {error}; ", path.display())?;
-                f.write_str(if path == Path::new(THIS_FILE) {
-                    "`tenure sim --calibrate` measures this machine and writes it"
-                } else {
-                    "`tenure sim --list` names the machines that come along"
-                })
-            }
+            Self::Unreadable(path, error) if path == Path::new(THIS_FILE) => write!(
+                f,
+                "cannot read {THIS_FILE}: {error}; `tenure sim --calibrate` measures this machine and \
+                 writes it"
+            ),
+            Self::Unreadable(path, error) => write!(
+                f,
+                "cannot read {}: {error}; `tenure sim --list` names the machines that come along",
+                path.display()
+            ),
             Self::File(path, error) => write!(f, "{}: {error}", path.display()),
         }
     }
@@ -46,14 +50,14 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The machine that `word` means: a file's if it ends in `.toml`, this one's as it was calibrated,
-/// or one that comes along.
+/// The machine that `word` means: a file's if it ends in `.toml`, [`THIS`] one's, or one that comes
+/// along.
 ///
 /// # Errors
 ///
 /// There is none.
 pub fn find(word: &str) -> Result<Machine, Error> {
-    let path = if word == NAME { THIS_FILE } else { word };
+    let path = if word == THIS { THIS_FILE } else { word };
     if !is_file(path.as_ref()) {
         return Machine::preset(word).map_err(Error::Unknown);
     }

@@ -22,6 +22,12 @@ pub fn render(report: &Report, style: Style) -> String {
     for group in &report.groups {
         render_group(&mut text, group, style);
     }
+    if !report.validation.is_empty() {
+        let validity = words::validity(&report.validation);
+        let told = format!("How far to trust this: {validity} (`tenure sim --validate`).");
+        line(&mut text, "");
+        line(&mut text, &style.wrapped(&told, ""));
+    }
     text
 }
 

@@ -6,7 +6,7 @@
 use crate::machine;
 use crate::runner::{self, Plan, affinity};
 use crate::scenario::refs::BareAdd;
-use crate::scenario::{Looped, Member, Operation, Scenario, Variant};
+use crate::scenario::{Looped, Operation, Scenario, Variant};
 use crate::stats::{FEWEST, median};
 use std::time::Instant;
 use tenure::line::Isolated;
@@ -178,13 +178,7 @@ impl Looped for Chase {
         self.at.store(at, Ordering::Relaxed);
         0
     }
-    fn step(&self) {
-        self.run(1);
-    }
     fn settle(&self, _steps: u64) {}
-    fn members(&self) -> Vec<Member> {
-        Vec::new()
-    }
 }
 
 /// Lines of four times the largest cache, within what takes long to make and what the machine has.
