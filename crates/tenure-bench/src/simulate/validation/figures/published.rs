@@ -22,7 +22,23 @@ const OBJC: &str = "gnustep/libobjc2, pull request 402, 2026";
 const FOLLY: &str = "folly, CoreCachedSharedPtr's benchmark";
 
 pub(super) fn all() -> impl Iterator<Item = Figure> {
-    std::iter::once(retries()).chain(gains()).chain(loops()).chain(cells())
+    [retries(), switches()].into_iter().chain(gains()).chain(loops()).chain(cells())
+}
+
+/// Every switch through idle takes a reference to one address space and gives it back.
+fn switches() -> Figure {
+    Figure {
+        family: "lazy",
+        what: "switches through idle, one address space, counted",
+        machine: "power8-16s-192",
+        cpus: 192,
+        unit: "M/s",
+        published: [1.0, 1.0],
+        source: "Piggin, shoot lazy tlbs, 2021",
+        simulate: |stage| stage.run::<Bare<Simulated>>().mops(),
+        fitted: false,
+        note: "",
+    }
 }
 
 fn retries() -> Figure {
