@@ -158,7 +158,7 @@ pub(super) fn validity(checks: &[Check]) -> String {
     );
     if unfitted.len() < all.len() {
         let (within, count) = (within(&unfitted), whole(unfitted.len()));
-        text += &format!("; of the {count} that no parameter was fitted to, {within}");
+        text += &format!("; of the {count} that no parameter was fitted to, {within} are");
     }
     text
 }
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(
             validity(&checks),
             "5 of 7 published figures are within a factor of 1.5; of the 6 that no parameter was fitted \
-             to, 4"
+             to, 4 are"
         );
         let unfitted: Vec<_> = checks.into_iter().filter(|check| !check.fitted).collect();
         assert_eq!(validity(&unfitted), "4 of 6 published figures are within a factor of 1.5");

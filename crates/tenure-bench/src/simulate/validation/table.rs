@@ -21,7 +21,8 @@ pub fn markdown(rows: &[Check]) -> String {
          {}\n\n\
          *off* is simulated / published; for a range, from its nearer end. *fitted*: a parameter of the machine was\n\
          taken from this figure, so that it tests little. Every machine has one set of parameters, in\n\
-         `crates/tenure-sim/machines`. {}\n\
+         `crates/tenure-sim/machines`.\n\n\
+         {}\n\
          The documentation of `tenure-sim` has the list in full.\n\n\
          Written by `TENURE_BLESS=1 cargo test -p tenure-bench validation`; `tenure sim --validate` prints it.\n\n\
          | what | machine | CPUs | published | simulated | off | | source |\n\
@@ -103,7 +104,7 @@ fn published(row: &Check) -> String {
     if (high - low).abs() < f64::EPSILON {
         return figure(row, low);
     }
-    format!("{} to {}", words::short(low), figure(row, high))
+    format!("{} to {} {}", words::short(low), words::short(high), row.unit)
 }
 
 fn figure(row: &Check, value: f64) -> String {

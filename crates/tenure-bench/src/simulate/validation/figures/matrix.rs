@@ -22,7 +22,7 @@ pub(super) fn all() -> impl Iterator<Item = Figure> {
         ("graviton-64", "one way of a ping-pong", 1, [47.0, 47.0]),
     ];
     ROWS.into_iter().map(|(machine, what, other, published)| Figure {
-        family: "matrix",
+        family: "core to core",
         what,
         machine,
         // The two that play are the first and the last.
