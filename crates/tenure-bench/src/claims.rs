@@ -285,8 +285,8 @@ mod tests {
         assert_eq!(verdicts[0].outcome, Outcome::NeedsMoreCpus);
         assert_eq!(
             verdicts[0].detail,
-            "one CPU has nobody to contend with; `tenure sim refs/get --cpus 1..112 --machine \
-             xeon-2s-112` shows it on a simulated machine"
+            "one CPU has nobody to contend with; `tenure sim refs/get --cpus 1..112` shows it on a \
+             simulated machine"
         );
         assert_eq!(judge(&[group], 2), [], "nothing was measured on two threads");
     }

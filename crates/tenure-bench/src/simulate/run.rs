@@ -121,9 +121,8 @@ pub fn groups() -> Vec<GroupInfo> {
 #[must_use]
 pub fn command(scenario: &str) -> Option<String> {
     scenario::chosen(scenario::groups::<Simulated>(), &[scenario.to_owned()]).ok()?;
-    let machine = Machine::preset(machine::DEFAULT).ok()?;
-    let (cpus, name) = (machine.cpus(), machine.name);
-    Some(format!("tenure sim {scenario} --cpus 1..{cpus} --machine {name}"))
+    let cpus = Machine::preset(machine::DEFAULT).ok()?.cpus();
+    Some(format!("tenure sim {scenario} --cpus 1..{cpus}"))
 }
 
 /// A request that can be simulated.

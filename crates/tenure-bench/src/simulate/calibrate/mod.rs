@@ -192,6 +192,7 @@ fn sources(machine: &Machine, observed: &Observed) -> Vec<String> {
     } else {
         "assumed, as there is one core: the latency to another, residency and handoff".to_owned()
     });
+    sources.push("assumed: arbitration, directory, wake and interrupt_send".to_owned());
     sources
 }
 
