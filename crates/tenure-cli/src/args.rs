@@ -180,8 +180,7 @@ pub(crate) struct Sim {
     pub(crate) machine: String,
 
     /// Simulated microseconds that each row is measured for
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_US,
-        value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_US)))]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_US, value_parser = microseconds)]
     pub(crate) us: u32,
 
     /// Draw everything random from this seed
@@ -227,6 +226,13 @@ fn threads(text: &str) -> Result<usize, String> {
         }
         Ok(threads) => Ok(threads),
         Err(_) => Err("numbers of threads look like `1,2,8`".to_owned()),
+    }
+}
+
+fn microseconds(text: &str) -> Result<u32, String> {
+    match text.trim().parse() {
+        Ok(us) if (1..=MOST_US).contains(&us) => Ok(us),
+        _ => Err(format!("microseconds are a whole number from 1 to {MOST_US}")),
     }
 }
 

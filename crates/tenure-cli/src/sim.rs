@@ -45,7 +45,10 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
 /// Writes this machine to a file.
 fn calibrate(path: &Path) -> Result<(), Failure> {
     if !machine::is_file(path) {
-        let line = format!("a machine's file ends in .toml, and {} does not", path.display());
+        let line = format!(
+            "the file that --calibrate writes ends in .toml, and '{0}' does not; name it '{0}.toml'",
+            path.display()
+        );
         return Err(Failure::input(line));
     }
     output::check(path)?;

@@ -66,7 +66,8 @@ fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
     refused(&["refs", "--machine", "this"], &["this.toml", "--calibrate"]);
     refused(&["refs", "--machine", "no.toml"], &["cannot read no.toml", "--list"]);
     refused(&["refs", "--calibrate"], &["--calibrate"]);
-    refused(&["--calibrate", "this"], &["ends in .toml"]);
+    refused(&["--calibrate", "this"], &["ends in .toml", "'this.toml'"]);
+    refused(&["--cpus", "1.."], &["`1..`", "1..192"]);
 }
 
 #[test]
@@ -78,6 +79,7 @@ fn a_file_that_is_no_machine_is_refused_with_what_is_wrong() {
         (b"name = 'x'\nabout = 1\n", "line 2"),
         (b"\xff\xfe", "UTF-8"),
         (b"name = '\\\\'\n\n[nothing]\n", "nothing"),
+        (b"name = 1\n", "line 1"),
     ] {
         std::fs::write(folder.path().join("mine.toml"), file).unwrap();
         is_refused(&tenure_in(folder.path(), &machine), &["mine.toml", word]);

@@ -74,6 +74,10 @@ impl Error {
                 + 1
         });
         let what = error.message().lines().map(str::trim).collect::<Vec<_>>().join("; ");
+        // Whoever writes a machine file need not know Rust's types.
+        let what = what
+            .replace("expected usize", "expected a whole number above 0")
+            .replace("expected f64", "expected a number");
         Self::MachineText { line, what }
     }
 }
@@ -102,9 +106,9 @@ impl Error {
             }
             Self::Machine { name, what } => write!(f, "machine '{name}': {what}"),
             Self::MachineText { line: Some(line), what } => {
-                write!(f, "no machine in line {line}: {what}")
+                write!(f, "not a machine file: line {line}: {what}")
             }
-            Self::MachineText { line: None, what } => write!(f, "no machine: {what}"),
+            Self::MachineText { line: None, what } => write!(f, "not a machine file: {what}"),
             Self::Threads { threads, machine, cpus } => write!(
                 f,
                 "cannot run {threads} threads on '{machine}'; ask for 1 to {cpus}, its CPUs"
@@ -113,7 +117,8 @@ impl Error {
                 write!(f, "deadlock: nobody is left to wake {}", listed(waiting))
             }
             Self::Livelock { ns, waiting } => {
-                write!(f, "no end after {:.0} us of simulated time: {}", ns / 1e3, listed(waiting))
+                write!(f, "no end after {:.0} us of simulated time", ns / 1e3)?;
+                if waiting.is_empty() { Ok(()) } else { write!(f, ": {}", listed(waiting)) }
             }
             Self::Runaway { cpu, after } => write!(
                 f,

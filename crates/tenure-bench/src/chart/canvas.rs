@@ -104,7 +104,17 @@ pub(crate) fn text(role: Role, h: HPos, v: VPos) -> TextStyle<'static> {
 
 /// Draws a marker.
 pub(crate) fn marker_at(area: &Area<'_>, at: (i32, i32), role: Role, marker: Marker) -> Drawn {
-    let outline = marker.outline(f64::from(px(4)));
+    marker_of(area, at, role, marker, f64::from(px(4)))
+}
+
+/// Draws the outline of a marker.
+pub(crate) fn hollow_at(area: &Area<'_>, at: (i32, i32), role: Role, marker: Marker) -> Drawn {
+    marker_at(area, at, role, marker)?;
+    marker_of(area, at, Role::Page, marker, f64::from(px(4)) * 0.55)
+}
+
+fn marker_of(area: &Area<'_>, at: (i32, i32), role: Role, marker: Marker, size: f64) -> Drawn {
+    let outline = marker.outline(size);
     if outline.is_empty() {
         return Ok(());
     }

@@ -147,8 +147,8 @@ impl Curve<'_> {
         if scale.logarithmic {
             aside += "; logarithmic scale";
         }
-        if !self.axes.crowded.is_empty() {
-            aside += &format!("; shaded: more {} than CPUs", self.axes.name);
+        if !self.axes.shaded.is_empty() {
+            aside += &format!("; shaded: {}", self.axes.because);
         }
         Some(Figure { kind: "lines", caption: self.caption.to_owned(), aside, svg })
     }

@@ -36,8 +36,12 @@ impl Dot {
 pub(crate) struct Axes<'a> {
     /// What the horizontal axis counts: `threads`, `CPUs`.
     pub(crate) name: &'a str,
-    /// The places of it that exceed the machine.
-    pub(crate) crowded: &'a [usize],
+    /// The places of it to be shaded: all from the first of these on.
+    pub(crate) shaded: &'a [usize],
+    /// Where the shade begins, if not halfway between two places.
+    pub(crate) edge: Option<usize>,
+    /// What those have in common: `more threads than CPUs`.
+    pub(crate) because: &'a str,
     /// The vertical scale starts at 0 unless this is set and the values are far apart.
     pub(crate) may_be_logarithmic: bool,
 }
@@ -102,12 +106,14 @@ impl Chart<'_> {
         Ok(())
     }
 
-    /// The area of what exceeds the machine.
+    /// The area behind what is shaded.
     fn band(&self, area: &Area<'_>) -> Drawn {
-        let Some(&first) = self.axes.crowded.iter().min() else { return Ok(()) };
+        let Some(&first) = self.axes.shaded.iter().min() else { return Ok(()) };
         let before = self.counts.iter().copied().filter(|&count| count < first).max();
-        let from =
-            before.map_or(px(LEFT), |before| self.x(f64::midpoint(log2(before), log2(first))));
+        let from = before.map_or(px(LEFT), |before| {
+            let halfway = f64::midpoint(log2(before), log2(first));
+            self.x(self.axes.edge.filter(|&edge| edge >= before).map_or(halfway, log2))
+        });
         area.draw(&Rectangle::new(
             [(from, px(TOP)), (px(WIDTH - RIGHT), px(HEIGHT - BOTTOM))],
             Role::Band.placeholder().filled(),

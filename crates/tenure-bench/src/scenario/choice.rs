@@ -15,7 +15,11 @@ pub struct Unknown {
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, groups } = self;
-        write!(f, "there is no group or scenario '{name}'; the groups are {}", groups.join(", "))
+        write!(
+            f,
+            "there is no group or scenario '{name}'; the groups are {}; --list names their scenarios",
+            groups.join(", ")
+        )
     }
 }
 
@@ -94,7 +98,8 @@ mod tests {
     #[test]
     fn a_name_that_nobody_has_is_told_with_those_there_are() {
         let error = chosen(native(), &["refs".into(), "nope".into()]).unwrap_err();
-        let said = "there is no group or scenario 'nope'; the groups are refs, dst";
+        let said = "there is no group or scenario 'nope'; the groups are refs, dst; \
+                    --list names their scenarios";
         assert_eq!(error.to_string(), said);
     }
 }

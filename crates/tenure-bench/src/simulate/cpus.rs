@@ -39,7 +39,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => {
-                write!(f, "`{text}` is no number of CPUs; they look like `1,2,8` or `1..192`")
+                write!(f, "`{text}` is no number of CPUs; write `1,2,8` or `1..192`")
             }
             Self::None => f.write_str("a simulation needs at least 1 CPU"),
             Self::Backwards => {
@@ -57,18 +57,19 @@ impl std::error::Error for Error {}
 impl FromStr for Cpus {
     type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
+    fn from_str(all: &str) -> Result<Self, Error> {
         let number = |text: &str| match text.trim().parse() {
             Ok(0) => Err(Error::None),
             Ok(cpus) => Ok(cpus),
+            Err(_) if text.trim().is_empty() => Err(Error::Text(all.trim().to_owned())),
             Err(_) => Err(Error::Text(text.trim().to_owned())),
         };
-        match text.split_once("..") {
+        match all.split_once("..") {
             Some((first, last)) => {
                 let (first, last) = (number(first)?, number(last)?);
                 if first > last { Err(Error::Backwards) } else { Ok(Self::Range { first, last }) }
             }
-            None => Ok(Self::List(text.split(',').map(number).collect::<Result<_, _>>()?)),
+            None => Ok(Self::List(all.split(',').map(number).collect::<Result<_, _>>()?)),
         }
     }
 }

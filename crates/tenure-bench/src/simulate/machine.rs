@@ -74,10 +74,17 @@ pub fn is_file(path: &Path) -> bool {
 fn read(path: &Path) -> io::Result<String> {
     use io::Read as _;
     let mut text = String::new();
-    // What is not a file of a machine, such as a device, may have no end.
+    // What is no file, such as a device or a pipe, may have no end, or no beginning.
+    let about = std::fs::metadata(path)?;
+    if !about.is_file() && !about.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
+    }
     let read = std::fs::File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
     if read as u64 > MOST_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large for a machine"));
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            "it is too large for a machine file",
+        ));
     }
     Ok(text)
 }

@@ -96,7 +96,14 @@ impl fmt::Display for Error {
                 write!(f, "cannot measure for {us} microseconds; ask for 1 to {MOST_US}")
             }
             Self::Simulation { scenario, variant, cpus, error } => {
-                write!(f, "{scenario}, {variant}, on {}: {error}", counted(*cpus, "CPU"))
+                write!(f, "{scenario}, {variant}, on {}: {error}", counted(*cpus, "CPU"))?;
+                // The scenarios end on every machine whose times are of a machine.
+                match error {
+                    tenure_sim::Error::Livelock { .. } => {
+                        f.write_str("; check the machine's times, which are in nanoseconds")
+                    }
+                    _ => Ok(()),
+                }
             }
         }
     }
@@ -356,7 +363,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_simulated_is_refused_with_the_way_out() {
-        assert!(refused(&request(&["nope"], "1")).ends_with("the groups are refs, dst"));
+        assert!(refused(&request(&["nope"], "1")).contains("the groups are refs, dst;"));
         let arc = refused(&request(&["refs/upgrade"], "1"));
         assert!(arc.contains("`tenure bench refs/upgrade`"), "{arc}");
         let many = refused(&request(&[], "1,5000"));

@@ -19,16 +19,30 @@ pub fn render(report: &Report, style: Style) -> String {
     for note in &report.settings.notes {
         line(&mut text, &style.wrapped(note, ""));
     }
+    if let Some(note) = siblings(report) {
+        line(&mut text, &style.wrapped(&note, ""));
+    }
     for group in &report.groups {
         render_group(&mut text, group, style);
     }
     if !report.validation.is_empty() {
         let validity = words::validity(&report.validation);
-        let told = format!("How far to trust this: {validity} (`tenure sim --validate`).");
+        let told = format!(
+            "How far to trust this: {} {validity} (`tenure sim --validate`, docs/validation.md).",
+            words::LEFT_OUT
+        );
         line(&mut text, "");
         line(&mut text, &style.wrapped(&told, ""));
     }
     text
+}
+
+/// Where curves bend because of hardware threads, if any of these goes so far.
+fn siblings(report: &Report) -> Option<String> {
+    let cores = words::siblings_beyond(&report.machine)?;
+    let points = report.groups.iter().flat_map(|group| &group.scenarios).flat_map(|it| &it.points);
+    let beyond = points.map(|point| point.cpus).max().is_some_and(|cpus| cpus > cores);
+    beyond.then(|| format!("Beyond {} CPUs, siblings share a core's cache.", whole(cores)))
 }
 
 fn render_group(text: &mut String, group: &Group, style: Style) {
@@ -89,7 +103,7 @@ const FIGURES: [Figure; 7] = [
         of: |row| Some(row.far_per_op),
         told: |row| row.far_per_op >= SOME,
     },
-    Figure { title: "Mop/s", of: |row| Some(row.mops), told: |_| true },
+    Figure { title: "Mops/s", of: |row| Some(row.mops), told: |_| true },
     Figure { title: "fairness", of: |row| Some(row.fairness), told: |row| row.fairness < UNFAIR },
 ];
 

@@ -138,17 +138,35 @@ pub(super) fn time(ns: f64) -> String {
     format!("{} {unit}", short(value))
 }
 
-/// How many of the published figures the simulator meets.
+/// What a simulation leaves out, in a sentence.
+pub(super) const LEFT_OUT: &str = "The simulator models the transfer of cache lines between cores and nothing \
+    else: no store buffers, no overlapping misses, no cache capacity, no bandwidth, no prefetching and no \
+    scheduler.";
+
+/// How many of the published figures the simulator meets, also without those that it was fitted to.
 pub(super) fn validity(checks: &[Check]) -> String {
-    let within = checks.iter().filter(|check| check.within).count();
-    format!(
+    let within = |checks: &[&Check]| whole(checks.iter().filter(|check| check.within).count());
+    let all: Vec<&Check> = checks.iter().collect();
+    let unfitted: Vec<&Check> = checks.iter().filter(|check| !check.fitted).collect();
+    let mut text = format!(
         "{} of {} within a factor of 1.5",
-        whole(within),
-        match checks.len() {
+        within(&all),
+        match all.len() {
             1 => "1 published figure is".to_owned(),
             count => format!("{} published figures are", whole(count)),
         }
-    )
+    );
+    if unfitted.len() < all.len() {
+        let (within, count) = (within(&unfitted), whole(unfitted.len()));
+        text += &format!("; of the {count} that no parameter was fitted to, {within}");
+    }
+    text
+}
+
+/// From how many CPUs on hardware threads of one core share its cache, as threads fill the cores first;
+/// `None` on a machine without them.
+pub(super) fn siblings_beyond(machine: &Machine) -> Option<usize> {
+    (machine.smt > 1 && machine.cores > 0 && machine.cpus > machine.cores).then_some(machine.cores)
 }
 
 /// Names as `a`, `a and b`, `a, b and c`, or `a, b, c and 3 more`.
@@ -305,7 +323,19 @@ mod tests {
     #[test]
     fn validity_counts_what_is_within() {
         let checks = fixtures::xeon().validation;
-        assert_eq!(validity(&checks), "5 of 7 published figures are within a factor of 1.5");
+        assert_eq!(
+            validity(&checks),
+            "5 of 7 published figures are within a factor of 1.5; of the 6 that no parameter was fitted \
+             to, 4"
+        );
+        let unfitted: Vec<_> = checks.into_iter().filter(|check| !check.fitted).collect();
+        assert_eq!(validity(&unfitted), "4 of 6 published figures are within a factor of 1.5");
+    }
+
+    #[test]
+    fn siblings_work_once_every_core_does() {
+        assert_eq!(siblings_beyond(&fixtures::xeon().machine), Some(56));
+        assert_eq!(siblings_beyond(&fixtures::one_cpu().machine), None);
     }
 
     #[test]

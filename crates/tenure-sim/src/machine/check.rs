@@ -58,7 +58,8 @@ impl Machine {
         for (name, time) in [("latency.hit", l.hit), ("atomic.rmw", a.rmw)] {
             if !is_time(time) {
                 return wrong(format!(
-                    "{name} is {time}; it has to be above 0 and at most a second"
+                    "{name} is {}; it has to be above 0 and at most a second",
+                    number(time)
                 ));
             }
         }
@@ -73,18 +74,21 @@ impl Machine {
             ("kernel.interrupt_handler", k.interrupt_handler),
         ] {
             if !(0.0..=MOST_NS).contains(&time) {
-                return wrong(format!("{name} is {time}; it has to be from 0 to a second"));
+                return wrong(format!(
+                    "{name} is {}; it has to be from 0 to a second",
+                    number(time)
+                ));
             }
         }
         if !(0.0..=1.0).contains(&c.handoff) {
             return wrong(format!(
                 "contention.handoff is {}; it is a share from 0 to 1",
-                c.handoff
+                number(c.handoff)
             ));
         }
         match (a.kind, a.home) {
             (AtomicKind::Far, Some(home)) if !is_time(home) => {
-                wrong(format!("atomic.home is {home}; it has to be above 0"))
+                wrong(format!("atomic.home is {}; it has to be above 0", number(home)))
             }
             (AtomicKind::Far, None) => {
                 wrong("atomic.home is missing, and far atomics need it".to_owned())
@@ -106,7 +110,12 @@ fn is_time(ns: f64) -> bool {
 
 fn shown(span: Span) -> String {
     match span {
-        Span::Fixed(ns) => ns.to_string(),
-        Span::Range([low, high]) => format!("[{low}, {high}]"),
+        Span::Fixed(ns) => number(ns),
+        Span::Range([low, high]) => format!("[{}, {}]", number(low), number(high)),
     }
+}
+
+/// As it may have been written: 1e300 has no place in a line otherwise.
+fn number(value: f64) -> String {
+    if value.is_finite() && value.abs() >= 1e12 { format!("{value:e}") } else { value.to_string() }
 }

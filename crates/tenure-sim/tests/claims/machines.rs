@@ -191,7 +191,7 @@ fn a_text_that_is_no_machine_is_told_its_line() {
     let broken = good.replace("smt = 2", "smt = = 2");
     let (line, text) = no_machine(&broken);
     assert_eq!(line, line_of("smt"));
-    assert!(text.starts_with(&format!("no machine in line {}: ", line.unwrap())), "{text}");
+    assert!(text.starts_with(&format!("not a machine file: line {}: ", line.unwrap())), "{text}");
 
     for (from, to) in [
         ("smt = 2", "smt = -2"),

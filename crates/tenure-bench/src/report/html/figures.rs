@@ -73,7 +73,13 @@ fn throughput(scenario: &Scenario, looks: &[Look<'_>], anchor: &str) -> Option<F
         caption: "Throughput, millions of operations per second",
         better: "higher is faster",
         unit: "million operations per second",
-        axes: Axes { name: "threads", crowded: &crowded(scenario), may_be_logarithmic: true },
+        axes: Axes {
+            name: "threads",
+            shaded: &crowded(scenario),
+            edge: None,
+            because: CROWDED,
+            may_be_logarithmic: true,
+        },
     };
     curve.figure(looks, |variant| {
         dots(scenario, variant, |row| {
@@ -97,7 +103,13 @@ fn retries(scenario: &Scenario, looks: &[Look<'_>], anchor: &str) -> Option<Figu
         caption: "Failed compare-exchanges per operation",
         better: "lower is better",
         unit: "retries per operation",
-        axes: Axes { name: "threads", crowded: &crowded(scenario), may_be_logarithmic: false },
+        axes: Axes {
+            name: "threads",
+            shaded: &crowded(scenario),
+            edge: None,
+            because: CROWDED,
+            may_be_logarithmic: false,
+        },
     };
     curve
         .figure(looks, |variant| dots(scenario, variant, |row| Some((row.retries_per_op?, None))))
@@ -117,6 +129,9 @@ fn dots(
     };
     scenario.points.iter().filter_map(row).collect()
 }
+
+/// Why those places are shaded.
+const CROWDED: &str = "more threads than CPUs";
 
 fn crowded(scenario: &Scenario) -> Vec<usize> {
     scenario.points.iter().filter(|point| point.oversubscribed).map(|point| point.threads).collect()

@@ -66,8 +66,13 @@ const MEASURES: [Measure; 5] = [
     },
 ];
 
-/// The key and the charts of a scenario. `anchor` is unique in the page.
-pub(super) fn of(scenario: &Scenario, anchor: &str) -> (Vec<Key>, Vec<Figure>) {
+/// The key and the charts of a scenario. `anchor` is unique in the page; beyond so many `cores`, if the
+/// machine has hardware threads, charts are shaded.
+pub(super) fn of(
+    scenario: &Scenario,
+    anchor: &str,
+    cores: Option<usize>,
+) -> (Vec<Key>, Vec<Figure>) {
     let names = scenario.points.iter().flat_map(|point| &point.rows);
     let looks = chart::looks(
         names.map(|row| row.variant.as_str()),
@@ -78,13 +83,36 @@ pub(super) fn of(scenario: &Scenario, anchor: &str) -> (Vec<Key>, Vec<Figure>) {
         // Bars carry their names.
         return (Vec::new(), times(scenario, point, &looks, anchor).into_iter().collect());
     }
-    let figures: Vec<_> =
-        MEASURES.iter().filter_map(|measure| measure.figure(scenario, &looks, anchor)).collect();
+    let cpus = scenario.points.iter().map(|point| point.cpus);
+    let shaded = Shaded {
+        cpus: cpus.filter(|&cpus| cores.is_some_and(|cores| cpus > cores)).collect(),
+        edge: cores,
+        because: cores.map_or_else(String::new, |cores| {
+            format!("beyond {} CPUs, siblings share a core's cache", words::whole(cores))
+        }),
+    };
+    let figures: Vec<_> = MEASURES
+        .iter()
+        .filter_map(|measure| measure.figure(scenario, &looks, anchor, &shaded))
+        .collect();
     if figures.is_empty() { (Vec::new(), figures) } else { (chart::keys(&looks), figures) }
 }
 
+/// The numbers of CPUs behind which charts are shaded, and why.
+struct Shaded {
+    cpus: Vec<usize>,
+    edge: Option<usize>,
+    because: String,
+}
+
 impl Measure {
-    fn figure(&self, scenario: &Scenario, looks: &[Look<'_>], anchor: &str) -> Option<Figure> {
+    fn figure(
+        &self,
+        scenario: &Scenario,
+        looks: &[Look<'_>],
+        anchor: &str,
+        shaded: &Shaded,
+    ) -> Option<Figure> {
         let mut rows = scenario.points.iter().flat_map(|point| &point.rows);
         if self.may_be_absent && !rows.any(|row| (self.of)(row).is_some_and(|value| value > 0.0)) {
             return None;
@@ -95,7 +123,13 @@ impl Measure {
             caption: self.caption,
             better: self.better,
             unit: self.unit,
-            axes: Axes { name: "CPUs", crowded: &[], may_be_logarithmic: self.may_be_logarithmic },
+            axes: Axes {
+                name: "CPUs",
+                shaded: &shaded.cpus,
+                edge: shaded.edge,
+                because: &shaded.because,
+                may_be_logarithmic: self.may_be_logarithmic,
+            },
         };
         curve.figure(looks, |variant| {
             let dot = |point: &Point| {

@@ -113,6 +113,26 @@ mod tests {
     }
 
     #[test]
+    fn fitted_figures_are_marked_and_what_is_left_out_is_said() {
+        let report = fixtures::xeon();
+        let page = render(&report);
+        let fitted = report.validation.iter().filter(|check| check.fitted).count();
+        assert_eq!(page.matches("class=\"fitted\"").count(), fitted);
+        assert!(
+            fitted > 0 && page.contains(words::LEFT_OUT) && page.contains("docs/validation.md")
+        );
+    }
+
+    #[test]
+    fn charts_are_shaded_where_siblings_share_a_cache_and_say_so() {
+        let why = "shaded: beyond 56 CPUs, siblings share a core&#x27;s cache";
+        let page =
+            render(&fixtures::xeon()).replace("&#39;", "&#x27;").replace("core's", "core&#x27;s");
+        assert_eq!(page.matches(why).count(), 12, "every chart");
+        assert!(!render(&fixtures::one_cpu()).contains("siblings share"));
+    }
+
+    #[test]
     fn without_published_figures_there_is_no_validation() {
         let page = render(&fixtures::one_cpu());
         assert!(!page.contains("id=\"validation\"") && !page.contains("#validation"));

@@ -23,6 +23,9 @@ pub(super) struct Page {
     machine: Machine,
     groups: Vec<Group>,
     validation: Option<Validation>,
+    left_out: &'static str,
+    /// So many cores, if hardware threads of theirs share a cache.
+    siblings: Option<String>,
 }
 
 /// A group's answer, and where its figures are.
@@ -70,6 +73,7 @@ impl Page {
     /// The page of a report.
     pub(super) fn of(report: &Report) -> Self {
         let machine = &report.machine;
+        let cores = words::siblings_beyond(machine);
         Self {
             title: format!("Tenure on a simulated {}", machine.name),
             version: report.version.clone(),
@@ -87,8 +91,10 @@ impl Page {
                 sources: machine.sources.clone(),
                 toml: machine.toml.clone(),
             },
-            groups: report.groups.iter().enumerate().map(|(at, of)| group(at, of)).collect(),
+            groups: report.groups.iter().enumerate().map(|(at, of)| group(at, of, cores)).collect(),
             validation: validation::of(&report.validation),
+            left_out: words::LEFT_OUT,
+            siblings: cores.map(words::whole),
         }
     }
 }
@@ -107,19 +113,19 @@ fn anchor(group: usize, scenario: usize) -> String {
     format!("s-{group}-{scenario}")
 }
 
-fn group(at: usize, group: &result::Group) -> Group {
+fn group(at: usize, group: &result::Group, cores: Option<usize>) -> Group {
     let scenarios = group.scenarios.iter().enumerate();
     Group {
         anchor: format!("g-{at}"),
         name: group.name.clone(),
         title: group.title.clone(),
         about: group.about.clone(),
-        scenarios: scenarios.map(|(index, of)| scenario(anchor(at, index), of)).collect(),
+        scenarios: scenarios.map(|(index, of)| scenario(anchor(at, index), of, cores)).collect(),
     }
 }
 
-fn scenario(anchor: String, scenario: &result::Scenario) -> Scenario {
-    let (keys, figures) = curves::of(scenario, &anchor);
+fn scenario(anchor: String, scenario: &result::Scenario, cores: Option<usize>) -> Scenario {
+    let (keys, figures) = curves::of(scenario, &anchor, cores);
     Scenario {
         id: scenario.id.clone(),
         title: scenario.title.clone(),

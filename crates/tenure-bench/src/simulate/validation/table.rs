@@ -1,7 +1,8 @@
 //! The figures as tables.
 
-use super::{Check, WITHIN, reproduced};
+use super::Check;
 use crate::report::grid::{self, aligned, line};
+use crate::simulate::words as simulated;
 use comfy_table::{Attribute, Cell, Color};
 use tenure_report::terminal::Style;
 use tenure_report::words;
@@ -9,14 +10,7 @@ use tenure_report::words;
 /// How many figures are reproduced, in a sentence.
 #[must_use]
 pub fn summary(rows: &[Check]) -> String {
-    let unfitted: Vec<&Check> = rows.iter().filter(|row| !row.fitted).collect();
-    format!(
-        "{} of {} figures are within a factor of {WITHIN}; of the {} that no parameter was fitted to, {} are.",
-        reproduced(rows),
-        rows.len(),
-        unfitted.len(),
-        unfitted.iter().filter(|row| row.within).count(),
-    )
+    format!("{}.", simulated::validity(rows))
 }
 
 /// As `docs/validation.md`.
@@ -27,11 +21,13 @@ pub fn markdown(rows: &[Check]) -> String {
          {}\n\n\
          *off* is simulated / published; for a range, from its nearer end. *fitted*: a parameter of the machine was\n\
          taken from this figure, so that it tests little. Every machine has one set of parameters, in\n\
-         `crates/tenure-sim/machines`. What the model leaves out is in the documentation of `tenure-sim`.\n\n\
+         `crates/tenure-sim/machines`. {}\n\
+         The documentation of `tenure-sim` has the list in full.\n\n\
          Written by `TENURE_BLESS=1 cargo test -p tenure-bench validation`; `tenure sim --validate` prints it.\n\n\
          | what | machine | CPUs | published | simulated | off | | source |\n\
          |---|---|---|---|---|---|---|---|\n",
         summary(rows),
+        simulated::LEFT_OUT,
     );
     for row in rows {
         let off = words::ratio(row.residual);
@@ -88,9 +84,10 @@ pub fn terminal(rows: &[Check], style: Style) -> String {
     }
     let mut text = String::new();
     let told = format!(
-        "{} `off` is simulated / published; for a range, from its nearer end; `~` marks figures that a \
+        "{} {} `off` is simulated / published; for a range, from its nearer end; `~` marks figures that a \
          parameter was fitted to. Sources and notes are in docs/validation.md and on the page of any run.",
         summary(rows),
+        simulated::LEFT_OUT,
     );
     line(&mut text, &style.wrapped(&told, ""));
     line(&mut text, "");

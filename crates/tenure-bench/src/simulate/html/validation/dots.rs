@@ -13,6 +13,8 @@ use crate::simulate::html::words;
 pub(super) struct Dot {
     pub(super) residual: f64,
     pub(super) within: bool,
+    /// Whether a parameter was fitted to it.
+    pub(super) fitted: bool,
 }
 
 /// A family's residuals.
@@ -75,7 +77,8 @@ impl Axis {
         (0..dots.len()).map(|at| px(WAYS[near(at) % WAYS.len()])).collect()
     }
 
-    /// A dot if near, a cross if not, and an arrow if it is beyond the axis.
+    /// A dot if near, a cross if not, and an arrow if it is beyond the axis. Hollow if a parameter was
+    /// fitted to it.
     fn dot(self, area: &Area<'_>, dot: Dot, y: i32) -> Drawn {
         let Some(x) = self.place(dot.residual) else { return Ok(()) };
         let role = if dot.within { Role::Good } else { Role::Bad };
@@ -85,12 +88,9 @@ impl Axis {
             let arrow = vec![(x, y), (inner, y - px(5)), (inner, y + px(5))];
             return area.draw(&Polygon::new(arrow, role.placeholder().filled()));
         }
-        canvas::marker_at(
-            area,
-            (x, y),
-            role,
-            if dot.within { Marker::Circle } else { Marker::Cross },
-        )
+        let marker = if dot.within { Marker::Circle } else { Marker::Cross };
+        let draw = if dot.fitted { canvas::hollow_at } else { canvas::marker_at };
+        draw(area, (x, y), role, marker)
     }
 }
 
@@ -102,10 +102,11 @@ pub(super) fn single(dot: Dot, id: &str, residual: &str) -> String {
     let alternative = Alternative {
         id,
         title: &format!("{residual} of what was published"),
-        description: if dot.within {
-            "Within a factor of 1.5."
-        } else {
-            "Not within a factor of 1.5."
+        description: match (dot.within, dot.fitted) {
+            (true, false) => "Within a factor of 1.5.",
+            (true, true) => "Within a factor of 1.5; fitted.",
+            (false, false) => "Not within a factor of 1.5.",
+            (false, true) => "Not within a factor of 1.5, though fitted.",
         },
     };
     canvas::svg(WIDTH, HEIGHT, &alternative, |area| {
@@ -124,8 +125,11 @@ pub(super) fn overview(tracks: &[Track<'_>], id: &str, headline: &str) -> String
     let described: Vec<_> = tracks
         .iter()
         .map(|track| {
-            let residuals: Vec<_> =
-                track.dots.iter().map(|dot| words::number(dot.residual)).collect();
+            let told = |dot: &Dot| {
+                let fitted = if dot.fitted { " (fitted)" } else { "" };
+                format!("{}{fitted}", words::number(dot.residual))
+            };
+            let residuals: Vec<_> = track.dots.iter().map(told).collect();
             format!("{}, {} near: {}", track.name, track.tally, residuals.join(", "))
         })
         .collect();
@@ -176,17 +180,20 @@ mod tests {
 
     #[test]
     fn equal_residuals_do_not_hide_each_other() {
-        let dot = |residual| Dot { residual, within: true };
+        let dot = |residual| Dot { residual, within: true, fitted: false };
         let ways = AXIS.spread(&[dot(1.0), dot(1.0), dot(4.0), dot(1.0)]);
         assert_eq!(ways, [0, px(-6), 0, px(6)]);
     }
 
     #[test]
     fn near_and_far_differ_in_shape_and_not_in_colour_alone() {
-        let near = single(Dot { residual: 1.1, within: true }, "a", "1.10×");
-        let far = single(Dot { residual: 2.1, within: false }, "a", "2.10×");
+        let near = single(Dot { residual: 1.1, within: true, fitted: false }, "a", "1.10×");
+        let far = single(Dot { residual: 2.1, within: false, fitted: false }, "a", "2.10×");
         let corners = |svg: &str| svg.split("<polygon").nth(1).unwrap().matches(',').count();
         assert_ne!(corners(&near), corners(&far));
+        let fitted = single(Dot { residual: 1.1, within: true, fitted: true }, "a", "1.10×");
+        assert!(fitted.contains("var(--page)") && fitted.contains("fitted"), "hollow");
+        assert!(!near.contains("var(--page)") && !near.contains("fitted"));
         assert!(near.contains("var(--holds)") && far.contains("var(--does-not-hold)"));
     }
 }

@@ -35,6 +35,7 @@ struct Row {
     residual: String,
     svg: String,
     within: bool,
+    fitted: bool,
     source: String,
     note: String,
 }
@@ -88,7 +89,7 @@ fn tally(checks: &[&Check]) -> String {
 }
 
 fn dot(check: &Check) -> Dot {
-    Dot { residual: check.residual, within: check.within }
+    Dot { residual: check.residual, within: check.within, fitted: check.fitted }
 }
 
 fn row(check: &Check, id: &str) -> Row {
@@ -108,6 +109,7 @@ fn row(check: &Check, id: &str) -> Row {
         svg: dots::single(dot(check), id, &residual),
         residual,
         within: check.within,
+        fitted: check.fitted,
         source: check.source.clone(),
         note: check.note.clone(),
     }
