@@ -45,7 +45,7 @@ pub(crate) struct Line {
     pub(crate) busy: bool,
     /// Requests that have arrived.
     pub(crate) queue: Vec<Request>,
-    /// Requests that are on their way.
+    /// Requests that are on their way, and copies.
     pub(crate) coming: u32,
     /// When the next grant is due, if one is.
     pub(crate) grant_at: Option<Ps>,
@@ -77,11 +77,12 @@ impl Line {
     }
 
     /// Whether `core` may begin to read, or to write, the line where it is. An owner whose stay is over
-    /// begins nothing more while others wait.
+    /// begins nothing more while others wait; nor does anything begin before what has locked the line ends.
     pub(crate) fn is_hit(&self, core: Core, writes: bool, at: Ps) -> bool {
         match &self.holder {
             Holder::Owner(owner) => {
-                *owner == core && (self.queue.is_empty() || at < self.held_until)
+                let starts_in_time = || at.max(self.locked_until) < self.held_until;
+                *owner == core && (self.queue.is_empty() || starts_in_time())
             }
             Holder::Shared(sharers, _) => !writes && sharers.contains(core),
             Holder::Memory | Holder::Home | Holder::Moving => false,

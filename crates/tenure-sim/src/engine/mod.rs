@@ -201,7 +201,7 @@ impl Engine {
         }
         let clock = self.serve_interrupts(cpu);
         let line = &self.lines[id as usize];
-        let hit = line.is_hit(core, kind != Kind::Load, clock.max(line.locked_until));
+        let hit = line.is_hit(core, kind != Kind::Load, clock);
         // Of what happens at one time, what was announced first comes first: that may take the line
         // away. A CPU whose turn it is at this time has been announced itself.
         let is_due = |next| match hit && !crowded && line.is_quiet() {
@@ -342,6 +342,8 @@ impl Engine {
             (Want::Read, Holder::Shared(sharers, last)) => {
                 sharers.insert(core);
                 *last = core;
+                // It reads the value when it arrives: no hit may be ahead of that.
+                line.coming += 1;
                 self.events.announce(self.now + self.costs.directory, Event::Free(id));
                 Delivery::Copy
             }
@@ -377,7 +379,10 @@ impl Engine {
         state.clock = self.now;
         state.status = Status::Running;
         match delivery {
-            Delivery::Copy => state.granted = Some(Granted::Read),
+            Delivery::Copy => {
+                line.coming -= 1;
+                state.granted = Some(Granted::Read);
+            }
             Delivery::Share => {
                 line.holder = match std::mem::replace(&mut line.holder, Holder::Home) {
                     Holder::Shared(mut sharers, _) => {

@@ -107,3 +107,18 @@ fn no_addition_is_lost() {
         }
     }
 }
+
+#[test]
+fn requests_that_take_no_time_do_not_ask_for_ever() {
+    // Siblings slow each other down for longer than a core keeps a line.
+    for handoff in [0.0, 1.0] {
+        let mut machine = machine();
+        machine.latency.sibling = Some(tenure_sim::machine::Span::Fixed(300.0));
+        machine.contention.residency = 5.0;
+        machine.contention.handoff = handoff;
+        for seed in 0..5 {
+            let report = adding(short(&machine, 16).seed(seed));
+            assert!(report.operations > 100 && report.fairness.least > 0, "{report:?}");
+        }
+    }
+}
