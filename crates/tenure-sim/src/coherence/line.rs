@@ -77,7 +77,7 @@ impl Line {
     }
 
     /// Whether `core` may begin to read, or to write, the line where it is. An owner whose stay is over
-    /// begins nothing more while others wait.
+    /// begins nothing more while others wait, but for what the line was brought for.
     pub(crate) fn is_hit(&self, core: Core, writes: bool, at: Ps) -> bool {
         match &self.holder {
             Holder::Owner(owner) => {

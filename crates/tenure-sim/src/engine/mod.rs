@@ -12,6 +12,8 @@ mod accounts;
 mod blocking;
 pub(crate) mod context;
 mod events;
+#[cfg(test)]
+mod invariants;
 
 use crate::coherence::{Costs, Holder, Line, Request, Sharers, Want, distance};
 use crate::heat::{Kind, Spot};
@@ -75,7 +77,10 @@ pub(crate) struct Cpu {
     pub(crate) clock: Ps,
     pub(crate) status: Status,
     granted: Option<Granted>,
-    asked_at: Ps,
+    /// When the access that waits for a line was first told to.
+    asked_at: Option<Ps>,
+    /// When its last access began to take effect.
+    began: Ps,
     /// What it touched last, for those who ask why a simulation does not end.
     touched: usize,
     /// Taken by interrupts, and not yet spent.
@@ -129,7 +134,8 @@ impl Engine {
                 clock: random.within([0, 100_000]),
                 status: Status::Running,
                 granted: None,
-                asked_at: 0,
+                asked_at: None,
+                began: 0,
                 touched: 0,
                 stolen: 0,
                 crowded: thread + cores < plan.threads || thread >= cores,
@@ -162,21 +168,30 @@ impl Engine {
     pub(crate) fn advance(&mut self) -> Option<usize> {
         loop {
             let (at, event) = self.events.take()?;
-            self.now = at;
-            match event {
-                Event::Resume(cpu) => return Some(cpu),
-                Event::Arrive(line, request) => self.arrive(line, request),
-                Event::Grant(line) => self.grant(line),
-                Event::Free(line) => {
-                    self.lines[line as usize].busy = false;
-                    self.schedule(line);
-                }
-                Event::Deliver(line, cpu, delivery) => {
-                    self.deliver(line, cpu, delivery);
-                    return Some(cpu);
-                }
+            if let Some(cpu) = self.happen(at, event) {
+                return Some(cpu);
             }
         }
+    }
+
+    /// Lets an event happen, and says which CPU runs then, if one does.
+    fn happen(&mut self, at: Ps, event: Event) -> Option<usize> {
+        debug_assert!(self.now <= at, "time goes on");
+        self.now = at;
+        match event {
+            Event::Resume(cpu) => return Some(cpu),
+            Event::Arrive(line, request) => self.arrive(line, request),
+            Event::Grant(line) => self.grant(line),
+            Event::Free(line) => {
+                self.lines[line as usize].busy = false;
+                self.schedule(line);
+            }
+            Event::Deliver(line, cpu, delivery) => {
+                self.deliver(line, cpu, delivery);
+                return Some(cpu);
+            }
+        }
+        None
     }
 
     /// The line of an address.
@@ -213,7 +228,7 @@ impl Engine {
             return Step::Wait;
         }
         if !hit {
-            self.ask(cpu, id, address, bytes, kind);
+            self.ask(cpu, id, address, kind);
             return Step::Wait;
         }
         self.hit(cpu, id, address, bytes, kind)
@@ -250,9 +265,8 @@ impl Engine {
     }
 
     /// Sends a request for a line that the core has not.
-    fn ask(&mut self, cpu: usize, id: u32, address: usize, bytes: usize, kind: Kind) {
+    fn ask(&mut self, cpu: usize, id: u32, address: usize, kind: Kind) {
         let Cpu { core, clock, .. } = self.cpus[cpu];
-        let is_measured = self.is_measured(clock);
         let line = &mut self.lines[id as usize];
         let want = match kind {
             Kind::Load => Want::Read,
@@ -269,10 +283,8 @@ impl Engine {
         let distance = distance(&self.plan.machine, &line.holder, core, want);
         let leg = self.costs.request(distance, &mut self.random);
         line.coming += 1;
-        if is_measured {
-            line.counts.spot(address, bytes).misses += 1;
-        }
-        self.cpus[cpu].asked_at = clock;
+        // Unless it was here before, and has to come again.
+        self.cpus[cpu].asked_at.get_or_insert(clock);
         self.cpus[cpu].touched = address;
         self.cpus[cpu].status = Status::Missing(id);
         self.events.announce(clock + leg, Event::Arrive(id, Request { cpu, want }));
@@ -282,7 +294,8 @@ impl Engine {
         let core = self.cpus[request.cpu].core;
         let line = &mut self.lines[id as usize];
         line.coming -= 1;
-        if line.is_hit(core, request.want != Want::Read, self.now) {
+        // As the CPU will look at it: two answers would have it ask again and again.
+        if line.is_hit(core, request.want != Want::Read, self.now.max(line.locked_until)) {
             // The other thread of the core brought it meanwhile.
             self.resume(request.cpu);
         } else {
@@ -474,8 +487,9 @@ impl Engine {
     fn count(&mut self, cpu: usize, id: u32, address: usize, bytes: usize, kind: Kind, start: Ps) {
         let state = &mut self.cpus[cpu];
         state.touched = address;
+        state.began = start;
         self.accesses += 1;
-        let asked_at = std::mem::replace(&mut state.asked_at, 0);
+        let asked_at = state.asked_at.take();
         if !self.is_measured(start) {
             return;
         }
@@ -485,7 +499,8 @@ impl Engine {
             Kind::Store => spot.stores += 1,
             Kind::Add | Kind::Exchange => spot.rmws += 1,
         }
-        if asked_at > 0 {
+        if let Some(asked_at) = asked_at {
+            spot.misses += 1;
             spot.waited += start - asked_at;
         }
     }
