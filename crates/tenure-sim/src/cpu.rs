@@ -78,6 +78,8 @@ impl Cpu {
     /// Looking at the word and falling asleep are one step: a thread that writes the word and then
     /// wakes is not missed. Costs a load and a system call.
     pub fn wait(&self, word: &Word<u32>, expected: u32) -> bool {
+        // Who sleeps must not do so ahead of others, who may look for it.
+        self.context.take_turn();
         // Relaxed: the simulator runs one thread at a time, in one order.
         if word.load(Ordering::Relaxed) != expected {
             self.context.with(|engine| engine.system_call(self.index()));

@@ -55,6 +55,8 @@ pub(crate) struct Line {
     pub(crate) locked_until: Ps,
     /// The CPU that used the line last, of its owner's.
     pub(crate) user: usize,
+    /// Whether that CPU has written it since it came to be the user.
+    pub(crate) was_written: bool,
     /// The core whose read-modify-write was the last, for machines with far atomics.
     pub(crate) modifier: Option<Core>,
     pub(crate) counts: LineCounts,
@@ -71,13 +73,15 @@ impl Line {
             held_until: 0,
             locked_until: 0,
             user: usize::MAX,
+            was_written: false,
             modifier: None,
             counts: LineCounts::default(),
         }
     }
 
     /// Whether `core` may begin to read, or to write, the line where it is. An owner whose stay is over
-    /// begins nothing more while others wait; nor does anything begin before what has locked the line ends.
+    /// begins nothing more while others wait, but for what the line was brought for; nor does anything
+    /// begin before what has locked the line ends.
     pub(crate) fn is_hit(&self, core: Core, writes: bool, at: Ps) -> bool {
         match &self.holder {
             Holder::Owner(owner) => {

@@ -3,8 +3,8 @@
 //! Each line has a *home*, a directory that knows its holders (MESIF: one owner, or readers of which one passes
 //! it on) and serves one request after the other. A transfer over a latency `L` of the machine has
 //! two legs: the request's way to the home and the holder, `(1 - handoff) * L`, and the line's way
-//! back, `handoff * L`. Nobody else at the line: `L`, as core-to-core matrices measure it. Where
-//! requests wait, the first leg is behind them when their turn comes.
+//! back, `handoff * L`. Nobody else at the line: `L`. Where requests wait, the first leg is behind them when
+//! their turn comes.
 //!
 //! ```text
 //!  access ── hit? ── yes ──> cost of a hit or of a read-modify-write; done

@@ -10,8 +10,8 @@ impl Engine {
     /// Counts a failed compare-exchange.
     pub(crate) fn count_failure(&mut self, cpu: usize, address: usize, bytes: usize) {
         let line = self.line_of(address);
-        // It began a moment ago.
-        if self.is_measured(self.cpus[cpu].clock.saturating_sub(self.costs.rmw)) {
+        // Where it was counted itself.
+        if self.is_measured(self.cpus[cpu].began) {
             self.lines[line as usize].counts.spot(address, bytes).failed += 1;
         }
     }
@@ -65,7 +65,7 @@ impl Engine {
     }
 
     /// What the CPUs do that have not finished.
-    fn told(&self) -> Vec<String> {
+    pub(super) fn told(&self) -> Vec<String> {
         self.cpus
             .iter()
             .enumerate()

@@ -59,7 +59,12 @@ impl Engine {
     pub(crate) fn interrupt_others(&mut self, cpu: usize) -> usize {
         let mut interrupted = 0;
         for other in 0..self.cpus.len() {
-            let is_awake = matches!(self.cpus[other].status, Status::Running | Status::Missing(_));
+            let is_awake = match self.cpus[other].status {
+                Status::Running | Status::Missing(_) => true,
+                Status::Blocked(_) => false,
+                // It has nothing more to tell, but its last work may go on.
+                Status::Finished => self.cpus[other].clock > self.cpus[cpu].clock,
+            };
             if other != cpu && is_awake {
                 self.cpus[other].stolen += self.costs.interrupt_handler;
                 interrupted += 1;

@@ -62,6 +62,12 @@ impl Events {
     pub(crate) fn take(&mut self) -> Option<(Ps, Event)> {
         self.heap.pop().map(|entry| (entry.at, entry.event))
     }
+
+    /// All that is announced, in no order.
+    #[cfg(test)]
+    pub(super) fn all(&self) -> impl Iterator<Item = (Ps, Event)> {
+        self.heap.iter().map(|entry| (entry.at, entry.event))
+    }
 }
 
 impl Ord for Entry {

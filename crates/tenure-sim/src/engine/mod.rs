@@ -11,13 +11,16 @@
 mod accounts;
 mod blocking;
 pub(crate) mod context;
+mod directory;
 mod events;
+#[cfg(test)]
+mod invariants;
 
-use crate::coherence::{Costs, Holder, Line, Request, Sharers, Want, distance};
+use crate::coherence::{Costs, Holder, Line, Request, Want, distance};
 use crate::heat::{Kind, Spot};
-use crate::machine::{AtomicKind, Core, Distance, LINE_BYTES, Machine, Ps};
+use crate::machine::{AtomicKind, Core, LINE_BYTES, Machine, Ps};
 use crate::random::Random;
-use events::{Delivery, Event, Events};
+use events::{Event, Events};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -75,7 +78,10 @@ pub(crate) struct Cpu {
     pub(crate) clock: Ps,
     pub(crate) status: Status,
     granted: Option<Granted>,
-    asked_at: Ps,
+    /// When the access that waits for a line was first told to.
+    asked_at: Option<Ps>,
+    /// When its last access began to take effect.
+    began: Ps,
     /// What it touched last, for those who ask why a simulation does not end.
     touched: usize,
     /// Taken by interrupts, and not yet spent.
@@ -129,7 +135,8 @@ impl Engine {
                 clock: random.within([0, 100_000]),
                 status: Status::Running,
                 granted: None,
-                asked_at: 0,
+                asked_at: None,
+                began: 0,
                 touched: 0,
                 stolen: 0,
                 crowded: thread + cores < plan.threads || thread >= cores,
@@ -162,21 +169,30 @@ impl Engine {
     pub(crate) fn advance(&mut self) -> Option<usize> {
         loop {
             let (at, event) = self.events.take()?;
-            self.now = at;
-            match event {
-                Event::Resume(cpu) => return Some(cpu),
-                Event::Arrive(line, request) => self.arrive(line, request),
-                Event::Grant(line) => self.grant(line),
-                Event::Free(line) => {
-                    self.lines[line as usize].busy = false;
-                    self.schedule(line);
-                }
-                Event::Deliver(line, cpu, delivery) => {
-                    self.deliver(line, cpu, delivery);
-                    return Some(cpu);
-                }
+            if let Some(cpu) = self.happen(at, event) {
+                return Some(cpu);
             }
         }
+    }
+
+    /// Lets an event happen, and says which CPU runs then, if one does.
+    fn happen(&mut self, at: Ps, event: Event) -> Option<usize> {
+        debug_assert!(self.now <= at, "time goes on");
+        self.now = at;
+        match event {
+            Event::Resume(cpu) => return Some(cpu),
+            Event::Arrive(line, request) => self.arrive(line, request),
+            Event::Grant(line) => self.grant(line),
+            Event::Free(line) => {
+                self.lines[line as usize].busy = false;
+                self.schedule(line);
+            }
+            Event::Deliver(line, cpu, delivery) => {
+                self.deliver(line, cpu, delivery);
+                return Some(cpu);
+            }
+        }
+        None
     }
 
     /// The line of an address.
@@ -213,7 +229,7 @@ impl Engine {
             return Step::Wait;
         }
         if !hit {
-            self.ask(cpu, id, address, bytes, kind);
+            self.ask(cpu, id, address, kind);
             return Step::Wait;
         }
         self.hit(cpu, id, address, bytes, kind)
@@ -225,11 +241,15 @@ impl Engine {
         let start = self.cpus[cpu].clock.max(line.locked_until);
         let mut cost = if kind.is_rmw() { self.costs.rmw } else { self.costs.hit };
         if self.cpus[cpu].crowded && line.user != cpu {
-            if line.user != usize::MAX && self.cpus[line.user].core == self.cpus[cpu].core {
+            let other = self.cpus.get(line.user).map(|user| user.core);
+            // Two that only read are in nobody's way.
+            if other == Some(self.cpus[cpu].core) && (line.was_written || kind != Kind::Load) {
                 cost = cost.max(self.costs.sibling(&mut self.random));
             }
             line.user = cpu;
+            line.was_written = false;
         }
+        line.was_written |= kind != Kind::Load;
         self.cpus[cpu].clock = start + cost;
         if kind.is_rmw() {
             if self.costs.kind == AtomicKind::Reserved {
@@ -250,9 +270,8 @@ impl Engine {
     }
 
     /// Sends a request for a line that the core has not.
-    fn ask(&mut self, cpu: usize, id: u32, address: usize, bytes: usize, kind: Kind) {
+    fn ask(&mut self, cpu: usize, id: u32, address: usize, kind: Kind) {
         let Cpu { core, clock, .. } = self.cpus[cpu];
-        let is_measured = self.is_measured(clock);
         let line = &mut self.lines[id as usize];
         let want = match kind {
             Kind::Load => Want::Read,
@@ -269,172 +288,11 @@ impl Engine {
         let distance = distance(&self.plan.machine, &line.holder, core, want);
         let leg = self.costs.request(distance, &mut self.random);
         line.coming += 1;
-        if is_measured {
-            line.counts.spot(address, bytes).misses += 1;
-        }
-        self.cpus[cpu].asked_at = clock;
+        // Unless it was here before, and has to come again.
+        self.cpus[cpu].asked_at.get_or_insert(clock);
         self.cpus[cpu].touched = address;
         self.cpus[cpu].status = Status::Missing(id);
         self.events.announce(clock + leg, Event::Arrive(id, Request { cpu, want }));
-    }
-
-    fn arrive(&mut self, id: u32, request: Request) {
-        let core = self.cpus[request.cpu].core;
-        let line = &mut self.lines[id as usize];
-        line.coming -= 1;
-        if line.is_hit(core, request.want != Want::Read, self.now) {
-            // The other thread of the core brought it meanwhile.
-            self.resume(request.cpu);
-        } else {
-            line.queue.push(request);
-            self.schedule(id);
-        }
-    }
-
-    /// Lets a CPU go on now with what it was about to do.
-    fn resume(&mut self, cpu: usize) {
-        self.cpus[cpu].clock = self.now;
-        self.cpus[cpu].status = Status::Running;
-        self.events.announce(self.now, Event::Resume(cpu));
-    }
-
-    /// Announces the next grant if there is one to make.
-    fn schedule(&mut self, id: u32) {
-        let line = &mut self.lines[id as usize];
-        if line.busy || line.grant_at.is_some() || line.queue.is_empty() {
-            return;
-        }
-        let at = match line.holder {
-            Holder::Owner(_) => self.now.max(line.held_until).max(line.locked_until),
-            _ => self.now,
-        };
-        line.grant_at = Some(at);
-        self.events.announce(at, Event::Grant(id));
-    }
-
-    fn grant(&mut self, id: u32) {
-        let line = &mut self.lines[id as usize];
-        line.grant_at = None;
-        if matches!(line.holder, Holder::Owner(_)) && line.locked_until > self.now {
-            line.grant_at = Some(line.locked_until);
-            self.events.announce(line.locked_until, Event::Grant(id));
-            return;
-        }
-        if line.queue.is_empty() {
-            return;
-        }
-        let request = line.queue.remove(self.costs.next(line.queue.len(), &mut self.random));
-        let core = self.cpus[request.cpu].core;
-        if line.holder == Holder::Owner(core) {
-            // It keeps the line for another stay.
-            line.busy = true;
-            self.events.announce(self.now, Event::Deliver(id, request.cpu, Delivery::Own));
-            return;
-        }
-        let distance = distance(&self.plan.machine, &line.holder, core, request.want);
-        let mut leg = self.costs.delivery(distance, &mut self.random);
-        if request.want == Want::Far {
-            // What other cores have comes home first.
-            leg = if line.holder == Holder::Home { 0 } else { leg } + self.costs.home;
-        }
-        line.busy = true;
-        let delivery = match (request.want, &mut line.holder) {
-            (Want::Read, Holder::Shared(sharers, last)) => {
-                sharers.insert(core);
-                *last = core;
-                // It reads the value when it arrives: no hit may be ahead of that.
-                line.coming += 1;
-                self.events.announce(self.now + self.costs.directory, Event::Free(id));
-                Delivery::Copy
-            }
-            (Want::Read, holder @ Holder::Owner(_)) => {
-                let Holder::Owner(owner) = *holder else { unreachable!("it was just matched") };
-                *holder = Holder::Shared(Sharers::of(owner), owner);
-                Delivery::Share
-            }
-            (Want::Far, holder) => {
-                *holder = Holder::Home;
-                Delivery::Far
-            }
-            // A line that nobody has is the reader's alone (MESI's E).
-            (Want::Read | Want::Own, holder) => {
-                *holder = Holder::Moving;
-                Delivery::Own
-            }
-        };
-        self.events.announce(self.now + leg, Event::Deliver(id, request.cpu, delivery));
-        if self.is_measured(self.now) {
-            let counts = &mut self.lines[id as usize].counts;
-            match request.want {
-                Want::Far => counts.far += 1,
-                _ => counts.transfers[distance as usize] += 1,
-            }
-        }
-    }
-
-    fn deliver(&mut self, id: u32, cpu: usize, delivery: Delivery) {
-        let core = self.cpus[cpu].core;
-        let line = &mut self.lines[id as usize];
-        let state = &mut self.cpus[cpu];
-        state.clock = self.now;
-        state.status = Status::Running;
-        match delivery {
-            Delivery::Copy => {
-                line.coming -= 1;
-                state.granted = Some(Granted::Read);
-            }
-            Delivery::Share => {
-                line.holder = match std::mem::replace(&mut line.holder, Holder::Home) {
-                    Holder::Shared(mut sharers, _) => {
-                        sharers.insert(core);
-                        Holder::Shared(sharers, core)
-                    }
-                    other => unreachable!("a busy line stays as it is, and this is {other:?}"),
-                };
-                line.busy = false;
-                state.granted = Some(Granted::Read);
-            }
-            Delivery::Own => {
-                line.holder = Holder::Owner(core);
-                line.busy = false;
-                line.user = cpu;
-                line.held_until = self.now + self.costs.stay(&mut self.random);
-                state.granted = Some(Granted::Own);
-            }
-            Delivery::Far => {
-                let back = self.costs.delivery(Distance::Socket, &mut self.random);
-                line.modifier = Some(core);
-                line.busy = false;
-                state.granted = Some(Granted::Far(back));
-            }
-        }
-        self.answer_siblings(id, core, delivery);
-        if delivery != Delivery::Own {
-            self.schedule(id);
-        }
-    }
-
-    /// What came to a core answers those requests of its other threads that it suffices for.
-    fn answer_siblings(&mut self, id: u32, core: Core, delivery: Delivery) {
-        let mut at = 0;
-        while at < self.lines[id as usize].queue.len() {
-            let Request { cpu, want } = self.lines[id as usize].queue[at];
-            let granted = match (delivery, want) {
-                (Delivery::Own, Want::Read | Want::Own) => Granted::Own,
-                (Delivery::Copy | Delivery::Share, Want::Read) => Granted::Read,
-                _ => {
-                    at += 1;
-                    continue;
-                }
-            };
-            if self.cpus[cpu].core == core {
-                self.lines[id as usize].queue.remove(at);
-                self.cpus[cpu].granted = Some(granted);
-                self.resume(cpu);
-            } else {
-                at += 1;
-            }
-        }
     }
 
     /// The access for which something was delivered just now.
@@ -479,8 +337,9 @@ impl Engine {
     fn count(&mut self, cpu: usize, id: u32, address: usize, bytes: usize, kind: Kind, start: Ps) {
         let state = &mut self.cpus[cpu];
         state.touched = address;
+        state.began = start;
         self.accesses += 1;
-        let asked_at = std::mem::replace(&mut state.asked_at, 0);
+        let asked_at = state.asked_at.take();
         if !self.is_measured(start) {
             return;
         }
@@ -490,7 +349,8 @@ impl Engine {
             Kind::Store => spot.stores += 1,
             Kind::Add | Kind::Exchange => spot.rmws += 1,
         }
-        if asked_at > 0 {
+        if let Some(asked_at) = asked_at {
+            spot.misses += 1;
             spot.waited += start - asked_at;
         }
     }

@@ -1,6 +1,6 @@
 //! Machines that cannot be.
 
-use super::{AtomicKind, MOST_CPUS, Machine, Span};
+use super::{AtomicKind, MOST_CPUS, Machine, Span, ps};
 use crate::error::Error;
 
 /// Longer than anything that a simulation is about, and short enough for sums of it.
@@ -93,7 +93,7 @@ impl Machine {
             (AtomicKind::Far, None) => {
                 wrong("atomic.home is missing, and far atomics need it".to_owned())
             }
-            (AtomicKind::Reserved, _) if c.residency * 2.0 <= a.rmw => wrong(format!(
+            (AtomicKind::Reserved, _) if 2 * ps(c.residency) <= ps(a.rmw) => wrong(format!(
                 "twice contention.residency ({}) has to exceed atomic.rmw ({}), or no \
                      store-conditional ever succeeds",
                 c.residency, a.rmw

@@ -76,8 +76,14 @@ pub struct Machine {
     pub kernel: Kernel,
 }
 
-/// How long a line takes to arrive, in nanoseconds. From one core to another these are the times that
-/// a core-to-core matrix shows: half of a round trip, nobody else at the line.
+/// How long a line takes to arrive where nobody else wants it, in nanoseconds.
+///
+/// What a core-to-core matrix shows, half of a round trip of a ping-pong, is a figure to begin with. The
+/// simulator's own ping-pong by compare-exchange comes out lower: between half of the latency and all of
+/// it, and at 0.56 to 0.76 of the published matrix in five of the six comparisons of
+/// `docs/validation.md`. Each side asks again while the other has the line, so that its request waits
+/// already (see [`handoff`](Contention::handoff)). One by load and store takes one to two latencies, as
+/// the line has to come twice.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
@@ -136,11 +142,12 @@ pub struct Contention {
     #[serde(default)]
     pub arbitration: Arbitration,
     /// How long an owner keeps a line that others wait for, in nanoseconds: the mean; each stay is
-    /// drawn evenly from 0 to twice as much. A read-modify-write that has begun is always finished
+    /// drawn evenly from 0 to twice as much, from when the line came. What it was asked for is done
+    /// first, however short the stay, and a read-modify-write that has begun is always finished
     /// ([`AtomicKind::Reserved`] excepted).
     pub residency: f64,
     /// The share of a latency that a transfer takes whose request was waiting already: the way of
-    /// the request is behind it.
+    /// the request, the rest of the latency, is behind it.
     #[serde(default = "Contention::handoff")]
     pub handoff: f64,
     /// How long the directory is busy with a request that moves no line away, in nanoseconds.

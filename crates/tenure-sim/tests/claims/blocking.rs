@@ -183,6 +183,44 @@ fn a_wake_up_reaches_those_who_fell_asleep_before_its_time_and_nobody_else() {
     }
 }
 
+#[test]
+fn a_wake_up_does_not_reach_who_falls_asleep_a_moment_later_on_a_line_that_is_there() {
+    let word = futex(0);
+    let run = machine().run(2, move |cpu| {
+        if cpu.index() == 0 {
+            wait_until(cpu, 10_000.0);
+            let own: Word<u64> = Word::new(0);
+            own.load(RELAXED);
+            while cpu.now_ns() < 12_000.0 {
+                own.load(RELAXED);
+            }
+            assert_eq!(cpu.wake(&word.0, 1), 0);
+            wait_until(cpu, 30_000.0);
+            assert_eq!(cpu.wake(&word.0, 1), 1);
+        } else {
+            word.0.load(RELAXED);
+            while cpu.now_ns() < 12_010.0 {
+                word.0.load(RELAXED);
+            }
+            assert!(cpu.wait(&word.0, 0));
+        }
+    });
+    run.unwrap();
+}
+
+#[test]
+fn a_thread_whose_last_work_goes_on_is_interrupted() {
+    let run = machine().run(2, move |cpu| {
+        if cpu.index() == 0 {
+            wait_until(cpu, 10_000.0);
+            assert_eq!(cpu.membarrier(), 1);
+        } else {
+            cpu.work(30_000.0);
+        }
+    });
+    run.unwrap();
+}
+
 /// The time of one `membarrier` among threads that run and threads that sleep.
 fn membarrier(running: usize, sleeping: usize) -> f64 {
     let (word, times) = (futex(0), notes());

@@ -325,3 +325,17 @@ fn hardware_threads_of_a_core_share_its_cache() {
     let cores = adding(short(&flat(2), 2));
     assert!(report.mops() > 2.0 * cores.mops());
 }
+
+#[test]
+fn hardware_threads_that_only_read_a_line_do_not_slow_each_other_down() {
+    let mut siblings = machine();
+    siblings.topology = tenure_sim::machine::Topology { sockets: 1, clusters: 1, cores: 1, smt: 2 };
+    let line = word(0);
+    let run = short(&siblings, 2).run(move |cpu| {
+        while cpu.running() {
+            line.0.load(RELAXED);
+            cpu.done();
+        }
+    });
+    assert_near(run.unwrap().ns_per_op(), 1.0, 1e-3);
+}

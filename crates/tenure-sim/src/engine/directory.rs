@@ -1,0 +1,170 @@
+//! What happens at a line's home: requests arrive, one after the other is granted, and what it brings is
+//! delivered.
+
+use super::events::{Delivery, Event};
+use super::{Engine, Granted, Status};
+use crate::coherence::{Holder, Request, Sharers, Want, distance};
+use crate::machine::{Core, Distance};
+
+impl Engine {
+    pub(super) fn arrive(&mut self, id: u32, request: Request) {
+        let core = self.cpus[request.cpu].core;
+        let line = &mut self.lines[id as usize];
+        line.coming -= 1;
+        // As the CPU will look at it: two answers would have it ask again and again.
+        if line.is_hit(core, request.want != Want::Read, self.now) {
+            // The other thread of the core brought it meanwhile.
+            self.resume(request.cpu);
+        } else {
+            line.queue.push(request);
+            self.schedule(id);
+        }
+    }
+
+    /// Lets a CPU go on now with what it was about to do.
+    pub(super) fn resume(&mut self, cpu: usize) {
+        self.cpus[cpu].clock = self.now;
+        self.cpus[cpu].status = Status::Running;
+        self.events.announce(self.now, Event::Resume(cpu));
+    }
+
+    /// Announces the next grant if there is one to make.
+    pub(super) fn schedule(&mut self, id: u32) {
+        let line = &mut self.lines[id as usize];
+        if line.busy || line.grant_at.is_some() || line.queue.is_empty() {
+            return;
+        }
+        let at = match line.holder {
+            Holder::Owner(_) => self.now.max(line.held_until).max(line.locked_until),
+            _ => self.now,
+        };
+        line.grant_at = Some(at);
+        self.events.announce(at, Event::Grant(id));
+    }
+
+    pub(super) fn grant(&mut self, id: u32) {
+        let line = &mut self.lines[id as usize];
+        line.grant_at = None;
+        if matches!(line.holder, Holder::Owner(_)) && line.locked_until > self.now {
+            line.grant_at = Some(line.locked_until);
+            self.events.announce(line.locked_until, Event::Grant(id));
+            return;
+        }
+        if line.queue.is_empty() {
+            return;
+        }
+        let request = line.queue.remove(self.costs.next(line.queue.len(), &mut self.random));
+        let core = self.cpus[request.cpu].core;
+        if line.holder == Holder::Owner(core) {
+            // It keeps the line for another stay.
+            line.busy = true;
+            self.events.announce(self.now, Event::Deliver(id, request.cpu, Delivery::Own));
+            return;
+        }
+        let distance = distance(&self.plan.machine, &line.holder, core, request.want);
+        let mut leg = self.costs.delivery(distance, &mut self.random);
+        if request.want == Want::Far {
+            // What other cores have comes home first.
+            leg = if line.holder == Holder::Home { 0 } else { leg } + self.costs.home;
+        }
+        line.busy = true;
+        let delivery = match (request.want, &mut line.holder) {
+            (Want::Read, Holder::Shared(sharers, last)) => {
+                sharers.insert(core);
+                *last = core;
+                // It reads the value when it arrives: no hit may be ahead of that.
+                line.coming += 1;
+                self.events.announce(self.now + self.costs.directory, Event::Free(id));
+                Delivery::Copy
+            }
+            (Want::Read, holder @ Holder::Owner(_)) => {
+                let Holder::Owner(owner) = *holder else { unreachable!("it was just matched") };
+                *holder = Holder::Shared(Sharers::of(owner), owner);
+                Delivery::Share
+            }
+            (Want::Far, holder) => {
+                *holder = Holder::Home;
+                Delivery::Far
+            }
+            // A line that nobody has is the reader's alone (MESI's E).
+            (Want::Read | Want::Own, holder) => {
+                *holder = Holder::Moving;
+                Delivery::Own
+            }
+        };
+        self.events.announce(self.now + leg, Event::Deliver(id, request.cpu, delivery));
+        if self.is_measured(self.now) {
+            let counts = &mut self.lines[id as usize].counts;
+            match request.want {
+                Want::Far => counts.far += 1,
+                _ => counts.transfers[distance as usize] += 1,
+            }
+        }
+    }
+
+    pub(super) fn deliver(&mut self, id: u32, cpu: usize, delivery: Delivery) {
+        let core = self.cpus[cpu].core;
+        let line = &mut self.lines[id as usize];
+        let state = &mut self.cpus[cpu];
+        state.clock = self.now;
+        state.status = Status::Running;
+        match delivery {
+            Delivery::Copy => {
+                line.coming -= 1;
+                state.granted = Some(Granted::Read);
+            }
+            Delivery::Share => {
+                line.holder = match std::mem::replace(&mut line.holder, Holder::Home) {
+                    Holder::Shared(mut sharers, _) => {
+                        sharers.insert(core);
+                        Holder::Shared(sharers, core)
+                    }
+                    other => unreachable!("a busy line stays as it is, and this is {other:?}"),
+                };
+                line.busy = false;
+                state.granted = Some(Granted::Read);
+            }
+            Delivery::Own => {
+                line.holder = Holder::Owner(core);
+                line.busy = false;
+                line.user = cpu;
+                line.was_written = false;
+                line.held_until = self.now + self.costs.stay(&mut self.random);
+                state.granted = Some(Granted::Own);
+            }
+            Delivery::Far => {
+                let back = self.costs.delivery(Distance::Socket, &mut self.random);
+                line.modifier = Some(core);
+                line.busy = false;
+                state.granted = Some(Granted::Far(back));
+            }
+        }
+        self.answer_siblings(id, core, delivery);
+        if delivery != Delivery::Own {
+            self.schedule(id);
+        }
+    }
+
+    /// What came to a core answers those requests of its other threads that it suffices for.
+    fn answer_siblings(&mut self, id: u32, core: Core, delivery: Delivery) {
+        let mut at = 0;
+        while at < self.lines[id as usize].queue.len() {
+            let Request { cpu, want } = self.lines[id as usize].queue[at];
+            let granted = match (delivery, want) {
+                (Delivery::Own, Want::Read | Want::Own) => Granted::Own,
+                (Delivery::Copy | Delivery::Share, Want::Read) => Granted::Read,
+                _ => {
+                    at += 1;
+                    continue;
+                }
+            };
+            if self.cpus[cpu].core == core {
+                self.lines[id as usize].queue.remove(at);
+                self.cpus[cpu].granted = Some(granted);
+                self.resume(cpu);
+            } else {
+                at += 1;
+            }
+        }
+    }
+}
