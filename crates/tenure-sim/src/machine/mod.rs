@@ -148,24 +148,24 @@ pub struct Contention {
     pub residency: f64,
     /// The share of a latency that a transfer takes whose request was waiting already: the way of
     /// the request, the rest of the latency, is behind it.
-    #[serde(default = "Contention::handoff")]
+    #[serde(default = "Contention::default_handoff")]
     pub handoff: f64,
     /// How long the directory is busy with a request that moves no line away, in nanoseconds.
-    #[serde(default = "Contention::directory")]
+    #[serde(default = "Contention::default_directory")]
     pub directory: f64,
     /// A spin hint, in nanoseconds.
-    #[serde(default = "Contention::pause")]
+    #[serde(default = "Contention::default_pause")]
     pub pause: f64,
 }
 
 impl Contention {
-    fn handoff() -> f64 {
+    fn default_handoff() -> f64 {
         0.5
     }
-    fn directory() -> f64 {
+    fn default_directory() -> f64 {
         2.0
     }
-    fn pause() -> f64 {
+    fn default_pause() -> f64 {
         10.0
     }
 }
