@@ -60,3 +60,14 @@ pub(crate) fn line(text: &mut String, of: &str) {
     // Writing to a string does not fail.
     let _ = writeln!(text, "{}", of.trim_end());
 }
+
+/// For tests of tables: without colour there is no escape sequence, and with it the same text.
+#[cfg(test)]
+#[track_caller]
+pub(crate) fn assert_colour_is_all_it_adds(render: impl Fn(Style) -> String) {
+    let plain = render(Style::PLAIN);
+    assert!(!plain.contains('\u{1b}'));
+    let coloured = render(Style { colour: true, ..Style::PLAIN });
+    assert!(coloured.contains('\u{1b}'));
+    assert_eq!(trimmed(&console::strip_ansi_codes(&coloured)), trimmed(&plain));
+}

@@ -197,7 +197,6 @@ fn notes(scenario: &Scenario) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::report::fixtures;
-    use crate::report::grid::trimmed;
 
     fn widest(text: &str) -> usize {
         text.lines().map(console::measure_text_width).max().unwrap()
@@ -224,11 +223,7 @@ mod tests {
     #[test]
     fn without_colour_there_is_no_escape_sequence_and_with_it_the_same_text() {
         let report = fixtures::xeon();
-        let plain = render(&report, Style::PLAIN);
-        assert!(!plain.contains('\u{1b}'));
-        let coloured = render(&report, Style { colour: true, ..Style::PLAIN });
-        assert!(coloured.contains('\u{1b}'));
-        assert_eq!(trimmed(&console::strip_ansi_codes(&coloured)), trimmed(&plain));
+        grid::assert_colour_is_all_it_adds(|style| render(&report, style));
     }
 
     #[test]

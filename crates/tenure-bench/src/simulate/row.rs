@@ -1,7 +1,7 @@
 //! From a simulation to a row.
 
 use super::result::{Line, Member, Row, Transfers};
-use crate::scenario::{Scenario, Variant};
+use crate::scenario::{Looped, Scenario, Variant};
 use tenure_sim::{Error, LineHeat, Machine, MemberHeat, Report};
 
 /// How long a row is simulated, and from which seed.
@@ -19,7 +19,17 @@ pub(super) fn simulate(
     cpus: usize,
     plan: Plan,
 ) -> Result<Row, Error> {
-    let object = (variant.prepare)();
+    let report = report((variant.prepare)(), machine, cpus, plan)?;
+    Ok(row(variant.name, &report))
+}
+
+/// Every CPU does the operation on `object`, again and again.
+pub(super) fn report(
+    object: Box<dyn Looped>,
+    machine: &Machine,
+    cpus: usize,
+    plan: Plan,
+) -> Result<Report, Error> {
     let mut simulation = machine
         .simulation(cpus)
         .warm_up_ns(plan.warm_up_ns)
@@ -28,7 +38,7 @@ pub(super) fn simulate(
     for member in object.members() {
         simulation = simulation.member_at(member.name, member.address, member.bytes);
     }
-    let report = simulation.run(move |cpu| {
+    simulation.run(move |cpu| {
         let mut steps = 0;
         while cpu.running() {
             object.step();
@@ -36,8 +46,7 @@ pub(super) fn simulate(
             steps += 1;
         }
         object.settle(steps);
-    })?;
-    Ok(row(variant.name, &report))
+    })
 }
 
 fn row(variant: &str, report: &Report) -> Row {

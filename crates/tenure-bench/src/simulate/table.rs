@@ -218,7 +218,6 @@ fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::grid::trimmed;
     use crate::simulate::fixtures;
 
     fn plain(width: usize) -> String {
@@ -257,11 +256,7 @@ mod tests {
     #[test]
     fn without_colour_there_is_no_escape_sequence_and_with_it_the_same_text() {
         let report = fixtures::simulated();
-        let plain = render(&report, Style::PLAIN);
-        assert!(!plain.contains('\u{1b}'));
-        let coloured = render(&report, Style { colour: true, ..Style::PLAIN });
-        assert!(coloured.contains('\u{1b}'));
-        assert_eq!(trimmed(&console::strip_ansi_codes(&coloured)), trimmed(&plain));
+        grid::assert_colour_is_all_it_adds(|style| render(&report, style));
     }
 
     #[test]

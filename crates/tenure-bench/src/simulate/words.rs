@@ -3,6 +3,7 @@
 pub(super) use tenure_report::words::{counted, number, ratio, short, whole};
 
 use super::result::{Check, Group, Line, Machine, Point, Row, Scenario};
+use super::validation::WITHIN;
 
 /// A sentence cut into parts, and whether each is code: the name of a variant or a member.
 pub(super) type Parts = Vec<(String, bool)>;
@@ -149,7 +150,7 @@ pub(super) fn validity(checks: &[Check]) -> String {
     let all: Vec<&Check> = checks.iter().collect();
     let unfitted: Vec<&Check> = checks.iter().filter(|check| !check.fitted).collect();
     let mut text = format!(
-        "{} of {} within a factor of 1.5",
+        "{} of {} within a factor of {WITHIN}",
         within(&all),
         match all.len() {
             1 => "1 published figure is".to_owned(),

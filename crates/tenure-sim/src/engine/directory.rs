@@ -114,13 +114,11 @@ impl Engine {
                 state.granted = Some(Granted::Read);
             }
             Delivery::Share => {
-                line.holder = match std::mem::replace(&mut line.holder, Holder::Home) {
-                    Holder::Shared(mut sharers, _) => {
-                        sharers.insert(core);
-                        Holder::Shared(sharers, core)
-                    }
-                    other => unreachable!("a busy line stays as it is, and this is {other:?}"),
+                let Holder::Shared(sharers, last) = &mut line.holder else {
+                    unreachable!("a busy line stays as it is, and this is {:?}", line.holder)
                 };
+                sharers.insert(core);
+                *last = core;
                 line.busy = false;
                 state.granted = Some(Granted::Read);
             }

@@ -223,7 +223,7 @@ impl Machine {
     /// All machines that come with this crate.
     #[must_use]
     pub fn presets() -> Vec<Self> {
-        presets::all()
+        presets::all().to_vec()
     }
 
     /// A machine of one's own.

@@ -2,6 +2,7 @@
 
 use super::Machine;
 use crate::error::Error;
+use std::sync::OnceLock;
 
 const FILES: [&str; 10] = [
     include_str!("../../machines/xeon-2s-112.toml"),
@@ -17,19 +18,19 @@ const FILES: [&str; 10] = [
     include_str!("../../machines/epyc-vm-far.toml"),
 ];
 
-pub(super) fn all() -> Vec<Machine> {
-    FILES.iter().map(|text| Machine::from_toml(text).expect("a test reads every file")).collect()
+/// All of them, read once.
+pub(super) fn all() -> &'static [Machine] {
+    static ALL: OnceLock<Vec<Machine>> = OnceLock::new();
+    let read = |text: &&str| Machine::from_toml(text).expect("a test reads every file");
+    ALL.get_or_init(|| FILES.iter().map(read).collect())
 }
 
 pub(super) fn find(name: &str) -> Result<Machine, Error> {
-    let mut machines = all();
-    match machines.iter().position(|machine| machine.name == name) {
-        Some(at) => Ok(machines.swap_remove(at)),
-        None => Err(Error::UnknownMachine {
-            name: name.to_owned(),
-            known: machines.into_iter().map(|machine| machine.name).collect(),
-        }),
-    }
+    let found = all().iter().find(|machine| machine.name == name);
+    found.cloned().ok_or_else(|| Error::UnknownMachine {
+        name: name.to_owned(),
+        known: all().iter().map(|machine| machine.name.clone()).collect(),
+    })
 }
 
 #[cfg(test)]
@@ -39,11 +40,11 @@ mod tests {
     #[test]
     fn every_file_is_sound_says_its_sources_and_has_a_name_of_its_own() {
         let mut names: Vec<String> = all()
-            .into_iter()
+            .iter()
             .map(|machine| {
                 assert!(!machine.sources.is_empty(), "{}", machine.name);
-                assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), machine);
-                machine.name
+                assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), *machine);
+                machine.name.clone()
             })
             .collect();
         names.sort();

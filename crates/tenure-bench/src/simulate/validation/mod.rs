@@ -13,6 +13,8 @@ mod table;
 
 use super::parallel;
 use super::result::Check;
+use super::row::{self, Plan};
+use super::run::DEFAULT_SEED;
 use crate::scenario::Operation;
 use figures::Figure;
 use std::sync::{Arc, OnceLock};
@@ -76,28 +78,18 @@ struct Stage {
 }
 
 impl Stage {
-    fn run<O: Operation + Send + 'static>(&self) -> Report {
-        let object = Arc::new(O::prepare());
-        let simulation = self.machine.simulation(self.cpus);
-        simulation
-            .warm_up_ns(WARM_UP_NS)
-            .duration_ns(MEASURED_NS)
-            .run(move |cpu| {
-                let mut retries = 0;
-                while cpu.running() {
-                    object.step(&mut retries);
-                    cpu.done();
-                }
-            })
-            .expect("the operations end")
+    fn run<O: Operation + 'static>(&self) -> Report {
+        let plan = Plan { warm_up_ns: WARM_UP_NS, measured_ns: MEASURED_NS, seed: DEFAULT_SEED };
+        let object = Box::new(O::prepare());
+        row::report(object, &self.machine, self.cpus, plan).expect("the operations end")
     }
 
     /// Time of one operation on one CPU.
-    fn ns<O: Operation + Send + 'static>(&self) -> f64 {
+    fn ns<O: Operation + 'static>(&self) -> f64 {
         self.run::<O>().ns_per_op()
     }
 
-    fn retries<O: Operation + Send + 'static>(&self) -> f64 {
+    fn retries<O: Operation + 'static>(&self) -> f64 {
         self.run::<O>().retries_per_op()
     }
 
@@ -129,7 +121,7 @@ impl Stage {
     }
 
     /// How many times the throughput of `Old` that of `New` is.
-    fn gain<Old: Operation + Send + 'static, New: Operation + Send + 'static>(&self) -> f64 {
+    fn gain<Old: Operation + 'static, New: Operation + 'static>(&self) -> f64 {
         self.ns::<Old>() / self.ns::<New>()
     }
 }
