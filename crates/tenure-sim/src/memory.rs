@@ -9,10 +9,14 @@
 //! is sequentially consistent. A model checker is what finds a wrong ordering. They are kept all the same,
 //! for words that threads of the host share outside of a simulation.
 
+use crate::Cpu;
 use crate::engine::context::{self, Context};
 use crate::heat::Kind;
 use std::rc::Rc;
-use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, PlainCell};
+use std::sync::Weak;
+use tenure::memory::{
+    Atomic, Memory, Native, Ordering, Plain, PlainCell, Pointer, Resident, Threads,
+};
 
 /// The machine that a [`Simulation`](crate::Simulation) runs on.
 ///
@@ -33,7 +37,17 @@ pub enum Simulated {}
 impl Memory for Simulated {
     type AtomicU32 = Word<u32>;
     type AtomicU64 = Word<u64>;
+    type Pointer<T> = Link<T>;
     type Plain<T> = Field<T>;
+
+    /// Nothing: simulated memory is in order anyway.
+    fn light_barrier() {}
+    /// What [`Cpu::membarrier`] costs. Nothing outside of a simulation.
+    fn heavy_barrier() {
+        if let Some(cpu) = Cpu::current() {
+            cpu.membarrier();
+        }
+    }
 
     fn spin_hint() {
         if let Some(context) = context::current() {
@@ -43,6 +57,21 @@ impl Memory for Simulated {
             Native::spin_hint();
         }
     }
+}
+
+/// A simulated thread's number is its CPU's.
+impl Threads for Simulated {
+    fn thread() -> Option<usize> {
+        Cpu::current().map(|cpu| cpu.index())
+    }
+    fn is_lost(_thread: usize) -> bool {
+        false
+    }
+    fn yield_now() {
+        Self::spin_hint();
+    }
+    /// Nothing: simulated threads do not end before the simulation does.
+    fn at_exit(_resident: Weak<dyn Resident>) {}
 }
 
 /// An integer that a word can hold.
@@ -146,6 +175,39 @@ impl<T: Int> Atomic<T> for Word<T> {
 impl<T: Int + std::fmt::Debug> std::fmt::Debug for Word<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Word").field(&self.0.load(Ordering::Relaxed)).finish()
+    }
+}
+
+/// An atomic pointer in simulated memory, at the cost of a [`Word`].
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Link<T>(<Native as Memory>::Pointer<T>);
+
+impl<T> Link<T> {
+    fn access(&self, kind: Kind) {
+        if let Some(context) = context::current() {
+            context.access((&raw const *self).addr(), size_of::<Self>(), kind);
+        }
+    }
+}
+
+impl<T> Pointer<T> for Link<T> {
+    fn new(value: *mut T) -> Self {
+        Self(Pointer::new(value))
+    }
+    fn load(&self, order: Ordering) -> *mut T {
+        self.access(Kind::Load);
+        self.0.load(order)
+    }
+    fn compare_exchange(
+        &self,
+        current: *mut T,
+        new: *mut T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<*mut T, *mut T> {
+        self.access(Kind::Exchange);
+        self.0.compare_exchange(current, new, success, failure)
     }
 }
 

@@ -53,6 +53,8 @@ pub mod count;
 pub mod fault;
 pub mod line;
 pub mod memory;
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+pub mod pool;
 
 /// The names of [`std::sync`], so that one `use` line moves a program over.
 ///

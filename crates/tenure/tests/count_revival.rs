@@ -56,7 +56,10 @@ enum Interrupted {}
 impl Memory for Interrupted {
     type AtomicU32 = Word<<Native as Memory>::AtomicU32>;
     type AtomicU64 = Word<<Native as Memory>::AtomicU64>;
+    type Pointer<T> = <Native as Memory>::Pointer<T>;
     type Plain<T> = PlainCell<T>;
+    fn light_barrier() {}
+    fn heavy_barrier() {}
     fn spin_hint() {}
 }
 

@@ -9,18 +9,24 @@
 //! | `Loom` | this crate's tests | a model checker that explores interleavings |
 //! | `Simulated` | the crate `tenure-sim` | times the shipping code on machines that are not at hand |
 //!
-//! A [`Memory`] supplies atomic integers ([`Atomic`]), fields that are read and written plainly
-//! while shared ([`Plain`]), and a spin hint. Plain fields are part of it because a read of
-//! a neighbour on a contended line is what false sharing is made of, and a simulator has to see it.
+//! A [`Memory`] supplies atomic integers ([`Atomic`]) and pointers ([`Pointer`]), fields that are
+//! read and written plainly while shared ([`Plain`]), a pair of asymmetric barriers, and a spin hint.
+//! Plain fields are part of it because a read of a neighbour on a contended line is what false
+//! sharing is made of, and a simulator has to see it. A machine that also tells its threads apart
+//! is [`Threads`].
 //!
 //! Names that users write hide the parameter, as std's collections hide their allocator:
 //! `RcuRef::new()` exists for [`Native`] alone, `RcuRef::<M>::new_in()` for every machine.
 
 mod native;
+#[cfg(feature = "alloc")]
+mod threads;
 
 pub use core::sync::atomic::Ordering;
 pub(crate) use native::FnSlot;
 pub use native::{Native, PlainCell};
+#[cfg(feature = "alloc")]
+pub use threads::{Resident, Threads};
 
 /// A machine with shared memory.
 ///
@@ -51,8 +57,22 @@ pub trait Memory: Sized + 'static {
     /// A 64-bit atomic integer.
     #[cfg(target_has_atomic = "64")]
     type AtomicU64: Atomic<u64>;
+    /// An atomic pointer.
+    type Pointer<T>: Pointer<T>;
     /// A field that threads share and access without atomics.
     type Plain<T>: Plain<T>;
+
+    /// The cheap side of an asymmetric pair of barriers.
+    ///
+    /// Between this one and a [`heavy_barrier`](Self::heavy_barrier), what two SeqCst fences promise
+    /// holds: of two threads that each store a word, pass their barrier and load the other's word, at
+    /// least one sees the other's store. Two light barriers promise nothing to each other.
+    ///
+    /// Cost: keeps the compiler from reordering, where the system can interrupt the other threads;
+    /// a full fence elsewhere.
+    fn light_barrier();
+    /// The dear side: see [`light_barrier`](Self::light_barrier). At least a SeqCst fence.
+    fn heavy_barrier();
 
     /// Tells the processor, or the scheduler of the machine, that this thread waits for another.
     fn spin_hint();
@@ -99,6 +119,28 @@ pub trait Atomic<T: Copy>: Send + Sync {
         success: Ordering,
         failure: Ordering,
     ) -> Result<T, T>;
+}
+
+/// An atomic pointer of a [`Memory`].
+///
+/// The methods mean what they mean in `core::sync::atomic`.
+pub trait Pointer<T>: Send + Sync {
+    /// A pointer that holds `value`.
+    fn new(value: *mut T) -> Self;
+    /// Reads the pointer.
+    fn load(&self, order: Ordering) -> *mut T;
+    /// Writes `new` if the pointer is `current`.
+    ///
+    /// # Errors
+    ///
+    /// The pointer that was found, where that was not `current`.
+    fn compare_exchange(
+        &self,
+        current: *mut T,
+        new: *mut T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<*mut T, *mut T>;
 }
 
 /// A field that several threads access without atomics, under a rule that keeps them apart.

@@ -63,7 +63,8 @@
 
 use loom::cell::UnsafeCell;
 use std::cell::Cell;
-use tenure::memory::{Atomic, Memory, Native, Ordering, Plain};
+use std::sync::Weak;
+use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, Pointer, Resident, Threads};
 
 /// The machine that explores interleavings. To be used inside a model only.
 pub(crate) enum Loom<const SWAP_TO_STORE: bool = false> {}
@@ -74,8 +75,16 @@ pub(crate) type InOrder = Loom<true>;
 impl<const SWAP_TO_STORE: bool> Memory for Loom<SWAP_TO_STORE> {
     type AtomicU32 = Word<loom::sync::atomic::AtomicU32, SWAP_TO_STORE>;
     type AtomicU64 = Word<loom::sync::atomic::AtomicU64, SWAP_TO_STORE>;
+    type Pointer<T> = Link<T>;
     type Plain<T> = Field<T>;
 
+    // Two fences promise what the pair does: the first one to come is before the other for all.
+    fn light_barrier() {
+        loom::sync::atomic::fence(Ordering::SeqCst);
+    }
+    fn heavy_barrier() {
+        loom::sync::atomic::fence(Ordering::SeqCst);
+    }
     fn spin_hint() {
         // A yield tells loom that the loop waits for somebody: it runs others first and does not
         // hand the same stale value to the loop's load forever.
@@ -90,6 +99,29 @@ pub(crate) enum Access {
     Memory,
     /// A plain field.
     Field,
+}
+
+loom::thread_local! {
+    static NUMBER: Cell<Option<usize>> = Cell::new(None);
+}
+
+/// Gives the calling thread of a model a number. Threads without one have none.
+pub(crate) fn seat(number: usize) {
+    NUMBER.with(|seat| seat.set(Some(number)));
+}
+
+impl<const S: bool> Threads for Loom<S> {
+    fn thread() -> Option<usize> {
+        NUMBER.with(Cell::get)
+    }
+    fn is_lost(_thread: usize) -> bool {
+        false
+    }
+    fn yield_now() {
+        loom::thread::yield_now();
+    }
+    // Models leave by themselves.
+    fn at_exit(_resident: Weak<dyn Resident>) {}
 }
 
 thread_local! {
@@ -198,6 +230,27 @@ macro_rules! word {
 
 word!(AtomicU32, u32);
 word!(AtomicU64, u64);
+
+/// An atomic pointer.
+pub(crate) struct Link<T>(loom::sync::atomic::AtomicPtr<T>);
+
+impl<T> Pointer<T> for Link<T> {
+    fn new(value: *mut T) -> Self {
+        Self(loom::sync::atomic::AtomicPtr::new(value))
+    }
+    fn load(&self, order: Ordering) -> *mut T {
+        self.0.load(order)
+    }
+    fn compare_exchange(
+        &self,
+        current: *mut T,
+        new: *mut T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<*mut T, *mut T> {
+        self.0.compare_exchange(current, new, success, failure)
+    }
+}
 
 /// A plain field, whose readers and writers loom keeps apart.
 pub(crate) struct Field<T>(UnsafeCell<T>);

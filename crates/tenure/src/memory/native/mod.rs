@@ -1,9 +1,13 @@
 //! The real machine: core's atomics, each method one inlined call.
 //!
-//! This is the one file that names them.
+//! This directory is the one place that names them.
 #![allow(clippy::disallowed_types, reason = "this is the file that wraps core's atomics")]
 
-use super::{Atomic, Memory, Ordering, Plain};
+mod barrier;
+#[cfg(feature = "std")]
+mod threads;
+
+use super::{Atomic, Memory, Ordering, Plain, Pointer};
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 
@@ -18,8 +22,16 @@ impl Memory for Native {
     type AtomicU32 = core::sync::atomic::AtomicU32;
     #[cfg(target_has_atomic = "64")]
     type AtomicU64 = core::sync::atomic::AtomicU64;
+    type Pointer<T> = core::sync::atomic::AtomicPtr<T>;
     type Plain<T> = PlainCell<T>;
 
+    #[inline(always)]
+    fn light_barrier() {
+        barrier::light();
+    }
+    fn heavy_barrier() {
+        barrier::heavy();
+    }
     #[inline(always)]
     fn spin_hint() {
         core::hint::spin_loop();
@@ -80,6 +92,27 @@ macro_rules! core_atomic {
 core_atomic!(AtomicU32, u32);
 #[cfg(target_has_atomic = "64")]
 core_atomic!(AtomicU64, u64);
+
+impl<T> Pointer<T> for core::sync::atomic::AtomicPtr<T> {
+    #[inline(always)]
+    fn new(value: *mut T) -> Self {
+        Self::new(value)
+    }
+    #[inline(always)]
+    fn load(&self, order: Ordering) -> *mut T {
+        self.load(order)
+    }
+    #[inline(always)]
+    fn compare_exchange(
+        &self,
+        current: *mut T,
+        new: *mut T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<*mut T, *mut T> {
+        self.compare_exchange(current, new, success, failure)
+    }
+}
 
 /// [`Plain`] on the real machine: the value itself, with the layout of `T`.
 #[derive(Debug, Default)]

@@ -1,0 +1,191 @@
+//! Numbers for the threads of this process, and what is to be done when one ends.
+//!
+//! A number belongs to a *record*. Records are linked into a list that only grows and are never freed:
+//! as many as there ever were threads at once. A thread claims the first that nobody has, by one
+//! compare-exchange, and adds a record if there is none. No lock: a process that was forked while
+//! another thread was in here goes on. Records of threads that the fork left behind stay claimed, and say
+//! so: each has the number of forks that its thread has lived through, counted by the C library's hook.
+
+use super::super::{Ordering, Resident, Threads};
+use super::Native;
+use alloc::boxed::Box;
+use alloc::sync::Weak;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
+
+struct Record {
+    number: usize,
+    claimed: AtomicBool,
+    /// [`forks`] when the thread was last known to live.
+    forks: AtomicU32,
+    /// Set before the record is published, and never again.
+    next: *const Record,
+}
+
+static RECORDS: AtomicPtr<Record> = AtomicPtr::new(ptr::null_mut());
+static NUMBERS: AtomicUsize = AtomicUsize::new(0);
+
+const NOT_ASKED: usize = usize::MAX;
+const ENDING: usize = usize::MAX - 1;
+
+std::thread_local! {
+    /// The number, where asking for it is one load.
+    static NUMBER: Cell<usize> = const { Cell::new(NOT_ASKED) };
+    /// What happens when the thread ends. Initialised together with its number.
+    static EXIT: Exit = Exit::new();
+}
+
+impl Threads for Native {
+    #[inline(always)]
+    fn thread() -> Option<usize> {
+        let number = NUMBER.get();
+        if number < ENDING { Some(number) } else { first_asked(number) }
+    }
+
+    fn is_lost(thread: usize) -> bool {
+        // Relaxed: forks are counted while there is one thread.
+        records().any(|record| {
+            record.number == thread
+                && record.forks.load(Ordering::Relaxed) != FORKS.load(Ordering::Relaxed)
+        })
+    }
+
+    fn yield_now() {
+        std::thread::yield_now();
+    }
+
+    fn at_exit(resident: Weak<dyn Resident>) {
+        // A thread that is ending has left everything already.
+        let _ = EXIT.try_with(|exit| exit.add(resident));
+    }
+}
+
+#[cold]
+fn first_asked(number: usize) -> Option<usize> {
+    if number == ENDING {
+        return None;
+    }
+    EXIT.try_with(|exit| exit.record.number).inspect(|&number| NUMBER.set(number)).ok()
+}
+
+/// A thread's record, and what waits for its end.
+struct Exit {
+    record: &'static Record,
+    residents: RefCell<Residents>,
+}
+
+impl Exit {
+    fn new() -> Self {
+        Self { record: claim(), residents: RefCell::new(Residents::default()) }
+    }
+
+    fn add(&self, resident: Weak<dyn Resident>) {
+        self.residents.borrow_mut().add(resident);
+    }
+}
+
+impl Drop for Exit {
+    fn drop(&mut self) {
+        // First: destructors that residents run, and those of thread-locals to come, find no number.
+        NUMBER.set(ENDING);
+        for resident in self.residents.get_mut().list.drain(..) {
+            if let Some(resident) = resident.upgrade() {
+                resident.leave(self.record.number);
+            }
+        }
+        // Release: pairs with the Acquire in `claim`: the next thread sees what this one did.
+        self.record.claimed.store(false, Ordering::Release);
+    }
+}
+
+#[derive(Default)]
+struct Residents {
+    list: Vec<Weak<dyn Resident>>,
+    /// The length at which those that are gone are swept out: threads outlive residents.
+    sweep_at: usize,
+}
+
+impl Residents {
+    fn add(&mut self, resident: Weak<dyn Resident>) {
+        if self.list.len() >= self.sweep_at {
+            self.list.retain(|resident| resident.strong_count() > 0);
+            self.sweep_at = (self.list.len() * 2).max(16);
+        }
+        self.list.push(resident);
+    }
+}
+
+/// All records there are.
+fn records() -> impl Iterator<Item = &'static Record> {
+    // Acquire: pairs with the Release in `claim`, so that the records are initialised.
+    let first = RECORDS.load(Ordering::Acquire).cast_const();
+    // SAFETY: records are never freed, and initialised before they are published.
+    let shared = |record: *const Record| unsafe { record.as_ref() };
+    core::iter::successors(shared(first), move |record| shared(record.next))
+}
+
+fn claim() -> &'static Record {
+    count_forks();
+    // Relaxed: as in `is_lost`.
+    let forks = FORKS.load(Ordering::Relaxed);
+    let unclaimed = |record: &&Record| {
+        // Acquire: pairs with the Release of the thread that had the number before.
+        let claim =
+            record.claimed.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
+        claim.is_ok()
+    };
+    if let Some(record) = records().find(unclaimed) {
+        record.forks.store(forks, Ordering::Relaxed);
+        return record;
+    }
+    let record = Box::leak(Box::new(Record {
+        // Relaxed: the number itself is all that is passed on.
+        number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+        claimed: AtomicBool::new(true),
+        forks: AtomicU32::new(forks),
+        next: ptr::null(),
+    }));
+    // Acquire: what is published below includes the records behind this one.
+    let mut first = RECORDS.load(Ordering::Acquire);
+    loop {
+        record.next = first;
+        // Release: pairs with the Acquire in `records`. Acquire on failure, as above.
+        match RECORDS.compare_exchange(first, record, Ordering::Release, Ordering::Acquire) {
+            Ok(_) => return record,
+            Err(found) => first = found,
+        }
+    }
+}
+
+/// How many forks lie between the first process that asked and this one.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// Has forks counted from now on.
+#[cfg(all(unix, not(miri)))]
+fn count_forks() {
+    static COUNTED: AtomicBool = AtomicBool::new(false);
+    /// In the child, on its only thread.
+    unsafe extern "C" fn in_child() {
+        // Relaxed: there is no other thread.
+        let forks = FORKS.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = NUMBER.get();
+        if let Some(record) = records().find(|record| record.number == number) {
+            record.forks.store(forks, Ordering::Relaxed);
+        }
+    }
+    // Relaxed: the C library orders its own list.
+    if !COUNTED.swap(true, Ordering::Relaxed) {
+        // SAFETY: the function touches statics and a thread-local without destructor, and neither allocates
+        // nor locks, so that it may run in the child of a program with threads.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    }
+}
+
+#[cfg(not(all(unix, not(miri))))]
+fn count_forks() {}
+
+// SAFETY: `next` points to records, which are shared between threads, and is never written after
+// publication.
+unsafe impl Sync for Record {}

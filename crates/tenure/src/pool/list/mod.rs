@@ -1,0 +1,89 @@
+//! Free lists: which slots of a pool nobody uses.
+//!
+//! | list | acquire + release | shared lines written |
+//! |---|---|---|
+//! | [`Scan`] | O(slots in use): walks all slots under a read lock | the lock's, one per slot tried |
+//! | [`TaggedStack`] | O(1): two compare-exchanges on one word | one, by everybody |
+//! | [`Magazines`] | O(1): the calling thread's own line | none; two for every 32 operations at worst |
+//!
+//! A [`FreeList`] knows slots by number. What a slot holds, and when that goes, is the pool's affair.
+
+mod magazines;
+mod scan;
+mod stack;
+mod tagged;
+
+pub use magazines::Magazines;
+pub use scan::Scan;
+pub(crate) use stack::{Linked, Stack};
+pub use tagged::TaggedStack;
+
+use crate::memory::{Memory, Resident};
+use alloc::sync::Weak;
+use core::ops::ControlFlow;
+
+/// The list that pools use unless told otherwise: [`Magazines`], or [`TaggedStack`] without the feature `std`,
+/// for want of thread-locals.
+#[cfg(feature = "std")]
+pub type DefaultList = Magazines;
+/// The list that pools use unless told otherwise: [`Magazines`] with the feature `std`, and [`TaggedStack`]
+/// without, for want of thread-locals.
+#[cfg(not(feature = "std"))]
+pub type DefaultList = TaggedStack;
+
+/// The list is closed and keeps no slots any more: the slot is the caller's.
+#[must_use = "the slot is still the caller's"]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Closed;
+
+/// The free slots of a pool.
+///
+/// Slots are numbers below 2^28 - 8. A slot comes from the pool ([`admit`](Self::admit)), is released
+/// into the list, and acquired from it by one owner at a time. Who acquires a slot sees all that its last
+/// owner did before it was released.
+///
+/// # Slots that come home
+///
+/// After [`close`](Self::close) the list keeps nothing. Slots that it would have kept are handed to the
+/// `home` function of whoever notices, and are the pool's: each exactly once.
+pub trait FreeList: Send + Sync + Sized + 'static {
+    /// The machine that the list runs on.
+    type Memory: Memory;
+    /// The name of the list, for tables and reports.
+    const NAME: &'static str;
+
+    /// A list without slots. If it lets threads keep free slots to themselves, then up to `hoard` each, and
+    /// `owner` is told to [`leave`](Resident::leave) when such a thread ends: it calls
+    /// [`leave`](Self::leave) in turn.
+    fn new_in(hoard: usize, owner: Weak<dyn Resident>) -> Self;
+
+    /// Makes room for `slot`, which the caller owns from now on.
+    fn admit(&self, slot: u32);
+
+    /// Takes a free slot; `None` if there is none to be had, or if the list is closed.
+    fn acquire(&self, home: impl FnMut(u32)) -> Option<u32>;
+
+    /// Gives a slot back.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns `slot`: it has acquired it from this list, or admitted it, and not released it since.
+    unsafe fn release(&self, slot: u32, home: impl FnMut(u32));
+
+    /// Takes free slots, wherever they are, until there are no more or `take` breaks. A few more may come
+    /// after it did.
+    ///
+    /// Slots that are released or acquired at the same time may be missed.
+    fn reclaim(&self, take: impl FnMut(u32) -> ControlFlow<()>);
+
+    /// Takes all free slots for good. From now on nothing is acquired, and what is released comes home.
+    ///
+    /// Slots that threads release at the same time come home with them.
+    fn close(&self, home: impl FnMut(u32));
+
+    /// The calling thread, with that number among the [`Threads`](crate::memory::Threads) of the machine,
+    /// ends: what it kept to itself is for all again.
+    fn leave(&self, thread: usize) {
+        let _ = thread;
+    }
+}

@@ -1,0 +1,165 @@
+//! [`Scan`]: walk all slots and try each. What the others are compared with.
+//!
+//! This is how the SMC sockets of Linux find a buffer to use again (`smc_buf_get_slot` in
+//! `net/smc/smc_core.c`): take the list's semaphore for reading, walk all buffers of the size class, and
+//! compare-exchange each one's `used` from 0 to 1 until that succeeds. N slots in use make N failed
+//! compare-exchanges, each a locked operation on a line of its own, while every walker writes the
+//! semaphore's line.
+
+use super::FreeList;
+use crate::line::Isolated;
+use crate::memory::{Atomic, Memory, Native, Ordering, Resident};
+use crate::pool::segments::Segments;
+use alloc::sync::Weak;
+use core::ops::ControlFlow;
+
+const FREE: u32 = 0;
+const USED: u32 = 1;
+/// Beside `USED`: the slot comes home when it is released. Alone: it did.
+const CLOSED: u32 = 2;
+
+/// Walks all slots under a read lock and claims the first that is free: the baseline.
+///
+/// Acquire is O(slots in use); release one subtraction on the slot's line. With `LOOK_FIRST` a slot is loaded before the
+/// compare-exchange is tried, which is the best form of this list; without, every slot in use costs a failed
+/// compare-exchange, which is the published form.
+pub struct Scan<M: Memory = Native, const LOOK_FIRST: bool = true> {
+    lock: Isolated<ReadWriteLock<M>>,
+    /// Slots `0..admitted` may be free. Written under the write lock.
+    admitted: M::AtomicU32,
+    slots: Segments<Slot<M>, M>,
+}
+
+/// A slot's line, as it is a buffer's descriptor that is walked in the original.
+#[repr(align(64))]
+struct Slot<M: Memory> {
+    used: M::AtomicU32,
+}
+
+impl<M: Memory> Slot<M> {
+    fn claim(&self) -> bool {
+        // Acquire: pairs with the Release of `release`.
+        self.used.compare_exchange(FREE, USED, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether claiming is worth a try.
+    fn looks_free(&self) -> bool {
+        // Relaxed: the claim decides.
+        self.used.load(Ordering::Relaxed) == FREE
+    }
+}
+
+impl<M: Memory, const LOOK_FIRST: bool> Scan<M, LOOK_FIRST> {
+    /// The slots that have been admitted. The caller holds the lock.
+    fn admitted(&self) -> impl Iterator<Item = (u32, &Slot<M>)> {
+        // Relaxed: ordered by the lock.
+        (0..self.admitted.load(Ordering::Relaxed))
+            .filter_map(|slot| self.slots.get(slot).map(|found| (slot, found)))
+    }
+}
+
+impl<M: Memory, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST> {
+    type Memory = M;
+    const NAME: &'static str = if LOOK_FIRST { "scan" } else { "scan (published)" };
+
+    fn new_in(_hoard: usize, _owner: Weak<dyn Resident>) -> Self {
+        Self {
+            lock: Isolated::new(ReadWriteLock::new()),
+            admitted: Atomic::new(0),
+            slots: Segments::new(),
+        }
+    }
+
+    fn admit(&self, slot: u32) {
+        self.slots.get_or_grow(slot, || Slot { used: Atomic::new(USED) });
+        self.lock.write(|| {
+            // Relaxed: ordered by the lock.
+            if self.admitted.load(Ordering::Relaxed) <= slot {
+                self.admitted.store(slot + 1, Ordering::Relaxed);
+            }
+        });
+    }
+
+    fn acquire(&self, _home: impl FnMut(u32)) -> Option<u32> {
+        self.lock.read(|| {
+            self.admitted()
+                .find(|(_, found)| (!LOOK_FIRST || found.looks_free()) && found.claim())
+                .map(|(slot, _)| slot)
+        })
+    }
+
+    unsafe fn release(&self, slot: u32, mut home: impl FnMut(u32)) {
+        let found = self.slots.get(slot).expect("the slot was admitted");
+        // Release: pairs with the Acquire of the next claim, or of `close`. The last touch, unless it is
+        // closed: where Linux stores, this subtracts to learn of that in the same step.
+        if found.used.fetch_sub(USED, Ordering::Release) & CLOSED != 0 {
+            home(slot);
+        }
+    }
+
+    fn reclaim(&self, mut take: impl FnMut(u32) -> ControlFlow<()>) {
+        self.lock.read(|| {
+            for (slot, found) in self.admitted() {
+                if found.looks_free() && found.claim() && take(slot).is_break() {
+                    return;
+                }
+            }
+        });
+    }
+
+    fn close(&self, mut home: impl FnMut(u32)) {
+        let close = |found: &Slot<M>| {
+            // Acquire: pairs with the Release of `release`.
+            found.used.fetch_or(CLOSED, Ordering::Acquire) == FREE
+        };
+        // Under the lock no slot is admitted, and none acquired.
+        self.lock.write(|| {
+            self.admitted().filter(|(_, found)| close(found)).for_each(|(slot, _)| home(slot));
+        });
+    }
+}
+
+impl<M: Memory, const LOOK_FIRST: bool> core::fmt::Debug for Scan<M, LOOK_FIRST> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Scan").finish_non_exhaustive()
+    }
+}
+
+/// A lock whose readers add and subtract one, as the kernel's semaphore does.
+struct ReadWriteLock<M: Memory>(M::AtomicU32);
+
+const WRITER: u32 = 1 << 31;
+
+impl<M: Memory> ReadWriteLock<M> {
+    fn new() -> Self {
+        Self(Atomic::new(0))
+    }
+
+    fn read<R>(&self, read: impl FnOnce() -> R) -> R {
+        // Acquire: pairs with the Release of the last writer.
+        while self.0.fetch_add(1, Ordering::Acquire) & WRITER != 0 {
+            // Relaxed: nothing was read.
+            self.0.fetch_sub(1, Ordering::Relaxed);
+            while self.0.load(Ordering::Relaxed) & WRITER != 0 {
+                M::spin_hint();
+            }
+        }
+        let result = read();
+        // Release: pairs with the Acquire of the next writer.
+        self.0.fetch_sub(1, Ordering::Release);
+        result
+    }
+
+    fn write<R>(&self, write: impl FnOnce() -> R) -> R {
+        // Acquire: pairs with the Release of all readers and of the last writer.
+        while self.0.compare_exchange_weak(0, WRITER, Ordering::Acquire, Ordering::Relaxed).is_err()
+        {
+            M::spin_hint();
+        }
+        let result = write();
+        // Release: pairs with the Acquire of the next reader or writer. A reader may have added one that
+        // it will take back, so that a store would lose it.
+        self.0.fetch_sub(WRITER, Ordering::Release);
+        result
+    }
+}

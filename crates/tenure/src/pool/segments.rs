@@ -1,0 +1,218 @@
+//! [`Segments`]: an array that grows and never moves.
+//!
+//! ```text
+//! segment   0      1            2                        3
+//! elements  8      16           32                       64 ...
+//! ```
+//!
+//! Each segment is allocated when its first element is asked for, published by one compare-exchange
+//! (the loser frees its own), and freed with the array. So a reference to an element is good for as long
+//! as the array, whatever grows meanwhile, and a read asks for no lock: this is the type-stable memory
+//! that free lists need, whose links are read by threads that may have lost the element already.
+
+use crate::memory::{Memory, Ordering, Pointer};
+use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use core::marker::PhantomData;
+use core::ptr;
+
+/// Bits of an index.
+pub(crate) const INDEX_BITS: u32 = 28;
+/// What no index is.
+pub(crate) const NO_INDEX: u32 = (1 << INDEX_BITS) - 1;
+
+const FIRST_BITS: u32 = 3;
+const FIRST: u32 = 1 << FIRST_BITS;
+const SEGMENTS: usize = (INDEX_BITS - FIRST_BITS) as usize;
+/// Elements of all segments: 2^28 - 8.
+pub(crate) const CAPACITY: u32 = (1 << INDEX_BITS) - FIRST;
+
+/// Elements of `T`, by index.
+pub(crate) struct Segments<T, M: Memory> {
+    segments: [M::Pointer<T>; SEGMENTS],
+    owns: PhantomData<T>,
+}
+
+// SAFETY: the array owns its elements and hands out shared references to them alone.
+unsafe impl<T: Send + Sync, M: Memory> Send for Segments<T, M> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync, M: Memory> Sync for Segments<T, M> {}
+
+/// The segment of an index, and its place in there.
+#[inline(always)]
+const fn place(index: u32) -> (usize, usize) {
+    let shifted = index + FIRST;
+    let top = u32::BITS - 1 - shifted.leading_zeros();
+    ((top - FIRST_BITS) as usize, (shifted - (1 << top)) as usize)
+}
+
+/// The elements of a segment.
+const fn length(segment: usize) -> usize {
+    (FIRST as usize) << segment
+}
+
+impl<T, M: Memory> Segments<T, M> {
+    pub(crate) fn new() -> Self {
+        let segments = core::array::from_fn(|_| Pointer::new(ptr::null_mut()));
+        Self { segments, owns: PhantomData }
+    }
+
+    /// The element, if its segment is allocated.
+    #[inline(always)]
+    pub(crate) fn get(&self, index: u32) -> Option<&T> {
+        let (segment, at) = place(index);
+        // Acquire: pairs with the Release that published the segment.
+        let first = self.segments.get(segment)?.load(Ordering::Acquire);
+        if first.is_null() {
+            return None;
+        }
+        // SAFETY: a segment has `length(segment)` initialised elements, `at` is less, and it lives as
+        // long as the array.
+        Some(unsafe { &*first.add(at) })
+    }
+
+    /// The element, whose segment is allocated if it has to be, with elements that `make` makes.
+    ///
+    /// # Panics
+    ///
+    /// If the index is not less than [`CAPACITY`].
+    pub(crate) fn get_or_grow(&self, index: u32, make: impl Fn() -> T) -> &T {
+        assert!(index < CAPACITY, "a pool has at most {CAPACITY} slots");
+        if let Some(element) = self.get(index) {
+            return element;
+        }
+        let (segment, at) = place(index);
+        let first = self.grow(segment, make);
+        // SAFETY: as in `get`.
+        unsafe { &*first.add(at) }
+    }
+
+    #[cold]
+    fn grow(&self, segment: usize, make: impl Fn() -> T) -> *mut T {
+        let layout = layout::<T>(segment);
+        // SAFETY: `layout` has a size: elements of no size are refused below.
+        let first = unsafe { alloc(layout) }.cast::<T>();
+        if first.is_null() {
+            handle_alloc_error(layout);
+        }
+        for at in 0..length(segment) {
+            // SAFETY: `first` is allocated for that many elements. Should `make` panic, memory and
+            // elements leak.
+            unsafe { first.add(at).write(make()) };
+        }
+        // Release: pairs with the Acquire in `get`: who finds the segment finds its elements. Acquire:
+        // the same, if somebody else was faster.
+        match self.segments[segment].compare_exchange(
+            ptr::null_mut(),
+            first,
+            Ordering::Release,
+            Ordering::Acquire,
+        ) {
+            Ok(_) => first,
+            Err(winner) => {
+                // SAFETY: allocated and filled above, and published to nobody.
+                unsafe { free(first, segment) };
+                winner
+            }
+        }
+    }
+
+    /// All elements of the segments that are allocated now, with their indices. May be iterated again for
+    /// the same elements.
+    pub(crate) fn snapshot(&self) -> impl Iterator<Item = (u32, &T)> + Clone {
+        // Acquire: as in `get`.
+        let segments = core::array::from_fn::<_, SEGMENTS, _>(|segment| {
+            self.segments[segment].load(Ordering::Acquire)
+        });
+        segments.into_iter().enumerate().filter(|(_, first)| !first.is_null()).flat_map(
+            |(segment, first)| {
+                let index = length(segment) - FIRST as usize;
+                // SAFETY: as in `get`.
+                (0..length(segment))
+                    .map(move |at| ((index + at) as u32, unsafe { &*first.add(at) }))
+            },
+        )
+    }
+}
+
+fn layout<T>(segment: usize) -> Layout {
+    const { assert!(size_of::<T>() > 0, "elements have a size") };
+    Layout::array::<T>(length(segment)).expect("a segment is smaller than the address space")
+}
+
+/// # Safety
+///
+/// `first` points to that segment's initialised elements, and nobody uses them any more.
+unsafe fn free<T>(first: *mut T, segment: usize) {
+    // SAFETY: the elements are initialised and the caller's.
+    unsafe { ptr::slice_from_raw_parts_mut(first, length(segment)).drop_in_place() };
+    // SAFETY: allocated by `grow` with this layout.
+    unsafe { dealloc(first.cast(), layout::<T>(segment)) };
+}
+
+impl<T, M: Memory> Drop for Segments<T, M> {
+    fn drop(&mut self) {
+        for (segment, pointer) in self.segments.iter().enumerate() {
+            // Relaxed: nobody else has the array any more.
+            let first = pointer.load(Ordering::Relaxed);
+            if !first.is_null() {
+                // SAFETY: published by `grow`; `&mut self` means that no reference is out.
+                unsafe { free(first, segment) };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Native;
+    use std::sync::Arc;
+    use std::vec::Vec;
+
+    #[test]
+    fn every_index_has_a_place_of_its_own_and_segments_are_filled_in_order() {
+        let mut expected = (0, 0);
+        for index in 0..100_000 {
+            assert_eq!(place(index), expected, "{index}");
+            expected.1 += 1;
+            if expected.1 == length(expected.0) {
+                expected = (expected.0 + 1, 0);
+            }
+        }
+        let (segment, at) = place(CAPACITY - 1);
+        assert_eq!((segment, at), (SEGMENTS - 1, length(SEGMENTS - 1) - 1));
+        assert!(CAPACITY <= NO_INDEX);
+    }
+
+    #[test]
+    fn elements_are_made_once_and_dropped_with_the_array() {
+        let element = Arc::new(());
+        let array = Segments::<Arc<()>, Native>::new();
+        assert!(array.get(0).is_none());
+        array.get_or_grow(30, || Arc::clone(&element));
+        assert_eq!(Arc::strong_count(&element), 1 + 32);
+        assert!(array.get(0).is_none() && array.get(24).is_some());
+        array.get_or_grow(25, || unreachable!());
+        let indices: Vec<u32> = array.snapshot().map(|(index, _)| index).collect();
+        assert_eq!(indices, Vec::from_iter(24..56));
+        drop(array);
+        assert_eq!(Arc::strong_count(&element), 1);
+    }
+
+    #[test]
+    fn threads_that_grow_at_once_get_the_same_elements() {
+        let array = Segments::<u64, Native>::new();
+        let places: Vec<usize> = std::thread::scope(|scope| {
+            let grow = || (&raw const *array.get_or_grow(5, || 7)).addr();
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(grow)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(places.iter().all(|&place| place == places[0]));
+    }
+
+    #[test]
+    #[should_panic(expected = "a pool has at most 268435448 slots")]
+    fn an_index_that_is_too_large_is_refused() {
+        Segments::<u64, Native>::new().get_or_grow(CAPACITY, || 0);
+    }
+}

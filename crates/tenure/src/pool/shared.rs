@@ -1,0 +1,106 @@
+//! [`Shared`]: the heap block that a pool's handle and its slots keep alive together.
+//!
+//! Guards must not count: a count that every acquire and release writes is what pools are there to avoid. So
+//! what counts is not who uses a slot but that it *has contents*: each such slot holds one reference, idle or
+//! in use, and the pool's handle holds one. A guard needs none of its own, since it has a slot with contents.
+//!
+//! Nobody else ends a pool, so idle slots must not keep it alive: when the handle goes, the pool is closed
+//! first, which empties them. The last slot to come home ends the block.
+
+use crate::count::TicketRef;
+use crate::memory::Memory;
+use alloc::boxed::Box;
+use core::ops::Deref;
+use core::ptr::NonNull;
+
+/// A counted pointer to a `C` on the heap.
+pub(crate) struct Shared<C, M: Memory>(NonNull<Block<C, M>>);
+
+struct Block<C, M: Memory> {
+    references: TicketRef<M>,
+    core: C,
+}
+
+// SAFETY: as std's `Arc`: references to the core are shared, and the last pointer drops it anywhere.
+unsafe impl<C: Send + Sync, M: Memory> Send for Shared<C, M> {}
+// SAFETY: as above.
+unsafe impl<C: Send + Sync, M: Memory> Sync for Shared<C, M> {}
+
+impl<C, M: Memory> Shared<C, M> {
+    pub(crate) fn new(core: C) -> Self {
+        let block = Block { references: TicketRef::new_in(), core };
+        Self(NonNull::from(Box::leak(Box::new(block))))
+    }
+
+    /// The pointer without its reference, which the caller has to give back by [`from_raw`](Self::from_raw).
+    pub(crate) fn into_raw(self) -> RawShared<C, M> {
+        let raw = RawShared(self.0);
+        core::mem::forget(self);
+        raw
+    }
+
+    /// A pointer that is good as long as somebody else keeps the block alive.
+    pub(crate) fn as_raw(&self) -> RawShared<C, M> {
+        RawShared(self.0)
+    }
+
+    /// Takes over a reference that [`into_raw`](Self::into_raw) left behind.
+    ///
+    /// # Safety
+    ///
+    /// There is one, and nobody else takes it over.
+    pub(crate) unsafe fn from_raw(raw: RawShared<C, M>) -> Self {
+        Self(raw.0)
+    }
+}
+
+impl<C, M: Memory> Clone for Shared<C, M> {
+    fn clone(&self) -> Self {
+        // SAFETY: `self` has a reference, so the block exists.
+        unsafe { self.0.as_ref() }.references.get_held();
+        Self(self.0)
+    }
+}
+
+impl<C, M: Memory> Deref for Shared<C, M> {
+    type Target = C;
+    #[inline(always)]
+    fn deref(&self) -> &C {
+        // SAFETY: `self` has a reference, so the block exists.
+        unsafe { &self.0.as_ref().core }
+    }
+}
+
+impl<C, M: Memory> Drop for Shared<C, M> {
+    fn drop(&mut self) {
+        // SAFETY: `self` has a reference, so the block exists.
+        if unsafe { self.0.as_ref() }.references.put().is_last() {
+            // SAFETY: allocated by `new`, and the last reference is gone: nobody else touches the block.
+            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        }
+    }
+}
+
+/// A [`Shared`] that counts as nothing.
+pub(crate) struct RawShared<C, M: Memory>(NonNull<Block<C, M>>);
+
+impl<C, M: Memory> Clone for RawShared<C, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C, M: Memory> Copy for RawShared<C, M> {}
+
+impl<C, M: Memory> RawShared<C, M> {
+    /// The core.
+    ///
+    /// # Safety
+    ///
+    /// Somebody keeps the block alive for `'a`.
+    #[inline(always)]
+    pub(crate) unsafe fn core<'a>(self) -> &'a C {
+        // SAFETY: the caller's.
+        unsafe { &self.0.as_ref().core }
+    }
+}
