@@ -127,6 +127,7 @@ impl<M: Memory, const BATCH: usize> Depot<M, BATCH> {
     }
 
     /// Takes a slot.
+    #[cold]
     pub(super) fn take_one(&self, home: impl FnMut(u32)) -> Option<u32> {
         let mut taken = self.take_from(&self.stocked)?;
         let slot = taken.pop();
@@ -152,6 +153,7 @@ impl<M: Memory, const BATCH: usize> Depot<M, BATCH> {
     }
 
     /// Stores a slot, in a crate that has room if the first has.
+    #[cold]
     pub(super) fn give_one(&self, slot: u32, mut home: impl FnMut(u32)) {
         let mut taken = match self.take_from(&self.stocked) {
             Some(taken) if taken.count() < self.batch => taken,

@@ -102,6 +102,12 @@ impl<M: Memory, const BATCH: usize> Hoard<M, BATCH> {
         self.gate.fetch_sub(bit, Ordering::Release);
     }
 
+    /// Whether somebody reclaims, or a lost thread did.
+    pub(super) fn is_reclaimed(&self) -> bool {
+        // Relaxed: a hint.
+        self.gate.load(Ordering::Relaxed) & RECLAIM != 0
+    }
+
     /// Whether the hoard had slots, as far as one can tell from outside.
     pub(super) fn has_some(&self) -> bool {
         // Relaxed: a hint.
@@ -116,7 +122,7 @@ pub(super) struct Stock<'a, M: Memory, const BATCH: usize> {
 
 impl<M: Memory, const BATCH: usize> Stock<'_, M, BATCH> {
     #[inline(always)]
-    pub(super) fn count(&self) -> u32 {
+    fn count(&self) -> u32 {
         // Relaxed: written by those who have the stock, one after the other.
         self.hoard.count.load(Ordering::Relaxed)
     }
@@ -142,12 +148,17 @@ impl<M: Memory, const BATCH: usize> Stock<'_, M, BATCH> {
         Some(slot)
     }
 
-    /// Adds a slot. There has to be room.
+    /// Adds a slot if there are fewer than `capacity`. Returns whether there were.
     #[inline(always)]
-    pub(super) fn push(&mut self, slot: u32) {
+    #[must_use]
+    pub(super) fn push_below(&mut self, capacity: u32, slot: u32) -> bool {
         let count = self.count();
-        self.write(count, slot);
-        self.set_count(count + 1);
+        let has_room = count < capacity;
+        if has_room {
+            self.write(count, slot);
+            self.set_count(count + 1);
+        }
+        has_room
     }
 
     #[inline(always)]

@@ -147,10 +147,16 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
         true
     }
 
+    /// Fills an empty hoard with a crate, and takes a slot from it.
     #[cold]
-    fn refill(&self, stock: &mut Stock<'_, M, BATCH>) -> Option<u32> {
-        self.depot.take(|slot| stock.push(slot));
-        stock.pop()
+    fn refill(&self, mut stock: Stock<'_, M, BATCH>) -> Option<u32> {
+        self.depot.take(|slot| {
+            let fits = stock.push_below(self.capacity, slot);
+            debug_assert!(fits, "a crate has at most half of what a hoard may have");
+        });
+        let slot = stock.pop();
+        Hoard::exit(stock);
+        slot
     }
 
     /// Puts `slot` into a full hoard, and gives away those that have been in there for longest.
@@ -162,7 +168,8 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
             oldest[count] = slot;
             count += 1;
         });
-        stock.push(slot);
+        let fits = stock.push_below(self.capacity, slot);
+        debug_assert!(fits, "room was made");
         Hoard::exit(stock);
         // Outside, for this may come to somebody's code. The list lives at least until its slots, which are
         // in this thread's hands, have gone.
@@ -170,9 +177,10 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
         self.depot.give(|| oldest.next(), home);
     }
 
-    /// Becomes the one who reclaims from hoards, unless somebody else is.
-    fn begin_reclaiming(&self) -> bool {
-        let this = M::thread().map_or(UNNUMBERED, |thread| thread as u32 + 1);
+    /// The calling thread, `thread` if it has a number, becomes the one who reclaims from hoards, unless
+    /// somebody else is.
+    fn begin_reclaiming(&self, thread: Option<usize>) -> bool {
+        let this = thread.map_or(UNNUMBERED, |thread| thread as u32 + 1);
         // Acquire: pairs with the Release in `end_reclaiming`.
         let claim = |from| {
             self.reclaiming.compare_exchange(from, this, Ordering::Acquire, Ordering::Relaxed)
@@ -185,8 +193,8 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
             .is_ok()
     }
 
-    fn wait_to_reclaim(&self) {
-        while !self.begin_reclaiming() {
+    fn wait_to_reclaim(&self, thread: Option<usize>) {
+        while !self.begin_reclaiming(thread) {
             M::yield_now();
         }
     }
@@ -211,7 +219,8 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
     /// Moves what threads hoard to the depot. Returns whether there may have been something.
     fn empty_idle_hoards(&self) -> bool {
         let hoards = self.hoards.snapshot();
-        if !hoards.clone().any(|(_, hoard)| hoard.has_some()) || !self.begin_reclaiming() {
+        let worthwhile = hoards.clone().any(|(_, hoard)| hoard.has_some() || hoard.is_reclaimed());
+        if !worthwhile || !self.begin_reclaiming(M::thread()) {
             return false;
         }
         hoards.clone().for_each(|(_, hoard)| hoard.shut(hoard::RECLAIM));
@@ -254,19 +263,19 @@ impl<M: Threads, const BATCH: usize> FreeList for Magazines<M, BATCH> {
     #[inline]
     fn acquire(&self, home: impl FnMut(u32)) -> Option<u32> {
         let Some(mut stock) = self.enter() else { return self.depot.take_one(home) };
-        let slot = stock.pop().or_else(|| self.refill(&mut stock));
+        let Some(slot) = stock.pop() else { return self.refill(stock) };
         Hoard::exit(stock);
-        slot
+        Some(slot)
     }
 
     #[inline]
     unsafe fn release(&self, slot: u32, home: impl FnMut(u32)) {
         let Some(mut stock) = self.enter() else { return self.depot.give_one(slot, home) };
-        if stock.count() == self.capacity {
-            return self.release_into_full(stock, slot, home);
+        if stock.push_below(self.capacity, slot) {
+            Hoard::exit(stock);
+        } else {
+            self.release_into_full(stock, slot, home);
         }
-        stock.push(slot);
-        Hoard::exit(stock);
     }
 
     fn reclaim(&self, mut take: impl FnMut(u32) -> ControlFlow<()>) {
@@ -286,7 +295,7 @@ impl<M: Threads, const BATCH: usize> FreeList for Magazines<M, BATCH> {
         hoards.clone().for_each(|(_, hoard)| hoard.shut(hoard::CLOSED));
         // Pairs with the light barrier of each owner.
         M::heavy_barrier();
-        self.wait_to_reclaim();
+        self.wait_to_reclaim(M::thread());
         for (thread, hoard) in hoards {
             while hoard.is_inside() && !M::is_lost(thread as usize) {
                 M::yield_now();
@@ -306,7 +315,7 @@ impl<M: Threads, const BATCH: usize> FreeList for Magazines<M, BATCH> {
             return;
         }
         hoard.shut(hoard::UNSEATED);
-        self.wait_to_reclaim();
+        self.wait_to_reclaim(Some(thread));
         // SAFETY: the gate is shut, and the owner, who else would have to see that, is this thread.
         unsafe { self.empty(hoard) };
         self.end_reclaiming();
