@@ -48,8 +48,8 @@ struct Compiled {
 
 /// Compiles the library and the two sources, once.
 ///
-/// Calls rustc and not cargo: without optional features the library has no dependencies, so this
-/// needs no network, no lock file, and nothing of the surrounding build's directories.
+/// Calls rustc and not cargo: with `alloc` alone the library has no dependencies, so this needs no
+/// network, no lock file, and nothing of the surrounding build's directories.
 fn compiled() -> &'static Compiled {
     static COMPILED: OnceLock<Compiled> = OnceLock::new();
     COMPILED.get_or_init(|| {
@@ -60,12 +60,7 @@ fn compiled() -> &'static Compiled {
         rustc(
             &package.join("src/lib.rs"),
             &library,
-            &[
-                "--crate-name=tenure",
-                "--crate-type=rlib",
-                "--cfg=feature=\"std\"",
-                "--cfg=feature=\"alloc\"",
-            ],
+            &["--crate-name=tenure", "--crate-type=rlib", "--cfg=feature=\"alloc\""],
         );
         let listings = |name: &str| {
             let source = package.join("tests/codegen").join(name);
