@@ -5,16 +5,17 @@
 //! the heavy side makes a compiler fence enough on the light one (man page membarrier(2), Linux
 //! `kernel/sched/membarrier.c`, 4.14).
 //!
-//! Which it is has to be the same for both sides, and the first heavy barrier finds out:
+//! Which it is has to be the same for both sides, and the first barrier of the process finds out:
 //!
 //! | state | light | heavy |
 //! |---|---|---|
-//! | `UNKNOWN` | full fence | asks the system, then as below |
+//! | `UNKNOWN` | asks the system; full fence | asks the system, then as below |
 //! | `EXPEDITED` | compiler fence | full fence, `membarrier` |
 //! | `FENCES` | full fence | full fence |
 //!
-//! A light barrier that still believes in `UNKNOWN` does more than it has to. A heavy one never does
-//! less: it has the answer of the system before it chooses, and that answer is the same for all.
+//! Asking registers the process, which takes the kernel a few milliseconds if there are threads already. A
+//! light barrier that still believes in `UNKNOWN` does more than it has to. A heavy one never does less: it
+//! has the answer of the system before it chooses, and that answer is the same for all.
 
 use core::sync::atomic::{AtomicU8, Ordering, compiler_fence, fence};
 
@@ -27,10 +28,13 @@ static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 #[inline(always)]
 pub(super) fn light() {
     // Relaxed: see the table; an old value only costs time.
-    if STATE.load(Ordering::Relaxed) == EXPEDITED {
-        compiler_fence(Ordering::SeqCst);
-    } else {
-        fence(Ordering::SeqCst);
+    match STATE.load(Ordering::Relaxed) {
+        EXPEDITED => compiler_fence(Ordering::SeqCst),
+        FENCES => fence(Ordering::SeqCst),
+        _ => {
+            ask();
+            fence(Ordering::SeqCst);
+        }
     }
 }
 
@@ -38,19 +42,25 @@ pub(super) fn light() {
 pub(super) fn heavy() {
     fence(Ordering::SeqCst);
     // Relaxed: what others know orders nothing.
-    let mut state = STATE.load(Ordering::Relaxed);
-    if state == UNKNOWN {
-        state = if system::register() { EXPEDITED } else { FENCES };
-        STATE.store(state, Ordering::Relaxed);
-    }
+    let state = match STATE.load(Ordering::Relaxed) {
+        UNKNOWN => ask(),
+        known => known,
+    };
     if state == EXPEDITED {
         system::interrupt_others();
         fence(Ordering::SeqCst);
     }
 }
 
+#[cold]
+fn ask() -> u8 {
+    let state = if system::register() { EXPEDITED } else { FENCES };
+    // Relaxed: as above.
+    STATE.store(state, Ordering::Relaxed);
+    state
+}
+
 #[cfg(all(feature = "std", target_os = "linux", not(miri)))]
-#[allow(unsafe_code)]
 mod system {
     fn membarrier(command: libc::c_int) -> bool {
         // SAFETY: the system call takes three integers and touches no memory of ours.

@@ -243,8 +243,6 @@ impl<M: Threads, const BATCH: usize> FreeList for Magazines<M, BATCH> {
     const NAME: &'static str = "magazines";
 
     fn new_in(hoard: usize, owner: Weak<dyn Resident>) -> Self {
-        // The system is asked for its barrier now, so that the light ones are cheap from the beginning.
-        M::heavy_barrier();
         let capacity = hoard.min(2 * BATCH) as u32;
         // Where nothing is hoarded all is left to the depot, which may use its crates to the full.
         let batch = if capacity == 0 { BATCH as u32 } else { capacity.div_ceil(2) };
