@@ -4,6 +4,9 @@ pub mod list;
 mod segments;
 mod shared;
 mod shelf;
+pub mod slot;
 
 #[doc(inline)]
 pub use list::{DefaultList, FreeList, Magazines, Scan, TaggedStack};
+#[doc(inline)]
+pub use slot::{SlotKey, SlotMut, SlotPool, SlotRef};

@@ -45,14 +45,22 @@ impl<P, M: Memory> Slot<P, M> {
         self.uses.load(Ordering::Relaxed)
     }
 
+    /// As if the slot had been used that often.
+    #[cfg(test)]
+    pub(crate) fn preset_uses(&self, uses: u64) {
+        // Relaxed: as in `count`.
+        self.uses.store(uses, Ordering::Relaxed);
+    }
+
     /// The owner of an idle or vacant slot uses it from here on.
     #[inline(always)]
     pub(crate) fn begin_use(&self) {
         self.count(0);
     }
 
+    /// The user of a slot that goes to no list: its contents are to go, and the slot to be [vacated](Shelf::vacate).
     #[inline(always)]
-    fn end_use(&self) {
+    pub(crate) fn end_use(&self) {
         self.count(1);
     }
 

@@ -1,0 +1,263 @@
+//! [`SlotMut`] and [`SlotRef`]: an object in use, by one or by many.
+
+use super::key::SlotKey;
+use super::objects::{Raw, Slot, discard, release};
+use crate::pool::list::{DefaultList, FreeList};
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
+
+/// Where an object in use is. Says nothing of whose it is.
+struct Place<T, L: FreeList> {
+    of: Raw<T, L>,
+    slot: NonNull<Slot<T, L>>,
+    index: u32,
+}
+
+impl<T, L: FreeList> Clone for Place<T, L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, L: FreeList> Copy for Place<T, L> {}
+
+impl<T, L: FreeList> Place<T, L> {
+    #[inline(always)]
+    fn slot(&self) -> &Slot<T, L> {
+        // SAFETY: a guard has the place, so the slot has an object, which keeps the block and with it all
+        // slots alive.
+        unsafe { self.slot.as_ref() }
+    }
+
+    #[inline(always)]
+    fn object(&self) -> *mut T {
+        self.slot().part.value()
+    }
+
+    #[inline(always)]
+    fn key(&self) -> SlotKey {
+        SlotKey::new(self.index, self.slot().uses())
+    }
+
+    /// # Safety
+    ///
+    /// The caller is the slot's user, exclusively, and the place is not used again.
+    #[inline(always)]
+    unsafe fn release(self) {
+        // SAFETY: the caller's; a place is made of a slot and its index.
+        unsafe { release(self.of, self.index, self.slot) };
+    }
+}
+
+/// An object of a [`SlotPool`](super::SlotPool), for its owner alone. Goes back to the pool when dropped.
+///
+/// May be sent to and dropped on any thread (if `T: Send`), outlives the pool's handles, and counts nothing.
+/// No [key](Self::key) finds the object until it is [shared](Self::share).
+///
+/// # Panics
+///
+/// Dropping it panics where the pool's `reset` does. The object is dropped then, not used again.
+pub struct SlotMut<T, L: FreeList = DefaultList> {
+    place: Place<T, L>,
+}
+
+// SAFETY: it is the only way to the object, as a `Box`; and what it leads to beside the object, the pool's
+// block, is made for many threads: objects there have been made under `T: Send`.
+unsafe impl<T: Send, L: FreeList> Send for SlotMut<T, L> {}
+// SAFETY: a shared one gives out `&T` and nothing else.
+unsafe impl<T: Sync, L: FreeList> Sync for SlotMut<T, L> {}
+
+impl<T, L: FreeList> SlotMut<T, L> {
+    /// Takes over a slot in use.
+    ///
+    /// # Safety
+    ///
+    /// The caller is its user, exclusively, and `slot` the slot of that index.
+    #[inline(always)]
+    pub(super) unsafe fn new(of: Raw<T, L>, index: u32, slot: &Slot<T, L>) -> Self {
+        Self { place: Place { of, slot: NonNull::from(slot), index } }
+    }
+
+    /// The name of this use, by which the pool finds the object once it is shared. Good until the object
+    /// goes back to the pool: sharing and coming back from it change nothing.
+    ///
+    /// Cost: one load.
+    #[must_use]
+    #[inline]
+    pub fn key(&self) -> SlotKey {
+        self.place.key()
+    }
+
+    /// Shares the object: from now on its [key](Self::key) finds it.
+    ///
+    /// Cost: one store.
+    ///
+    /// ```
+    /// let pool = tenure::pool::SlotPool::<u32>::new();
+    /// let mut object = pool.acquire()?;
+    /// *object = 7;
+    /// let key = object.key();
+    /// assert!(pool.get(key).is_none());
+    /// let shared = object.share();
+    /// assert_eq!(*pool.get(key).unwrap(), 7);
+    /// # drop(shared);
+    /// # Ok::<(), tenure::pool::slot::AcquireError>(())
+    /// ```
+    #[inline]
+    pub fn share(self) -> SlotRef<T, L> {
+        let place = ManuallyDrop::new(self).place;
+        // Release, in there: whoever finds the object sees what was written to it.
+        place.slot().part.count.init();
+        SlotRef { place }
+    }
+
+    /// Drops the object in place of giving it back: it is broken, say.
+    ///
+    /// # Panics
+    ///
+    /// If the drop of `T` does. The slot is free nevertheless.
+    pub fn discard(self) {
+        let place = ManuallyDrop::new(self).place;
+        // SAFETY: this was the guard of the slot's only user.
+        unsafe { discard(place.of, place.index) };
+    }
+}
+
+impl<T, L: FreeList> Deref for SlotMut<T, L> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: the object is this guard's, which is borrowed.
+        unsafe { &*self.place.object() }
+    }
+}
+
+impl<T, L: FreeList> DerefMut for SlotMut<T, L> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the object is this guard's alone, which is borrowed exclusively.
+        unsafe { &mut *self.place.object() }
+    }
+}
+
+impl<T, L: FreeList> Drop for SlotMut<T, L> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this is the guard of the slot's only user, and ends.
+        unsafe { self.place.release() };
+    }
+}
+
+impl<T: fmt::Debug, L: FreeList> fmt::Debug for SlotMut<T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// An object of a [`SlotPool`](super::SlotPool) that several share. Goes back to the pool with the last of them.
+///
+/// Cost: cloning is one atomic add on the count beside the object, dropping one atomic subtraction, the last
+/// drop one compare-exchange more. An object that many read while others come and go may be an
+/// [`Isolated`](crate::line::Isolated), to be on other lines than its count.
+///
+/// # Panics
+///
+/// Dropping the last one panics where the pool's `reset` does. The object is dropped then, not used again.
+pub struct SlotRef<T, L: FreeList = DefaultList> {
+    place: Place<T, L>,
+}
+
+// SAFETY: as `Arc`: they share the object (`Sync`), and the last one has it for itself (`Send`).
+unsafe impl<T: Send + Sync, L: FreeList> Send for SlotRef<T, L> {}
+// SAFETY: as above; a shared one can be cloned.
+unsafe impl<T: Send + Sync, L: FreeList> Sync for SlotRef<T, L> {}
+
+impl<T, L: FreeList> SlotRef<T, L> {
+    /// Takes over a reference to a slot's object.
+    ///
+    /// # Safety
+    ///
+    /// The slot's count has one for the caller, and `slot` is the slot of that index.
+    #[inline(always)]
+    pub(super) unsafe fn new(of: Raw<T, L>, index: u32, slot: &Slot<T, L>) -> Self {
+        Self { place: Place { of, slot: NonNull::from(slot), index } }
+    }
+
+    /// The name of this use, by which the pool finds the object. The same as when it was a [`SlotMut`].
+    ///
+    /// Cost: one load.
+    #[must_use]
+    #[inline]
+    pub fn key(&self) -> SlotKey {
+        self.place.key()
+    }
+
+    /// The object for the caller alone, if this is the only reference. No key finds it any more, until it is
+    /// shared again.
+    ///
+    /// A lookup that is under way counts as a reference, even if it is one with a stale key and will find
+    /// nothing. So this may fail once where it succeeds a moment later.
+    ///
+    /// Cost: one compare-exchange.
+    ///
+    /// # Errors
+    ///
+    /// The reference, if there are others.
+    ///
+    /// ```
+    /// let pool = tenure::pool::SlotPool::<Vec<u8>>::new();
+    /// let shared = pool.acquire()?.share();
+    /// let (key, other) = (shared.key(), shared.clone());
+    /// let shared = shared.into_mut().unwrap_err(); // the other one is there
+    /// drop(other);
+    /// let mut mine = shared.into_mut().unwrap();
+    /// mine.push(1);
+    /// assert!(mine.key() == key && pool.get(key).is_none());
+    /// # Ok::<(), tenure::pool::slot::AcquireError>(())
+    /// ```
+    pub fn into_mut(self) -> Result<SlotMut<T, L>, Self> {
+        // One reference and no ticket: no other holder, no lookup that got one and no put that has not
+        // ended. Lookups from now on fail. Acquire, in there: sees what all other holders did.
+        if self.place.slot().part.count.try_last() {
+            let place = ManuallyDrop::new(self).place;
+            return Ok(SlotMut { place });
+        }
+        Err(self)
+    }
+}
+
+impl<T, L: FreeList> Clone for SlotRef<T, L> {
+    #[inline]
+    fn clone(&self) -> Self {
+        self.place.slot().part.count.get_held();
+        Self { place: self.place }
+    }
+}
+
+impl<T, L: FreeList> Deref for SlotRef<T, L> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: this reference keeps the object from being used again, and nobody has it exclusively.
+        unsafe { &*self.place.object() }
+    }
+}
+
+impl<T, L: FreeList> Drop for SlotRef<T, L> {
+    #[inline]
+    fn drop(&mut self) {
+        // After "not the last" the block may be gone: nothing is touched.
+        if self.place.slot().part.count.put().is_last() {
+            // SAFETY: told to one, and the count is dead: nobody else uses the object, or comes to.
+            unsafe { self.place.release() };
+        }
+    }
+}
+
+impl<T: fmt::Debug, L: FreeList> fmt::Debug for SlotRef<T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

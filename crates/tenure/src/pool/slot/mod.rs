@@ -1,0 +1,412 @@
+//! [`SlotPool`]: objects of one type that are used again, and found by keys.
+//!
+//! For objects that are dear to make and needed often: connections with their buffers, parsers, request
+//! contexts. An object stays constructed between its uses, so a `Vec` in it keeps its memory.
+//!
+//! ```
+//! use tenure::pool::SlotPool;
+//!
+//! let pool = SlotPool::with(|| String::with_capacity(1024), String::clear);
+//! let mut line = pool.acquire()?;
+//! line.push_str("GET / HTTP/1.1");
+//! drop(line); // cleared, and used again:
+//! let line = pool.acquire()?;
+//! assert!(line.is_empty() && line.capacity() >= 1024);
+//! assert_eq!(pool.statistics().made, 1);
+//! # Ok::<(), tenure::pool::slot::AcquireError>(())
+//! ```
+//!
+//! # The life of an object
+//!
+//! ```text
+//!               acquire                  share
+//!   idle ─────────────────> SlotMut ──────────────> SlotRef, and its clones ──┐
+//!    ▲                         │  ▲                    │          ▲           │ last drop
+//!    │        drop: reset      │  └────────────────────┘          │           │
+//!    ├─────────────────────────┘         into_mut           get(key)          │
+//!    └────────────────────────────────────────────────────────────────────────┘
+//!                                    reset
+//! ```
+//!
+//! # Objects with an address
+//!
+//! An event loop hands a word to the system, and gets it back with each event. An address would be a pointer
+//! that may dangle: events of a connection that was closed are still under way. A [`SlotKey`] is such a word,
+//! and an event that is late finds nothing, even if the connection's slot has been given to another one.
+//!
+//! ```
+//! use std::sync::Mutex;
+//! use tenure::pool::{SlotKey, SlotPool, SlotRef};
+//!
+//! #[derive(Default)]
+//! struct Connection {
+//!     peer: u32,
+//!     received: Mutex<Vec<u8>>,
+//! }
+//!
+//! impl Connection {
+//!     fn reset(&mut self) {
+//!         self.received.get_mut().unwrap().clear(); // keeps its memory
+//!     }
+//! }
+//!
+//! struct Server {
+//!     connections: SlotPool<Connection>,
+//! }
+//!
+//! impl Server {
+//!     /// The connection, and the word that the system is to send with its events.
+//!     fn accept(&self, peer: u32) -> Option<(SlotRef<Connection>, u64)> {
+//!         let mut connection = self.connections.acquire().ok()?;
+//!         connection.peer = peer; // nobody else sees it yet
+//!         let user_data = connection.key().to_bits();
+//!         Some((connection.share(), user_data))
+//!     }
+//!
+//!     /// Any thread; any number of events of one connection at once.
+//!     fn on_readable(&self, user_data: u64, bytes: &[u8]) -> bool {
+//!         let Some(connection) = self.connections.get(SlotKey::from_bits(user_data)) else {
+//!             return false; // closed meanwhile
+//!         };
+//!         connection.received.lock().unwrap().extend_from_slice(bytes);
+//!         true
+//!     }
+//! }
+//!
+//! let connections = SlotPool::builder(Connection::default)
+//!     .reset(Connection::reset)
+//!     .limit(10_000)
+//!     .build();
+//! let server = Server { connections };
+//!
+//! let (first, user_data) = server.accept(1).unwrap();
+//! assert!(server.on_readable(user_data, b"hello"));
+//! drop(first);
+//! let (second, _) = server.accept(2).unwrap(); // in the same slot
+//! assert!(!server.on_readable(user_data, b"late")); // for the first: it is not found
+//! assert!(second.peer == 2 && second.received.lock().unwrap().is_empty());
+//! ```
+//!
+//! # Cost
+//!
+//! With [`Magazines`](super::Magazines), the default list; the others differ in the first and third row.
+//!
+//! | operation | atomic read-modify-writes | lines written |
+//! |---|---|---|
+//! | [`acquire`](SlotPool::acquire) of an idle object | none | the thread's own, the slot's |
+//! | [`acquire`](SlotPool::acquire) that makes one | about six | several that all share |
+//! | drop of a [`SlotMut`] | none | the thread's own, the slot's |
+//! | [`SlotMut::share`], [`key`](SlotMut::key) | none | the slot's; none |
+//! | [`get`](SlotPool::get) | one add | the slot's |
+//! | [`get`](SlotPool::get) with a stale key | none, but for a race with the next use | none |
+//! | [`SlotRef::clone`] | one add | the slot's |
+//! | drop of a [`SlotRef`] | one subtraction; the last one two | the slot's |
+//! | [`SlotRef::into_mut`] | one compare-exchange | the slot's |
+//!
+//! A slot takes the object and 24 bytes, on 64-byte lines of its own. Slots that were made stay until the
+//! pool and all of its guards are gone; objects go with [`trim`](SlotPool::trim).
+//!
+//! # How a key finds an object
+//!
+//! A slot has a number `uses`, odd while it is in use, which its owner alone writes; and a count of references,
+//! a [`TicketRef`](crate::count::TicketRef), which is DEAD unless the object is shared. A lookup
+//!
+//! 1. compares `uses` with the key: a stale key is mostly noticed here, by loads;
+//! 2. takes a reference, which fails on a DEAD count;
+//! 3. compares `uses` again. While it holds a reference the use does not end. So if this comparison fails
+//!    the slot was given to the next user between 1 and 2, the reference is one to *their* object, and is
+//!    put. That may be the last put: the lookup then resets and releases what it never wanted.
+//!
+//! The reference acquires the store that shared the object, which comes after the store to `uses`; hence 3 sees
+//! the use that the reference belongs to, and 1 may see anything.
+//!
+//! The count is in memory that is used again while late lookups still touch it, which decides what count it
+//! can be. After the last put a `TicketRef` is not touched by any put: it counts the candidates, and its verdict
+//! falls when there is one. An [`RcuRef`](crate::count::RcuRef) would let a put come back with its
+//! verdict when the slot has its next life, at zero references perhaps: two threads would reset and release it.
+//! A lookup that failed has added one to a DEAD count, which the store of the next sharing overwrites, or
+//! comes after it and succeeds. [`into_mut`](SlotRef::into_mut) makes the count DEAD in the step that finds one
+//! reference and no ticket, so that lookups fail from then on and none is under way.
+//!
+//! A slot that has been used 2^36 times is *retired*: its object is dropped and the slot left vacant for
+//! ever, so that a generation never comes again. A slot that is used every 100 ns gets there in two hours, and
+//! a pool can lose 2^28 - 8 slots that way: used without a pause, it lasts sixty thousand years.
+//!
+//! # The end
+//!
+//! When the last handle is dropped, or by [`close`](SlotPool::close), idle objects are dropped and nothing is
+//! handed out any more: [`acquire`](SlotPool::acquire) fails, and no key is found, even if its object is still
+//! shared. Guards stay valid; objects are dropped as they come home, and the last one frees the
+//! slots.
+//!
+//! An object that holds a handle of its own pool, and keeps it while it is idle, keeps the pool from being closed
+//! by itself, as a cycle of `Arc`s would: clear it in `reset`, or call `close`. A thread that ends while the last
+//! handle is dropped elsewhere may be the one that closes the pool.
+//!
+//! # Panics
+//!
+//! A panic in `make` leaves the pool as it was. One in `reset` has the object dropped, not used again. One in the
+//! drop of an object leaves its slot free. All of these go on to the caller.
+//!
+//! # Threads
+//!
+//! A pool is for `T: Send`, since objects are acquired here and dropped there; a pool and its exclusive guards
+//! ask for no more:
+//!
+//! ```
+//! # use std::cell::Cell;
+//! # use tenure::pool::{SlotMut, SlotPool, SlotRef};
+//! fn is_send<T: Send>() {}
+//! fn is_sync<T: Sync>() {}
+//! is_send::<SlotPool<Cell<u8>>>();
+//! is_sync::<SlotPool<Cell<u8>>>();
+//! is_send::<SlotMut<Cell<u8>>>();
+//! is_sync::<SlotMut<u8>>();
+//! is_send::<SlotRef<u8>>();
+//! is_sync::<SlotRef<u8>>();
+//! ```
+//! ```compile_fail,E0277
+//! # use {std::rc::Rc, tenure::pool::SlotPool};
+//! SlotPool::with(|| Rc::new(1), |_| ()); // error: `Rc` cannot be sent between threads
+//! ```
+//! ```compile_fail,E0277
+//! # use {std::cell::Cell, tenure::pool::SlotMut};
+//! # fn is_sync<T: Sync>() {}
+//! is_sync::<SlotMut<Cell<u8>>>(); // error: it would share the `Cell`
+//! ```
+//! ```compile_fail,E0277
+//! # use {std::cell::Cell, tenure::pool::SlotRef};
+//! # fn is_send<T: Send>() {}
+//! is_send::<SlotRef<Cell<u8>>>(); // error: clones of it share the `Cell`
+//! ```
+//! ```compile_fail,E0277
+//! # use {std::cell::Cell, tenure::pool::SlotPool};
+//! let pool = SlotPool::<Cell<u8>>::new();
+//! let key = pool.acquire().unwrap().key();
+//! pool.get(key); // error: might find what another thread uses
+//! ```
+
+mod builder;
+mod error;
+mod guard;
+mod homecoming;
+mod key;
+mod objects;
+mod owner;
+#[cfg(test)]
+mod retirement;
+
+pub use builder::Builder;
+pub use error::{AcquireError, Statistics};
+pub use guard::{SlotMut, SlotRef};
+pub use key::SlotKey;
+
+use super::list::{DefaultList, FreeList};
+use alloc::sync::Arc;
+use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
+use homecoming::Homecoming;
+use objects::{find_hoarded, make};
+use owner::Owner;
+
+/// Objects that are made once and used again and again. See the [module](self).
+///
+/// A handle: clones are the same pool, which closes with the last of them.
+pub struct SlotPool<T, L: FreeList = DefaultList>(Arc<Owner<T, L>>);
+
+impl<T: Send + 'static> SlotPool<T> {
+    /// A pool of `T::default()`s, which nothing is done to between uses.
+    ///
+    /// ```
+    /// let pool = tenure::pool::SlotPool::<u32>::new();
+    /// *pool.acquire()? += 1;
+    /// assert_eq!(*pool.acquire()?, 1);
+    /// # Ok::<(), tenure::pool::slot::AcquireError>(())
+    /// ```
+    #[must_use]
+    pub fn new() -> Self
+    where
+        T: Default,
+    {
+        Self::builder(T::default).build()
+    }
+
+    /// A pool of what `make` makes, and `reset` makes new again.
+    ///
+    /// ```
+    /// use std::collections::HashMap;
+    /// use tenure::pool::SlotPool;
+    ///
+    /// let pool: SlotPool<HashMap<u32, u32>> = SlotPool::with(HashMap::new, HashMap::clear);
+    /// ```
+    #[must_use]
+    pub fn with(make: impl Fn() -> T + Send + Sync + 'static, reset: fn(&mut T)) -> Self {
+        Self::builder(make).reset(reset).build()
+    }
+
+    /// A pool of what `make` makes, with more to be said about it.
+    pub fn builder(make: impl Fn() -> T + Send + Sync + 'static) -> Builder<T> {
+        Builder::new(make)
+    }
+}
+
+impl<T, L: FreeList> SlotPool<T, L> {
+    /// An object for the caller alone: an idle one, or else a new one.
+    ///
+    /// Cost: of an idle one that this thread or the depot has, no atomic read-modify-write. At the limit,
+    /// objects that other threads hoard are looked for: microseconds.
+    ///
+    /// # Errors
+    ///
+    /// [`Exhausted`](AcquireError::Exhausted) if there are as many objects as there may be and none is found
+    /// idle; one that another thread releases or looks for at this moment may be missed.
+    /// [`Closed`](AcquireError::Closed) if the pool is.
+    ///
+    /// # Panics
+    ///
+    /// If `make` does.
+    #[inline]
+    pub fn acquire(&self) -> Result<SlotMut<T, L>, AcquireError> {
+        let shared = &self.0.shared;
+        let mut home = Homecoming::new(shared.as_raw());
+        // SAFETY: the list tells of slots with objects that it does not keep.
+        let push = |index| unsafe { home.push(index) };
+        let reused = shared.shelf.reuse(push).map(|(index, slot)| {
+            // SAFETY: the slot is the one of that index, and this thread's.
+            unsafe { SlotMut::new(shared.as_raw(), index, slot) }
+        });
+        if !home.is_empty() {
+            home.empty();
+        }
+        reused.map_or_else(|| self.acquire_other(), Ok)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn acquire_other(&self) -> Result<SlotMut<T, L>, AcquireError> {
+        let shared = &self.0.shared;
+        if shared.is_closed() {
+            return Err(AcquireError::Closed);
+        }
+        let found = make(shared).or_else(|| find_hoarded(shared));
+        let (index, slot) =
+            found.ok_or(AcquireError::Exhausted { limit: shared.limit() as usize })?;
+        // SAFETY: the slot is the one of that index, and this thread's.
+        Ok(unsafe { SlotMut::new(shared.as_raw(), index, slot) })
+    }
+
+    /// The object that is shared under that key. `None` if its use has ended, if it has not been
+    /// [shared](SlotMut::share), or if the pool is closed.
+    ///
+    /// Of a key of another pool, or made of other bits, see [`SlotKey`].
+    ///
+    /// Cost: two loads and one atomic add; loads alone where the key is stale.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, key: SlotKey) -> Option<SlotRef<T, L>>
+    where
+        T: Sync,
+    {
+        let shared = &self.0.shared;
+        let slot = shared.shelf.find(key.index())?;
+        // 1: see the module's text.
+        if slot.uses() != key.uses() || shared.is_closed() {
+            return None;
+        }
+        // Acquire, in there: pairs with the Release of sharing. 3 must come after it and see the same use.
+        if !slot.part.count.get_acquire().is_acquired() {
+            return None;
+        }
+        // SAFETY: the reference was taken above, and the slot is the one of that index.
+        let found = unsafe { SlotRef::new(shared.as_raw(), key.index(), slot) };
+        // 3: who fails here drops what it found.
+        (slot.uses() == key.uses()).then_some(found)
+    }
+
+    /// Drops objects that are idle, those included that other threads hoard.
+    ///
+    /// Objects that are released or acquired at the same time may stay. Cost: microseconds, and the drops.
+    ///
+    /// # Panics
+    ///
+    /// If the drop of an object does, when the others are gone too.
+    pub fn trim(&self) {
+        objects::trim(&self.0.shared);
+    }
+
+    /// Closes the pool, for all handles: drops idle objects, and hands out none any more. Objects in use are
+    /// dropped when their users are done with them; nothing waits for that. Keys find nothing, although their
+    /// objects may still be shared.
+    ///
+    /// Closing twice does nothing more.
+    ///
+    /// # Panics
+    ///
+    /// As [`trim`](Self::trim).
+    pub fn close(&self) {
+        objects::close(&self.0.shared);
+    }
+
+    /// Whether the pool was closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.0.shared.is_closed()
+    }
+
+    /// How many objects there are, in use and idle.
+    ///
+    /// Cost: one load.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.shared.present() as usize
+    }
+
+    /// Whether there is no object, in use or idle.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What the pool has done, and has. Figures that others change meanwhile need not fit together.
+    ///
+    /// Cost: a load for every slot there ever was. Nothing is counted beforehand: an acquire pays nothing.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        let objects = &*self.0.shared;
+        let (mut used, mut in_use) = (0, 0);
+        for slot in objects.shelf.slots() {
+            let uses = slot.uses();
+            used += uses.div_ceil(2);
+            in_use += uses % 2;
+        }
+        let (made, present) = (objects.made(), u64::from(objects.present()));
+        let (reused, idle) = (used.saturating_sub(made), present.saturating_sub(in_use));
+        Statistics { made, reused, in_use, idle }
+    }
+}
+
+impl<T, L: FreeList> Clone for SlotPool<T, L> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Default + Send + 'static> Default for SlotPool<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, L: FreeList> fmt::Debug for SlotPool<T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SlotPool")
+            .field("list", &L::NAME)
+            .field("closed", &self.is_closed())
+            .field("statistics", &self.statistics())
+            .finish()
+    }
+}
+
+// A panic in users' code leaves no pool half changed, and no object that is used again.
+impl<T, L: FreeList> UnwindSafe for SlotPool<T, L> {}
+impl<T, L: FreeList> RefUnwindSafe for SlotPool<T, L> {}

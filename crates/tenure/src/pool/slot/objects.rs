@@ -1,0 +1,317 @@
+//! [`Objects`]: what a pool's handles and guards share, and the steps between a slot's states.
+
+use super::homecoming::Homecoming;
+use super::key::LAST_USE;
+use crate::count::TicketRef;
+use crate::line::Isolated;
+use crate::memory::{Atomic, Memory, Ordering, Resident};
+use crate::pool::list::FreeList;
+use crate::pool::segments::{CAPACITY, NO_INDEX};
+use crate::pool::shared::{RawShared, Shared};
+use crate::pool::shelf::{self, Shelf};
+use alloc::boxed::Box;
+use alloc::sync::Weak;
+use core::cell::UnsafeCell;
+use core::mem::{MaybeUninit, forget};
+use core::ops::ControlFlow;
+use core::ptr::NonNull;
+
+/// A slot of a pool of `T`.
+pub(super) type Slot<T, L> = shelf::Slot<Part<T, <L as FreeList>::Memory>, <L as FreeList>::Memory>;
+
+/// A pool's block, which the caller does not keep alive by having this.
+pub(super) type Raw<T, L> = RawShared<Objects<T, L>, <L as FreeList>::Memory>;
+
+/// Makes an object.
+pub(super) type Make<T> = Box<dyn Fn() -> T + Send + Sync>;
+
+/// The permanent part of a slot.
+pub(super) struct Part<T, M: Memory> {
+    /// How many `SlotRef`s there are. Dead while there is a `SlotMut`, or nobody.
+    pub(super) count: TicketRef<M>,
+    /// The next of those that come home together. Written and read by the owner of a slot that is in no list.
+    pub(super) next: M::AtomicU32,
+    /// The object, unless the slot is vacant.
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+// SAFETY: the object goes with the slot from owner to owner, which `T: Send` is enough for. Whoever shares it
+// between threads has `T: Sync`: `SlotRef` is sent, and `SlotPool::get` is called, only then.
+unsafe impl<T: Send, M: Memory> Send for Part<T, M> {}
+// SAFETY: as above.
+unsafe impl<T: Send, M: Memory> Sync for Part<T, M> {}
+
+impl<T, M: Memory> Part<T, M> {
+    fn vacant() -> Self {
+        Self {
+            count: TicketRef::dead_in(),
+            next: Atomic::new(NO_INDEX),
+            value: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    /// Where the object is.
+    #[inline(always)]
+    pub(super) fn value(&self) -> *mut T {
+        self.value.get().cast()
+    }
+}
+
+/// The objects of a pool.
+pub(super) struct Objects<T, L: FreeList> {
+    pub(super) shelf: Shelf<Part<T, L::Memory>, L>,
+    make: Make<T>,
+    reset: Option<fn(&mut T)>,
+    limit: u32,
+    /// 1 once the pool is closed.
+    closed: <L::Memory as Memory>::AtomicU32,
+    tally: Isolated<Tally<L::Memory>>,
+}
+
+/// What is written when objects come and go, away from what every acquire reads.
+struct Tally<M: Memory> {
+    /// Objects there are.
+    present: M::AtomicU32,
+    /// Objects there ever were.
+    made: M::AtomicU64,
+}
+
+impl<T, L: FreeList> Objects<T, L> {
+    pub(super) fn new(
+        make: Make<T>,
+        reset: Option<fn(&mut T)>,
+        hoard: usize,
+        limit: usize,
+        owner: Weak<dyn Resident>,
+    ) -> Self {
+        Self {
+            shelf: Shelf::new(hoard, owner),
+            make,
+            reset,
+            limit: limit.min(CAPACITY as usize) as u32,
+            closed: Atomic::new(0),
+            tally: Isolated::new(Tally { present: Atomic::new(0), made: Atomic::new(0) }),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn is_closed(&self) -> bool {
+        // Relaxed: who was told that the pool is closed sees it; for others the order does not matter.
+        self.closed.load(Ordering::Relaxed) != 0
+    }
+
+    pub(super) fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// How many objects there are.
+    pub(super) fn present(&self) -> u32 {
+        // Relaxed: a snapshot.
+        self.tally.present.load(Ordering::Relaxed)
+    }
+
+    /// How many objects there ever were.
+    pub(super) fn made(&self) -> u64 {
+        // Relaxed: a snapshot.
+        self.tally.made.load(Ordering::Relaxed)
+    }
+
+    /// Counts an object that is about to be made, if there may be another one.
+    fn allow(&self) -> Option<Allowance<'_, T, L>> {
+        let present = &self.tally.present;
+        // Relaxed, all of it: the number alone is at stake.
+        let mut found = present.load(Ordering::Relaxed);
+        // Never above the limit, not even for a moment: somebody else would be refused for nothing.
+        while found < self.limit {
+            let counted = present.compare_exchange_weak(
+                found,
+                found + 1,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            match counted {
+                Ok(_) => return Some(Allowance(self)),
+                Err(now) => found = now,
+            }
+        }
+        None
+    }
+}
+
+/// The right to one more object, given up if it comes to none.
+struct Allowance<'a, T, L: FreeList>(&'a Objects<T, L>);
+
+impl<T, L: FreeList> Drop for Allowance<'_, T, L> {
+    fn drop(&mut self) {
+        // Relaxed: as in `allow`.
+        self.0.tally.present.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A slot in use with a new object in it; `None` if there are as many objects as there may be.
+pub(super) fn make<T, L: FreeList>(
+    shared: &Shared<Objects<T, L>, L::Memory>,
+) -> Option<(u32, &Slot<T, L>)> {
+    let objects = &**shared;
+    let allowance = objects.allow()?;
+    // First: should it panic, there is no slot to be vacated.
+    let value = (objects.make)();
+    let (index, slot) = objects.shelf.vacancy(Part::vacant)?;
+    // SAFETY: the slot is vacant and this thread's.
+    unsafe { slot.part.value().write(value) };
+    // The object keeps the block alive from here on, and is counted: `Emptied` ends both.
+    let _: Raw<T, L> = shared.clone().into_raw();
+    forget(allowance);
+    // Relaxed: only a number.
+    objects.tally.made.fetch_add(1, Ordering::Relaxed);
+    slot.begin_use();
+    Some((index, slot))
+}
+
+/// An idle slot, in use from now on, whichever thread hoards it.
+pub(super) fn find_hoarded<T, L: FreeList>(
+    shared: &Shared<Objects<T, L>, L::Memory>,
+) -> Option<(u32, &Slot<T, L>)> {
+    let objects = &**shared;
+    let mut found = Homecoming::new(shared.as_raw());
+    objects.shelf.idle().reclaim(|index| {
+        // SAFETY: the slot is reclaimed: it has an object and is this thread's.
+        unsafe { found.push(index) };
+        ControlFlow::Break(())
+    });
+    let mine = found.pop()?;
+    let mut home = Homecoming::new(shared.as_raw());
+    while let Some(index) = found.pop() {
+        // SAFETY: the list told of the slot, and of its object. It has not been used since.
+        let push = |index| unsafe { home.push(index) };
+        // SAFETY: reclaimed above.
+        unsafe { objects.shelf.idle().release(index, push) };
+    }
+    let slot = objects.shelf.slot(mine);
+    slot.begin_use();
+    if !home.is_empty() {
+        let unless_emptied = Discard { raw: shared.as_raw(), index: mine };
+        home.empty();
+        forget(unless_emptied);
+    }
+    Some((mine, slot))
+}
+
+/// Ends the use of a slot: the object is reset, and idle unless the slot is used up or the pool closed.
+///
+/// # Safety
+///
+/// The caller is the slot's user, exclusively, `slot` is the slot of that index, and the caller touches nothing of the pool afterwards that something else
+/// does not keep alive.
+#[inline]
+pub(super) unsafe fn release<T, L: FreeList>(
+    raw: Raw<T, L>,
+    index: u32,
+    slot: NonNull<Slot<T, L>>,
+) {
+    // SAFETY: the slot has an object, which keeps the block alive until it is released below.
+    // Neither this nor the slot is a reference in the arguments: the block may be gone before this returns.
+    let objects = unsafe { raw.core() };
+    // SAFETY: as above.
+    let slot = unsafe { slot.as_ref() };
+    if let Some(reset) = objects.reset {
+        let unless_reset = Discard { raw, index };
+        // SAFETY: the caller has the object for itself.
+        reset(unsafe { &mut *slot.part.value() });
+        forget(unless_reset);
+    }
+    if slot.uses() == LAST_USE {
+        // SAFETY: the caller's.
+        return unsafe { discard(raw, index) };
+    }
+    let mut home = Homecoming::new(raw);
+    // SAFETY: the list tells of slots with objects that it does not keep.
+    let push = |index| unsafe { home.push(index) };
+    // SAFETY: the caller is the slot's user. `objects` is not used again.
+    unsafe { objects.shelf.release(index, push) };
+    if !home.is_empty() {
+        home.empty();
+    }
+}
+
+/// Drops the object of a slot in use, and ends its use.
+///
+/// # Safety
+///
+/// As [`release`].
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn discard<T, L: FreeList>(raw: Raw<T, L>, index: u32) {
+    // SAFETY: the slot has an object, which keeps the block alive.
+    unsafe { raw.core() }.shelf.slot(index).end_use();
+    // SAFETY: the slot was the caller's, and is in no list.
+    unsafe { empty(raw, index) };
+}
+
+/// Discards the object of a slot in use whose user cannot go on: its reset panics, say.
+struct Discard<T, L: FreeList> {
+    raw: Raw<T, L>,
+    index: u32,
+}
+
+impl<T, L: FreeList> Drop for Discard<T, L> {
+    fn drop(&mut self) {
+        // SAFETY: made by the slot's user, who does not go on.
+        unsafe { discard(self.raw, self.index) };
+    }
+}
+
+/// Drops the object of a slot, and makes the slot vacant; or leaves it be if it was used up.
+///
+/// # Safety
+///
+/// The slot has an object, is the caller's, not in use and in no list. Afterwards the block may be gone.
+pub(super) unsafe fn empty<T, L: FreeList>(raw: Raw<T, L>, index: u32) {
+    // SAFETY: the object keeps the block alive.
+    let objects = unsafe { raw.core() };
+    // Also if the object's drop panics.
+    let _emptied = Emptied { raw, index };
+    // SAFETY: the slot has an object, and nobody else uses it.
+    unsafe { objects.shelf.slot(index).part.value().drop_in_place() };
+}
+
+/// What follows when the object of a slot is gone.
+struct Emptied<T, L: FreeList> {
+    raw: Raw<T, L>,
+    index: u32,
+}
+
+impl<T, L: FreeList> Drop for Emptied<T, L> {
+    fn drop(&mut self) {
+        // SAFETY: the reference that the object had is given up below.
+        let objects = unsafe { self.raw.core() };
+        drop(Allowance(objects));
+        if objects.shelf.slot(self.index).uses() < LAST_USE {
+            // SAFETY: the slot is this thread's, not in use, and its object is gone.
+            unsafe { objects.shelf.vacate(self.index) };
+        }
+        // SAFETY: `make` left a reference behind for the object. `objects` is not used again.
+        drop(unsafe { Shared::from_raw(self.raw) });
+    }
+}
+
+/// Drops idle objects, wherever they are.
+pub(super) fn trim<T, L: FreeList>(shared: &Shared<Objects<T, L>, L::Memory>) {
+    let mut home = Homecoming::new(shared.as_raw());
+    shared.shelf.idle().reclaim(|index| {
+        // SAFETY: the slot is reclaimed: it has an object and is this thread's.
+        unsafe { home.push(index) };
+        ControlFlow::Continue(())
+    });
+    home.empty();
+}
+
+/// Closes the pool, and drops what is idle.
+pub(super) fn close<T, L: FreeList>(shared: &Shared<Objects<T, L>, L::Memory>) {
+    // Relaxed: see `is_closed`.
+    shared.closed.store(1, Ordering::Relaxed);
+    let mut home = Homecoming::new(shared.as_raw());
+    // SAFETY: the list tells of slots with objects that it does not keep.
+    shared.shelf.idle().close(|index| unsafe { home.push(index) });
+    home.empty();
+}
