@@ -1,0 +1,261 @@
+//! `SlotPool` keeps its promises over every list. Its panics and its ends are in `pool_slots_end.rs`.
+#![cfg(feature = "std")]
+
+mod pools;
+
+use pools::{hoarding, tokens};
+use std::sync::Arc;
+use tenure::memory::{Memory, Native, Ordering};
+use tenure::pool::slot::AcquireError;
+use tenure::pool::{FreeList, SlotKey, SlotMut, SlotPool, SlotRef};
+
+/// A pool is a field like any other, whatever its closures are.
+struct Names<L: FreeList> {
+    pool: SlotPool<String, L>,
+}
+
+fn names<L: FreeList>() -> Names<L> {
+    let prefix = String::from("nobody");
+    let pool = SlotPool::builder(move || prefix.clone()).reset(String::clear).list().build();
+    Names { pool }
+}
+
+fn an_object_is_made_once_and_reset_before_each_further_use<L: FreeList>() {
+    let Names { pool } = names::<L>();
+    let mut name = pool.acquire().unwrap();
+    assert_eq!(*name, "nobody");
+    name.push_str(" else");
+    let place = name.as_ptr();
+    drop(name);
+    let name = pool.acquire().unwrap();
+    assert!(name.is_empty() && name.as_ptr() == place);
+    drop(name.share());
+    assert_eq!(pool.acquire().unwrap().as_ptr(), place);
+    assert_eq!((pool.statistics().made, pool.statistics().reused, pool.len()), (1, 2, 1));
+}
+
+fn without_a_reset_objects_are_as_they_were_left<L: FreeList>() {
+    let pool = SlotPool::builder(|| 1).list::<L>().build();
+    *pool.acquire().unwrap() = 2;
+    assert_eq!(*pool.acquire().unwrap(), 2);
+}
+
+fn objects_in_use_at_once_are_different_ones<L: FreeList>() {
+    let Names { pool } = names::<L>();
+    for _ in 0..2 {
+        let held: Vec<SlotMut<String, L>> = (0..100).map(|_| pool.acquire().unwrap()).collect();
+        let places = held.iter().map(|object| (&raw const **object).addr());
+        assert_eq!(places.collect::<std::collections::HashSet<_>>().len(), 100);
+    }
+    assert_eq!((pool.len(), pool.statistics().made), (100, 100));
+}
+
+fn a_key_finds_an_object_while_it_is_shared_and_at_no_other_time<L: FreeList>() {
+    let Names { pool } = names::<L>();
+    let mine = pool.acquire().unwrap();
+    let key = mine.key();
+    assert!(pool.get(key).is_none(), "exclusive");
+    let shared = mine.share();
+    assert_eq!(shared.key(), key);
+    let (found, again) = (pool.get(key).unwrap(), pool.get(key).unwrap());
+    assert!(std::ptr::eq(&*found, &*shared) && found.key() == key);
+    drop((shared, found));
+    let mut mine = again.into_mut().unwrap();
+    assert_eq!(mine.key(), key);
+    assert!(pool.get(key).is_none(), "exclusive again");
+    mine.push('!');
+    let shared = mine.share();
+    assert_eq!(*pool.get(key).unwrap(), "nobody!");
+    drop(shared);
+    assert!(pool.get(key).is_none(), "idle");
+}
+
+fn a_stale_key_finds_nothing_although_its_slot_is_used_again<L: FreeList>() {
+    let Names { pool } = names::<L>();
+    let mut stale: Vec<SlotKey> = Vec::new();
+    for _ in 0..10 {
+        let object = pool.acquire().unwrap().share();
+        assert!(!stale.contains(&object.key()));
+        assert!(stale.iter().all(|&key| pool.get(key).is_none()));
+        stale.push(object.key());
+    }
+    pool.trim();
+    let object = pool.acquire().unwrap().share();
+    assert_eq!(pool.len(), 1);
+    assert!(stale.iter().all(|&key| pool.get(key).is_none() && key != object.key()));
+}
+
+fn a_key_is_a_word_and_words_that_are_no_keys_find_nothing<L: FreeList>() {
+    let Names { pool } = names::<L>();
+    let object = pool.acquire().unwrap().share();
+    let bits = object.key().to_bits();
+    assert!(pool.get(SlotKey::from_bits(bits)).is_some());
+    for bit in 0..u64::BITS {
+        assert!(pool.get(SlotKey::from_bits(bits ^ 1 << bit)).is_none(), "bit {bit}");
+    }
+    assert!(pool.get(SlotKey::from_bits(u64::MAX)).is_none());
+    assert_eq!(pool.len(), 1);
+}
+
+fn into_mut_succeeds_for_the_only_reference<L: FreeList>() {
+    let Names { pool } = names::<L>();
+    let shared = pool.acquire().unwrap().share();
+    let other = shared.clone();
+    let shared = shared.into_mut().unwrap_err();
+    let found = pool.get(shared.key()).unwrap();
+    drop(other);
+    let shared = shared.into_mut().unwrap_err();
+    drop(found);
+    assert_eq!(*shared.into_mut().unwrap(), "nobody");
+    assert_eq!(pool.statistics().idle, 1);
+}
+
+fn the_last_of_many_references_resets_and_releases_once<L: FreeList>() {
+    let Names { pool } = names::<L>();
+    let shared = pool.acquire().unwrap().share();
+    let others: Vec<SlotRef<String, L>> = vec![shared.clone(), pool.get(shared.key()).unwrap()];
+    drop(shared);
+    for other in others {
+        assert_eq!(pool.statistics().in_use, 1);
+        assert_eq!(*other, "nobody");
+    }
+    assert_eq!((pool.statistics().in_use, pool.statistics().idle), (0, 1));
+    assert!(pool.acquire().unwrap().is_empty());
+}
+
+fn guards_go_home_from_any_thread<L: FreeList>() {
+    let Names { pool } = names::<L>();
+    let (exclusive, shared) = (pool.acquire().unwrap(), pool.acquire().unwrap().share());
+    let other = shared.clone();
+    std::thread::spawn(move || drop((exclusive, shared))).join().unwrap();
+    drop(other);
+    let both = (pool.acquire().unwrap(), pool.acquire().unwrap());
+    assert!(both.0.is_empty() && both.1.is_empty());
+    assert_eq!(pool.statistics().made, 2);
+}
+
+fn the_limit_counts_objects_in_use_and_says_what_to_do<L: FreeList>() {
+    let pool = SlotPool::builder(|| 0).limit(2).list::<L>().build();
+    let held = (pool.acquire().unwrap(), pool.acquire().unwrap());
+    let refused = pool.acquire().unwrap_err();
+    assert_eq!(refused, AcquireError::Exhausted { limit: 2 });
+    assert_eq!(
+        refused.to_string(),
+        "all objects of the pool are in use, and its limit is 2: drop a guard first, or raise the limit"
+    );
+    drop(held.0);
+    assert!(pool.acquire().is_ok());
+    held.1.discard();
+    assert_eq!(pool.len(), 1);
+    let held = (pool.acquire().unwrap(), pool.acquire().unwrap());
+    assert!(pool.acquire().is_err());
+    drop(held);
+    assert_eq!(pool.statistics().made, 3);
+    let none = SlotPool::builder(|| 0).limit(0).list::<L>().build();
+    assert_eq!(none.acquire().unwrap_err(), AcquireError::Exhausted { limit: 0 });
+}
+
+fn at_the_limit_objects_that_sleeping_threads_hoard_are_found<L: FreeList>() {
+    let pool = SlotPool::builder(|| 0).limit(40).list::<L>().build();
+    hoarding(&pool, 40, || {
+        let held: Vec<_> = (0..40).map(|_| pool.acquire().unwrap()).collect();
+        assert!(pool.acquire().is_err());
+        drop(held);
+    });
+    assert_eq!(pool.statistics().made, 40);
+}
+
+fn a_trim_drops_what_is_idle_and_nothing_else<L: FreeList>() {
+    let (token, pool) = tokens::<L>();
+    let (mine, shared) = (pool.acquire().unwrap(), pool.acquire().unwrap().share());
+    hoarding(&pool, 50, || {
+        assert_eq!(Arc::strong_count(&token), 2 + 52);
+        pool.trim();
+        assert_eq!(Arc::strong_count(&token), 2 + 2);
+    });
+    assert!(pool.get(shared.key()).is_some());
+    assert_eq!((mine.check(), shared.check(), pool.len()), ((), (), 2));
+    drop((mine, shared));
+    pool.trim();
+    assert!(pool.is_empty());
+    assert_eq!(Arc::strong_count(&token), 2);
+}
+
+fn a_discarded_object_is_dropped_and_its_slot_used_again<L: FreeList>() {
+    let (token, pool) = tokens::<L>();
+    let object = pool.acquire().unwrap();
+    let key = object.key();
+    object.discard();
+    assert_eq!((Arc::strong_count(&token), pool.len()), (2, 0));
+    let next = pool.acquire().unwrap().share();
+    assert!(next.key() != key && pool.get(key).is_none());
+    let index = |key: SlotKey| key.to_bits() % (1 << 28);
+    assert_eq!(index(next.key()), index(key));
+}
+
+fn make_and_reset_run_when_they_should<L: FreeList>() {
+    type Count = <Native as Memory>::AtomicU32;
+    struct Counted(Arc<Count>);
+    let (made, resets) = (Arc::new(Count::new(0)), Arc::new(Count::new(0)));
+    let read = |count: &Count| count.load(Ordering::Relaxed);
+    let (counter, inner) = (Arc::clone(&made), Arc::clone(&resets));
+    let make = move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Counted(Arc::clone(&inner))
+    };
+    let reset = |object: &mut Counted| {
+        object.0.fetch_add(1, Ordering::Relaxed);
+    };
+    let pool = SlotPool::builder(make).reset(reset).list::<L>().build();
+    assert_eq!(read(&made), 0, "nothing is made ahead");
+    for use_ in 1..=5 {
+        let object = pool.acquire().unwrap().share();
+        assert_eq!((read(&made), read(&resets)), (1, use_ - 1));
+        let other = object.clone();
+        let object = object.into_mut().err().unwrap();
+        drop(other);
+        let object = object.into_mut();
+        assert!(object.is_ok() && read(&resets) == use_ - 1, "sharing resets nothing");
+    }
+    pool.trim();
+    assert_eq!(read(&resets), 5, "an idle object was reset when it became idle");
+}
+
+fn pools_say_what_they_have<L: FreeList>() {
+    let (_token, pool) = tokens::<L>();
+    let held = (pool.acquire().unwrap(), pool.acquire().unwrap());
+    drop(pool.acquire().unwrap());
+    let (one, two) = (pool.statistics(), held.0);
+    assert_eq!((one.made, one.reused, one.in_use, one.idle), (3, 0, 2, 1));
+    assert_eq!(format!("{two:?} {:?}", held.1.share()), "Token Token");
+    let said = format!("{pool:?}");
+    assert!(said.contains(L::NAME) && said.contains("made: 3"), "{said}");
+}
+
+fn handles_are_one_pool<L: FreeList>() {
+    let Names { pool } = names::<L>();
+    let other = pool.clone();
+    let object = pool.acquire().unwrap().share();
+    assert!(other.get(object.key()).is_some());
+    drop(pool);
+    assert!(other.get(object.key()).is_some() && !other.is_closed());
+}
+
+claims! {
+    an_object_is_made_once_and_reset_before_each_further_use,
+    without_a_reset_objects_are_as_they_were_left,
+    objects_in_use_at_once_are_different_ones,
+    a_key_finds_an_object_while_it_is_shared_and_at_no_other_time,
+    a_stale_key_finds_nothing_although_its_slot_is_used_again,
+    a_key_is_a_word_and_words_that_are_no_keys_find_nothing,
+    into_mut_succeeds_for_the_only_reference,
+    the_last_of_many_references_resets_and_releases_once,
+    guards_go_home_from_any_thread,
+    the_limit_counts_objects_in_use_and_says_what_to_do,
+    at_the_limit_objects_that_sleeping_threads_hoard_are_found,
+    a_trim_drops_what_is_idle_and_nothing_else,
+    a_discarded_object_is_dropped_and_its_slot_used_again,
+    make_and_reset_run_when_they_should,
+    pools_say_what_they_have,
+    handles_are_one_pool,
+}

@@ -1,0 +1,300 @@
+//! What becomes of the objects of a `SlotPool` when it ends, when users' code panics, and when that code uses
+//! the pool that calls it.
+#![cfg(feature = "std")]
+
+mod pools;
+
+use pools::{hoarding, tokens};
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use tenure::pool::slot::AcquireError;
+use tenure::pool::{FreeList, SlotMut, SlotPool};
+
+// --- the end ---
+
+fn closing_drops_what_is_idle_at_once_and_the_rest_as_it_comes_home<L: FreeList>() {
+    let (token, pool) = tokens::<L>();
+    let (mine, shared) = (pool.acquire().unwrap(), pool.acquire().unwrap().share());
+    hoarding(&pool, 50, || {
+        pool.close();
+        assert_eq!(Arc::strong_count(&token), 2 + 2);
+    });
+    assert_eq!(pool.acquire().unwrap_err(), AcquireError::Closed);
+    assert_eq!(
+        AcquireError::Closed.to_string(),
+        "the pool is closed and hands out no objects any more"
+    );
+    assert!(pool.is_closed() && pool.get(shared.key()).is_none());
+    mine.check();
+    drop(mine);
+    assert_eq!(Arc::strong_count(&token), 2 + 1);
+    shared.clone().check();
+    let mine = shared.into_mut().unwrap();
+    let key = mine.key();
+    let shared = mine.share();
+    assert!(pool.get(key).is_none(), "shared after the end");
+    drop(shared);
+    assert!(pool.is_empty());
+    pool.close();
+    pool.trim();
+    assert_eq!(Arc::strong_count(&token), 2);
+    drop(pool);
+    assert_eq!(Arc::strong_count(&token), 1, "the pool's own: the block is gone");
+}
+
+fn guards_outlive_the_last_handle<L: FreeList>() {
+    let (token, pool) = tokens::<L>();
+    let (mine, shared) = (pool.acquire().unwrap(), pool.acquire().unwrap().share());
+    drop(pool.acquire().unwrap());
+    drop(pool.clone());
+    assert_eq!(Arc::strong_count(&token), 2 + 3);
+    drop(pool);
+    assert_eq!(Arc::strong_count(&token), 2 + 2);
+    mine.check();
+    let other = shared.clone();
+    drop(shared);
+    std::thread::spawn(move || drop(mine)).join().unwrap();
+    assert_eq!(Arc::strong_count(&token), 2 + 1);
+    other.check();
+    drop(other);
+    assert_eq!(Arc::strong_count(&token), 1);
+}
+
+fn objects_of_threads_that_are_no_more_are_used_again_and_dropped<L: FreeList>() {
+    let (token, pool) = tokens::<L>();
+    for _ in 0..5 {
+        let pool = pool.clone();
+        let use_some = move || drop(Vec::from_iter((0..20).map(|_| pool.acquire().unwrap())));
+        std::thread::spawn(use_some).join().unwrap();
+    }
+    assert_eq!(Arc::strong_count(&token), 2 + 20);
+    drop(pool);
+    assert_eq!(Arc::strong_count(&token), 1);
+}
+
+fn a_guard_that_is_forgotten_leaks_its_object_and_nothing_is_unsound<L: FreeList>() {
+    let (token, pool) = tokens::<L>();
+    let object = pool.acquire().unwrap();
+    let place: *const _ = &raw const *object;
+    // Kept, so that a leak checker finds it: as good as forgotten for the pool.
+    let kept = std::mem::ManuallyDrop::new(object);
+    drop(pool);
+    assert_eq!(Arc::strong_count(&token), 3);
+    assert_eq!(place, &raw const **kept);
+    drop(std::mem::ManuallyDrop::into_inner(kept));
+    assert_eq!(Arc::strong_count(&token), 1);
+}
+
+// --- panics ---
+
+/// An object that panics where it is told to.
+#[derive(Default)]
+struct Bomb {
+    on_reset: bool,
+    on_drop: bool,
+    token: Option<Arc<()>>,
+}
+
+impl Bomb {
+    fn reset(&mut self) {
+        assert!(!self.on_reset, "in reset");
+    }
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(!self.on_drop, "in drop");
+    }
+}
+
+fn bombs<L: FreeList>() -> SlotPool<Bomb, L> {
+    SlotPool::builder(Bomb::default).reset(Bomb::reset).limit(3).list().build()
+}
+
+/// The message of the panic.
+fn panics(action: impl FnOnce()) -> &'static str {
+    let panic = catch_unwind(AssertUnwindSafe(action)).expect_err("it does not panic");
+    panic.downcast_ref::<&str>().copied().expect("the panic is one of a test's own")
+}
+
+fn a_make_that_panics_leaves_the_pool_as_it_was<L: FreeList>() {
+    thread_local!(static MAKES: RefCell<bool> = const { RefCell::new(false) });
+    let make = || assert!(MAKES.with_borrow(|&makes| makes), "in make");
+    let pool = SlotPool::builder(make).limit(1).list::<L>().build();
+    for _ in 0..2 {
+        assert_eq!(panics(|| drop(pool.acquire())), "in make");
+        assert!(pool.is_empty());
+    }
+    MAKES.set(true);
+    assert!(pool.acquire().is_ok());
+    assert_eq!(pool.statistics().made, 1);
+}
+
+fn an_object_whose_reset_panics_is_dropped_and_not_used_again<L: FreeList>() {
+    let pool = bombs::<L>();
+    let token = Arc::new(());
+    let arm = |bomb: &mut Bomb| (bomb.on_reset, bomb.token) = (true, Some(Arc::clone(&token)));
+    let mut exclusive = pool.acquire().unwrap();
+    arm(&mut exclusive);
+    assert_eq!(panics(|| drop(exclusive)), "in reset");
+    assert_eq!((Arc::strong_count(&token), pool.len()), (1, 0));
+    let mut shared = pool.acquire().unwrap();
+    assert!(!shared.on_reset, "a new one");
+    arm(&mut shared);
+    let shared = shared.share();
+    let key = shared.key();
+    drop(shared.clone());
+    assert_eq!(panics(|| drop(shared)), "in reset");
+    assert_eq!((Arc::strong_count(&token), pool.len()), (1, 0));
+    assert!(pool.get(key).is_none());
+    assert!(Vec::from_iter((0..3).map(|_| pool.acquire().unwrap())).iter().all(|b| !b.on_reset));
+}
+
+fn a_drop_that_panics_leaves_a_slot_that_is_free_and_spares_no_other_object<L: FreeList>() {
+    let ends: [fn(SlotPool<Bomb, L>); 3] =
+        [|pool| pool.trim(), |pool| pool.close(), |pool| drop(pool)];
+    for end in ends {
+        for armed in 0..3 {
+            let pool = bombs::<L>();
+            let token = Arc::new(());
+            let mut held = Vec::from_iter((0..3).map(|_| pool.acquire().unwrap()));
+            for (at, bomb) in held.iter_mut().enumerate() {
+                (bomb.on_drop, bomb.token) = (at == armed, Some(Arc::clone(&token)));
+            }
+            drop(held);
+            let other = pool.clone();
+            if armed == 0 {
+                drop(other);
+                assert_eq!(panics(|| end(pool)), "in drop");
+            } else {
+                let is_last = catch_unwind(AssertUnwindSafe(|| end(pool))).is_ok();
+                assert_eq!(is_last, other.len() == 3, "a handle that is not the last ends nothing");
+                if is_last {
+                    assert_eq!(panics(|| drop(other)), "in drop");
+                } else {
+                    assert!(other.is_empty());
+                }
+            }
+            assert_eq!(Arc::strong_count(&token), 1);
+        }
+    }
+}
+
+fn a_drop_that_panics_when_its_object_comes_home_late_is_the_users<L: FreeList>() {
+    let pool = bombs::<L>();
+    let token = Arc::new(());
+    let mut last = pool.acquire().unwrap();
+    (last.on_drop, last.token) = (true, Some(Arc::clone(&token)));
+    drop(pool);
+    assert_eq!(panics(|| drop(last)), "in drop");
+    assert_eq!(Arc::strong_count(&token), 1);
+    let pool = bombs::<L>();
+    let mut discarded = pool.acquire().unwrap();
+    discarded.on_drop = true;
+    assert_eq!(panics(|| discarded.discard()), "in drop");
+    assert!(pool.is_empty() && pool.acquire().is_ok());
+}
+
+// --- users' code that uses the pool ---
+
+/// An object whose reset and drop use the pool that it belongs to.
+struct Nested<L: FreeList> {
+    pool: Option<SlotPool<Nested<L>, L>>,
+    held: Option<SlotMut<Nested<L>, L>>,
+    in_reset: fn(&mut Self),
+    in_drop: fn(&mut Self),
+}
+
+impl<L: FreeList> Nested<L> {
+    fn pool() -> SlotPool<Self, L> {
+        let idle = |_: &mut Self| ();
+        SlotPool::builder(move || Self { pool: None, held: None, in_reset: idle, in_drop: idle })
+            .reset(|object| (object.in_reset)(object))
+            .list()
+            .build()
+    }
+
+    fn use_pool(&mut self) {
+        let pool = self.pool.as_ref().unwrap();
+        let (one, other) = (pool.acquire(), pool.acquire());
+        if let Ok(one) = one {
+            let one = one.share();
+            assert_eq!(pool.get(one.key()).is_none(), pool.is_closed());
+        }
+        drop(other);
+    }
+}
+
+impl<L: FreeList> Drop for Nested<L> {
+    fn drop(&mut self) {
+        (self.in_drop)(self);
+    }
+}
+
+fn a_reset_may_use_the_pool_and_keep_what_it_acquires<L: FreeList>() {
+    let pool = Nested::<L>::pool();
+    let mut outer = pool.acquire().unwrap();
+    outer.pool = Some(pool.clone());
+    outer.in_reset = |this| {
+        this.use_pool();
+        this.held = this.pool.take().unwrap().acquire().ok();
+    };
+    drop(outer);
+    assert_eq!((pool.statistics().in_use, pool.statistics().idle), (1, 2));
+    pool.trim();
+    // The trim dropped an object whose guard gave another one back.
+    assert_eq!((pool.statistics().in_use, pool.statistics().idle), (0, 1));
+    pool.trim();
+    assert!(pool.is_empty());
+}
+
+fn a_drop_may_use_trim_and_close_the_pool<L: FreeList>() {
+    let in_drops: [fn(&mut Nested<L>); 3] = [
+        Nested::use_pool,
+        |this| this.pool.as_ref().unwrap().trim(),
+        |this| this.pool.as_ref().unwrap().close(),
+    ];
+    for in_drop in in_drops {
+        let pool = Nested::<L>::pool();
+        let mut held = Vec::from_iter((0..3).map(|_| pool.acquire().unwrap()));
+        for object in &mut held {
+            object.pool = Some(pool.clone());
+            object.in_drop = in_drop;
+        }
+        held.pop().unwrap().discard();
+        drop(held);
+        pool.trim();
+        pool.close();
+        assert!(pool.is_empty());
+    }
+}
+
+fn an_object_may_have_the_last_handle_of_its_pool_until_it_is_reset<L: FreeList>() {
+    let pool = Nested::<L>::pool();
+    let mut object = pool.acquire().unwrap();
+    object.in_reset = |this| this.pool = None;
+    let token = Arc::new(());
+    // Dropped with the pool's block, for the pool's `make` goes then.
+    let kept = Arc::clone(&token);
+    let outer = SlotPool::builder(move || Arc::clone(&kept)).list::<L>().build();
+    drop(outer.acquire().unwrap());
+    object.pool = Some(pool);
+    drop(object);
+    drop(outer);
+    assert_eq!(Arc::strong_count(&token), 1);
+}
+
+claims! {
+    closing_drops_what_is_idle_at_once_and_the_rest_as_it_comes_home,
+    guards_outlive_the_last_handle,
+    objects_of_threads_that_are_no_more_are_used_again_and_dropped,
+    a_guard_that_is_forgotten_leaks_its_object_and_nothing_is_unsound,
+    a_make_that_panics_leaves_the_pool_as_it_was,
+    an_object_whose_reset_panics_is_dropped_and_not_used_again,
+    a_drop_that_panics_leaves_a_slot_that_is_free_and_spares_no_other_object,
+    a_drop_that_panics_when_its_object_comes_home_late_is_the_users,
+    a_reset_may_use_the_pool_and_keep_what_it_acquires,
+    a_drop_may_use_trim_and_close_the_pool,
+    an_object_may_have_the_last_handle_of_its_pool_until_it_is_reset,
+}
