@@ -5,6 +5,7 @@
 //! | [`counts`] | each count, whose memory outlives it: one verdict, no revival after it, no race on the value |
 //! | [`ticket`] | `TicketRef`: memory freed at once by the last put; slots given a new life under failed gets |
 //! | [`arc`] | the counts of `Arc`: value and allocation go once; upgrade, get_mut, try_unwrap, into_inner, new_cyclic |
+//! | [`slots`] | `SlotPool`: a key finds the use that it names or nothing; the last to hold an object gives it back |
 //! | [`twins`] | for each rule a small copy that breaks it: has to fail, in the way that the flaw predicts |
 //! | [`memory`] | the machine: loom's atomics, with memory that can be freed. Its limits are listed there |
 //! | [`stage`], [`handles`] | what a model is made of |
@@ -21,6 +22,7 @@ mod arc;
 mod counts;
 mod handles;
 mod memory;
+mod slots;
 mod stage;
 mod ticket;
 mod twins;

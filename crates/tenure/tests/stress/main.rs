@@ -15,5 +15,7 @@
 mod arc;
 mod crowd;
 mod deferred;
+#[cfg(feature = "std")]
+mod slots;
 mod support;
 mod table;

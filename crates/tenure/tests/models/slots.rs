@@ -1,0 +1,147 @@
+//! [`SlotPool`]: a key finds the use that it names or nothing, and a use ends once, whoever is last to hold it.
+
+use super::memory::{InOrder, Loom};
+use super::stage::{ALL, Value, join_all, passes, spawn};
+use tenure::memory::Memory;
+use tenure::pool::{FreeList, SlotKey, SlotPool, SlotRef, TaggedStack};
+
+/// What the pools of these models are made of: loom sees who reads and who writes it.
+struct Object(Value);
+
+// SAFETY: loom runs all threads of a model on one thread of the system, and judges accesses itself.
+unsafe impl Send for Object {}
+// SAFETY: as above.
+unsafe impl Sync for Object {}
+
+type Pool<M> = SlotPool<Object, TaggedStack<M>>;
+
+/// A pool of one object. What is in it is written after it was acquired, and destroyed by the reset, which
+/// complains when there is nothing.
+fn pool<M: Memory>() -> Pool<M> {
+    let make = || Object(Value::unborn());
+    SlotPool::builder(make).reset(|object| object.0.destroy()).limit(1).list().build()
+}
+
+/// Acquires the object, if it is to be had, and shares it with `value` in it.
+fn share<M: Memory>(pool: &Pool<M>, value: u32) -> Option<SlotRef<Object, TaggedStack<M>>> {
+    let object = pool.acquire().ok()?;
+    object.0.write(value);
+    Some(object.share())
+}
+
+/// Looks the key up, and at what it finds: `value`, which is the use that the key names.
+fn visit<L: FreeList>(pool: &SlotPool<Object, L>, key: SlotKey, value: u32) {
+    if let Some(found) = pool.get(key) {
+        assert_eq!(found.0.look(), value, "a key finds another use");
+    }
+}
+
+/// All guards are gone: the object was reset and is idle, once.
+fn has_come_home<M: Memory>(pool: &Pool<M>) {
+    let said = pool.statistics();
+    assert_eq!((said.made, said.in_use, said.idle), (1, 0, 1), "the slot is lost");
+    let object = pool.acquire().ok().expect("the slot is lost");
+    assert!(object.0.is_destroyed(), "an object is handed out that was not reset");
+    object.0.write(1);
+    drop(object);
+}
+
+/// Lookups ‖ the last drop.
+fn found_under_the_last_drop<M: Memory>(visitors: usize) {
+    let pool = pool::<M>();
+    let shared = share(&pool, 7).unwrap();
+    let key = shared.key();
+    let visitors = Vec::from_iter((0..visitors).map(|_| {
+        let pool = pool.clone();
+        spawn(move || visit(&pool, key, 7))
+    }));
+    drop(shared);
+    join_all(visitors);
+    assert!(pool.get(key).is_none());
+    has_come_home(&pool);
+}
+
+#[test]
+fn a_lookup_may_be_the_last_to_hold_what_it_found() {
+    passes(ALL, || found_under_the_last_drop::<Loom>(1));
+}
+
+#[test]
+fn two_lookups_may_be_the_last() {
+    passes(Some(3), || found_under_the_last_drop::<Loom>(2));
+}
+
+/// Lookups by a key whose use ends ‖ the last drop, and the next use of the slot.
+fn looked_up_across_uses<M: Memory>(visitors: usize) {
+    let pool = pool::<M>();
+    let shared = share(&pool, 7).unwrap();
+    let key = shared.key();
+    let visitors = Vec::from_iter((0..visitors).map(|_| {
+        let pool = pool.clone();
+        spawn(move || visit(&pool, key, 7))
+    }));
+    drop(shared);
+    // Not to be had while a visitor has it.
+    if let Some(next) = share(&pool, 8) {
+        assert_ne!(next.key(), key);
+        assert_eq!(next.0.look(), 8);
+        drop(next);
+    }
+    join_all(visitors);
+    has_come_home(&pool);
+}
+
+#[test]
+fn a_stale_key_does_not_find_the_next_use() {
+    passes(Some(4), || looked_up_across_uses::<InOrder>(1));
+}
+
+#[test]
+fn two_stale_keys_do_not_find_the_next_use() {
+    passes(Some(2), || looked_up_across_uses::<InOrder>(2));
+}
+
+/// A lookup ‖ the only holder, who wants the object exclusively, writes to it and shares it again.
+fn unshared_under_lookups<M: Memory>(visitors: usize) {
+    let pool = pool::<M>();
+    let shared = share(&pool, 7).unwrap();
+    let key = shared.key();
+    let visitors = Vec::from_iter((0..visitors).map(|_| {
+        let pool = pool.clone();
+        spawn(move || {
+            if let Some(found) = pool.get(key) {
+                assert!(matches!(found.0.look(), 7 | 8));
+            }
+        })
+    }));
+    if let Ok(mine) = shared.into_mut() {
+        mine.0.write(8);
+        drop(mine.share());
+    }
+    join_all(visitors);
+    has_come_home(&pool);
+}
+
+#[test]
+fn what_is_unshared_is_read_by_nobody() {
+    passes(Some(4), || unshared_under_lookups::<InOrder>(1));
+}
+
+#[test]
+fn what_is_unshared_is_read_by_nobody_of_two() {
+    passes(Some(2), || unshared_under_lookups::<InOrder>(2));
+}
+
+/// A guard comes home ‖ the last handle goes: whoever is later frees the slots.
+#[test]
+fn a_guard_that_comes_home_to_a_pool_that_ends_frees_it_or_leaves_it_to_be_freed() {
+    passes(ALL, || {
+        let pool = pool::<Loom>();
+        let shared = share(&pool, 7).unwrap();
+        let other = shared.clone();
+        let guard = spawn(move || drop(other));
+        drop(shared);
+        drop(pool);
+        guard.join().unwrap();
+    });
+}

@@ -1,0 +1,265 @@
+//! Pools of objects that threads acquire, share, look up by keys and release: each object in one pair of hands,
+//! and a key finds its own use or nothing.
+
+use crate::support::{Canary, THREADS, objects};
+use std::sync::Arc;
+use std::thread;
+use tenure::memory::{Memory, Native, Ordering, Plain, PlainCell};
+use tenure::pool::slot::AcquireError;
+use tenure::pool::{FreeList, Magazines, Scan, SlotKey, SlotMut, SlotPool, TaggedStack};
+
+type Counter = <Native as Memory>::AtomicU64;
+
+/// Nobody has the object.
+const NOBODY: u64 = 0;
+
+/// What a pool gives out here.
+struct Object {
+    canary: Canary,
+    /// Who has the object, and for the how manieth time. Written and read without atomics.
+    holder: PlainCell<u64>,
+    /// How many of these there are.
+    present: Arc<Counter>,
+}
+
+impl Object {
+    fn new(present: &Arc<Counter>) -> Self {
+        // Relaxed: a statistic, read when all threads have ended.
+        present.fetch_add(1, Ordering::Relaxed);
+        let holder = Plain::new(NOBODY);
+        Self { canary: Canary::new(), holder, present: Arc::clone(present) }
+    }
+
+    fn holder(&self) -> u64 {
+        // SAFETY: only who has the object exclusively writes; that this is so the test finds out.
+        unsafe { self.holder.read() }
+    }
+
+    /// Called by whoever has the object exclusively.
+    fn begin(&mut self, holder: u64) {
+        self.canary.rewrite();
+        assert_eq!(self.holder(), NOBODY, "an object is handed out that was not reset");
+        // SAFETY: `&mut self`.
+        self.holder.with_mut(|place| unsafe { *place = holder });
+    }
+
+    fn reset(&mut self) {
+        self.canary.rewrite();
+        assert_ne!(self.holder(), NOBODY, "an object is reset twice");
+        // SAFETY: `&mut self`.
+        self.holder.with_mut(|place| unsafe { *place = NOBODY });
+    }
+}
+
+// SAFETY: `holder` is written by whoever has the object exclusively.
+unsafe impl Sync for Object {}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        self.canary.destroy();
+        // Relaxed: as in `new`.
+        self.present.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Where a thread leaves keys for others to find.
+struct Board([Counter; 4]);
+
+impl Board {
+    fn new() -> Self {
+        // No object has this key.
+        Self([(); 4].map(|()| Counter::new(u64::MAX)))
+    }
+
+    fn write(&self, at: u64, key: SlotKey) {
+        // Relaxed: a key is a word and needs nothing else to be seen.
+        self.0[at as usize % 4].store(key.to_bits(), Ordering::Relaxed);
+    }
+
+    fn read(&self, at: u64) -> SlotKey {
+        // Relaxed: as above.
+        SlotKey::from_bits(self.0[at as usize % 4].load(Ordering::Relaxed))
+    }
+}
+
+struct Race<L: FreeList> {
+    pool: SlotPool<Object, L>,
+    boards: Arc<[Board]>,
+    thread: usize,
+    found: u64,
+    missed: u64,
+}
+
+impl<L: FreeList> Race<L> {
+    /// Looks up what another thread has shared, or had.
+    fn look_up(&mut self, turn: u64) {
+        let whose = turn as usize % THREADS;
+        let key = self.boards[whose].read(turn / THREADS as u64);
+        let Some(object) = self.pool.get(key) else {
+            self.missed += 1;
+            return;
+        };
+        self.found += 1;
+        object.canary.check();
+        assert_eq!(object.holder(), held_by(whose, key), "a key finds another use than its own");
+        if turn % 4 == 0 {
+            drop(object.clone());
+        }
+    }
+
+    /// Uses an object for as long as `turn` says, and gives it back in one of several ways.
+    fn use_one(&mut self, turn: u64, mut object: SlotMut<Object, L>) {
+        let key = object.key();
+        let me = held_by(self.thread, key);
+        object.begin(me);
+        if turn % 8 == 0 {
+            return;
+        }
+        let shared = object.share();
+        self.boards[self.thread].write(turn, key);
+        self.look_up(turn / 2);
+        assert_eq!(shared.holder(), me, "an object has two owners");
+        let other = shared.clone();
+        drop(shared);
+        if turn % 3 == 0 {
+            if let Ok(mut mine) = other.into_mut() {
+                // Nobody looks now.
+                mine.reset();
+                mine.begin(me);
+                if turn % 64 == 3 {
+                    mine.discard();
+                } else if turn % 2 == 0 {
+                    let shared = mine.share();
+                    self.look_up(turn);
+                    assert_eq!(shared.holder(), me);
+                }
+            }
+        }
+    }
+
+    fn run(mut self, turns: u64, first: u64) -> (u64, u64) {
+        for turn in first..first + turns {
+            match self.pool.acquire() {
+                Ok(object) => self.use_one(turn, object),
+                Err(AcquireError::Exhausted { .. }) => self.look_up(turn),
+                Err(error) => panic!("{error}"),
+            }
+            if turn % 4_096 == 0 {
+                self.pool.trim();
+            }
+        }
+        (self.found, self.missed)
+    }
+}
+
+/// The word that is in an object while `thread` has it under that key.
+fn held_by(thread: usize, key: SlotKey) -> u64 {
+    (key.to_bits() << 3 | thread as u64) + 1
+}
+
+/// Threads that come and go race for `limit` objects.
+fn race<L: FreeList>(turns_per_thread: u32, limit: usize) {
+    let turns = u64::from(turns_per_thread);
+    let present = Arc::new(Counter::new(0));
+    let made_for = Arc::clone(&present);
+    let pool = SlotPool::builder(move || Object::new(&made_for))
+        .reset(Object::reset)
+        .limit(limit)
+        .hoard(4)
+        .list::<L>()
+        .build();
+    let boards: Arc<[Board]> = (0..THREADS).map(|_| Board::new()).collect();
+    let (generations, mut found, mut missed) = (if cfg!(miri) { 2 } else { 8 }, 0, 0);
+    for generation in 0..generations {
+        let threads = Vec::from_iter((0..THREADS).map(|thread| {
+            let (pool, boards) = (pool.clone(), Arc::clone(&boards));
+            let race = Race { pool, boards, thread, found: 0, missed: 0 };
+            thread::spawn(move || race.run(turns / generations, generation * turns))
+        }));
+        for thread in threads {
+            let (in_it, not_in_it) = thread.join().unwrap();
+            (found, missed) = (found + in_it, missed + not_in_it);
+        }
+    }
+    assert!(found > 0 && missed > 0, "found {found}, missed {missed}: nothing raced");
+    let said = pool.statistics();
+    assert_eq!(said.in_use, 0, "{said:?}");
+    // Relaxed: the threads have ended.
+    assert_eq!(said.idle, present.load(Ordering::Relaxed), "{said:?}");
+    assert!(said.idle <= limit as u64 && said.made + said.reused >= turns / 2, "{said:?}");
+    drop(pool);
+    assert_eq!(present.load(Ordering::Relaxed), 0, "objects leak");
+}
+
+/// How many turns one thread takes, of `plain` in a full run.
+fn turns(plain: u32) -> u32 {
+    if cfg!(miri) { 60 } else { objects(plain) }
+}
+
+#[test]
+fn a_few_objects_over_magazines_have_one_owner_each() {
+    race::<Magazines>(turns(200_000), 3);
+}
+
+#[test]
+fn many_objects_over_magazines_have_one_owner_each() {
+    race::<Magazines>(turns(200_000), 1_000);
+}
+
+#[test]
+fn objects_over_magazines_of_one_have_one_owner_each() {
+    race::<Magazines<Native, 1>>(turns(100_000), 6);
+}
+
+#[test]
+fn objects_over_a_tagged_stack_have_one_owner_each() {
+    race::<TaggedStack>(turns(200_000), 3);
+}
+
+#[test]
+fn objects_over_a_scan_have_one_owner_each() {
+    race::<Scan>(turns(100_000), 3);
+}
+
+/// Guards that come home to a pool whose handles go at the same time: the last one frees all.
+fn end_under_guards<L: FreeList>(rounds: u32) {
+    let present = Arc::new(Counter::new(0));
+    for round in 0..rounds {
+        let made_for = Arc::clone(&present);
+        let pool = SlotPool::builder(move || Object::new(&made_for))
+            .reset(Object::reset)
+            .list::<L>()
+            .build();
+        let mut first = pool.acquire().unwrap();
+        let key = first.key();
+        first.begin(held_by(0, key));
+        let shared = first.share();
+        let threads = [(); 2].map(|()| {
+            let (pool, shared) = (pool.clone(), shared.clone());
+            thread::spawn(move || {
+                let mut mine = pool.acquire().unwrap();
+                let me = held_by(1, mine.key());
+                mine.begin(me);
+                assert!(pool.get(key).is_some());
+                drop(pool);
+                assert_eq!((mine.holder(), shared.holder()), (me, held_by(0, key)));
+            })
+        });
+        drop(shared);
+        // Every other time the last handle is one of the threads'.
+        let last = (round % 2 == 0).then_some(pool);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert!(last.is_none_or(|pool| pool.get(key).is_none()));
+    }
+    assert_eq!(present.load(Ordering::Relaxed), 0, "objects leak");
+}
+
+#[test]
+fn pools_end_under_their_guards() {
+    let rounds = if cfg!(miri) { 5 } else { objects(1_000) };
+    end_under_guards::<Magazines>(rounds);
+    end_under_guards::<TaggedStack>(rounds);
+    end_under_guards::<Scan>(rounds);
+}
