@@ -120,13 +120,15 @@
 //! The reference acquires the store that shared the object, which comes after the store to `uses`; hence 3 sees
 //! the use that the reference belongs to, and 1 may see anything.
 //!
-//! The count is in memory that is used again while late lookups still touch it, which decides what count it
-//! can be. After the last put a `TicketRef` is not touched by any put: it counts the candidates, and its verdict
-//! falls when there is one. An [`RcuRef`](crate::count::RcuRef) would let a put come back with its
-//! verdict when the slot has its next life, at zero references perhaps: two threads would reset and release it.
-//! A lookup that failed has added one to a DEAD count, which the store of the next sharing overwrites, or
-//! comes after it and succeeds. [`into_mut`](SlotRef::into_mut) makes the count DEAD in the step that finds one
-//! reference and no ticket, so that lookups fail from then on and none is under way.
+//! The count is in memory that is used again while late operations still touch it, which decides what count it
+//! can be. With [`RcuRef`](crate::count::RcuRef), a lookup that fails stores DEAD: were the slot shared anew
+//! between its add and its store, the new owner's references would be gone. And a put settles in a second
+//! operation, when a lookup may have revived the object and been the last instead: its verdict hits the slot's
+//! next life, or memory that was freed with the pool. A [`TicketRef`](crate::count::TicketRef) counts its
+//! candidates, and says "last" when there is one and nobody else is to touch the count. A lookup that fails has
+//! added one to a DEAD count and leaves it at that: the store of the next sharing overwrites the one, or comes
+//! first, and then the lookup does not fail. [`into_mut`](SlotRef::into_mut) makes the count DEAD in the step
+//! that finds one reference and no ticket, so that lookups fail from then on and none is under way.
 //!
 //! A slot that has been used 2^36 times is *retired*: its object is dropped and the slot left vacant for
 //! ever, so that a generation never comes again. A slot that is used every 100 ns gets there in two hours, and

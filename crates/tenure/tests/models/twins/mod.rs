@@ -7,6 +7,7 @@
 
 mod arc;
 mod rcuref;
+mod slot;
 mod ticket;
 
 use super::arc::{
@@ -26,6 +27,10 @@ use arc::{
     SoundWithoutPrivacy,
 };
 use rcuref::{REPORT, Rereads};
+use slot::{
+    ANOTHER_USE, LOST, LeavesTheSlot, LooksOnce, RelaxedGet, looked_up_across_uses,
+    unshared_under_a_lookup,
+};
 use tenure::count::RcuRef;
 use ticket::{
     NoTickets, PublishesByAdd, RelaxedInit, RelaxedLeave, RelaxedPrivateLook, RelaxedPut,
@@ -174,4 +179,27 @@ fn a_downgrade_that_does_not_wait_makes_get_mut_share_what_it_gives() {
 #[test]
 fn a_relaxed_birth_shows_a_value_that_is_not_written() {
     fails(Some(2), ValueRace, || born_under_upgrades::<ArcTwin<OverBroken<RelaxedInit>, true>>(1));
+}
+
+// --- the keys of SlotPool ---
+
+#[test]
+fn the_sound_copy_of_a_slot_passes() {
+    passes(ALL, looked_up_across_uses::<slot::Sound>);
+    passes(ALL, unshared_under_a_lookup::<slot::Sound>);
+}
+
+#[test]
+fn a_lookup_that_compares_generations_once_finds_the_next_use() {
+    fails(ALL, Claim(ANOTHER_USE), looked_up_across_uses::<LooksOnce>);
+}
+
+#[test]
+fn a_lookup_that_was_wrong_and_the_last_has_to_release_the_slot() {
+    fails(ALL, Claim(LOST), looked_up_across_uses::<LeavesTheSlot>);
+}
+
+#[test]
+fn a_relaxed_lookup_does_not_see_what_was_shared() {
+    fails(Some(2), ValueRace, unshared_under_a_lookup::<RelaxedGet>);
 }
