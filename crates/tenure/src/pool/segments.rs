@@ -70,12 +70,12 @@ impl<T, M: Memory> Segments<T, M> {
         Some(unsafe { &*first.add(at) })
     }
 
-    /// The element, whose segment is allocated if it has to be, with elements that `make` makes.
+    /// The element, whose segment is allocated if it has to be, with elements that `make` makes of their indices.
     ///
     /// # Panics
     ///
     /// If the index is not less than [`CAPACITY`].
-    pub(crate) fn get_or_grow(&self, index: u32, make: impl Fn() -> T) -> &T {
+    pub(crate) fn get_or_grow(&self, index: u32, make: impl Fn(u32) -> T) -> &T {
         assert!(index < CAPACITY, "a pool has at most {CAPACITY} slots");
         if let Some(element) = self.get(index) {
             return element;
@@ -87,7 +87,7 @@ impl<T, M: Memory> Segments<T, M> {
     }
 
     #[cold]
-    fn grow(&self, segment: usize, make: impl Fn() -> T) -> *mut T {
+    fn grow(&self, segment: usize, make: impl Fn(u32) -> T) -> *mut T {
         let layout = layout::<T>(segment);
         // SAFETY: `layout` has a size: elements of no size are refused below.
         let first = unsafe { alloc(layout) }.cast::<T>();
@@ -95,9 +95,10 @@ impl<T, M: Memory> Segments<T, M> {
             handle_alloc_error(layout);
         }
         for at in 0..length(segment) {
-            // SAFETY: `first` is allocated for that many elements. Should `make` panic, memory and
+            let element = make((length(segment) - FIRST as usize + at) as u32);
+            // SAFETY: `first` is allocated for that many elements. Should `make` have panicked, memory and
             // elements leak.
-            unsafe { first.add(at).write(make()) };
+            unsafe { first.add(at).write(element) };
         }
         // Release: pairs with the Acquire in `get`: who finds the segment finds its elements. Acquire:
         // the same, if somebody else was faster.
@@ -189,10 +190,10 @@ mod tests {
         let element = Arc::new(());
         let array = Segments::<Arc<()>, Native>::new();
         assert!(array.get(0).is_none());
-        array.get_or_grow(30, || Arc::clone(&element));
+        array.get_or_grow(30, |_| Arc::clone(&element));
         assert_eq!(Arc::strong_count(&element), 1 + 32);
         assert!(array.get(0).is_none() && array.get(24).is_some());
-        array.get_or_grow(25, || unreachable!());
+        array.get_or_grow(25, |_| unreachable!());
         let indices: Vec<u32> = array.snapshot().map(|(index, _)| index).collect();
         assert_eq!(indices, Vec::from_iter(24..56));
         drop(array);
@@ -203,7 +204,7 @@ mod tests {
     fn threads_that_grow_at_once_get_the_same_elements() {
         let array = Segments::<u64, Native>::new();
         let places: Vec<usize> = std::thread::scope(|scope| {
-            let grow = || (&raw const *array.get_or_grow(5, || 7)).addr();
+            let grow = || (&raw const *array.get_or_grow(5, |_| 7)).addr();
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(grow)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
@@ -213,6 +214,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "a pool has at most 268435448 slots")]
     fn an_index_that_is_too_large_is_refused() {
-        Segments::<u64, Native>::new().get_or_grow(CAPACITY, || 0);
+        Segments::<u64, Native>::new().get_or_grow(CAPACITY, |_| 0);
     }
 }

@@ -18,6 +18,7 @@ use super::list::{FreeList, TaggedStack};
 use super::segments::{CAPACITY, Segments};
 use crate::memory::{Atomic, Memory, Ordering, Resident};
 use alloc::sync::Weak;
+use core::ptr::NonNull;
 
 /// Slots with a permanent part `P`, the idle ones in a list `L`.
 pub(crate) struct Shelf<P, L: FreeList> {
@@ -34,10 +35,17 @@ pub(crate) struct Slot<P, M: Memory> {
     /// Twice the number of times that the slot was used, and one more while it is in use. Written by its
     /// owner alone.
     uses: M::AtomicU64,
+    index: u32,
     pub(crate) part: P,
 }
 
 impl<P, M: Memory> Slot<P, M> {
+    /// The number by which lists know the slot.
+    #[inline(always)]
+    pub(crate) fn index(&self) -> u32 {
+        self.index
+    }
+
     /// [`Slot::uses`]: odd while the slot is in use. A hint to everybody but its owner.
     #[inline(always)]
     pub(crate) fn uses(&self) -> u64 {
@@ -85,19 +93,18 @@ impl<P, L: FreeList> Shelf<P, L> {
     }
 
     /// An idle slot, with what its last user left in it, in use from now on.
-    #[inline]
-    pub(crate) fn reuse(&self, home: impl FnMut(u32)) -> Option<(u32, &Slot<P, L::Memory>)> {
-        let index = self.idle.acquire(home)?;
-        let slot = self.slot(index);
+    #[inline(always)]
+    pub(crate) fn reuse(&self, home: impl FnMut(u32)) -> Option<&Slot<P, L::Memory>> {
+        let slot = self.slot(self.idle.acquire(home)?);
         slot.begin_use();
-        Some((index, slot))
+        Some(slot)
     }
 
     /// A vacant slot, for the caller to fill and [begin to use](Slot::begin_use), or to [vacate](Self::vacate).
     /// `None` if there are as many slots as there can be.
-    pub(crate) fn vacancy(&self, make: impl Fn() -> P) -> Option<(u32, &Slot<P, L::Memory>)> {
+    pub(crate) fn vacancy(&self, make: impl Fn() -> P) -> Option<&Slot<P, L::Memory>> {
         if let Some(index) = self.vacant.acquire(|_| ()) {
-            return Some((index, self.slot(index)));
+            return Some(self.slot(index));
         }
         // Relaxed: the number alone is passed on.
         let index = self.made.fetch_add(1, Ordering::Relaxed);
@@ -106,10 +113,14 @@ impl<P, L: FreeList> Shelf<P, L> {
             self.made.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        let slot = self.slots.get_or_grow(index, || Slot { uses: Atomic::new(0), part: make() });
+        let slot = self.slots.get_or_grow(index, |index| Slot {
+            uses: Atomic::new(0),
+            index,
+            part: make(),
+        });
         self.idle.admit(index);
         self.vacant.admit(index);
-        Some((index, slot))
+        Some(slot)
     }
 
     /// Ends the use of a slot with contents. `home` is told of slots that the closed shelf does not keep, this
@@ -117,11 +128,19 @@ impl<P, L: FreeList> Shelf<P, L> {
     ///
     /// # Safety
     ///
-    /// The caller is the slot's user, and is so no longer. It keeps nothing alive by having been: only what
-    /// comes home is still there.
-    #[inline]
-    pub(crate) unsafe fn release(&self, index: u32, home: impl FnMut(u32)) {
-        self.slot(index).end_use();
+    /// `slot` is one of this shelf's. The caller is its user, and is so no longer. It keeps nothing alive by
+    /// having been: only what comes home is still there.
+    #[inline(always)]
+    pub(crate) unsafe fn release(
+        &self,
+        // No reference: it would have to be good until the end of the call.
+        slot: NonNull<Slot<P, L::Memory>>,
+        home: impl FnMut(u32),
+    ) {
+        // SAFETY: the slot is in use, so that its shelf is there.
+        let slot = unsafe { slot.as_ref() };
+        let index = slot.index;
+        slot.end_use();
         // SAFETY: the user owns the slot.
         unsafe { self.idle.release(index, home) };
     }

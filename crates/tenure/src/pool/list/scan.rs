@@ -71,7 +71,7 @@ impl<M: Memory, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST> {
     }
 
     fn admit(&self, slot: u32) {
-        self.slots.get_or_grow(slot, || Slot { used: Atomic::new(USED) });
+        self.slots.get_or_grow(slot, |_| Slot { used: Atomic::new(USED) });
         self.lock.write(|| {
             // Relaxed: ordered by the lock.
             if self.admitted.load(Ordering::Relaxed) <= slot {

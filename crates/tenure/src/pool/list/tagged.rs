@@ -41,7 +41,7 @@ impl<M: Memory> FreeList for TaggedStack<M> {
     }
 
     fn admit(&self, slot: u32) {
-        self.links.0.get_or_grow(slot, || Atomic::new(NO_INDEX));
+        self.links.0.get_or_grow(slot, |_| Atomic::new(NO_INDEX));
     }
 
     #[inline]

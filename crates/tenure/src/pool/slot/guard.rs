@@ -1,7 +1,7 @@
 //! [`SlotMut`] and [`SlotRef`]: an object in use, by one or by many.
 
 use super::key::SlotKey;
-use super::objects::{Raw, Slot, discard, release};
+use super::objects::{Slot, discard, release};
 use crate::pool::list::{DefaultList, FreeList};
 use core::fmt;
 use core::mem::ManuallyDrop;
@@ -9,11 +9,10 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 /// Where an object in use is. Says nothing of whose it is.
-struct Place<T, L: FreeList> {
-    of: Raw<T, L>,
-    slot: NonNull<Slot<T, L>>,
-    index: u32,
-}
+///
+/// One pointer, so that a guard moves in a register: what is more than that goes through memory whenever an
+/// acquire is not inlined, and costs as much as the acquire.
+struct Place<T, L: FreeList>(NonNull<Slot<T, L>>);
 
 impl<T, L: FreeList> Clone for Place<T, L> {
     fn clone(&self) -> Self {
@@ -28,7 +27,7 @@ impl<T, L: FreeList> Place<T, L> {
     fn slot(&self) -> &Slot<T, L> {
         // SAFETY: a guard has the place, so the slot has an object, which keeps the block and with it all
         // slots alive.
-        unsafe { self.slot.as_ref() }
+        unsafe { self.0.as_ref() }
     }
 
     #[inline(always)]
@@ -38,16 +37,7 @@ impl<T, L: FreeList> Place<T, L> {
 
     #[inline(always)]
     fn key(&self) -> SlotKey {
-        SlotKey::new(self.index, self.slot().uses())
-    }
-
-    /// # Safety
-    ///
-    /// The caller is the slot's user, exclusively, and the place is not used again.
-    #[inline(always)]
-    unsafe fn release(self) {
-        // SAFETY: the caller's; a place is made of a slot and its index.
-        unsafe { release(self.of, self.index, self.slot) };
+        SlotKey::new(self.slot().index(), self.slot().uses())
     }
 }
 
@@ -74,10 +64,10 @@ impl<T, L: FreeList> SlotMut<T, L> {
     ///
     /// # Safety
     ///
-    /// The caller is its user, exclusively, and `slot` the slot of that index.
+    /// The caller is its user, exclusively.
     #[inline(always)]
-    pub(super) unsafe fn new(of: Raw<T, L>, index: u32, slot: &Slot<T, L>) -> Self {
-        Self { place: Place { of, slot: NonNull::from(slot), index } }
+    pub(super) unsafe fn new(slot: &Slot<T, L>) -> Self {
+        Self { place: Place(NonNull::from(slot)) }
     }
 
     /// The name of this use, by which the pool finds the object once it is shared. Good until the object
@@ -121,7 +111,7 @@ impl<T, L: FreeList> SlotMut<T, L> {
     pub fn discard(self) {
         let place = ManuallyDrop::new(self).place;
         // SAFETY: this was the guard of the slot's only user.
-        unsafe { discard(place.of, place.index) };
+        unsafe { discard(place.0) };
     }
 }
 
@@ -146,7 +136,7 @@ impl<T, L: FreeList> Drop for SlotMut<T, L> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: this is the guard of the slot's only user, and ends.
-        unsafe { self.place.release() };
+        unsafe { release(self.place.0) };
     }
 }
 
@@ -179,10 +169,10 @@ impl<T, L: FreeList> SlotRef<T, L> {
     ///
     /// # Safety
     ///
-    /// The slot's count has one for the caller, and `slot` is the slot of that index.
+    /// The slot's count has one for the caller.
     #[inline(always)]
-    pub(super) unsafe fn new(of: Raw<T, L>, index: u32, slot: &Slot<T, L>) -> Self {
-        Self { place: Place { of, slot: NonNull::from(slot), index } }
+    pub(super) unsafe fn new(slot: &Slot<T, L>) -> Self {
+        Self { place: Place(NonNull::from(slot)) }
     }
 
     /// The name of this use, by which the pool finds the object. The same as when it was a [`SlotMut`].
@@ -251,7 +241,7 @@ impl<T, L: FreeList> Drop for SlotRef<T, L> {
         // After "not the last" the block may be gone: nothing is touched.
         if self.place.slot().part.count.put().is_last() {
             // SAFETY: told to one, and the count is dead: nobody else uses the object, or comes to.
-            unsafe { self.place.release() };
+            unsafe { release(self.place.0) };
         }
     }
 }

@@ -267,16 +267,14 @@ impl<T, L: FreeList> SlotPool<T, L> {
     /// # Panics
     ///
     /// If `make` does.
-    #[inline]
+    #[inline(always)]
     pub fn acquire(&self) -> Result<SlotMut<T, L>, AcquireError> {
         let shared = &self.0.shared;
         let mut home = Homecoming::new(shared.as_raw());
         // SAFETY: the list tells of slots with objects that it does not keep.
         let push = |index| unsafe { home.push(index) };
-        let reused = shared.shelf.reuse(push).map(|(index, slot)| {
-            // SAFETY: the slot is the one of that index, and this thread's.
-            unsafe { SlotMut::new(shared.as_raw(), index, slot) }
-        });
+        // SAFETY: the slot is this thread's.
+        let reused = shared.shelf.reuse(push).map(|slot| unsafe { SlotMut::new(slot) });
         if !home.is_empty() {
             home.empty();
         }
@@ -291,10 +289,9 @@ impl<T, L: FreeList> SlotPool<T, L> {
             return Err(AcquireError::Closed);
         }
         let found = make(shared).or_else(|| find_hoarded(shared));
-        let (index, slot) =
-            found.ok_or(AcquireError::Exhausted { limit: shared.limit() as usize })?;
-        // SAFETY: the slot is the one of that index, and this thread's.
-        Ok(unsafe { SlotMut::new(shared.as_raw(), index, slot) })
+        let slot = found.ok_or(AcquireError::Exhausted { limit: shared.limit() as usize })?;
+        // SAFETY: the slot is this thread's.
+        Ok(unsafe { SlotMut::new(slot) })
     }
 
     /// The object that is shared under that key. `None` if its use has ended, if it has not been
@@ -319,8 +316,8 @@ impl<T, L: FreeList> SlotPool<T, L> {
         if !slot.part.count.get_acquire().is_acquired() {
             return None;
         }
-        // SAFETY: the reference was taken above, and the slot is the one of that index.
-        let found = unsafe { SlotRef::new(shared.as_raw(), key.index(), slot) };
+        // SAFETY: the reference was taken above.
+        let found = unsafe { SlotRef::new(slot) };
         // 3: who fails here drops what it found.
         (slot.uses() == key.uses()).then_some(found)
     }

@@ -17,7 +17,7 @@ use core::ops::ControlFlow;
 use core::ptr::NonNull;
 
 /// A slot of a pool of `T`.
-pub(super) type Slot<T, L> = shelf::Slot<Part<T, <L as FreeList>::Memory>, <L as FreeList>::Memory>;
+pub(super) type Slot<T, L> = shelf::Slot<Part<T, L>, <L as FreeList>::Memory>;
 
 /// A pool's block, which the caller does not keep alive by having this.
 pub(super) type Raw<T, L> = RawShared<Objects<T, L>, <L as FreeList>::Memory>;
@@ -26,24 +26,27 @@ pub(super) type Raw<T, L> = RawShared<Objects<T, L>, <L as FreeList>::Memory>;
 pub(super) type Make<T> = Box<dyn Fn() -> T + Send + Sync>;
 
 /// The permanent part of a slot.
-pub(super) struct Part<T, M: Memory> {
+pub(super) struct Part<T, L: FreeList> {
+    /// The pool's block, so that a guard need be no more than a pointer to its slot.
+    pub(super) of: Raw<T, L>,
     /// How many `SlotRef`s there are. Dead while there is a `SlotMut`, or nobody.
-    pub(super) count: TicketRef<M>,
+    pub(super) count: TicketRef<L::Memory>,
     /// The next of those that come home together. Written and read by the owner of a slot that is in no list.
-    pub(super) next: M::AtomicU32,
+    pub(super) next: <L::Memory as Memory>::AtomicU32,
     /// The object, unless the slot is vacant.
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
 // SAFETY: the object goes with the slot from owner to owner, which `T: Send` is enough for. Whoever shares it
 // between threads has `T: Sync`: `SlotRef` is sent, and `SlotPool::get` is called, only then.
-unsafe impl<T: Send, M: Memory> Send for Part<T, M> {}
+unsafe impl<T: Send, L: FreeList> Send for Part<T, L> {}
 // SAFETY: as above.
-unsafe impl<T: Send, M: Memory> Sync for Part<T, M> {}
+unsafe impl<T: Send, L: FreeList> Sync for Part<T, L> {}
 
-impl<T, M: Memory> Part<T, M> {
-    fn vacant() -> Self {
+impl<T, L: FreeList> Part<T, L> {
+    fn vacant(of: Raw<T, L>) -> Self {
         Self {
+            of,
             count: TicketRef::dead_in(),
             next: Atomic::new(NO_INDEX),
             value: UnsafeCell::new(MaybeUninit::uninit()),
@@ -59,7 +62,7 @@ impl<T, M: Memory> Part<T, M> {
 
 /// The objects of a pool.
 pub(super) struct Objects<T, L: FreeList> {
-    pub(super) shelf: Shelf<Part<T, L::Memory>, L>,
+    pub(super) shelf: Shelf<Part<T, L>, L>,
     make: Make<T>,
     reset: Option<fn(&mut T)>,
     limit: u32,
@@ -151,12 +154,12 @@ impl<T, L: FreeList> Drop for Allowance<'_, T, L> {
 /// A slot in use with a new object in it; `None` if there are as many objects as there may be.
 pub(super) fn make<T, L: FreeList>(
     shared: &Shared<Objects<T, L>, L::Memory>,
-) -> Option<(u32, &Slot<T, L>)> {
+) -> Option<&Slot<T, L>> {
     let objects = &**shared;
     let allowance = objects.allow()?;
     // First: should it panic, there is no slot to be vacated.
     let value = (objects.make)();
-    let (index, slot) = objects.shelf.vacancy(Part::vacant)?;
+    let slot = objects.shelf.vacancy(|| Part::vacant(shared.as_raw()))?;
     // SAFETY: the slot is vacant and this thread's.
     unsafe { slot.part.value().write(value) };
     // The object keeps the block alive from here on, and is counted: `Emptied` ends both.
@@ -165,13 +168,13 @@ pub(super) fn make<T, L: FreeList>(
     // Relaxed: only a number.
     objects.tally.made.fetch_add(1, Ordering::Relaxed);
     slot.begin_use();
-    Some((index, slot))
+    Some(slot)
 }
 
 /// An idle slot, in use from now on, whichever thread hoards it.
 pub(super) fn find_hoarded<T, L: FreeList>(
     shared: &Shared<Objects<T, L>, L::Memory>,
-) -> Option<(u32, &Slot<T, L>)> {
+) -> Option<&Slot<T, L>> {
     let objects = &**shared;
     let mut found = Homecoming::new(shared.as_raw());
     objects.shelf.idle().reclaim(|index| {
@@ -190,45 +193,45 @@ pub(super) fn find_hoarded<T, L: FreeList>(
     let slot = objects.shelf.slot(mine);
     slot.begin_use();
     if !home.is_empty() {
-        let unless_emptied = Discard { raw: shared.as_raw(), index: mine };
+        let unless_emptied = Discard(NonNull::from(slot));
         home.empty();
         forget(unless_emptied);
     }
-    Some((mine, slot))
+    Some(slot)
 }
 
 /// Ends the use of a slot: the object is reset, and idle unless the slot is used up or the pool closed.
 ///
 /// # Safety
 ///
-/// The caller is the slot's user, exclusively, `slot` is the slot of that index, and the caller touches nothing of the pool afterwards that something else
+/// The caller is the slot's user, exclusively, and touches nothing of the pool afterwards that something else
 /// does not keep alive.
 #[inline]
 pub(super) unsafe fn release<T, L: FreeList>(
-    raw: Raw<T, L>,
-    index: u32,
+    // No reference: the slot may be gone before this returns.
     slot: NonNull<Slot<T, L>>,
 ) {
     // SAFETY: the slot has an object, which keeps the block alive until it is released below.
-    // Neither this nor the slot is a reference in the arguments: the block may be gone before this returns.
-    let objects = unsafe { raw.core() };
+    let Slot { part, .. } = unsafe { slot.as_ref() };
+    let raw = part.of;
     // SAFETY: as above.
-    let slot = unsafe { slot.as_ref() };
+    let objects = unsafe { raw.core() };
     if let Some(reset) = objects.reset {
-        let unless_reset = Discard { raw, index };
+        let unless_reset = Discard(slot);
         // SAFETY: the caller has the object for itself.
-        reset(unsafe { &mut *slot.part.value() });
+        reset(unsafe { &mut *part.value() });
         forget(unless_reset);
     }
-    if slot.uses() == LAST_USE {
+    // SAFETY: as above.
+    if unsafe { slot.as_ref() }.uses() == LAST_USE {
         // SAFETY: the caller's.
-        return unsafe { discard(raw, index) };
+        return unsafe { discard(slot) };
     }
     let mut home = Homecoming::new(raw);
     // SAFETY: the list tells of slots with objects that it does not keep.
     let push = |index| unsafe { home.push(index) };
-    // SAFETY: the caller is the slot's user. `objects` is not used again.
-    unsafe { objects.shelf.release(index, push) };
+    // SAFETY: the caller is the slot's user. `objects` and the slot are not used again.
+    unsafe { objects.shelf.release(slot, push) };
     if !home.is_empty() {
         home.empty();
     }
@@ -241,23 +244,22 @@ pub(super) unsafe fn release<T, L: FreeList>(
 /// As [`release`].
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn discard<T, L: FreeList>(raw: Raw<T, L>, index: u32) {
+pub(super) unsafe fn discard<T, L: FreeList>(slot: NonNull<Slot<T, L>>) {
     // SAFETY: the slot has an object, which keeps the block alive.
-    unsafe { raw.core() }.shelf.slot(index).end_use();
+    let slot = unsafe { slot.as_ref() };
+    let (raw, index) = (slot.part.of, slot.index());
+    slot.end_use();
     // SAFETY: the slot was the caller's, and is in no list.
     unsafe { empty(raw, index) };
 }
 
 /// Discards the object of a slot in use whose user cannot go on: its reset panics, say.
-struct Discard<T, L: FreeList> {
-    raw: Raw<T, L>,
-    index: u32,
-}
+struct Discard<T, L: FreeList>(NonNull<Slot<T, L>>);
 
 impl<T, L: FreeList> Drop for Discard<T, L> {
     fn drop(&mut self) {
         // SAFETY: made by the slot's user, who does not go on.
-        unsafe { discard(self.raw, self.index) };
+        unsafe { discard(self.0) };
     }
 }
 

@@ -91,7 +91,7 @@ impl<M: Memory, const BATCH: usize> Depot<M, BATCH> {
         self.take_from(&self.empty).unwrap_or_else(|| {
             // Relaxed: the number alone is passed on.
             let index = self.made.fetch_add(1, Ordering::Relaxed);
-            let of = self.crates.0.get_or_grow(index, || Crate {
+            let of = self.crates.0.get_or_grow(index, |_| Crate {
                 link: Atomic::new(NO_INDEX),
                 count: Plain::new(0),
                 slots: core::array::from_fn(|_| Plain::new(0)),

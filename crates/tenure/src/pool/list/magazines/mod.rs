@@ -126,7 +126,7 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
         if self.capacity == 0 {
             return None;
         }
-        let hoard = self.hoards.get_or_grow(number, || Isolated::new(Hoard::new()));
+        let hoard = self.hoards.get_or_grow(number, |_| Isolated::new(Hoard::new()));
         if hoard.is_unseated() && !self.seat(hoard) {
             return None;
         }
@@ -258,7 +258,7 @@ impl<M: Threads, const BATCH: usize> FreeList for Magazines<M, BATCH> {
 
     fn admit(&self, _slot: u32) {}
 
-    #[inline]
+    #[inline(always)]
     fn acquire(&self, home: impl FnMut(u32)) -> Option<u32> {
         let Some(mut stock) = self.enter() else { return self.depot.take_one(home) };
         let Some(slot) = stock.pop() else { return self.refill(stock) };
@@ -266,7 +266,7 @@ impl<M: Threads, const BATCH: usize> FreeList for Magazines<M, BATCH> {
         Some(slot)
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn release(&self, slot: u32, home: impl FnMut(u32)) {
         let Some(mut stock) = self.enter() else { return self.depot.give_one(slot, home) };
         if stock.push_below(self.capacity, slot) {
