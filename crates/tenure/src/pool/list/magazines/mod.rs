@@ -287,14 +287,16 @@ impl<M: Threads, const BATCH: usize> FreeList for Magazines<M, BATCH> {
         // Pairs with the light barrier of each owner.
         M::heavy_barrier();
         self.wait_to_reclaim();
-        for (thread, hoard) in hoards {
-            while hoard.is_inside() && !M::is_lost(thread as usize) {
+        'hoards: for (thread, hoard) in hoards {
+            // Found out once, the owner is so for good: from now on it goes in only as far as the gate.
+            while hoard.is_inside() {
+                if M::is_lost(thread as usize) {
+                    continue 'hoards;
+                }
                 M::yield_now();
             }
-            if !hoard.is_inside() {
-                // SAFETY: the gate was shut before the barrier, and stays so.
-                unsafe { self.empty(hoard) };
-            }
+            // SAFETY: the gate was shut before the barrier, and stays so.
+            unsafe { self.empty(hoard) };
         }
         self.end_reclaiming();
         self.depot.close(home);
