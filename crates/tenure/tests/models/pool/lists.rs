@@ -1,12 +1,12 @@
 //! What all lists promise.
 
-use super::super::memory::Loom;
+use super::super::memory::{InOrder, Loom};
 use super::super::stage::{ALL, Preemptions, join_all, passes};
 use super::{Pool, end};
 use tenure::pool::{FreeList, Magazines, Scan, TaggedStack};
 
 /// release ‖ acquire ‖ acquire.
-pub(crate) fn one_owner_a_slot<L: FreeList<Memory = Loom>>(hoard: usize) {
+pub(crate) fn one_owner_a_slot<L: FreeList>(hoard: usize) {
     let pool = Pool::<L>::new(hoard, 2);
     pool.give(0);
     let giver = pool.spawn(1, |pool| pool.give(1));
@@ -16,7 +16,7 @@ pub(crate) fn one_owner_a_slot<L: FreeList<Memory = Loom>>(hoard: usize) {
 }
 
 /// A takes one ‖ B takes both and gives the first one back, which is on top again.
-pub(crate) fn taken_and_given_back_under_a_take<L: FreeList<Memory = Loom>>(hoard: usize) {
+pub(crate) fn taken_and_given_back_under_a_take<L: FreeList>(hoard: usize) {
     let pool = Pool::<L>::free(hoard, 2);
     let keeper = pool.spawn(1, |pool| {
         let (first, second) = (pool.take(), pool.take());
@@ -31,7 +31,7 @@ pub(crate) fn taken_and_given_back_under_a_take<L: FreeList<Memory = Loom>>(hoar
 }
 
 /// trim ‖ acquire and release.
-fn trimmed_under_a_visit<L: FreeList<Memory = Loom>>(hoard: usize) {
+fn trimmed_under_a_visit<L: FreeList>(hoard: usize) {
     let pool = Pool::<L>::free(hoard, 1);
     let visitor = pool.spawn_with_handle(1, Pool::visit);
     pool.trim();
@@ -39,7 +39,7 @@ fn trimmed_under_a_visit<L: FreeList<Memory = Loom>>(hoard: usize) {
 }
 
 /// trim ‖ trim ‖ release.
-fn trimmed_twice_under_a_release<L: FreeList<Memory = Loom>>(hoard: usize) {
+fn trimmed_twice_under_a_release<L: FreeList>(hoard: usize) {
     let pool = Pool::<L>::new(hoard, 2);
     pool.give(0);
     let giver = pool.spawn(1, |pool| pool.give(1));
@@ -51,7 +51,7 @@ fn trimmed_twice_under_a_release<L: FreeList<Memory = Loom>>(hoard: usize) {
 }
 
 /// close ‖ release: the last slot to come home ends the list, on whatever thread that is.
-pub(crate) fn closed_under_a_release<L: FreeList<Memory = Loom>>(hoard: usize) {
+pub(crate) fn closed_under_a_release<L: FreeList>(hoard: usize) {
     let pool = Pool::<L>::new(hoard, 1);
     let giver = pool.spawn(1, |pool| pool.give(0));
     pool.close();
@@ -60,7 +60,7 @@ pub(crate) fn closed_under_a_release<L: FreeList<Memory = Loom>>(hoard: usize) {
 }
 
 /// close ‖ release ‖ release.
-fn closed_under_two_releases<L: FreeList<Memory = Loom>>(hoard: usize) {
+fn closed_under_two_releases<L: FreeList>(hoard: usize) {
     let pool = Pool::<L>::new(hoard, 3);
     pool.give(2);
     let givers = [1, 2].map(|thread| pool.spawn(thread, move |pool| pool.give(thread as u32 - 1)));
@@ -70,7 +70,7 @@ fn closed_under_two_releases<L: FreeList<Memory = Loom>>(hoard: usize) {
 }
 
 /// close ‖ acquire and release, by a thread with a handle.
-fn closed_under_a_visit<L: FreeList<Memory = Loom>>(hoard: usize) {
+fn closed_under_a_visit<L: FreeList>(hoard: usize) {
     let pool = Pool::<L>::free(hoard, 1);
     let visitor = pool.spawn_with_handle(1, Pool::visit);
     pool.close();
@@ -79,7 +79,7 @@ fn closed_under_a_visit<L: FreeList<Memory = Loom>>(hoard: usize) {
 }
 
 /// The first slots are admitted, and released, on two threads at once.
-fn grown_on_two_threads<L: FreeList<Memory = Loom>>(hoard: usize) {
+fn grown_on_two_threads<L: FreeList>(hoard: usize) {
     let pool = Pool::<L>::not_admitted(hoard, 2);
     let grow = |slot| {
         move |pool: &Pool<L>| {
@@ -182,11 +182,32 @@ const HOARDS: Bounds = Bounds {
     grown: Some(2),
 };
 
+/// A depot on the machine without late stores.
+const DEPOT_IN_ORDER: Bounds =
+    Bounds { owners: Some(2), given_back: ALL, two_trims: Some(3), ..DEPOT };
+
+/// The same with hoards.
+const HOARDS_IN_ORDER: Bounds = Bounds {
+    owners: Some(3),
+    given_back: ALL,
+    trims: Some(4),
+    two_trims: Some(2),
+    release: Some(4),
+    releases: Some(2),
+    visit: Some(4),
+    grown: Some(4),
+};
+
 claims! {
     scan: Scan<Loom>, 0, SMALL;
     scan_as_published: Scan<Loom, false>, 0, SMALL;
     tagged_stack: TaggedStack<Loom>, 0, SMALL;
+    scan_in_order: Scan<InOrder>, 0, SMALL;
+    tagged_stack_in_order: TaggedStack<InOrder>, 0, SMALL;
     magazines_without_hoards: Magazines<Loom, 1>, 0, DEPOT;
     magazines_of_one: Magazines<Loom, 1>, 1, HOARDS;
     magazines_of_two: Magazines<Loom, 1>, 2, HOARDS;
+    magazines_without_hoards_in_order: Magazines<InOrder, 1>, 0, DEPOT_IN_ORDER;
+    magazines_of_one_in_order: Magazines<InOrder, 1>, 1, HOARDS_IN_ORDER;
+    magazines_of_two_in_order: Magazines<InOrder, 1>, 2, HOARDS_IN_ORDER;
 }

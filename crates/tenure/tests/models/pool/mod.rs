@@ -9,6 +9,30 @@
 //! come home the list is freed. So "the list is freed" says that no slot was lost, and loom that nobody used
 //! the list after that.
 
+/// Tests that run a model on the two machines, each with a bound of its own.
+///
+/// [`Loom`] has stores that are seen late. But loom looks back at one access to a word only, and where a thread
+/// loads a word before it changes it, that access is its own: that another thread loaded the word too, and
+/// might do so later, it does not try. On [`InOrder`](super::memory::InOrder) each access is a
+/// read-modify-write, and of those loom tries every order.
+macro_rules! on_both_machines {
+    ($($model:ident: $late:expr, $in_order:expr;)*) => {
+        mod late {
+            $(#[test]
+            fn $model() {
+                crate::stage::passes($late, super::$model::<false>);
+            })*
+        }
+        mod in_order {
+            $(#[test]
+            fn $model() {
+                crate::stage::passes($in_order, super::$model::<true>);
+            })*
+        }
+    };
+}
+use on_both_machines;
+
 mod hoards;
 pub(crate) mod lists;
 
@@ -55,7 +79,7 @@ impl Resident for Nobody {
     fn leave(&self, _thread: usize) {}
 }
 
-impl<L: FreeList<Memory = Loom>> Pool<L> {
+impl<L: FreeList> Pool<L> {
     /// A pool with that many slots, all of them the caller's. The caller is thread 0.
     pub(crate) fn new(hoard: usize, slots: u32) -> Self {
         let pool = Self::not_admitted(hoard, slots);
@@ -174,10 +198,7 @@ impl<L: FreeList<Memory = Loom>> Pool<L> {
 }
 
 /// The end of every model: `threads` end, the list is closed, and nothing of it is left.
-fn end<L: FreeList<Memory = Loom>>(
-    pool: &Pool<L>,
-    threads: impl IntoIterator<Item = JoinHandle<()>>,
-) {
+fn end<L: FreeList>(pool: &Pool<L>, threads: impl IntoIterator<Item = JoinHandle<()>>) {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     pool.close();
     assert!(pool.is_freed(), "a slot is lost");
