@@ -5,10 +5,11 @@
 //! | [`counts`] | each count, whose memory outlives it: one verdict, no revival after it, no race on the value |
 //! | [`ticket`] | `TicketRef`: memory freed at once by the last put; slots given a new life under failed gets |
 //! | [`arc`] | the counts of `Arc`: value and allocation go once; upgrade, get_mut, try_unwrap, into_inner, new_cyclic |
+//! | [`pool`] | free lists: one owner a slot, none lost, each home exactly once, no touch after the last is home |
 //! | [`slots`] | `SlotPool`: a key finds the use that it names or nothing; the last to hold an object gives it back |
 //! | [`twins`] | for each rule a small copy that breaks it: has to fail, in the way that the flaw predicts |
 //! | [`memory`] | the machine: loom's atomics, with memory that can be freed. Its limits are listed there |
-//! | [`stage`], [`handles`] | what a model is made of |
+//! | [`stage`], [`handles`], [`quarantine`] | what a model is made of |
 //!
 //! A model over two or three threads is explored exhaustively where that takes about a second, and
 //! otherwise with as many preemptions as a few seconds pay for. Published bugs of this kind show at
@@ -22,6 +23,8 @@ mod arc;
 mod counts;
 mod handles;
 mod memory;
+mod pool;
+mod quarantine;
 mod slots;
 mod stage;
 mod ticket;

@@ -75,7 +75,7 @@ pub(crate) type InOrder = Loom<true>;
 impl<const SWAP_TO_STORE: bool> Memory for Loom<SWAP_TO_STORE> {
     type AtomicU32 = Word<loom::sync::atomic::AtomicU32, SWAP_TO_STORE>;
     type AtomicU64 = Word<loom::sync::atomic::AtomicU64, SWAP_TO_STORE>;
-    type Pointer<T> = Link<T>;
+    type Pointer<T> = Word<loom::sync::atomic::AtomicPtr<T>, false>;
     type Plain<T> = Field<T>;
 
     // Two fences promise what the pair does: the first one to come is before the other for all.
@@ -231,15 +231,12 @@ macro_rules! word {
 word!(AtomicU32, u32);
 word!(AtomicU64, u64);
 
-/// An atomic pointer.
-pub(crate) struct Link<T>(loom::sync::atomic::AtomicPtr<T>);
-
-impl<T> Pointer<T> for Link<T> {
+impl<T> Pointer<T> for Word<loom::sync::atomic::AtomicPtr<T>, false> {
     fn new(value: *mut T) -> Self {
-        Self(loom::sync::atomic::AtomicPtr::new(value))
+        Self::holding(loom::sync::atomic::AtomicPtr::new(value))
     }
     fn load(&self, order: Ordering) -> *mut T {
-        self.0.load(order)
+        self.touch().load(order)
     }
     fn compare_exchange(
         &self,
@@ -248,7 +245,7 @@ impl<T> Pointer<T> for Link<T> {
         success: Ordering,
         failure: Ordering,
     ) -> Result<*mut T, *mut T> {
-        self.0.compare_exchange(current, new, success, failure)
+        self.touch().compare_exchange(current, new, success, failure)
     }
 }
 

@@ -2,6 +2,7 @@
 //! two ways to run a model, [`passes`] and [`fails`].
 
 use super::memory::{Access, Field, Loom, last_access};
+use super::quarantine;
 use loom::thread::JoinHandle;
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
@@ -15,8 +16,9 @@ use tenure::memory::Plain;
 
 /// A pointer to an object that one thread frees while others may still believe in it.
 ///
-/// [`free`](Heap::free) drops the object; its bytes stay until all pointers of this execution are
-/// gone, so that a use after free meets the remains of a `Word`, which complain.
+/// [`free`](Heap::free) drops the object; its bytes, and those of what it has on the heap, stay until all
+/// pointers of this execution are gone, so that a use after free meets the remains of a `Word`, which
+/// complain.
 pub(crate) struct Heap<T>(Arc<Block<T>>);
 
 struct Block<T> {
@@ -38,6 +40,7 @@ impl<T> Heap<T> {
     /// Frees the object. Once is right, twice is a panic of the words in it.
     pub(crate) fn free(&self) {
         *self.0.freed.lock().unwrap() = true;
+        quarantine::keep();
         // SAFETY: dropping leaves the bytes alone (`memory.rs` asserts it of the only type with a
         // destructor), and what a model does with them afterwards ends in a panic.
         unsafe { std::ptr::drop_in_place(self.0.object.get().cast::<T>()) };
@@ -183,7 +186,22 @@ fn explore(preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
     set_hook(Some(|fault| panic!("reported: {fault}")));
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = preemptions;
-    builder.check(model);
+    let flush = || quarantine::flush();
+    let _at_the_end = Finally(flush);
+    builder.check(move || {
+        // What the execution before this one left.
+        flush();
+        model();
+    });
+}
+
+/// Calls its function when it is dropped.
+struct Finally<F: Fn()>(F);
+
+impl<F: Fn()> Drop for Finally<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
 }
 
 /// How a broken model has to fail.

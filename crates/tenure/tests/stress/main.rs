@@ -1,4 +1,4 @@
-//! Threads that race for the last reference, with the memory freed for real.
+//! Threads that race for the last reference, or for a free slot, with the memory freed for real.
 //!
 //! Each test creates and destroys tens to hundreds of thousands of objects. An object holds a word
 //! that its holders check and its destroyer overwrites, both without atomics: a holder that comes
@@ -15,6 +15,8 @@
 mod arc;
 mod crowd;
 mod deferred;
+#[cfg(feature = "std")]
+mod pool;
 #[cfg(feature = "std")]
 mod slots;
 mod support;

@@ -1,4 +1,4 @@
-//! Negative twins: small broken copies of the counts, each of which has to fail, in the way that
+//! Negative twins: small broken copies of the counts and lists, each of which has to fail, in the way that
 //! its flaw predicts.
 //!
 //! A model that passes says little until it has been seen to fail. For each rule of a protocol a
@@ -6,8 +6,11 @@
 //! the same models, so it is the flaw that fails and not the copying.
 
 mod arc;
+mod hoard;
+mod pool;
 mod rcuref;
 mod slot;
+mod stack;
 mod ticket;
 
 use super::arc::{

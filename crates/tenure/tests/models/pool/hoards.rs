@@ -1,0 +1,220 @@
+//! What [`Magazines`] promises beyond a list: hoards that others take back, of threads that come and go.
+
+use super::super::memory::{Loom, seat};
+use super::super::stage::{Heap, spawn};
+use super::{Pool, end, on_both_machines};
+use tenure::memory::{Atomic, Memory, Ordering};
+use tenure::pool::{FreeList, Magazines};
+
+type Small<const S: bool> = Magazines<Loom<S>, 1>;
+
+/// A pool with that many slots, of which the first `hoarded` are in the hoard of thread 1, which is seated.
+fn hoarded<const S: bool>(hoard: usize, slots: u32, hoarded: u32) -> Pool<Small<S>> {
+    let pool = Pool::new(hoard, slots);
+    seat(1);
+    (0..hoarded).for_each(|slot| pool.give(slot));
+    seat(0);
+    pool
+}
+
+/// A pool whose only slot is in the hoard of a thread that has gone to sleep.
+fn asleep<const S: bool>() -> Pool<Small<S>> {
+    hoarded(1, 1, 1)
+}
+
+fn end_of_thread_1<const S: bool>(pool: &Pool<Small<S>>) {
+    pool.list().leave(1);
+}
+
+// --- an owner and those who take its hoard back ---
+
+fn an_owner_and_a_trim_share_no_slot<const S: bool>() {
+    let pool = asleep::<S>();
+    let owner = pool.spawn_with_handle(1, |pool| {
+        pool.visit();
+        pool.visit();
+    });
+    pool.trim();
+    end(&pool, [owner]);
+}
+
+fn an_owner_and_two_trims_share_no_slot<const S: bool>() {
+    let pool = asleep::<S>();
+    let owner = pool.spawn_with_handle(1, Pool::visit);
+    let trimmer = pool.spawn_with_handle(2, |pool| {
+        pool.trim();
+    });
+    pool.trim();
+    end(&pool, [owner, trimmer]);
+}
+
+fn an_owner_that_holds_a_slot_uses_its_hoard_between_two_trims<const S: bool>() {
+    let pool = hoarded::<S>(2, 2, 1);
+    let owner = pool.spawn(1, |pool| pool.give(1));
+    pool.trim();
+    pool.trim();
+    end(&pool, [owner]);
+}
+
+fn an_owner_that_releases_into_its_hoard_while_the_list_is_closed_touches_nothing_after<
+    const S: bool,
+>() {
+    let pool = hoarded::<S>(2, 2, 1);
+    let owner = pool.spawn(1, |pool| pool.give(1));
+    pool.close();
+    owner.join().unwrap();
+    assert!(pool.is_freed(), "a slot is lost");
+}
+
+fn an_owner_that_acquires_while_the_list_is_closed_has_the_slot_or_it_is_home<const S: bool>() {
+    let pool = asleep::<S>();
+    let owner = pool.spawn_with_handle(1, Pool::visit);
+    pool.close();
+    owner.join().unwrap();
+    assert!(pool.is_freed(), "a slot is lost");
+}
+
+fn a_trim_under_a_close_loses_nothing<const S: bool>() {
+    let pool = asleep::<S>();
+    let trimmer = pool.spawn_with_handle(2, |pool| {
+        pool.trim();
+    });
+    pool.close();
+    trimmer.join().unwrap();
+    assert!(pool.is_freed(), "a slot is lost");
+}
+
+fn a_release_by_a_thread_without_a_number_touches_nothing_after<const S: bool>() {
+    let pool = hoarded::<S>(1, 2, 1);
+    let nameless = {
+        let pool = pool.clone();
+        spawn(move || pool.give(1))
+    };
+    pool.close();
+    nameless.join().unwrap();
+    assert!(pool.is_freed(), "a slot is lost");
+}
+
+// --- hoards and the depot ---
+
+fn a_full_hoard_gives_to_the_depot_while_an_empty_one_takes_from_it<const S: bool>() {
+    let pool = hoarded::<S>(1, 2, 1);
+    let full = pool.spawn(1, |pool| pool.give(1));
+    pool.visit();
+    end(&pool, [full]);
+}
+
+fn two_full_hoards_give_to_the_depot<const S: bool>() {
+    let pool = hoarded::<S>(1, 4, 1);
+    seat(2);
+    pool.give(1);
+    seat(0);
+    let first = pool.spawn(1, |pool| pool.give(2));
+    let second = pool.spawn(2, |pool| pool.give(3));
+    end(&pool, [first, second]);
+}
+
+fn a_full_hoard_that_gives_while_the_list_is_closed_touches_nothing_after<const S: bool>() {
+    let pool = hoarded::<S>(1, 2, 1);
+    let full = pool.spawn(1, |pool| pool.give(1));
+    pool.close();
+    full.join().unwrap();
+    assert!(pool.is_freed(), "a slot is lost");
+}
+
+// --- threads that end ---
+
+fn a_thread_ends_while_its_hoard_is_trimmed<const S: bool>() {
+    let pool = asleep::<S>();
+    let ending = pool.spawn_with_handle(1, end_of_thread_1);
+    pool.trim();
+    end(&pool, [ending]);
+}
+
+fn a_thread_releases_and_ends_under_a_trim<const S: bool>() {
+    let pool = hoarded::<S>(1, 2, 1);
+    let ending = pool.spawn_with_handle(1, |pool| {
+        pool.give(1);
+        end_of_thread_1(pool);
+    });
+    pool.trim();
+    end(&pool, [ending]);
+}
+
+fn a_thread_ends_while_the_list_is_closed<const S: bool>() {
+    let pool = asleep::<S>();
+    let ending = pool.spawn_with_handle(1, end_of_thread_1);
+    pool.close();
+    ending.join().unwrap();
+    assert!(pool.is_freed(), "a slot is lost");
+}
+
+fn a_thread_ends_while_another_looks_for_a_slot<const S: bool>() {
+    let pool = asleep::<S>();
+    let ending = pool.spawn_with_handle(1, end_of_thread_1);
+    pool.visit();
+    end(&pool, [ending]);
+}
+
+fn what_a_thread_that_has_ended_hoarded_is_for_all<const S: bool>() {
+    let pool = asleep::<S>();
+    pool.spawn_with_handle(1, end_of_thread_1).join().unwrap();
+    let slot = pool.take().expect("the slot is in the depot");
+    pool.give(slot);
+    end(&pool, []);
+}
+
+/// The next thread of a number: it has seen what the last one did, as `Threads::thread` promises.
+fn number_1_changes_hands_under<const S: bool>(other: fn(&Pool<Small<S>>)) {
+    type Claimed = <Loom as Memory>::AtomicU32;
+    let pool = asleep::<S>();
+    let claimed = Heap::<Claimed>::new(Atomic::new(1));
+    let last = {
+        let claimed = claimed.clone();
+        pool.spawn_with_handle(1, move |pool| {
+            end_of_thread_1(pool);
+            // Release: pairs with the Acquire below.
+            claimed.store(0, Ordering::Release);
+        })
+    };
+    let next = pool.spawn_with_handle(2, move |pool| {
+        // Acquire: pairs with the Release above.
+        if claimed.load(Ordering::Acquire) == 0 {
+            seat(1);
+        }
+        pool.visit();
+        pool.visit();
+    });
+    other(&pool);
+    end(&pool, [last, next]);
+}
+
+fn a_number_changes_hands_under_a_trim<const S: bool>() {
+    number_1_changes_hands_under::<S>(|pool| {
+        pool.trim();
+    });
+}
+
+fn a_number_changes_hands_under_a_visit<const S: bool>() {
+    number_1_changes_hands_under::<S>(Pool::visit);
+}
+
+on_both_machines! {
+    an_owner_and_a_trim_share_no_slot: Some(3), Some(4);
+    an_owner_and_two_trims_share_no_slot: Some(1), Some(2);
+    an_owner_that_holds_a_slot_uses_its_hoard_between_two_trims: Some(2), Some(4);
+    an_owner_that_releases_into_its_hoard_while_the_list_is_closed_touches_nothing_after: Some(3), Some(4);
+    an_owner_that_acquires_while_the_list_is_closed_has_the_slot_or_it_is_home: Some(3), Some(4);
+    a_trim_under_a_close_loses_nothing: Some(2), Some(4);
+    a_release_by_a_thread_without_a_number_touches_nothing_after: Some(3), Some(4);
+    a_full_hoard_gives_to_the_depot_while_an_empty_one_takes_from_it: Some(2), Some(4);
+    two_full_hoards_give_to_the_depot: Some(1), Some(2);
+    a_full_hoard_that_gives_while_the_list_is_closed_touches_nothing_after: Some(3), Some(4);
+    a_thread_ends_while_its_hoard_is_trimmed: Some(4), Some(4);
+    a_thread_releases_and_ends_under_a_trim: Some(2), Some(4);
+    a_thread_ends_while_the_list_is_closed: Some(3), Some(4);
+    a_thread_ends_while_another_looks_for_a_slot: Some(3), Some(4);
+    what_a_thread_that_has_ended_hoarded_is_for_all: Some(3), Some(4);
+    a_number_changes_hands_under_a_trim: Some(1), Some(2);
+    a_number_changes_hands_under_a_visit: Some(1), Some(2);
+}

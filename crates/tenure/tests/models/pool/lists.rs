@@ -1,0 +1,213 @@
+//! What all lists promise.
+
+use super::super::memory::{InOrder, Loom};
+use super::super::stage::{ALL, Preemptions, join_all, passes};
+use super::{Pool, end};
+use tenure::pool::{FreeList, Magazines, Scan, TaggedStack};
+
+/// release ‖ acquire ‖ acquire.
+pub(crate) fn one_owner_a_slot<L: FreeList>(hoard: usize) {
+    let pool = Pool::<L>::new(hoard, 2);
+    pool.give(0);
+    let giver = pool.spawn(1, |pool| pool.give(1));
+    let visitor = pool.spawn_with_handle(2, Pool::visit);
+    pool.visit();
+    end(&pool, [giver, visitor]);
+}
+
+/// A takes one ‖ B takes both and gives the first one back, which is on top again.
+pub(crate) fn taken_and_given_back_under_a_take<L: FreeList>(hoard: usize) {
+    let pool = Pool::<L>::free(hoard, 2);
+    let keeper = pool.spawn(1, |pool| {
+        let (first, second) = (pool.take(), pool.take());
+        first.into_iter().for_each(|slot| pool.give(slot));
+        second
+    });
+    let mine = pool.take();
+    let kept = keeper.join().unwrap();
+    let others = [pool.take(), pool.take()];
+    [mine, kept].into_iter().chain(others).flatten().for_each(|slot| pool.give(slot));
+    end(&pool, []);
+}
+
+/// trim ‖ acquire and release.
+fn trimmed_under_a_visit<L: FreeList>(hoard: usize) {
+    let pool = Pool::<L>::free(hoard, 1);
+    let visitor = pool.spawn_with_handle(1, Pool::visit);
+    pool.trim();
+    end(&pool, [visitor]);
+}
+
+/// trim ‖ trim ‖ release.
+fn trimmed_twice_under_a_release<L: FreeList>(hoard: usize) {
+    let pool = Pool::<L>::new(hoard, 2);
+    pool.give(0);
+    let giver = pool.spawn(1, |pool| pool.give(1));
+    let trimmer = pool.spawn_with_handle(2, |pool| {
+        pool.trim();
+    });
+    pool.trim();
+    end(&pool, [giver, trimmer]);
+}
+
+/// close ‖ release: the last slot to come home ends the list, on whatever thread that is.
+pub(crate) fn closed_under_a_release<L: FreeList>(hoard: usize) {
+    let pool = Pool::<L>::new(hoard, 1);
+    let giver = pool.spawn(1, |pool| pool.give(0));
+    pool.close();
+    giver.join().unwrap();
+    assert!(pool.is_freed(), "a slot is lost");
+}
+
+/// close ‖ release ‖ release.
+fn closed_under_two_releases<L: FreeList>(hoard: usize) {
+    let pool = Pool::<L>::new(hoard, 3);
+    pool.give(2);
+    let givers = [1, 2].map(|thread| pool.spawn(thread, move |pool| pool.give(thread as u32 - 1)));
+    pool.close();
+    join_all(givers);
+    assert!(pool.is_freed(), "a slot is lost");
+}
+
+/// close ‖ acquire and release, by a thread with a handle.
+fn closed_under_a_visit<L: FreeList>(hoard: usize) {
+    let pool = Pool::<L>::free(hoard, 1);
+    let visitor = pool.spawn_with_handle(1, Pool::visit);
+    pool.close();
+    visitor.join().unwrap();
+    assert!(pool.is_freed(), "a slot is lost");
+}
+
+/// The first slots are admitted, and released, on two threads at once.
+fn grown_on_two_threads<L: FreeList>(hoard: usize) {
+    let pool = Pool::<L>::not_admitted(hoard, 2);
+    let grow = |slot| {
+        move |pool: &Pool<L>| {
+            pool.list().admit(slot);
+            pool.give(slot);
+        }
+    };
+    let other = pool.spawn_with_handle(1, grow(0));
+    grow(1)(&pool);
+    end(&pool, [other]);
+}
+
+/// How much of each claim is explored for a list.
+struct Bounds {
+    owners: Preemptions,
+    given_back: Preemptions,
+    trims: Preemptions,
+    two_trims: Preemptions,
+    release: Preemptions,
+    releases: Preemptions,
+    visit: Preemptions,
+    grown: Preemptions,
+}
+
+macro_rules! claims {
+    ($($room:ident: $list:ty, $hoard:expr, $bounds:expr;)*) => {$(
+        mod $room {
+            use super::*;
+            const BOUNDS: Bounds = $bounds;
+
+            #[test]
+            fn a_slot_has_one_owner_and_is_not_lost() {
+                passes(BOUNDS.owners, || one_owner_a_slot::<$list>($hoard));
+            }
+            #[test]
+            fn a_slot_that_is_back_under_a_take_has_one_owner() {
+                passes(BOUNDS.given_back, || taken_and_given_back_under_a_take::<$list>($hoard));
+            }
+            #[test]
+            fn a_trim_shares_no_slot_with_a_visitor() {
+                passes(BOUNDS.trims, || trimmed_under_a_visit::<$list>($hoard));
+            }
+            #[test]
+            fn two_trims_share_no_slot() {
+                passes(BOUNDS.two_trims, || trimmed_twice_under_a_release::<$list>($hoard));
+            }
+            #[test]
+            fn a_slot_released_while_the_list_is_closed_comes_home_once_and_ends_it() {
+                passes(BOUNDS.release, || closed_under_a_release::<$list>($hoard));
+            }
+            #[test]
+            fn the_last_of_two_releases_ends_the_list() {
+                passes(BOUNDS.releases, || closed_under_two_releases::<$list>($hoard));
+            }
+            #[test]
+            fn a_visitor_keeps_its_slot_while_the_list_is_closed() {
+                passes(BOUNDS.visit, || closed_under_a_visit::<$list>($hoard));
+            }
+            #[test]
+            fn two_threads_grow_the_list_at_once() {
+                passes(BOUNDS.grown, || grown_on_two_threads::<$list>($hoard));
+            }
+        }
+    )*};
+}
+
+/// Lists of a few words.
+const SMALL: Bounds = Bounds {
+    owners: Some(3),
+    given_back: Some(4),
+    trims: ALL,
+    two_trims: Some(3),
+    release: ALL,
+    releases: Some(3),
+    visit: ALL,
+    grown: Some(4),
+};
+
+/// A depot: two stacks.
+const DEPOT: Bounds = Bounds {
+    owners: Some(1),
+    given_back: Some(2),
+    trims: Some(5),
+    two_trims: Some(2),
+    release: ALL,
+    releases: Some(2),
+    visit: Some(5),
+    grown: Some(3),
+};
+
+/// A depot and hoards: closing looks at eight of them.
+const HOARDS: Bounds = Bounds {
+    owners: Some(1),
+    given_back: Some(1),
+    trims: Some(2),
+    two_trims: Some(1),
+    release: Some(2),
+    releases: Some(1),
+    visit: Some(2),
+    grown: Some(2),
+};
+
+/// A depot on the machine without late stores.
+const DEPOT_IN_ORDER: Bounds =
+    Bounds { owners: Some(2), given_back: ALL, two_trims: Some(3), ..DEPOT };
+
+/// The same with hoards.
+const HOARDS_IN_ORDER: Bounds = Bounds {
+    owners: Some(3),
+    given_back: ALL,
+    trims: Some(4),
+    two_trims: Some(2),
+    release: Some(4),
+    releases: Some(2),
+    visit: Some(4),
+    grown: Some(4),
+};
+
+claims! {
+    scan: Scan<Loom>, 0, SMALL;
+    scan_as_published: Scan<Loom, false>, 0, SMALL;
+    tagged_stack: TaggedStack<Loom>, 0, SMALL;
+    scan_in_order: Scan<InOrder>, 0, SMALL;
+    tagged_stack_in_order: TaggedStack<InOrder>, 0, SMALL;
+    magazines_without_hoards: Magazines<Loom, 1>, 0, DEPOT;
+    magazines_of_one: Magazines<Loom, 1>, 1, HOARDS;
+    magazines_of_two: Magazines<Loom, 1>, 2, HOARDS;
+    magazines_without_hoards_in_order: Magazines<InOrder, 1>, 0, DEPOT_IN_ORDER;
+    magazines_of_one_in_order: Magazines<InOrder, 1>, 1, HOARDS_IN_ORDER;
+    magazines_of_two_in_order: Magazines<InOrder, 1>, 2, HOARDS_IN_ORDER;
+}

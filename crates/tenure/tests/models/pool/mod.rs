@@ -1,0 +1,205 @@
+//! A free list as pools use it: slots whose owners write to them, and a block that ends with its last slot.
+//!
+//! | room | claims |
+//! |---|---|
+//! | [`lists`] | every list: one owner a slot, none lost, each home exactly once, no touch after the last is home |
+//! | [`hoards`] | `Magazines`: threads that end, that come, that sleep; hoards and depot |
+//!
+//! Every model ends in the same way: the list is closed, all slots are given back, and with the last one to
+//! come home the list is freed. So "the list is freed" says that no slot was lost, and loom that nobody used
+//! the list after that.
+
+/// Tests that run a model on the two machines, each with a bound of its own.
+///
+/// [`Loom`] has stores that are seen late. But loom looks back at one access to a word only, and where a thread
+/// loads a word before it changes it, that access is its own: that another thread loaded the word too, and
+/// might do so later, it does not try. On [`InOrder`](super::memory::InOrder) each access is a
+/// read-modify-write, and of those loom tries every order.
+macro_rules! on_both_machines {
+    ($($model:ident: $late:expr, $in_order:expr;)*) => {
+        mod late {
+            $(#[test]
+            fn $model() {
+                crate::stage::passes($late, super::$model::<false>);
+            })*
+        }
+        mod in_order {
+            $(#[test]
+            fn $model() {
+                crate::stage::passes($in_order, super::$model::<true>);
+            })*
+        }
+    };
+}
+use on_both_machines;
+
+mod hoards;
+pub(crate) mod lists;
+
+use super::memory::{Field, Loom, seat};
+use super::stage::{Heap, spawn};
+use loom::thread::JoinHandle;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Weak};
+use tenure::memory::{Atomic, Memory, Ordering, Plain, Resident};
+use tenure::pool::FreeList;
+
+/// A list in a block of memory that its handles and its slots keep alive.
+pub(crate) struct Pool<L>(Arc<Inner<L>>);
+
+struct Inner<L> {
+    list: Heap<L>,
+    slots: Vec<Field<State>>,
+    /// One for each slot that is not home, and one for each handle.
+    references: <Loom as Memory>::AtomicU32,
+}
+
+// SAFETY: loom runs all threads of a model on one thread of the system, one at a time.
+unsafe impl<L> Send for Inner<L> {}
+// SAFETY: as above; and loom keeps readers and writers of the slots apart.
+unsafe impl<L> Sync for Inner<L> {}
+
+/// What is known of a slot. Written without atomics by whoever the slot is given to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Free,
+    Owned,
+    Home,
+}
+
+impl<L> Clone for Pool<L> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+struct Nobody;
+
+impl Resident for Nobody {
+    fn leave(&self, _thread: usize) {}
+}
+
+impl<L: FreeList> Pool<L> {
+    /// A pool with that many slots, all of them the caller's. The caller is thread 0.
+    pub(crate) fn new(hoard: usize, slots: u32) -> Self {
+        let pool = Self::not_admitted(hoard, slots);
+        (0..slots).for_each(|slot| pool.list().admit(slot));
+        pool
+    }
+
+    /// As [`new`](Self::new), but the list has not been told of the slots.
+    pub(crate) fn not_admitted(hoard: usize, slots: u32) -> Self {
+        seat(0);
+        let list = L::new_in(hoard, Weak::<Nobody>::new());
+        let states = (0..slots).map(|_| Plain::new(State::Owned)).collect();
+        let references = Atomic::new(slots + 1);
+        Self(Arc::new(Inner { list: Heap::new(list), slots: states, references }))
+    }
+
+    /// As [`new`](Self::new), with the slots released in their order.
+    pub(crate) fn free(hoard: usize, slots: u32) -> Self {
+        let pool = Self::new(hoard, slots);
+        (0..slots).for_each(|slot| pool.give(slot));
+        pool
+    }
+
+    pub(crate) fn list(&self) -> &L {
+        &self.0.list
+    }
+
+    fn change(&self, slot: u32, from: State, to: State, otherwise: &str) {
+        self.0.slots[slot as usize].with_mut(|state| {
+            // SAFETY: loom panics where somebody else reads or writes meanwhile.
+            let state = unsafe { &mut *state };
+            assert_eq!(*state, from, "{otherwise}");
+            *state = to;
+        });
+    }
+
+    fn home(&self, slot: u32) {
+        self.change(slot, State::Free, State::Home, "a slot comes home that is not free");
+        self.put_reference();
+    }
+
+    fn put_reference(&self) {
+        if self.0.references.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.list.free();
+        }
+    }
+
+    pub(crate) fn take(&self) -> Option<u32> {
+        let slot = self.list().acquire(|slot| self.home(slot))?;
+        self.change(slot, State::Free, State::Owned, "a slot has two owners");
+        Some(slot)
+    }
+
+    pub(crate) fn give(&self, slot: u32) {
+        self.change(slot, State::Owned, State::Free, "somebody took an owner's slot");
+        // SAFETY: owned until here, as far as the list lets us.
+        unsafe { self.list().release(slot, |slot| self.home(slot)) };
+    }
+
+    /// Takes a slot, if there is one, and gives it back.
+    pub(crate) fn visit(&self) {
+        if let Some(slot) = self.take() {
+            self.give(slot);
+        }
+    }
+
+    /// Ends free slots. Returns how many.
+    pub(crate) fn trim(&self) -> u32 {
+        let mut taken = 0;
+        self.list().reclaim(|slot| {
+            taken += 1;
+            self.home(slot);
+            ControlFlow::Continue(())
+        });
+        taken
+    }
+
+    /// Closes the list, for the handle that [`new`](Self::new) made.
+    pub(crate) fn close(&self) {
+        self.list().close(|slot| self.home(slot));
+        assert_eq!(self.list().acquire(|_| ()), None, "a closed list has a slot");
+        self.put_reference();
+    }
+
+    /// To be asked when all threads have ended.
+    pub(crate) fn is_freed(&self) -> bool {
+        self.0.list.is_freed()
+    }
+
+    /// A thread of that number, which has slots and no handle.
+    pub(crate) fn spawn<R: 'static>(
+        &self,
+        number: usize,
+        thread: impl FnOnce(&Self) -> R + 'static,
+    ) -> JoinHandle<R> {
+        let pool = self.clone();
+        spawn(move || {
+            seat(number);
+            thread(&pool)
+        })
+    }
+
+    /// A thread of that number with a handle of its own.
+    pub(crate) fn spawn_with_handle(
+        &self,
+        number: usize,
+        thread: impl FnOnce(&Self) + 'static,
+    ) -> JoinHandle<()> {
+        // Relaxed: the caller has a handle, and the thread is spawned after this.
+        self.0.references.fetch_add(1, Ordering::Relaxed);
+        self.spawn(number, |pool| {
+            thread(pool);
+            pool.put_reference();
+        })
+    }
+}
+
+/// The end of every model: `threads` end, the list is closed, and nothing of it is left.
+fn end<L: FreeList>(pool: &Pool<L>, threads: impl IntoIterator<Item = JoinHandle<()>>) {
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    pool.close();
+    assert!(pool.is_freed(), "a slot is lost");
+}

@@ -1,0 +1,73 @@
+//! Memory that stays readable after it was freed, up to the end of an execution.
+//!
+//! A list has memory of its own on the heap. A model that frees the list and has a thread that comes too late
+//! has to end in a panic of a [`Word`](super::memory::Word), which is in that memory: so from the first
+//! [`Heap::free`](super::stage::Heap::free) of an execution on, what is freed keeps its bytes until the next
+//! execution begins.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::{Cell, RefCell};
+
+struct Quarantine;
+
+#[global_allocator]
+static ALLOCATOR: Quarantine = Quarantine;
+
+thread_local! {
+    // loom's threads are coroutines of one thread of the system.
+    static KEEPING: Cell<bool> = const { Cell::new(false) };
+    static KEPT: RefCell<Vec<(*mut u8, Layout)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// From here on freed memory is kept.
+pub(crate) fn keep() {
+    KEEPING.set(true);
+}
+
+/// Ends keeping, and frees what was kept.
+pub(crate) fn flush() {
+    KEEPING.set(false);
+    for (memory, layout) in KEPT.take() {
+        // SAFETY: allocated by `System` with that layout; whoever freed it has no more to do with it, and no
+        // thread of the execution that might have come too late runs any more.
+        unsafe { System.dealloc(memory, layout) };
+    }
+}
+
+// SAFETY: `System`'s, but for frees, which may come late.
+unsafe impl GlobalAlloc for Quarantine {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        if KEEPING.get() {
+            // The list of them grows by `alloc` and `realloc`, and does not come back here.
+            KEPT.with_borrow_mut(|kept| kept.push((memory, layout)));
+        } else {
+            // SAFETY: the caller's.
+            unsafe { System.dealloc(memory, layout) };
+        }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+}
+
+#[test]
+fn what_is_freed_keeps_its_bytes_until_the_flush() {
+    let word = Box::new(17_u64);
+    let address = &raw const *word;
+    keep();
+    drop(word);
+    let others = Vec::from_iter((0..1_000).map(Box::new));
+    // SAFETY: the memory is in quarantine.
+    assert_eq!(unsafe { address.read() }, 17);
+    drop(others);
+    assert_eq!(KEPT.with_borrow(Vec::len), 1_002);
+    flush();
+    assert_eq!(KEPT.with_borrow(Vec::len), 0);
+}

@@ -1,0 +1,172 @@
+//! A hoard of `Magazines` in its smallest form: one owner, one who takes it back, one plain field between them.
+
+use super::super::memory::{Field, Loom};
+use super::super::stage::{Heap, spawn};
+use core::marker::PhantomData;
+use tenure::memory::{Atomic, Memory, Ordering, Plain, Threads};
+
+/// What is wrong with a twin. The defaults are right.
+pub(crate) trait Flaw: Send + Sync + 'static {
+    /// Whether the owner passes its barrier between `inside = 1` and its look at the gate.
+    const LIGHT: bool = true;
+    /// Whether the reclaimer passes its barrier between shutting the gate and its look at `inside`.
+    const HEAVY: bool = true;
+    /// Whether the reclaimer looks at `inside`.
+    const LOOKS: bool = true;
+    /// The owner's `inside = 0`.
+    const EXIT: Ordering = Ordering::Release;
+    /// The reclaimer's look at `inside`.
+    const LOOK: Ordering = Ordering::Acquire;
+    /// The reclaimer's `gate -= RECLAIM`.
+    const REOPEN: Ordering = Ordering::Release;
+    /// The owner's look at the gate.
+    const GATE: Ordering = Ordering::Acquire;
+    /// Whether the owner looks at the gate again when it has come out, to help whoever waits.
+    const LOOKS_BACK: bool = false;
+    /// Whether who closes has waited, and looks at `inside` once more.
+    const LOOKS_TWICE: bool = false;
+}
+
+macro_rules! flaws {
+    ($($(#[$doc:meta])* $name:ident { $($what:ident: $type:ty = $value:expr)? })*) => {$(
+        $(#[$doc])*
+        pub(crate) enum $name {}
+        impl Flaw for $name {
+            $(const $what: $type = $value;)?
+        }
+    )*};
+}
+
+flaws! {
+    /// Nothing is wrong: the control that shows that the switch makes the failure.
+    SoundHoard {}
+    NoLightBarrier { LIGHT: bool = false }
+    NoHeavyBarrier { HEAVY: bool = false }
+    DoesNotLook { LOOKS: bool = false }
+    RelaxedExit { EXIT: Ordering = Ordering::Relaxed }
+    RelaxedLook { LOOK: Ordering = Ordering::Relaxed }
+    RelaxedReopen { REOPEN: Ordering = Ordering::Relaxed }
+    RelaxedGate { GATE: Ordering = Ordering::Relaxed }
+    LooksBack { LOOKS_BACK: bool = true }
+    LooksTwice { LOOKS_TWICE: bool = true }
+}
+
+type Word = <Loom as Memory>::AtomicU32;
+
+const SHUT: u32 = 1;
+
+pub(crate) struct HoardTwin<F> {
+    inside: Word,
+    gate: Word,
+    slots: Field<u32>,
+    /// What keeps the hoard: its closer, and a slot.
+    references: Word,
+    flaw: PhantomData<F>,
+}
+
+impl<F: Flaw> HoardTwin<F> {
+    fn new() -> Heap<Self> {
+        Heap::new(Self {
+            inside: Atomic::new(0),
+            gate: Atomic::new(0),
+            slots: Plain::new(0),
+            references: Atomic::new(2),
+            flaw: PhantomData,
+        })
+    }
+
+    /// Puts a slot in, or counts those that are there.
+    fn use_slots(&self, added: u32) -> u32 {
+        self.slots.with_mut(|slots| {
+            // SAFETY: loom panics where somebody else uses the field meanwhile.
+            let slots = unsafe { &mut *slots };
+            *slots += added;
+            *slots
+        })
+    }
+
+    /// The owner goes in, if it may, leaves a slot there, and comes out. Returns whether it left the slot.
+    fn enter(&self) -> bool {
+        self.inside.store(1, Ordering::Relaxed);
+        if F::LIGHT {
+            Loom::<false>::light_barrier();
+        }
+        let open = self.gate.load(F::GATE) == 0;
+        if open {
+            self.use_slots(1);
+        }
+        self.inside.store(0, F::EXIT);
+        if F::LOOKS_BACK {
+            self.gate.load(Ordering::Relaxed);
+        }
+        open
+    }
+
+    fn shut(&self) {
+        self.gate.fetch_or(SHUT, Ordering::Relaxed);
+        if F::HEAVY {
+            Loom::<false>::heavy_barrier();
+        }
+    }
+
+    fn is_inside(&self) -> bool {
+        F::LOOKS && self.inside.load(F::LOOK) != 0
+    }
+
+    fn reclaim(&self) {
+        self.shut();
+        if !self.is_inside() {
+            self.use_slots(0);
+        }
+        self.gate.fetch_sub(SHUT, F::REOPEN);
+    }
+
+    /// Returns how many slots were there.
+    fn close(&self) -> u32 {
+        self.shut();
+        while self.is_inside() {
+            Loom::<false>::yield_now();
+        }
+        if F::LOOKS_TWICE && self.is_inside() {
+            return 0;
+        }
+        self.use_slots(0)
+    }
+}
+
+/// Gives references back, and frees with the last.
+fn put<F: Flaw>(hoard: &Heap<HoardTwin<F>>, references: u32) {
+    if hoard.references.fetch_sub(references, Ordering::AcqRel) == references {
+        hoard.free();
+    }
+}
+
+/// The owner goes in ‖ somebody takes back.
+pub(crate) fn reclaimed_under_its_owner<F: Flaw>() {
+    let hoard = HoardTwin::<F>::new();
+    let owner = {
+        let hoard = hoard.clone();
+        spawn(move || hoard.enter())
+    };
+    hoard.reclaim();
+    owner.join().unwrap();
+}
+
+/// The owner releases a slot, and has another one in there ‖ somebody closes. Whoever has the last slot frees.
+pub(crate) fn closed_under_its_owner<F: Flaw>() {
+    let hoard = HoardTwin::<F>::new();
+    hoard.references.fetch_add(1, Ordering::Relaxed);
+    hoard.use_slots(1);
+    let owner = {
+        let hoard = hoard.clone();
+        spawn(move || {
+            if !hoard.enter() {
+                put(&hoard, 1);
+            }
+        })
+    };
+    let slots = hoard.close();
+    put(&hoard, slots + 1);
+    owner.join().unwrap();
+    assert!(hoard.is_freed(), "a slot is lost");
+}

@@ -1,0 +1,182 @@
+//! A lock-free stack of free slots in its smallest form, with a switch for each thing that it gets right.
+//!
+//! Without the tag it is the list that was published for the SMC buffers of Linux (`llist_del_first` with many
+//! consumers): load the first, read its link, compare-exchange.
+
+use super::super::memory::Loom;
+use core::marker::PhantomData;
+use core::ops::ControlFlow;
+use std::sync::Weak;
+use tenure::memory::{Atomic, Memory, Ordering, Resident};
+use tenure::pool::FreeList;
+
+/// What is wrong with a twin. The defaults are right.
+pub(crate) trait Flaw: Send + Sync + 'static {
+    /// What a removal adds to the tag.
+    const TAG: u64 = 1 << 33;
+    /// The load of a pop, and of its failed compare-exchange.
+    const POP: Ordering = Ordering::Acquire;
+    /// The compare-exchange of a pop.
+    const TAKE: Ordering = Ordering::Relaxed;
+    /// The compare-exchange of a push.
+    const PUSH: Ordering = Ordering::Release;
+    /// Whether closing takes everything and refuses pushes in one step.
+    const CLOSES_AT_ONCE: bool = true;
+    /// Whether the length is counted, after the push.
+    const COUNTS: bool = false;
+    /// Whether it is asked first if there is something, and relied upon.
+    const ASKS_FIRST: bool = false;
+}
+
+/// Nothing is wrong: the control that shows that the switch makes the failure.
+pub(crate) enum SoundStack {}
+impl Flaw for SoundStack {}
+
+/// The published algorithm, whose compare-exchange is a full barrier.
+pub(crate) enum NoTag {}
+impl Flaw for NoTag {
+    const TAKE: Ordering = Ordering::AcqRel;
+    const TAG: u64 = 0;
+}
+
+/// The published algorithm, with its caller's test for emptiness.
+pub(crate) enum AsksFirst {}
+impl Flaw for AsksFirst {
+    const ASKS_FIRST: bool = true;
+}
+
+pub(crate) enum RelaxedPop {}
+impl Flaw for RelaxedPop {
+    const POP: Ordering = Ordering::Relaxed;
+}
+
+pub(crate) enum RelaxedPush {}
+impl Flaw for RelaxedPush {
+    const PUSH: Ordering = Ordering::Relaxed;
+}
+
+pub(crate) enum ClosesInTwoSteps {}
+impl Flaw for ClosesInTwoSteps {
+    const CLOSES_AT_ONCE: bool = false;
+}
+
+/// The slot is free, and may have been the last that kept the list alive.
+pub(crate) enum CountsAfterThePush {}
+impl Flaw for CountsAfterThePush {
+    const COUNTS: bool = true;
+}
+
+/// What the caller of a list that asks first says when the answer was old.
+pub(crate) const WAS_EMPTY: &str = "there was a slot a moment ago";
+
+const NOTHING: u64 = u32::MAX as u64;
+const INDEX: u64 = NOTHING;
+const CLOSED: u64 = 1 << 32;
+
+/// A stack of up to four slots.
+pub(crate) struct StackTwin<F> {
+    head: <Loom as Memory>::AtomicU64,
+    links: [<Loom as Memory>::AtomicU32; 4],
+    length: <Loom as Memory>::AtomicU32,
+    flaw: PhantomData<F>,
+}
+
+impl<F: Flaw> StackTwin<F> {
+    fn pop(&self) -> Option<u32> {
+        let mut head = self.head.load(F::POP);
+        while head & INDEX != NOTHING {
+            let index = (head & INDEX) as u32;
+            let next = self.links[index as usize].load(Ordering::Relaxed);
+            let new = (head & !INDEX | u64::from(next)).wrapping_add(F::TAG);
+            match self.head.compare_exchange(head, new, F::TAKE, F::POP) {
+                Ok(_) => return Some(index),
+                Err(found) => head = found,
+            }
+            Loom::<false>::spin_hint();
+        }
+        None
+    }
+
+    fn push(&self, slot: u32) -> bool {
+        let mut head = self.head.load(Ordering::Relaxed);
+        while head & CLOSED == 0 {
+            self.links[slot as usize].store((head & INDEX) as u32, Ordering::Relaxed);
+            let new = head & !INDEX | u64::from(slot);
+            match self.head.compare_exchange(head, new, F::PUSH, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(found) => head = found,
+            }
+            Loom::<false>::spin_hint();
+        }
+        false
+    }
+
+    /// Takes everything, and sets `bit`.
+    fn take_all(&self, bit: u64, mut each: impl FnMut(u32)) {
+        let mut head = self.head.load(Ordering::Acquire);
+        loop {
+            let new = (head | INDEX).wrapping_add(F::TAG) | bit;
+            let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+            match self.head.compare_exchange(head, new, success, failure) {
+                Ok(_) => break,
+                Err(found) => head = found,
+            }
+            Loom::<false>::spin_hint();
+        }
+        let mut index = (head & INDEX) as u32;
+        while u64::from(index) != NOTHING {
+            let next = self.links[index as usize].load(Ordering::Relaxed);
+            each(index);
+            index = next;
+        }
+    }
+}
+
+impl<F: Flaw> FreeList for StackTwin<F> {
+    type Memory = Loom;
+    const NAME: &'static str = "twin of a stack";
+
+    fn new_in(_hoard: usize, _owner: Weak<dyn Resident>) -> Self {
+        Self {
+            head: Atomic::new(NOTHING),
+            links: core::array::from_fn(|_| Atomic::new(NOTHING as u32)),
+            length: Atomic::new(0),
+            flaw: PhantomData,
+        }
+    }
+
+    fn admit(&self, _slot: u32) {}
+
+    fn acquire(&self, _home: impl FnMut(u32)) -> Option<u32> {
+        if F::ASKS_FIRST {
+            let is_empty = self.head.load(Ordering::Acquire) & INDEX == NOTHING;
+            return (!is_empty).then(|| self.pop().expect(WAS_EMPTY));
+        }
+        self.pop()
+    }
+
+    unsafe fn release(&self, slot: u32, mut home: impl FnMut(u32)) {
+        if !self.push(slot) {
+            home(slot);
+        } else if F::COUNTS {
+            self.length.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn reclaim(&self, mut take: impl FnMut(u32) -> ControlFlow<()>) {
+        while let Some(slot) = self.pop() {
+            if take(slot).is_break() {
+                return;
+            }
+        }
+    }
+
+    fn close(&self, mut home: impl FnMut(u32)) {
+        if F::CLOSES_AT_ONCE {
+            self.take_all(CLOSED, home);
+        } else {
+            self.take_all(0, &mut home);
+            self.head.fetch_or(CLOSED, Ordering::AcqRel);
+        }
+    }
+}

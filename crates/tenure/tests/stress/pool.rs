@@ -1,0 +1,311 @@
+//! Free lists under threads that come and go, trim, and close.
+//!
+//! Whoever owns a slot writes to it without atomics: a second owner finds a word that it did not expect, and a
+//! thread sanitizer sees the access itself. A list that ends is freed by whoever brings its last slot home, so
+//! that an address sanitizer sees who touches it later.
+
+use crate::support::{Canary, Lock, Shared, THREADS, objects, on_threads};
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Weak};
+use std::thread;
+use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, PlainCell, Resident};
+use tenure::pool::{FreeList, Magazines, Scan, TaggedStack};
+
+type Word = <Native as Memory>::AtomicU32;
+
+/// What a slot holds that nobody owns.
+const FREE: u64 = 0;
+/// What a slot holds that has come home.
+const HOME: u64 = u64::MAX;
+/// Slots that a thread may hoard.
+const HOARD: usize = 64;
+
+/// A list, its slots, and how many of them there are.
+struct Pool<L> {
+    list: L,
+    slots: Vec<PlainCell<u64>>,
+    admitted: Word,
+}
+
+impl<L: FreeList> Resident for Pool<L> {
+    fn leave(&self, thread: usize) {
+        self.list.leave(thread);
+    }
+}
+
+fn not_closed(slot: u32) {
+    panic!("slot {slot} comes home although the list is open");
+}
+
+impl<L: FreeList> Pool<L> {
+    fn new(most: u32) -> Arc<Self> {
+        Arc::new_cyclic(|pool: &Weak<Self>| Self {
+            list: L::new_in(HOARD, pool.clone()),
+            slots: (0..most).map(|_| Plain::new(FREE)).collect(),
+            admitted: Atomic::new(0),
+        })
+    }
+
+    fn change(&self, slot: u32, from: u64, to: u64) {
+        self.slots[slot as usize].with_mut(|word| {
+            // SAFETY: the list gave the slot to this thread alone. That this is so is what the test is about.
+            let found = unsafe { word.replace(to) };
+            assert_eq!(found, from, "slot {slot} has two owners");
+        });
+    }
+
+    /// A slot for `owner`, a new one if none is free and there may be more.
+    fn take(&self, owner: u64) -> Option<u32> {
+        let slot = self.list.acquire(not_closed).or_else(|| {
+            // Relaxed: the number alone is passed on.
+            let new = self.admitted.fetch_add(1, Ordering::Relaxed);
+            if new as usize >= self.slots.len() {
+                self.admitted.fetch_sub(1, Ordering::Relaxed);
+                return None;
+            }
+            self.list.admit(new);
+            Some(new)
+        })?;
+        self.change(slot, FREE, owner);
+        Some(slot)
+    }
+
+    fn give(&self, slot: u32, owner: u64) {
+        self.change(slot, owner, FREE);
+        // SAFETY: taken by this thread, or by one that has passed it on.
+        unsafe { self.list.release(slot, not_closed) };
+    }
+
+    /// Takes free slots, and gives them back.
+    fn trim(&self, owner: u64) {
+        let mut taken = Vec::new();
+        self.list.reclaim(|slot| {
+            self.change(slot, FREE, owner);
+            taken.push(slot);
+            if taken.len() < 8 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        taken.into_iter().for_each(|slot| self.give(slot, owner));
+    }
+
+    /// Closes the list, when nobody owns a slot, and returns how many there were.
+    fn end(&self) -> u32 {
+        let mut home = 0;
+        self.list.close(|slot| {
+            self.change(slot, FREE, HOME);
+            home += 1;
+        });
+        assert_eq!(self.list.acquire(|_| ()), None);
+        // Relaxed: the threads have been joined.
+        assert_eq!(home, self.admitted.load(Ordering::Relaxed), "not every slot comes home once");
+        home
+    }
+}
+
+fn threads_come_and_go<L: FreeList>(slots: u32) {
+    let pool = Pool::<L>::new(slots);
+    for generation in 0..10 {
+        let each = objects(4_000);
+        let pool = Arc::clone(&pool);
+        on_threads(move |thread| {
+            let owner =
+                |turn: u32| u64::from(turn) << 16 | (generation * THREADS + thread + 1) as u64;
+            let mut held = VecDeque::new();
+            for turn in 0..each {
+                held.extend(pool.take(owner(turn)).map(|slot| (slot, owner(turn))));
+                if held.len() > turn as usize % 3 {
+                    let (slot, owner) = held.pop_front().unwrap();
+                    pool.give(slot, owner);
+                }
+                if turn % 64 == thread as u32 {
+                    pool.trim(owner(turn));
+                }
+            }
+            held.into_iter().for_each(|(slot, owner)| pool.give(slot, owner));
+        });
+    }
+    assert!(pool.end() <= slots);
+}
+
+/// How many slots may be under way from producers to consumers.
+const UNDER_WAY: usize = 64;
+
+fn one_way<L: FreeList>() {
+    let each = objects(100_000);
+    // A producer makes a slot when its hoard and the depot are empty. The others are under way, in another
+    // thread's hoard or crate, or in its hands.
+    let bound = UNDER_WAY + THREADS * (HOARD + 32 + 1);
+    let pool = Pool::<L>::new(each * THREADS as u32);
+    let queue = Arc::new(Lock::new(VecDeque::new()));
+    let all = Arc::clone(&pool);
+    on_threads(move |thread| {
+        let mut turn = 0;
+        while turn < each {
+            let moved = if thread % 2 == 0 {
+                queue.with(|queue| queue.len() < UNDER_WAY - THREADS) && {
+                    let slot = pool.take(thread as u64 + 1).expect("there are slots for all");
+                    queue.with(|queue| queue.push_back((slot, thread as u64 + 1)));
+                    true
+                }
+            } else {
+                let next = queue.with(VecDeque::pop_front);
+                next.map(|(slot, owner)| pool.give(slot, owner)).is_some()
+            };
+            if moved { turn += 1 } else { thread::yield_now() }
+        }
+    });
+    let admitted = all.end() as usize;
+    assert!(admitted <= bound, "{admitted} slots, where {bound} are enough");
+}
+
+/// More threads than any cap that somebody might think of.
+const CROWD: u32 = 300;
+
+fn a_crowd_one_by_one<L: FreeList>() {
+    let pool = Pool::<L>::new(CROWD);
+    for number in 1..=CROWD {
+        let pool = Arc::clone(&pool);
+        let visit = move || {
+            let slot = pool.take(u64::from(number)).unwrap();
+            pool.give(slot, u64::from(number));
+        };
+        thread::spawn(visit).join().unwrap();
+    }
+    assert_eq!(pool.end(), 1, "what a thread hoarded is for the next when it has ended");
+}
+
+fn a_crowd_at_once<L: FreeList>() {
+    let pool = Pool::<L>::new(CROWD);
+    let arrived = Arc::new(Word::new(0));
+    let threads = Vec::from_iter((1..=CROWD).map(|number| {
+        let (pool, arrived) = (Arc::clone(&pool), Arc::clone(&arrived));
+        thread::spawn(move || {
+            let slot = pool.take(u64::from(number)).unwrap();
+            // Relaxed: a head count.
+            arrived.fetch_add(1, Ordering::Relaxed);
+            while arrived.load(Ordering::Relaxed) < CROWD {
+                thread::yield_now();
+            }
+            pool.give(slot, u64::from(number));
+        })
+    }));
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(pool.end(), CROWD);
+}
+
+/// A list in memory that ends with its last slot.
+struct Block<L> {
+    list: L,
+    /// One for each slot that is not home, and one for whoever closes.
+    references: Word,
+    arrived: Word,
+    canary: Canary,
+}
+
+struct Nobody;
+
+impl Resident for Nobody {
+    fn leave(&self, _thread: usize) {}
+}
+
+/// Gives references back. Returns whether that freed the block.
+///
+/// # Safety
+///
+/// The references are the caller's.
+unsafe fn put<L>(block: *const Block<L>, references: u32) -> bool {
+    // SAFETY: the caller has a reference.
+    let word = unsafe { &raw const (*block).references };
+    // AcqRel: whoever frees does so after all that others did.
+    // SAFETY: as above.
+    let last = unsafe { (*word).fetch_sub(references, Ordering::AcqRel) } == references;
+    if last {
+        // SAFETY: made by a box, and the last reference is gone.
+        let block = unsafe { Box::from_raw(block.cast_mut()) };
+        block.canary.destroy();
+    }
+    last
+}
+
+/// Threads that have a slot each release it while the list is closed, and do not keep the list alive.
+fn closed_under_releases<L: FreeList>() {
+    let blocks: Arc<[Shared<Block<L>>]> = (0..objects(2_000))
+        .map(|_| {
+            let list = L::new_in(HOARD, Weak::<Nobody>::new());
+            (0..THREADS as u32).for_each(|slot| list.admit(slot));
+            let references = Atomic::new(THREADS as u32 + 1);
+            let canary = Canary::new();
+            let block = Block { list, references, arrived: Atomic::new(0), canary };
+            Shared(Box::into_raw(Box::new(block)).cast_const())
+        })
+        .collect();
+    let all = blocks.len();
+    let freed = on_threads(move |thread| {
+        let mut freed = 0;
+        for block in blocks.iter() {
+            let block = block.0;
+            // SAFETY: this thread's slot keeps the block alive up to the release.
+            let arrived = unsafe { &(*block).arrived };
+            // Relaxed: a head count.
+            arrived.fetch_add(1, Ordering::Relaxed);
+            while arrived.load(Ordering::Relaxed) < THREADS as u32 {
+                thread::yield_now();
+            }
+            // SAFETY: the slot that came home has a reference, which goes now.
+            let mut home = |_slot| freed += u32::from(unsafe { put(block, 1) });
+            // SAFETY: as above.
+            let list = unsafe { &(*block).list };
+            // SAFETY: the slot is this thread's. It is the last touch of this thread, unless that closes.
+            unsafe { list.release(thread as u32, &mut home) };
+            if thread == 0 {
+                // SAFETY: the closer's reference keeps the block alive.
+                unsafe { &(*block).list }.close(&mut home);
+                // SAFETY: the closer's reference goes now.
+                freed += u32::from(unsafe { put(block, 1) });
+            }
+        }
+        freed
+    });
+    assert_eq!(freed.iter().sum::<u32>() as usize, all, "each list is freed by its last slot");
+}
+
+macro_rules! claims {
+    ($($room:ident: $list:ty;)*) => {$(
+        mod $room {
+            use super::*;
+
+            #[test]
+            fn threads_that_come_and_go_share_no_slot() {
+                threads_come_and_go::<$list>(1_000);
+            }
+            #[test]
+            fn threads_that_want_the_same_few_slots_share_none() {
+                threads_come_and_go::<$list>(3);
+            }
+            #[test]
+            fn slots_that_go_one_way_come_back() {
+                one_way::<$list>();
+            }
+            #[test]
+            fn three_hundred_threads_one_after_the_other_use_one_slot() {
+                a_crowd_one_by_one::<$list>();
+            }
+            #[test]
+            fn three_hundred_threads_at_once_have_a_slot_each() {
+                a_crowd_at_once::<$list>();
+            }
+            #[test]
+            fn the_last_slot_to_come_home_ends_the_list() {
+                closed_under_releases::<$list>();
+            }
+        }
+    )*};
+}
+
+claims! {
+    scan: Scan;
+    scan_as_published: Scan<Native, false>;
+    tagged_stack: TaggedStack;
+    magazines: Magazines;
+    magazines_of_one: Magazines<Native, 1>;
+}
