@@ -104,10 +104,11 @@ impl<L: FreeList> Class<L> {
     ) {
         // SAFETY: the slot has contents, so the pool exists until it is released.
         let shelf = unsafe { &class.as_ref().shelf };
-        // SAFETY: the caller's; what comes home is dismantled, and nothing is done after that.
-        unsafe {
-            shelf.release(index, |home| dismantle(class, pool, home));
-        }
+        // SAFETY: what comes home is a slot of this class with a block, that nobody has. The last one may end the
+        // pool: nothing is done after it.
+        let home = |home| unsafe { dismantle(class, pool, home) };
+        // SAFETY: the caller's.
+        unsafe { shelf.release(index, home) };
     }
 
     fn statistics(&self) -> ClassStatistics {

@@ -22,6 +22,7 @@ use crate::memory::Resident;
 use alloc::sync::{Arc, Weak};
 use blocks::Blocks;
 use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 
 /// A pool of byte buffers, in size classes.
 ///
@@ -189,6 +190,11 @@ impl<L: FreeList> BufferPool<L> {
         self.owner.blocks.statistics()
     }
 }
+
+/// No code of users runs in here, so no panic leaves anything half done.
+impl<L: FreeList> UnwindSafe for BufferPool<L> {}
+/// As above.
+impl<L: FreeList> RefUnwindSafe for BufferPool<L> {}
 
 impl<L: FreeList> Clone for BufferPool<L> {
     /// Another handle of the same pool.

@@ -8,6 +8,7 @@ use core::borrow::{Borrow, BorrowMut};
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::ops::{Deref, DerefMut};
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::NonNull;
 use core::slice;
 
@@ -58,6 +59,11 @@ pub struct PooledBuf<L: FreeList = DefaultList> {
 unsafe impl<L: FreeList> Send for PooledBuf<L> {}
 // SAFETY: as above; through a shared reference the bytes are only read.
 unsafe impl<L: FreeList> Sync for PooledBuf<L> {}
+
+/// A buffer is bytes, whatever happened while it was written to.
+impl<L: FreeList> UnwindSafe for PooledBuf<L> {}
+/// As above.
+impl<L: FreeList> RefUnwindSafe for PooledBuf<L> {}
 
 impl<L: FreeList> PooledBuf<L> {
     /// # Safety
