@@ -306,8 +306,8 @@ macro_rules! claims {
             }
 
             #[test]
-            fn threads_never_exceed_the_limit_and_closing_meanwhile_frees_all() {
-                for _ in 0..if cfg!(miri) { 2 } else { 200 } {
+            fn closing_while_threads_acquire_frees_all() {
+                for round in 0..if cfg!(miri) { 2 } else { 200 } {
                     let pool = build::<L>(small().limit(2_048));
                     std::thread::scope(|scope| {
                         for _ in 0..3 {
@@ -321,8 +321,8 @@ macro_rules! claims {
                                 }
                             });
                         }
-                        let most = (0..10).map(|_| total(&pool).allocated).max();
-                        assert!(most.is_some());
+                        // Before, amidst and after their first.
+                        (0..round % 10).for_each(|_| std::thread::yield_now());
                         pool.close();
                     });
                     let counts = total(&pool);
@@ -387,19 +387,6 @@ fn a_pool_that_cannot_be_is_refused_with_what_to_do() {
         BufferPool::builder().classes(64, most).build().unwrap().largest(),
         64 << (most - 1)
     );
-}
-
-#[test]
-fn an_allocator_that_fails_ends_the_request_without_a_fall_back() {
-    // No machine has the largest of these.
-    let most = usize::BITS as usize - 1 - 6;
-    let pool = BufferPool::builder().classes(64, most).build().unwrap();
-    let largest = pool.largest();
-    let error = pool.acquire(largest).unwrap_err();
-    assert_eq!(error, AcquireError::OutOfMemory { asked: largest });
-    assert_eq!(total(&pool), Counts::default());
-    // The slot that was prepared for it serves the next request.
-    drop(pool.acquire(64).unwrap());
 }
 
 #[test]

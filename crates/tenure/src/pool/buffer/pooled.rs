@@ -326,3 +326,25 @@ impl<L: FreeList> Hash for PooledBuf<L> {
         (**self).hash(state);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::pool::BufferPool;
+
+    #[test]
+    fn what_nobody_could_write_to_is_not_zeroed_again() {
+        const SIZE: usize = 4_096;
+        let pool = BufferPool::builder().classes(SIZE, 1).build().unwrap();
+        let mut buffer = pool.acquire(0).unwrap();
+        assert_eq!(buffer.append(b"small"), 5);
+        assert_eq!(buffer.exposed, 5);
+        // SAFETY: the last byte of the block, which no slice reaches.
+        let last = unsafe { buffer.block.add(SIZE - 1) };
+        // SAFETY: as above.
+        unsafe { last.write(1) };
+        drop(buffer);
+        // Reading exposes nothing.
+        let buffer = pool.acquire(SIZE).unwrap();
+        assert_eq!((buffer[4], buffer[SIZE - 1], buffer.exposed), (0, 1, 0));
+    }
+}
