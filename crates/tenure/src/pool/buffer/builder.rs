@@ -56,8 +56,8 @@ impl Builder {
         self
     }
 
-    /// Bytes of all buffers of the pool together, idle ones included, and not the few hundred for each that say
-    /// where they are. No limit unless told otherwise.
+    /// Bytes of all buffers of the pool together, idle ones included, and not the 64 or so for each that say
+    /// where it is. No limit unless told otherwise.
     pub const fn limit(mut self, bytes: u64) -> Self {
         self.limit = Some(bytes);
         self

@@ -1,4 +1,84 @@
 //! Byte buffers that are used again: [`BufferPool`] and [`PooledBuf`].
+//!
+//! For programs that need large buffers for a short time, a pair for each connection say: to allocate and zero
+//! 16 KiB takes longer than the use of a small message in it, and a pool that looks for a free buffer by walking
+//! all of them gets slower with every connection. Here a buffer is acquired and released in O(1), and with the
+//! default list without an atomic operation on a line that other threads write.
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use tenure::pool::BufferPool;
+//!
+//! let pool = BufferPool::builder().limit(256 << 20).build()?;
+//!
+//! // A pair for a connection: both or none.
+//! let (mut send, mut recv) = pool.acquire_pair(64 << 10, 64 << 10)?;
+//! send.clear();
+//! write!(send, "GET {}", "/")?;
+//!
+//! // What the socket does.
+//! let count = send.read(&mut recv)?;
+//! assert_eq!(recv[..count], *b"GET /");
+//!
+//! // Zeroed, and then free for the next.
+//! drop((send, recv));
+//! let total = pool.statistics().total;
+//! assert_eq!((total.allocated, total.in_use, total.idle), (2, 0, 2));
+//! assert_eq!(pool.trim(), 128 << 10);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it does
+//!
+//! These are the semantics of the send and receive buffers of SMC sockets in Linux, whose list of buffers
+//! is walked; here it is a [`FreeList`].
+//!
+//! | when | then |
+//! |---|---|
+//! | `acquire(len)` | the first of the size classes (16 from 16 KiB, each twice as large as the one before) that has `len` bytes |
+//! | there is an idle buffer of it | that one, and never a larger one |
+//! | there is none | a new one |
+//! | ... and the memory limit does not allow it | idle buffers of all classes and threads are freed until it does |
+//! | ... and that is not enough | the **next smaller class**, likewise: the buffer is **shorter than was asked for**, and one downgrade is counted. [`acquire_exact`](BufferPool::acquire_exact) fails instead |
+//! | ... and the allocator has no memory | [`OutOfMemory`](AcquireError::OutOfMemory) at once |
+//! | a pair, and the second buffer fails | the first goes back |
+//! | a buffer is dropped, on whatever thread | what could have been written to is zeroed, then the buffer is free |
+//! | a thread ends | the buffers that it kept are for all |
+//! | `trim` | idle memory goes back to the allocator, what sleeping threads keep included |
+//! | `close`, or the last handle is dropped | nothing is handed out; idle memory is freed now, buffers in use when they are dropped |
+//!
+//! Whoever depends on the length asked for compares it with the length that came:
+//!
+//! ```
+//! use tenure::pool::BufferPool;
+//!
+//! let pool = BufferPool::builder().classes(1024, 3).limit(5 * 1024).build()?;
+//! let whole = pool.acquire(4096)?;
+//! let less = pool.acquire(4096)?; // 1 KiB is left.
+//! assert_eq!((whole.len(), less.len()), (4096, 1024));
+//! assert!(less.is_downgraded());
+//! assert!(pool.acquire_exact(4096).is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it costs
+//!
+//! | operation | cost |
+//! |---|---|
+//! | acquire, there is an idle buffer | that of the [list](super::list): a few loads and stores with the default one |
+//! | acquire, there is none | the allocator, which zeroes the block, and a few atomic operations on shared lines |
+//! | drop | as acquire; and zeroing what was exposed to writing: see [`PooledBuf`] |
+//! | every buffer | its block, aligned to its size or to a page if that is less, and 64 bytes that say where it is, for up to twice as many buffers as there ever were at once |
+//!
+//! # Limits
+//!
+//! Without a [limit](Builder::limit) idle memory stays until it is trimmed: as much as there was in use at once,
+//! and what threads keep to themselves, up to 512 KiB of each class for each thread unless
+//! [told otherwise](Builder::hoard). The lines that say where buffers are stay as long as the pool. A
+//! `fork` leaves to the child what other threads had in hand, as memory that nobody has.
+//!
+//! [`LimitReached`](AcquireError::LimitReached) is certain only if nobody else releases at that moment: what
+//! threads are just releasing may be missed.
 
 mod blocks;
 mod builder;
