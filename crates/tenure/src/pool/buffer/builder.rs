@@ -1,0 +1,108 @@
+//! [`Builder`]: what a pool is like.
+
+use super::{BufferPool, ConfigError};
+use crate::pool::list::{DefaultList, FreeList};
+
+/// Makes a [`BufferPool`]: see [`BufferPool::builder`].
+///
+/// ```
+/// use tenure::pool::{BufferPool, TaggedStack};
+///
+/// let pool = BufferPool::builder()
+///     .classes(4096, 8) // 4 KiB, 8 KiB ... 512 KiB
+///     .limit(64 << 20)
+///     .build()?;
+/// assert_eq!(pool.acquire(5_000).unwrap().capacity(), 8_192);
+/// assert_eq!(pool.largest(), 512 << 10);
+///
+/// // A list that hoards nothing.
+/// let pool = BufferPool::builder().build_in::<TaggedStack>()?;
+/// # drop(pool);
+/// # Ok::<(), tenure::pool::buffer::ConfigError>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "`build` makes the pool"]
+pub struct Builder {
+    pub(super) smallest: usize,
+    pub(super) count: usize,
+    pub(super) zero: bool,
+    pub(super) limit: Option<u64>,
+    pub(super) hoard: usize,
+}
+
+const SMALLEST: usize = 16 << 10;
+const COUNT: usize = 16;
+const HOARD: usize = 512 << 10;
+
+impl Builder {
+    pub(super) const fn new() -> Self {
+        Self { smallest: SMALLEST, count: COUNT, zero: true, limit: None, hoard: HOARD }
+    }
+
+    /// The size classes: `count` of them, the first of `smallest` bytes, each twice as large as the one
+    /// before. `smallest` is a power of two, 64 or more. 16 from 16 KiB unless told otherwise.
+    pub const fn classes(mut self, smallest: usize, count: usize) -> Self {
+        self.smallest = smallest;
+        self.count = count;
+        self
+    }
+
+    /// Whether a buffer is filled with zeros before it becomes free. Yes unless told otherwise.
+    ///
+    /// If not, a buffer comes with what **earlier users** have left in it: an error in the program shows one
+    /// user's data to another. It is never uninitialised memory.
+    pub const fn zero(mut self, zero: bool) -> Self {
+        self.zero = zero;
+        self
+    }
+
+    /// Bytes of all buffers of the pool together, idle ones included, and not the 64 or so for each that say
+    /// where it is. No limit unless told otherwise.
+    pub const fn limit(mut self, bytes: u64) -> Self {
+        self.limit = Some(bytes);
+        self
+    }
+
+    /// Bytes in idle buffers that one thread may keep to itself, in each size class; 512 KiB unless told
+    /// otherwise. For lists that hoard, as [`Magazines`](crate::pool::Magazines) do; they keep 64 buffers
+    /// of a class at most. Classes whose buffers are larger than that are shared by all threads at once.
+    pub const fn hoard(mut self, bytes: usize) -> Self {
+        self.hoard = bytes;
+        self
+    }
+
+    /// The pool, with the list that is best for most.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] says which setting makes no pool.
+    pub fn build(self) -> Result<BufferPool, ConfigError> {
+        self.build_in::<DefaultList>()
+    }
+
+    /// The pool, with idle buffers in lists `L`.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] says which setting makes no pool.
+    pub fn build_in<L: FreeList>(self) -> Result<BufferPool<L>, ConfigError> {
+        self.check()?;
+        Ok(BufferPool::build(&self))
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let Self { smallest, count, .. } = *self;
+        if !smallest.is_power_of_two() || smallest < 64 {
+            return Err(ConfigError::SmallestClass { smallest });
+        }
+        // The largest allocation is less than half of the address space.
+        let most = (usize::BITS - 1 - smallest.trailing_zeros()) as usize;
+        if !(1..=most).contains(&count) {
+            return Err(ConfigError::NumberOfClasses { smallest, count, most });
+        }
+        match self.limit {
+            Some(limit) if limit < smallest as u64 => Err(ConfigError::Limit { limit, smallest }),
+            _ => Ok(()),
+        }
+    }
+}

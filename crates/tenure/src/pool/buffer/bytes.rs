@@ -1,0 +1,99 @@
+//! [`PooledBuf`] and the crate `bytes`.
+
+use super::PooledBuf;
+use crate::pool::list::FreeList;
+use ::bytes::buf::UninitSlice;
+use ::bytes::{Buf, BufMut, Bytes};
+
+impl<L: FreeList> PooledBuf<L> {
+    /// The contents, to be shared without copying: the buffer returns to its pool when the last [`Bytes`] that
+    /// refers to it is gone.
+    ///
+    /// Cost: an allocation of about 100 bytes, for the count of `Bytes`.
+    ///
+    /// ```
+    /// use tenure::pool::BufferPool;
+    ///
+    /// let pool = BufferPool::new();
+    /// let mut buffer = pool.acquire(0).unwrap();
+    /// buffer.append(b"to everybody");
+    /// let message = buffer.freeze();
+    /// let everybody = message.slice(3..);
+    /// drop(message);
+    /// assert_eq!(everybody, "everybody");
+    /// assert_eq!(pool.statistics().total.in_use, 1);
+    /// drop(everybody);
+    /// assert_eq!(pool.statistics().total.in_use, 0);
+    /// ```
+    pub fn freeze(self) -> Bytes {
+        Bytes::from_owner(self)
+    }
+}
+
+/// Consumes from the front.
+impl<L: FreeList> Buf for PooledBuf<L> {
+    #[inline]
+    fn remaining(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn chunk(&self) -> &[u8] {
+        self
+    }
+
+    #[inline]
+    fn advance(&mut self, count: usize) {
+        self.consume_front(count);
+    }
+}
+
+// SAFETY: `chunk_mut` is the room behind the contents, which `remaining_mut` counts, and which does not move when
+// `advance_mut` makes it contents.
+/// Appends, and panics where there is no room. [`chunk_mut`](BufMut::chunk_mut) counts as writing to all of the
+/// room, of which the zeroing then is as dear; the methods `put` and what they stand for do not.
+unsafe impl<L: FreeList> BufMut for PooledBuf<L> {
+    #[inline]
+    fn remaining_mut(&self) -> usize {
+        self.spare()
+    }
+
+    #[inline]
+    unsafe fn advance_mut(&mut self, count: usize) {
+        self.commit(count);
+    }
+
+    #[inline]
+    fn chunk_mut(&mut self) -> &mut UninitSlice {
+        UninitSlice::new(self.spare_mut())
+    }
+
+    #[inline]
+    fn put<T: Buf>(&mut self, mut from: T)
+    where
+        Self: Sized,
+    {
+        while from.has_remaining() {
+            let count = from.chunk().len();
+            self.put_slice(from.chunk());
+            from.advance(count);
+        }
+    }
+
+    #[inline]
+    #[track_caller]
+    fn put_slice(&mut self, bytes: &[u8]) {
+        let spare = self.spare();
+        let len = bytes.len();
+        assert!(len <= spare, "put of {len} bytes, but there is room for {spare}");
+        self.append(bytes);
+    }
+
+    #[inline]
+    #[track_caller]
+    fn put_bytes(&mut self, value: u8, count: usize) {
+        let spare = self.spare();
+        assert!(count <= spare, "put of {count} bytes, but there is room for {spare}");
+        self.resize(self.len() + count, value);
+    }
+}

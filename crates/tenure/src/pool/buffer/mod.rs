@@ -1,0 +1,298 @@
+//! Byte buffers that are used again: [`BufferPool`] and [`PooledBuf`].
+//!
+//! For programs that need large buffers for a short time, a pair for each connection say: to allocate and zero
+//! 16 KiB takes longer than the use of a small message in it, and a pool that looks for a free buffer by walking
+//! all of them gets slower with every connection. Here a buffer is acquired and released in O(1), and with the
+//! default list without an atomic operation on a line that other threads write.
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use tenure::pool::BufferPool;
+//!
+//! let pool = BufferPool::builder().limit(256 << 20).build()?;
+//!
+//! // A pair for a connection: both or none.
+//! let (mut send, mut recv) = pool.acquire_pair(64 << 10, 64 << 10)?;
+//! send.clear();
+//! write!(send, "GET {}", "/")?;
+//!
+//! // What the socket does.
+//! let count = send.read(&mut recv)?;
+//! assert_eq!(recv[..count], *b"GET /");
+//!
+//! // Zeroed, and then free for the next.
+//! drop((send, recv));
+//! let total = pool.statistics().total;
+//! assert_eq!((total.allocated, total.in_use, total.idle), (2, 0, 2));
+//! assert_eq!(pool.trim(), 128 << 10);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it does
+//!
+//! These are the semantics of the send and receive buffers of SMC sockets in Linux, whose list of buffers
+//! is walked; here it is a [`FreeList`].
+//!
+//! | when | then |
+//! |---|---|
+//! | `acquire(len)` | the first of the size classes (16 from 16 KiB, each twice as large as the one before) that has `len` bytes |
+//! | there is an idle buffer of it | that one, and never a larger one |
+//! | there is none | a new one |
+//! | ... and the memory limit does not allow it | idle buffers of all classes and threads are freed until it does |
+//! | ... and that is not enough | the **next smaller class**, likewise: the buffer is **shorter than was asked for**, and one downgrade is counted. [`acquire_exact`](BufferPool::acquire_exact) fails instead |
+//! | ... and the allocator has no memory | [`OutOfMemory`](AcquireError::OutOfMemory) at once |
+//! | a pair, and the second buffer fails | the first goes back |
+//! | a buffer is dropped, on whatever thread | what could have been written to is zeroed, then the buffer is free |
+//! | a thread ends | the buffers that it kept are for all |
+//! | `trim` | idle memory goes back to the allocator, what sleeping threads keep included |
+//! | `close`, or the last handle is dropped | nothing is handed out; idle memory is freed now, buffers in use when they are dropped |
+//!
+//! Whoever depends on the length asked for compares it with the length that came:
+//!
+//! ```
+//! use tenure::pool::BufferPool;
+//!
+//! let pool = BufferPool::builder().classes(1024, 3).limit(5 * 1024).build()?;
+//! let whole = pool.acquire(4096)?;
+//! let less = pool.acquire(4096)?; // 1 KiB is left.
+//! assert_eq!((whole.len(), less.len()), (4096, 1024));
+//! assert!(less.is_downgraded());
+//! assert!(pool.acquire_exact(4096).is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it costs
+//!
+//! | operation | cost |
+//! |---|---|
+//! | acquire, there is an idle buffer | that of the [list](super::list): a few loads and stores with the default one |
+//! | acquire, there is none | the allocator, which zeroes the block, and a few atomic operations on shared lines |
+//! | drop | as acquire; and zeroing what was exposed to writing: see [`PooledBuf`] |
+//! | every buffer | its block, aligned to its size or to a page if that is less, and 64 bytes that say where it is, for up to twice as many buffers as there ever were at once |
+//!
+//! # Limits
+//!
+//! Without a [limit](Builder::limit) idle memory stays until it is trimmed: as much as there was in use at once,
+//! and what threads keep to themselves, up to 512 KiB of each class for each thread unless
+//! [told otherwise](Builder::hoard). The lines that say where buffers are stay as long as the pool. A
+//! `fork` leaves to the child what other threads had in hand, as memory that nobody has.
+//!
+//! [`LimitReached`](AcquireError::LimitReached) is certain only if nobody else releases at that moment: what
+//! threads are just releasing may be missed.
+
+mod blocks;
+mod builder;
+#[cfg(feature = "bytes")]
+mod bytes;
+mod erase;
+mod error;
+#[cfg(feature = "std")]
+mod io;
+mod pooled;
+mod statistics;
+
+pub use builder::Builder;
+pub use error::{AcquireError, ConfigError};
+pub use pooled::PooledBuf;
+pub use statistics::{ClassStatistics, Counts, Statistics};
+
+use super::list::{DefaultList, FreeList};
+use super::shared::Shared;
+use crate::memory::Resident;
+use alloc::sync::{Arc, Weak};
+use blocks::Blocks;
+use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
+
+/// A pool of byte buffers, in size classes.
+///
+/// A handle: clones are handles of the same pool, which ends with the last of them. See the
+/// [module](self) for what a pool does.
+pub struct BufferPool<L: FreeList = DefaultList> {
+    owner: Arc<Owner<L>>,
+}
+
+/// What the handles of a pool share.
+struct Owner<L: FreeList> {
+    blocks: Shared<Blocks<L>, L::Memory>,
+}
+
+impl<L: FreeList> Resident for Owner<L> {
+    fn leave(&self, thread: usize) {
+        self.blocks.leave(thread);
+    }
+}
+
+impl<L: FreeList> Drop for Owner<L> {
+    fn drop(&mut self) {
+        self.blocks.close();
+    }
+}
+
+impl BufferPool {
+    /// A pool with 16 size classes from 16 KiB to 512 MiB, that zeroes its buffers and has no limit.
+    ///
+    /// Allocates tables of a few KiB, and no buffer.
+    pub fn new() -> Self {
+        Self::build(&Builder::new())
+    }
+
+    /// A pool with other settings.
+    pub const fn builder() -> Builder {
+        Builder::new()
+    }
+}
+
+impl Default for BufferPool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<L: FreeList> BufferPool<L> {
+    /// The pool that the settings, which have been checked, describe.
+    fn build(like: &Builder) -> Self {
+        let owner = Arc::new_cyclic(|owner: &Weak<Owner<L>>| {
+            let owner: Weak<dyn Resident> = owner.clone();
+            Owner { blocks: Shared::new(Blocks::new(like, &owner)) }
+        });
+        Self { owner }
+    }
+
+    /// A buffer whose length is `len`, or **less if the memory limit asks for it**.
+    ///
+    /// The buffer is of the first size class that has `len` bytes: an idle one, or else a new one. Where the
+    /// [limit](Builder::limit) does not allow another one, the pool frees what is idle, of all classes and
+    /// in the hoards of all threads, until it does. Where that is not enough it falls back to the **next
+    /// smaller** class, never to a larger one, and so on, so that the buffer has as many bytes as there are:
+    /// compare its length with what you asked for, or ask [`PooledBuf::is_downgraded`]. Users who cannot
+    /// do with less call [`acquire_exact`](Self::acquire_exact).
+    ///
+    /// The bytes are zero, unless the pool was [told not to](Builder::zero).
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`](AcquireError::TooLarge) if no class has `len` bytes,
+    /// [`LimitReached`](AcquireError::LimitReached) if there is not even a buffer of the smallest class,
+    /// [`Closed`](AcquireError::Closed) after [`close`](Self::close).
+    /// [`OutOfMemory`](AcquireError::OutOfMemory) at once, without falling back, if the allocator
+    /// fails. [`TooManyBuffers`](AcquireError::TooManyBuffers) for more than 2^28 - 8 of a class.
+    ///
+    /// # Cost
+    ///
+    /// That of the list's [acquire](super::list) if there is an idle buffer of the class. Otherwise the
+    /// allocator's, which zeroes the whole block.
+    ///
+    /// # Aborts
+    ///
+    /// As collections do, if there is no memory for the tables that say where buffers are.
+    #[inline]
+    pub fn acquire(&self, len: usize) -> Result<PooledBuf<L>, AcquireError> {
+        self.acquire_with(len, true)
+    }
+
+    /// A buffer whose length is `len`: as [`acquire`](Self::acquire), but never of a smaller class.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire), and [`LimitReached`](AcquireError::LimitReached) where that would fall
+    /// back.
+    #[inline]
+    pub fn acquire_exact(&self, len: usize) -> Result<PooledBuf<L>, AcquireError> {
+        self.acquire_with(len, false)
+    }
+
+    #[inline(always)]
+    fn acquire_with(&self, len: usize, fall_back: bool) -> Result<PooledBuf<L>, AcquireError> {
+        let blocks = &self.owner.blocks;
+        match blocks.reuse(blocks.class_for(len), len) {
+            Some(buffer) => Ok(buffer),
+            None => blocks.acquire_slowly(len, fall_back),
+        }
+    }
+
+    /// Two buffers or none, for sending and receiving say: as two calls of [`acquire`](Self::acquire), where the
+    /// first buffer goes back to the pool if there is no second.
+    ///
+    /// Either may be downgraded.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire), for either of them.
+    pub fn acquire_pair(
+        &self,
+        send_len: usize,
+        recv_len: usize,
+    ) -> Result<(PooledBuf<L>, PooledBuf<L>), AcquireError> {
+        let send = self.acquire(send_len)?;
+        let recv = self.acquire(recv_len)?;
+        Ok((send, recv))
+    }
+
+    /// Gives all idle memory back to the allocator, what other threads hoard included. Returns how many bytes
+    /// that was.
+    ///
+    /// For a timer, or for when memory runs short. May miss what threads are acquiring and releasing at
+    /// that moment. Cost: O(idle buffers), and with [`Magazines`](super::Magazines) an interrupt for each
+    /// other CPU that runs this process.
+    pub fn trim(&self) -> u64 {
+        self.owner.blocks.trim()
+    }
+
+    /// Ends the pool: from now on no handle hands out anything, and idle memory is freed.
+    ///
+    /// Buffers that are in use stay valid, and are freed when they are dropped. Dropping the last
+    /// handle does the same. Closing again does nothing.
+    pub fn close(&self) {
+        self.owner.blocks.close();
+    }
+
+    /// Whether the pool was [closed](Self::close).
+    pub fn is_closed(&self) -> bool {
+        self.owner.blocks.is_closed()
+    }
+
+    /// Bytes of a buffer of the largest size class.
+    pub fn largest(&self) -> usize {
+        self.owner.blocks.largest()
+    }
+
+    /// The [limit](Builder::limit), if there is one.
+    pub fn limit(&self) -> Option<u64> {
+        self.owner.blocks.limit()
+    }
+
+    /// What the pool did and has.
+    ///
+    /// A snapshot while other threads go on; see [`Statistics`]. Cost: O(all buffers that ever were in use
+    /// at once), one load each, since acquiring and releasing write no shared counter.
+    pub fn statistics(&self) -> Statistics {
+        self.owner.blocks.statistics()
+    }
+}
+
+/// No code of users runs in here, so no panic leaves anything half done.
+impl<L: FreeList> UnwindSafe for BufferPool<L> {}
+/// As above.
+impl<L: FreeList> RefUnwindSafe for BufferPool<L> {}
+
+impl<L: FreeList> Clone for BufferPool<L> {
+    /// Another handle of the same pool.
+    fn clone(&self) -> Self {
+        Self { owner: Arc::clone(&self.owner) }
+    }
+}
+
+impl<L: FreeList> fmt::Debug for BufferPool<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let blocks = &self.owner.blocks;
+        f.debug_struct("BufferPool")
+            .field("list", &L::NAME)
+            .field("classes", &blocks.classes.len())
+            .field("largest", &blocks.largest())
+            .field("limit", &blocks.limit())
+            .field("bytes", &blocks.held())
+            .field("closed", &blocks.is_closed())
+            .finish()
+    }
+}

@@ -1,0 +1,350 @@
+//! [`PooledBuf`]: a buffer, and the way back to its pool.
+
+use super::blocks::{Blocks, Class};
+use super::erase::erase;
+use crate::pool::list::{DefaultList, FreeList};
+use crate::pool::shared::RawShared;
+use core::borrow::{Borrow, BorrowMut};
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::ops::{Deref, DerefMut};
+use core::panic::{RefUnwindSafe, UnwindSafe};
+use core::ptr::NonNull;
+use core::slice;
+
+/// A byte buffer of a [`BufferPool`](super::BufferPool), to which it returns when it is dropped.
+///
+/// ```text
+///   0          start            end                capacity
+///   ├─ consumed ─┼─── contents ───┼──── room ─────────┤
+/// ```
+///
+/// It dereferences to its contents. These are appended to at the end, as with a `Vec` of fixed capacity,
+/// and consumed from the front, as a `VecDeque`: [`Read`](std::io::Read), [`BufRead`](std::io::BufRead) and
+/// [`Write`](std::io::Write) do both, and with the feature `bytes` so do `Buf` and `BufMut`. What was
+/// consumed is room again when all of it was, or after [`compact`](Self::compact).
+///
+/// # What the next user sees
+///
+/// Zeros, unless the pool was [told otherwise](super::Builder::zero): before the buffer becomes free, all is
+/// zeroed that somebody could have written to. That is what was ever handed out as a mutable slice or
+/// appended: [`deref_mut`](Self::deref_mut) counts the contents, [`spare_mut`](Self::spare_mut) all of
+/// the room. So a small message in a large buffer costs little if it is appended (after
+/// [`clear`](Self::clear), or [acquired](super::BufferPool::acquire) with length 0).
+///
+/// # Forgotten buffers
+///
+/// A buffer that is leaked (`mem::forget`) counts as in use, and keeps its pool's memory, but
+/// not the pool's idle buffers, for ever.
+pub struct PooledBuf<L: FreeList = DefaultList> {
+    /// One of `pool`'s, which the slot's contents keep alive.
+    class: NonNull<Class<L>>,
+    pool: RawShared<Blocks<L>, L::Memory>,
+    /// `capacity` bytes, all of them initialised.
+    block: NonNull<u8>,
+    start: usize,
+    /// Not less than `start`, not more than the capacity.
+    end: usize,
+    /// Bytes from the beginning of the block that may have been written to.
+    exposed: usize,
+    /// The slot that this is the user of.
+    index: u32,
+    /// Binary logarithm of the capacity.
+    shift: u8,
+    downgraded: bool,
+}
+
+// SAFETY: the buffer is the only one with its block, a slice of bytes; pool and class are shared between threads
+// in any case.
+unsafe impl<L: FreeList> Send for PooledBuf<L> {}
+// SAFETY: as above; through a shared reference the bytes are only read.
+unsafe impl<L: FreeList> Sync for PooledBuf<L> {}
+
+/// A buffer is bytes, whatever happened while it was written to.
+impl<L: FreeList> UnwindSafe for PooledBuf<L> {}
+/// As above.
+impl<L: FreeList> RefUnwindSafe for PooledBuf<L> {}
+
+impl<L: FreeList> PooledBuf<L> {
+    /// # Safety
+    ///
+    /// The slot is one of `class`, which is one of `pool`, and in use by nobody but the new buffer. Its contents
+    /// are `block`.
+    #[inline(always)]
+    pub(super) unsafe fn new(
+        class: &Class<L>,
+        pool: RawShared<Blocks<L>, L::Memory>,
+        index: u32,
+        block: NonNull<u8>,
+        len: usize,
+    ) -> Self {
+        Self {
+            class: NonNull::from(class),
+            pool,
+            block,
+            start: 0,
+            end: len.min(class.size),
+            exposed: 0,
+            index,
+            shift: class.size.trailing_zeros() as u8,
+            downgraded: false,
+        }
+    }
+
+    pub(super) fn downgraded(mut self) -> Self {
+        self.downgraded = true;
+        self
+    }
+
+    /// Whether the buffer is of a smaller size class than what was asked for, since the pool's memory limit did
+    /// not allow more. Then it may be shorter than was asked for.
+    pub fn is_downgraded(&self) -> bool {
+        self.downgraded
+    }
+
+    /// Bytes of the buffer, whatever it contains: the size of its class.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        1 << self.shift
+    }
+
+    /// Bytes that can be appended.
+    #[inline]
+    pub fn spare(&self) -> usize {
+        self.capacity() - self.end
+    }
+
+    /// Empties the buffer: all of it is room.
+    #[inline]
+    pub fn clear(&mut self) {
+        (self.start, self.end) = (0, 0);
+    }
+
+    /// Keeps the first `len` bytes of the contents, or all if there are no more.
+    pub fn truncate(&mut self, len: usize) {
+        self.end = self.end.min(self.start.saturating_add(len));
+    }
+
+    /// Makes the contents `len` bytes long; those that are added are `value`.
+    ///
+    /// What was consumed from the front becomes room if it is needed.
+    ///
+    /// # Panics
+    ///
+    /// If `len` is more than the capacity: a pooled buffer does not grow.
+    #[track_caller]
+    pub fn resize(&mut self, len: usize, value: u8) {
+        let capacity = self.capacity();
+        assert!(len <= capacity, "resize to {len} bytes, but the buffer has {capacity}");
+        if len <= self.len() {
+            return self.truncate(len);
+        }
+        let more = len - self.len();
+        if more > self.spare() {
+            self.compact();
+        }
+        self.room(more).fill(value);
+        self.end += more;
+    }
+
+    /// Appends as many of the bytes as there is room for. Returns how many.
+    #[inline]
+    pub fn append(&mut self, bytes: &[u8]) -> usize {
+        let fits = bytes.len().min(self.spare());
+        self.room(fits).copy_from_slice(&bytes[..fits]);
+        self.end += fits;
+        fits
+    }
+
+    /// The room behind the contents, to be written to and then [committed](Self::commit): zeros, or what this
+    /// user, or with [`zero(false)`](super::Builder::zero) an earlier one, left there.
+    ///
+    /// All of it is zeroed in the end. Where that is too much, [`resize`](Self::resize) to what is needed, write,
+    /// and [`truncate`](Self::truncate).
+    pub fn spare_mut(&mut self) -> &mut [u8] {
+        self.room(self.spare())
+    }
+
+    /// Adds the next `count` bytes of the room to the contents, as they are.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many.
+    #[track_caller]
+    pub fn commit(&mut self, count: usize) {
+        let spare = self.spare();
+        assert!(count <= spare, "commit of {count} bytes, but there is room for {spare}");
+        self.end += count;
+    }
+
+    /// Removes `count` bytes from the front of the contents.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many.
+    #[track_caller]
+    pub fn consume_front(&mut self, count: usize) {
+        let len = self.len();
+        assert!(count <= len, "{count} bytes consumed, but there are {len}");
+        self.start += count;
+        if self.start == self.end {
+            self.clear();
+        }
+    }
+
+    /// Moves the contents to the beginning, so that what was consumed is room. Cost: a copy of the contents.
+    pub fn compact(&mut self) {
+        if self.start == 0 {
+            return;
+        }
+        let (start, end) = (self.start, self.end);
+        (self.start, self.end) = (0, end - start);
+        self.expose(end).copy_within(start..end, 0);
+    }
+
+    /// The first `end` bytes of the block, to be written to.
+    #[inline(always)]
+    fn expose(&mut self, end: usize) -> &mut [u8] {
+        debug_assert!(end <= self.capacity(), "the buffer ends");
+        self.exposed = self.exposed.max(end);
+        // SAFETY: the block is initialised, this buffer's alone, and has at least `end` bytes, as all callers
+        // see to.
+        unsafe { slice::from_raw_parts_mut(self.block.as_ptr(), end) }
+    }
+
+    /// The next `len` bytes behind the contents. The caller has looked whether there are as many.
+    #[inline(always)]
+    fn room(&mut self, len: usize) -> &mut [u8] {
+        let end = self.end;
+        &mut self.expose(end + len)[end..]
+    }
+}
+
+impl<L: FreeList> Drop for PooledBuf<L> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this buffer's slot has contents, which keep the pool until the slot is released.
+        let zero = unsafe { self.class.as_ref() }.zero;
+        if zero && self.exposed > 0 {
+            // SAFETY: the block is this buffer's alone, and `exposed` no more than its size.
+            unsafe { erase(self.block, self.exposed) };
+        }
+        // SAFETY: this buffer is the slot's user, and ends.
+        unsafe { Class::release(self.class, self.pool, self.index) };
+    }
+}
+
+impl<L: FreeList> Deref for PooledBuf<L> {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `start` is no more than the capacity.
+        let first = unsafe { self.block.add(self.start) };
+        // SAFETY: the block is initialised and this buffer's; `end` is no more than its size and no less
+        // than `start`.
+        unsafe { slice::from_raw_parts(first.as_ptr(), self.end - self.start) }
+    }
+}
+
+impl<L: FreeList> DerefMut for PooledBuf<L> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        let (start, end) = (self.start, self.end);
+        &mut self.expose(end)[start..]
+    }
+}
+
+impl<L: FreeList> AsRef<[u8]> for PooledBuf<L> {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<L: FreeList> AsMut<[u8]> for PooledBuf<L> {
+    fn as_mut(&mut self) -> &mut [u8] {
+        self
+    }
+}
+
+impl<L: FreeList> Borrow<[u8]> for PooledBuf<L> {
+    fn borrow(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<L: FreeList> BorrowMut<[u8]> for PooledBuf<L> {
+    fn borrow_mut(&mut self) -> &mut [u8] {
+        self
+    }
+}
+
+/// Lengths alone: what is in a buffer may be secret.
+impl<L: FreeList> fmt::Debug for PooledBuf<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PooledBuf")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity())
+            .field("downgraded", &self.downgraded)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<L: FreeList, K: FreeList> PartialEq<PooledBuf<K>> for PooledBuf<L> {
+    fn eq(&self, other: &PooledBuf<K>) -> bool {
+        **self == **other
+    }
+}
+
+impl<L: FreeList> Eq for PooledBuf<L> {}
+
+impl<L: FreeList> PartialEq<[u8]> for PooledBuf<L> {
+    fn eq(&self, other: &[u8]) -> bool {
+        **self == *other
+    }
+}
+
+impl<L: FreeList> PartialEq<&[u8]> for PooledBuf<L> {
+    fn eq(&self, other: &&[u8]) -> bool {
+        **self == **other
+    }
+}
+
+impl<L: FreeList, const N: usize> PartialEq<[u8; N]> for PooledBuf<L> {
+    fn eq(&self, other: &[u8; N]) -> bool {
+        **self == *other
+    }
+}
+
+impl<L: FreeList, const N: usize> PartialEq<&[u8; N]> for PooledBuf<L> {
+    fn eq(&self, other: &&[u8; N]) -> bool {
+        **self == **other
+    }
+}
+
+impl<L: FreeList> Hash for PooledBuf<L> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::pool::BufferPool;
+
+    #[test]
+    fn what_nobody_could_write_to_is_not_zeroed_again() {
+        const SIZE: usize = 4_096;
+        let pool = BufferPool::builder().classes(SIZE, 1).build().unwrap();
+        let mut buffer = pool.acquire(0).unwrap();
+        assert_eq!(buffer.append(b"small"), 5);
+        assert_eq!(buffer.exposed, 5);
+        // SAFETY: the last byte of the block, which no slice reaches.
+        let last = unsafe { buffer.block.add(SIZE - 1) };
+        // SAFETY: as above.
+        unsafe { last.write(1) };
+        drop(buffer);
+        // Reading exposes nothing.
+        let buffer = pool.acquire(SIZE).unwrap();
+        assert_eq!((buffer[4], buffer[SIZE - 1], buffer.exposed), (0, 1, 0));
+    }
+}

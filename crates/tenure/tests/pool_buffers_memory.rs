@@ -1,0 +1,367 @@
+//! What a buffer pool asks of the allocator and gives back to it, on every path, and that it is zero then.
+//!
+//! The allocator of this binary notes in front of each block for which test it was allocated, so that tests may run
+//! side by side: each is a thread of its own, with the number of its test in a thread-local.
+#![cfg(feature = "std")]
+#![allow(clippy::disallowed_types, reason = "the allocator's own counts, in statics")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::channel;
+use tenure::memory::{Native, Threads};
+use tenure::pool::buffer::{AcquireError, Builder, Counts};
+use tenure::pool::{BufferPool, FreeList, Magazines, PooledBuf, Scan, TaggedStack};
+
+/// The smallest class. All blocks of pools, and nothing else here, begin at a page.
+const PAGE: usize = 4_096;
+/// An allocation of which the allocator says that it fails.
+const TOO_MUCH: usize = 64 * PAGE;
+const TESTS: usize = 256;
+
+struct Account {
+    /// Bytes of all that is allocated now.
+    bytes: AtomicI64,
+    /// Bytes of blocks, now and at most.
+    blocks: AtomicI64,
+    most: AtomicI64,
+    /// Blocks that were freed.
+    freed: AtomicI64,
+    /// Bytes in those that were not zero.
+    dirty: AtomicU64,
+}
+
+static ACCOUNTS: [Account; TESTS] = [const {
+    Account {
+        bytes: AtomicI64::new(0),
+        blocks: AtomicI64::new(0),
+        most: AtomicI64::new(0),
+        freed: AtomicI64::new(0),
+        dirty: AtomicU64::new(0),
+    }
+}; TESTS];
+/// The account of what belongs to no test.
+const NOBODY: usize = 0;
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+thread_local! {
+    static TEST: Cell<usize> = const { Cell::new(NOBODY) };
+}
+
+struct Accountant;
+
+#[global_allocator]
+static ACCOUNTANT: Accountant = Accountant;
+
+/// The layout with room for a note in front, and the length of that.
+fn with_note(layout: Layout) -> (Layout, usize) {
+    let note = layout.align().max(16);
+    let whole = Layout::from_size_align(layout.size() + note, note).expect("small blocks");
+    (whole, note)
+}
+
+// SAFETY: the system's blocks, of which the beginning is kept.
+unsafe impl GlobalAlloc for Accountant {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.size() == TOO_MUCH && layout.align() == PAGE {
+            return std::ptr::null_mut();
+        }
+        let (whole, note) = with_note(layout);
+        // SAFETY: the layout has a size.
+        let first = unsafe { System.alloc(whole) };
+        if first.is_null() {
+            return first;
+        }
+        let test = TEST.try_with(Cell::get).unwrap_or(NOBODY);
+        // SAFETY: the note is in front of what the caller gets, and aligned for any word.
+        unsafe { first.cast::<usize>().write(test) };
+        let account = &ACCOUNTS[test];
+        account.bytes.fetch_add(layout.size() as i64, Relaxed);
+        if layout.align() == PAGE {
+            let size = layout.size() as i64;
+            let blocks = account.blocks.fetch_add(size, Relaxed) + size;
+            account.most.fetch_max(blocks, Relaxed);
+        }
+        // SAFETY: within the block.
+        unsafe { first.add(note) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        let (whole, note) = with_note(layout);
+        // SAFETY: `alloc` gave a block with a note in front.
+        let first = unsafe { block.sub(note) };
+        // SAFETY: the note was written by `alloc`.
+        let account = &ACCOUNTS[unsafe { first.cast::<usize>().read() }];
+        account.bytes.fetch_sub(layout.size() as i64, Relaxed);
+        if layout.align() == PAGE {
+            account.blocks.fetch_sub(layout.size() as i64, Relaxed);
+            account.freed.fetch_add(1, Relaxed);
+            // SAFETY: pools initialise their blocks, and this one is still allocated.
+            let bytes = unsafe { std::slice::from_raw_parts(block, layout.size()) };
+            let dirty = bytes.iter().filter(|&&byte| byte != 0).count();
+            account.dirty.fetch_add(dirty as u64, Relaxed);
+        }
+        // SAFETY: allocated with this layout.
+        unsafe { System.dealloc(first, whole) };
+    }
+}
+
+/// Makes the calling thread one of the test's. First it gets what a thread has in this process for good.
+fn join_test(test: usize) {
+    let _: Option<usize> = Native::thread();
+    TEST.set(test);
+}
+
+/// Runs `body` in a thread and checks that all that was allocated for it has been freed, and held zeros when it was.
+fn leaves_nothing(zero: bool, body: impl FnOnce(usize) + Send) -> &'static Account {
+    let test = NEXT.fetch_add(1, Relaxed) as usize;
+    let account = &ACCOUNTS[test];
+    std::thread::scope(|scope| {
+        let body = move || {
+            join_test(test);
+            body(test);
+        };
+        scope.spawn(body).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+    assert_eq!(account.blocks.load(Relaxed), 0, "bytes of buffers leak");
+    assert_eq!(account.bytes.load(Relaxed), 0, "bytes leak");
+    assert!(account.freed.load(Relaxed) > 0, "the test allocated no buffer");
+    let dirty = account.dirty.load(Relaxed);
+    assert!(!zero || dirty == 0, "{dirty} bytes were given to the allocator as they were");
+    account
+}
+
+fn builder() -> Builder {
+    BufferPool::builder().classes(PAGE, 3)
+}
+
+fn build<L: FreeList>(builder: Builder) -> BufferPool<L> {
+    builder.build_in().unwrap()
+}
+
+fn dirty<L: FreeList>(pool: &BufferPool<L>, len: usize) -> PooledBuf<L> {
+    let mut buffer = pool.acquire(len).unwrap();
+    buffer.fill(0xff);
+    buffer
+}
+
+fn several<L: FreeList>(pool: &BufferPool<L>, count: usize) -> Vec<PooledBuf<L>> {
+    (0..count).map(|at| dirty(pool, PAGE << (at % 3))).collect()
+}
+
+macro_rules! claims {
+    ($($room:ident: $list:ty,)*) => {$(
+        mod $room {
+            use super::*;
+            type L = $list;
+
+            #[test]
+            fn a_pool_that_was_used_leaves_nothing() {
+                leaves_nothing(true, |_| {
+                    let pool = build::<L>(builder());
+                    for _ in 0..3 {
+                        drop(several(&pool, 100));
+                    }
+                });
+            }
+
+            #[test]
+            fn a_pool_that_was_trimmed_and_closed_leaves_nothing() {
+                leaves_nothing(true, |test| {
+                    let pool = build::<L>(builder());
+                    drop(several(&pool, 10));
+                    let blocks = ACCOUNTS[test].blocks.load(Relaxed);
+                    assert_eq!(pool.trim() as i64, blocks);
+                    assert_eq!(ACCOUNTS[test].blocks.load(Relaxed), 0);
+                    drop(several(&pool, 10));
+                    pool.close();
+                    assert_eq!(ACCOUNTS[test].blocks.load(Relaxed), 0);
+                });
+            }
+
+            #[test]
+            fn buffers_that_outlive_the_pool_are_freed_by_their_users() {
+                leaves_nothing(true, |test| {
+                    let pool = build::<L>(builder());
+                    drop(several(&pool, 50));
+                    let kept = several(&pool, 30);
+                    drop(pool);
+                    // What was idle is gone at once.
+                    let bytes: usize = kept.iter().map(|buffer| buffer.capacity()).sum();
+                    assert_eq!(ACCOUNTS[test].blocks.load(Relaxed), bytes as i64);
+                    let mut kept = kept.into_iter();
+                    let others: Vec<_> = kept.by_ref().take(15).collect();
+                    std::thread::scope(|scope| {
+                        let release = move || {
+                            join_test(test);
+                            drop(others);
+                        };
+                        scope.spawn(release).join().unwrap();
+                    });
+                    drop(kept);
+                });
+            }
+
+            #[test]
+            fn threads_that_hoarded_and_ended_leave_nothing() {
+                leaves_nothing(true, |test| {
+                    let pool = build::<L>(builder());
+                    std::thread::scope(|scope| {
+                        for _ in 0..3 {
+                            let use_it = || {
+                                join_test(test);
+                                drop(several(&pool, 100));
+                            };
+                            scope.spawn(use_it).join().unwrap();
+                        }
+                    });
+                    assert_eq!(pool.statistics().total.allocated, 100);
+                });
+            }
+
+            #[test]
+            fn a_thread_that_hoards_when_the_pool_ends_leaves_nothing() {
+                leaves_nothing(true, |test| {
+                    let pool = build::<L>(builder());
+                    let (go, wait) = channel::<()>();
+                    let (done, is_done) = channel();
+                    let handle = pool.clone();
+                    let sleeper = std::thread::spawn(move || {
+                        join_test(test);
+                        drop(several(&handle, 100));
+                        drop(handle);
+                        done.send(()).unwrap();
+                        wait.recv().unwrap();
+                    });
+                    is_done.recv().unwrap();
+                    drop(pool);
+                    assert_eq!(ACCOUNTS[test].blocks.load(Relaxed), 0);
+                    go.send(()).unwrap();
+                    sleeper.join().unwrap();
+                });
+            }
+
+            #[test]
+            fn threads_at_the_limit_never_exceed_it_and_leave_nothing() {
+                const LIMIT: usize = 9 * PAGE;
+                let account = leaves_nothing(true, |test| {
+                    let pool = build::<L>(builder().limit(LIMIT as u64));
+                    let start = Barrier::new(3);
+                    std::thread::scope(|scope| {
+                        let work = || {
+                            join_test(test);
+                            start.wait();
+                            for round in 0..500 {
+                                let mine: Vec<_> = (0..3)
+                                    .filter_map(|_| pool.acquire(PAGE << (round % 3)).ok())
+                                    .collect();
+                                std::thread::yield_now();
+                                drop(mine);
+                            }
+                        };
+                        let threads = [(); 3].map(|()| scope.spawn(work));
+                        threads.into_iter().for_each(|thread| thread.join().unwrap());
+                    });
+                    assert!(pool.statistics().total.downgraded > 0);
+                });
+                assert!(account.most.load(Relaxed) <= LIMIT as i64);
+                assert!(account.most.load(Relaxed) > LIMIT as i64 / 2);
+            }
+
+            #[test]
+            fn requests_that_fail_leave_nothing() {
+                leaves_nothing(true, |test| {
+                    let pool = build::<L>(builder().limit(4 * PAGE as u64));
+                    let mut kept = Vec::new();
+                    while let Ok(buffer) = pool.acquire(4 * PAGE) {
+                        kept.push(buffer);
+                    }
+                    assert_eq!(kept.len(), 1);
+                    kept.clear();
+                    assert!(pool.acquire_pair(2 * PAGE, 3 * PAGE).is_ok());
+                    assert!(pool.acquire_pair(4 * PAGE, 1).is_err());
+                    assert_eq!(pool.statistics().total.in_use, 0);
+                    assert_eq!(pool.statistics().total.bytes as i64,
+                        ACCOUNTS[test].blocks.load(Relaxed));
+                    pool.close();
+                    assert_eq!(pool.acquire(1).unwrap_err(), AcquireError::Closed);
+                });
+            }
+
+            #[test]
+            fn an_allocator_that_fails_ends_the_request_without_a_fall_back() {
+                leaves_nothing(true, |_| {
+                    let pool = build::<L>(BufferPool::builder().classes(PAGE, 8));
+                    let error = pool.acquire(TOO_MUCH).unwrap_err();
+                    assert_eq!(error, AcquireError::OutOfMemory { asked: TOO_MUCH });
+                    assert_eq!(pool.statistics().total, Counts::default());
+                    let error = pool.acquire_pair(1, TOO_MUCH).unwrap_err();
+                    assert_eq!(error, AcquireError::OutOfMemory { asked: TOO_MUCH });
+                    // Smaller and larger ones are there.
+                    drop(dirty(&pool, TOO_MUCH / 2));
+                    drop(dirty(&pool, TOO_MUCH + 1));
+                });
+            }
+
+            #[test]
+            fn a_frozen_buffer_that_outlives_the_pool_leaves_nothing() {
+                leaves_nothing(true, |test| {
+                    let pool = build::<L>(builder());
+                    let whole = dirty(&pool, 100).freeze();
+                    let part = whole.slice(50..);
+                    drop(pool);
+                    drop(whole);
+                    std::thread::scope(|scope| {
+                        let release = move || {
+                            join_test(test);
+                            assert_eq!(part, [0xff; 50][..]);
+                        };
+                        scope.spawn(release).join().unwrap();
+                    });
+                });
+            }
+
+            #[test]
+            fn a_panic_leaves_nothing() {
+                leaves_nothing(true, |_| {
+                    let pool = build::<L>(builder());
+                    let panicked = std::panic::catch_unwind(|| {
+                        let _buffers = several(&pool, 10);
+                        std::panic::resume_unwind(Box::new(()));
+                    });
+                    assert!(panicked.is_err());
+                });
+            }
+        }
+    )*};
+}
+
+claims! {
+    scan: Scan,
+    tagged_stack: TaggedStack,
+    magazines: Magazines,
+    magazines_of_one: Magazines<Native, 1>,
+}
+
+#[test]
+fn without_zeroing_the_allocator_is_given_what_was_written() {
+    // So the other tests would have seen it.
+    let account = leaves_nothing(false, |_| {
+        let pool = builder().zero(false).build().unwrap();
+        drop(dirty(&pool, PAGE));
+    });
+    assert_eq!(account.dirty.load(Relaxed), PAGE as u64);
+}
+
+#[test]
+fn a_leak_is_seen() {
+    let test = NEXT.fetch_add(1, Relaxed) as usize;
+    std::thread::spawn(move || {
+        join_test(test);
+        std::mem::forget(builder().build().unwrap().acquire(1).unwrap());
+    })
+    .join()
+    .unwrap();
+    assert_eq!(ACCOUNTS[test].blocks.load(Relaxed), PAGE as i64);
+}

@@ -1,0 +1,269 @@
+//! A buffer pool against a model: any order of operations, and the same figures after each.
+#![cfg(feature = "std")]
+
+use proptest::prelude::*;
+use tenure::memory::Native;
+use tenure::pool::buffer::{AcquireError, Counts};
+use tenure::pool::{BufferPool, FreeList, Magazines, PooledBuf, Scan, TaggedStack};
+
+const CLASSES: usize = 4;
+const SMALLEST: u64 = 64;
+
+const fn size(class: usize) -> u64 {
+    SMALLEST << class
+}
+
+#[derive(Debug, Clone)]
+enum Operation {
+    Acquire { len: usize, exact: bool },
+    AcquirePair(usize, usize),
+    Release(prop::sample::Index),
+    CloneHandle,
+    DropHandle(prop::sample::Index),
+    Trim,
+    Close,
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let len = || 0..(size(CLASSES - 1) as usize + 20);
+    let any_index = any::<prop::sample::Index>;
+    prop_oneof![
+        16 => (len(), any::<bool>()).prop_map(|(len, exact)| Operation::Acquire { len, exact }),
+        4 => (len(), len()).prop_map(|(send, recv)| Operation::AcquirePair(send, recv)),
+        16 => any_index().prop_map(Operation::Release),
+        1 => Just(Operation::CloneHandle),
+        1 => any_index().prop_map(Operation::DropHandle),
+        2 => Just(Operation::Trim),
+        1 => prop_oneof![9 => Just(Operation::Trim), 1 => Just(Operation::Close)],
+    ]
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Class {
+    reused: u64,
+    allocated: u64,
+    freed: u64,
+    downgraded: u64,
+    in_use: u64,
+    idle: u64,
+}
+
+#[derive(Debug)]
+struct Model {
+    classes: [Class; CLASSES],
+    limit: Option<u64>,
+    closed: bool,
+}
+
+/// What a request comes to: a buffer's class, or one of the errors.
+#[derive(Debug, PartialEq)]
+enum Outcome {
+    Class(usize),
+    TooLarge,
+    LimitReached,
+    Closed,
+}
+
+impl Model {
+    fn held(&self) -> u64 {
+        let classes = self.classes.iter().enumerate();
+        classes.map(|(class, it)| (it.in_use + it.idle) * size(class)).sum()
+    }
+
+    fn has_room(&self, class: usize) -> bool {
+        self.limit.is_none_or(|limit| self.held() + size(class) <= limit)
+    }
+
+    fn take(&mut self, class: usize) -> bool {
+        let has_room = self.has_room(class);
+        let it = &mut self.classes[class];
+        if it.idle > 0 {
+            it.idle -= 1;
+            it.reused += 1;
+        } else if has_room {
+            it.allocated += 1;
+        } else {
+            return false;
+        }
+        it.in_use += 1;
+        true
+    }
+
+    fn acquire(&mut self, len: usize, exact: bool) -> Outcome {
+        let Some(asked) = (0..CLASSES).find(|&class| len as u64 <= size(class)) else {
+            return Outcome::TooLarge;
+        };
+        if self.closed {
+            return Outcome::Closed;
+        }
+        if self.take(asked) {
+            return Outcome::Class(asked);
+        }
+        for class in (0..CLASSES).rev() {
+            while !self.has_room(asked) && self.classes[class].idle > 0 {
+                self.classes[class].idle -= 1;
+                self.classes[class].freed += 1;
+            }
+        }
+        if self.take(asked) {
+            return Outcome::Class(asked);
+        }
+        if !exact {
+            for class in (0..asked).rev() {
+                if self.take(class) {
+                    self.classes[asked].downgraded += 1;
+                    return Outcome::Class(class);
+                }
+            }
+        }
+        Outcome::LimitReached
+    }
+
+    fn release(&mut self, class: usize) {
+        let it = &mut self.classes[class];
+        it.in_use -= 1;
+        if self.closed { it.freed += 1 } else { it.idle += 1 }
+    }
+
+    fn trim(&mut self) -> u64 {
+        let before = self.held();
+        for it in &mut self.classes {
+            it.freed += std::mem::take(&mut it.idle);
+        }
+        before - self.held()
+    }
+
+    fn close(&mut self) {
+        self.trim();
+        self.closed = true;
+    }
+}
+
+fn outcome<L: FreeList>(result: &Result<PooledBuf<L>, AcquireError>, len: usize) -> Outcome {
+    match result {
+        Ok(buffer) => {
+            assert_eq!(buffer.len(), len.min(buffer.capacity()));
+            assert!(buffer.iter().all(|&byte| byte == 0));
+            Outcome::Class(class_of(buffer))
+        }
+        Err(AcquireError::TooLarge { .. }) => Outcome::TooLarge,
+        Err(AcquireError::LimitReached { .. }) => Outcome::LimitReached,
+        Err(AcquireError::Closed) => Outcome::Closed,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn compare<L: FreeList>(pool: &BufferPool<L>, model: &Model) {
+    let statistics = pool.statistics();
+    let mut sum = Counts::default();
+    for (class, it) in statistics.classes.iter().enumerate() {
+        let (expected, counts) = (model.classes[class], it.counts);
+        assert_eq!(it.size as u64, size(class));
+        let figures =
+            |it: &Counts| [it.reused, it.allocated, it.freed, it.downgraded, it.in_use, it.idle];
+        let Class { reused, allocated, freed, downgraded, in_use, idle } = expected;
+        assert_eq!(
+            figures(&counts),
+            [reused, allocated, freed, downgraded, in_use, idle],
+            "{class}"
+        );
+        assert_eq!(counts.bytes, (in_use + idle) * size(class));
+        sum.bytes += counts.bytes;
+        sum.in_use += counts.in_use;
+    }
+    assert_eq!((statistics.total.bytes, statistics.total.in_use), (sum.bytes, sum.in_use));
+    assert_eq!(statistics.total.bytes, model.held());
+    assert!(model.limit.is_none_or(|limit| statistics.total.bytes <= limit));
+    assert_eq!(pool.is_closed(), model.closed);
+}
+
+fn class_of<L: FreeList>(buffer: &PooledBuf<L>) -> usize {
+    (buffer.capacity() as u64 / SMALLEST).trailing_zeros() as usize
+}
+
+fn run<L: FreeList>(limit: Option<u64>, hoard: usize, operations: &[Operation]) {
+    let builder = BufferPool::builder().classes(SMALLEST as usize, CLASSES).hoard(hoard);
+    let builder = if let Some(limit) = limit { builder.limit(limit) } else { builder };
+    let mut handles = vec![builder.build_in::<L>().unwrap()];
+    let mut model = Model { classes: Default::default(), limit, closed: false };
+    let mut buffers: Vec<PooledBuf<L>> = Vec::new();
+    for operation in operations {
+        let pool = handles.last().unwrap();
+        match operation {
+            &Operation::Acquire { len, exact } => {
+                let result = if exact { pool.acquire_exact(len) } else { pool.acquire(len) };
+                assert_eq!(outcome(&result, len), model.acquire(len, exact));
+                buffers.extend(result.ok());
+            }
+            &Operation::AcquirePair(send, recv) => {
+                let result = pool.acquire_pair(send, recv);
+                match (model.acquire(send, false), result) {
+                    (Outcome::Class(first), Ok((one, other))) => {
+                        assert_eq!(class_of(&one), first);
+                        let other = Ok(other);
+                        assert_eq!(outcome(&other, recv), model.acquire(recv, false));
+                        buffers.extend([one, other.unwrap()]);
+                    }
+                    (Outcome::Class(first), Err(error)) => {
+                        assert_eq!(outcome::<L>(&Err(error), 0), model.acquire(recv, false));
+                        model.release(first);
+                    }
+                    (expected, Err(error)) => assert_eq!(outcome::<L>(&Err(error), 0), expected),
+                    (expected, Ok(_)) => panic!("two buffers, but {expected:?} was expected"),
+                }
+            }
+            Operation::Release(which) if !buffers.is_empty() => {
+                let mut buffer = buffers.swap_remove(which.index(buffers.len()));
+                buffer.fill(0xff);
+                model.release(class_of(&buffer));
+                drop(buffer);
+            }
+            Operation::Release(_) => {}
+            Operation::CloneHandle => handles.push(pool.clone()),
+            Operation::DropHandle(which) => {
+                // One is kept, to look.
+                if handles.len() > 1 {
+                    drop(handles.swap_remove(which.index(handles.len())));
+                }
+            }
+            Operation::Trim => assert_eq!(pool.trim(), model.trim()),
+            Operation::Close => {
+                pool.close();
+                model.close();
+            }
+        }
+        compare(handles.last().unwrap(), &model);
+    }
+    // What is left outlives the pool.
+    drop(handles);
+    for mut buffer in buffers {
+        buffer.fill(1);
+    }
+}
+
+macro_rules! against_the_model {
+    ($($list_name:ident: $list:ty,)*) => {
+        proptest! {
+            #![proptest_config(ProptestConfig {
+                cases: if cfg!(miri) { 5 } else { 300 },
+                failure_persistence: None,
+                ..ProptestConfig::default()
+            })]
+            $(#[test]
+            fn $list_name(
+                limit in prop::option::of(SMALLEST..4_096),
+                hoard in 0..2_000_usize,
+                operations in prop::collection::vec(operation(), 1..120),
+            ) {
+                run::<$list>(limit, hoard, &operations);
+            })*
+        }
+    };
+}
+
+against_the_model! {
+    the_scan_does_what_the_model_does: Scan,
+    the_tagged_stack_does_what_the_model_does: TaggedStack,
+    magazines_do_what_the_model_does: Magazines,
+    magazines_of_one_do_what_the_model_does: Magazines<Native, 1>,
+}
