@@ -15,7 +15,7 @@ use super::{AcquireError, Builder, ClassStatistics, Counts, PooledBuf, Statistic
 use crate::memory::{Atomic, Memory, Ordering, Plain, Resident};
 use crate::pool::list::FreeList;
 use crate::pool::shared::{RawShared, Shared};
-use crate::pool::shelf::Shelf;
+use crate::pool::shelf::{self, Shelf};
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use alloc::boxed::Box;
 use alloc::sync::Weak;
@@ -40,30 +40,33 @@ pub(super) struct Blocks<L: FreeList> {
 
 /// The blocks of one size.
 pub(super) struct Class<L: FreeList> {
-    shelf: Shelf<Place<L::Memory>, L>,
+    shelf: Shelf<Place<L>, L>,
     /// Bytes of a block: a power of two.
     pub(super) size: usize,
     /// Whether blocks are zeroed before they become idle.
-    pub(super) zero: bool,
+    zero: bool,
     allocated: <L::Memory as Memory>::AtomicU64,
     freed: <L::Memory as Memory>::AtomicU64,
     downgraded: <L::Memory as Memory>::AtomicU64,
 }
 
-/// Where a slot's block is; null if the slot is vacant.
-struct Place<M: Memory>(M::Plain<*mut u8>);
+/// A slot of a class.
+pub(super) type Slot<L> = shelf::Slot<Place<L>, <L as FreeList>::Memory>;
 
-// SAFETY: written by the owner of a slot that is not in use, read by its user, and passed on between them by the
-// lists' Release and Acquire. What it points to is bytes, and the owner's.
-unsafe impl<M: Memory> Send for Place<M> {}
-// SAFETY: as above.
-unsafe impl<M: Memory> Sync for Place<M> {}
-
-impl<M: Memory> Place<M> {
-    fn vacant() -> Self {
-        Self(Plain::new(ptr::null_mut()))
-    }
+/// The permanent part of a slot. It leads to all that a buffer comes from, so that a buffer need not.
+pub(super) struct Place<L: FreeList> {
+    pool: RawShared<Blocks<L>, L::Memory>,
+    /// One of `pool`'s.
+    class: NonNull<Class<L>>,
+    /// Null if the slot is vacant.
+    block: <L::Memory as Memory>::Plain<*mut u8>,
 }
+
+// SAFETY: the block is written by the owner of a slot that is not in use, read by its user, and passed on between
+// them by the lists' Release and Acquire. It is bytes, and the owner's. Pool and class are shared by all threads.
+unsafe impl<L: FreeList> Send for Place<L> {}
+// SAFETY: as above.
+unsafe impl<L: FreeList> Sync for Place<L> {}
 
 /// Why a class has no block for a new buffer.
 enum Refused {
@@ -71,6 +74,33 @@ enum Refused {
     Limit,
     /// For a reason that a smaller buffer would not remove.
     ForGood(AcquireError),
+}
+
+impl<L: FreeList> Place<L> {
+    /// The block of a slot that has one.
+    ///
+    /// # Safety
+    ///
+    /// The slot has a block, and is the caller's.
+    #[inline(always)]
+    pub(super) unsafe fn block(&self) -> NonNull<u8> {
+        // SAFETY: the slot is the caller's, so that nobody writes.
+        let block = unsafe { self.block.read() };
+        debug_assert!(!block.is_null(), "a slot in use has a block");
+        // SAFETY: the slot has a block.
+        unsafe { NonNull::new_unchecked(block) }
+    }
+
+    /// Whether blocks are zeroed before they become idle.
+    ///
+    /// # Safety
+    ///
+    /// The slot has a block, and is the caller's.
+    #[inline(always)]
+    pub(super) unsafe fn zero(&self) -> bool {
+        // SAFETY: a slot with a block keeps the pool alive, and the class with it.
+        unsafe { self.class.as_ref() }.zero
+    }
 }
 
 impl<L: FreeList> Class<L> {
@@ -94,21 +124,19 @@ impl<L: FreeList> Class<L> {
     ///
     /// # Safety
     ///
-    /// `class` is one of `pool`, where the caller is the slot's user and no longer is so. Without another reason
-    /// for the pool to be there, it may be gone.
-    #[inline]
-    pub(super) unsafe fn release(
-        class: NonNull<Self>,
-        pool: RawShared<Blocks<L>, L::Memory>,
-        index: u32,
-    ) {
+    /// The caller is the slot's user and no longer is so. Without another reason for the pool to be there, it may
+    /// be gone.
+    #[inline(always)]
+    pub(super) unsafe fn release(slot: NonNull<Slot<L>>) {
         // SAFETY: the slot has contents, so the pool exists until it is released.
+        let &Place { pool, class, .. } = &unsafe { slot.as_ref() }.part;
+        // SAFETY: as above.
         let shelf = unsafe { &class.as_ref().shelf };
         // SAFETY: what comes home is a slot of this class with a block, that nobody has. The last one may end the
         // pool: nothing is done after it.
         let home = |home| unsafe { dismantle(class, pool, home) };
         // SAFETY: the caller's.
-        unsafe { shelf.release(index, home) };
+        unsafe { shelf.release(slot, home) };
     }
 
     fn statistics(&self) -> ClassStatistics {
@@ -154,9 +182,9 @@ unsafe fn dismantle<L: FreeList>(
     let pool = unsafe { Shared::from_raw(pool) };
     // SAFETY: as above.
     let class = unsafe { class.as_ref() };
-    let place = &class.shelf.slot(index).part;
+    let place = &class.shelf.slot(index).part.block;
     // SAFETY: the slot is the caller's alone.
-    let block = place.0.with_mut(|place| unsafe { place.replace(ptr::null_mut()) });
+    let block = place.with_mut(|place| unsafe { place.replace(ptr::null_mut()) });
     // SAFETY: allocated with this layout, and nobody has it.
     unsafe { dealloc(block, class.layout()) };
     // Relaxed: a figure.
@@ -245,14 +273,14 @@ impl<L: FreeList> Blocks<L> {
 /// What needs the reference that its callers have: the pool outlives the call.
 impl<L: FreeList> Shared<Blocks<L>, L::Memory> {
     /// An idle buffer of that class.
-    #[inline]
+    #[inline(always)]
     pub(super) fn reuse(&self, at: usize, len: usize) -> Option<PooledBuf<L>> {
         let class = self.classes.get(at)?;
         // SAFETY: what comes home is a slot of this class that nobody has.
         let home = |index| unsafe { dismantle(NonNull::from(class), self.as_raw(), index) };
-        let (index, slot) = class.shelf.reuse(home)?;
+        let slot = class.shelf.reuse(home)?;
         // SAFETY: the slot was idle and is in use from now on, by the buffer.
-        Some(unsafe { self.hand_out(class, index, &slot.part, len) })
+        Some(unsafe { PooledBuf::new(slot, class.size, len) })
     }
 
     /// A buffer for at least `len` bytes, or with `fall_back` of a smaller class, where there was no idle one.
@@ -300,7 +328,12 @@ impl<L: FreeList> Shared<Blocks<L>, L::Memory> {
             return Err(Refused::ForGood(AcquireError::Closed));
         }
         self.count_block(class.size)?;
-        let Some((index, slot)) = class.shelf.vacancy(Place::vacant) else {
+        let vacant = || Place {
+            pool: self.as_raw(),
+            class: NonNull::from(class),
+            block: Plain::new(ptr::null_mut()),
+        };
+        let Some(slot) = class.shelf.vacancy(vacant) else {
             self.uncount_block(class.size);
             return Err(Refused::ForGood(AcquireError::TooManyBuffers { size: class.size }));
         };
@@ -319,19 +352,19 @@ impl<L: FreeList> Shared<Blocks<L>, L::Memory> {
             Err(error) => {
                 self.uncount_block(class.size);
                 // SAFETY: vacant, and this call's.
-                unsafe { class.shelf.vacate(index) };
+                unsafe { class.shelf.vacate(slot.index()) };
                 return Err(Refused::ForGood(error));
             }
         };
         // SAFETY: the slot is this call's.
-        slot.part.0.with_mut(|place| unsafe { *place = block.as_ptr() });
+        slot.part.block.with_mut(|place| unsafe { *place = block.as_ptr() });
         // Relaxed: a figure.
         class.allocated.fetch_add(1, Ordering::Relaxed);
         slot.begin_use();
         // The reference of the slot's contents.
         let _: RawShared<_, _> = self.clone().into_raw();
         // SAFETY: the slot was filled, and is in use by the buffer.
-        Ok(unsafe { self.hand_out(class, index, &slot.part, len) })
+        Ok(unsafe { PooledBuf::new(slot, class.size, len) })
     }
 
     /// Frees idle blocks until there may be another one of that class. If there is an idle one of the class itself,
@@ -351,7 +384,7 @@ impl<L: FreeList> Shared<Blocks<L>, L::Memory> {
             let slot = class.shelf.slot(index);
             slot.begin_use();
             // SAFETY: the slot was idle and is in use from now on, by the buffer.
-            return Some(unsafe { self.hand_out(class, index, &slot.part, len) });
+            return Some(unsafe { PooledBuf::new(slot, class.size, len) });
         }
         for other in self.classes.iter().rev() {
             if self.has_room(class.size) {
@@ -408,27 +441,5 @@ impl<L: FreeList> Shared<Blocks<L>, L::Memory> {
         let home = |index| unsafe { dismantle(NonNull::from(class), self.as_raw(), index) };
         // SAFETY: the caller's.
         unsafe { class.shelf.idle().release(index, home) };
-    }
-
-    /// The buffer of a slot.
-    ///
-    /// # Safety
-    ///
-    /// The slot has a block, is in use, and its user is the caller, who hands that over.
-    #[inline(always)]
-    unsafe fn hand_out(
-        &self,
-        class: &Class<L>,
-        index: u32,
-        place: &Place<L::Memory>,
-        len: usize,
-    ) -> PooledBuf<L> {
-        // SAFETY: the slot is the caller's, so that nobody writes.
-        let block = unsafe { place.0.read() };
-        debug_assert!(!block.is_null(), "a slot in use has a block");
-        // SAFETY: the slot has a block.
-        let block = unsafe { NonNull::new_unchecked(block) };
-        // SAFETY: the caller's.
-        unsafe { PooledBuf::new(class, self.as_raw(), index, block, len) }
     }
 }

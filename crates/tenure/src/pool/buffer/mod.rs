@@ -186,7 +186,7 @@ impl<L: FreeList> BufferPool<L> {
     /// # Aborts
     ///
     /// As collections do, if there is no memory for the tables that say where buffers are.
-    #[inline]
+    #[inline(always)]
     pub fn acquire(&self, len: usize) -> Result<PooledBuf<L>, AcquireError> {
         self.acquire_with(len, true)
     }

@@ -1,9 +1,8 @@
 //! [`PooledBuf`]: a buffer, and the way back to its pool.
 
-use super::blocks::{Blocks, Class};
+use super::blocks::{Class, Slot};
 use super::erase::erase;
 use crate::pool::list::{DefaultList, FreeList};
-use crate::pool::shared::RawShared;
 use core::borrow::{Borrow, BorrowMut};
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -37,18 +36,15 @@ use core::slice;
 /// A buffer that is leaked (`mem::forget`) counts as in use, and keeps its pool's memory, but
 /// not the pool's idle buffers, for ever.
 pub struct PooledBuf<L: FreeList = DefaultList> {
-    /// One of `pool`'s, which the slot's contents keep alive.
-    class: NonNull<Class<L>>,
-    pool: RawShared<Blocks<L>, L::Memory>,
-    /// `capacity` bytes, all of them initialised.
+    /// The slot that this is the user of. Its contents keep the pool alive.
+    slot: NonNull<Slot<L>>,
+    /// The slot's contents: `capacity` bytes, all of them initialised.
     block: NonNull<u8>,
     start: usize,
     /// Not less than `start`, not more than the capacity.
     end: usize,
     /// Bytes from the beginning of the block that may have been written to.
     exposed: usize,
-    /// The slot that this is the user of.
-    index: u32,
     /// Binary logarithm of the capacity.
     shift: u8,
     downgraded: bool,
@@ -68,25 +64,17 @@ impl<L: FreeList> RefUnwindSafe for PooledBuf<L> {}
 impl<L: FreeList> PooledBuf<L> {
     /// # Safety
     ///
-    /// The slot is one of `class`, which is one of `pool`, and in use by nobody but the new buffer. Its contents
-    /// are `block`.
+    /// The slot has a block of that size, and is in use by nobody but the new buffer.
     #[inline(always)]
-    pub(super) unsafe fn new(
-        class: &Class<L>,
-        pool: RawShared<Blocks<L>, L::Memory>,
-        index: u32,
-        block: NonNull<u8>,
-        len: usize,
-    ) -> Self {
+    pub(super) unsafe fn new(slot: &Slot<L>, size: usize, len: usize) -> Self {
         Self {
-            class: NonNull::from(class),
-            pool,
-            block,
+            slot: NonNull::from(slot),
+            // SAFETY: the caller's.
+            block: unsafe { slot.part.block() },
             start: 0,
-            end: len.min(class.size),
+            end: len.min(size),
             exposed: 0,
-            index,
-            shift: class.size.trailing_zeros() as u8,
+            shift: size.trailing_zeros() as u8,
             downgraded: false,
         }
     }
@@ -223,14 +211,17 @@ impl<L: FreeList> PooledBuf<L> {
 impl<L: FreeList> Drop for PooledBuf<L> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this buffer's slot has contents, which keep the pool until the slot is released.
-        let zero = unsafe { self.class.as_ref() }.zero;
-        if zero && self.exposed > 0 {
-            // SAFETY: the block is this buffer's alone, and `exposed` no more than its size.
-            unsafe { erase(self.block, self.exposed) };
+        if self.exposed > 0 {
+            // SAFETY: this buffer's slot has contents, which keep the pool until the slot is released.
+            let place = &unsafe { self.slot.as_ref() }.part;
+            // SAFETY: as above.
+            if unsafe { place.zero() } {
+                // SAFETY: the block is this buffer's alone, and `exposed` no more than its size.
+                unsafe { erase(self.block, self.exposed) };
+            }
         }
         // SAFETY: this buffer is the slot's user, and ends.
-        unsafe { Class::release(self.class, self.pool, self.index) };
+        unsafe { Class::release(self.slot) };
     }
 }
 

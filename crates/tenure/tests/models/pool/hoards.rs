@@ -2,7 +2,7 @@
 
 use super::super::memory::{Loom, seat};
 use super::super::stage::{Heap, spawn};
-use super::{Pool, end, on_both_machines};
+use super::{Pool, end};
 use tenure::memory::{Atomic, Memory, Ordering};
 use tenure::pool::{FreeList, Magazines};
 
