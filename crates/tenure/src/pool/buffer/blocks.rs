@@ -11,7 +11,7 @@
 //! The bytes of a block are counted before it is allocated and until it has been freed, so that there are never
 //! more than the limit.
 
-use super::{AcquireError, Builder, ClassStatistics, Counts, PooledBuf, Statistics};
+use super::{AcquireError, Builder, ClassStatistics, Counts, Statistics};
 use crate::memory::{Atomic, Memory, Ordering, Plain, Resident};
 use crate::pool::list::FreeList;
 use crate::pool::shared::{RawShared, Shared};
@@ -42,7 +42,7 @@ pub(super) struct Blocks<L: FreeList> {
 pub(super) struct Class<L: FreeList> {
     shelf: Shelf<Place<L>, L>,
     /// Bytes of a block: a power of two.
-    pub(super) size: usize,
+    size: usize,
     /// Whether blocks are zeroed before they become idle.
     zero: bool,
     allocated: <L::Memory as Memory>::AtomicU64,
@@ -58,6 +58,8 @@ pub(super) struct Place<L: FreeList> {
     pool: RawShared<Blocks<L>, L::Memory>,
     /// One of `pool`'s.
     class: NonNull<Class<L>>,
+    /// Bytes of a block: a power of two.
+    pub(super) size: usize,
     /// Null if the slot is vacant.
     block: <L::Memory as Memory>::Plain<*mut u8>,
 }
@@ -272,57 +274,55 @@ impl<L: FreeList> Blocks<L> {
 
 /// What needs the reference that its callers have: the pool outlives the call.
 impl<L: FreeList> Shared<Blocks<L>, L::Memory> {
-    /// An idle buffer of that class.
+    /// A slot with a block of that class that was idle, and is in use from now on, by the caller.
     #[inline(always)]
-    pub(super) fn reuse(&self, at: usize, len: usize) -> Option<PooledBuf<L>> {
+    pub(super) fn reuse(&self, at: usize) -> Option<&Slot<L>> {
         let class = self.classes.get(at)?;
         // SAFETY: what comes home is a slot of this class that nobody has.
         let home = |index| unsafe { dismantle(NonNull::from(class), self.as_raw(), index) };
-        let slot = class.shelf.reuse(home)?;
-        // SAFETY: the slot was idle and is in use from now on, by the buffer.
-        Some(unsafe { PooledBuf::new(slot, class.size, len) })
+        class.shelf.reuse(home)
     }
 
-    /// A buffer for at least `len` bytes, or with `fall_back` of a smaller class, where there was no idle one.
+    /// The same for at least `len` bytes, or with `fall_back` of a smaller class, where there was no idle one.
     #[cold]
     pub(super) fn acquire_slowly(
         &self,
         len: usize,
         fall_back: bool,
-    ) -> Result<PooledBuf<L>, AcquireError> {
+    ) -> Result<&Slot<L>, AcquireError> {
         let asked = self.class_for(len);
         let Some(class) = self.classes.get(asked) else {
             return Err(AcquireError::TooLarge { asked: len, largest: self.largest() });
         };
-        match self.allocate(asked, len) {
+        match self.allocate(asked) {
             Err(Refused::Limit) => {}
             Err(Refused::ForGood(error)) => return Err(error),
-            Ok(buffer) => return Ok(buffer),
+            Ok(slot) => return Ok(slot),
         }
-        if let Some(buffer) = self.make_room(asked, len) {
-            return Ok(buffer);
+        if let Some(slot) = self.make_room(asked) {
+            return Ok(slot);
         }
         let last = if fall_back { 0 } else { asked };
         for at in (last..=asked).rev() {
-            let buffer = match self.reuse(at, len) {
-                Some(buffer) => buffer,
-                None => match self.allocate(at, len) {
+            let slot = match self.reuse(at) {
+                Some(slot) => slot,
+                None => match self.allocate(at) {
                     Err(Refused::Limit) => continue,
                     Err(Refused::ForGood(error)) => return Err(error),
-                    Ok(buffer) => buffer,
+                    Ok(slot) => slot,
                 },
             };
-            if at == asked {
-                return Ok(buffer);
+            if at != asked {
+                // Relaxed: a figure.
+                class.downgraded.fetch_add(1, Ordering::Relaxed);
             }
-            // Relaxed: a figure.
-            class.downgraded.fetch_add(1, Ordering::Relaxed);
-            return Ok(buffer.downgraded());
+            return Ok(slot);
         }
         Err(AcquireError::LimitReached { limit: self.limit, in_use: self.held(), asked: len })
     }
 
-    fn allocate(&self, at: usize, len: usize) -> Result<PooledBuf<L>, Refused> {
+    /// The same, with a new block.
+    fn allocate(&self, at: usize) -> Result<&Slot<L>, Refused> {
         let class = &self.classes[at];
         if self.is_closed() {
             return Err(Refused::ForGood(AcquireError::Closed));
@@ -331,6 +331,7 @@ impl<L: FreeList> Shared<Blocks<L>, L::Memory> {
         let vacant = || Place {
             pool: self.as_raw(),
             class: NonNull::from(class),
+            size: class.size,
             block: Plain::new(ptr::null_mut()),
         };
         let Some(slot) = class.shelf.vacancy(vacant) else {
@@ -363,13 +364,12 @@ impl<L: FreeList> Shared<Blocks<L>, L::Memory> {
         slot.begin_use();
         // The reference of the slot's contents.
         let _: RawShared<_, _> = self.clone().into_raw();
-        // SAFETY: the slot was filled, and is in use by the buffer.
-        Ok(unsafe { PooledBuf::new(slot, class.size, len) })
+        Ok(slot)
     }
 
     /// Frees idle blocks until there may be another one of that class. If there is an idle one of the class itself,
-    /// which another thread kept, it is handed out instead.
-    fn make_room(&self, at: usize, len: usize) -> Option<PooledBuf<L>> {
+    /// which another thread kept, that is returned, in use.
+    fn make_room(&self, at: usize) -> Option<&Slot<L>> {
         let class = &self.classes[at];
         let mut found = None;
         class.shelf.idle().reclaim(|index| {
@@ -383,8 +383,7 @@ impl<L: FreeList> Shared<Blocks<L>, L::Memory> {
         if let Some(index) = found {
             let slot = class.shelf.slot(index);
             slot.begin_use();
-            // SAFETY: the slot was idle and is in use from now on, by the buffer.
-            return Some(unsafe { PooledBuf::new(slot, class.size, len) });
+            return Some(slot);
         }
         for other in self.classes.iter().rev() {
             if self.has_room(class.size) {

@@ -205,10 +205,12 @@ impl<L: FreeList> BufferPool<L> {
     #[inline(always)]
     fn acquire_with(&self, len: usize, fall_back: bool) -> Result<PooledBuf<L>, AcquireError> {
         let blocks = &self.owner.blocks;
-        match blocks.reuse(blocks.class_for(len), len) {
-            Some(buffer) => Ok(buffer),
-            None => blocks.acquire_slowly(len, fall_back),
-        }
+        let slot = match blocks.reuse(blocks.class_for(len)) {
+            Some(slot) => slot,
+            None => blocks.acquire_slowly(len, fall_back)?,
+        };
+        // SAFETY: the slot has a block, and is in use from now on, by the buffer.
+        Ok(unsafe { PooledBuf::new(slot, len) })
     }
 
     /// Two buffers or none, for sending and receiving say: as two calls of [`acquire`](Self::acquire), where the

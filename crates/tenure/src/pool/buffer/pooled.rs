@@ -45,8 +45,6 @@ pub struct PooledBuf<L: FreeList = DefaultList> {
     end: usize,
     /// Bytes from the beginning of the block that may have been written to.
     exposed: usize,
-    /// Binary logarithm of the capacity.
-    shift: u8,
     downgraded: bool,
 }
 
@@ -64,9 +62,10 @@ impl<L: FreeList> RefUnwindSafe for PooledBuf<L> {}
 impl<L: FreeList> PooledBuf<L> {
     /// # Safety
     ///
-    /// The slot has a block of that size, and is in use by nobody but the new buffer.
+    /// The slot has a block, and is in use by nobody but the new buffer.
     #[inline(always)]
-    pub(super) unsafe fn new(slot: &Slot<L>, size: usize, len: usize) -> Self {
+    pub(super) unsafe fn new(slot: &Slot<L>, len: usize) -> Self {
+        let size = slot.part.size;
         Self {
             slot: NonNull::from(slot),
             // SAFETY: the caller's.
@@ -74,14 +73,9 @@ impl<L: FreeList> PooledBuf<L> {
             start: 0,
             end: len.min(size),
             exposed: 0,
-            shift: size.trailing_zeros() as u8,
-            downgraded: false,
+            // The first class that has `len` bytes has them.
+            downgraded: len > size,
         }
-    }
-
-    pub(super) fn downgraded(mut self) -> Self {
-        self.downgraded = true;
-        self
     }
 
     /// Whether the buffer is of a smaller size class than what was asked for, since the pool's memory limit did
@@ -93,7 +87,8 @@ impl<L: FreeList> PooledBuf<L> {
     /// Bytes of the buffer, whatever it contains: the size of its class.
     #[inline]
     pub fn capacity(&self) -> usize {
-        1 << self.shift
+        // SAFETY: this buffer's slot has contents, which keep it and its pool.
+        unsafe { self.slot.as_ref() }.part.size
     }
 
     /// Bytes that can be appended.
