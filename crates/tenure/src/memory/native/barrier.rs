@@ -28,7 +28,12 @@ static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 #[inline(always)]
 pub(super) fn light() {
     // Relaxed: see the table; an old value only costs time.
-    match STATE.load(Ordering::Relaxed) {
+    light_in(STATE.load(Ordering::Relaxed));
+}
+
+#[inline(always)]
+fn light_in(state: u8) {
+    match state {
         EXPEDITED => compiler_fence(Ordering::SeqCst),
         FENCES => fence(Ordering::SeqCst),
         _ => {
@@ -42,14 +47,10 @@ pub(super) fn light() {
 pub(super) fn heavy() {
     fence(Ordering::SeqCst);
     // Relaxed: what others know orders nothing.
-    let state = match STATE.load(Ordering::Relaxed) {
+    heavy_in(match STATE.load(Ordering::Relaxed) {
         UNKNOWN => ask(),
         known => known,
-    };
-    if state == EXPEDITED {
-        system::interrupt_others();
-        fence(Ordering::SeqCst);
-    }
+    });
 }
 
 #[cold]
@@ -58,6 +59,14 @@ fn ask() -> u8 {
     // Relaxed: as above.
     STATE.store(state, Ordering::Relaxed);
     state
+}
+
+/// What follows the full fence of a heavy barrier.
+fn heavy_in(state: u8) {
+    if state == EXPEDITED {
+        system::interrupt_others();
+        fence(Ordering::SeqCst);
+    }
 }
 
 #[cfg(all(feature = "std", target_os = "linux", not(miri)))]
@@ -70,6 +79,17 @@ mod system {
     /// Whether threads can be interrupted from now on.
     pub(super) fn register() -> bool {
         membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
+    }
+
+    /// Whether the system says that it can interrupt threads.
+    #[cfg(test)]
+    pub(super) fn is_there() -> bool {
+        // SAFETY: as above.
+        let commands =
+            unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_QUERY, 0, 0) };
+        let all = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED
+            | libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+        commands >= 0 && commands & libc::c_long::from(all) == libc::c_long::from(all)
     }
 
     pub(super) fn interrupt_others() {
@@ -86,5 +106,103 @@ mod system {
     pub(super) fn register() -> bool {
         false
     }
+    #[cfg(test)]
+    pub(super) fn is_there() -> bool {
+        false
+    }
     pub(super) fn interrupt_others() {}
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+    use core::sync::atomic::AtomicU32;
+
+    /// Two threads each store a word of their own, pass a barrier, and load the other's word. Returns in how
+    /// many of the rounds neither saw the other's store.
+    fn both_missed(
+        rounds: u32,
+        one_barrier: impl Fn() + Sync,
+        other_barrier: impl Fn() + Sync,
+    ) -> u32 {
+        /// On lines of their own, so that a store can wait in its CPU's buffer.
+        #[repr(align(128))]
+        struct Word(AtomicU32);
+        let words = [Word(AtomicU32::new(0)), Word(AtomicU32::new(0))];
+        let seen = [Word(AtomicU32::new(0)), Word(AtomicU32::new(0))];
+        let arrived = Word(AtomicU32::new(0));
+        // Returns when both have called it as often.
+        let meet = |times: u32| {
+            arrived.0.fetch_add(1, Ordering::AcqRel);
+            let mut turns = 0;
+            while arrived.0.load(Ordering::Acquire) < 2 * times {
+                turns += 1;
+                if turns % 1_000 == 0 {
+                    std::thread::yield_now();
+                }
+            }
+        };
+        let run = |mine: usize, barrier: &dyn Fn()| {
+            let mut missed = 0;
+            for round in 1..=rounds {
+                meet(2 * round - 1);
+                // Whoever came first hears of the other later: now and then the two are even.
+                for _ in 0..round * [7, 13][mine] % 61 {
+                    core::hint::spin_loop();
+                }
+                // Relaxed: the barrier is what is tested.
+                words[mine].0.store(round, Ordering::Relaxed);
+                barrier();
+                let other = words[1 - mine].0.load(Ordering::Relaxed);
+                seen[mine].0.store(other, Ordering::Relaxed);
+                meet(2 * round);
+                let saw = |who: usize| seen[who].0.load(Ordering::Relaxed) == round;
+                missed += u32::from(!saw(0) && !saw(1));
+            }
+            missed
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| run(0, &one_barrier));
+            run(1, &other_barrier)
+        })
+    }
+
+    /// The heavy side without the question to the system.
+    fn heavy_as(state: u8) {
+        fence(Ordering::SeqCst);
+        heavy_in(state);
+    }
+
+    #[test]
+    fn the_state_is_what_the_system_can_do() {
+        assert_eq!(heavy_state(), if system::is_there() { EXPEDITED } else { FENCES });
+        assert_eq!(heavy_state(), STATE.load(Ordering::Relaxed), "and it stays so");
+    }
+
+    fn heavy_state() -> u8 {
+        heavy();
+        STATE.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn of_a_light_and_a_heavy_barrier_one_sees_the_others_store() {
+        heavy();
+        assert_eq!(both_missed(5_000, light, heavy), 0);
+    }
+
+    #[test]
+    fn light_barriers_from_before_the_answer_go_with_heavy_ones_from_after() {
+        let state = heavy_state();
+        assert_eq!(both_missed(5_000, || light_in(UNKNOWN), || heavy_as(state)), 0);
+    }
+
+    #[test]
+    fn where_the_system_cannot_interrupt_fences_do() {
+        assert_eq!(both_missed(20_000, || light_in(FENCES), || heavy_as(FENCES)), 0);
+    }
+
+    #[test]
+    fn two_heavy_barriers_are_a_pair_too() {
+        assert_eq!(both_missed(5_000, heavy, heavy), 0);
+    }
 }

@@ -183,18 +183,17 @@ const HOARDS: Bounds = Bounds {
 };
 
 /// A depot on the machine without late stores.
-const DEPOT_IN_ORDER: Bounds =
-    Bounds { owners: Some(2), given_back: ALL, two_trims: Some(3), ..DEPOT };
+const DEPOT_IN_ORDER: Bounds = Bounds { owners: Some(2), given_back: Some(4), ..DEPOT };
 
 /// The same with hoards.
 const HOARDS_IN_ORDER: Bounds = Bounds {
     owners: Some(3),
     given_back: ALL,
-    trims: Some(4),
-    two_trims: Some(2),
-    release: Some(4),
+    trims: Some(3),
+    two_trims: Some(1),
+    release: Some(3),
     releases: Some(2),
-    visit: Some(4),
+    visit: Some(3),
     grown: Some(4),
 };
 

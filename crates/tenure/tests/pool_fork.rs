@@ -1,0 +1,272 @@
+//! A process that forked while other threads were in the middle of a list goes on using it.
+//!
+//! The child has one thread; the others are lost, with what they had in hand. What it must not do is wait for
+//! them, or give a slot to two owners. A child says by its exit status how it went; one that hangs is ended
+//! by an alarm.
+#![cfg(all(unix, feature = "std", not(miri)))]
+
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Barrier, Mutex, Weak};
+use std::thread;
+use tenure::memory::{Atomic, Memory, Native, Ordering, Resident, Threads};
+use tenure::pool::{FreeList, Magazines, TaggedStack};
+
+/// After that many seconds a child hangs.
+const PATIENCE: u32 = 20;
+
+/// Runs `child` in a process of its own, whose only thread it has, and says how that ended: 0 if well.
+fn in_child(child: impl FnOnce()) -> libc::c_int {
+    // SAFETY: the child runs `child` and ends: it returns to nobody's code.
+    let process = unsafe { libc::fork() };
+    assert!(process >= 0, "no process to be had");
+    if process == 0 {
+        // SAFETY: sets a timer.
+        unsafe { libc::alarm(PATIENCE) };
+        let failed = catch_unwind(AssertUnwindSafe(child)).is_err();
+        // SAFETY: ends the process, and runs nothing of what the other threads registered.
+        unsafe { libc::_exit(libc::c_int::from(failed)) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is a place for the status of a child that nobody else waits for.
+    let ended = unsafe { libc::waitpid(process, &raw mut status, 0) };
+    assert_eq!(ended, process);
+    status
+}
+
+struct Owner<L>(L);
+
+impl<L: FreeList> Resident for Owner<L> {
+    fn leave(&self, thread: usize) {
+        self.0.leave(thread);
+    }
+}
+
+const SLOTS: usize = 64;
+
+fn not_closed(slot: u32) {
+    panic!("slot {slot} comes home although the list is open");
+}
+
+/// Uses the list in every way. `SLOTS` at most can be acquired; each once.
+fn use_all_of<L: FreeList>(list: &L) {
+    let mut mine = [false; SLOTS + 1];
+    let mut found = |slot: u32| {
+        let is_mine = &mut mine[slot as usize];
+        assert!(!*is_mine, "a slot has two owners");
+        *is_mine = true;
+    };
+    for _ in 0..8 {
+        if let Some(slot) = list.acquire(not_closed) {
+            found(slot);
+        }
+    }
+    list.reclaim(|slot| {
+        found(slot);
+        ControlFlow::Continue(())
+    });
+    // One that the other threads never had.
+    list.admit(SLOTS as u32);
+    found(SLOTS as u32);
+    for (slot, is_mine) in mine.iter().enumerate() {
+        if *is_mine {
+            // SAFETY: acquired, reclaimed or admitted above.
+            unsafe { list.release(slot as u32, not_closed) };
+        }
+    }
+    let kept = list.acquire(not_closed).expect("slots were released");
+    let mut home = [false; SLOTS + 1];
+    let mut come_home = |slot: u32| {
+        assert!(mine[slot as usize], "a slot comes home that was in nobody's hands");
+        assert!(!home[slot as usize], "a slot comes home twice");
+        home[slot as usize] = true;
+    };
+    list.close(&mut come_home);
+    assert_eq!(list.acquire(|_| ()), None);
+    // SAFETY: acquired above.
+    unsafe { list.release(kept, &mut come_home) };
+    assert_eq!(home, mine, "what was released comes home");
+}
+
+/// Forks while threads acquire, release, trim, come and go.
+fn forked_under_use<L: FreeList>() {
+    type Flag = <Native as Memory>::AtomicU32;
+    let owner = Arc::new_cyclic(|owner: &Weak<Owner<L>>| Owner(L::new_in(8, owner.clone())));
+    for slot in 0..SLOTS as u32 {
+        owner.0.admit(slot);
+        // SAFETY: admitted above.
+        unsafe { owner.0.release(slot, not_closed) };
+    }
+    let stop = Flag::new(0);
+    let hammer = |thread: usize| {
+        let mut turn = thread;
+        // Relaxed: only a flag.
+        while stop.load(Ordering::Relaxed) == 0 {
+            turn += 1;
+            let some = [(); 10].map(|()| owner.0.acquire(not_closed));
+            for slot in some.into_iter().flatten() {
+                // SAFETY: acquired above.
+                unsafe { owner.0.release(slot, not_closed) };
+            }
+            if turn % 16 == 0 {
+                let mut taken = Vec::new();
+                owner.0.reclaim(|slot| {
+                    taken.push(slot);
+                    ControlFlow::Continue(())
+                });
+                for slot in taken {
+                    // SAFETY: reclaimed above.
+                    unsafe { owner.0.release(slot, not_closed) };
+                }
+            }
+            if turn % 64 == 0 {
+                let list = Arc::clone(&owner);
+                thread::spawn(move || {
+                    if let Some(slot) = list.0.acquire(not_closed) {
+                        // SAFETY: acquired above.
+                        unsafe { list.0.release(slot, not_closed) };
+                    }
+                })
+                .join()
+                .unwrap();
+            }
+        }
+    };
+    thread::scope(|scope| {
+        (0..3).for_each(|thread| drop(scope.spawn(move || hammer(thread))));
+        // Stops the others when a child failed too.
+        let _stop = AtEnd(|| stop.store(1, Ordering::Relaxed));
+        for turn in 0..200 {
+            let status = in_child(|| use_all_of(&owner.0));
+            assert_eq!(
+                status,
+                0,
+                "child {turn}: {}",
+                if status == libc::SIGALRM { "hangs" } else { "failed" }
+            );
+        }
+    });
+}
+
+/// Calls its function when it is dropped.
+struct AtEnd<F: Fn()>(F);
+
+impl<F: Fn()> Drop for AtEnd<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+#[test]
+fn a_child_uses_magazines_that_other_threads_were_in() {
+    forked_under_use::<Magazines>();
+}
+
+#[test]
+fn a_child_uses_magazines_of_one_that_other_threads_were_in() {
+    forked_under_use::<Magazines<Native, 1>>();
+}
+
+#[test]
+fn a_child_uses_a_stack_that_other_threads_were_in() {
+    forked_under_use::<TaggedStack>();
+}
+
+/// Runs `test` with the number of a thread that waits meanwhile.
+fn beside_another_thread<R>(test: impl FnOnce(usize) -> R) -> R {
+    let (begin, end) = (Barrier::new(2), Barrier::new(2));
+    let number = Mutex::new(None);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            *number.lock().unwrap() = Native::thread();
+            begin.wait();
+            end.wait();
+        });
+        begin.wait();
+        let _end = AtEnd(|| {
+            end.wait();
+        });
+        let other = number.lock().unwrap().expect("the thread is alive");
+        test(other)
+    })
+}
+
+#[test]
+fn a_fork_loses_the_other_threads_and_not_the_one_that_forked() {
+    let mine = Native::thread().unwrap();
+    let status = beside_another_thread(|other| {
+        let lost = || Native::is_lost(other) && !Native::is_lost(mine);
+        assert!(!Native::is_lost(other) && !Native::is_lost(mine), "nobody has forked");
+        let status = in_child(|| {
+            assert_eq!(Native::thread(), Some(mine));
+            assert!(lost(), "in the child");
+            let status = in_child(|| assert!(lost(), "in the child's child"));
+            assert_eq!(status, 0, "the child's child failed");
+            assert!(lost(), "after another fork");
+        });
+        assert!(!Native::is_lost(other) && !Native::is_lost(mine), "the parent has lost nobody");
+        status
+    });
+    assert_eq!(status, 0, "the child failed");
+}
+
+#[test]
+fn a_thread_without_a_number_has_one_in_the_child() {
+    let status = beside_another_thread(|other| {
+        // Nobody has asked for the number of this thread yet.
+        in_child(|| {
+            let mine = Native::thread().expect("the thread is alive");
+            assert_ne!(mine, other);
+            assert!(Native::is_lost(other) && !Native::is_lost(mine));
+        })
+    });
+    assert_eq!(status, 0, "the child failed");
+}
+
+#[test]
+fn threads_of_the_child_do_not_get_the_numbers_of_lost_ones() {
+    let mine = Native::thread().unwrap();
+    let status = beside_another_thread(|other| {
+        in_child(|| {
+            let new = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
+            assert!(new != other && new != mine);
+            assert!(!Native::is_lost(new));
+            let next = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
+            assert_eq!(next, new, "a thread of the child that ended is not lost");
+        })
+    });
+    assert_eq!(status, 0, "the child failed");
+}
+
+#[test]
+fn what_a_lost_thread_hoarded_is_reclaimed_by_the_child() {
+    let owner =
+        Arc::new_cyclic(|owner: &Weak<Owner<Magazines>>| Owner(FreeList::new_in(8, owner.clone())));
+    let (begin, end) = (Barrier::new(2), Barrier::new(2));
+    let status = thread::scope(|scope| {
+        scope.spawn(|| {
+            owner.0.admit(0);
+            // SAFETY: admitted above.
+            unsafe { owner.0.release(0, not_closed) };
+            begin.wait();
+            end.wait();
+        });
+        begin.wait();
+        let status = in_child(|| {
+            assert_eq!(
+                owner.0.acquire(not_closed),
+                None,
+                "the slot is in the other thread's hoard"
+            );
+            let mut found = None;
+            owner.0.reclaim(|slot| {
+                found = Some(slot);
+                ControlFlow::Break(())
+            });
+            assert_eq!(found, Some(0));
+        });
+        end.wait();
+        status
+    });
+    assert_eq!(status, 0, "the child failed");
+}

@@ -1,0 +1,242 @@
+//! Numbers of threads, and what happens when a thread ends that has free slots to itself.
+#![cfg(feature = "std")]
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::sync::{Arc, Barrier, Mutex, Weak, mpsc};
+use std::thread;
+use tenure::memory::{Native, Resident, Threads};
+use tenure::pool::{FreeList, Magazines, TaggedStack};
+
+/// Threads that are alive at once. Tests of this file run beside each other, in this process.
+const CROWD: usize = 50;
+
+fn number() -> usize {
+    Native::thread().expect("the thread is alive")
+}
+
+#[test]
+fn threads_that_are_alive_have_different_numbers() {
+    let all_are_there = Arc::new(Barrier::new(CROWD));
+    let threads = Vec::from_iter((0..CROWD).map(|_| {
+        let all_are_there = Arc::clone(&all_are_there);
+        thread::spawn(move || {
+            let mine = number();
+            all_are_there.wait();
+            assert_eq!(number(), mine, "a number stays");
+            assert!(!Native::is_lost(mine));
+            mine
+        })
+    }));
+    let numbers = HashSet::<_>::from_iter(threads.into_iter().map(|thread| thread.join().unwrap()));
+    assert_eq!(numbers.len(), CROWD);
+}
+
+#[test]
+fn numbers_of_threads_that_ended_are_given_out_again() {
+    for _ in 0..2_000 {
+        let number = thread::spawn(number).join().unwrap();
+        assert!(number < 500, "{number} is more than there ever were threads at once");
+    }
+}
+
+/// Calls its function when it is dropped.
+struct AtEnd(Option<Box<dyn FnOnce() + Send>>);
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        self.0.take().unwrap()();
+    }
+}
+
+thread_local! {
+    static AT_END: RefCell<Vec<AtEnd>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls `last` when the calling thread's thread-locals are destroyed. Thread-locals go in the reverse order of
+/// their first use, so that a thread which has asked for its number before still has it then.
+fn at_end(last: impl FnOnce() + Send + 'static) {
+    AT_END.with_borrow_mut(|all| all.push(AtEnd(Some(Box::new(last)))));
+}
+
+#[test]
+fn a_thread_has_its_number_up_to_the_destructor_that_takes_it_away() {
+    let (tell, told) = mpsc::channel();
+    let before_and_at_the_end = |asks_first: bool| {
+        let tell = tell.clone();
+        thread::spawn(move || {
+            let before = asks_first.then(number);
+            at_end(move || tell.send((Native::thread(), Native::thread())).unwrap());
+            before.unwrap_or_else(number)
+        })
+        .join()
+        .unwrap()
+    };
+    let mine = before_and_at_the_end(true);
+    assert_eq!(told.recv(), Ok((Some(mine), Some(mine))), "used later, so destroyed earlier");
+    before_and_at_the_end(false);
+    assert_eq!(told.recv(), Ok((None, None)), "used earlier, so destroyed later");
+}
+
+#[test]
+fn a_thread_may_ask_for_its_first_number_when_it_ends() {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || at_end(move || tell.send(Native::thread()).unwrap())).join().unwrap();
+    assert!(told.recv().unwrap().is_some());
+}
+
+/// Writes down who left.
+#[derive(Default)]
+struct Guestbook(Mutex<Vec<usize>>);
+
+impl Resident for Guestbook {
+    fn leave(&self, thread: usize) {
+        assert_eq!(Native::thread(), None, "the number is no longer the thread's to use");
+        self.0.lock().unwrap().push(thread);
+    }
+}
+
+impl Guestbook {
+    fn resident(self: &Arc<Self>) -> Weak<dyn Resident> {
+        let weak: Weak<Self> = Arc::downgrade(self);
+        weak
+    }
+}
+
+#[test]
+fn a_resident_is_left_once_for_each_time_that_it_asked() {
+    let book = Arc::new(Guestbook::default());
+    for times in 0..3 {
+        let resident = book.resident();
+        let left = thread::spawn(move || {
+            (0..times).for_each(|_| Native::at_exit(resident.clone()));
+            number()
+        })
+        .join()
+        .unwrap();
+        assert_eq!(std::mem::take(&mut *book.0.lock().unwrap()), vec![left; times]);
+    }
+}
+
+#[test]
+fn residents_that_are_gone_are_left_by_nobody_and_the_others_are() {
+    let book = Arc::new(Guestbook::default());
+    let resident = book.resident();
+    thread::spawn(move || {
+        let (mut gone, mut stay) = (0, 0);
+        // Often enough that those who are gone are swept out in between.
+        for turn in 0..200 {
+            if turn % 50 == 0 {
+                Native::at_exit(resident.clone());
+                stay += 1;
+            } else {
+                Native::at_exit(Arc::new(Guestbook::default()).resident());
+                gone += 1;
+            }
+        }
+        assert_eq!((gone, stay), (196, 4));
+    })
+    .join()
+    .unwrap();
+    assert_eq!(book.0.lock().unwrap().len(), 4);
+    assert_eq!(Arc::weak_count(&book), 0, "a thread that has ended knows nobody");
+}
+
+/// The owner of a list, who counts those that leave.
+struct Owner<L> {
+    list: L,
+    left: Guestbook,
+}
+
+impl<L: FreeList> Resident for Owner<L> {
+    fn leave(&self, thread: usize) {
+        self.left.leave(thread);
+        self.list.leave(thread);
+    }
+}
+
+fn list<L: FreeList>() -> Arc<Owner<L>> {
+    Arc::new_cyclic(|owner: &Weak<Owner<L>>| Owner {
+        list: L::new_in(64, owner.clone()),
+        left: Guestbook::default(),
+    })
+}
+
+fn not_closed(slot: u32) {
+    panic!("slot {slot} comes home although the list is open");
+}
+
+#[test]
+fn a_thread_that_uses_a_list_leaves_it_once() {
+    let owner = list::<Magazines>();
+    let shared = Arc::clone(&owner);
+    let thread = thread::spawn(move || {
+        for slot in 0..200 {
+            shared.list.admit(slot);
+            // SAFETY: admitted above.
+            unsafe { shared.list.release(slot, not_closed) };
+        }
+        number()
+    })
+    .join()
+    .unwrap();
+    assert_eq!(*owner.left.0.lock().unwrap(), [thread]);
+}
+
+/// A slot that is released when a thread-local is destroyed.
+fn released_at_the_end_of_its_thread<L: FreeList>(asks_for_a_number_first: bool) {
+    let owner = list::<L>();
+    owner.list.admit(0);
+    let shared = Arc::clone(&owner);
+    thread::spawn(move || {
+        let before = asks_for_a_number_first.then(number);
+        let list = Arc::clone(&shared);
+        at_end(move || {
+            assert_eq!(Native::thread().is_some(), before.is_some());
+            // SAFETY: admitted above, or acquired below.
+            unsafe { list.list.release(0, not_closed) };
+            assert_eq!(list.list.acquire(not_closed), Some(0));
+            // SAFETY: as above.
+            unsafe { list.list.release(0, not_closed) };
+        });
+        let _after = number();
+        // Seats the thread.
+        assert_eq!(shared.list.acquire(not_closed), None);
+    })
+    .join()
+    .unwrap();
+    assert_eq!(owner.list.acquire(not_closed), Some(0), "a slot was lost with its thread");
+    // SAFETY: acquired above.
+    unsafe { owner.list.release(0, not_closed) };
+    let mut home = Vec::new();
+    owner.list.close(|slot| home.push(slot));
+    assert_eq!(home, [0]);
+}
+
+#[test]
+fn a_thread_that_has_lost_its_number_releases_and_acquires() {
+    released_at_the_end_of_its_thread::<Magazines>(false);
+    released_at_the_end_of_its_thread::<TaggedStack>(false);
+}
+
+#[test]
+fn a_slot_released_while_the_thread_ends_is_for_all() {
+    released_at_the_end_of_its_thread::<Magazines>(true);
+    released_at_the_end_of_its_thread::<TaggedStack>(true);
+}
+
+#[test]
+fn a_list_that_ends_with_the_thread_that_leaves_it_comes_to_its_end() {
+    let owner = list::<Magazines>();
+    let weak = Arc::downgrade(&owner);
+    thread::spawn(move || {
+        owner.list.admit(0);
+        // SAFETY: admitted above.
+        unsafe { owner.list.release(0, not_closed) };
+        // Destroyed after the number is gone, if it has not been asked for before; in any case on this thread.
+        at_end(move || drop(owner));
+    })
+    .join()
+    .unwrap();
+    assert_eq!(weak.strong_count(), 0);
+}
