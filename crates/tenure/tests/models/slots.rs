@@ -13,6 +13,12 @@ unsafe impl Send for Object {}
 // SAFETY: as above.
 unsafe impl Sync for Object {}
 
+impl std::fmt::Debug for Object {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Object")
+    }
+}
+
 type Pool<M> = SlotPool<Object, TaggedStack<M>>;
 
 /// A pool of one object. What is in it is written after it was acquired, and destroyed by the reset, which
@@ -40,7 +46,7 @@ fn visit<L: FreeList>(pool: &SlotPool<Object, L>, key: SlotKey, value: u32) {
 fn has_come_home<M: Memory>(pool: &Pool<M>) {
     let said = pool.statistics();
     assert_eq!((said.made, said.in_use, said.idle), (1, 0, 1), "the slot is lost");
-    let object = pool.acquire().ok().expect("the slot is lost");
+    let object = pool.acquire().expect("the slot is lost");
     assert!(object.0.is_destroyed(), "an object is handed out that was not reset");
     object.0.write(1);
     drop(object);
