@@ -1,14 +1,16 @@
 //! Shared objects that stay fast when every core wants the same one.
 //!
-//! A program slows down when all of its cores take and release references to one object. Where the
-//! object is looked up first (`Weak::upgrade`, a table that holds no references) the count is a
-//! compare-exchange loop that collapses under contention, and the fields that everybody reads share
+//! A program slows down when all of its cores take and release references to one object, or take
+//! buffers from one list. Where the object is looked up first (`Weak::upgrade`, a table that holds no
+//! references) the count is a compare-exchange loop that collapses under contention, and the fields
+//! that everybody reads share
 //! a cache line with it. This crate holds the repairs, each with its limits:
 //!
 //! | room | what it is for |
 //! |---|---|
 //! | [`count`] | reference counts whose get and put are one unconditional atomic add |
 //! | [`arc`] and [`sync`] | `Arc` and `Weak` with std's API on such a count: `upgrade` and `downgrade` are one add each |
+//! | [`pool`] | buffers and objects that are used again, in O(1) and without a line that all threads write |
 //! | [`line`](mod@line) | values that own their cache line, and structs whose lines the compiler checks |
 //! | [`memory`] | a trait over atomics, so that the tests run the shipping code under a model checker |
 //! | [`fault`] | where overflows and unbalanced puts are reported |
@@ -23,6 +25,8 @@
 //!   put).
 //! - Fields that are read next to the count: [`line::Isolated`] moves either of them to another
 //!   line, and `#[derive(LineLayout)]` keeps the compiler's eye on it.
+//! - A list of buffers that is walked or locked, a `Mutex<Vec<_>>` or a queue of free objects:
+//!   [`pool::BufferPool`] for bytes, [`pool::SlotPool`] for anything else, or found again by a word.
 //!
 //! A single shared count still moves its cache line from core to core. These counts remove the
 //! retries, not the move. `tenure bench` measures both on your machine.
@@ -31,10 +35,11 @@
 //!
 //! | feature | default | adds |
 //! |---|---|---|
-//! | `std` | yes | conversions from and traits of std's types, a fault hook that writes to standard error |
-//! | `alloc` | with `std` | [`arc`] and [`sync`] |
+//! | `std` | yes | conversions from and traits of std's types, a fault hook that writes to standard error, per-thread stocks of pools; depends on `libc` |
+//! | `alloc` | with `std` | [`arc`], [`sync`] and [`pool`] |
 //! | `serde` | no | `Serialize` and `Deserialize` for `Arc` and `Weak` |
 //! | `seize` | no | seize's guards are witnesses for [`count::RcuRef::put`] |
+//! | `bytes` | no | `Buf`, `BufMut` and `freeze` for [`pool::PooledBuf`] |
 //! | `derive` | no | [`#[derive(LineLayout)]`](mod@line#checked-by-the-compiler) |
 //!
 //! Without default features the crate needs `core` alone.
