@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use tenure::memory::{Native, Resident};
 use tenure::pool::{FreeList, Magazines, Scan, TaggedStack};
@@ -96,6 +97,65 @@ macro_rules! claims {
                 // SAFETY: acquired above.
                 unsafe { list.0.release(mine, |slot| assert!(home.insert(slot))) };
                 assert_eq!(home, (0..1_000).collect());
+            }
+
+            #[test]
+            fn a_slot_that_is_admitted_after_closing_comes_home() {
+                let list = list::<$list>(64);
+                admit_free(&list.0, 1);
+                list.0.close(|slot| assert_eq!(slot, 0));
+                list.0.admit(1);
+                let mut home = Vec::new();
+                // SAFETY: admitted above.
+                unsafe { list.0.release(1, |slot| home.push(slot)) };
+                assert_eq!(home, [1]);
+                assert_eq!(list.0.acquire(not_closed), None);
+                list.0.close(not_closed);
+            }
+
+            #[test]
+            fn who_is_given_a_slot_by_a_trim_may_use_the_list() {
+                let list = list::<$list>(64);
+                admit_free(&list.0, 3);
+                let mut next = 3;
+                list.0.reclaim(|_| {
+                    list.0.admit(next);
+                    // SAFETY: admitted above, or acquired.
+                    unsafe { list.0.release(next, not_closed) };
+                    let other = list.0.acquire(not_closed).expect("one was released");
+                    // SAFETY: as above.
+                    unsafe { list.0.release(other, not_closed) };
+                    next += 1;
+                    if next < 10 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                });
+                assert!(next > 5, "no slot is given to the trim");
+            }
+
+            #[test]
+            fn a_trim_that_panics_leaves_a_list_that_can_be_used() {
+                let list = list::<$list>(64);
+                admit_free(&list.0, 1);
+                let trim = || list.0.reclaim(|_| panic!("on purpose"));
+                assert!(catch_unwind(AssertUnwindSafe(trim)).is_err());
+                list.0.admit(1);
+                // SAFETY: admitted above.
+                unsafe { list.0.release(1, not_closed) };
+                assert_eq!(all_of(&list.0), HashSet::from([1]));
+                list.0.close(not_closed);
+            }
+
+            #[test]
+            fn a_trim_that_breaks_has_had_enough() {
+                let list = list::<$list>(64);
+                admit_free(&list.0, 1_000);
+                let mut found = HashSet::new();
+                list.0.reclaim(|slot| {
+                    assert!(found.insert(slot));
+                    ControlFlow::Break(())
+                });
+                assert!((1..=32).contains(&found.len()), "{} slots", found.len());
+                found.extend(all_of(&list.0));
+                assert_eq!(found, (0..1_000).collect());
             }
         }
     )*};

@@ -7,7 +7,7 @@
 use crate::support::{Canary, Lock, Shared, THREADS, objects, on_threads};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Barrier, Weak};
 use std::thread;
 use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, PlainCell, Resident};
 use tenure::pool::{FreeList, Magazines, Scan, TaggedStack};
@@ -176,16 +176,13 @@ fn a_crowd_one_by_one<L: FreeList>() {
 
 fn a_crowd_at_once<L: FreeList>() {
     let pool = Pool::<L>::new(CROWD);
-    let arrived = Arc::new(Word::new(0));
+    // std's: three hundred threads that spin would leave no CPU to each other.
+    let all_have_one = Arc::new(Barrier::new(CROWD as usize));
     let threads = Vec::from_iter((1..=CROWD).map(|number| {
-        let (pool, arrived) = (Arc::clone(&pool), Arc::clone(&arrived));
+        let (pool, all_have_one) = (Arc::clone(&pool), Arc::clone(&all_have_one));
         thread::spawn(move || {
             let slot = pool.take(u64::from(number)).unwrap();
-            // Relaxed: a head count.
-            arrived.fetch_add(1, Ordering::Relaxed);
-            while arrived.load(Ordering::Relaxed) < CROWD {
-                thread::yield_now();
-            }
+            all_have_one.wait();
             pool.give(slot, u64::from(number));
         })
     }));

@@ -118,53 +118,64 @@ mod tests {
     use super::*;
     use core::sync::atomic::AtomicU32;
 
-    /// Two threads each store a word of their own, pass a barrier, and load the other's word. Returns in how
-    /// many of the rounds neither saw the other's store.
-    fn both_missed(
-        rounds: u32,
-        one_barrier: impl Fn() + Sync,
-        other_barrier: impl Fn() + Sync,
-    ) -> u32 {
-        /// On lines of their own, so that a store can wait in its CPU's buffer.
-        #[repr(align(128))]
-        struct Word(AtomicU32);
-        let words = [Word(AtomicU32::new(0)), Word(AtomicU32::new(0))];
-        let seen = [Word(AtomicU32::new(0)), Word(AtomicU32::new(0))];
-        let arrived = Word(AtomicU32::new(0));
-        // Returns when both have called it as often.
-        let meet = |times: u32| {
-            arrived.0.fetch_add(1, Ordering::AcqRel);
+    /// A word on lines of its own, so that a store can wait in its CPU's buffer.
+    #[derive(Default)]
+    #[repr(align(128))]
+    struct Word(AtomicU32);
+
+    #[derive(Default)]
+    struct Litmus {
+        words: [Word; 2],
+        seen: [Word; 2],
+        arrived: Word,
+    }
+
+    impl Litmus {
+        /// Returns when both threads have called it as often.
+        fn meet(&self, times: u32) {
+            self.arrived.0.fetch_add(1, Ordering::AcqRel);
             let mut turns = 0;
-            while arrived.0.load(Ordering::Acquire) < 2 * times {
+            while self.arrived.0.load(Ordering::Acquire) < 2 * times {
                 turns += 1;
                 if turns % 1_000 == 0 {
                     std::thread::yield_now();
                 }
             }
-        };
-        let run = |mine: usize, barrier: &dyn Fn()| {
+        }
+
+        fn run(&self, rounds: u32, mine: usize, barrier: impl Fn()) -> u32 {
             let mut missed = 0;
             for round in 1..=rounds {
-                meet(2 * round - 1);
+                self.meet(2 * round - 1);
                 // Whoever came first hears of the other later: now and then the two are even.
                 for _ in 0..round * [7, 13][mine] % 61 {
                     core::hint::spin_loop();
                 }
                 // Relaxed: the barrier is what is tested.
-                words[mine].0.store(round, Ordering::Relaxed);
+                self.words[mine].0.store(round, Ordering::Relaxed);
                 barrier();
-                let other = words[1 - mine].0.load(Ordering::Relaxed);
-                seen[mine].0.store(other, Ordering::Relaxed);
-                meet(2 * round);
-                let saw = |who: usize| seen[who].0.load(Ordering::Relaxed) == round;
+                let other = self.words[1 - mine].0.load(Ordering::Relaxed);
+                self.seen[mine].0.store(other, Ordering::Relaxed);
+                self.meet(2 * round);
+                let saw = |who: usize| self.seen[who].0.load(Ordering::Relaxed) == round;
                 missed += u32::from(!saw(0) && !saw(1));
             }
             missed
-        };
-        std::thread::scope(|scope| {
-            scope.spawn(|| run(0, &one_barrier));
-            run(1, &other_barrier)
-        })
+        }
+    }
+
+    /// Two threads each store a word of their own, pass a barrier, and load the other's word. Returns in how
+    /// many of the rounds neither saw the other's store.
+    fn both_missed(
+        rounds: u32,
+        one_barrier: impl Fn() + Send + 'static,
+        other_barrier: impl Fn(),
+    ) -> u32 {
+        let litmus: &Litmus = std::boxed::Box::leak(std::boxed::Box::default());
+        let other = std::thread::spawn(move || litmus.run(rounds, 0, one_barrier));
+        let missed = litmus.run(rounds, 1, other_barrier);
+        assert_eq!(other.join().unwrap(), missed, "both count the same rounds");
+        missed
     }
 
     /// The heavy side without the question to the system.

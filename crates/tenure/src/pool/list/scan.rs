@@ -17,15 +17,20 @@ const FREE: u32 = 0;
 const USED: u32 = 1;
 /// Beside `USED`: the slot comes home when it is released. Alone: it did.
 const CLOSED: u32 = 2;
+/// Beside the number of slots: the list is closed.
+const CLOSED_LIST: u32 = 1 << 31;
 
 /// Walks all slots under a read lock and claims the first that is free: the baseline.
 ///
 /// Acquire is O(slots in use); release one subtraction on the slot's line. With `LOOK_FIRST` a slot is loaded before the
 /// compare-exchange is tried, which is the best form of this list; without, every slot in use costs a failed
 /// compare-exchange, which is the published form.
+///
+/// Not for processes that fork while other threads use the list: the child would wait for a lock that a thread
+/// had which it does not have.
 pub struct Scan<M: Memory = Native, const LOOK_FIRST: bool = true> {
     lock: Isolated<ReadWriteLock<M>>,
-    /// Slots `0..admitted` may be free. Written under the write lock.
+    /// Slots `0..admitted` may be free; and [`CLOSED_LIST`]. Written under the write lock.
     admitted: M::AtomicU32,
     slots: Segments<Slot<M>, M>,
 }
@@ -50,11 +55,20 @@ impl<M: Memory> Slot<M> {
 }
 
 impl<M: Memory, const LOOK_FIRST: bool> Scan<M, LOOK_FIRST> {
-    /// The slots that have been admitted. The caller holds the lock.
-    fn admitted(&self) -> impl Iterator<Item = (u32, &Slot<M>)> {
+    /// The slots from `first` on that have been admitted. The caller holds the lock, or the list is closed.
+    fn admitted_from(&self, first: u32) -> impl Iterator<Item = (u32, &Slot<M>)> {
         // Relaxed: ordered by the lock.
-        (0..self.admitted.load(Ordering::Relaxed))
+        (first..self.admitted.load(Ordering::Relaxed) & !CLOSED_LIST)
             .filter_map(|slot| self.slots.get(slot).map(|found| (slot, found)))
+    }
+
+    /// Takes the first free slot from `first` on.
+    fn claim_from(&self, first: u32, look_first: bool) -> Option<u32> {
+        self.lock.read(|| {
+            self.admitted_from(first)
+                .find(|(_, found)| (!look_first || found.looks_free()) && found.claim())
+                .map(|(slot, _)| slot)
+        })
     }
 }
 
@@ -71,21 +85,22 @@ impl<M: Memory, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST> {
     }
 
     fn admit(&self, slot: u32) {
-        self.slots.get_or_grow(slot, |_| Slot { used: Atomic::new(USED) });
+        let found = self.slots.get_or_grow(slot, |_| Slot { used: Atomic::new(USED) });
         self.lock.write(|| {
             // Relaxed: ordered by the lock.
-            if self.admitted.load(Ordering::Relaxed) <= slot {
+            let admitted = self.admitted.load(Ordering::Relaxed);
+            if admitted & CLOSED_LIST != 0 {
+                // Relaxed: the slot is the caller's, who will release it.
+                found.used.fetch_or(CLOSED, Ordering::Relaxed);
+            } else if admitted <= slot {
+                // Relaxed: as above.
                 self.admitted.store(slot + 1, Ordering::Relaxed);
             }
         });
     }
 
     fn acquire(&self, _home: impl FnMut(u32)) -> Option<u32> {
-        self.lock.read(|| {
-            self.admitted()
-                .find(|(_, found)| (!LOOK_FIRST || found.looks_free()) && found.claim())
-                .map(|(slot, _)| slot)
-        })
+        self.claim_from(0, LOOK_FIRST)
     }
 
     unsafe fn release(&self, slot: u32, mut home: impl FnMut(u32)) {
@@ -98,24 +113,26 @@ impl<M: Memory, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST> {
     }
 
     fn reclaim(&self, mut take: impl FnMut(u32) -> ControlFlow<()>) {
-        self.lock.read(|| {
-            for (slot, found) in self.admitted() {
-                if found.looks_free() && found.claim() && take(slot).is_break() {
-                    return;
-                }
+        let mut first = 0;
+        // Not under the lock: `take` comes to somebody's code, which may admit slots, or panic.
+        while let Some(slot) = self.claim_from(first, true) {
+            if take(slot).is_break() {
+                return;
             }
-        });
+            first = slot + 1;
+        }
     }
 
     fn close(&self, mut home: impl FnMut(u32)) {
-        let close = |found: &Slot<M>| {
+        // Relaxed: ordered by the lock.
+        self.lock.write(|| self.admitted.fetch_or(CLOSED_LIST, Ordering::Relaxed));
+        // What is admitted from now on is closed by `admit`. Not under the lock, as in `reclaim`.
+        for (slot, found) in self.admitted_from(0) {
             // Acquire: pairs with the Release of `release`.
-            found.used.fetch_or(CLOSED, Ordering::Acquire) == FREE
-        };
-        // Under the lock no slot is admitted, and none acquired.
-        self.lock.write(|| {
-            self.admitted().filter(|(_, found)| close(found)).for_each(|(slot, _)| home(slot));
-        });
+            if found.used.fetch_or(CLOSED, Ordering::Acquire) == FREE {
+                home(slot);
+            }
+        }
     }
 }
 
