@@ -232,6 +232,11 @@ fn pools_say_what_they_have<L: FreeList>() {
     assert!(said.contains(L::NAME) && said.contains("made: 3"), "{said}");
 }
 
+fn guards_are_one_pointer_and_so_are_optional_ones<L: FreeList>() {
+    assert_eq!(size_of::<Option<SlotMut<String, L>>>(), size_of::<usize>());
+    assert_eq!(size_of::<Option<SlotRef<String, L>>>(), size_of::<usize>());
+}
+
 fn handles_are_one_pool<L: FreeList>() {
     let Names { pool } = names::<L>();
     let other = pool.clone();
@@ -257,5 +262,6 @@ claims! {
     a_discarded_object_is_dropped_and_its_slot_used_again,
     make_and_reset_run_when_they_should,
     pools_say_what_they_have,
+    guards_are_one_pointer_and_so_are_optional_ones,
     handles_are_one_pool,
 }
