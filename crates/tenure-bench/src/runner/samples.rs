@@ -173,6 +173,7 @@ mod tests {
             shared: true,
             baseline: "b",
             limit: None,
+            rivals: &[],
             variants: vec![Variant::of::<Nothing>("a"), Variant::counting::<Nothing>("b")],
         }
     }

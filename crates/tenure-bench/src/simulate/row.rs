@@ -1,7 +1,7 @@
 //! From a simulation to a row.
 
 use super::result::{Line, Member, Row, Transfers};
-use crate::scenario::{Looped, Scenario, Variant};
+use crate::scenario::{Looped, Place, Scenario, Variant};
 use tenure_sim::{Error, LineHeat, Machine, MemberHeat, Report};
 
 /// How long a row is simulated, and from which seed.
@@ -19,7 +19,7 @@ pub(super) fn simulate(
     cpus: usize,
     plan: Plan,
 ) -> Result<Row, Error> {
-    let report = report((variant.prepare)(), machine, cpus, plan)?;
+    let report = report((variant.prepare)(cpus), machine, cpus, plan)?;
     Ok(row(variant.name, &report))
 }
 
@@ -39,9 +39,10 @@ pub(super) fn report(
         simulation = simulation.member_at(member.name, member.address, member.bytes);
     }
     simulation.run(move |cpu| {
+        let place = Place { thread: cpu.index(), of: cpus };
         let mut steps = 0;
         while cpu.running() {
-            object.step();
+            object.step(place);
             cpu.done();
             steps += 1;
         }
