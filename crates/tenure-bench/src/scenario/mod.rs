@@ -236,6 +236,7 @@ mod tests {
             let names: Vec<_> = scenario.variants.iter().map(|v| v.name).collect();
             assert!(names.contains(&scenario.baseline), "{}", scenario.id);
             assert!(scenario.limit.is_none_or(|limit| names.contains(&limit)), "{}", scenario.id);
+            assert!(scenario.rivals.iter().all(|rival| names.contains(rival)), "{}", scenario.id);
             let unique: std::collections::HashSet<_> = names.iter().collect();
             assert_eq!(unique.len(), names.len(), "{}", scenario.id);
         }

@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_simulated_is_refused_with_the_way_out() {
-        assert!(refused(&request(&["nope"], "1")).contains("the groups are refs, dst;"));
+        assert!(refused(&request(&["nope"], "1")).contains("the groups are refs, dst, pool;"));
         let arc = refused(&request(&["refs/upgrade"], "1"));
         assert!(arc.contains("`tenure bench refs/upgrade`"), "{arc}");
         let many = refused(&request(&[], "1,5000"));

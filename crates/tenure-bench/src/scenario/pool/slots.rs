@@ -2,6 +2,7 @@
 
 use crate::scenario::Member;
 use std::sync::{Arc, Weak};
+use tenure::line::Isolated;
 use tenure::memory::{Atomic, Memory, Ordering, Resident};
 use tenure::pool::FreeList;
 
@@ -31,7 +32,7 @@ pub(super) trait Slots: Send + Sync + Sized + 'static {
 /// A free list, and the slots that were made for it.
 pub(super) struct Listed<L: FreeList> {
     owner: Arc<Owner<L>>,
-    made: <L::Memory as Memory>::AtomicU32,
+    made: Isolated<<L::Memory as Memory>::AtomicU32>,
 }
 
 /// A list as threads that end see it.
@@ -76,7 +77,7 @@ impl<L: FreeList> Slots for Listed<L> {
     fn prepared(in_use: u32, free: u32) -> Self {
         let owner =
             Arc::new_cyclic(|owner: &Weak<Owner<L>>| Owner(L::new_in(HOARD, owner.clone())));
-        let list = Self { owner, made: Atomic::new(0) };
+        let list = Self { owner, made: Isolated::new(Atomic::new(0)) };
         elsewhere(|| {
             (0..in_use).for_each(|_| drop(list.make()));
             (0..free).for_each(|_| list.release(list.make()));
