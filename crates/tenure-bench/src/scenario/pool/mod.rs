@@ -49,21 +49,24 @@ macro_rules! others {
     };
 }
 
-/// The group, with the free lists.
-#[must_use]
-pub fn group<M: Host>() -> Group {
-    let scan = "scan (published)";
-    let cycle = |id, title, variants| Scenario {
+/// Acquire and release with some in use.
+fn cycle(id: &'static str, title: &'static str, variants: Vec<Variant>) -> Scenario {
+    Scenario {
         id,
         title,
         about: "One operation acquires a slot and releases it. Those in use lie before those that are free, \
                 where a walk that takes the first free one leaves them.",
         shared: true,
-        baseline: scan,
+        baseline: "scan (published)",
         limit: None,
         rivals: &["scan"],
         variants,
-    };
+    }
+}
+
+/// The group, with the free lists.
+#[must_use]
+pub fn group<M: Host>() -> Group {
     Group {
         name: "pool",
         title: "Slots that are used again",
@@ -74,14 +77,6 @@ pub fn group<M: Host>() -> Group {
         scenarios: vec![
             cycle("pool/in-use-10", "acquire + release, 10 in use", lists!(M, 10)),
             cycle("pool/in-use-200", "acquire + release, 200 in use", lists!(M, 200)),
-            cycle("pool/in-use-1000", "acquire + release, 1,000 in use", lists!(M, 1_000)),
-            Scenario {
-                baseline: "tagged stack",
-                rivals: &[],
-                // A walk takes milliseconds.
-                variants: lists!(M, 100_000).split_off(2),
-                ..cycle("pool/in-use-100000", "acquire + release, 100,000 in use", vec![])
-            },
             Scenario {
                 id: "pool/in-use",
                 title: "magazines with ever more in use",
@@ -133,40 +128,50 @@ pub fn group<M: Host>() -> Group {
     }
 }
 
-/// Adds what runs on the real machine alone: other crates, and walks that are too long to be simulated.
+/// Adds what runs on the real machine alone: other crates, and what is too long to be simulated.
 pub fn extend(group: &mut Group) {
-    let mut scenario = |id: &str, others: Vec<Variant>, baseline: Option<&'static str>| {
-        let mut all = group.scenarios.iter_mut();
-        let scenario = all.find(|scenario| scenario.id == id).expect("it runs anywhere");
-        // What it is compared with comes first.
-        let lists = std::mem::replace(&mut scenario.variants, others);
-        scenario.variants.extend(lists);
-        scenario.baseline = baseline.unwrap_or(scenario.baseline);
-    };
-    scenario("pool/in-use-10", others!(10), Some("array queue"));
-    scenario("pool/in-use-200", others!(200), None);
-    scenario("pool/in-use-1000", others!(1_000), None);
-    scenario("pool/in-use-100000", others!(100_000), Some("array queue"));
-    scenario(
-        "pool/one-way",
-        vec![
-            Variant::placed::<OneWay<LockedVec, Native>>("mutex vec"),
-            Variant::placed::<OneWay<Bounded, Native>>("array queue"),
-            Variant::placed::<OneWay<Unbounded, Native>>("seg queue"),
-            Variant::placed::<OneWay<Sharded, Native>>("sharded-slab"),
-        ],
-        Some("array queue"),
-    );
-    scenario(
-        "pool/churn",
-        vec![
-            Variant::placed::<Churn<Listed<Scan<Native, false>>>>("scan (published)"),
-            Variant::placed::<Churn<Listed<Scan>>>("scan"),
-            Variant::placed::<Churn<LockedVec>>("mutex vec"),
-            Variant::placed::<Churn<Bounded>>("array queue"),
-            Variant::placed::<Churn<Unbounded>>("seg queue"),
-            Variant::placed::<Churn<Sharded>>("sharded-slab"),
-        ],
-        Some("scan (published)"),
-    );
+    let behind = group.scenarios.iter().position(|scenario| scenario.id == "pool/in-use-200");
+    let at = behind.map_or(0, |at| at + 1);
+    // A walk of 100,000 takes a millisecond.
+    let long = [
+        cycle("pool/in-use-1000", "acquire + release, 1,000 in use", lists!(Native, 1_000)),
+        Scenario {
+            rivals: &[],
+            ..cycle(
+                "pool/in-use-100000",
+                "acquire + release, 100,000 in use",
+                lists!(Native, 100_000).split_off(2),
+            )
+        },
+    ];
+    group.scenarios.splice(at..at, long);
+
+    add(group, "pool/in-use-10", "array queue", others!(10));
+    add(group, "pool/in-use-200", "scan (published)", others!(200));
+    add(group, "pool/in-use-1000", "scan (published)", others!(1_000));
+    add(group, "pool/in-use-100000", "array queue", others!(100_000));
+    let one_way = vec![
+        Variant::placed::<OneWay<LockedVec, Native>>("mutex vec"),
+        Variant::placed::<OneWay<Bounded, Native>>("array queue"),
+        Variant::placed::<OneWay<Unbounded, Native>>("seg queue"),
+        Variant::placed::<OneWay<Sharded, Native>>("sharded-slab"),
+    ];
+    add(group, "pool/one-way", "array queue", one_way);
+    let churn = vec![
+        Variant::placed::<Churn<Listed<Scan<Native, false>>>>("scan (published)"),
+        Variant::placed::<Churn<Listed<Scan>>>("scan"),
+        Variant::placed::<Churn<LockedVec>>("mutex vec"),
+        Variant::placed::<Churn<Bounded>>("array queue"),
+        Variant::placed::<Churn<Unbounded>>("seg queue"),
+        Variant::placed::<Churn<Sharded>>("sharded-slab"),
+    ];
+    add(group, "pool/churn", "scan (published)", churn);
+}
+
+/// Adds variants to a scenario, before what it has, and compares with `baseline` from now on.
+fn add(group: &mut Group, id: &str, baseline: &'static str, mut variants: Vec<Variant>) {
+    let mut all = group.scenarios.iter_mut();
+    let scenario = all.find(|scenario| scenario.id == id).expect("it is in the group");
+    variants.append(&mut scenario.variants);
+    (scenario.variants, scenario.baseline) = (variants, baseline);
 }
