@@ -372,6 +372,30 @@ mod tests {
     }
 
     #[test]
+    fn magazines_are_flat_where_everything_else_collapses() {
+        let report = run(&request(&["pool/in-use-10"], "1,32"), &mut Unseen).unwrap();
+        let points = &report.groups[0].scenarios[0].points;
+        for (alone, together) in std::iter::zip(&points[0].rows, &points[1].rows) {
+            let slower = together.ns_per_op.unwrap() / alone.ns_per_op.unwrap();
+            if alone.variant == "magazines" {
+                assert!(slower < 2.0, "{slower}");
+            } else {
+                assert!(slower > 10.0, "{}: {slower}", alone.variant);
+            }
+        }
+    }
+
+    #[test]
+    fn many_lines_are_told_as_one_and_none_is_lost() {
+        let report = run(&request(&["pool/in-use-200"], "8"), &mut Unseen).unwrap();
+        let walk = &report.groups[0].scenarios[0].points[0].rows[0];
+        let rest = walk.lines.last().unwrap().members[0].name.clone().unwrap();
+        assert!(walk.lines.len() == 17 && rest.ends_with(" more lines"), "{rest}");
+        let sum: f64 = walk.lines.iter().map(|line| line.transfers_per_op.all).sum();
+        assert!((sum / walk.transfers_per_op.all - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn a_range_that_is_cut_is_noted() {
         let notes = |cpus| run(&request(&["refs/get"], cpus), &mut Unseen).unwrap().settings.notes;
         assert_eq!(notes("100..192"), ["100..192 ends at 112, the CPUs of this machine."]);

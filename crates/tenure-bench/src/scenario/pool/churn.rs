@@ -71,3 +71,35 @@ impl<S: Slots> Looped for Churn<S> {
         self.slots.members()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{others::LockedVec, slots::Listed};
+    use super::*;
+    use tenure::pool::{Magazines, TaggedStack};
+
+    fn connections_stay<S: Slots>(hoarded: u32) {
+        let churn = Churn::<S>::prepare(2);
+        let made = || churn.slots.made().expect("the pool tells");
+        let prepared = made();
+        std::thread::scope(|scope| {
+            for thread in 0..2 {
+                let churn = &churn;
+                scope.spawn(move || churn.run(Place { thread, of: 2 }, 10 * WINDOW as u64 + 7));
+            }
+        });
+        for window in &churn.threads {
+            let window = window.lock().unwrap();
+            assert_eq!((window.connections.len(), window.oldest), (WINDOW, 7));
+            assert!(window.connections.iter().all(Option::is_some));
+        }
+        assert!(made() <= prepared + hoarded, "{prepared} and then {}", made());
+    }
+
+    #[test]
+    fn every_thread_keeps_its_connections_and_no_slot_is_lost() {
+        connections_stay::<LockedVec>(0);
+        connections_stay::<Listed<TaggedStack>>(0);
+        connections_stay::<Listed<Magazines>>(2 * 64);
+    }
+}

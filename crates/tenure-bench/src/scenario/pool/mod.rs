@@ -3,7 +3,8 @@
 //! | module | subject |
 //! |---|---|
 //! | `slots` | what is compared: pools of slots, here the free lists |
-//! | `others` | what else there is, on the real machine alone |
+//! | `public` | the library's pools as programs use them, on the real machine alone |
+//! | `others` | what else there is, there too |
 //! | `cycle` | acquire and release by one thread |
 //! | `one_way`, `ring` | acquire by one thread and release by another, and the channel between them |
 //! | `churn` | connections that come and go |
@@ -12,6 +13,7 @@ mod churn;
 mod cycle;
 mod one_way;
 mod others;
+mod public;
 mod ring;
 mod slots;
 
@@ -20,6 +22,7 @@ use churn::Churn;
 use cycle::Cycle;
 use one_way::OneWay;
 use others::{Borrowed, Bounded, LockedVec, Nothing, Sharded, Unbounded};
+use public::{Buffers, Objects};
 use slots::Listed;
 use tenure::memory::Native;
 use tenure::pool::{Magazines, Scan, TaggedStack};
@@ -36,15 +39,21 @@ macro_rules! lists {
     };
 }
 
-/// What else there is for acquire and release with so many slots in use.
-macro_rules! others {
+/// What runs on the real machine alone, with so many slots in use: others, and the library's pools.
+macro_rules! native {
     ($in_use:literal) => {
-        vec![
-            Variant::of::<Cycle<LockedVec, $in_use>>("mutex vec"),
-            Variant::of::<Cycle<Bounded, $in_use>>("array queue"),
-            Variant::of::<Cycle<Unbounded, $in_use>>("seg queue"),
-            Variant::of::<Cycle<Sharded, $in_use>>("sharded-slab"),
-            Variant::of::<Borrowed<$in_use>>("opool"),
+        [
+            vec![
+                Variant::of::<Cycle<LockedVec, $in_use>>("mutex vec"),
+                Variant::of::<Cycle<Bounded, $in_use>>("array queue"),
+                Variant::of::<Cycle<Unbounded, $in_use>>("seg queue"),
+                Variant::of::<Cycle<Sharded, $in_use>>("sharded-slab"),
+                Variant::of::<Borrowed<$in_use>>("opool"),
+            ],
+            vec![
+                Variant::of::<Cycle<Objects, $in_use>>("SlotPool"),
+                Variant::of::<Cycle<Buffers, $in_use>>("BufferPool"),
+            ],
         ]
     };
 }
@@ -146,32 +155,50 @@ pub fn extend(group: &mut Group) {
     ];
     group.scenarios.splice(at..at, long);
 
-    add(group, "pool/in-use-10", "array queue", others!(10));
-    add(group, "pool/in-use-200", "scan (published)", others!(200));
-    add(group, "pool/in-use-1000", "scan (published)", others!(1_000));
-    add(group, "pool/in-use-100000", "array queue", others!(100_000));
-    let one_way = vec![
-        Variant::placed::<OneWay<LockedVec, Native>>("mutex vec"),
-        Variant::placed::<OneWay<Bounded, Native>>("array queue"),
-        Variant::placed::<OneWay<Unbounded, Native>>("seg queue"),
-        Variant::placed::<OneWay<Sharded, Native>>("sharded-slab"),
+    add(group, "pool/in-use-10", "array queue", native!(10));
+    add(group, "pool/in-use-200", "scan (published)", native!(200));
+    add(group, "pool/in-use-1000", "scan (published)", native!(1_000));
+    add(group, "pool/in-use-100000", "array queue", native!(100_000));
+    let one_way = [
+        vec![
+            Variant::placed::<OneWay<LockedVec, Native>>("mutex vec"),
+            Variant::placed::<OneWay<Bounded, Native>>("array queue"),
+            Variant::placed::<OneWay<Unbounded, Native>>("seg queue"),
+            Variant::placed::<OneWay<Sharded, Native>>("sharded-slab"),
+        ],
+        vec![
+            Variant::placed::<OneWay<Objects, Native>>("SlotPool"),
+            Variant::placed::<OneWay<Buffers, Native>>("BufferPool"),
+        ],
     ];
     add(group, "pool/one-way", "array queue", one_way);
-    let churn = vec![
-        Variant::placed::<Churn<Listed<Scan<Native, false>>>>("scan (published)"),
-        Variant::placed::<Churn<Listed<Scan>>>("scan"),
-        Variant::placed::<Churn<LockedVec>>("mutex vec"),
-        Variant::placed::<Churn<Bounded>>("array queue"),
-        Variant::placed::<Churn<Unbounded>>("seg queue"),
-        Variant::placed::<Churn<Sharded>>("sharded-slab"),
+    let churn = [
+        vec![
+            Variant::placed::<Churn<Listed<Scan<Native, false>>>>("scan (published)"),
+            Variant::placed::<Churn<Listed<Scan>>>("scan"),
+            Variant::placed::<Churn<LockedVec>>("mutex vec"),
+            Variant::placed::<Churn<Bounded>>("array queue"),
+            Variant::placed::<Churn<Unbounded>>("seg queue"),
+            Variant::placed::<Churn<Sharded>>("sharded-slab"),
+        ],
+        vec![
+            Variant::placed::<Churn<Objects>>("SlotPool"),
+            Variant::placed::<Churn<Buffers>>("BufferPool"),
+        ],
     ];
     add(group, "pool/churn", "scan (published)", churn);
 }
 
-/// Adds variants to a scenario, before what it has, and compares with `baseline` from now on.
-fn add(group: &mut Group, id: &str, baseline: &'static str, mut variants: Vec<Variant>) {
+/// Adds variants before and behind those that a scenario has, and compares with `baseline` from now on.
+fn add(
+    group: &mut Group,
+    id: &str,
+    baseline: &'static str,
+    [mut before, behind]: [Vec<Variant>; 2],
+) {
     let mut all = group.scenarios.iter_mut();
     let scenario = all.find(|scenario| scenario.id == id).expect("it is in the group");
-    variants.append(&mut scenario.variants);
-    (scenario.variants, scenario.baseline) = (variants, baseline);
+    before.append(&mut scenario.variants);
+    before.extend(behind);
+    (scenario.variants, scenario.baseline) = (before, baseline);
 }

@@ -145,3 +145,71 @@ impl<S: Slots, M: Host> Looped for OneWay<S, M> {
         self.slots.members()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{public::Buffers, public::Objects, slots::Listed};
+    use super::*;
+    use tenure::memory::Native;
+    use tenure::pool::{Magazines, TaggedStack};
+
+    type Object<S> = OneWay<S, Native>;
+
+    /// Free slots that two threads may have to themselves, and two crates that are on their way.
+    const HOARDED: u32 = 2 * 64 + 2 * 32;
+
+    fn made<S: Slots>(object: &Object<S>) -> u32 {
+        object.slots.made().expect("the pool tells")
+    }
+
+    fn memory_stays_bounded<S: Slots>() {
+        let object = Object::<S>::prepare(2);
+        let prepared = made(&object);
+        std::thread::scope(|scope| {
+            for thread in 0..2 {
+                let object = &object;
+                scope.spawn(move || object.run(Place { thread, of: 2 }, 100_000));
+            }
+        });
+        assert!(made(&object) <= prepared + HOARDED, "{prepared} and then {}", made(&object));
+    }
+
+    #[test]
+    fn slots_that_go_one_way_are_not_made_for_ever() {
+        memory_stays_bounded::<Listed<TaggedStack>>();
+        memory_stays_bounded::<Listed<Magazines>>();
+        memory_stays_bounded::<Objects>();
+        memory_stays_bounded::<Buffers>();
+    }
+
+    #[test]
+    fn a_side_that_is_alone_comes_back_and_keeps_no_slot() {
+        let object = Object::<Listed<Magazines>>::prepare(2);
+        let prepared = made(&object);
+        for thread in [0, 1, 1, 0, 0] {
+            object.run(Place { thread, of: 2 }, 10_000);
+        }
+        assert!(made(&object) <= prepared + HOARDED);
+    }
+
+    #[test]
+    fn threads_come_in_pairs_and_an_odd_one_does_both() {
+        let roles = |of| (0..of).map(|thread| Role::of(Place { thread, of })).collect::<Vec<_>>();
+        assert_eq!(roles(1), [Role::Both]);
+        assert_eq!(roles(2), [Role::Acquires, Role::Releases]);
+        assert_eq!(roles(3), [Role::Acquires, Role::Releases, Role::Both]);
+    }
+
+    #[test]
+    fn an_odd_number_of_threads_runs() {
+        let object = Object::<Listed<TaggedStack>>::prepare(3);
+        let prepared = made(&object);
+        std::thread::scope(|scope| {
+            for thread in 0..3 {
+                let object = &object;
+                scope.spawn(move || object.run(Place { thread, of: 3 }, 20_000));
+            }
+        });
+        assert_eq!(made(&object), prepared, "there is a slot for every place on the way");
+    }
+}

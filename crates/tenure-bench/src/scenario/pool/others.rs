@@ -42,6 +42,7 @@ impl Slots for LockedVec {
     fn release(&self, slot: u32) {
         self.with(|numbers| numbers.free.push(slot));
     }
+    #[cfg(test)]
     fn made(&self) -> Option<u32> {
         Some(self.with(|numbers| numbers.made))
     }

@@ -20,6 +20,7 @@ pub(super) trait Slots: Send + Sync + Sized + 'static {
     /// Gives a slot back.
     fn release(&self, taken: Self::Taken);
     /// Slots that were made in all, if the pool tells.
+    #[cfg(test)]
     fn made(&self) -> Option<u32> {
         None
     }
@@ -97,6 +98,7 @@ impl<L: FreeList> Slots for Listed<L> {
         unsafe { self.owner.0.release(slot.0, not_closed) };
     }
 
+    #[cfg(test)]
     fn made(&self) -> Option<u32> {
         // Relaxed: only a number.
         Some(self.made.load(Ordering::Relaxed))
