@@ -1,6 +1,6 @@
 //! What the figures say about this project's claims, in plain words.
 
-use crate::result::{Estimate, Group, Outcome, Scenario, Verdict};
+use crate::result::{Estimate, Group, Outcome, Row, Scenario, Verdict};
 use crate::simulate;
 use tenure_report::words::counted;
 
@@ -15,6 +15,11 @@ enum At {
 enum Against {
     Baseline,
     Limit,
+    /// One of the scenario's rivals.
+    Rival(&'static str),
+    /// The variant itself on one thread. What is compared is the time from one operation to the next, whoever
+    /// does them.
+    OneThread,
 }
 
 /// The time of `variant` is at most `at_most` times that of the other row.
@@ -103,6 +108,49 @@ const CLAIMS: &[Claim] = &[
         scenario: "dst/packet",
         checks: &[check("isolated + rcuref", At::AllCpus, Against::Baseline, 1.0)],
     },
+    Claim {
+        text: "Acquire and release take at most half of crossbeam's ArrayQueue's time on one thread",
+        scenario: "pool/in-use-10",
+        checks: &[check("magazines", At::OneThread, Against::Baseline, 0.5)],
+    },
+    Claim {
+        text: "All CPUs together acquire and release at least 1.8 times as often as one",
+        scenario: "pool/in-use-10",
+        checks: &[check("magazines", At::AllCpus, Against::OneThread, 1.0 / 1.8)],
+    },
+    Claim {
+        text: "Acquire and release take the same with 100,000 slots in use as with 10",
+        scenario: "pool/in-use",
+        checks: &[
+            check("100000 in use", At::OneThread, Against::Baseline, 1.3),
+            check("100000 in use", At::AllCpus, Against::Baseline, 1.3),
+        ],
+    },
+    Claim {
+        text: "With 200 in use they beat the walk as published by 100x, and at its best by 10x",
+        scenario: "pool/in-use-200",
+        checks: &[
+            check("magazines", At::OneThread, Against::Baseline, 1.0 / 100.0),
+            check("magazines", At::AllCpus, Against::Baseline, 1.0 / 100.0),
+            check("magazines", At::OneThread, Against::Rival("scan"), 1.0 / 10.0),
+            check("magazines", At::AllCpus, Against::Rival("scan"), 1.0 / 10.0),
+        ],
+    },
+    Claim {
+        text: "With 1,000 in use they beat the walk as published by 500x, and at its best by 50x",
+        scenario: "pool/in-use-1000",
+        checks: &[
+            check("magazines", At::OneThread, Against::Baseline, 1.0 / 500.0),
+            check("magazines", At::AllCpus, Against::Baseline, 1.0 / 500.0),
+            check("magazines", At::OneThread, Against::Rival("scan"), 1.0 / 50.0),
+            check("magazines", At::AllCpus, Against::Rival("scan"), 1.0 / 50.0),
+        ],
+    },
+    Claim {
+        text: "Where one thread acquires and another releases, a slot takes at most 0.4 of ArrayQueue's time",
+        scenario: "pool/one-way",
+        checks: &[check("magazines", At::AllCpus, Against::Baseline, 0.4)],
+    },
 ];
 
 /// Judges every claim whose scenario was measured where the claim looks, on a machine of `cpus`.
@@ -158,11 +206,33 @@ fn find(scenario: &Scenario, check: &Check, cpus: usize) -> Option<Estimate> {
         At::OneThread => 1,
         At::AllCpus => cpus,
     };
-    let point = scenario.points.iter().find(|point| point.threads == threads)?;
-    let row = point.rows.iter().find(|row| row.variant == check.variant)?;
+    let found = row(scenario, check.variant, threads)?;
     match check.against {
-        Against::Baseline => row.to_baseline,
-        Against::Limit => row.to_limit,
+        Against::Baseline => found.to_baseline,
+        Against::Limit => found.to_limit,
+        Against::Rival(rival) => {
+            found.to_rivals.iter().find(|to| to.variant == rival).map(|to| to.ratio)
+        }
+        Against::OneThread => {
+            let alone = row(scenario, check.variant, 1)?;
+            Some(together_against_alone(found.ns_per_op, threads, alone.ns_per_op))
+        }
+    }
+}
+
+fn row<'a>(scenario: &'a Scenario, variant: &str, threads: usize) -> Option<&'a Row> {
+    let point = scenario.points.iter().find(|point| point.threads == threads)?;
+    point.rows.iter().find(|row| row.variant == variant)
+}
+
+/// From one operation to the next, on so many threads against one. They were not measured in the same rounds, so the
+/// interval has to hold for any two of their values.
+fn together_against_alone(together: Estimate, threads: usize, alone: Estimate) -> Estimate {
+    let ratio = |together: f64, alone: f64| together / threads as f64 / alone;
+    Estimate {
+        median: ratio(together.median, alone.median),
+        low: ratio(together.low, alone.high),
+        high: ratio(together.high, alone.low),
     }
 }
 
@@ -193,11 +263,22 @@ fn describe(check: &Check, ratio: Estimate, cpus: usize) -> String {
     let other = match check.against {
         Against::Baseline => "baseline",
         Against::Limit => "limit",
+        Against::Rival(rival) => rival,
+        Against::OneThread => "same on 1 thread",
     };
     format!(
-        "{}, {threads}: {:.2}x the time of the {other} [{:.2}, {:.2}], at most {:.2}x asked",
-        check.variant, ratio.median, ratio.low, ratio.high, check.at_most
+        "{}, {threads}: {}x the time of the {other} [{}, {}], at most {}x asked",
+        check.variant,
+        figure(ratio.median),
+        figure(ratio.low),
+        figure(ratio.high),
+        figure(check.at_most)
     )
+}
+
+/// Two decimals, and more for what has no digit there.
+fn figure(ratio: f64) -> String {
+    if ratio < 0.1 { format!("{ratio:.4}") } else { format!("{ratio:.2}") }
 }
 
 /// Published: 8 retries per operation on 112 CPUs. Fewer CPUs cannot show that.
@@ -232,6 +313,7 @@ fn judge_retries(scenario: &Scenario, cpus: usize) -> Option<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result::{Point, ToRival};
     use crate::scenario;
 
     fn ratio(low: f64, median: f64, high: f64) -> Estimate {
@@ -254,9 +336,67 @@ mod tests {
             for check in claim.checks {
                 assert!(scenario.variants.iter().any(|variant| variant.name == check.variant));
                 assert_ne!(check.variant, scenario.baseline);
-                assert!(check.against == Against::Baseline || scenario.limit.is_some());
+                let is_there = match check.against {
+                    Against::Baseline => true,
+                    Against::Limit => scenario.limit.is_some(),
+                    Against::Rival(rival) => scenario.rivals.contains(&rival),
+                    Against::OneThread => check.at == At::AllCpus,
+                };
+                assert!(is_there, "{}: {check:?}", scenario.id);
             }
         }
+    }
+
+    /// Two variants on one thread and on two, of which the second takes ten times as long as the first.
+    fn measured() -> Scenario {
+        let row = |variant: &str, ns: f64| Row {
+            variant: variant.into(),
+            ns_per_op: ratio(ns * 0.9, ns, ns * 1.1),
+            mops: 0.0,
+            retries_per_op: None,
+            to_baseline: None,
+            to_limit: None,
+            to_rivals: vec![ToRival { variant: "rival".into(), ratio: ratio(0.08, 0.1, 0.12) }],
+            slices: 1,
+            dropped: 0,
+        };
+        let point = |threads: usize| Point {
+            threads,
+            oversubscribed: false,
+            batches: 1,
+            rows: vec![row("flat", 10.0), row("queue", 10.0 * threads as f64)],
+        };
+        Scenario {
+            id: "test/two".into(),
+            title: String::new(),
+            about: String::new(),
+            baseline: "queue".into(),
+            limit: None,
+            points: vec![point(1), point(2)],
+        }
+    }
+
+    #[test]
+    fn throughput_is_compared_as_the_time_between_operations() {
+        let scenario = measured();
+        let all = |variant| check(variant, At::AllCpus, Against::OneThread, 1.0 / 1.8);
+        let flat = find(&scenario, &all("flat"), 2).unwrap();
+        assert!((flat.median - 0.5).abs() < 1e-9 && flat.low < 0.5 && flat.high > 0.5);
+        let queue = find(&scenario, &all("queue"), 2).unwrap();
+        assert_eq!(outcome(queue, 1.0 / 1.8), Outcome::DoesNotHold);
+        assert_eq!(find(&scenario, &all("flat"), 4), None, "nothing was measured on four threads");
+    }
+
+    #[test]
+    fn a_rival_is_found_by_its_name_and_told_by_it() {
+        let scenario = measured();
+        let against = |rival| check("flat", At::OneThread, Against::Rival(rival), 0.05);
+        let found = find(&scenario, &against("rival"), 2).unwrap();
+        assert_eq!(
+            describe(&against("rival"), found, 2),
+            "flat, 1 thread: 0.10x the time of the rival [0.0800, 0.12], at most 0.0500x asked"
+        );
+        assert_eq!(find(&scenario, &against("nobody"), 2), None);
     }
 
     #[test]

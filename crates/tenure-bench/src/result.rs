@@ -147,11 +147,23 @@ pub struct Row {
     pub to_baseline: Option<Estimate>,
     /// Time against the scenario's limit, measured in the same rounds. Absent on the limit.
     pub to_limit: Option<Estimate>,
+    /// Time against further variants, measured in the same rounds, where a claim compares with them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub to_rivals: Vec<ToRival>,
     /// Slices that count. 0 where hardly any slice was undisturbed: then the dropped ones count
     /// after all.
     pub slices: usize,
     /// Slices that were dropped because a thread was switched out involuntarily.
     pub dropped: usize,
+}
+
+/// A row's time against a variant that is neither baseline nor limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToRival {
+    /// The other variant.
+    pub variant: String,
+    /// Time of the row / time of the other.
+    pub ratio: Estimate,
 }
 
 /// A median with a distribution-free interval of at least 95 % (from six values on).

@@ -283,6 +283,7 @@ fn point(
                 ns_per_op,
                 mops: threads as f64 * 1e3 / ns_per_op.median,
                 retries_per_op: variant.retries.map(|retries| retries * others),
+                to_rivals: Vec::new(),
                 to_baseline: (index > 0).then(|| estimate(time(variant) / time(&variants[0]))),
                 to_limit: (limit && index < last)
                     .then(|| estimate(time(variant) / time(&variants[last]))),

@@ -40,6 +40,8 @@ const SLICE: Duration = Duration::from_micros(400);
 const OVERSUBSCRIBED_SLICE: Duration = Duration::from_millis(8);
 /// Operations of the slices that find out how long an operation takes.
 const TRIAL_STEPS: u64 = 2_000;
+/// Operations of a slice, however long they take.
+const FEWEST_STEPS: u64 = 16;
 
 /// Measures `scenario` with `threads` threads on `cpus`; calls `done` after each batch.
 pub fn measure(
@@ -55,11 +57,12 @@ pub fn measure(
     let slice = if team.oversubscribed() { OVERSUBSCRIBED_SLICE } else { SLICE };
     let rounds = ((plan.seconds / slice.as_secs_f64()) as usize / plan.batches).max(1);
 
-    let trial = team.run(&prepare(scenario), &variants, &vec![TRIAL_STEPS; variants.len()]);
+    let trial =
+        team.run(&prepare(scenario, threads), &variants, &vec![TRIAL_STEPS; variants.len()]);
     let steps: Vec<u64> = trial
         .iter()
         .map(|sample| (slice.as_secs_f64() * 1e9 / sample.ns_per_op.max(0.1)) as u64)
-        .map(|steps| steps.clamp(TRIAL_STEPS / 4, 100_000_000))
+        .map(|steps| steps.clamp(FEWEST_STEPS, 100_000_000))
         .collect();
 
     let batches: Vec<Batch> = (0..plan.batches)
@@ -70,7 +73,7 @@ pub fn measure(
                 random.shuffle(&mut round);
                 schedule.extend(round);
             }
-            let samples = team.run(&prepare(scenario), &schedule, &steps);
+            let samples = team.run(&prepare(scenario, threads), &schedule, &steps);
             done();
             Batch::new(variants.len(), &schedule, &samples)
         })
@@ -84,8 +87,8 @@ pub fn measure(
     }
 }
 
-fn prepare(scenario: &Scenario) -> Vec<Box<dyn Looped>> {
-    scenario.variants.iter().map(|variant| (variant.prepare)()).collect()
+fn prepare(scenario: &Scenario, threads: usize) -> Vec<Box<dyn Looped>> {
+    scenario.variants.iter().map(|variant| (variant.prepare)(threads)).collect()
 }
 
 /// Threads that run slices together, each pinned to a CPU.
@@ -117,7 +120,7 @@ impl Team<'_> {
                     let (slices, cpu) = (&slices, self.cpus[thread % self.cpus.len()]);
                     scope.spawn(move || {
                         affinity::pin(cpu);
-                        slices.iter().map(Slice::run).collect()
+                        slices.iter().map(|slice| slice.run(thread)).collect()
                     })
                 })
                 .collect();
@@ -166,6 +169,7 @@ mod tests {
             shared: true,
             baseline: "short",
             limit: Some("short"),
+            rivals: &[],
             variants: vec![
                 Variant::of::<Nap<100>>("short"),
                 Variant::counting::<Nap<1_000>>("long"),
@@ -175,7 +179,7 @@ mod tests {
 
     /// [`Team::run`] with few steps, for operations that take long.
     fn samples(threads: usize, cpus: &[usize]) -> Vec<Sample> {
-        Team { threads, cpus }.run(&prepare(&scenario()), &[0, 1, 0], &[16, 16])
+        Team { threads, cpus }.run(&prepare(&scenario(), threads), &[0, 1, 0], &[16, 16])
     }
 
     #[test]

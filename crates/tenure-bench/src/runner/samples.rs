@@ -1,7 +1,7 @@
 //! From the slices' samples to rows with estimates.
 
 use super::slice::ThreadSample;
-use crate::result::{Estimate, Row};
+use crate::result::{Estimate, Row, ToRival};
 use crate::scenario::Scenario;
 use crate::stats::{FEWEST, estimate, median};
 use std::time::Duration;
@@ -92,6 +92,8 @@ pub(super) fn rows(scenario: &Scenario, batches: &[Batch], keep_switched: bool) 
     let index = |name: &str| scenario.variants.iter().position(|variant| variant.name == name);
     let baseline = index(scenario.baseline);
     let limit = scenario.limit.and_then(index);
+    let rivals: Vec<(&str, usize)> =
+        scenario.rivals.iter().filter_map(|&name| Some((name, index(name)?))).collect();
 
     let over_batches = |used: &[usize], of: &dyn Fn(&[Sample]) -> f64| -> Summary {
         let calm = |round: &[Sample]| used.iter().all(|&variant| !round[variant].switched);
@@ -138,6 +140,12 @@ pub(super) fn rows(scenario: &Scenario, batches: &[Batch], keep_switched: bool) 
                     .then(|| of_this(|sample| sample.retries_per_op).estimate.median),
                 to_baseline: ratio_to(baseline),
                 to_limit: ratio_to(limit),
+                to_rivals: rivals
+                    .iter()
+                    .filter_map(|&(name, rival)| {
+                        Some(ToRival { variant: name.to_owned(), ratio: ratio_to(Some(rival))? })
+                    })
+                    .collect(),
                 slices,
                 dropped,
             }
@@ -173,6 +181,7 @@ mod tests {
             shared: true,
             baseline: "b",
             limit: None,
+            rivals: &["a"],
             variants: vec![Variant::of::<Nothing>("a"), Variant::counting::<Nothing>("b")],
         }
     }
@@ -199,6 +208,9 @@ mod tests {
         assert_eq!((ratio.low, ratio.median, ratio.high), (0.5, 0.5, 0.5));
         assert!(rows[0].ns_per_op.high > rows[0].ns_per_op.low);
         assert_eq!(rows[1].to_baseline, None);
+        let rival = &rows[1].to_rivals[0];
+        assert_eq!((rival.variant.as_str(), rival.ratio.low, rival.ratio.high), ("a", 2.0, 2.0));
+        assert_eq!(rows[0].to_rivals, [], "nobody is a rival of itself");
         assert_eq!((rows[0].retries_per_op, rows[1].retries_per_op), (None, Some(0.5)));
         assert_eq!((rows[0].slices, rows[0].dropped), (30, 0));
     }

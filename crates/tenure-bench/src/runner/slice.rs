@@ -7,7 +7,7 @@
 //! 3. each keeps running until all have finished, so that the slowest is not alone at the end.
 
 use super::affinity::involuntary_switches;
-use crate::scenario::Looped;
+use crate::scenario::{Looped, Place};
 use std::time::{Duration, Instant};
 use tenure::line::Isolated;
 use tenure::memory::{Memory, Native, Ordering};
@@ -55,31 +55,34 @@ pub(super) struct ThreadSample {
 }
 
 impl Slice<'_> {
-    /// One thread's part. Returns when all threads have done theirs.
-    pub(super) fn run(&self) -> ThreadSample {
-        self.object.run(self.steps / 8);
+    /// The part of one of the threads. Returns when all have done theirs.
+    pub(super) fn run(&self, thread: usize) -> ThreadSample {
+        let place = Place { thread, of: self.threads as usize };
+        self.object.run(place, self.steps / 8);
         // From here on the others count on this thread's load.
         let switches = involuntary_switches();
-        let warm_up = self.run_until_all(&self.gate.warmed);
+        let warm_up = self.run_until_all(place, &self.gate.warmed);
 
         let start = Instant::now();
-        let retries = self.object.run(self.steps);
+        let retries = self.object.run(place, self.steps);
         let elapsed = start.elapsed();
 
-        let cool_down = self.run_until_all(&self.gate.finished);
+        let cool_down = self.run_until_all(place, &self.gate.finished);
         let switched = involuntary_switches() != switches;
         self.object.settle(self.steps / 8 + warm_up + self.steps + cool_down);
         ThreadSample { start, elapsed, retries, switched }
     }
 
     /// Announces this thread, and keeps up the load until all are announced.
-    fn run_until_all(&self, announced: &Counter) -> u64 {
+    fn run_until_all(&self, place: Place, announced: &Counter) -> u64 {
         // Relaxed: the counters order nothing; the samples come back through join.
         announced.fetch_add(1, Ordering::Relaxed);
         let chunk = if self.oversubscribed { OVERSUBSCRIBED_CHUNK } else { CHUNK };
+        // An operation may take so long that a chunk of them would be longer than the slice.
+        let chunk = chunk.min(self.steps.max(1));
         let mut steps = 0;
         while announced.load(Ordering::Relaxed) < self.threads {
-            self.object.run(chunk);
+            self.object.run(place, chunk);
             steps += chunk;
             if self.oversubscribed {
                 std::thread::yield_now();

@@ -117,6 +117,7 @@ pub fn scenarios() -> Vec<Scenario> {
             shared: true,
             baseline: "std",
             limit: Some("limit"),
+            rivals: &[],
             variants: vec![
                 Variant::of::<Bare<Native>>("limit"),
                 Variant::of::<stds::Upgrade>("std"),
@@ -131,6 +132,7 @@ pub fn scenarios() -> Vec<Scenario> {
             shared: true,
             baseline: "std",
             limit: None,
+            rivals: &[],
             variants: vec![
                 Variant::of::<stds::UpgradeDead>("std"),
                 Variant::of::<ours::UpgradeDead>("tenure"),
@@ -144,6 +146,7 @@ pub fn scenarios() -> Vec<Scenario> {
             shared: true,
             baseline: "std",
             limit: Some("limit"),
+            rivals: &[],
             variants: vec![
                 Variant::of::<Bare<Native>>("limit"),
                 Variant::of::<stds::Cloned>("std"),
@@ -157,6 +160,7 @@ pub fn scenarios() -> Vec<Scenario> {
             shared: true,
             baseline: "std",
             limit: Some("limit"),
+            rivals: &[],
             variants: vec![
                 Variant::of::<Bare<Native>>("limit"),
                 Variant::of::<stds::Downgrade>("std"),
@@ -170,6 +174,7 @@ pub fn scenarios() -> Vec<Scenario> {
             shared: false,
             baseline: "std",
             limit: None,
+            rivals: &[],
             variants: vec![Variant::of::<stds::New>("std"), Variant::of::<ours::New>("tenure")],
         },
         Scenario {
@@ -179,6 +184,7 @@ pub fn scenarios() -> Vec<Scenario> {
             shared: false,
             baseline: "std",
             limit: None,
+            rivals: &[],
             variants: vec![
                 Variant::of::<stds::NewWithWeak>("std"),
                 Variant::of::<ours::NewWithWeak>("tenure"),

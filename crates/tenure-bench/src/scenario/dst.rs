@@ -93,6 +93,7 @@ pub fn group<M: Host>() -> Group {
                 shared: true,
                 baseline: "shared + inc_not_zero",
                 limit: None,
+                rivals: &[],
                 variants: cells!(M, Lookup),
             },
             Scenario {
@@ -104,6 +105,7 @@ pub fn group<M: Host>() -> Group {
                 shared: true,
                 baseline: "shared + inc_not_zero",
                 limit: None,
+                rivals: &[],
                 variants: cells!(M, Packet),
             },
         ],

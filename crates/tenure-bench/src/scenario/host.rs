@@ -1,11 +1,11 @@
 //! [`Host`]: a machine that scenarios run on.
 
 use std::hint::black_box;
-use tenure::memory::{Memory, Native};
+use tenure::memory::{Native, Threads};
 use tenure_sim::{Cpu, Simulated};
 
-/// A machine that scenarios run on: its memory, and something to do beside it.
-pub trait Host: Memory {
+/// A machine that scenarios run on: its memory, its threads, and something to do beside them.
+pub trait Host: Threads {
     /// Private work of about `ns` nanoseconds, which cannot begin before `input` is known. What comes
     /// out is known when the work is done, and not earlier.
     fn work(input: u64, ns: u32) -> u64;

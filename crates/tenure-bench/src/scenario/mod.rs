@@ -14,6 +14,8 @@ pub mod arcs;
 mod choice;
 pub mod dst;
 mod host;
+mod place;
+pub mod pool;
 pub mod refs;
 pub mod route;
 
@@ -22,6 +24,7 @@ use tenure::memory::Native;
 
 pub use choice::{GroupInfo, Unknown, chosen, listed};
 pub use host::Host;
+pub use place::Place;
 
 /// One operation on an object that all threads share.
 ///
@@ -65,13 +68,18 @@ impl Member {
     }
 }
 
-/// An [`Operation`] behind a virtual call: one for each, or one for many.
+/// An operation behind a virtual call: one for each, or one for many.
+///
+/// Every [`Operation`] is one. What does something else on each thread implements this instead, and is
+/// [prepared](Placed) for the threads that will come.
 pub trait Looped: Send + Sync {
-    /// Does `steps` operations and returns their retries.
-    fn run(&self, steps: u64) -> u64;
+    /// Does `steps` operations on the thread of that place and returns their retries.
+    ///
+    /// It comes back although no other thread runs.
+    fn run(&self, place: Place, steps: u64) -> u64;
     /// [`Operation::step`], for a machine that counts retries itself.
-    fn step(&self) {
-        self.run(1);
+    fn step(&self, place: Place) {
+        self.run(place, 1);
     }
     /// [`Operation::settle`].
     fn settle(&self, steps: u64);
@@ -84,7 +92,7 @@ pub trait Looped: Send + Sync {
 impl<O: Operation> Looped for O {
     // Never inlined and alone in its function, so that no variant profits from its surroundings.
     #[inline(never)]
-    fn run(&self, steps: u64) -> u64 {
+    fn run(&self, _place: Place, steps: u64) -> u64 {
         let mut retries = 0;
         for _ in 0..steps {
             Operation::step(self, &mut retries);
@@ -101,6 +109,14 @@ impl<O: Operation> Looped for O {
     }
 }
 
+/// A [`Looped`] with a part for each thread.
+pub trait Placed: Looped {
+    /// A fresh object for so many threads.
+    fn prepare(threads: usize) -> Self
+    where
+        Self: Sized;
+}
+
 /// A way to do a scenario's operation.
 #[derive(Clone, Copy)]
 pub struct Variant {
@@ -108,15 +124,21 @@ pub struct Variant {
     pub name: &'static str,
     /// Whether its retries are counted.
     pub counts_retries: bool,
-    /// Makes a fresh object.
-    pub prepare: fn() -> Box<dyn Looped>,
+    /// Makes a fresh object for so many threads.
+    pub prepare: fn(threads: usize) -> Box<dyn Looped>,
 }
 
 impl Variant {
     /// A variant that does `O`.
     #[must_use]
     pub fn of<O: Operation + 'static>(name: &'static str) -> Self {
-        Self { name, counts_retries: false, prepare: || Box::new(O::prepare()) }
+        Self { name, counts_retries: false, prepare: |_| Box::new(O::prepare()) }
+    }
+
+    /// A variant whose threads do not all do the same.
+    #[must_use]
+    pub fn placed<P: Placed + 'static>(name: &'static str) -> Self {
+        Self { name, counts_retries: false, prepare: |threads| Box::new(P::prepare(threads)) }
     }
 
     /// [`of`](Self::of), for an operation that reports its retries.
@@ -147,6 +169,9 @@ pub struct Scenario {
     pub baseline: &'static str,
     /// The name of the variant that shows what the hardware allows.
     pub limit: Option<&'static str>,
+    /// The names of further variants that the others are compared with, for the
+    /// [claims](crate::claims).
+    pub rivals: &'static [&'static str],
     /// The variants, in the order of the tables.
     pub variants: Vec<Variant>,
 }
@@ -167,15 +192,20 @@ pub struct Group {
 /// All groups that run on any machine, in the order in which they do.
 #[must_use]
 pub fn groups<M: Host>() -> Vec<Group> {
-    vec![refs::group::<M>(), dst::group::<M>()]
+    vec![refs::group::<M>(), dst::group::<M>(), pool::group::<M>()]
 }
 
-/// All groups on the real machine, with what runs there alone: std's `Arc` knows no other.
+/// All groups on the real machine, with what runs there alone: code of others, which knows no other.
 #[must_use]
 pub fn native() -> Vec<Group> {
     let mut groups = groups::<Native>();
-    let refs = groups.iter_mut().find(|group| group.name == "refs").expect("refs run anywhere");
-    refs.scenarios.extend(arcs::scenarios());
+    for group in &mut groups {
+        match group.name {
+            "refs" => group.scenarios.extend(arcs::scenarios()),
+            "pool" => pool::extend(group),
+            _ => {}
+        }
+    }
     groups
 }
 
@@ -206,22 +236,27 @@ mod tests {
             let names: Vec<_> = scenario.variants.iter().map(|v| v.name).collect();
             assert!(names.contains(&scenario.baseline), "{}", scenario.id);
             assert!(scenario.limit.is_none_or(|limit| names.contains(&limit)), "{}", scenario.id);
+            assert!(scenario.rivals.iter().all(|rival| names.contains(rival)), "{}", scenario.id);
             let unique: std::collections::HashSet<_> = names.iter().collect();
             assert_eq!(unique.len(), names.len(), "{}", scenario.id);
         }
     }
 
+    /// Enough for threads to meet, and few enough for walks of a thousand slots.
+    const STEPS: u64 = 2_000;
+
     #[test]
     fn every_variant_runs_on_two_threads_and_settles() {
         for scenario in scenarios() {
             for variant in &scenario.variants {
-                let object = (variant.prepare)();
+                let object = (variant.prepare)(2);
                 let retries: u64 = std::thread::scope(|scope| {
                     let threads: Vec<_> = (0..2)
-                        .map(|_| {
-                            scope.spawn(|| {
-                                let retries = object.run(100_000);
-                                object.settle(100_000);
+                        .map(|thread| {
+                            let (object, place) = (&object, Place { thread, of: 2 });
+                            scope.spawn(move || {
+                                let retries = object.run(place, STEPS);
+                                object.settle(STEPS);
                                 retries
                             })
                         })
@@ -242,11 +277,12 @@ mod tests {
     #[test]
     fn objects_that_threads_share_name_their_count_and_lie_on_lines_of_their_own() {
         for scenario in groups::<Simulated>().into_iter().flat_map(|group| group.scenarios) {
+            let is_counted = !scenario.id.starts_with("pool/");
             for variant in &scenario.variants {
-                let object = (variant.prepare)();
+                let object = (variant.prepare)(1);
                 let members = object.members();
                 let count = members.iter().find(|member| member.name == "refs");
-                assert_eq!(count.is_some(), scenario.shared, "{}", scenario.id);
+                assert_eq!(count.is_some(), scenario.shared && is_counted, "{}", scenario.id);
                 assert!(count.is_none_or(|count| count.address.is_multiple_of(64)), "{variant:?}");
             }
         }

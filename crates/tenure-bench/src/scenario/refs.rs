@@ -198,6 +198,7 @@ pub fn group<M: Host>() -> Group {
                 shared: true,
                 baseline: "inc_not_zero",
                 limit: Some("limit"),
+                rivals: &[],
                 variants: vec![
                     Variant::of::<Bare<M>>("limit"),
                     Variant::counting::<GetPut<IncNotZero<M>>>("inc_not_zero"),
@@ -212,6 +213,7 @@ pub fn group<M: Host>() -> Group {
                 shared: true,
                 baseline: "inc_not_zero",
                 limit: Some("limit"),
+                rivals: &[],
                 variants: vec![
                     Variant::of::<BareAdd<M>>("limit"),
                     Variant::counting::<GetOnly<IncNotZero<M>>>("inc_not_zero"),
@@ -227,6 +229,7 @@ pub fn group<M: Host>() -> Group {
                 shared: false,
                 baseline: "inc_not_zero",
                 limit: None,
+                rivals: &[],
                 variants: vec![
                     Variant::of::<LastPut<IncNotZero<M>>>("inc_not_zero"),
                     Variant::of::<LastPut<RcuRef<M>>>("rcuref"),

@@ -128,12 +128,12 @@ pub struct Row {
     pub to_baseline: Option<f64>,
     /// Time against the scenario's limit. Absent on the limit.
     pub to_limit: Option<f64>,
-    /// The lines that moved, the hottest first.
+    /// The lines that moved, the hottest first. Where there are many, the last stands for the rest.
     pub lines: Vec<Line>,
 }
 
 /// Lines that went to another holder, by where they came from.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Transfers {
     /// From a core of the same cluster.
     pub cluster: f64,
@@ -147,6 +147,16 @@ pub struct Transfers {
     pub all: f64,
 }
 
+impl std::ops::AddAssign for Transfers {
+    fn add_assign(&mut self, other: Self) {
+        self.cluster += other.cluster;
+        self.socket += other.socket;
+        self.remote += other.remote;
+        self.memory += other.memory;
+        self.all += other.all;
+    }
+}
+
 /// A line that moved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Line {
@@ -154,7 +164,7 @@ pub struct Line {
     pub transfers_per_op: Transfers,
     /// Read-modify-writes per operation that came to it instead.
     pub far_per_op: f64,
-    /// What was accessed on it, by place.
+    /// What was accessed on it, by place. What the scenario has no name for is one.
     pub members: Vec<Member>,
 }
 

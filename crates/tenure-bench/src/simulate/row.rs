@@ -1,7 +1,7 @@
 //! From a simulation to a row.
 
 use super::result::{Line, Member, Row, Transfers};
-use crate::scenario::{Looped, Scenario, Variant};
+use crate::scenario::{Looped, Place, Scenario, Variant};
 use tenure_sim::{Error, LineHeat, Machine, MemberHeat, Report};
 
 /// How long a row is simulated, and from which seed.
@@ -19,7 +19,7 @@ pub(super) fn simulate(
     cpus: usize,
     plan: Plan,
 ) -> Result<Row, Error> {
-    let report = report((variant.prepare)(), machine, cpus, plan)?;
+    let report = report((variant.prepare)(cpus), machine, cpus, plan)?;
     Ok(row(variant.name, &report))
 }
 
@@ -39,9 +39,10 @@ pub(super) fn report(
         simulation = simulation.member_at(member.name, member.address, member.bytes);
     }
     simulation.run(move |cpu| {
+        let place = Place { thread: cpu.index(), of: cpus };
         let mut steps = 0;
         while cpu.running() {
-            object.step();
+            object.step(place);
             cpu.done();
             steps += 1;
         }
@@ -63,8 +64,29 @@ fn row(variant: &str, report: &Report) -> Row {
         fairness: report.fairness.jain,
         to_baseline: None,
         to_limit: None,
-        lines: report.lines.iter().filter(moved).map(|heat| line(report, heat)).collect(),
+        lines: told(report.lines.iter().filter(moved).map(|heat| line(report, heat)).collect()),
     }
+}
+
+/// Lines that are told one by one: a walk has thousands, all alike.
+const MOST_LINES: usize = 16;
+
+/// The hottest lines, and the rest of them as one.
+fn told(mut lines: Vec<Line>) -> Vec<Line> {
+    if lines.len() > MOST_LINES + 1 {
+        let rest = lines.split_off(MOST_LINES);
+        let name = format!("{} more lines", rest.len());
+        let mut transfers_per_op = Transfers::default();
+        rest.iter().for_each(|line| transfers_per_op += line.transfers_per_op);
+        let members = rest.iter().flat_map(|line| &line.members);
+        let all = members.fold(None, |sum, member| Some(together(sum, member)));
+        lines.push(Line {
+            transfers_per_op,
+            far_per_op: rest.iter().map(|line| line.far_per_op).sum(),
+            members: all.map(|all| Member { name: Some(name), ..all }).into_iter().collect(),
+        });
+    }
+    lines
 }
 
 fn transfers(report: &Report, of: &tenure_sim::Transfers) -> Transfers {
@@ -81,7 +103,34 @@ fn line(report: &Report, heat: &LineHeat) -> Line {
     Line {
         transfers_per_op: transfers(report, &heat.transfers),
         far_per_op: report.per_op(heat.far),
-        members: heat.members.iter().map(|heat| member(report, heat)).collect(),
+        members: members(heat.members.iter().map(|heat| member(report, heat))),
+    }
+}
+
+/// The members of a line. What has no name is one.
+fn members(all: impl Iterator<Item = Member>) -> Vec<Member> {
+    let (named, nameless): (Vec<_>, Vec<_>) = all.partition(|member| member.name.is_some());
+    let nameless = nameless.iter().fold(None, |sum, member| Some(together(sum, member)));
+    let mut members: Vec<Member> = named.into_iter().chain(nameless).collect();
+    members.sort_by_key(|member| member.offset);
+    members
+}
+
+/// From the beginning of the first to the end of the last, with all that happened to either.
+fn together(sum: Option<Member>, member: &Member) -> Member {
+    let Some(sum) = sum else { return member.clone() };
+    let offset = sum.offset.min(member.offset);
+    let end = (sum.offset + sum.bytes).max(member.offset + member.bytes);
+    Member {
+        name: sum.name,
+        offset,
+        bytes: end - offset,
+        loads_per_op: sum.loads_per_op + member.loads_per_op,
+        stores_per_op: sum.stores_per_op + member.stores_per_op,
+        rmws_per_op: sum.rmws_per_op + member.rmws_per_op,
+        failed_per_op: sum.failed_per_op + member.failed_per_op,
+        misses_per_op: sum.misses_per_op + member.misses_per_op,
+        waited_ns_per_op: sum.waited_ns_per_op + member.waited_ns_per_op,
     }
 }
 

@@ -362,13 +362,37 @@ mod tests {
 
     #[test]
     fn what_cannot_be_simulated_is_refused_with_the_way_out() {
-        assert!(refused(&request(&["nope"], "1")).contains("the groups are refs, dst;"));
+        assert!(refused(&request(&["nope"], "1")).contains("the groups are refs, dst, pool;"));
         let arc = refused(&request(&["refs/upgrade"], "1"));
         assert!(arc.contains("`tenure bench refs/upgrade`"), "{arc}");
         let many = refused(&request(&[], "1,5000"));
         assert!(many.contains("has 112 CPUs, not 5000; ask for 1 to 112"), "{many}");
         let never = refused(&Request { measured_us: 0, ..request(&[], "1") });
         assert!(never.contains("ask for 1 to 100000"), "{never}");
+    }
+
+    #[test]
+    fn magazines_are_flat_where_everything_else_collapses() {
+        let report = run(&request(&["pool/in-use-10"], "1,32"), &mut Unseen).unwrap();
+        let points = &report.groups[0].scenarios[0].points;
+        for (alone, together) in std::iter::zip(&points[0].rows, &points[1].rows) {
+            let slower = together.ns_per_op.unwrap() / alone.ns_per_op.unwrap();
+            if alone.variant == "magazines" {
+                assert!(slower < 2.0, "{slower}");
+            } else {
+                assert!(slower > 10.0, "{}: {slower}", alone.variant);
+            }
+        }
+    }
+
+    #[test]
+    fn many_lines_are_told_as_one_and_none_is_lost() {
+        let report = run(&request(&["pool/in-use-200"], "8"), &mut Unseen).unwrap();
+        let walk = &report.groups[0].scenarios[0].points[0].rows[0];
+        let rest = walk.lines.last().unwrap().members[0].name.clone().unwrap();
+        assert!(walk.lines.len() == 17 && rest.ends_with(" more lines"), "{rest}");
+        let sum: f64 = walk.lines.iter().map(|line| line.transfers_per_op.all).sum();
+        assert!((sum / walk.transfers_per_op.all - 1.0).abs() < 1e-9);
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! as the array, whatever grows meanwhile, and a read asks for no lock: this is the type-stable memory
 //! that free lists need, whose links are read by threads that may have lost the element already.
 
+use crate::line::Isolated;
 use crate::memory::{Memory, Ordering, Pointer};
 use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use core::marker::PhantomData;
@@ -135,9 +136,13 @@ impl<T, M: Memory> Segments<T, M> {
     }
 }
 
+/// A segment has its lines to itself: what lies beside it on the heap is none of its users' business.
 fn layout<T>(segment: usize) -> Layout {
     const { assert!(size_of::<T>() > 0, "elements have a size") };
-    Layout::array::<T>(length(segment)).expect("a segment is smaller than the address space")
+    Layout::array::<T>(length(segment))
+        .and_then(|elements| elements.align_to(align_of::<Isolated<u8>>()))
+        .expect("a segment is smaller than the address space")
+        .pad_to_align()
 }
 
 /// # Safety

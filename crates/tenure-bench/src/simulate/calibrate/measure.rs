@@ -6,7 +6,7 @@
 use crate::machine;
 use crate::runner::{self, Plan, affinity};
 use crate::scenario::refs::BareAdd;
-use crate::scenario::{Looped, Operation, Scenario, Variant};
+use crate::scenario::{Looped, Operation, Place, Scenario, Variant};
 use crate::stats::{FEWEST, median};
 use std::time::Instant;
 use tenure::line::Isolated;
@@ -108,12 +108,12 @@ pub(super) fn pause(cpu: &[usize]) -> f64 {
 
 /// A load of a line that the core has, by which the next is addressed.
 pub(super) fn load(cpu: &[usize]) -> f64 {
-    time(chase(|| Box::new(Chase::around(1))), cpu)
+    time(chase(|_| Box::new(Chase::around(1))), cpu)
 }
 
 /// A load from memory.
 pub(super) fn memory(cpu: &[usize]) -> f64 {
-    time(chase(|| Box::new(Chase::around(larger_than_caches()))), cpu)
+    time(chase(|_| Box::new(Chase::around(larger_than_caches()))), cpu)
 }
 
 fn time(variant: Variant, cpus: &[usize]) -> f64 {
@@ -124,6 +124,7 @@ fn time(variant: Variant, cpus: &[usize]) -> f64 {
         shared: true,
         baseline: variant.name,
         limit: None,
+        rivals: &[],
         variants: vec![variant],
     };
     let mut random = fastrand::Rng::with_seed(1);
@@ -131,7 +132,7 @@ fn time(variant: Variant, cpus: &[usize]) -> f64 {
     point.rows[0].ns_per_op.median
 }
 
-fn chase(prepare: fn() -> Box<dyn Looped>) -> Variant {
+fn chase(prepare: fn(usize) -> Box<dyn Looped>) -> Variant {
     Variant { name: "chase", counts_retries: false, prepare }
 }
 
@@ -169,7 +170,7 @@ impl Chase {
 
 impl Looped for Chase {
     #[inline(never)]
-    fn run(&self, steps: u64) -> u64 {
+    fn run(&self, _place: Place, steps: u64) -> u64 {
         // Relaxed: one thread.
         let mut at = self.at.load(Ordering::Relaxed);
         for _ in 0..steps {
@@ -202,7 +203,7 @@ mod tests {
         let chase = Chase::around(lines as u32);
         let mut seen = vec![false; lines];
         for _ in 0..lines {
-            chase.run(1);
+            chase.run(Place::ALONE, 1);
             let at = chase.at.load(Ordering::Relaxed) as usize;
             assert!(!std::mem::replace(&mut seen[at], true), "line {at} came twice");
         }

@@ -1,0 +1,204 @@
+//! Group `pool`: slots that are used again.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `slots` | what is compared: pools of slots, here the free lists |
+//! | `public` | the library's pools as programs use them, on the real machine alone |
+//! | `others` | what else there is, there too |
+//! | `cycle` | acquire and release by one thread |
+//! | `one_way`, `ring` | acquire by one thread and release by another, and the channel between them |
+//! | `churn` | connections that come and go |
+
+mod churn;
+mod cycle;
+mod one_way;
+mod others;
+mod public;
+mod ring;
+mod slots;
+
+use super::{Group, Host, Scenario, Variant};
+use churn::Churn;
+use cycle::Cycle;
+use one_way::OneWay;
+use others::{Borrowed, Bounded, LockedVec, Nothing, Sharded, Unbounded};
+use public::{Buffers, Objects};
+use slots::Listed;
+use tenure::memory::Native;
+use tenure::pool::{Magazines, Scan, TaggedStack};
+
+/// The variants of acquire and release with so many slots in use, on `$host`.
+macro_rules! lists {
+    ($host:ident, $in_use:literal) => {
+        vec![
+            Variant::of::<Cycle<Listed<Scan<$host, false>>, $in_use>>("scan (published)"),
+            Variant::of::<Cycle<Listed<Scan<$host>>, $in_use>>("scan"),
+            Variant::of::<Cycle<Listed<TaggedStack<$host>>, $in_use>>("tagged stack"),
+            Variant::of::<Cycle<Listed<Magazines<$host>>, $in_use>>("magazines"),
+        ]
+    };
+}
+
+/// What runs on the real machine alone, with so many slots in use: others, and the library's pools.
+macro_rules! native {
+    ($in_use:literal) => {
+        [
+            vec![
+                Variant::of::<Cycle<LockedVec, $in_use>>("mutex vec"),
+                Variant::of::<Cycle<Bounded, $in_use>>("array queue"),
+                Variant::of::<Cycle<Unbounded, $in_use>>("seg queue"),
+                Variant::of::<Cycle<Sharded, $in_use>>("sharded-slab"),
+                Variant::of::<Borrowed<$in_use>>("opool"),
+            ],
+            vec![
+                Variant::of::<Cycle<Objects, $in_use>>("SlotPool"),
+                Variant::of::<Cycle<Buffers, $in_use>>("BufferPool"),
+            ],
+        ]
+    };
+}
+
+/// Acquire and release with some in use.
+fn cycle(id: &'static str, title: &'static str, variants: Vec<Variant>) -> Scenario {
+    Scenario {
+        id,
+        title,
+        about: "One operation acquires a slot and releases it. Those in use lie before those that are free, \
+                where a walk that takes the first free one leaves them.",
+        shared: true,
+        baseline: "scan (published)",
+        limit: None,
+        rivals: &["scan"],
+        variants,
+    }
+}
+
+/// The group, with the free lists.
+#[must_use]
+pub fn group<M: Host>() -> Group {
+    Group {
+        name: "pool",
+        title: "Slots that are used again",
+        about: "Free lists of a pool. Scan walks all slots under a read lock and claims the first that is free, \
+                as Linux's SMC does it: as published with a compare-exchange on each, and at its best with a \
+                look first. The tagged stack is one lock-free list, and magazines give every thread some \
+                free slots of its own. All hand out slot numbers, and make a slot where none is free.",
+        scenarios: vec![
+            cycle("pool/in-use-10", "acquire + release, 10 in use", lists!(M, 10)),
+            cycle("pool/in-use-200", "acquire + release, 200 in use", lists!(M, 200)),
+            Scenario {
+                id: "pool/in-use",
+                title: "magazines with ever more in use",
+                about: "One operation acquires a slot from magazines and releases it. What is in use beside \
+                        does not matter.",
+                shared: false,
+                baseline: "10 in use",
+                limit: None,
+                rivals: &[],
+                variants: vec![
+                    Variant::of::<Cycle<Listed<Magazines<M>>, 10>>("10 in use"),
+                    Variant::of::<Cycle<Listed<Magazines<M>>, 200>>("200 in use"),
+                    Variant::of::<Cycle<Listed<Magazines<M>>, 1_000>>("1000 in use"),
+                    Variant::of::<Cycle<Listed<Magazines<M>>, 100_000>>("100000 in use"),
+                ],
+            },
+            Scenario {
+                id: "pool/one-way",
+                title: "acquire on one thread, release on another",
+                about: "Threads come in pairs: one acquires slots and sends them, the other receives and \
+                        releases them. One operation is a slot on either side; a thread without another \
+                        does both. The limit is the channel without a pool.",
+                shared: true,
+                baseline: "tagged stack",
+                limit: Some("limit"),
+                rivals: &[],
+                variants: vec![
+                    Variant::placed::<OneWay<Nothing, M>>("limit"),
+                    Variant::placed::<OneWay<Listed<TaggedStack<M>>, M>>("tagged stack"),
+                    Variant::placed::<OneWay<Listed<Magazines<M>>, M>>("magazines"),
+                ],
+            },
+            Scenario {
+                id: "pool/churn",
+                title: "close a connection and open another",
+                about: "Every thread has 200 connections, each with a slot to send from and one to receive \
+                        into. One operation closes the oldest and opens another: two releases and two \
+                        acquires.",
+                shared: true,
+                baseline: "tagged stack",
+                limit: None,
+                rivals: &[],
+                variants: vec![
+                    Variant::placed::<Churn<Listed<TaggedStack<M>>>>("tagged stack"),
+                    Variant::placed::<Churn<Listed<Magazines<M>>>>("magazines"),
+                ],
+            },
+        ],
+    }
+}
+
+/// Adds what runs on the real machine alone: other crates, and what is too long to be simulated.
+pub fn extend(group: &mut Group) {
+    let behind = group.scenarios.iter().position(|scenario| scenario.id == "pool/in-use-200");
+    let at = behind.map_or(0, |at| at + 1);
+    // A walk of 100,000 takes a millisecond.
+    let long = [
+        cycle("pool/in-use-1000", "acquire + release, 1,000 in use", lists!(Native, 1_000)),
+        Scenario {
+            rivals: &[],
+            ..cycle(
+                "pool/in-use-100000",
+                "acquire + release, 100,000 in use",
+                lists!(Native, 100_000).split_off(2),
+            )
+        },
+    ];
+    group.scenarios.splice(at..at, long);
+
+    add(group, "pool/in-use-10", "array queue", native!(10));
+    add(group, "pool/in-use-200", "scan (published)", native!(200));
+    add(group, "pool/in-use-1000", "scan (published)", native!(1_000));
+    add(group, "pool/in-use-100000", "array queue", native!(100_000));
+    let one_way = [
+        vec![
+            Variant::placed::<OneWay<LockedVec, Native>>("mutex vec"),
+            Variant::placed::<OneWay<Bounded, Native>>("array queue"),
+            Variant::placed::<OneWay<Unbounded, Native>>("seg queue"),
+            Variant::placed::<OneWay<Sharded, Native>>("sharded-slab"),
+        ],
+        vec![
+            Variant::placed::<OneWay<Objects, Native>>("SlotPool"),
+            Variant::placed::<OneWay<Buffers, Native>>("BufferPool"),
+        ],
+    ];
+    add(group, "pool/one-way", "array queue", one_way);
+    let churn = [
+        vec![
+            Variant::placed::<Churn<Listed<Scan<Native, false>>>>("scan (published)"),
+            Variant::placed::<Churn<Listed<Scan>>>("scan"),
+            Variant::placed::<Churn<LockedVec>>("mutex vec"),
+            Variant::placed::<Churn<Bounded>>("array queue"),
+            Variant::placed::<Churn<Unbounded>>("seg queue"),
+            Variant::placed::<Churn<Sharded>>("sharded-slab"),
+        ],
+        vec![
+            Variant::placed::<Churn<Objects>>("SlotPool"),
+            Variant::placed::<Churn<Buffers>>("BufferPool"),
+        ],
+    ];
+    add(group, "pool/churn", "scan (published)", churn);
+}
+
+/// Adds variants before and behind those that a scenario has, and compares with `baseline` from now on.
+fn add(
+    group: &mut Group,
+    id: &str,
+    baseline: &'static str,
+    [mut before, behind]: [Vec<Variant>; 2],
+) {
+    let mut all = group.scenarios.iter_mut();
+    let scenario = all.find(|scenario| scenario.id == id).expect("it is in the group");
+    before.append(&mut scenario.variants);
+    before.extend(behind);
+    (scenario.variants, scenario.baseline) = (before, baseline);
+}

@@ -1,0 +1,215 @@
+//! One thread acquires slots and another releases them: a reader and a writer, or a connection that moves.
+//!
+//! Threads come in pairs; an odd one out takes both sides in turn. A slot goes through a channel that is the
+//! same for all pools; `limit` is that channel with a number in it, and no pool.
+
+use super::ring::{CAPACITY, Receiver, Ring, Sender};
+use super::slots::Slots;
+use crate::scenario::{Host, Looped, Member, Place, Placed};
+use std::hint::black_box;
+use tenure::line::Isolated;
+
+/// Slots on their way from those who acquire to those who release.
+pub(super) struct OneWay<S: Slots, M: Host> {
+    slots: S,
+    /// One for each pair of threads.
+    rings: Vec<Isolated<Ring<S::Taken, M>>>,
+}
+
+/// What a thread does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Acquires,
+    Releases,
+    /// Both, in turn: it has nobody to do the other.
+    Both,
+}
+
+impl Role {
+    fn of(place: Place) -> Self {
+        match place.thread {
+            odd if odd % 2 == 1 => Self::Releases,
+            last if last + 1 == place.of => Self::Both,
+            _ => Self::Acquires,
+        }
+    }
+}
+
+/// How long a side waits for the other. Before and after a slice is timed one side is alone for a moment:
+/// once it has waited in vain it goes on without, until something comes through.
+struct Patience {
+    left: u32,
+}
+
+/// Looks at the channel before the thread lets others run.
+const SPINS: u32 = 128;
+/// Looks in all: below a millisecond where nobody else wants to run, and as many turns of the others where
+/// somebody does.
+const LOOKS: u32 = SPINS + 2_048;
+
+impl Patience {
+    const fn new() -> Self {
+        Self { left: LOOKS }
+    }
+
+    /// Calls `attempt` until something comes of it or the patience is over.
+    #[inline(always)]
+    fn wait_for<R, M: Host>(&mut self, mut attempt: impl FnMut() -> Option<R>) -> Option<R> {
+        loop {
+            if let Some(result) = attempt() {
+                self.left = LOOKS;
+                return Some(result);
+            }
+            self.left = self.left.checked_sub(1)?;
+            if self.left >= LOOKS - SPINS {
+                M::spin_hint();
+            } else {
+                M::yield_now();
+            }
+        }
+    }
+}
+
+impl<S: Slots, M: Host> OneWay<S, M> {
+    #[inline(always)]
+    fn acquire(&self, sender: &mut Sender<'_, S::Taken, M>, patience: &mut Patience) {
+        let mut unsent = Some(black_box(self.slots.acquire()));
+        let sent = patience.wait_for::<(), M>(|| {
+            let result = sender.send(unsent.take()?);
+            result.map_err(|back| unsent = Some(back)).ok()
+        });
+        if sent.is_none()
+            && let Some(back) = unsent
+        {
+            self.slots.release(back);
+        }
+    }
+
+    #[inline(always)]
+    fn release(&self, receiver: &mut Receiver<'_, S::Taken, M>, patience: &mut Patience) {
+        if let Some(slot) = patience.wait_for::<_, M>(|| receiver.receive()) {
+            self.slots.release(black_box(slot));
+        }
+    }
+}
+
+impl<S: Slots, M: Host> Placed for OneWay<S, M> {
+    fn prepare(threads: usize) -> Self {
+        let pairs = threads.div_ceil(2);
+        // As many as can be on their way, and one in hand.
+        let free = pairs * (CAPACITY + 1);
+        Self {
+            slots: S::prepared(0, free as u32),
+            rings: (0..pairs).map(|_| Isolated::new(Ring::new())).collect(),
+        }
+    }
+}
+
+impl<S: Slots, M: Host> Looped for OneWay<S, M> {
+    #[inline(never)]
+    fn run(&self, place: Place, steps: u64) -> u64 {
+        let ring = &self.rings[place.thread / 2];
+        let mut patience = Patience::new();
+        match Role::of(place) {
+            Role::Acquires => {
+                let mut sender = ring.sender();
+                for _ in 0..steps {
+                    self.acquire(&mut sender, &mut patience);
+                }
+            }
+            Role::Releases => {
+                let mut receiver = ring.receiver();
+                for _ in 0..steps {
+                    self.release(&mut receiver, &mut patience);
+                }
+            }
+            Role::Both => {
+                let (mut sender, mut receiver) = (ring.sender(), ring.receiver());
+                for _ in 0..steps {
+                    let slot = black_box(self.slots.acquire());
+                    let Err(unsent) = sender.send(slot) else { continue };
+                    // As many again: each step stands for a slot that went the whole way.
+                    while let Some(slot) = receiver.receive() {
+                        self.slots.release(black_box(slot));
+                    }
+                    sender.send(unsent).unwrap_or_else(|_| unreachable!("the ring is empty"));
+                }
+            }
+        }
+        0
+    }
+
+    fn settle(&self, _steps: u64) {}
+
+    fn members(&self) -> Vec<Member> {
+        self.slots.members()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{public::Buffers, public::Objects, slots::Listed};
+    use super::*;
+    use tenure::memory::Native;
+    use tenure::pool::{Magazines, TaggedStack};
+
+    type Object<S> = OneWay<S, Native>;
+
+    /// Free slots that two threads may have to themselves, and two crates that are on their way.
+    const HOARDED: u32 = 2 * 64 + 2 * 32;
+
+    fn made<S: Slots>(object: &Object<S>) -> u32 {
+        object.slots.made().expect("the pool tells")
+    }
+
+    fn memory_stays_bounded<S: Slots>() {
+        let object = Object::<S>::prepare(2);
+        let prepared = made(&object);
+        std::thread::scope(|scope| {
+            for thread in 0..2 {
+                let object = &object;
+                scope.spawn(move || object.run(Place { thread, of: 2 }, 100_000));
+            }
+        });
+        assert!(made(&object) <= prepared + HOARDED, "{prepared} and then {}", made(&object));
+    }
+
+    #[test]
+    fn slots_that_go_one_way_are_not_made_for_ever() {
+        memory_stays_bounded::<Listed<TaggedStack>>();
+        memory_stays_bounded::<Listed<Magazines>>();
+        memory_stays_bounded::<Objects>();
+        memory_stays_bounded::<Buffers>();
+    }
+
+    #[test]
+    fn a_side_that_is_alone_comes_back_and_keeps_no_slot() {
+        let object = Object::<Listed<Magazines>>::prepare(2);
+        let prepared = made(&object);
+        for thread in [0, 1, 1, 0, 0] {
+            object.run(Place { thread, of: 2 }, 10_000);
+        }
+        assert!(made(&object) <= prepared + HOARDED);
+    }
+
+    #[test]
+    fn threads_come_in_pairs_and_an_odd_one_does_both() {
+        let roles = |of| (0..of).map(|thread| Role::of(Place { thread, of })).collect::<Vec<_>>();
+        assert_eq!(roles(1), [Role::Both]);
+        assert_eq!(roles(2), [Role::Acquires, Role::Releases]);
+        assert_eq!(roles(3), [Role::Acquires, Role::Releases, Role::Both]);
+    }
+
+    #[test]
+    fn an_odd_number_of_threads_runs() {
+        let object = Object::<Listed<TaggedStack>>::prepare(3);
+        let prepared = made(&object);
+        std::thread::scope(|scope| {
+            for thread in 0..3 {
+                let object = &object;
+                scope.spawn(move || object.run(Place { thread, of: 3 }, 20_000));
+            }
+        });
+        assert_eq!(made(&object), prepared, "there is a slot for every place on the way");
+    }
+}

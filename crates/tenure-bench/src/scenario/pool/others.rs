@@ -1,0 +1,159 @@
+//! What else a program could take, on the real machine alone: a lock around a vector, queues, and pools of other
+//! crates.
+
+use super::slots::Slots;
+use crate::scenario::Operation;
+use crossbeam_queue::{ArrayQueue, SegQueue};
+use std::hint::black_box;
+use std::sync::{Mutex, PoisonError};
+use tenure::line::Isolated;
+
+/// Free slots behind std's lock.
+pub(super) struct LockedVec(Isolated<Mutex<Numbers>>);
+
+struct Numbers {
+    free: Vec<u32>,
+    made: u32,
+}
+
+impl LockedVec {
+    fn with<R>(&self, work: impl FnOnce(&mut Numbers) -> R) -> R {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Slots for LockedVec {
+    type Taken = u32;
+
+    fn prepared(in_use: u32, free: u32) -> Self {
+        let made = in_use + free;
+        Self(Isolated::new(Mutex::new(Numbers { free: (in_use..made).collect(), made })))
+    }
+    #[inline(always)]
+    fn acquire(&self) -> u32 {
+        self.with(|numbers| {
+            numbers.free.pop().unwrap_or_else(|| {
+                numbers.made += 1;
+                numbers.made - 1
+            })
+        })
+    }
+    #[inline(always)]
+    fn release(&self, slot: u32) {
+        self.with(|numbers| numbers.free.push(slot));
+    }
+    #[cfg(test)]
+    fn made(&self) -> Option<u32> {
+        Some(self.with(|numbers| numbers.made))
+    }
+}
+
+/// Free slots in crossbeam's bounded queue, which has a place for every slot.
+pub(super) struct Bounded(ArrayQueue<u32>);
+
+/// The number of slots that are made beyond those that were prepared: nobody tells them apart.
+const ANOTHER: u32 = u32::MAX;
+
+impl Slots for Bounded {
+    type Taken = u32;
+
+    fn prepared(in_use: u32, free: u32) -> Self {
+        let queue = ArrayQueue::new((in_use + free) as usize);
+        for slot in in_use..in_use + free {
+            queue.push(slot).expect("there is a place for every slot");
+        }
+        Self(queue)
+    }
+    #[inline(always)]
+    fn acquire(&self) -> u32 {
+        self.0.pop().unwrap_or(ANOTHER)
+    }
+    #[inline(always)]
+    fn release(&self, slot: u32) {
+        // One that finds no place is one too many.
+        let _ = self.0.push(slot);
+    }
+}
+
+/// Free slots in crossbeam's queue of blocks.
+pub(super) struct Unbounded(SegQueue<u32>);
+
+impl Slots for Unbounded {
+    type Taken = u32;
+
+    fn prepared(in_use: u32, free: u32) -> Self {
+        let queue = SegQueue::new();
+        (in_use..in_use + free).for_each(|slot| queue.push(slot));
+        Self(queue)
+    }
+    #[inline(always)]
+    fn acquire(&self) -> u32 {
+        self.0.pop().unwrap_or(ANOTHER)
+    }
+    #[inline(always)]
+    fn release(&self, slot: u32) {
+        self.0.push(slot);
+    }
+}
+
+/// The pool of `sharded-slab`: slots of each thread, which others release into a list of its own.
+pub(super) struct Sharded(sharded_slab::Pool<Option<u32>>);
+
+impl Slots for Sharded {
+    type Taken = usize;
+
+    fn prepared(in_use: u32, _free: u32) -> Self {
+        let pool = sharded_slab::Pool::new();
+        (0..in_use).for_each(|_| assert!(pool.create_with(|_| ()).is_some(), "there is room"));
+        Self(pool)
+    }
+    #[inline(always)]
+    fn acquire(&self) -> usize {
+        self.0.create_with(|_| ()).expect("there is room")
+    }
+    #[inline(always)]
+    fn release(&self, slot: usize) {
+        self.0.clear(slot);
+    }
+}
+
+/// Acquire and release of `opool`, whose slots borrow from the pool and so stay where they are.
+pub(super) struct Borrowed<const IN_USE: u32>(opool::Pool<Numbered, u32>);
+
+/// Makes slots.
+pub(super) struct Numbered;
+
+impl opool::PoolAllocator<u32> for Numbered {
+    fn allocate(&self) -> u32 {
+        ANOTHER
+    }
+}
+
+impl<const IN_USE: u32> Operation for Borrowed<IN_USE> {
+    fn prepare() -> Self {
+        let pool = opool::Pool::new((IN_USE + super::cycle::FREE) as usize, Numbered);
+        drop((0..super::cycle::FREE).map(|_| pool.get()).collect::<Vec<_>>());
+        Self(pool)
+    }
+    #[inline(always)]
+    fn step(&self, _retries: &mut u64) {
+        drop(black_box(self.0.get()));
+    }
+}
+
+/// No pool: what the scenario costs without.
+pub(super) struct Nothing;
+
+impl Slots for Nothing {
+    type Taken = u32;
+
+    fn prepared(_in_use: u32, _free: u32) -> Self {
+        Self
+    }
+    #[inline(always)]
+    fn acquire(&self) -> u32 {
+        0
+    }
+    #[inline(always)]
+    fn release(&self, _slot: u32) {}
+}

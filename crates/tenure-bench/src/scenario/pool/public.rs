@@ -1,0 +1,68 @@
+//! The library's pools as programs use them, on the real machine: what they add to their lists.
+
+use super::slots::{Slots, elsewhere};
+use tenure::pool::{BufferPool, PooledBuf, SlotMut, SlotPool};
+
+/// `SlotPool`, of objects that nobody looks at.
+pub(super) struct Objects {
+    _in_use: Vec<SlotMut<u32>>,
+    pool: SlotPool<u32>,
+}
+
+impl Slots for Objects {
+    type Taken = SlotMut<u32>;
+
+    fn prepared(in_use: u32, free: u32) -> Self {
+        let pool = SlotPool::new();
+        let acquire = |_| pool.acquire().expect("there is no limit");
+        let in_use = (0..in_use).map(acquire).collect();
+        elsewhere(|| drop((0..free).map(acquire).collect::<Vec<_>>()));
+        Self { _in_use: in_use, pool }
+    }
+    #[inline(always)]
+    fn acquire(&self) -> SlotMut<u32> {
+        self.pool.acquire().expect("there is no limit")
+    }
+    #[inline(always)]
+    fn release(&self, taken: SlotMut<u32>) {
+        drop(taken);
+    }
+    #[cfg(test)]
+    fn made(&self) -> Option<u32> {
+        u32::try_from(self.pool.statistics().made).ok()
+    }
+}
+
+/// `BufferPool`, told not to zero: that is the memory's time and not the list's.
+pub(super) struct Buffers {
+    _in_use: Vec<PooledBuf>,
+    pool: BufferPool,
+}
+
+/// Bytes of a buffer: what is in it is not touched.
+const BYTES: usize = 64;
+
+impl Slots for Buffers {
+    type Taken = PooledBuf;
+
+    fn prepared(in_use: u32, free: u32) -> Self {
+        let pool = BufferPool::builder().classes(BYTES, 1).zero(false).build();
+        let pool = pool.expect("a class is a pool");
+        let acquire = |_| pool.acquire(BYTES).expect("there is no limit");
+        let in_use = (0..in_use).map(acquire).collect();
+        elsewhere(|| drop((0..free).map(acquire).collect::<Vec<_>>()));
+        Self { _in_use: in_use, pool }
+    }
+    #[inline(always)]
+    fn acquire(&self) -> PooledBuf {
+        self.pool.acquire(BYTES).expect("there is no limit")
+    }
+    #[inline(always)]
+    fn release(&self, taken: PooledBuf) {
+        drop(taken);
+    }
+    #[cfg(test)]
+    fn made(&self) -> Option<u32> {
+        u32::try_from(self.pool.statistics().total.allocated).ok()
+    }
+}

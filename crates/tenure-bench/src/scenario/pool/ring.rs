@@ -1,0 +1,173 @@
+//! [`Ring`]: a bounded channel from one thread to another.
+//!
+//! Each cell says for itself whether it is full, so that the two sides share no index (after Giacomoni,
+//! Moseley and Vachharajani, "FastForward for efficient pipeline parallelism", PPoPP 2008): while neither
+//! waits for the other, they are on different lines.
+//!
+//! A cell belongs to the sender while it is empty and to the receiver while it is full. Who has it says so by
+//! the word that the other waits for.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tenure::line::Isolated;
+use tenure::memory::{Atomic, Memory, Ordering, Plain};
+
+const EMPTY: u32 = 0;
+const FULL: u32 = 1;
+
+/// Values on their way, of which there are up to [`CAPACITY`].
+pub(super) struct Ring<T, M: Memory> {
+    cells: Box<[Isolated<Line<T, M>>]>,
+    /// The sender's next cell.
+    sent: Isolated<Mutex<usize>>,
+    /// The receiver's next cell.
+    received: Isolated<Mutex<usize>>,
+}
+
+/// The most values on their way.
+pub(super) const CAPACITY: usize = LINES * CELLS;
+const LINES: usize = 32;
+/// Cells that move together.
+const CELLS: usize = 8;
+
+type Line<T, M> = [Cell<T, M>; CELLS];
+
+struct Cell<T, M: Memory> {
+    state: M::AtomicU32,
+    value: M::Plain<Option<T>>,
+}
+
+// SAFETY: `value` is used by one side at a time, which `state` tells: it passes on with Release and Acquire.
+unsafe impl<T: Send, M: Memory> Sync for Cell<T, M> {}
+// SAFETY: values may be sent, and the rest is the cell's own.
+unsafe impl<T: Send, M: Memory> Send for Cell<T, M> {}
+
+impl<T, M: Memory> Cell<T, M> {
+    fn empty() -> Self {
+        Self { state: Atomic::new(EMPTY), value: Plain::new(None) }
+    }
+}
+
+fn locked(side: &Mutex<usize>) -> MutexGuard<'_, usize> {
+    side.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<T: Send, M: Memory> Ring<T, M> {
+    pub(super) fn new() -> Self {
+        let line = |_| Isolated::new(std::array::from_fn(|_| Cell::empty()));
+        Self {
+            cells: (0..LINES).map(line).collect(),
+            sent: Isolated::new(Mutex::new(0)),
+            received: Isolated::new(Mutex::new(0)),
+        }
+    }
+
+    /// The only sender, until it is dropped.
+    pub(super) fn sender(&self) -> Sender<'_, T, M> {
+        Sender { ring: self, at: locked(&self.sent) }
+    }
+
+    /// The only receiver, until it is dropped.
+    pub(super) fn receiver(&self) -> Receiver<'_, T, M> {
+        Receiver { ring: self, at: locked(&self.received) }
+    }
+
+    #[inline(always)]
+    fn cell(&self, at: usize) -> &Cell<T, M> {
+        &self.cells[at / CELLS % LINES][at % CELLS]
+    }
+}
+
+/// The side that sends.
+pub(super) struct Sender<'a, T, M: Memory> {
+    ring: &'a Ring<T, M>,
+    at: MutexGuard<'a, usize>,
+}
+
+impl<T: Send, M: Memory> Sender<'_, T, M> {
+    /// Sends `value`, or gives it back if there is no room.
+    #[inline(always)]
+    pub(super) fn send(&mut self, value: T) -> Result<(), T> {
+        let cell = self.ring.cell(*self.at);
+        // Acquire: pairs with the Release in `receive`: the receiver is done with the cell.
+        if cell.state.load(Ordering::Acquire) != EMPTY {
+            return Err(value);
+        }
+        // SAFETY: an empty cell is the sender's, and this is the only one.
+        cell.value.with_mut(|place| unsafe { *place = Some(value) });
+        // Release: pairs with the Acquire in `receive`: the value.
+        cell.state.store(FULL, Ordering::Release);
+        *self.at = self.at.wrapping_add(1);
+        Ok(())
+    }
+}
+
+/// The side that receives.
+pub(super) struct Receiver<'a, T, M: Memory> {
+    ring: &'a Ring<T, M>,
+    at: MutexGuard<'a, usize>,
+}
+
+impl<T: Send, M: Memory> Receiver<'_, T, M> {
+    /// The value that was sent first, if there is one.
+    #[inline(always)]
+    pub(super) fn receive(&mut self) -> Option<T> {
+        let cell = self.ring.cell(*self.at);
+        // Acquire: pairs with the Release in `send`.
+        if cell.state.load(Ordering::Acquire) != FULL {
+            return None;
+        }
+        // SAFETY: a full cell is the receiver's, and this is the only one.
+        let value = cell.value.with_mut(|place| unsafe { (*place).take() });
+        // Release: pairs with the Acquire in `send`: the cell is free.
+        cell.state.store(EMPTY, Ordering::Release);
+        *self.at = self.at.wrapping_add(1);
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure::memory::Native;
+
+    #[test]
+    fn values_come_in_order_and_only_so_many_fit() {
+        let ring = Ring::<usize, Native>::new();
+        let (mut sender, mut receiver) = (ring.sender(), ring.receiver());
+        for round in 0..3 {
+            assert_eq!(receiver.receive(), None);
+            let values = || (0..CAPACITY).map(|value| value + round);
+            assert!(values().all(|value| sender.send(value).is_ok()));
+            assert_eq!(sender.send(7), Err(7));
+            assert!(values().all(|value| receiver.receive() == Some(value)));
+        }
+    }
+
+    #[test]
+    fn nothing_is_lost_between_two_threads() {
+        const VALUES: u64 = 20_000;
+        let ring = Ring::<Box<u64>, Native>::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut sender = ring.sender();
+                for value in 0..VALUES {
+                    let mut unsent = Box::new(value);
+                    while let Err(back) = sender.send(unsent) {
+                        unsent = back;
+                        std::thread::yield_now();
+                    }
+                }
+            });
+            let mut receiver = ring.receiver();
+            for value in 0..VALUES {
+                let received = loop {
+                    match receiver.receive() {
+                        Some(received) => break received,
+                        None => std::thread::yield_now(),
+                    }
+                };
+                assert_eq!(*received, value);
+            }
+        });
+    }
+}

@@ -1,0 +1,110 @@
+//! [`Slots`]: what the scenarios acquire and release, and the free lists as that.
+
+use crate::scenario::Member;
+use std::sync::{Arc, Weak};
+use tenure::line::Isolated;
+use tenure::memory::{Atomic, Memory, Ordering, Resident};
+use tenure::pool::FreeList;
+
+/// A pool of slots.
+///
+/// Whatever it is, a slot that is free is used again, and where none is free one is made: nobody waits.
+pub(super) trait Slots: Send + Sync + Sized + 'static {
+    /// A slot, in the hands of its user.
+    type Taken: Send;
+
+    /// A pool of which so many slots are in use for good, and so many free for all threads.
+    fn prepared(in_use: u32, free: u32) -> Self;
+    /// Takes a free slot, or makes one.
+    fn acquire(&self) -> Self::Taken;
+    /// Gives a slot back.
+    fn release(&self, taken: Self::Taken);
+    /// Slots that were made in all, if the pool tells.
+    #[cfg(test)]
+    fn made(&self) -> Option<u32> {
+        None
+    }
+    /// The parts that have a name.
+    fn members(&self) -> Vec<Member> {
+        Vec::new()
+    }
+}
+
+/// A free list, and the slots that were made for it.
+pub(super) struct Listed<L: FreeList> {
+    owner: Arc<Owner<L>>,
+    made: Isolated<<L::Memory as Memory>::AtomicU32>,
+}
+
+/// A list as threads that end see it.
+struct Owner<L>(L);
+
+impl<L: FreeList> Resident for Owner<L> {
+    fn leave(&self, thread: usize) {
+        self.0.leave(thread);
+    }
+}
+
+/// Slots that a thread may keep to itself: as many as pools let them, unless told.
+const HOARD: usize = 64;
+
+impl<L: FreeList> Listed<L> {
+    #[cold]
+    fn make(&self) -> Number {
+        // Relaxed: the number alone is passed on.
+        let slot = self.made.fetch_add(1, Ordering::Relaxed);
+        self.owner.0.admit(slot);
+        Number(slot)
+    }
+}
+
+/// A slot of a list, whose owner has this.
+pub(super) struct Number(u32);
+
+/// The scenarios never close a list.
+#[cold]
+fn not_closed(slot: u32) {
+    panic!("slot {slot} comes home although the list is open");
+}
+
+/// Runs `work` on a thread that ends, so that what it hoards is for all.
+pub(super) fn elsewhere<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    std::thread::scope(|scope| scope.spawn(work).join()).expect("preparing does not panic")
+}
+
+impl<L: FreeList> Slots for Listed<L> {
+    type Taken = Number;
+
+    fn prepared(in_use: u32, free: u32) -> Self {
+        let owner =
+            Arc::new_cyclic(|owner: &Weak<Owner<L>>| Owner(L::new_in(HOARD, owner.clone())));
+        let list = Self { owner, made: Isolated::new(Atomic::new(0)) };
+        elsewhere(|| {
+            (0..in_use).for_each(|_| drop(list.make()));
+            (0..free).for_each(|_| list.release(list.make()));
+        });
+        list
+    }
+
+    #[inline(always)]
+    fn acquire(&self) -> Number {
+        self.owner.0.acquire(not_closed).map_or_else(|| self.make(), Number)
+    }
+
+    #[inline(always)]
+    fn release(&self, slot: Number) {
+        // SAFETY: `slot` is from `acquire` or `make`, and cannot be copied. An object of these scenarios
+        // has one list, so it is from this one.
+        unsafe { self.owner.0.release(slot.0, not_closed) };
+    }
+
+    #[cfg(test)]
+    fn made(&self) -> Option<u32> {
+        // Relaxed: only a number.
+        Some(self.made.load(Ordering::Relaxed))
+    }
+
+    fn members(&self) -> Vec<Member> {
+        vec![Member::of("list", &self.owner.0)]
+    }
+}
