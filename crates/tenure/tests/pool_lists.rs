@@ -97,6 +97,18 @@ macro_rules! claims {
                 unsafe { list.0.release(mine, |slot| assert!(home.insert(slot))) };
                 assert_eq!(home, (0..1_000).collect());
             }
+
+            #[test]
+            fn a_slot_that_a_closed_list_admits_comes_home_when_it_is_released() {
+                let list = list::<$list>(64);
+                list.0.close(not_closed);
+                list.0.admit(0);
+                let mut home = Vec::new();
+                // SAFETY: admitted above.
+                unsafe { list.0.release(0, |slot| home.push(slot)) };
+                assert_eq!(home, [0]);
+                assert_eq!(list.0.acquire(not_closed), None);
+            }
         }
     )*};
 }

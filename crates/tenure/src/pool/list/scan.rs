@@ -27,6 +27,8 @@ pub struct Scan<M: Memory = Native, const LOOK_FIRST: bool = true> {
     lock: Isolated<ReadWriteLock<M>>,
     /// Slots `0..admitted` may be free. Written under the write lock.
     admitted: M::AtomicU32,
+    /// [`CLOSED`], or 0. Written under the write lock.
+    closed: M::AtomicU32,
     slots: Segments<Slot<M>, M>,
 }
 
@@ -66,13 +68,16 @@ impl<M: Memory, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST> {
         Self {
             lock: Isolated::new(ReadWriteLock::new()),
             admitted: Atomic::new(0),
+            closed: Atomic::new(0),
             slots: Segments::new(),
         }
     }
 
     fn admit(&self, slot: u32) {
-        self.slots.get_or_grow(slot, |_| Slot { used: Atomic::new(USED) });
+        let new = self.slots.get_or_grow(slot, |_| Slot { used: Atomic::new(USED) });
         self.lock.write(|| {
+            // Relaxed: ordered by the lock. `close` has not seen the slot, if it was first.
+            new.used.fetch_or(self.closed.load(Ordering::Relaxed), Ordering::Relaxed);
             // Relaxed: ordered by the lock.
             if self.admitted.load(Ordering::Relaxed) <= slot {
                 self.admitted.store(slot + 1, Ordering::Relaxed);
@@ -114,6 +119,8 @@ impl<M: Memory, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST> {
         };
         // Under the lock no slot is admitted, and none acquired.
         self.lock.write(|| {
+            // Relaxed: ordered by the lock.
+            self.closed.store(CLOSED, Ordering::Relaxed);
             self.admitted().filter(|(_, found)| close(found)).for_each(|(slot, _)| home(slot));
         });
     }
