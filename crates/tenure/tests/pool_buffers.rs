@@ -1,4 +1,6 @@
-//! A buffer pool over every free list: what is handed out, and what it is told apart by.
+//! A buffer pool over every free list: what is handed out, and what becomes of it.
+//!
+//! Threads are joined by hand: the end of a scope does not wait for their thread-locals.
 #![cfg(feature = "std")]
 
 use std::sync::mpsc::channel;
@@ -133,7 +135,7 @@ macro_rules! claims {
                 let (done, is_done) = channel();
                 std::thread::scope(|scope| {
                     let pool = &pool;
-                    scope.spawn(move || {
+                    let sleeper = scope.spawn(move || {
                         drop(pool.acquire(512).unwrap());
                         done.send(()).unwrap();
                         wait.recv().unwrap();
@@ -147,6 +149,7 @@ macro_rules! claims {
                     assert!(!half.is_downgraded());
                     assert_eq!(total(pool).freed, 1);
                     go.send(()).unwrap();
+                    sleeper.join().unwrap();
                 });
             }
 
@@ -176,7 +179,7 @@ macro_rules! claims {
                 let (done, is_done) = channel();
                 std::thread::scope(|scope| {
                     let pool = &pool;
-                    scope.spawn(move || {
+                    let sleeper = scope.spawn(move || {
                         let buffers: Vec<_> = (0..100).map(|_| pool.acquire(64).unwrap()).collect();
                         drop(buffers);
                         done.send(()).unwrap();
@@ -194,6 +197,7 @@ macro_rules! claims {
                     drop(kept);
                     assert_eq!(pool.trim(), 512);
                     go.send(()).unwrap();
+                    sleeper.join().unwrap();
                 });
             }
 
@@ -279,8 +283,8 @@ macro_rules! claims {
                 let rounds = if cfg!(miri) { 20 } else { 2_000 };
                 let (send, receive) = channel::<PooledBuf<L>>();
                 std::thread::scope(|scope| {
-                    scope.spawn(move || receive.into_iter().for_each(drop));
-                    for thread in 1..=3_u8 {
+                    let receiver = scope.spawn(move || receive.into_iter().for_each(drop));
+                    let threads = [1, 2, 3_u8].map(|thread| {
                         let (pool, send) = (&pool, send.clone());
                         scope.spawn(move || {
                             for round in 0..rounds {
@@ -295,9 +299,10 @@ macro_rules! claims {
                                     _ => drop(buffer),
                                 }
                             }
-                        });
-                    }
+                        })
+                    });
                     drop(send);
+                    threads.into_iter().chain([receiver]).for_each(|it| it.join().unwrap());
                 });
                 let counts = total(&pool);
                 assert_eq!((counts.in_use, counts.acquired()), (0, 3 * rounds as u64));
@@ -310,8 +315,8 @@ macro_rules! claims {
                 for round in 0..if cfg!(miri) { 2 } else { 200 } {
                     let pool = build::<L>(small().limit(2_048));
                     std::thread::scope(|scope| {
-                        for _ in 0..3 {
-                            scope.spawn(|| loop {
+                        let acquire = || {
+                            loop {
                                 match pool.acquire(300) {
                                     Ok(buffer) => assert!(buffer.capacity() <= 512),
                                     Err(AcquireError::Closed) => break,
@@ -319,11 +324,15 @@ macro_rules! claims {
                                         assert!(matches!(error, AcquireError::LimitReached { .. }));
                                     }
                                 }
-                            });
-                        }
+                                // For the others, which may be in the middle of something.
+                                std::thread::yield_now();
+                            }
+                        };
+                        let threads = [(); 3].map(|()| scope.spawn(acquire));
                         // Before, amidst and after their first.
                         (0..round % 10).for_each(|_| std::thread::yield_now());
                         pool.close();
+                        threads.into_iter().for_each(|thread| thread.join().unwrap());
                     });
                     let counts = total(&pool);
                     assert_eq!((counts.in_use, counts.idle, counts.bytes), (0, 0, 0));

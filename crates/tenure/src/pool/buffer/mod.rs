@@ -244,12 +244,13 @@ impl<L: FreeList> BufferPool<L> {
     /// Ends the pool: from now on no handle hands out anything, and idle memory is freed.
     ///
     /// Buffers that are in use stay valid, and are freed when they are dropped. Dropping the last
-    /// handle does the same. Closing again does nothing.
+    /// handle does the same. Closing again does nothing, and does not wait for a thread that is closing: what
+    /// is idle is handed out and freed until that thread's call returns.
     pub fn close(&self) {
         self.owner.blocks.close();
     }
 
-    /// Whether the pool was [closed](Self::close).
+    /// Whether the pool was [closed](Self::close), or is being closed by another thread now.
     pub fn is_closed(&self) -> bool {
         self.owner.blocks.is_closed()
     }
