@@ -66,9 +66,10 @@ impl<T, M: Memory> Segments<T, M> {
         if first.is_null() {
             return None;
         }
-        // SAFETY: a segment has `length(segment)` initialised elements, `at` is less, and it lives as
-        // long as the array.
-        Some(unsafe { &*first.add(at) })
+        // SAFETY: a segment has `length(segment)` elements, and `at` is less.
+        let element = unsafe { first.add(at) };
+        // SAFETY: elements are initialised, and live as long as the array.
+        Some(unsafe { &*element })
     }
 
     /// The element, whose segment is allocated if it has to be, with elements that `make` makes of their indices.
@@ -84,7 +85,9 @@ impl<T, M: Memory> Segments<T, M> {
         let (segment, at) = place(index);
         let first = self.grow(segment, make);
         // SAFETY: as in `get`.
-        unsafe { &*first.add(at) }
+        let element = unsafe { first.add(at) };
+        // SAFETY: as in `get`.
+        unsafe { &*element }
     }
 
     #[cold]
@@ -97,9 +100,10 @@ impl<T, M: Memory> Segments<T, M> {
         }
         for at in 0..length(segment) {
             let element = make((length(segment) - FIRST as usize + at) as u32);
-            // SAFETY: `first` is allocated for that many elements. Should `make` have panicked, memory and
-            // elements leak.
-            unsafe { first.add(at).write(element) };
+            // SAFETY: `first` is allocated for that many elements.
+            let place = unsafe { first.add(at) };
+            // SAFETY: as above. Should `make` panic, memory and elements leak.
+            unsafe { place.write(element) };
         }
         // Release: pairs with the Acquire in `get`: who finds the segment finds its elements. Acquire:
         // the same, if somebody else was faster.
@@ -128,9 +132,12 @@ impl<T, M: Memory> Segments<T, M> {
         segments.into_iter().enumerate().filter(|(_, first)| !first.is_null()).flat_map(
             |(segment, first)| {
                 let index = length(segment) - FIRST as usize;
-                // SAFETY: as in `get`.
-                (0..length(segment))
-                    .map(move |at| ((index + at) as u32, unsafe { &*first.add(at) }))
+                (0..length(segment)).map(move |at| {
+                    // SAFETY: as in `get`.
+                    let element = unsafe { first.add(at) };
+                    // SAFETY: as in `get`.
+                    ((index + at) as u32, unsafe { &*element })
+                })
             },
         )
     }
@@ -187,7 +194,7 @@ mod tests {
         }
         let (segment, at) = place(CAPACITY - 1);
         assert_eq!((segment, at), (SEGMENTS - 1, length(SEGMENTS - 1) - 1));
-        assert!(CAPACITY <= NO_INDEX);
+        const { assert!(CAPACITY <= NO_INDEX) };
     }
 
     #[test]

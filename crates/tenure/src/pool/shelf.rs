@@ -132,8 +132,8 @@ impl<P, L: FreeList> Shelf<P, L> {
     /// having been: only what comes home is still there.
     #[inline(always)]
     pub(crate) unsafe fn release(
-        &self,
-        // No reference: it would have to be good until the end of the call.
+        // No references: they would have to be good until the end of the call.
+        this: NonNull<Self>,
         slot: NonNull<Slot<P, L::Memory>>,
         home: impl FnMut(u32),
     ) {
@@ -141,8 +141,10 @@ impl<P, L: FreeList> Shelf<P, L> {
         let slot = unsafe { slot.as_ref() };
         let index = slot.index;
         slot.end_use();
+        // SAFETY: as above.
+        let Self { idle, .. } = unsafe { this.as_ref() };
         // SAFETY: the user owns the slot.
-        unsafe { self.idle.release(index, home) };
+        unsafe { L::release_raw(NonNull::from(idle), index, home) };
     }
 
     /// Keeps a slot whose contents are gone.

@@ -17,6 +17,12 @@
 //! light barrier that still believes in `UNKNOWN` does more than it has to. A heavy one never does less: it
 //! has the answer of the system before it chooses, and that answer is the same for all.
 
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "this directory wraps core's"
+)]
+
 use core::sync::atomic::{AtomicU8, Ordering, compiler_fence, fence};
 
 const UNKNOWN: u8 = 0;

@@ -138,7 +138,7 @@ impl<L: FreeList> Class<L> {
         // pool: nothing is done after it.
         let home = |home| unsafe { dismantle(class, pool, home) };
         // SAFETY: the caller's.
-        unsafe { shelf.release(slot, home) };
+        unsafe { Shelf::release(NonNull::from(shelf), slot, home) };
     }
 
     fn statistics(&self) -> ClassStatistics {

@@ -21,6 +21,7 @@ pub use tagged::TaggedStack;
 use crate::memory::{Memory, Resident};
 use alloc::sync::Weak;
 use core::ops::ControlFlow;
+use core::ptr::NonNull;
 
 /// The list that pools use unless told otherwise: [`Magazines`], or [`TaggedStack`] without the feature `std`,
 /// for want of thread-locals.
@@ -68,7 +69,19 @@ pub trait FreeList: Send + Sync + Sized + 'static {
     /// # Safety
     ///
     /// The caller owns `slot`: it has acquired it from this list, or admitted it, and not released it since.
-    unsafe fn release(&self, slot: u32, home: impl FnMut(u32));
+    #[inline]
+    unsafe fn release(&self, slot: u32, home: impl FnMut(u32)) {
+        // SAFETY: the caller's.
+        unsafe { Self::release_raw(NonNull::from(self), slot, home) };
+    }
+
+    /// Gives a slot back to a list that may be gone before the call returns: another thread may close it and free
+    /// it as soon as the slot is free. A reference to the list would have to be good until the end of the call.
+    ///
+    /// # Safety
+    ///
+    /// As [`release`](Self::release), and the list exists as long as a slot of it is in somebody's hands.
+    unsafe fn release_raw(this: NonNull<Self>, slot: u32, home: impl FnMut(u32));
 
     /// Takes free slots, wherever they are, until there are no more or `take` breaks. A few more may come
     /// after it did.

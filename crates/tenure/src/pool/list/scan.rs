@@ -12,6 +12,7 @@ use crate::memory::{Atomic, Memory, Native, Ordering, Resident};
 use crate::pool::segments::Segments;
 use alloc::sync::Weak;
 use core::ops::ControlFlow;
+use core::ptr::NonNull;
 
 const FREE: u32 = 0;
 const USED: u32 = 1;
@@ -103,8 +104,10 @@ impl<M: Memory, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST> {
         self.claim_from(0, LOOK_FIRST)
     }
 
-    unsafe fn release(&self, slot: u32, mut home: impl FnMut(u32)) {
-        let found = self.slots.get(slot).expect("the slot was admitted");
+    unsafe fn release_raw(this: NonNull<Self>, slot: u32, mut home: impl FnMut(u32)) {
+        // SAFETY: the caller owns a slot of the list, which therefore exists until the subtraction.
+        let Self { slots, .. } = unsafe { this.as_ref() };
+        let found = slots.get(slot).expect("the slot was admitted");
         // Release: pairs with the Acquire of the next claim, or of `close`. The last touch, unless it is
         // closed: where Linux stores, this subtracts to learn of that in the same step.
         if found.used.fetch_sub(USED, Ordering::Release) & CLOSED != 0 {

@@ -41,7 +41,9 @@ const ONE_REMOVAL: u64 = CLOSED << 1;
 const INDEX: u64 = CLOSED - 1;
 
 /// A stack of indices. [`Linked`] says where their links are.
-pub(crate) struct Stack<M: Memory>(Isolated<M::AtomicU64>);
+///
+/// The word alone: a reference to it may outlive it for the rest of a call, as one to memory with padding may not.
+pub(crate) struct Stack<M: Memory>(M::AtomicU64);
 
 /// The memory of a stack's links.
 pub(crate) trait Linked<M: Memory> {
@@ -60,8 +62,9 @@ const fn with_top(head: u64, index: u32) -> u64 {
 }
 
 impl<M: Memory> Stack<M> {
-    pub(crate) fn new() -> Self {
-        Self(Isolated::new(Atomic::new(u64::from(NO_INDEX))))
+    /// An empty stack, on a line of its own.
+    pub(crate) fn isolated() -> Isolated<Self> {
+        Isolated::new(Self(Atomic::new(u64::from(NO_INDEX))))
     }
 
     /// Takes the index on top.

@@ -1,10 +1,12 @@
 //! [`TaggedStack`]: one lock-free stack of all free slots.
 
 use super::{Closed, FreeList, Linked, Stack};
+use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Native, Resident};
 use crate::pool::segments::{NO_INDEX, Segments};
 use alloc::sync::Weak;
 use core::ops::ControlFlow;
+use core::ptr::NonNull;
 
 /// A lock-free stack of all free slots: index and tag in one 64-bit word.
 ///
@@ -19,7 +21,7 @@ use core::ops::ControlFlow;
 /// stands still for an exact multiple of 2^35 removals (six minutes at 10 ns each) while the same slot is on
 /// top would be wrong; at any other number it starts again.
 pub struct TaggedStack<M: Memory = Native> {
-    free: Stack<M>,
+    free: Isolated<Stack<M>>,
     links: Links<M>,
 }
 
@@ -37,7 +39,7 @@ impl<M: Memory> FreeList for TaggedStack<M> {
     const NAME: &'static str = "tagged stack";
 
     fn new_in(_hoard: usize, _owner: Weak<dyn Resident>) -> Self {
-        Self { free: Stack::new(), links: Links(Segments::new()) }
+        Self { free: Stack::isolated(), links: Links(Segments::new()) }
     }
 
     fn admit(&self, slot: u32) {
@@ -50,8 +52,10 @@ impl<M: Memory> FreeList for TaggedStack<M> {
     }
 
     #[inline]
-    unsafe fn release(&self, slot: u32, mut home: impl FnMut(u32)) {
-        if let Err(Closed) = self.free.push(slot, &self.links) {
+    unsafe fn release_raw(this: NonNull<Self>, slot: u32, mut home: impl FnMut(u32)) {
+        // SAFETY: the caller owns a slot of the list, which therefore exists until the push.
+        let Self { free, links } = unsafe { this.as_ref() };
+        if let Err(Closed) = free.push(slot, links) {
             home(slot);
         }
     }

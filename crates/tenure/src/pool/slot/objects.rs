@@ -231,7 +231,7 @@ pub(super) unsafe fn release<T, L: FreeList>(
     // SAFETY: the list tells of slots with objects that it does not keep.
     let push = |index| unsafe { home.push(index) };
     // SAFETY: the caller is the slot's user. `objects` and the slot are not used again.
-    unsafe { objects.shelf.release(slot, push) };
+    unsafe { Shelf::release(NonNull::from(&objects.shelf), slot, push) };
     if !home.is_empty() {
         home.empty();
     }

@@ -155,11 +155,13 @@ impl<F: Flaw> FreeList for StackTwin<F> {
         self.pop()
     }
 
-    unsafe fn release(&self, slot: u32, mut home: impl FnMut(u32)) {
-        if !self.push(slot) {
+    unsafe fn release_raw(this: NonNull<Self>, slot: u32, mut home: impl FnMut(u32)) {
+        // SAFETY: the bytes of a model's list stay until its execution ends.
+        let this = unsafe { this.as_ref() };
+        if !this.push(slot) {
             home(slot);
         } else if F::COUNTS {
-            self.length.fetch_add(1, Ordering::Relaxed);
+            this.length.fetch_add(1, Ordering::Relaxed);
         }
     }
 

@@ -5,12 +5,14 @@
 //! long as the depot.
 
 use super::super::{Closed, Linked, Stack};
+use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Ordering, Plain};
 use crate::pool::segments::{NO_INDEX, Segments};
+use core::ptr::NonNull;
 
 pub(super) struct Depot<M: Memory, const BATCH: usize> {
-    stocked: Stack<M>,
-    empty: Stack<M>,
+    stocked: Isolated<Stack<M>>,
+    empty: Isolated<Stack<M>>,
     crates: Crates<M, BATCH>,
     made: M::AtomicU32,
     /// Slots that a crate may have.
@@ -74,8 +76,8 @@ impl<M: Memory, const BATCH: usize> Depot<M, BATCH> {
     pub(super) fn new(batch: u32) -> Self {
         assert!((1..=BATCH as u32).contains(&batch), "a crate has 1 to {BATCH} slots");
         Self {
-            stocked: Stack::new(),
-            empty: Stack::new(),
+            stocked: Stack::isolated(),
+            empty: Stack::isolated(),
             crates: Crates(Segments::new()),
             made: Atomic::new(0),
             batch,
@@ -102,12 +104,16 @@ impl<M: Memory, const BATCH: usize> Depot<M, BATCH> {
 
     /// Puts a crate back where it belongs. Once the depot is closed, its slots come home.
     ///
-    /// The last touch of a depot that somebody closes meanwhile, and which may end with the last slot.
-    fn put(&self, mut taken: Taken<'_, M, BATCH>, home: impl FnMut(u32)) {
+    /// # Safety
+    ///
+    /// The depot exists until this has pushed the crate, or brought its slots home, and perhaps no longer.
+    unsafe fn put(this: NonNull<Self>, mut taken: Taken<'_, M, BATCH>, home: impl FnMut(u32)) {
+        // SAFETY: the caller's.
+        let Self { stocked, empty, crates, .. } = unsafe { this.as_ref() };
         if taken.count() == 0 {
             // The stack of empty crates is never closed.
-            let _: Result<(), Closed> = self.empty.push(taken.index, &self.crates);
-        } else if let Err(Closed) = self.stocked.push(taken.index, &self.crates) {
+            let _: Result<(), Closed> = empty.push(taken.index, crates);
+        } else if let Err(Closed) = stocked.push(taken.index, crates) {
             // Nobody needs the crate any more.
             let mut slots = [0; BATCH];
             let count = taken.count() as usize;
@@ -116,13 +122,19 @@ impl<M: Memory, const BATCH: usize> Depot<M, BATCH> {
         }
     }
 
+    /// [`put`](Self::put) by somebody who keeps the depot alive.
+    fn put_back(&self, taken: Taken<'_, M, BATCH>, home: impl FnMut(u32)) {
+        // SAFETY: `self` exists.
+        unsafe { Self::put(NonNull::from(self), taken, home) };
+    }
+
     /// Takes all slots of a crate. Returns whether there was one.
     pub(super) fn take(&self, mut each: impl FnMut(u32)) -> bool {
         let Some(mut taken) = self.take_from(&self.stocked) else { return false };
         while let Some(slot) = taken.pop() {
             each(slot);
         }
-        self.put(taken, |_| ());
+        self.put_back(taken, |_| ());
         true
     }
 
@@ -131,40 +143,56 @@ impl<M: Memory, const BATCH: usize> Depot<M, BATCH> {
     pub(super) fn take_one(&self, home: impl FnMut(u32)) -> Option<u32> {
         let mut taken = self.take_from(&self.stocked)?;
         let slot = taken.pop();
-        self.put(taken, home);
+        self.put_back(taken, home);
         slot
     }
 
     /// Stores all that `next` gives, a crate at a time.
-    pub(super) fn give(&self, mut next: impl FnMut() -> Option<u32>, mut home: impl FnMut(u32)) {
+    ///
+    /// # Safety
+    ///
+    /// The depot exists as long as one of the slots is not stored and has not come home.
+    pub(super) unsafe fn give(
+        this: NonNull<Self>,
+        mut next: impl FnMut() -> Option<u32>,
+        mut home: impl FnMut(u32),
+    ) {
         let mut slot = next();
         while slot.is_some() {
-            let mut taken = self.take_empty();
+            // SAFETY: the caller's: there is a slot.
+            let depot = unsafe { this.as_ref() };
+            let mut taken = depot.take_empty();
             while let Some(given) = slot {
                 taken.push(given);
-                slot = if taken.count() < self.batch { next() } else { None };
+                slot = if taken.count() < depot.batch { next() } else { None };
             }
-            let full = taken.count() == self.batch;
-            self.put(taken, &mut home);
-            if full {
-                slot = next();
-            }
+            // Asked before the crate is out of hand: with its last slot the depot may go.
+            slot = if taken.count() == depot.batch { next() } else { None };
+            // SAFETY: the caller's: the crate has slots.
+            unsafe { Self::put(this, taken, &mut home) };
         }
     }
 
     /// Stores a slot, in a crate that has room if the first has.
+    ///
+    /// # Safety
+    ///
+    /// The depot exists as long as the slot is not stored and has not come home.
     #[cold]
-    pub(super) fn give_one(&self, slot: u32, mut home: impl FnMut(u32)) {
-        let mut taken = match self.take_from(&self.stocked) {
-            Some(taken) if taken.count() < self.batch => taken,
+    pub(super) unsafe fn give_one(this: NonNull<Self>, slot: u32, mut home: impl FnMut(u32)) {
+        // SAFETY: the caller's.
+        let depot = unsafe { this.as_ref() };
+        let mut taken = match depot.take_from(&depot.stocked) {
+            Some(taken) if taken.count() < depot.batch => taken,
             Some(full) => {
-                self.put(full, &mut home);
-                self.take_empty()
+                depot.put_back(full, &mut home);
+                depot.take_empty()
             }
-            None => self.take_empty(),
+            None => depot.take_empty(),
         };
         taken.push(slot);
-        self.put(taken, home);
+        // SAFETY: the caller's: the crate has the slot.
+        unsafe { Self::put(this, taken, home) };
     }
 
     /// Takes all slots for good: from now on all that is given comes home.

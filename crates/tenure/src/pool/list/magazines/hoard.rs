@@ -63,6 +63,7 @@ impl<M: Memory, const BATCH: usize> Hoard<M, BATCH> {
 
     /// The owner comes out. Its last touch: whoever closes the list waits for no more.
     #[inline(always)]
+    #[allow(clippy::needless_pass_by_value, reason = "the right to use the slots ends")]
     pub(super) fn exit(stock: Stock<'_, M, BATCH>) {
         // Release: pairs with the Acquire in `is_inside`: what the owner did in here.
         stock.hoard.inside.store(NOBODY, Ordering::Release);

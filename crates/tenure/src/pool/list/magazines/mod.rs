@@ -34,7 +34,8 @@
 //! ```
 //!
 //! 1. **The owner uses its hoard** only between `inside = 1`, having then found `gate` open, and `inside = 0`,
-//!    which is its last touch. It calls nobody's code in there.
+//!    which is its last touch. It calls nobody's code in there. Where it releases a slot, nothing in the way out
+//!    of the call has a reference to the list: the reclaimer may have freed it by then.
 //! 2. **A reclaimer uses a hoard** only while it has `reclaiming` and a bit of the gate is set, having
 //!    found `inside == 0` after a heavy barrier that followed the bit.
 //! 3. **Rules 1 and 2 exclude each other.** Had the owner found the gate open although the bit was set,
@@ -76,6 +77,7 @@ use crate::pool::segments::{CAPACITY, Segments};
 use alloc::sync::Weak;
 use core::cell::Cell;
 use core::ops::ControlFlow;
+use core::ptr::NonNull;
 use depot::Depot;
 use hoard::{Hoard, Stock};
 
@@ -160,21 +162,32 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
     }
 
     /// Puts `slot` into a full hoard, and gives away those that have been in there for longest.
+    ///
+    /// # Safety
+    ///
+    /// As [`release_raw`](FreeList::release_raw); `stock` is of one of the list's hoards.
     #[cold]
-    fn release_into_full(&self, mut stock: Stock<'_, M, BATCH>, slot: u32, home: impl FnMut(u32)) {
+    unsafe fn release_into_full(
+        this: NonNull<Self>,
+        mut stock: Stock<'_, M, BATCH>,
+        slot: u32,
+        home: impl FnMut(u32),
+    ) {
+        // SAFETY: the caller's slot keeps the list until it is in the hoard, and the oldest ones from then on.
+        let Self { depot, capacity, .. } = unsafe { this.as_ref() };
         let mut oldest = [0; BATCH];
         let mut count = 0;
-        stock.take_oldest(self.capacity.div_ceil(2), |slot| {
+        stock.take_oldest(capacity.div_ceil(2), |slot| {
             oldest[count] = slot;
             count += 1;
         });
-        let fits = stock.push_below(self.capacity, slot);
+        let fits = stock.push_below(*capacity, slot);
         debug_assert!(fits, "room was made");
         Hoard::exit(stock);
-        // Outside, for this may come to somebody's code. The list lives at least until its slots, which are
-        // in this thread's hands, have gone.
+        // Outside, for this may come to somebody's code.
         let mut oldest = oldest[..count].iter().copied();
-        self.depot.give(|| oldest.next(), home);
+        // SAFETY: as above.
+        unsafe { Depot::give(NonNull::from(depot), || oldest.next(), home) };
     }
 
     /// The calling thread, `thread` if it has a number, becomes the one who reclaims from hoards, unless
@@ -213,7 +226,8 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
         // SAFETY: the caller's.
         let mut stock = unsafe { hoard.stock() };
         // The depot is open: it is closed when all hoards have been emptied for good.
-        self.depot.give(|| stock.pop(), |_| ());
+        // SAFETY: `self` exists.
+        unsafe { Depot::give(NonNull::from(&self.depot), || stock.pop(), |_| ()) };
     }
 
     /// Moves what threads hoard to the depot. Returns whether there may have been something.
@@ -267,12 +281,18 @@ impl<M: Threads, const BATCH: usize> FreeList for Magazines<M, BATCH> {
     }
 
     #[inline(always)]
-    unsafe fn release(&self, slot: u32, home: impl FnMut(u32)) {
-        let Some(mut stock) = self.enter() else { return self.depot.give_one(slot, home) };
-        if stock.push_below(self.capacity, slot) {
+    unsafe fn release_raw(this: NonNull<Self>, slot: u32, home: impl FnMut(u32)) {
+        // SAFETY: the caller's slot keeps the list until it is in a hoard, in the depot or home.
+        let list = unsafe { this.as_ref() };
+        let Some(mut stock) = list.enter() else {
+            // SAFETY: as above.
+            return unsafe { Depot::give_one(NonNull::from(&list.depot), slot, home) };
+        };
+        if stock.push_below(list.capacity, slot) {
             Hoard::exit(stock);
         } else {
-            self.release_into_full(stock, slot, home);
+            // SAFETY: the caller's.
+            unsafe { Self::release_into_full(this, stock, slot, home) };
         }
     }
 
