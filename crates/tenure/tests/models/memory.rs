@@ -48,14 +48,17 @@
 //! there, which is [`TicketRef::init`](tenure::count::TicketRef::init) alone. Models of it run on
 //! [`InOrder`], where a store is a swap: it takes its place in the word's order when it runs. The
 //! price: an acquire of such a store also acquires the releases before it, which a real store would
-//! cut off. All other models use [`Loom`], whose stores are stores.
+//! cut off. All other models use [`Loom`], whose stores are stores, the free lists' also.
 //!
 //! # What loom overlooks
 //!
 //! loom does not try every interleaving even without a bound: to choose where to switch threads it
 //! looks back at one access to the word only. The twin whose downgrade does not wait for the lock
 //! fails in its smallest form; with one more look at the strong count on either thread, loom finds
-//! no failure. So twins leave out what their flaw does not need.
+//! no failure. So twins leave out what their flaw does not need. And a thread that loads a word before it
+//! changes it, as every compare-exchange loop does, hides from loom that another thread loaded the word
+//! before: what that one would do had it loaded later is not tried. On [`InOrder`] a load is a
+//! read-modify-write, of which none hides another, so the free lists' models run on both machines.
 //!
 //! And it gives up on two threads that wait for a third in loops ("maximum number of branches"): it
 //! lets the two yield to each other ever longer. Two downgrades that meet the lock at once are
@@ -69,7 +72,8 @@ use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, Pointer, Resident,
 /// The machine that explores interleavings. To be used inside a model only.
 pub(crate) enum Loom<const SWAP_TO_STORE: bool = false> {}
 
-/// The machine for models in which a store races with read-modify-writes.
+/// The machine for models in which a store races with read-modify-writes, or in which loom has to try when a
+/// load comes.
 pub(crate) type InOrder = Loom<true>;
 
 impl<const SWAP_TO_STORE: bool> Memory for Loom<SWAP_TO_STORE> {

@@ -175,7 +175,10 @@ fn a_crowd_one_by_one<L: FreeList>() {
 }
 
 fn a_crowd_at_once<L: FreeList>() {
-    let pool = Pool::<L>::new(CROWD);
+    let pool = Pool::<L>::new(2 * CROWD);
+    // Admitted now: those who admit keep others out of some lists, and a crowd of them is not the subject.
+    let slots = Vec::from_iter((0..CROWD).map(|_| pool.take(1).unwrap()));
+    slots.into_iter().for_each(|slot| pool.give(slot, 1));
     // std's: three hundred threads that spin would leave no CPU to each other.
     let all_have_one = Arc::new(Barrier::new(CROWD as usize));
     let threads = Vec::from_iter((1..=CROWD).map(|number| {
@@ -187,7 +190,8 @@ fn a_crowd_at_once<L: FreeList>() {
         })
     }));
     threads.into_iter().for_each(|thread| thread.join().unwrap());
-    assert_eq!(pool.end(), CROWD);
+    // Some were in hoards, where others do not look for a slot: those made new ones.
+    assert!(pool.end() >= CROWD);
 }
 
 /// A list in memory that ends with its last slot.
