@@ -6,6 +6,7 @@
 use super::super::memory::Loom;
 use core::marker::PhantomData;
 use core::ops::ControlFlow;
+use core::ptr::NonNull;
 use std::sync::Weak;
 use tenure::memory::{Atomic, Memory, Ordering, Resident};
 use tenure::pool::FreeList;
