@@ -214,7 +214,7 @@ fn it_is_compared_and_hashed_as_the_slice_that_it_borrows() {
     key.append(b"key");
     let mut same = pool.acquire(3).unwrap();
     same.copy_from_slice(b"key");
-    assert!(key == same && key == b"key"[..] && key == &b"key"[..] && key == *b"key");
+    assert!(key == same && key == b"key"[..] && key == b"key" && key == *b"key");
     assert!(key != *b"kez");
     map.insert(key, 1);
     assert_eq!(map.get(&b"key"[..]), Some(&1));

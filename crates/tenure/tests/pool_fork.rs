@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Barrier, Mutex, Weak};
 use std::thread;
-use tenure::memory::{Atomic, Memory, Native, Ordering, Resident, Threads};
+use tenure::memory::{Memory, Native, Ordering, Resident, Threads};
 use tenure::pool::{FreeList, Magazines, TaggedStack};
 
 /// After that many seconds a child hangs.
