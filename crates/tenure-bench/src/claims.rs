@@ -261,13 +261,13 @@ fn describe(check: &Check, ratio: Estimate, cpus: usize) -> String {
         At::AllCpus => format!("{cpus} threads"),
     };
     let other = match check.against {
-        Against::Baseline => "baseline",
-        Against::Limit => "limit",
+        Against::Baseline => "the baseline",
+        Against::Limit => "the limit",
         Against::Rival(rival) => rival,
-        Against::OneThread => "same on 1 thread",
+        Against::OneThread => "one thread",
     };
     format!(
-        "{}, {threads}: {}x the time of the {other} [{}, {}], at most {}x asked",
+        "{}, {threads}: {}x the time of {other} [{}, {}], at most {}x asked",
         check.variant,
         figure(ratio.median),
         figure(ratio.low),
@@ -394,7 +394,7 @@ mod tests {
         let found = find(&scenario, &against("rival"), 2).unwrap();
         assert_eq!(
             describe(&against("rival"), found, 2),
-            "flat, 1 thread: 0.10x the time of the rival [0.0800, 0.12], at most 0.0500x asked"
+            "flat, 1 thread: 0.10x the time of rival [0.0800, 0.12], at most 0.0500x asked"
         );
         assert_eq!(find(&scenario, &against("nobody"), 2), None);
     }

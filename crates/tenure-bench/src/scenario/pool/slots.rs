@@ -80,9 +80,12 @@ impl<L: FreeList> Slots for Listed<L> {
             Arc::new_cyclic(|owner: &Weak<Owner<L>>| Owner(L::new_in(HOARD, owner.clone())));
         let list = Self { owner, made: Isolated::new(Atomic::new(0)) };
         elsewhere(|| {
-            // Numbers: what is not released is in use.
-            (0..in_use).for_each(|_| _ = list.make());
-            (0..free).for_each(|_| list.release(list.make()));
+            for _ in 0..in_use {
+                list.make();
+            }
+            for _ in 0..free {
+                list.release(list.make());
+            }
         });
         list
     }
