@@ -37,8 +37,9 @@ fn in_child(child: impl FnOnce()) -> libc::c_int {
 struct Owner<L>(L);
 
 impl<L: FreeList> Resident for Owner<L> {
-    fn leave(&self, thread: usize) {
-        self.0.leave(thread);
+    unsafe fn leave(&self, thread: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.0.leave(thread) };
     }
 }
 

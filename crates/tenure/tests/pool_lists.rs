@@ -12,8 +12,9 @@ use tenure::pool::{FreeList, Magazines, Scan, TaggedStack};
 struct Owner<L>(L);
 
 impl<L: FreeList> Resident for Owner<L> {
-    fn leave(&self, thread: usize) {
-        self.0.leave(thread);
+    unsafe fn leave(&self, thread: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.0.leave(thread) };
     }
 }
 

@@ -90,7 +90,7 @@ fn a_thread_may_ask_for_its_first_number_when_it_ends() {
 struct Guestbook(Mutex<Vec<usize>>);
 
 impl Resident for Guestbook {
-    fn leave(&self, thread: usize) {
+    unsafe fn leave(&self, thread: usize) {
         assert_eq!(Native::thread(), None, "the number is no longer the thread's to use");
         self.0.lock().unwrap().push(thread);
     }
@@ -149,9 +149,11 @@ struct Owner<L> {
 }
 
 impl<L: FreeList> Resident for Owner<L> {
-    fn leave(&self, thread: usize) {
-        self.left.leave(thread);
-        self.list.leave(thread);
+    unsafe fn leave(&self, thread: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.left.leave(thread) };
+        // SAFETY: the caller's.
+        unsafe { self.list.leave(thread) };
     }
 }
 

@@ -31,5 +31,9 @@ pub trait Threads: Memory {
 /// Something that keeps a part of itself for each thread.
 pub trait Resident: Send + Sync {
     /// The calling thread, whose number is `thread`, ends.
-    fn leave(&self, thread: usize);
+    ///
+    /// # Safety
+    ///
+    /// The calling thread has that number, or had it last, and does not use the resident any more as its owner.
+    unsafe fn leave(&self, thread: usize);
 }

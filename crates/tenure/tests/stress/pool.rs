@@ -29,8 +29,9 @@ struct Pool<L> {
 }
 
 impl<L: FreeList> Resident for Pool<L> {
-    fn leave(&self, thread: usize) {
-        self.list.leave(thread);
+    unsafe fn leave(&self, thread: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.list.leave(thread) };
     }
 }
 
@@ -206,7 +207,7 @@ struct Block<L> {
 struct Nobody;
 
 impl Resident for Nobody {
-    fn leave(&self, _thread: usize) {}
+    unsafe fn leave(&self, _thread: usize) {}
 }
 
 /// Gives references back. Returns whether that freed the block.

@@ -40,8 +40,9 @@ pub(super) struct Listed<L: FreeList> {
 struct Owner<L>(L);
 
 impl<L: FreeList> Resident for Owner<L> {
-    fn leave(&self, thread: usize) {
-        self.0.leave(thread);
+    unsafe fn leave(&self, thread: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.0.leave(thread) };
     }
 }
 

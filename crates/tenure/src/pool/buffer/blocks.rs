@@ -267,8 +267,15 @@ impl<L: FreeList> Blocks<L> {
     }
 
     /// The calling thread ends.
-    pub(super) fn leave(&self, thread: usize) {
-        self.classes.iter().for_each(|class| class.shelf.idle().leave(thread));
+    ///
+    /// # Safety
+    ///
+    /// As [`Resident::leave`].
+    pub(super) unsafe fn leave(&self, thread: usize) {
+        for class in &self.classes {
+            // SAFETY: the caller's.
+            unsafe { class.shelf.idle().leave(thread) };
+        }
     }
 }
 

@@ -118,8 +118,9 @@ struct Owner<L: FreeList> {
 }
 
 impl<L: FreeList> Resident for Owner<L> {
-    fn leave(&self, thread: usize) {
-        self.blocks.leave(thread);
+    unsafe fn leave(&self, thread: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.blocks.leave(thread) };
     }
 }
 

@@ -43,11 +43,15 @@ pub struct Closed;
 /// into the list, and acquired from it by one owner at a time. Who acquires a slot sees all that its last
 /// owner did before it was released.
 ///
+/// # Safety
+///
+/// Pools rely on it that a slot has one owner: an implementation hands out no slot that was not released, or twice.
+///
 /// # Slots that come home
 ///
 /// After [`close`](Self::close) the list keeps nothing. Slots that it would have kept are handed to the
 /// `home` function of whoever notices, and are the pool's: each exactly once.
-pub trait FreeList: Send + Sync + Sized + 'static {
+pub unsafe trait FreeList: Send + Sync + Sized + 'static {
     /// The machine that the list runs on.
     type Memory: Memory;
     /// The name of the list, for tables and reports.
@@ -96,7 +100,11 @@ pub trait FreeList: Send + Sync + Sized + 'static {
 
     /// The calling thread, with that number among the [`Threads`](crate::memory::Threads) of the machine,
     /// ends: what it kept to itself is for all again.
-    fn leave(&self, thread: usize) {
+    ///
+    /// # Safety
+    ///
+    /// As [`Resident::leave`].
+    unsafe fn leave(&self, thread: usize) {
         let _ = thread;
     }
 }

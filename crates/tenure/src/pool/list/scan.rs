@@ -73,7 +73,8 @@ impl<M: Memory, const LOOK_FIRST: bool> Scan<M, LOOK_FIRST> {
     }
 }
 
-impl<M: Memory, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST> {
+// SAFETY: a compare-exchange from `FREE` hands a slot out, and its owner alone makes it `FREE` again.
+unsafe impl<M: Memory, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST> {
     type Memory = M;
     const NAME: &'static str = if LOOK_FIRST { "scan" } else { "scan (published)" };
 

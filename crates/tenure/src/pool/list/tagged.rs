@@ -34,7 +34,8 @@ impl<M: Memory> Linked<M> for Links<M> {
     }
 }
 
-impl<M: Memory> FreeList for TaggedStack<M> {
+// SAFETY: a pop hands out what was pushed, once: the tag.
+unsafe impl<M: Memory> FreeList for TaggedStack<M> {
     type Memory = M;
     const NAME: &'static str = "tagged stack";
 

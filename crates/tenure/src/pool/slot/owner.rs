@@ -11,8 +11,9 @@ pub(super) struct Owner<T, L: FreeList> {
 }
 
 impl<T: Send, L: FreeList> Resident for Owner<T, L> {
-    fn leave(&self, thread: usize) {
-        self.shared.shelf.idle().leave(thread);
+    unsafe fn leave(&self, thread: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.shared.shelf.idle().leave(thread) };
     }
 }
 

@@ -31,7 +31,6 @@ macro_rules! on_both_machines {
         }
     };
 }
-use on_both_machines;
 
 mod hoards;
 pub(crate) mod lists;
@@ -76,7 +75,7 @@ impl<L> Clone for Pool<L> {
 struct Nobody;
 
 impl Resident for Nobody {
-    fn leave(&self, _thread: usize) {}
+    unsafe fn leave(&self, _thread: usize) {}
 }
 
 impl<L: FreeList> Pool<L> {

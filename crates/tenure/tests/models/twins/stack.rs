@@ -133,7 +133,8 @@ impl<F: Flaw> StackTwin<F> {
     }
 }
 
-impl<F: Flaw> FreeList for StackTwin<F> {
+// SAFETY: none: whether it keeps the promise is what models find out.
+unsafe impl<F: Flaw> FreeList for StackTwin<F> {
     type Memory = Loom;
     const NAME: &'static str = "twin of a stack";
 

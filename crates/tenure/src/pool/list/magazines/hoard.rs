@@ -85,10 +85,10 @@ impl<M: Memory, const BATCH: usize> Hoard<M, BATCH> {
         Stock { hoard: self }
     }
 
-    /// Whether the hoard has no owner.
-    pub(super) fn is_unseated(&self) -> bool {
-        // Relaxed: asked by the thread that has the hoard's number; only that thread changes it.
-        self.gate.load(Ordering::Relaxed) & UNSEATED != 0
+    /// Whether `bit` of the gate is set, as far as the caller knows.
+    pub(super) fn is_shut(&self, bit: u32) -> bool {
+        // Relaxed: a hint, unless the caller is the one who sets and clears the bit.
+        self.gate.load(Ordering::Relaxed) & bit != 0
     }
 
     /// Sets `bit` of the gate. A heavy barrier has to follow.
@@ -101,12 +101,6 @@ impl<M: Memory, const BATCH: usize> Hoard<M, BATCH> {
     pub(super) fn reopen(&self, bit: u32) {
         // Release: pairs with the Acquire in `enter`.
         self.gate.fetch_sub(bit, Ordering::Release);
-    }
-
-    /// Whether somebody reclaims, or a lost thread did.
-    pub(super) fn is_reclaimed(&self) -> bool {
-        // Relaxed: a hint.
-        self.gate.load(Ordering::Relaxed) & RECLAIM != 0
     }
 
     /// Whether the hoard had slots, as far as one can tell from outside.

@@ -129,7 +129,7 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
             return None;
         }
         let hoard = self.hoards.get_or_grow(number, |_| Isolated::new(Hoard::new()));
-        if hoard.is_unseated() && !self.seat(hoard) {
+        if hoard.is_shut(hoard::UNSEATED) && !self.seat(hoard) {
             return None;
         }
         hoard.enter()
@@ -233,8 +233,11 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
     /// Moves what threads hoard to the depot. Returns whether there may have been something.
     fn empty_idle_hoards(&self) -> bool {
         let hoards = self.hoards.snapshot();
-        let worthwhile = hoards.clone().any(|(_, hoard)| hoard.has_some() || hoard.is_reclaimed());
-        if !worthwhile || !self.begin_reclaiming(M::thread()) {
+        let worthwhile =
+            hoards.clone().any(|(_, hoard)| hoard.has_some() || hoard.is_shut(hoard::RECLAIM));
+        // A thread without a number could not be told from a lost one.
+        let thread = M::thread();
+        if !worthwhile || thread.is_none() || !self.begin_reclaiming(thread) {
             return false;
         }
         hoards.clone().for_each(|(_, hoard)| hoard.shut(hoard::RECLAIM));
@@ -252,7 +255,8 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
     }
 }
 
-impl<M: Threads, const BATCH: usize> FreeList for Magazines<M, BATCH> {
+// SAFETY: rules 1 to 4: slots in a hoard have one user; crates have one as well, by the tags of their stacks.
+unsafe impl<M: Threads, const BATCH: usize> FreeList for Magazines<M, BATCH> {
     type Memory = M;
     const NAME: &'static str = "magazines";
 
@@ -329,16 +333,19 @@ impl<M: Threads, const BATCH: usize> FreeList for Magazines<M, BATCH> {
         self.depot.close(home);
     }
 
-    fn leave(&self, thread: usize) {
+    unsafe fn leave(&self, thread: usize) {
         let Some(hoard) = self.hoards.get(thread as u32) else { return };
-        if hoard.is_unseated() {
+        if hoard.is_shut(hoard::UNSEATED) {
             return;
         }
         hoard.shut(hoard::UNSEATED);
-        self.wait_to_reclaim(Some(thread));
-        // SAFETY: the gate is shut, and the owner, who else would have to see that, is this thread.
-        unsafe { self.empty(hoard) };
-        self.end_reclaiming();
+        // Who closes the list empties the hoard, and may be a thread that a fork has left behind.
+        if !hoard.is_shut(hoard::CLOSED) {
+            self.wait_to_reclaim(Some(thread));
+            // SAFETY: the gate is shut, and the owner, who else would have to see that, is this thread.
+            unsafe { self.empty(hoard) };
+            self.end_reclaiming();
+        }
         // Relaxed: only a number.
         self.seating.fetch_sub(1, Ordering::Relaxed);
     }
