@@ -202,7 +202,7 @@ fn a_number_changes_hands_under_a_visit<const S: bool>() {
 
 on_both_machines! {
     an_owner_and_a_trim_share_no_slot: Some(3), Some(3);
-    an_owner_and_two_trims_share_no_slot: Some(1), Some(2);
+    an_owner_and_two_trims_share_no_slot: Some(0), Some(2);
     an_owner_that_holds_a_slot_uses_its_hoard_between_two_trims: Some(2), Some(3);
     an_owner_that_releases_into_its_hoard_while_the_list_is_closed_touches_nothing_after: Some(3), Some(3);
     an_owner_that_acquires_while_the_list_is_closed_has_the_slot_or_it_is_home: Some(3), Some(3);

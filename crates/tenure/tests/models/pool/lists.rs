@@ -175,7 +175,7 @@ const HOARDS: Bounds = Bounds {
     owners: Some(1),
     given_back: Some(1),
     trims: Some(2),
-    two_trims: Some(1),
+    two_trims: Some(0),
     release: Some(2),
     releases: Some(1),
     visit: Some(2),
