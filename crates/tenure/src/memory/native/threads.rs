@@ -172,9 +172,8 @@ fn count_forks() {
         let number = NUMBER.get();
         // Those that nobody has as well, so that nobody need write to them later, when there are other threads,
         // who might take the next owner for lost until they see that.
-        let lives = |record: &&Record| {
-            record.number == number || !record.claimed.load(Ordering::Relaxed)
-        };
+        let lives =
+            |record: &&Record| record.number == number || !record.claimed.load(Ordering::Relaxed);
         records().filter(lives).for_each(|record| record.forks.store(forks, Ordering::Relaxed));
     }
     // Relaxed: the C library orders its own list.
