@@ -37,7 +37,8 @@ std::thread_local! {
     static EXIT: Exit = Exit::new();
 }
 
-impl Threads for Native {
+// SAFETY: a number belongs to a record, which one thread has claimed; threads that a fork leaves behind do not run.
+unsafe impl Threads for Native {
     #[inline(always)]
     fn thread() -> Option<usize> {
         let number = NUMBER.get();
