@@ -34,7 +34,9 @@ use tenure::memory::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Simulated {}
 
-impl Memory for Simulated {
+// SAFETY: one thread of the simulation runs at a time, and all of its accesses take effect in the order that they are
+// simulated in.
+unsafe impl Memory for Simulated {
     type AtomicU32 = Word<u32>;
     type AtomicU64 = Word<u64>;
     type Pointer<T> = Link<T>;
@@ -60,7 +62,8 @@ impl Memory for Simulated {
 }
 
 /// A simulated thread's number is its CPU's.
-impl Threads for Simulated {
+// SAFETY: the simulation numbers its threads, and loses none. (Two simulations at once must share nothing.)
+unsafe impl Threads for Simulated {
     fn thread() -> Option<usize> {
         Cpu::current().map(|cpu| cpu.index())
     }

@@ -53,7 +53,8 @@ fn interlude() {
 /// The real machine, with interludes.
 enum Interrupted {}
 
-impl Memory for Interrupted {
+// SAFETY: the real machine's types. There are no threads for the barriers to order.
+unsafe impl Memory for Interrupted {
     type AtomicU32 = Word<<Native as Memory>::AtomicU32>;
     type AtomicU64 = Word<<Native as Memory>::AtomicU64>;
     type Pointer<T> = <Native as Memory>::Pointer<T>;

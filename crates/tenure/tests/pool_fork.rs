@@ -240,6 +240,17 @@ fn threads_of_the_child_do_not_get_the_numbers_of_lost_ones() {
 }
 
 #[test]
+fn a_thread_that_had_ended_before_the_fork_is_not_lost() {
+    // In a child, where no other test has threads that might get the number.
+    let status = in_child(|| {
+        let ended = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
+        let status = in_child(|| assert!(!Native::is_lost(ended)));
+        assert_eq!(status, 0, "the child's child failed");
+    });
+    assert_eq!(status, 0, "the child failed");
+}
+
+#[test]
 fn what_a_lost_thread_hoarded_is_reclaimed_by_the_child() {
     let owner =
         Arc::new_cyclic(|owner: &Weak<Owner<Magazines>>| Owner(FreeList::new_in(8, owner.clone())));

@@ -115,6 +115,26 @@ macro_rules! claims {
             }
 
             #[test]
+            fn a_slot_that_came_home_comes_home_whenever_it_is_released_again() {
+                let list = list::<$list>(64);
+                admit_free(&list.0, 2);
+                let mine = list.0.acquire(not_closed).unwrap();
+                let mut home = vec![mine];
+                list.0.close(|slot| home.push(slot));
+                assert_eq!(home.len(), 2);
+                for slot in home {
+                    for time in 1..=3 {
+                        let mut released = Vec::new();
+                        // SAFETY: acquired above, or came home.
+                        unsafe { list.0.release(slot, |slot| released.push(slot)) };
+                        assert_eq!(released, [slot], "time {time}");
+                        assert_eq!(list.0.acquire(not_closed), None);
+                    }
+                }
+                list.0.close(not_closed);
+            }
+
+            #[test]
             fn who_is_given_a_slot_by_a_trim_may_use_the_list() {
                 let list = list::<$list>(64);
                 admit_free(&list.0, 3);

@@ -32,6 +32,11 @@ pub use threads::{Resident, Threads};
 ///
 /// Implementors are marker types; nothing is ever stored in them.
 ///
+/// # Safety
+///
+/// Algorithms rely on it that the types and functions do what is said of them, and of [`Atomic`], [`Pointer`] and
+/// [`Plain`]: a pointer that is loaded is one that was stored, say, and a pair of barriers orders what it promises to.
+///
 /// # Example
 ///
 /// An algorithm over any machine, run on the real one:
@@ -51,7 +56,7 @@ pub use threads::{Resident, Threads};
 /// let hits = Hits::<Native>(Atomic::new(0));
 /// assert_eq!(hits.hit(), 1);
 /// ```
-pub trait Memory: Sized + 'static {
+pub unsafe trait Memory: Sized + 'static {
     /// A 32-bit atomic integer.
     type AtomicU32: Atomic<u32>;
     /// A 64-bit atomic integer.

@@ -7,7 +7,12 @@ use alloc::sync::Weak;
 ///
 /// For objects that keep a part of themselves for each thread. [`Native`](super::Native) implements it
 /// with the feature `std`.
-pub trait Threads: Memory {
+///
+/// # Safety
+///
+/// What a thread keeps under its number is its own: no two threads have one number at a time, and a thread that
+/// [is lost](Self::is_lost) does nothing any more.
+pub unsafe trait Threads: Memory {
     /// The number of the calling thread, which no other thread has until this one ends.
     ///
     /// Numbers are small: those of ended threads are given out again. Who is given a number sees all

@@ -76,7 +76,8 @@ pub(crate) enum Loom<const SWAP_TO_STORE: bool = false> {}
 /// load comes.
 pub(crate) type InOrder = Loom<true>;
 
-impl<const SWAP_TO_STORE: bool> Memory for Loom<SWAP_TO_STORE> {
+// SAFETY: loom's atomics, and fences for barriers.
+unsafe impl<const SWAP_TO_STORE: bool> Memory for Loom<SWAP_TO_STORE> {
     type AtomicU32 = Word<loom::sync::atomic::AtomicU32, SWAP_TO_STORE>;
     type AtomicU64 = Word<loom::sync::atomic::AtomicU64, SWAP_TO_STORE>;
     type Pointer<T> = Word<loom::sync::atomic::AtomicPtr<T>, false>;
@@ -114,7 +115,8 @@ pub(crate) fn seat(number: usize) {
     NUMBER.with(|seat| seat.set(Some(number)));
 }
 
-impl<const S: bool> Threads for Loom<S> {
+// SAFETY: models seat each thread on a number of its own.
+unsafe impl<const S: bool> Threads for Loom<S> {
     fn thread() -> Option<usize> {
         NUMBER.with(Cell::get)
     }

@@ -18,7 +18,8 @@ use core::marker::PhantomData;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Native {}
 
-impl Memory for Native {
+// SAFETY: core's atomics, and barriers whose pairing is described in `barrier`.
+unsafe impl Memory for Native {
     type AtomicU32 = core::sync::atomic::AtomicU32;
     #[cfg(target_has_atomic = "64")]
     type AtomicU64 = core::sync::atomic::AtomicU64;

@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 struct Record {
     number: usize,
     claimed: AtomicBool,
-    /// [`forks`] when the thread was last known to live.
+    /// [`FORKS`] when the thread was last known to live; of a record that nobody has, [`FORKS`].
     forks: AtomicU32,
     /// Set before the record is published, and never again.
     next: *const Record,
@@ -37,7 +37,8 @@ std::thread_local! {
     static EXIT: Exit = Exit::new();
 }
 
-impl Threads for Native {
+// SAFETY: a number belongs to a record, which one thread has claimed; threads that a fork leaves behind do not run.
+unsafe impl Threads for Native {
     #[inline(always)]
     fn thread() -> Option<usize> {
         let number = NUMBER.get();
@@ -129,8 +130,6 @@ fn records() -> impl Iterator<Item = &'static Record> {
 
 fn claim() -> &'static Record {
     count_forks();
-    // Relaxed: as in `is_lost`.
-    let forks = FORKS.load(Ordering::Relaxed);
     let unclaimed = |record: &&Record| {
         // Acquire: pairs with the Release of the thread that had the number before.
         let claim =
@@ -138,14 +137,14 @@ fn claim() -> &'static Record {
         claim.is_ok()
     };
     if let Some(record) = records().find(unclaimed) {
-        record.forks.store(forks, Ordering::Relaxed);
         return record;
     }
     let record = Box::leak(Box::new(Record {
         // Relaxed: the number itself is all that is passed on.
         number: NUMBERS.fetch_add(1, Ordering::Relaxed),
         claimed: AtomicBool::new(true),
-        forks: AtomicU32::new(forks),
+        // Relaxed: as in `is_lost`.
+        forks: AtomicU32::new(FORKS.load(Ordering::Relaxed)),
         next: ptr::null(),
     }));
     // Acquire: what is published below includes the records behind this one.
@@ -172,9 +171,11 @@ fn count_forks() {
         // Relaxed: there is no other thread.
         let forks = FORKS.fetch_add(1, Ordering::Relaxed) + 1;
         let number = NUMBER.get();
-        if let Some(record) = records().find(|record| record.number == number) {
-            record.forks.store(forks, Ordering::Relaxed);
-        }
+        // Those that nobody has as well, so that nobody need write to them later, when there are other threads,
+        // who might take the next owner for lost until they see that.
+        let lives =
+            |record: &&Record| record.number == number || !record.claimed.load(Ordering::Relaxed);
+        records().filter(lives).for_each(|record| record.forks.store(forks, Ordering::Relaxed));
     }
     // Relaxed: the C library orders its own list.
     if !COUNTED.swap(true, Ordering::Relaxed) {

@@ -45,7 +45,10 @@ pub struct Closed;
 ///
 /// # Safety
 ///
-/// Pools rely on it that a slot has one owner: an implementation hands out no slot that was not released, or twice.
+/// Pools rely on it that a slot has one owner, and that owners see what the last one did: an implementation hands out
+/// (by [`acquire`](Self::acquire), to `take` or to `home`) no slot that was not released, and none twice.
+/// [`release_raw`](Self::release_raw) touches nothing of the list once the slot, and all that it took in hand beside
+/// it, is free or home: see there.
 ///
 /// # Slots that come home
 ///

@@ -16,7 +16,7 @@ use core::ptr::NonNull;
 
 const FREE: u32 = 0;
 const USED: u32 = 1;
-/// Beside `USED`: the slot comes home when it is released. Alone: it did.
+/// The slot comes home when it is released. Without `USED` only while that happens.
 const CLOSED: u32 = 2;
 /// Beside the number of slots: the list is closed.
 const CLOSED_LIST: u32 = 1 << 31;
@@ -112,6 +112,8 @@ unsafe impl<M: Memory, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST> 
         // Release: pairs with the Acquire of the next claim, or of `close`. The last touch, unless it is
         // closed: where Linux stores, this subtracts to learn of that in the same step.
         if found.used.fetch_sub(USED, Ordering::Release) & CLOSED != 0 {
+            // Relaxed: the slot is in use again, by whoever has it home, and may be released once more.
+            found.used.fetch_or(USED, Ordering::Relaxed);
             home(slot);
         }
     }
@@ -132,8 +134,9 @@ unsafe impl<M: Memory, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST> 
         self.lock.write(|| self.admitted.fetch_or(CLOSED_LIST, Ordering::Relaxed));
         // What is admitted from now on is closed by `admit`. Not under the lock, as in `reclaim`.
         for (slot, found) in self.admitted_from(0) {
-            // Acquire: pairs with the Release of `release`.
-            if found.used.fetch_or(CLOSED, Ordering::Acquire) == FREE {
+            // Acquire: pairs with the Release of `release`. What was free is in use from here on: a slot that
+            // came home has an owner.
+            if found.used.fetch_or(CLOSED | USED, Ordering::Acquire) == FREE {
                 home(slot);
             }
         }

@@ -24,7 +24,7 @@
 //! happen and the same index is on top. 2^35 removals at 10 ns each take 340 seconds, in which the
 //! popping thread would have to stand still between two instructions; waking one removal earlier or
 //! later is harmless. As the list of all slots this is the `TaggedStack`; as the depot of `Magazines`,
-//! which moves 32 slots at once, the same takes three hours.
+//! which moves 32 slots at once, the same takes three hours (where threads hoard: if not, it moves single slots).
 //!
 //! # Orderings
 //!

@@ -103,7 +103,7 @@
 //! | drop of a [`SlotRef`] | one subtraction; the last one two | the slot's |
 //! | [`SlotRef::into_mut`] | one compare-exchange | the slot's |
 //!
-//! A slot takes the object and 24 bytes, on 64-byte lines of its own. Slots that were made stay until the
+//! A slot takes the object and 36 bytes, on 64-byte lines of its own: objects of up to 24 bytes fit on one. Slots that were made stay until the
 //! pool and all of its guards are gone; objects go with [`trim`](SlotPool::trim).
 //!
 //! # How a key finds an object

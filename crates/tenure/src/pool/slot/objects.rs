@@ -19,6 +19,15 @@ use core::ptr::NonNull;
 /// A slot of a pool of `T`.
 pub(super) type Slot<T, L> = shelf::Slot<Part<T, L>, <L as FreeList>::Memory>;
 
+// What the module's text says of slots.
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    use crate::memory::Native;
+    use crate::pool::list::TaggedStack;
+    assert!(size_of::<Slot<[u64; 3], TaggedStack<Native>>>() == 64);
+    assert!(size_of::<Slot<[u64; 4], TaggedStack<Native>>>() == 128);
+};
+
 /// A pool's block, which the caller does not keep alive by having this.
 pub(super) type Raw<T, L> = RawShared<Objects<T, L>, <L as FreeList>::Memory>;
 
