@@ -25,6 +25,7 @@ impl<L: FreeList> PooledBuf<L> {
     /// drop(everybody);
     /// assert_eq!(pool.statistics().total.in_use, 0);
     /// ```
+    #[must_use]
     pub fn freeze(self) -> Bytes {
         Bytes::from_owner(self)
     }

@@ -3,7 +3,7 @@
 use core::fmt;
 
 /// Why there is no buffer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AcquireError {
     /// More bytes than a buffer of the largest size class has.
@@ -54,7 +54,9 @@ impl fmt::Display for AcquireError {
                 "no buffer of {asked} bytes: the allocator has no memory; drop buffers, or build the \
                  pool with a limit"
             ),
-            Self::Closed => f.write_str("no buffer: the pool is closed; acquire before closing it"),
+            Self::Closed => {
+                f.write_str("no buffer: the pool is closed; close it later, or build another one")
+            }
             Self::TooManyBuffers { size } => write!(
                 f,
                 "no buffer: the pool has all the buffers of {size} bytes that it can count; drop some, \
@@ -67,7 +69,7 @@ impl fmt::Display for AcquireError {
 impl core::error::Error for AcquireError {}
 
 /// Why a pool cannot be built like that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The smallest class is not a power of two from 64 up.

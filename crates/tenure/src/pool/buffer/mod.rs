@@ -134,6 +134,7 @@ impl BufferPool {
     /// A pool with 16 size classes from 16 KiB to 512 MiB, that zeroes its buffers and has no limit.
     ///
     /// Allocates tables of a few KiB, and no buffer.
+    #[must_use]
     pub fn new() -> Self {
         Self::build(&Builder::new())
     }
@@ -152,7 +153,7 @@ impl Default for BufferPool {
 
 impl<L: FreeList> BufferPool<L> {
     /// The pool that the settings, which have been checked, describe.
-    fn build(like: &Builder) -> Self {
+    fn build(like: &Builder<L>) -> Self {
         let owner = Arc::new_cyclic(|owner: &Weak<Owner<L>>| {
             let owner: Weak<dyn Resident> = owner.clone();
             Owner { blocks: Shared::new(Blocks::new(like, &owner)) }
@@ -252,16 +253,19 @@ impl<L: FreeList> BufferPool<L> {
     }
 
     /// Whether the pool was [closed](Self::close), or is being closed by another thread now.
+    #[must_use]
     pub fn is_closed(&self) -> bool {
         self.owner.blocks.is_closed()
     }
 
     /// Bytes of a buffer of the largest size class.
+    #[must_use]
     pub fn largest(&self) -> usize {
         self.owner.blocks.largest()
     }
 
     /// The [limit](Builder::limit), if there is one.
+    #[must_use]
     pub fn limit(&self) -> Option<u64> {
         self.owner.blocks.limit()
     }
@@ -270,6 +274,7 @@ impl<L: FreeList> BufferPool<L> {
     ///
     /// A snapshot while other threads go on; see [`Statistics`]. Cost: O(all buffers that ever were in use
     /// at once), one load each, since acquiring and releasing write no shared counter.
+    #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.owner.blocks.statistics()
     }

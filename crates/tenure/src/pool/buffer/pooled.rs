@@ -80,12 +80,14 @@ impl<L: FreeList> PooledBuf<L> {
 
     /// Whether the buffer is of a smaller size class than what was asked for, since the pool's memory limit did
     /// not allow more. Then it may be shorter than was asked for.
+    #[must_use]
     pub fn is_downgraded(&self) -> bool {
         self.downgraded
     }
 
     /// Bytes of the buffer, whatever it contains: the size of its class.
     #[inline]
+    #[must_use]
     pub fn capacity(&self) -> usize {
         // SAFETY: this buffer's slot has contents, which keep it and its pool.
         unsafe { self.slot.as_ref() }.part.size
@@ -93,6 +95,7 @@ impl<L: FreeList> PooledBuf<L> {
 
     /// Bytes that can be appended.
     #[inline]
+    #[must_use]
     pub fn spare(&self) -> usize {
         self.capacity() - self.end
     }

@@ -47,6 +47,7 @@ pub struct Counts {
 
 impl Counts {
     /// Times that a buffer was handed out.
+    #[must_use]
     pub fn acquired(&self) -> u64 {
         self.reused + self.allocated
     }

@@ -18,11 +18,14 @@ pub enum AcquireError {
 impl fmt::Display for AcquireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Closed => f.write_str("the pool is closed and hands out no objects any more"),
+            Self::Closed => {
+                f.write_str("no object: the pool is closed; close it later, or build another one")
+            }
             Self::Exhausted { limit } => {
                 write!(
                     f,
-                    "all objects of the pool are in use, and its limit is {limit}: drop a guard first, or raise the limit"
+                    "no object: the pool has the {limit} objects that it may have, and none is idle; drop a guard, \
+                     or build the pool with a higher limit"
                 )
             }
         }
@@ -42,6 +45,14 @@ pub struct Statistics {
     pub reused: u64,
     /// Objects in use.
     pub in_use: u64,
-    /// Objects that are there and not in use.
+    /// Objects that wait for their next user.
     pub idle: u64,
+}
+
+impl Statistics {
+    /// Times that an object was handed out.
+    #[must_use]
+    pub fn acquired(&self) -> u64 {
+        self.reused + self.made
+    }
 }

@@ -146,6 +146,12 @@ impl<T: fmt::Debug, L: FreeList> fmt::Debug for SlotMut<T, L> {
     }
 }
 
+impl<T: fmt::Display, L: FreeList> fmt::Display for SlotMut<T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
 /// An object of a [`SlotPool`](super::SlotPool) that several share. Goes back to the pool with the last of them.
 ///
 /// Cost: cloning is one atomic add on the count beside the object, dropping one atomic subtraction, the last
@@ -247,6 +253,12 @@ impl<T, L: FreeList> Drop for SlotRef<T, L> {
 }
 
 impl<T: fmt::Debug, L: FreeList> fmt::Debug for SlotRef<T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: fmt::Display, L: FreeList> fmt::Display for SlotRef<T, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

@@ -322,15 +322,18 @@ impl<T, L: FreeList> SlotPool<T, L> {
         (slot.uses() == key.uses()).then_some(found)
     }
 
-    /// Drops objects that are idle, those included that other threads hoard.
+    /// Drops all idle objects, those included that other threads hoard. Returns how many.
     ///
-    /// Objects that are released or acquired at the same time may stay. Cost: microseconds, and the drops.
+    /// Objects that other threads release or acquire at the same time may stay.
+    ///
+    /// Cost: microseconds, and the drops. With [`Magazines`](super::Magazines) an interrupt for each other CPU
+    /// that runs this process.
     ///
     /// # Panics
     ///
-    /// If the drop of an object does, when the others are gone too.
-    pub fn trim(&self) {
-        objects::trim(&self.0.shared);
+    /// If the drop of an object panics; the other objects have been dropped by then.
+    pub fn trim(&self) -> usize {
+        objects::trim(&self.0.shared)
     }
 
     /// Closes the pool, for all handles: drops idle objects, and hands out none any more. Objects in use are
@@ -350,6 +353,13 @@ impl<T, L: FreeList> SlotPool<T, L> {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.shared.is_closed()
+    }
+
+    /// How many objects there may be at once, in use and idle: what [`Builder::limit`] was told, and no more than
+    /// 2^28 - 8.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.0.shared.limit() as usize
     }
 
     /// How many objects there are, in use and idle.
