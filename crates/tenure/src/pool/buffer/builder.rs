@@ -51,32 +51,34 @@ impl Builder {
 
 impl<L> Builder<L> {
     /// The size classes: `count` of them, the first of `smallest` bytes, each twice as large as the one
-    /// before. `smallest` is a power of two, 64 or more. 16 from 16 KiB unless told otherwise.
+    /// before. `smallest` is a power of two, 64 or more. 16 classes from 16 KiB by default.
     pub const fn classes(mut self, smallest: usize, count: usize) -> Self {
         self.smallest = smallest;
         self.count = count;
         self
     }
 
-    /// Whether a buffer is filled with zeros before it becomes free. Yes unless told otherwise.
+    /// Whether what was written to a buffer is zeroed before the buffer is idle. Yes by default.
     ///
-    /// If not, a buffer comes with what **earlier users** have left in it: an error in the program shows one
+    /// If not, a buffer comes with what **earlier users** left in it: an error in the program then shows one
     /// user's data to another. It is never uninitialised memory.
     pub const fn zero(mut self, zero: bool) -> Self {
         self.zero = zero;
         self
     }
 
-    /// Bytes of all buffers of the pool together, idle ones included, and not the 64 or so for each that say
-    /// where it is. No limit unless told otherwise.
+    /// The most bytes that all buffers may have together, idle ones included. A buffer counts with its whole
+    /// capacity, and not with the 70 bytes or so that say where it is. No limit by default.
     pub const fn limit(mut self, bytes: u64) -> Self {
         self.limit = Some(bytes);
         self
     }
 
-    /// Bytes in idle buffers that one thread may keep to itself, in each size class; 512 KiB unless told
-    /// otherwise. For lists that hoard, as [`Magazines`](crate::pool::Magazines) do; they keep 64 buffers
-    /// of a class at most. Classes whose buffers are larger than that are shared by all threads at once.
+    /// How many bytes of idle buffers one thread may keep to itself, **in each size class**; 512 KiB by default.
+    ///
+    /// For [lists](Self::list) that hoard, as [`Magazines`](crate::pool::Magazines) do; they keep 64 buffers of a
+    /// class at most. Idle buffers of a class that is larger than `bytes` are in the depot, for all threads, and an
+    /// acquire of one writes lines that are shared.
     pub const fn hoard(mut self, bytes: usize) -> Self {
         self.hoard = bytes;
         self

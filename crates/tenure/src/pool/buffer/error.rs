@@ -13,11 +13,11 @@ pub enum AcquireError {
         /// Bytes of a buffer of the largest class.
         largest: usize,
     },
-    /// The pool would have more memory than it may, although it has given back all that was idle.
+    /// The pool would have more memory than it may, although it has given back all that it found idle.
     LimitReached {
         /// Bytes that the pool may have.
         limit: u64,
-        /// Bytes that it has.
+        /// Bytes that it has: those of buffers in use, and of idle ones that were missed.
         in_use: u64,
         /// Bytes that were asked for.
         asked: usize,
@@ -77,7 +77,7 @@ pub enum ConfigError {
         /// Bytes of the smallest class.
         smallest: usize,
     },
-    /// There is no class, or the largest is more than half of the address space.
+    /// There is no class, or the largest has half of the address space or more.
     NumberOfClasses {
         /// Bytes of the smallest class.
         smallest: usize,
@@ -86,7 +86,7 @@ pub enum ConfigError {
         /// How many there can be.
         most: usize,
     },
-    /// Not one buffer may exist.
+    /// The limit allows not even one buffer of the smallest class.
     Limit {
         /// Bytes that the pool may have.
         limit: u64,
