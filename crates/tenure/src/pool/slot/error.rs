@@ -34,8 +34,10 @@ impl fmt::Display for AcquireError {
 
 impl core::error::Error for AcquireError {}
 
-/// What a [`SlotPool`](super::SlotPool) has done and has, from
-/// [`SlotPool::statistics`](super::SlotPool::statistics). Numbers of objects.
+/// What a [`SlotPool`](super::SlotPool) did so far, and what it has, in objects.
+///
+/// A snapshot: the figures are read one after the other while other threads go on, and may be off by what those do
+/// meanwhile. With nobody else at work they are exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -43,9 +45,9 @@ pub struct Statistics {
     pub made: u64,
     /// Times that an object was used again instead.
     pub reused: u64,
-    /// Objects in use.
+    /// Objects that are in use now, by one owner or shared.
     pub in_use: u64,
-    /// Objects that wait for their next user.
+    /// Objects that wait for their next user, in the depot and in hoards.
     pub idle: u64,
 }
 
