@@ -57,9 +57,9 @@
 //! | in the hoard of a thread | at most 64 of a size class, and no more than `hoard` of the builder | the thread ends: to the depot; a `trim`, the end of the pool, or an acquire at the limit |
 //! | in the depot | the rest | a `trim`, the end of the pool, or an acquire at the limit |
 //!
-//! Threads may come, go and sleep; there may be any number of them. The hoard of a sleeping thread can be taken from
-//! it: [`Magazines`] describes how that costs its owner nothing. A process that forked goes on using its pools;
-//! what other threads held at that moment is leaked in the child.
+//! Threads may come, go and sleep; there may be any number of them. The hoard of a sleeping thread can be taken
+//! from it: [`Magazines`] describes how that costs its owner nothing. A process that forked goes on using its
+//! pools; what other threads held at that moment is leaked in the child.
 //!
 //! # When a pool ends
 //!

@@ -108,9 +108,9 @@
 //! | drop of a [`SlotRef`] | one subtraction; the last one two | the slot's |
 //! | [`SlotRef::into_mut`] | one compare-exchange | the slot's |
 //!
-//! A slot takes the object and 40 bytes, rounded up to lines of 64: an object of up to 24 bytes takes one line. There
-//! is room for up to twice as many slots as there ever were objects at once. Slots stay until the pool and all of
-//! its guards are gone; idle objects go with [`trim`](SlotPool::trim).
+//! A slot takes the object and 40 bytes, rounded up to lines of 64: an object of up to 24 bytes takes one line.
+//! There is room for up to twice as many slots as there ever were objects at once. Slots stay until the pool and
+//! all of its guards are gone; idle objects go with [`trim`](SlotPool::trim).
 //!
 //! # How a key finds an object
 //!
@@ -136,8 +136,8 @@
 //!   when nobody else is to touch the count. A lookup that fails has added one to a DEAD count and leaves it there.
 //!   Either the next sharing overwrites the count; or it came before the add, and then the lookup does not fail.
 //!
-//! [`into_mut`](SlotRef::into_mut) makes the count DEAD in the step
-//! that finds one reference and no ticket, so that lookups fail from then on and none is under way.
+//! [`into_mut`](SlotRef::into_mut) makes the count DEAD in the step that finds one reference and no ticket, so that
+//! lookups fail from then on and none is under way.
 //!
 //! A slot that has been used 2^36 times is *retired*: its object is dropped and the slot left empty for
 //! ever, so that no key ever names a second use. A slot that is used every 100 ns gets there in two hours. The pool
