@@ -2,9 +2,9 @@
 //!
 //! A program slows down when all of its cores take and release references to one object, or take
 //! buffers from one list. Where the object is looked up first (`Weak::upgrade`, a table that holds no
-//! references) the count is a compare-exchange loop that collapses under contention, and the fields
-//! that everybody reads share
-//! a cache line with it. This crate holds the repairs, each with its limits:
+//! references) the count is a compare-exchange loop that collapses under contention. The fields that
+//! everybody reads often share a cache line with that count. This crate holds the repairs, each with its
+//! limits:
 //!
 //! | room | what it is for |
 //! |---|---|
@@ -26,7 +26,8 @@
 //! - Fields that are read next to the count: [`line::Isolated`] moves either of them to another
 //!   line, and `#[derive(LineLayout)]` keeps the compiler's eye on it.
 //! - A list of buffers that is walked or locked, a `Mutex<Vec<_>>` or a queue of free objects:
-//!   [`pool::BufferPool`] for bytes, [`pool::SlotPool`] for anything else, or found again by a word.
+//!   [`pool::BufferPool`] for bytes, [`pool::SlotPool`] for objects of any other type, and to find an object
+//!   by a 64-bit key. [When not to](pool#when-not-to-use-one).
 //!
 //! A single shared count still moves its cache line from core to core. These counts remove the
 //! retries, not the move. `tenure bench` measures both on your machine.
@@ -35,7 +36,7 @@
 //!
 //! | feature | default | adds |
 //! |---|---|---|
-//! | `std` | yes | conversions from and traits of std's types, a fault hook that writes to standard error, per-thread stocks of pools; depends on `libc` |
+//! | `std` | yes | conversions from and traits of std's types, a fault hook that writes to standard error, pools that keep idle slots for each thread; depends on `libc` |
 //! | `alloc` | with `std` | [`arc`], [`sync`] and [`pool`] |
 //! | `serde` | no | `Serialize` and `Deserialize` for `Arc` and `Weak` |
 //! | `seize` | no | seize's guards are witnesses for [`count::RcuRef::put`] |

@@ -16,7 +16,7 @@ fn small() -> Builder {
 }
 
 fn build<L: FreeList>(builder: Builder) -> BufferPool<L> {
-    builder.build_in().expect("a good configuration")
+    builder.list().build().expect("a good configuration")
 }
 
 fn total<L: FreeList>(pool: &BufferPool<L>) -> Counts {
@@ -416,7 +416,7 @@ fn errors_say_what_on_what_and_what_to_do_in_one_line() {
          the pool with a higher limit\n\
          no buffer of 4 bytes: the allocator has no memory; drop buffers, or build the pool with a \
          limit\n\
-         no buffer: the pool is closed; acquire before closing it\n\
+         no buffer: the pool is closed; close it later, or build another one\n\
          no buffer: the pool has all the buffers of 64 bytes that it can count; drop some, or use \
          another pool"
     );

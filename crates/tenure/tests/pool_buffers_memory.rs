@@ -137,7 +137,7 @@ fn builder() -> Builder {
 }
 
 fn build<L: FreeList>(builder: Builder) -> BufferPool<L> {
-    builder.build_in().unwrap()
+    builder.list().build().unwrap()
 }
 
 fn dirty<L: FreeList>(pool: &BufferPool<L>, len: usize) -> PooledBuf<L> {

@@ -184,7 +184,7 @@ fn class_of<L: FreeList>(buffer: &PooledBuf<L>) -> usize {
 fn run<L: FreeList>(limit: Option<u64>, hoard: usize, operations: &[Operation]) {
     let builder = BufferPool::builder().classes(SMALLEST as usize, CLASSES).hoard(hoard);
     let builder = if let Some(limit) = limit { builder.limit(limit) } else { builder };
-    let mut handles = vec![builder.build_in::<L>().unwrap()];
+    let mut handles = vec![builder.list::<L>().build().unwrap()];
     let mut model = Model { classes: Default::default(), limit, closed: false };
     let mut buffers: Vec<PooledBuf<L>> = Vec::new();
     for operation in operations {

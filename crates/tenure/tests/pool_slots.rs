@@ -141,7 +141,8 @@ fn the_limit_counts_objects_in_use_and_says_what_to_do<L: FreeList>() {
     assert_eq!(refused, AcquireError::Exhausted { limit: 2 });
     assert_eq!(
         refused.to_string(),
-        "all objects of the pool are in use, and its limit is 2: drop a guard first, or raise the limit"
+        "no object: the pool has the 2 objects that it may have, and none is idle; drop a guard, \
+         or build the pool with a higher limit"
     );
     drop(held.0);
     assert!(pool.acquire().is_ok());
@@ -151,6 +152,7 @@ fn the_limit_counts_objects_in_use_and_says_what_to_do<L: FreeList>() {
     assert!(pool.acquire().is_err());
     drop(held);
     assert_eq!(pool.statistics().made, 3);
+    assert_eq!((pool.limit(), pool.statistics().acquired()), (2, 5));
     let none = SlotPool::builder(|| 0).limit(0).list::<L>().build();
     assert_eq!(none.acquire().unwrap_err(), AcquireError::Exhausted { limit: 0 });
 }
@@ -170,13 +172,13 @@ fn a_trim_drops_what_is_idle_and_nothing_else<L: FreeList>() {
     let (mine, shared) = (pool.acquire().unwrap(), pool.acquire().unwrap().share());
     hoarding(&pool, 50, || {
         assert_eq!(Arc::strong_count(&token), 2 + 52);
-        pool.trim();
+        assert_eq!(pool.trim(), 50);
         assert_eq!(Arc::strong_count(&token), 2 + 2);
     });
     assert!(pool.get(shared.key()).is_some());
     assert_eq!((mine.check(), shared.check(), pool.len()), ((), (), 2));
     drop((mine, shared));
-    pool.trim();
+    assert_eq!(pool.trim(), 2);
     assert!(pool.is_empty());
     assert_eq!(Arc::strong_count(&token), 2);
 }

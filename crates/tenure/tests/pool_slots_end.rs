@@ -23,7 +23,7 @@ fn closing_drops_what_is_idle_at_once_and_the_rest_as_it_comes_home<L: FreeList>
     assert_eq!(pool.acquire().unwrap_err(), AcquireError::Closed);
     assert_eq!(
         AcquireError::Closed.to_string(),
-        "the pool is closed and hands out no objects any more"
+        "no object: the pool is closed; close it later, or build another one"
     );
     assert!(pool.is_closed() && pool.get(shared.key()).is_none());
     mine.check();
@@ -153,7 +153,7 @@ fn an_object_whose_reset_panics_is_dropped_and_not_used_again<L: FreeList>() {
 
 fn a_drop_that_panics_leaves_a_slot_that_is_free_and_spares_no_other_object<L: FreeList>() {
     let ends: [fn(SlotPool<Bomb, L>); 3] =
-        [|pool| pool.trim(), |pool| pool.close(), |pool| drop(pool)];
+        [|pool| _ = pool.trim(), |pool| pool.close(), |pool| drop(pool)];
     for end in ends {
         for armed in 0..3 {
             let pool = bombs::<L>();
@@ -252,7 +252,7 @@ fn a_reset_may_use_the_pool_and_keep_what_it_acquires<L: FreeList>() {
 fn a_drop_may_use_trim_and_close_the_pool<L: FreeList>() {
     let in_drops: [fn(&mut Nested<L>); 3] = [
         Nested::use_pool,
-        |this| this.pool.as_ref().unwrap().trim(),
+        |this| _ = this.pool.as_ref().unwrap().trim(),
         |this| this.pool.as_ref().unwrap().close(),
     ];
     for in_drop in in_drops {

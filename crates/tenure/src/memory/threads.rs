@@ -5,8 +5,8 @@ use alloc::sync::Weak;
 
 /// A machine whose threads have numbers.
 ///
-/// For objects that keep a part of themselves for each thread. [`Native`](super::Native) implements it
-/// with the feature `std`.
+/// For objects that keep a part of themselves for each thread, as [`Magazines`](crate::pool::Magazines) do.
+/// [`Native`](super::Native) implements it with the feature `std`.
 ///
 /// # Safety
 ///
@@ -15,16 +15,16 @@ use alloc::sync::Weak;
 pub unsafe trait Threads: Memory {
     /// The number of the calling thread, which no other thread has until this one ends.
     ///
-    /// Numbers are small: those of ended threads are given out again. Who is given a number sees all
-    /// that the thread did that had it before. `None` in a thread whose thread-locals are being
+    /// Numbers are small: those of ended threads are given out again. A thread that is given a number sees all
+    /// that the thread did that had the number before. `None` in a thread whose thread-locals are being
     /// destroyed, and where no thread of this machine runs.
     fn thread() -> Option<usize>;
 
-    /// Whether the thread of that number is no more, and did not end: a fork left it behind. It did not come
-    /// to the end of what it was doing.
+    /// Whether the thread of that number is gone without having ended: it belonged to the parent of this forked
+    /// process. It may have been in the middle of anything.
     fn is_lost(thread: usize) -> bool;
 
-    /// Lets other threads run, for one of them is waited for.
+    /// Lets other threads run. Called in a loop that waits for one of them.
     fn yield_now();
 
     /// Calls [`Resident::leave`] when the calling thread ends, if the resident still exists then.

@@ -1,67 +1,92 @@
-//! Slots and buffers that are used again: O(1), whatever is in use.
+//! Buffers and objects that are used again: O(1), however many are in use.
 //!
-//! A server that keeps its buffers in a list and walks it for a free one pays for every buffer that is in
-//! use: in the SMC sockets of Linux 4 to 6.5 µs with 200 connections, 30 µs with 1,000. One list of free
-//! buffers makes that O(1), and one word that every core writes; published as a plain lock-free list with many
-//! consumers, it also hands one buffer to two connections (ABA). Here each thread has a stock of its own:
+//! A server that keeps its buffers in a list, and walks the list for a free one, pays for every buffer that is in
+//! use. In the SMC sockets of Linux that takes 4 to 6.5 µs with 200 connections, and 30 µs with 1,000. One shared
+//! list of the *free* buffers makes it O(1), but then every core writes the head of that list. Without a tag
+//! against ABA such a list also hands one buffer to two connections. Here each thread keeps some free buffers to
+//! itself, and no line is written by all:
 //!
 //! | room | what it is for |
 //! |---|---|
 //! | [`BufferPool`] | bytes in size classes, with a memory limit, zeroed before they are free |
 //! | [`SlotPool`] | objects that stay constructed, and 64-bit keys to find them by |
-//! | [`list`] | the free lists that both are built on, for pools of your own: [`Magazines`] (the default), [`TaggedStack`], [`Scan`] (the baseline) |
+//! | [`list`] | the free lists under both, for pools of your own: [`Magazines`] (the default), [`TaggedStack`], [`Scan`] (the baseline) |
 //!
 //! ```
 //! use tenure::pool::BufferPool;
 //!
 //! let pool = BufferPool::new();
-//! let mut buffer = pool.acquire(10_000)?; // 16 KiB, the smallest class
+//! let mut buffer = pool.acquire(10_000)?; // from the smallest class, which has 16 KiB
 //! buffer[..5].copy_from_slice(b"hello");
 //! std::thread::spawn(move || drop(buffer)).join().unwrap(); // zeroed, and free again: on any thread
 //! assert_eq!(pool.acquire(10_000)?[..5], [0; 5]);
 //! # Ok::<(), tenure::pool::buffer::AcquireError>(())
 //! ```
 //!
+//! # Words
+//!
+//! | word | what it means |
+//! |---|---|
+//! | slot | the place of one buffer or object; stays as long as the pool, whatever is in it |
+//! | in use, idle | has a buffer or object that somebody holds; that waits for its next user |
+//! | guard | what [`acquire`](BufferPool::acquire) returns: [`PooledBuf`], [`SlotMut`], [`SlotRef`]; its drop makes the slot idle |
+//! | hoard | the idle slots that one thread keeps to itself |
+//! | depot | the idle slots that are for all threads |
+//! | trim | to free what is idle, in the depot and in all hoards |
+//!
+//! # When not to use one
+//!
+//! - For small things that are cheap to make: an allocator of today has stocks for each thread as well. A pool pays
+//!   where contents are dear (zeroing 16 KiB, memory that a `Vec` has grown to), where there has to be a limit, or
+//!   for keys.
+//! - Where memory has to shrink by itself: a pool keeps what it had in use at once until somebody calls `trim`.
+//! - To wait for a buffer: at its limit a pool returns an error at once. It never blocks, and wakes nobody.
+//! - For buffers that grow: a [`PooledBuf`] has the capacity of its class.
+//!
 //! # What it costs
 //!
-//! An acquire and its release are a few loads and stores on lines of the calling thread's own and on the slot's:
+//! An acquire and its release are a few loads and stores, on lines of the calling thread's own and on the slot's:
 //! no atomic read-modify-write, and no line that another thread writes. Where one thread acquires and another
 //! releases, slots travel back 32 at a time, for two compare-exchanges on either side. `tenure bench pool` measures
-//! it.
+//! it. At the limit an acquire looks through the hoards of other threads, which takes microseconds.
 //!
 //! # What idles, and where
 //!
 //! | idle slots are | how many | until |
 //! |---|---|---|
-//! | in the stock of a thread | at most 64, and no more bytes than the pool was told | the thread ends, a `trim`, the end of the pool; or a buffer pool at its limit wants them |
-//! | in the depot, for all threads | the rest | a `trim`, the end of the pool; or a buffer pool at its limit |
+//! | in the hoard of a thread | at most 64 of a size class, and no more than `hoard` of the builder | the thread ends: to the depot; a `trim`, the end of the pool, or an acquire at the limit |
+//! | in the depot | the rest | a `trim`, the end of the pool, or an acquire at the limit |
 //!
-//! Threads may come, go and sleep; there may be any number of them. A sleeping thread's stock can be taken from
-//! it: [`Magazines`] describes how that costs its owner nothing. A process that forked goes on using its pools.
+//! Threads may come, go and sleep; there may be any number of them. The hoard of a sleeping thread can be taken
+//! from it: [`Magazines`] describes how that costs its owner nothing. A process that forked goes on using its
+//! pools; what other threads held at that moment is leaked in the child.
 //!
 //! # When a pool ends
 //!
-//! Pools are handles that are cloned; the last one to go closes the pool, and `close` does it earlier. Then idle
-//! memory is freed, nothing is handed out any more, and what is out stays valid until its guard is dropped, on
-//! any thread. Guards count nothing for that: a slot that has contents counts, and only on its way in and out
-//! of existence.
+//! Pools are handles that are cloned. The last one to go closes the pool, and `close` does it earlier. Then idle
+//! memory is freed, nothing is handed out any more, and what is in use stays valid until its guard is dropped, on
+//! any thread. To acquire and drop a guard writes no reference count: what keeps a pool's memory alive is each slot
+//! that is not empty, which is counted when its contents are made and when they are freed.
 //!
-//! # What the published lists got wrong
+//! # What the published list got wrong
+//!
+//! A patch for SMC in Linux replaces the walk by a lock-free list of free buffers. It was published with these traps:
 //!
 //! | trap | here |
 //! |---|---|
 //! | a pop after a test for emptiness can come back with nothing | the pop's own result decides |
 //! | ABA: a pop succeeds with an old link, and two owners have one slot | removals change a tag; the published list is among the tests, where a model checker has to find its fault |
 //! | a pop reads the link of a slot whose memory was freed at teardown | links and slots are type-stable: never freed before the pool |
-//! | a buffer that was popped and is not marked yet is neither free nor in use to those who look | whoever looks takes: a trim owns what it frees |
-//! | nothing prevents a slot from being released twice | guards own slots, and are not `Clone` |
+//! | a buffer that was popped and is not marked yet is neither free nor in use to a thread that walks the buffers | nobody walks them: a trim pops what it frees, and owns it then |
+//! | nothing prevents a slot from being released twice | guards own slots, and are not `Clone`, or count their clones |
 //!
 //! Lists are written over [`Memory`](crate::memory::Memory), so that the code that ships runs under the model
 //! checker and on simulated machines (`tenure sim pool`).
 //!
 //! # Without `std`
 //!
-//! With `alloc` alone there are no thread-locals, and pools use a [`TaggedStack`] unless told otherwise.
+//! With `alloc` alone there are no thread-locals, and pools use a [`TaggedStack`] unless told otherwise: no hoards,
+//! and two compare-exchanges on a shared line for an acquire and its release.
 
 pub mod buffer;
 pub mod list;

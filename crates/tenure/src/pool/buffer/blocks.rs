@@ -106,7 +106,7 @@ impl<L: FreeList> Place<L> {
 }
 
 impl<L: FreeList> Class<L> {
-    fn new(size: usize, of: &Builder, owner: Weak<dyn Resident>) -> Self {
+    fn new(size: usize, of: &Builder<L>, owner: Weak<dyn Resident>) -> Self {
         Self {
             shelf: Shelf::new(of.hoard / size, owner),
             size,
@@ -198,7 +198,7 @@ unsafe fn dismantle<L: FreeList>(
 }
 
 impl<L: FreeList> Blocks<L> {
-    pub(super) fn new(like: &Builder, owner: &Weak<dyn Resident>) -> Self {
+    pub(super) fn new(like: &Builder<L>, owner: &Weak<dyn Resident>) -> Self {
         let sizes = (0..like.count).map(|class| like.smallest << class);
         Self {
             classes: sizes.map(|size| Class::new(size, like, owner.clone())).collect(),

@@ -2,8 +2,10 @@
 
 use super::{BufferPool, ConfigError};
 use crate::pool::list::{DefaultList, FreeList};
+use core::fmt;
+use core::marker::PhantomData;
 
-/// Makes a [`BufferPool`]: see [`BufferPool::builder`].
+/// What a [`BufferPool`] is to be like. Made by [`BufferPool::builder`].
 ///
 /// ```
 /// use tenure::pool::{BufferPool, TaggedStack};
@@ -15,19 +17,19 @@ use crate::pool::list::{DefaultList, FreeList};
 /// assert_eq!(pool.acquire(5_000).unwrap().capacity(), 8_192);
 /// assert_eq!(pool.largest(), 512 << 10);
 ///
-/// // A list that hoards nothing.
-/// let pool = BufferPool::builder().build_in::<TaggedStack>()?;
+/// // A list in which no thread keeps buffers to itself.
+/// let pool = BufferPool::builder().list::<TaggedStack>().build()?;
 /// # drop(pool);
 /// # Ok::<(), tenure::pool::buffer::ConfigError>(())
 /// ```
-#[derive(Debug, Clone)]
-#[must_use = "`build` makes the pool"]
-pub struct Builder {
+#[must_use = "a builder does nothing until `build`"]
+pub struct Builder<L = DefaultList> {
     pub(super) smallest: usize,
     pub(super) count: usize,
     pub(super) zero: bool,
     pub(super) limit: Option<u64>,
     pub(super) hoard: usize,
+    list: PhantomData<fn() -> L>,
 }
 
 const SMALLEST: usize = 16 << 10;
@@ -36,58 +38,56 @@ const HOARD: usize = 512 << 10;
 
 impl Builder {
     pub(super) const fn new() -> Self {
-        Self { smallest: SMALLEST, count: COUNT, zero: true, limit: None, hoard: HOARD }
+        Self {
+            smallest: SMALLEST,
+            count: COUNT,
+            zero: true,
+            limit: None,
+            hoard: HOARD,
+            list: PhantomData,
+        }
     }
+}
 
+impl<L> Builder<L> {
     /// The size classes: `count` of them, the first of `smallest` bytes, each twice as large as the one
-    /// before. `smallest` is a power of two, 64 or more. 16 from 16 KiB unless told otherwise.
+    /// before. `smallest` is a power of two, 64 or more. 16 classes from 16 KiB by default.
     pub const fn classes(mut self, smallest: usize, count: usize) -> Self {
         self.smallest = smallest;
         self.count = count;
         self
     }
 
-    /// Whether a buffer is filled with zeros before it becomes free. Yes unless told otherwise.
+    /// Whether what was written to a buffer is zeroed before the buffer is idle. Yes by default.
     ///
-    /// If not, a buffer comes with what **earlier users** have left in it: an error in the program shows one
+    /// If not, a buffer comes with what **earlier users** left in it: an error in the program then shows one
     /// user's data to another. It is never uninitialised memory.
     pub const fn zero(mut self, zero: bool) -> Self {
         self.zero = zero;
         self
     }
 
-    /// Bytes of all buffers of the pool together, idle ones included, and not the 64 or so for each that say
-    /// where it is. No limit unless told otherwise.
+    /// The most bytes that all buffers may have together, idle ones included. A buffer counts with its whole
+    /// capacity, and not with the 70 bytes or so that say where it is. No limit by default.
     pub const fn limit(mut self, bytes: u64) -> Self {
         self.limit = Some(bytes);
         self
     }
 
-    /// Bytes in idle buffers that one thread may keep to itself, in each size class; 512 KiB unless told
-    /// otherwise. For lists that hoard, as [`Magazines`](crate::pool::Magazines) do; they keep 64 buffers
-    /// of a class at most. Classes whose buffers are larger than that are shared by all threads at once.
+    /// How many bytes of idle buffers one thread may keep to itself, **in each size class**; 512 KiB by default.
+    ///
+    /// For [lists](Self::list) that hoard, as [`Magazines`](crate::pool::Magazines) do; they keep 64 buffers of a
+    /// class at most. Idle buffers of a class that is larger than `bytes` are in the depot, for all threads, and an
+    /// acquire of one writes lines that are shared.
     pub const fn hoard(mut self, bytes: usize) -> Self {
         self.hoard = bytes;
         self
     }
 
-    /// The pool, with the list that is best for most.
-    ///
-    /// # Errors
-    ///
-    /// [`ConfigError`] says which setting makes no pool.
-    pub fn build(self) -> Result<BufferPool, ConfigError> {
-        self.build_in::<DefaultList>()
-    }
-
-    /// The pool, with idle buffers in lists `L`.
-    ///
-    /// # Errors
-    ///
-    /// [`ConfigError`] says which setting makes no pool.
-    pub fn build_in<L: FreeList>(self) -> Result<BufferPool<L>, ConfigError> {
-        self.check()?;
-        Ok(BufferPool::build(&self))
+    /// The [list](crate::pool::list) of idle buffers, one for each size class: [`DefaultList`] by default.
+    pub const fn list<M: FreeList>(self) -> Builder<M> {
+        let Self { smallest, count, zero, limit, hoard, list: _ } = self;
+        Builder { smallest, count, zero, limit, hoard, list: PhantomData }
     }
 
     fn check(&self) -> Result<(), ConfigError> {
@@ -104,5 +104,37 @@ impl Builder {
             Some(limit) if limit < smallest as u64 => Err(ConfigError::Limit { limit, smallest }),
             _ => Ok(()),
         }
+    }
+}
+
+impl<L: FreeList> Builder<L> {
+    /// The pool. It allocates no buffer before one is asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] says which setting makes no pool.
+    pub fn build(self) -> Result<BufferPool<L>, ConfigError> {
+        self.check()?;
+        Ok(BufferPool::build(&self))
+    }
+}
+
+impl<L> Clone for Builder<L> {
+    fn clone(&self) -> Self {
+        let Self { smallest, count, zero, limit, hoard, list } = *self;
+        Self { smallest, count, zero, limit, hoard, list }
+    }
+}
+
+impl<L: FreeList> fmt::Debug for Builder<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("smallest", &self.smallest)
+            .field("count", &self.count)
+            .field("zero", &self.zero)
+            .field("limit", &self.limit)
+            .field("hoard", &self.hoard)
+            .field("list", &L::NAME)
+            .finish()
     }
 }

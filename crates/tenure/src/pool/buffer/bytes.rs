@@ -25,6 +25,7 @@ impl<L: FreeList> PooledBuf<L> {
     /// drop(everybody);
     /// assert_eq!(pool.statistics().total.in_use, 0);
     /// ```
+    #[must_use]
     pub fn freeze(self) -> Bytes {
         Bytes::from_owner(self)
     }
@@ -51,7 +52,7 @@ impl<L: FreeList> Buf for PooledBuf<L> {
 // SAFETY: `chunk_mut` is the room behind the contents, which `remaining_mut` counts, and which does not move when
 // `advance_mut` makes it contents.
 /// Appends, and panics where there is no room. [`chunk_mut`](BufMut::chunk_mut) counts as writing to all of the
-/// room, of which the zeroing then is as dear; the methods `put` and what they stand for do not.
+/// room, which is all zeroed when the buffer is dropped; the methods `put` and `put_*` count what they write.
 unsafe impl<L: FreeList> BufMut for PooledBuf<L> {
     #[inline]
     fn remaining_mut(&self) -> usize {

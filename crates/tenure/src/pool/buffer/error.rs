@@ -3,7 +3,7 @@
 use core::fmt;
 
 /// Why there is no buffer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AcquireError {
     /// More bytes than a buffer of the largest size class has.
@@ -13,11 +13,11 @@ pub enum AcquireError {
         /// Bytes of a buffer of the largest class.
         largest: usize,
     },
-    /// The pool would have more memory than it may, although it has given back all that was idle.
+    /// The pool would have more memory than it may, although it has given back all that it found idle.
     LimitReached {
         /// Bytes that the pool may have.
         limit: u64,
-        /// Bytes that it has.
+        /// Bytes that it has: those of buffers in use, and of idle ones that were missed.
         in_use: u64,
         /// Bytes that were asked for.
         asked: usize,
@@ -54,7 +54,9 @@ impl fmt::Display for AcquireError {
                 "no buffer of {asked} bytes: the allocator has no memory; drop buffers, or build the \
                  pool with a limit"
             ),
-            Self::Closed => f.write_str("no buffer: the pool is closed; acquire before closing it"),
+            Self::Closed => {
+                f.write_str("no buffer: the pool is closed; close it later, or build another one")
+            }
             Self::TooManyBuffers { size } => write!(
                 f,
                 "no buffer: the pool has all the buffers of {size} bytes that it can count; drop some, \
@@ -67,7 +69,7 @@ impl fmt::Display for AcquireError {
 impl core::error::Error for AcquireError {}
 
 /// Why a pool cannot be built like that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The smallest class is not a power of two from 64 up.
@@ -75,7 +77,7 @@ pub enum ConfigError {
         /// Bytes of the smallest class.
         smallest: usize,
     },
-    /// There is no class, or the largest is more than half of the address space.
+    /// There is no class, or the largest has half of the address space or more.
     NumberOfClasses {
         /// Bytes of the smallest class.
         smallest: usize,
@@ -84,7 +86,7 @@ pub enum ConfigError {
         /// How many there can be.
         most: usize,
     },
-    /// Not one buffer may exist.
+    /// The limit allows not even one buffer of the smallest class.
     Limit {
         /// Bytes that the pool may have.
         limit: u64,

@@ -4,7 +4,7 @@ use super::PooledBuf;
 use crate::pool::list::FreeList;
 use std::io::{BufRead, Read, Result, Write};
 
-/// Consumes from the front.
+/// Consumes from the front. Never fails; `Ok(0)` if there are no contents.
 impl<L: FreeList> Read for PooledBuf<L> {
     #[inline]
     fn read(&mut self, into: &mut [u8]) -> Result<usize> {
@@ -28,8 +28,8 @@ impl<L: FreeList> BufRead for PooledBuf<L> {
     }
 }
 
-/// Appends what there is room for: to a full buffer `Ok(0)`, which `write_all` makes an error of the kind
-/// `WriteZero`.
+/// Appends what there is room for. Where the buffer is full that is `Ok(0)`, of which `write_all` and `write!` make
+/// an error of the kind `WriteZero`: what there was room for has been appended then.
 impl<L: FreeList> Write for PooledBuf<L> {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {

@@ -1,22 +1,23 @@
 //! Byte buffers that are used again: [`BufferPool`] and [`PooledBuf`].
 //!
-//! For programs that need large buffers for a short time, a pair for each connection say: to allocate and zero
-//! 16 KiB takes longer than the use of a small message in it, and a pool that looks for a free buffer by walking
-//! all of them gets slower with every connection. Here a buffer is acquired and released in O(1), and with the
-//! default list without an atomic operation on a line that other threads write.
+//! For programs that need large buffers for a short time, a pair for each connection say. To allocate and zero
+//! 16 KiB takes longer than to handle a small message in it, and a pool that walks all of its buffers for a free one
+//! gets slower with every connection. Here a buffer is acquired and released in O(1), and with the default list
+//! without an atomic read-modify-write. The [words](super#words) of pools, and
+//! [when not to use one](super#when-not-to-use-one), are explained one level up.
 //!
 //! ```
 //! use std::io::{Read, Write};
 //! use tenure::pool::BufferPool;
 //!
-//! let pool = BufferPool::builder().limit(256 << 20).build()?;
+//! let pool = BufferPool::builder().limit(256 << 20).build()?; // 256 MiB
 //!
 //! // A pair for a connection: both or none.
 //! let (mut send, mut recv) = pool.acquire_pair(64 << 10, 64 << 10)?;
 //! send.clear();
 //! write!(send, "GET {}", "/")?;
 //!
-//! // What the socket does.
+//! // In place of a socket.
 //! let count = send.read(&mut recv)?;
 //! assert_eq!(recv[..count], *b"GET /");
 //!
@@ -24,26 +25,27 @@
 //! drop((send, recv));
 //! let total = pool.statistics().total;
 //! assert_eq!((total.allocated, total.in_use, total.idle), (2, 0, 2));
-//! assert_eq!(pool.trim(), 128 << 10);
+//! assert_eq!(pool.trim(), 128 << 10); // bytes
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # What it does
 //!
-//! These are the semantics of the send and receive buffers of SMC sockets in Linux, whose list of buffers
-//! is walked; here it is a [`FreeList`].
+//! The semantics are those of the send and receive buffers of SMC sockets in Linux. There the list of buffers is
+//! walked; here the idle ones are in a [`FreeList`] for each class.
 //!
 //! | when | then |
 //! |---|---|
-//! | `acquire(len)` | the first of the size classes (16 from 16 KiB, each twice as large as the one before) that has `len` bytes |
-//! | there is an idle buffer of it | that one, and never a larger one |
+//! | `acquire(len)` | a buffer of the smallest size class that has `len` bytes; the classes are 16 KiB, 32 KiB ... 512 MiB unless [told otherwise](Builder::classes) |
+//! | there is an idle buffer of the class | that one; never one of a larger class |
 //! | there is none | a new one |
 //! | ... and the memory limit does not allow it | idle buffers of all classes and threads are freed until it does |
-//! | ... and that is not enough | the **next smaller class**, likewise: the buffer is **shorter than was asked for**, and one downgrade is counted. [`acquire_exact`](BufferPool::acquire_exact) fails instead |
-//! | ... and the allocator has no memory | [`OutOfMemory`](AcquireError::OutOfMemory) at once |
-//! | a pair, and the second buffer fails | the first goes back |
-//! | a buffer is dropped, on whatever thread | what could have been written to is zeroed, then the buffer is free |
-//! | a thread ends | the buffers that it kept are for all |
+//! | ... and that is not enough | one of the **next smaller class**, and so on: the buffer is **shorter than was asked for**, and counted as *downgraded*. [`acquire_exact`](BufferPool::acquire_exact) fails instead |
+//! | ... and there is none of the smallest class either | [`LimitReached`](AcquireError::LimitReached) |
+//! | the allocator has no memory | [`OutOfMemory`](AcquireError::OutOfMemory) at once |
+//! | of a pair there is no second buffer | the first goes back, and the error is returned |
+//! | a buffer is dropped, on whatever thread | what could have been written to is zeroed, then the buffer is idle |
+//! | a thread ends | the idle buffers that it kept to itself are for all |
 //! | `trim` | idle memory goes back to the allocator, what sleeping threads keep included |
 //! | `close`, or the last handle is dropped | nothing is handed out; idle memory is freed now, buffers in use when they are dropped |
 //!
@@ -65,20 +67,24 @@
 //!
 //! | operation | cost |
 //! |---|---|
-//! | acquire, there is an idle buffer | that of the [list](super::list): a few loads and stores with the default one |
-//! | acquire, there is none | the allocator, which zeroes the block, and a few atomic operations on shared lines |
-//! | drop | as acquire; and zeroing what was exposed to writing: see [`PooledBuf`] |
-//! | every buffer | its block, aligned to its size or to a page if that is less, and 64 bytes that say where it is, for up to twice as many buffers as there ever were at once |
+//! | acquire, there is an idle buffer | that of the [list](super::list): a few loads and stores with the default one. For classes larger than the [hoard](Builder::hoard), compare-exchanges on lines that all threads write |
+//! | acquire, there is none | the allocator, which zeroes the memory, and a few atomic operations on shared lines |
+//! | acquire, at the limit | a [`trim`](BufferPool::trim) of as much as it takes: microseconds, and the deallocations |
+//! | drop | that of the list, and zeroing what could have been written to: see [`PooledBuf`] |
+//! | memory of a pool | 24 KiB of tables with 16 classes |
+//! | memory of a buffer | that of its class, aligned to its size or to 4 KiB if that is less; and about 70 bytes that say where it is, for up to twice as many buffers as there ever were at once |
+//! | memory of a thread | about 400 bytes in each class that it uses, beside the buffers that it keeps |
 //!
 //! # Limits
 //!
-//! Without a [limit](Builder::limit) idle memory stays until it is trimmed: as much as there was in use at once,
-//! and what threads keep to themselves, up to 512 KiB of each class for each thread unless
-//! [told otherwise](Builder::hoard). The lines that say where buffers are stay as long as the pool. A
-//! `fork` leaves to the child what other threads had in hand, as memory that nobody has.
+//! Idle memory stays until it is trimmed, or until the pool is at its [limit](Builder::limit). There is as much of
+//! it as was in use at once, and what threads keep to themselves: up to 512 KiB of each class for each thread unless
+//! [told otherwise](Builder::hoard), which makes 3 MiB with the default classes. The bytes that say where
+//! buffers are stay as long as the pool. In the child of a `fork`, the buffers that other threads held are leaked.
 //!
-//! [`LimitReached`](AcquireError::LimitReached) is certain only if nobody else releases at that moment: what
-//! threads are just releasing may be missed.
+//! [`LimitReached`](AcquireError::LimitReached) and downgrades can come too early: an acquire at the limit misses
+//! buffers that other threads are releasing at that moment, and what threads hoard while another one is trimming
+//! or at the limit itself.
 
 mod blocks;
 mod builder;
@@ -133,12 +139,13 @@ impl<L: FreeList> Drop for Owner<L> {
 impl BufferPool {
     /// A pool with 16 size classes from 16 KiB to 512 MiB, that zeroes its buffers and has no limit.
     ///
-    /// Allocates tables of a few KiB, and no buffer.
+    /// Allocates 24 KiB of tables, and no buffer.
+    #[must_use]
     pub fn new() -> Self {
         Self::build(&Builder::new())
     }
 
-    /// A pool with other settings.
+    /// Settings for a pool, which [`build`](Builder::build) makes.
     pub const fn builder() -> Builder {
         Builder::new()
     }
@@ -152,7 +159,7 @@ impl Default for BufferPool {
 
 impl<L: FreeList> BufferPool<L> {
     /// The pool that the settings, which have been checked, describe.
-    fn build(like: &Builder) -> Self {
+    fn build(like: &Builder<L>) -> Self {
         let owner = Arc::new_cyclic(|owner: &Weak<Owner<L>>| {
             let owner: Weak<dyn Resident> = owner.clone();
             Owner { blocks: Shared::new(Blocks::new(like, &owner)) }
@@ -162,27 +169,27 @@ impl<L: FreeList> BufferPool<L> {
 
     /// A buffer whose length is `len`, or **less if the memory limit asks for it**.
     ///
-    /// The buffer is of the first size class that has `len` bytes: an idle one, or else a new one. Where the
-    /// [limit](Builder::limit) does not allow another one, the pool frees what is idle, of all classes and
-    /// in the hoards of all threads, until it does. Where that is not enough it falls back to the **next
-    /// smaller** class, never to a larger one, and so on, so that the buffer has as many bytes as there are:
-    /// compare its length with what you asked for, or ask [`PooledBuf::is_downgraded`]. Users who cannot
-    /// do with less call [`acquire_exact`](Self::acquire_exact).
+    /// The buffer is of the smallest size class that has `len` bytes: an idle one, or else a new one. If the
+    /// [limit](Builder::limit) does not allow another one, the pool frees idle buffers, of all classes and
+    /// in the hoards of all threads, until it does. If that is not enough it takes a buffer of the **next
+    /// smaller** class, and so on; never one of a larger class. So compare its length with what you asked for, or
+    /// ask [`PooledBuf::is_downgraded`]. If you cannot do with less, call [`acquire_exact`](Self::acquire_exact).
     ///
-    /// The bytes are zero, unless the pool was [told not to](Builder::zero).
+    /// The bytes are zero, unless the pool was [told not to zero](Builder::zero). With a `len` of 0 the buffer is
+    /// empty, and of the smallest class: a buffer to append to.
     ///
     /// # Errors
     ///
-    /// [`TooLarge`](AcquireError::TooLarge) if no class has `len` bytes,
-    /// [`LimitReached`](AcquireError::LimitReached) if there is not even a buffer of the smallest class,
-    /// [`Closed`](AcquireError::Closed) after [`close`](Self::close).
-    /// [`OutOfMemory`](AcquireError::OutOfMemory) at once, without falling back, if the allocator
-    /// fails. [`TooManyBuffers`](AcquireError::TooManyBuffers) for more than 2^28 - 8 of a class.
+    /// - [`TooLarge`](AcquireError::TooLarge) if `len` is more than [`largest`](Self::largest);
+    /// - [`LimitReached`](AcquireError::LimitReached) if there is not even a buffer of the smallest class;
+    /// - [`Closed`](AcquireError::Closed) after [`close`](Self::close);
+    /// - [`OutOfMemory`](AcquireError::OutOfMemory) if the allocator fails, at once: no smaller class is tried;
+    /// - [`TooManyBuffers`](AcquireError::TooManyBuffers) for more than 2^28 - 8 of a class.
     ///
     /// # Cost
     ///
-    /// That of the list's [acquire](super::list) if there is an idle buffer of the class. Otherwise the
-    /// allocator's, which zeroes the whole block.
+    /// That of the list's [acquire](super::list) if there is an idle buffer of the class. Otherwise that of the
+    /// allocator, which zeroes the whole capacity. At the limit that of a [`trim`](Self::trim) as well.
     ///
     /// # Aborts
     ///
@@ -196,8 +203,8 @@ impl<L: FreeList> BufferPool<L> {
     ///
     /// # Errors
     ///
-    /// As [`acquire`](Self::acquire), and [`LimitReached`](AcquireError::LimitReached) where that would fall
-    /// back.
+    /// As [`acquire`](Self::acquire); and [`LimitReached`](AcquireError::LimitReached) where that would return a
+    /// buffer of a smaller class.
     #[inline]
     pub fn acquire_exact(&self, len: usize) -> Result<PooledBuf<L>, AcquireError> {
         self.acquire_with(len, false)
@@ -214,10 +221,10 @@ impl<L: FreeList> BufferPool<L> {
         Ok(unsafe { PooledBuf::new(slot, len) })
     }
 
-    /// Two buffers or none, for sending and receiving say: as two calls of [`acquire`](Self::acquire), where the
-    /// first buffer goes back to the pool if there is no second.
+    /// Two buffers or none, for sending and receiving say: as two calls of [`acquire`](Self::acquire). The first
+    /// buffer goes back to the pool if there is no second.
     ///
-    /// Either may be downgraded.
+    /// Either may be [downgraded](PooledBuf::is_downgraded).
     ///
     /// # Errors
     ///
@@ -235,41 +242,49 @@ impl<L: FreeList> BufferPool<L> {
     /// Gives all idle memory back to the allocator, what other threads hoard included. Returns how many bytes
     /// that was.
     ///
-    /// For a timer, or for when memory runs short. May miss what threads are acquiring and releasing at
-    /// that moment. Cost: O(idle buffers), and with [`Magazines`](super::Magazines) an interrupt for each
-    /// other CPU that runs this process.
+    /// For a timer, or for when memory runs short. May miss what other threads acquire and release at that moment,
+    /// and what threads hoard while another one is trimming or at the limit.
+    ///
+    /// Cost: a deallocation for each idle buffer. With [`Magazines`](super::Magazines) also an interrupt for each
+    /// other CPU that runs this process, once for each class that some thread hoards buffers of.
     pub fn trim(&self) -> u64 {
         self.owner.blocks.trim()
     }
 
     /// Ends the pool: from now on no handle hands out anything, and idle memory is freed.
     ///
-    /// Buffers that are in use stay valid, and are freed when they are dropped. Dropping the last
-    /// handle does the same. Closing again does nothing, and does not wait for a thread that is closing: what
-    /// is idle is handed out and freed until that thread's call returns.
+    /// Buffers that are in use stay valid, and are freed when they are dropped. Dropping the last handle does the
+    /// same.
+    ///
+    /// The pool is closed when the first call of this returns: until then other threads may still get idle buffers.
+    /// Closing again does nothing, and does not wait for that first call.
     pub fn close(&self) {
         self.owner.blocks.close();
     }
 
-    /// Whether the pool was [closed](Self::close), or is being closed by another thread now.
+    /// Whether the pool was [closed](Self::close), or another thread is closing it now.
+    #[must_use]
     pub fn is_closed(&self) -> bool {
         self.owner.blocks.is_closed()
     }
 
-    /// Bytes of a buffer of the largest size class.
+    /// Bytes of a buffer of the largest size class: the most that can be acquired.
+    #[must_use]
     pub fn largest(&self) -> usize {
         self.owner.blocks.largest()
     }
 
-    /// The [limit](Builder::limit), if there is one.
+    /// The [limit](Builder::limit) in bytes, if there is one.
+    #[must_use]
     pub fn limit(&self) -> Option<u64> {
         self.owner.blocks.limit()
     }
 
-    /// What the pool did and has.
+    /// What the pool did so far, and what it has. See [`Statistics`].
     ///
-    /// A snapshot while other threads go on; see [`Statistics`]. Cost: O(all buffers that ever were in use
-    /// at once), one load each, since acquiring and releasing write no shared counter.
+    /// Cost: a load for each slot, of which there are as many as buffers ever were at once: acquiring and releasing
+    /// write no shared counter.
+    #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.owner.blocks.statistics()
     }

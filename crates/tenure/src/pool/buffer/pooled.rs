@@ -18,23 +18,38 @@ use core::slice;
 ///   ├─ consumed ─┼─── contents ───┼──── room ─────────┤
 /// ```
 ///
-/// It dereferences to its contents. These are appended to at the end, as with a `Vec` of fixed capacity,
-/// and consumed from the front, as a `VecDeque`: [`Read`](std::io::Read), [`BufRead`](std::io::BufRead) and
-/// [`Write`](std::io::Write) do both, and with the feature `bytes` so do `Buf` and `BufMut`. What was
-/// consumed is room again when all of it was, or after [`compact`](Self::compact).
+/// It dereferences to its contents, which are as long as was asked for when it was acquired. Bytes are appended at
+/// the end, as to a `Vec` of fixed capacity, and consumed from the front, as of a `VecDeque`.
+/// [`Write`](std::io::Write) appends; [`Read`](std::io::Read) and [`BufRead`](std::io::BufRead) consume. With the
+/// feature `bytes` so do `BufMut` and `Buf`. What was consumed becomes room again when all contents have been
+/// consumed, or by [`compact`](Self::compact).
+///
+/// To write a message into it, [`clear`](Self::clear) the buffer first, or [acquire](super::BufferPool::acquire)
+/// it with length 0; else the message comes after the zeros:
+///
+/// ```
+/// use std::io::Write;
+/// use tenure::pool::BufferPool;
+///
+/// let pool = BufferPool::new();
+/// let mut message = pool.acquire(0)?;
+/// write!(message, "{} bytes", 12)?;
+/// assert_eq!(message, b"12 bytes");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # What the next user sees
 ///
-/// Zeros, unless the pool was [told otherwise](super::Builder::zero): before the buffer becomes free, all is
-/// zeroed that somebody could have written to. That is what was ever handed out as a mutable slice or
-/// appended: [`deref_mut`](Self::deref_mut) counts the contents, [`spare_mut`](Self::spare_mut) all of
-/// the room. So a small message in a large buffer costs little if it is appended (after
-/// [`clear`](Self::clear), or [acquired](super::BufferPool::acquire) with length 0).
+/// Zeros, unless the pool was [told otherwise](super::Builder::zero): before the buffer is idle, all is zeroed that
+/// this user could have written to. That is what was appended, and what was lent as a mutable slice:
+/// [`deref_mut`](Self::deref_mut) lends the contents, [`spare_mut`](Self::spare_mut) all of the room. So a small
+/// message costs little in a large buffer if it is appended, and 64 KiB of zeroing if `&mut buffer[..]` was passed
+/// to a `read` for 64 KiB.
 ///
 /// # Forgotten buffers
 ///
-/// A buffer that is leaked (`mem::forget`) counts as in use, and keeps its pool's memory, but
-/// not the pool's idle buffers, for ever.
+/// A buffer that is leaked (`mem::forget`) is in use for ever. It keeps its own memory and the pool's tables, but
+/// none of the pool's idle buffers.
 pub struct PooledBuf<L: FreeList = DefaultList> {
     /// The slot that this is the user of. Its contents keep the pool alive.
     slot: NonNull<Slot<L>>,
@@ -78,14 +93,16 @@ impl<L: FreeList> PooledBuf<L> {
         }
     }
 
-    /// Whether the buffer is of a smaller size class than what was asked for, since the pool's memory limit did
-    /// not allow more. Then it may be shorter than was asked for.
+    /// Whether the buffer is of a smaller size class than was asked for, since the pool's
+    /// [limit](super::Builder::limit) did not allow more. Then it was shorter than was asked for when it came.
+    #[must_use]
     pub fn is_downgraded(&self) -> bool {
         self.downgraded
     }
 
     /// Bytes of the buffer, whatever it contains: the size of its class.
     #[inline]
+    #[must_use]
     pub fn capacity(&self) -> usize {
         // SAFETY: this buffer's slot has contents, which keep it and its pool.
         unsafe { self.slot.as_ref() }.part.size
@@ -93,24 +110,25 @@ impl<L: FreeList> PooledBuf<L> {
 
     /// Bytes that can be appended.
     #[inline]
+    #[must_use]
     pub fn spare(&self) -> usize {
         self.capacity() - self.end
     }
 
-    /// Empties the buffer: all of it is room.
+    /// Empties the buffer: all of it is room. Zeroes nothing yet.
     #[inline]
     pub fn clear(&mut self) {
         (self.start, self.end) = (0, 0);
     }
 
-    /// Keeps the first `len` bytes of the contents, or all if there are no more.
+    /// Keeps the first `len` bytes of the contents. Does nothing if there are no more than that.
     pub fn truncate(&mut self, len: usize) {
         self.end = self.end.min(self.start.saturating_add(len));
     }
 
     /// Makes the contents `len` bytes long; those that are added are `value`.
     ///
-    /// What was consumed from the front becomes room if it is needed.
+    /// If it takes the room that was consumed, the contents are [moved](Self::compact) to the front.
     ///
     /// # Panics
     ///
@@ -130,7 +148,10 @@ impl<L: FreeList> PooledBuf<L> {
         self.end += more;
     }
 
-    /// Appends as many of the bytes as there is room for. Returns how many.
+    /// Appends as many of the bytes as there is room for. Returns how many: **fewer than `bytes.len()` where the
+    /// buffer is full**. Where that is an error, use `write_all` of [`Write`](std::io::Write).
+    ///
+    /// What was consumed from the front is not room before it is [compacted](Self::compact).
     #[inline]
     pub fn append(&mut self, bytes: &[u8]) -> usize {
         let fits = bytes.len().min(self.spare());
@@ -139,11 +160,11 @@ impl<L: FreeList> PooledBuf<L> {
         fits
     }
 
-    /// The room behind the contents, to be written to and then [committed](Self::commit): zeros, or what this
-    /// user, or with [`zero(false)`](super::Builder::zero) an earlier one, left there.
+    /// The room behind the contents, to be written to and then [committed](Self::commit). It has zeros, or what
+    /// this user left there, or with [`zero(false)`](super::Builder::zero) an earlier one.
     ///
-    /// All of it is zeroed in the end. Where that is too much, [`resize`](Self::resize) to what is needed, write,
-    /// and [`truncate`](Self::truncate).
+    /// All of it is zeroed when the buffer is dropped. Where that is too much, [`resize`](Self::resize) to what is
+    /// needed, write, and [`truncate`](Self::truncate).
     pub fn spare_mut(&mut self) -> &mut [u8] {
         self.room(self.spare())
     }
@@ -152,7 +173,7 @@ impl<L: FreeList> PooledBuf<L> {
     ///
     /// # Panics
     ///
-    /// If there are not as many.
+    /// If `count` is more than [`spare`](Self::spare).
     #[track_caller]
     pub fn commit(&mut self, count: usize) {
         let spare = self.spare();
@@ -164,7 +185,7 @@ impl<L: FreeList> PooledBuf<L> {
     ///
     /// # Panics
     ///
-    /// If there are not as many.
+    /// If `count` is more than the length.
     #[track_caller]
     pub fn consume_front(&mut self, count: usize) {
         let len = self.len();

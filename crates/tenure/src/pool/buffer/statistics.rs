@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 /// What a pool did so far, and what it has.
 ///
-/// A snapshot: the figures are read one after the other while other threads go on, so that sums may be off by
-/// what these do meanwhile. With nobody else at work they are exact.
+/// A snapshot: the figures are read one after the other while other threads go on, and may be off by what those do
+/// meanwhile. With nobody else at work they are exact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -35,18 +35,20 @@ pub struct Counts {
     pub allocated: u64,
     /// Buffers that were given back to the allocator.
     pub freed: u64,
-    /// Times that a buffer of this class was asked for, and one of a smaller class was handed out.
+    /// Times that a buffer of this class was asked for, and one of a smaller class was handed out. Counted here;
+    /// as `reused` or `allocated` it counts in the smaller class.
     pub downgraded: u64,
     /// Buffers that are in use now.
     pub in_use: u64,
-    /// Buffers that wait for their next user.
+    /// Buffers that wait for their next user, in the depot and in hoards.
     pub idle: u64,
-    /// Bytes of both.
+    /// Bytes of the buffers in use and idle: of their capacities.
     pub bytes: u64,
 }
 
 impl Counts {
     /// Times that a buffer was handed out.
+    #[must_use]
     pub fn acquired(&self) -> u64 {
         self.reused + self.allocated
     }

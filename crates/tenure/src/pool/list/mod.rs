@@ -1,12 +1,14 @@
 //! Free lists: which slots of a pool nobody uses.
 //!
-//! | list | acquire + release | shared lines written |
-//! |---|---|---|
-//! | [`Scan`] | O(slots in use): walks all slots under a read lock | the lock's, one per slot tried |
-//! | [`TaggedStack`] | O(1): two compare-exchanges on one word | one, by everybody |
-//! | [`Magazines`] | O(1): the calling thread's own line | none; two for every 32 operations at worst |
+//! | list | acquire and release | shared lines written | take it |
+//! |---|---|---|---|
+//! | [`Magazines`] | O(1): on lines of the calling thread | none; two for every 32 operations at worst | unless there is a reason not to |
+//! | [`TaggedStack`] | O(1): two compare-exchanges on one word | one, by everybody | without `std`; or if no thread is to keep idle slots to itself |
+//! | [`Scan`] | O(slots in use): walks all slots under a read lock | the lock's, one per slot tried | to compare with |
 //!
-//! A [`FreeList`] knows slots by number. What a slot holds, and when that goes, is the pool's affair.
+//! Users of pools need no more of this module than the names, for `builder().list::<TaggedStack>()`. To write a
+//! list or a pool of your own see [`FreeList`]. It knows slots by number; what a slot holds, and when that goes, is
+//! the affair of the pool.
 
 mod magazines;
 mod scan;
@@ -60,9 +62,9 @@ pub unsafe trait FreeList: Send + Sync + Sized + 'static {
     /// The name of the list, for tables and reports.
     const NAME: &'static str;
 
-    /// A list without slots. If it lets threads keep free slots to themselves, then up to `hoard` each, and
-    /// `owner` is told to [`leave`](Resident::leave) when such a thread ends: it calls
-    /// [`leave`](Self::leave) in turn.
+    /// A list without slots. If it lets threads keep free slots to themselves, then up to `hoard` each. When such
+    /// a thread ends, `owner` is told to [`leave`](Resident::leave), and has to call [`leave`](Self::leave) of this
+    /// list in turn.
     fn new_in(hoard: usize, owner: Weak<dyn Resident>) -> Self;
 
     /// Makes room for `slot`, which the caller owns from now on.

@@ -51,29 +51,29 @@ impl<T, L> Builder<T, L> {
     /// It runs on the thread that drops the last guard, and may use the pool. If it panics, the object is
     /// dropped and the panic goes on.
     ///
-    /// A function pointer, for this is on the fast path: `Vec::clear` and closures that capture nothing
-    /// are such, and what else a reset needs can be kept in the object. It costs no type parameter in
-    /// the pool's name, as a trait of `T` or a generic closure would, and no look into a vtable first, as a boxed
-    /// closure would; without a reset there is no call.
+    /// A function pointer: `Vec::clear`, or a closure that captures nothing. What else a reset needs can be kept in
+    /// the object. The reset is on the fast path, where a boxed closure would cost a look into a vtable. A generic
+    /// closure would be a type parameter in the name of every pool and guard.
     pub fn reset(mut self, reset: fn(&mut T)) -> Self {
         self.reset = Some(reset);
         self
     }
 
-    /// How many idle objects a thread may keep to itself, where the [list](Self::list) lets it: by default as
-    /// many as it lets, which is 64 for [`Magazines`](crate::pool::Magazines).
+    /// How many idle objects one thread may keep to itself. By default as many as the [list](Self::list) lets it,
+    /// which is 64 for [`Magazines`](crate::pool::Magazines) and none for the others.
     pub fn hoard(mut self, objects: usize) -> Self {
         self.hoard = objects;
         self
     }
 
-    /// How many objects there may be at once, in use and idle. By default 2^28 - 8, which is also the most.
+    /// How many objects there may be at once, in use and idle. By default 2^28 - 8, which is also the most: more is
+    /// taken for that. With 0 no object is to be had.
     pub fn limit(mut self, objects: usize) -> Self {
         self.limit = objects;
         self
     }
 
-    /// The list of idle objects: [`DefaultList`] by default.
+    /// The [list](crate::pool::list) of idle objects: [`DefaultList`] by default.
     pub fn list<M: FreeList>(self) -> Builder<T, M> {
         let Self { make, reset, hoard, limit, list: _ } = self;
         Builder { make, reset, hoard, limit, list: PhantomData }
@@ -81,7 +81,7 @@ impl<T, L> Builder<T, L> {
 }
 
 impl<T: Send + 'static, L: FreeList> Builder<T, L> {
-    /// The pool. It makes no object before one is asked for.
+    /// The pool. It makes no object before one is asked for. Cannot fail, unlike that of buffers.
     #[must_use]
     pub fn build(self) -> SlotPool<T, L> {
         let Self { make, reset, hoard, limit, list: _ } = self;

@@ -18,11 +18,14 @@ pub enum AcquireError {
 impl fmt::Display for AcquireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Closed => f.write_str("the pool is closed and hands out no objects any more"),
+            Self::Closed => {
+                f.write_str("no object: the pool is closed; close it later, or build another one")
+            }
             Self::Exhausted { limit } => {
                 write!(
                     f,
-                    "all objects of the pool are in use, and its limit is {limit}: drop a guard first, or raise the limit"
+                    "no object: the pool has the {limit} objects that it may have, and none is idle; drop a guard, \
+                     or build the pool with a higher limit"
                 )
             }
         }
@@ -31,8 +34,10 @@ impl fmt::Display for AcquireError {
 
 impl core::error::Error for AcquireError {}
 
-/// What a [`SlotPool`](super::SlotPool) has done and has, from
-/// [`SlotPool::statistics`](super::SlotPool::statistics). Numbers of objects.
+/// What a [`SlotPool`](super::SlotPool) did so far, and what it has, in objects.
+///
+/// A snapshot: the figures are read one after the other while other threads go on, and may be off by what those do
+/// meanwhile. With nobody else at work they are exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -40,8 +45,16 @@ pub struct Statistics {
     pub made: u64,
     /// Times that an object was used again instead.
     pub reused: u64,
-    /// Objects in use.
+    /// Objects that are in use now, by one owner or shared.
     pub in_use: u64,
-    /// Objects that are there and not in use.
+    /// Objects that wait for their next user, in the depot and in hoards.
     pub idle: u64,
+}
+
+impl Statistics {
+    /// Times that an object was handed out.
+    #[must_use]
+    pub fn acquired(&self) -> u64 {
+        self.reused + self.made
+    }
 }

@@ -43,8 +43,10 @@ impl<T, L: FreeList> Place<T, L> {
 
 /// An object of a [`SlotPool`](super::SlotPool), for its owner alone. Goes back to the pool when dropped.
 ///
-/// May be sent to and dropped on any thread (if `T: Send`), outlives the pool's handles, and counts nothing.
-/// No [key](Self::key) finds the object until it is [shared](Self::share).
+/// May be sent to any thread and dropped there, and may outlive the pool's handles. It is one pointer, and writes no
+/// reference count. No [key](Self::key) finds the object until it is [shared](Self::share).
+///
+/// A guard that is leaked (`mem::forget`) leaves its object in use for ever, counted by the limit.
 ///
 /// # Panics
 ///
@@ -70,8 +72,8 @@ impl<T, L: FreeList> SlotMut<T, L> {
         Self { place: Place(NonNull::from(slot)) }
     }
 
-    /// The name of this use, by which the pool finds the object once it is shared. Good until the object
-    /// goes back to the pool: sharing and coming back from it change nothing.
+    /// The name of this use, by which the pool finds the object once it is [shared](Self::share). Good until the
+    /// object goes back to the pool; [`share`](Self::share) and [`into_mut`](SlotRef::into_mut) do not change it.
     ///
     /// Cost: one load.
     #[must_use]
@@ -103,7 +105,7 @@ impl<T, L: FreeList> SlotMut<T, L> {
         SlotRef { place }
     }
 
-    /// Drops the object in place of giving it back: it is broken, say.
+    /// Drops the object instead of giving it back to the pool: if it is broken, say.
     ///
     /// # Panics
     ///
@@ -146,11 +148,17 @@ impl<T: fmt::Debug, L: FreeList> fmt::Debug for SlotMut<T, L> {
     }
 }
 
+impl<T: fmt::Display, L: FreeList> fmt::Display for SlotMut<T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
 /// An object of a [`SlotPool`](super::SlotPool) that several share. Goes back to the pool with the last of them.
 ///
-/// Cost: cloning is one atomic add on the count beside the object, dropping one atomic subtraction, the last
-/// drop one compare-exchange more. An object that many read while others come and go may be an
-/// [`Isolated`](crate::line::Isolated), to be on other lines than its count.
+/// Cost: a clone is one atomic add on the count beside the object, a drop one atomic subtraction, and the last
+/// drop one compare-exchange more. The count may share a line with the object. If many threads read the object while
+/// others clone and drop references, put it into an [`Isolated`](crate::line::Isolated).
 ///
 /// # Panics
 ///
@@ -184,17 +192,16 @@ impl<T, L: FreeList> SlotRef<T, L> {
         self.place.key()
     }
 
-    /// The object for the caller alone, if this is the only reference. No key finds it any more, until it is
-    /// shared again.
+    /// The object for the caller alone, if this is the only reference. No key finds it until it is shared again.
     ///
-    /// A lookup that is under way counts as a reference, even if it is one with a stale key and will find
-    /// nothing. So this may fail once where it succeeds a moment later.
+    /// A [lookup](super::SlotPool::get) that is under way counts as a reference, even one with a stale key that will
+    /// find nothing. So this may fail, and succeed a moment later.
     ///
     /// Cost: one compare-exchange.
     ///
     /// # Errors
     ///
-    /// The reference, if there are others.
+    /// The reference itself, if there are others.
     ///
     /// ```
     /// let pool = tenure::pool::SlotPool::<Vec<u8>>::new();
@@ -247,6 +254,12 @@ impl<T, L: FreeList> Drop for SlotRef<T, L> {
 }
 
 impl<T: fmt::Debug, L: FreeList> fmt::Debug for SlotRef<T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: fmt::Display, L: FreeList> fmt::Display for SlotRef<T, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

@@ -1,4 +1,4 @@
-//! [`SlotKey`]: which slot, and for the how manieth time.
+//! [`SlotKey`]: which slot, and which of its uses.
 
 use crate::pool::segments::INDEX_BITS;
 
@@ -22,12 +22,12 @@ pub(super) const LAST_USE: u64 = (1 << (GENERATION_BITS + 1)) - 1;
 /// When the slot is used again the generation is another, and the key is *stale*: it finds nothing, ever. A
 /// slot is used 2^36 times and then retired, so that no key comes to name a second use.
 ///
-/// A key says nothing of its pool. Asked of another pool it may find an object there, which is of the type of
-/// that pool and alive, but not the one that was meant. The bits of a key are not secret and any 64 bits may
-/// be asked for: what is found is sound, whoever made the bits up. [`u64::MAX`] is no object's key in any pool.
+/// A key says nothing of its pool. Another pool may find one of its own objects by it: alive, and of the type of
+/// that pool, but not the one that was meant. To look up any 64 bits is memory-safe, whoever made them up; but
+/// keys can be guessed, so they are no proof that somebody may use an object. [`u64::MAX`] is no object's key in any
+/// pool.
 ///
-/// Keys are ordered by the number of earlier uses, which says little; the order is there for sorted
-/// collections.
+/// The order of keys means nothing; it is there for sorted collections.
 ///
 /// ```
 /// use tenure::pool::{SlotKey, SlotPool};

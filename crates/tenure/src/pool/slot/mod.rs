@@ -1,7 +1,8 @@
 //! [`SlotPool`]: objects of one type that are used again, and found by keys.
 //!
 //! For objects that are dear to make and needed often: connections with their buffers, parsers, request
-//! contexts. An object stays constructed between its uses, so a `Vec` in it keeps its memory.
+//! contexts. An object stays constructed between its uses, so a `Vec` in it keeps its memory. The
+//! [words](super#words) of pools, and [when not to use one](super#when-not-to-use-one), are explained one level up.
 //!
 //! ```
 //! use tenure::pool::SlotPool;
@@ -28,11 +29,14 @@
 //!                                    reset
 //! ```
 //!
-//! # Objects with an address
+//! # Objects that are found by a key
 //!
-//! An event loop hands a word to the system, and gets it back with each event. An address would be a pointer
-//! that may dangle: events of a connection that was closed are still under way. A [`SlotKey`] is such a word,
-//! and an event that is late finds nothing, even if the connection's slot has been given to another one.
+//! An event loop hands a word to the system, and gets it back with each event. Were the word the address of a
+//! connection it could dangle, since events of a closed connection may still be under way. A [`SlotKey`] is a word
+//! that cannot: a late event finds nothing, even if the slot of its connection has been given to another one.
+//!
+//! A key keeps nothing alive, and finds only what is [shared](SlotMut::share): here the [`SlotRef`] that `accept`
+//! returns keeps the connection.
 //!
 //! ```
 //! use std::sync::Mutex;
@@ -89,12 +93,13 @@
 //!
 //! # Cost
 //!
-//! With [`Magazines`](super::Magazines), the default list; the others differ in the first and third row.
+//! With [`Magazines`](super::Magazines), the default list. With the others an acquire and a drop of a [`SlotMut`]
+//! cost what [their table](super::list) says.
 //!
 //! | operation | atomic read-modify-writes | lines written |
 //! |---|---|---|
 //! | [`acquire`](SlotPool::acquire) of an idle object | none | the thread's own, the slot's |
-//! | [`acquire`](SlotPool::acquire) that makes one | about six | several that all share |
+//! | [`acquire`](SlotPool::acquire) that makes one | about six, and `make` | several that all share |
 //! | drop of a [`SlotMut`] | none | the thread's own, the slot's |
 //! | [`SlotMut::share`], [`key`](SlotMut::key) | none | the slot's; none |
 //! | [`get`](SlotPool::get) | one add | the slot's |
@@ -103,8 +108,9 @@
 //! | drop of a [`SlotRef`] | one subtraction; the last one two | the slot's |
 //! | [`SlotRef::into_mut`] | one compare-exchange | the slot's |
 //!
-//! A slot takes the object and 36 bytes, on 64-byte lines of its own: objects of up to 24 bytes fit on one. Slots that were made stay until the
-//! pool and all of its guards are gone; objects go with [`trim`](SlotPool::trim).
+//! A slot takes the object and 32 bytes, rounded up to lines of 64: an object of up to 32 bytes takes one line.
+//! There is room for up to twice as many slots as there ever were objects at once. Slots stay until the pool and
+//! all of its guards are gone; idle objects go with [`trim`](SlotPool::trim).
 //!
 //! # How a key finds an object
 //!
@@ -117,29 +123,31 @@
 //!    the slot was given to the next user between 1 and 2, the reference is one to *their* object, and is
 //!    put. That may be the last put: the lookup then resets and releases what it never wanted.
 //!
-//! The reference acquires the store that shared the object, which comes after the store to `uses`; hence 3 sees
-//! the use that the reference belongs to, and 1 may see anything.
+//! The store that shared the object comes after the store to `uses`, and taking the reference acquires it. So 3 sees
+//! the use that the reference belongs to. 1 may see any other.
 //!
-//! The count is in memory that is used again while late operations still touch it, which decides what count it
-//! can be. With [`RcuRef`](crate::count::RcuRef), a lookup that fails stores DEAD: were the slot shared anew
-//! between its add and its store, the new owner's references would be gone. And a put settles in a second
-//! operation, when a lookup may have revived the object and been the last instead: its verdict hits the slot's
-//! next life, or memory that was freed with the pool. A [`TicketRef`](crate::count::TicketRef) counts its
-//! candidates, and says "last" when there is one and nobody else is to touch the count. A lookup that fails has
-//! added one to a DEAD count and leaves it at that: the store of the next sharing overwrites the one, or comes
-//! first, and then the lookup does not fail. [`into_mut`](SlotRef::into_mut) makes the count DEAD in the step
-//! that finds one reference and no ticket, so that lookups fail from then on and none is under way.
+//! The memory of the count is used again while late operations still touch it. That decides what count it can be:
 //!
-//! A slot that has been used 2^36 times is *retired*: its object is dropped and the slot left vacant for
-//! ever, so that a generation never comes again. A slot that is used every 100 ns gets there in two hours, and
-//! a pool can lose 2^28 - 8 slots that way: used without a pause, it lasts sixty thousand years.
+//! - Not [`RcuRef`](crate::count::RcuRef). A lookup that fails stores DEAD there: were the slot shared anew between
+//!   its add and its store, the references of the new owner would be gone. And a put needs a second operation, in
+//!   front of which a lookup may revive the object and be the last itself. The second operation then hits the
+//!   next use of the slot, or memory that was freed with the pool.
+//! - A [`TicketRef`](crate::count::TicketRef) counts those who may be the last, and says "last" to one of them
+//!   when nobody else is to touch the count. A lookup that fails has added one to a DEAD count and leaves it there.
+//!   Either the next sharing overwrites the count; or it came before the add, and then the lookup does not fail.
+//!
+//! [`into_mut`](SlotRef::into_mut) makes the count DEAD in the step that finds one reference and no ticket, so that
+//! lookups fail from then on and none is under way.
+//!
+//! A slot that has been used 2^36 times is *retired*: its object is dropped and the slot left empty for
+//! ever, so that no key ever names a second use. A slot that is used every 100 ns gets there in two hours. The pool
+//! then makes another slot, of which it can have 2^28 - 8 in its life: at that rate they last sixty thousand years.
 //!
 //! # The end
 //!
 //! When the last handle is dropped, or by [`close`](SlotPool::close), idle objects are dropped and nothing is
-//! handed out any more: [`acquire`](SlotPool::acquire) fails, and no key is found, even if its object is still
-//! shared. Guards stay valid; objects are dropped as they come home, and the last one frees the
-//! slots.
+//! handed out any more: [`acquire`](SlotPool::acquire) fails, and no key finds anything, even if its object is still
+//! shared. Guards stay valid. An object is dropped when its last guard is, and the last object frees the slots.
 //!
 //! An object that holds a handle of its own pool, and keeps it while it is idle, keeps the pool from being closed
 //! by itself, as a cycle of `Arc`s would: clear it in `reset`, or call `close`. A thread that ends while the last
@@ -147,13 +155,14 @@
 //!
 //! # Panics
 //!
-//! A panic in `make` leaves the pool as it was. One in `reset` has the object dropped, not used again. One in the
-//! drop of an object leaves its slot free. All of these go on to the caller.
+//! A panic in `make` leaves the pool as it was. After a panic in `reset` the object is dropped, not used again.
+//! After one in the drop of an object its slot is free. All of these go on to the caller: of `acquire`, of the drop
+//! of the guard, of `trim` or `close`.
 //!
 //! # Threads
 //!
-//! A pool is for `T: Send`, since objects are acquired here and dropped there; a pool and its exclusive guards
-//! ask for no more:
+//! A pool asks for `T: Send`, since an object that one thread made is used and dropped by others. To share an object
+//! between threads, and to find it by a key, asks for `T: Sync` as well:
 //!
 //! ```
 //! # use std::cell::Cell;
@@ -217,7 +226,8 @@ use owner::Owner;
 pub struct SlotPool<T, L: FreeList = DefaultList>(Arc<Owner<T, L>>);
 
 impl<T: Send + 'static> SlotPool<T> {
-    /// A pool of `T::default()`s, which nothing is done to between uses.
+    /// A pool of `T::default()`s that are **not reset** between uses: an object comes as its last user left it.
+    /// See [`with`](Self::with) for a pool that resets them.
     ///
     /// ```
     /// let pool = tenure::pool::SlotPool::<u32>::new();
@@ -233,7 +243,7 @@ impl<T: Send + 'static> SlotPool<T> {
         Self::builder(T::default).build()
     }
 
-    /// A pool of what `make` makes, and `reset` makes new again.
+    /// A pool of what `make` makes. `reset` is called with an object when its use ends.
     ///
     /// ```
     /// use std::collections::HashMap;
@@ -246,7 +256,7 @@ impl<T: Send + 'static> SlotPool<T> {
         Self::builder(make).reset(reset).build()
     }
 
-    /// A pool of what `make` makes, with more to be said about it.
+    /// Settings for a pool of what `make` makes, which [`build`](Builder::build) makes.
     pub fn builder(make: impl Fn() -> T + Send + Sync + 'static) -> Builder<T> {
         Builder::new(make)
     }
@@ -255,14 +265,16 @@ impl<T: Send + 'static> SlotPool<T> {
 impl<T, L: FreeList> SlotPool<T, L> {
     /// An object for the caller alone: an idle one, or else a new one.
     ///
-    /// Cost: of an idle one that this thread or the depot has, no atomic read-modify-write. At the limit,
-    /// objects that other threads hoard are looked for: microseconds.
+    /// Cost: no atomic read-modify-write if this thread has an idle one; two for every 32 objects if they come from
+    /// the depot. Else that of `make`. At the limit, objects that other threads hoard are looked for:
+    /// microseconds.
     ///
     /// # Errors
     ///
-    /// [`Exhausted`](AcquireError::Exhausted) if there are as many objects as there may be and none is found
-    /// idle; one that another thread releases or looks for at this moment may be missed.
-    /// [`Closed`](AcquireError::Closed) if the pool is.
+    /// - [`Exhausted`](AcquireError::Exhausted) if there are as many objects as there may [be](Builder::limit), and
+    ///   none is found idle. May come too early: objects that other threads release at that moment are missed, and
+    ///   those that threads hoard while another one is trimming or at the limit itself;
+    /// - [`Closed`](AcquireError::Closed) after [`close`](Self::close).
     ///
     /// # Panics
     ///
@@ -297,7 +309,7 @@ impl<T, L: FreeList> SlotPool<T, L> {
     /// The object that is shared under that key. `None` if its use has ended, if it has not been
     /// [shared](SlotMut::share), or if the pool is closed.
     ///
-    /// Of a key of another pool, or made of other bits, see [`SlotKey`].
+    /// [`SlotKey`] says what a key of another pool finds, or one that was made of other bits.
     ///
     /// Cost: two loads and one atomic add; loads alone where the key is stale.
     #[inline]
@@ -322,22 +334,24 @@ impl<T, L: FreeList> SlotPool<T, L> {
         (slot.uses() == key.uses()).then_some(found)
     }
 
-    /// Drops objects that are idle, those included that other threads hoard.
+    /// Drops all idle objects, those included that other threads hoard. Returns how many.
     ///
-    /// Objects that are released or acquired at the same time may stay. Cost: microseconds, and the drops.
+    /// Objects that other threads release or acquire at the same time may stay.
+    ///
+    /// Cost: microseconds, and the drops. With [`Magazines`](super::Magazines) an interrupt for each other CPU
+    /// that runs this process.
     ///
     /// # Panics
     ///
-    /// If the drop of an object does, when the others are gone too.
-    pub fn trim(&self) {
-        objects::trim(&self.0.shared);
+    /// If the drop of an object panics; the other objects have been dropped by then.
+    pub fn trim(&self) -> usize {
+        objects::trim(&self.0.shared)
     }
 
-    /// Closes the pool, for all handles: drops idle objects, and hands out none any more. Objects in use are
-    /// dropped when their users are done with them; nothing waits for that. Keys find nothing, although their
-    /// objects may still be shared.
+    /// Ends the pool: from now on no handle hands out anything, and idle objects are dropped.
     ///
-    /// Closing twice does nothing more.
+    /// Objects that are in use stay valid, and are dropped when their last guard is. Keys find nothing, even if
+    /// their objects are still shared. Dropping the last handle does the same. Closing twice does nothing more.
     ///
     /// # Panics
     ///
@@ -346,10 +360,17 @@ impl<T, L: FreeList> SlotPool<T, L> {
         objects::close(&self.0.shared);
     }
 
-    /// Whether the pool was closed.
+    /// Whether the pool was [closed](Self::close), or another thread is closing it now.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.shared.is_closed()
+    }
+
+    /// How many objects there may be at once, in use and idle: what [`Builder::limit`] was told, and no more than
+    /// 2^28 - 8.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.0.shared.limit() as usize
     }
 
     /// How many objects there are, in use and idle.
@@ -366,9 +387,10 @@ impl<T, L: FreeList> SlotPool<T, L> {
         self.len() == 0
     }
 
-    /// What the pool has done, and has. Figures that others change meanwhile need not fit together.
+    /// What the pool did so far, and what it has. See [`Statistics`].
     ///
-    /// Cost: a load for every slot there ever was. Nothing is counted beforehand: an acquire pays nothing.
+    /// Cost: a load for each slot, of which there are as many as objects ever were at once: acquiring and releasing
+    /// write no shared counter. The pool's `Debug` costs the same.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         let objects = &*self.0.shared;

@@ -306,15 +306,18 @@ impl<T, L: FreeList> Drop for Emptied<T, L> {
     }
 }
 
-/// Drops idle objects, wherever they are.
-pub(super) fn trim<T, L: FreeList>(shared: &Shared<Objects<T, L>, L::Memory>) {
+/// Drops idle objects, wherever they are. Returns how many.
+pub(super) fn trim<T, L: FreeList>(shared: &Shared<Objects<T, L>, L::Memory>) -> usize {
     let mut home = Homecoming::new(shared.as_raw());
+    let mut dropped = 0;
     shared.shelf.idle().reclaim(|index| {
         // SAFETY: the slot is reclaimed: it has an object and is this thread's.
         unsafe { home.push(index) };
+        dropped += 1;
         ControlFlow::Continue(())
     });
     home.empty();
+    dropped
 }
 
 /// Closes the pool, and drops what is idle.

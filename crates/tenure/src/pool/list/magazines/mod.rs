@@ -84,14 +84,14 @@ use hoard::{Hoard, Stock};
 /// Slots of a crate, and half of what a hoard can have.
 const CRATE: usize = 32;
 
-/// A stock of free slots for each thread, evened out by a depot: the default.
+/// Free slots for each thread (its *hoard*), and for all (the *depot*), which evens them out: the default.
 ///
 /// Acquire and release cost a few loads and stores on lines of the calling thread, and no atomic
 /// read-modify-write. Where slots are acquired on one thread and released on another, two of them for every
 /// 32 slots are added.
 ///
-/// A thread keeps up to [`new_in`](FreeList::new_in)'s `hoard` free slots, but no more than 64. They go to
-/// all others when it ends, when the pool is trimmed and when it ends. There may be any number of threads; a
+/// A thread keeps up to [`new_in`](FreeList::new_in)'s `hoard` free slots, but no more than 64. They go to the
+/// depot when the thread ends, and to whoever trims or closes the pool. There may be any number of threads; a
 /// process that forked may go on using the list.
 pub struct Magazines<M: Memory = Native, const BATCH: usize = CRATE> {
     hoards: Segments<Isolated<Hoard<M, BATCH>>, M>,
