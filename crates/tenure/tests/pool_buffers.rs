@@ -96,7 +96,7 @@ macro_rules! claims {
                 assert_eq!(counted, [0, 0, 0, 1]);
                 let error = pool.acquire(500).unwrap_err();
                 assert_eq!(error,
-                    AcquireError::LimitReached { limit: 640, in_use: 640, asked: 500 });
+                    AcquireError::LimitReached { limit: 640, held: 640, asked: 500 });
                 assert_eq!(total(&pool).downgraded, 1);
             }
 
@@ -106,7 +106,7 @@ macro_rules! claims {
                 let large = pool.acquire_exact(512).unwrap();
                 let error = pool.acquire_exact(129).unwrap_err();
                 assert_eq!(error,
-                    AcquireError::LimitReached { limit: 640, in_use: 512, asked: 129 });
+                    AcquireError::LimitReached { limit: 640, held: 512, asked: 129 });
                 drop(large);
                 assert_eq!(pool.acquire_exact(129).unwrap().capacity(), 256);
                 assert_eq!(total(&pool).downgraded, 0);
@@ -402,7 +402,7 @@ fn a_pool_that_cannot_be_is_refused_with_what_to_do() {
 fn errors_say_what_on_what_and_what_to_do_in_one_line() {
     let errors = [
         AcquireError::TooLarge { asked: 9, largest: 8 },
-        AcquireError::LimitReached { limit: 7, in_use: 6, asked: 5 },
+        AcquireError::LimitReached { limit: 7, held: 6, asked: 5 },
         AcquireError::OutOfMemory { asked: 4 },
         AcquireError::Closed,
         AcquireError::TooManyBuffers { size: 64 },

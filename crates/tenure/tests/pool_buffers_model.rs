@@ -99,21 +99,21 @@ impl Model {
         if self.take(asked) {
             return Outcome::Class(asked);
         }
-        for class in (0..CLASSES).rev() {
-            while !self.has_room(asked) && self.classes[class].idle > 0 {
-                self.classes[class].idle -= 1;
-                self.classes[class].freed += 1;
+        let last = if exact { asked } else { 0 };
+        let may_be = |&class: &usize| self.limit.is_none_or(|limit| size(class) <= limit);
+        let Some(most) = (last..=asked).rev().find(may_be) else { return Outcome::LimitReached };
+        if self.classes[most].idle == 0 {
+            for class in (0..CLASSES).rev() {
+                while !self.has_room(most) && self.classes[class].idle > 0 {
+                    self.classes[class].idle -= 1;
+                    self.classes[class].freed += 1;
+                }
             }
         }
-        if self.take(asked) {
-            return Outcome::Class(asked);
-        }
-        if !exact {
-            for class in (0..asked).rev() {
-                if self.take(class) {
-                    self.classes[asked].downgraded += 1;
-                    return Outcome::Class(class);
-                }
+        for class in (last..=most).rev() {
+            if self.take(class) {
+                self.classes[asked].downgraded += u64::from(class < asked);
+                return Outcome::Class(class);
             }
         }
         Outcome::LimitReached

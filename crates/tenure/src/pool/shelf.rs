@@ -15,7 +15,7 @@
 //! permanent part `P` is.
 
 use super::list::{FreeList, TaggedStack};
-use super::segments::{CAPACITY, Segments};
+use super::segments::{CAPACITY, NO_INDEX, Segments};
 use crate::memory::{Atomic, Memory, Ordering, Resident};
 use alloc::sync::Weak;
 use core::ptr::NonNull;
@@ -36,6 +36,8 @@ pub(crate) struct Slot<P, M: Memory> {
     /// owner alone.
     uses: M::AtomicU64,
     index: u32,
+    /// For whoever owns slots that are in no list, to line them up.
+    pub(crate) next: M::AtomicU32,
     pub(crate) part: P,
 }
 
@@ -116,6 +118,7 @@ impl<P, L: FreeList> Shelf<P, L> {
         let slot = self.slots.get_or_grow(index, |index| Slot {
             uses: Atomic::new(0),
             index,
+            next: Atomic::new(NO_INDEX),
             part: make(),
         });
         self.idle.admit(index);

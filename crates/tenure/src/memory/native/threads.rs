@@ -28,7 +28,8 @@ static RECORDS: AtomicPtr<Record> = AtomicPtr::new(ptr::null_mut());
 static NUMBERS: AtomicUsize = AtomicUsize::new(0);
 
 const NOT_ASKED: usize = usize::MAX;
-const ENDING: usize = usize::MAX - 1;
+/// Set beside the number of a thread that is ending.
+const ENDING: usize = 1 << (usize::BITS - 1);
 
 std::thread_local! {
     /// The number, where asking for it is one load.
@@ -65,7 +66,7 @@ unsafe impl Threads for Native {
 
 #[cold]
 fn first_asked(number: usize) -> Option<usize> {
-    if number == ENDING {
+    if number != NOT_ASKED {
         return None;
     }
     EXIT.try_with(|exit| exit.record.number).inspect(|&number| NUMBER.set(number)).ok()
@@ -90,7 +91,7 @@ impl Exit {
 impl Drop for Exit {
     fn drop(&mut self) {
         // First: destructors that residents run, and those of thread-locals to come, find no number.
-        NUMBER.set(ENDING);
+        NUMBER.set(ENDING | self.record.number);
         for resident in self.residents.get_mut().list.drain(..) {
             if let Some(resident) = resident.upgrade() {
                 // SAFETY: this thread has the number, which `thread` does not tell any more.
@@ -170,18 +171,21 @@ fn count_forks() {
     unsafe extern "C" fn in_child() {
         // Relaxed: there is no other thread.
         let forks = FORKS.fetch_add(1, Ordering::Relaxed) + 1;
-        let number = NUMBER.get();
+        // One that has not asked has no record, and no record has this number then.
+        let number = NUMBER.get() & !ENDING;
         // Those that nobody has as well, so that nobody need write to them later, when there are other threads,
         // who might take the next owner for lost until they see that.
         let lives =
             |record: &&Record| record.number == number || !record.claimed.load(Ordering::Relaxed);
         records().filter(lives).for_each(|record| record.forks.store(forks, Ordering::Relaxed));
     }
-    // Relaxed: the C library orders its own list.
-    if !COUNTED.swap(true, Ordering::Relaxed) {
+    // Acquire: pairs with the Release below. Threads that come at once all register, and forks count for more
+    // than one, which is as good. None of them goes on before it has.
+    if !COUNTED.load(Ordering::Acquire) {
         // SAFETY: the function touches statics and a thread-local without destructor, and neither allocates
         // nor locks, so that it may run in the child of a program with threads.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        COUNTED.store(true, Ordering::Release);
     }
 }
 

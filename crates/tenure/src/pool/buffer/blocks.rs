@@ -306,12 +306,12 @@ impl<L: FreeList> Shared<Blocks<L>, L::Memory> {
             Err(Refused::ForGood(error)) => return Err(error),
             Ok(slot) => return Ok(slot),
         }
-        if let Some(slot) = self.make_room(asked) {
-            return Ok(slot);
-        }
         let last = if fall_back { 0 } else { asked };
-        for at in (last..=asked).rev() {
-            let slot = match self.reuse(at) {
+        // No room is made for what the limit can never allow.
+        let most = (last..=asked).rev().find(|&at| self.classes[at].size as u64 <= self.limit);
+        let mut found = most.and_then(|most| self.make_room(most));
+        for at in most.into_iter().flat_map(|most| (last..=most).rev()) {
+            let slot = match found.take().or_else(|| self.reuse(at)) {
                 Some(slot) => slot,
                 None => match self.allocate(at) {
                     Err(Refused::Limit) => continue,
@@ -325,7 +325,7 @@ impl<L: FreeList> Shared<Blocks<L>, L::Memory> {
             }
             return Ok(slot);
         }
-        Err(AcquireError::LimitReached { limit: self.limit, in_use: self.held(), asked: len })
+        Err(AcquireError::LimitReached { limit: self.limit, held: self.held(), asked: len })
     }
 
     /// The same, with a new block.

@@ -18,7 +18,7 @@ pub enum AcquireError {
         /// Bytes that the pool may have.
         limit: u64,
         /// Bytes that it has: those of buffers in use, and of idle ones that were missed.
-        in_use: u64,
+        held: u64,
         /// Bytes that were asked for.
         asked: usize,
     },
@@ -44,9 +44,9 @@ impl fmt::Display for AcquireError {
                 "a buffer of {asked} bytes was asked for and the pool's largest have {largest}: \
                  ask for less, or build the pool with more size classes"
             ),
-            Self::LimitReached { limit, in_use, asked } => write!(
+            Self::LimitReached { limit, held, asked } => write!(
                 f,
-                "no buffer of {asked} bytes: the pool uses {in_use} of the {limit} bytes that it may \
+                "no buffer of {asked} bytes: the pool holds {held} of the {limit} bytes that it may \
                  have; drop buffers, or build the pool with a higher limit"
             ),
             Self::OutOfMemory { asked } => write!(

@@ -37,7 +37,7 @@ impl<T, L: FreeList> Homecoming<T, L> {
         // SAFETY: the slot's object keeps the block alive.
         let objects = unsafe { self.of.core() };
         // Relaxed: read by this thread.
-        objects.shelf.slot(index).part.next.store(self.first, Ordering::Relaxed);
+        objects.shelf.slot(index).next.store(self.first, Ordering::Relaxed);
         self.first = index;
     }
 
@@ -50,7 +50,7 @@ impl<T, L: FreeList> Homecoming<T, L> {
         // SAFETY: the slot's object keeps the block alive.
         let objects = unsafe { self.of.core() };
         // Relaxed: written by this thread.
-        self.first = objects.shelf.slot(index).part.next.load(Ordering::Relaxed);
+        self.first = objects.shelf.slot(index).next.load(Ordering::Relaxed);
         Some(index)
     }
 

@@ -301,7 +301,10 @@ impl<T, L: FreeList> SlotPool<T, L> {
             return Err(AcquireError::Closed);
         }
         let found = make(shared).or_else(|| find_hoarded(shared));
-        let slot = found.ok_or(AcquireError::Exhausted { limit: shared.limit() as usize })?;
+        let slot = found.ok_or_else(|| match shared.is_closed() {
+            true => AcquireError::Closed,
+            false => AcquireError::Exhausted { limit: shared.limit() as usize },
+        })?;
         // SAFETY: the slot is this thread's.
         Ok(unsafe { SlotMut::new(slot) })
     }

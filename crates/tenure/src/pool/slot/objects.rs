@@ -6,7 +6,7 @@ use crate::count::TicketRef;
 use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Ordering, Resident};
 use crate::pool::list::FreeList;
-use crate::pool::segments::{CAPACITY, NO_INDEX};
+use crate::pool::segments::CAPACITY;
 use crate::pool::shared::{RawShared, Shared};
 use crate::pool::shelf::{self, Shelf};
 use alloc::boxed::Box;
@@ -24,8 +24,8 @@ pub(super) type Slot<T, L> = shelf::Slot<Part<T, L>, <L as FreeList>::Memory>;
 const _: () = {
     use crate::memory::Native;
     use crate::pool::list::TaggedStack;
-    assert!(size_of::<Slot<[u64; 3], TaggedStack<Native>>>() == 64);
-    assert!(size_of::<Slot<[u64; 4], TaggedStack<Native>>>() == 128);
+    assert!(size_of::<Slot<[u64; 4], TaggedStack<Native>>>() == 64);
+    assert!(size_of::<Slot<[u64; 5], TaggedStack<Native>>>() == 128);
 };
 
 /// A pool's block, which the caller does not keep alive by having this.
@@ -40,8 +40,6 @@ pub(super) struct Part<T, L: FreeList> {
     pub(super) of: Raw<T, L>,
     /// How many `SlotRef`s there are. Dead while there is a `SlotMut`, or nobody.
     pub(super) count: TicketRef<L::Memory>,
-    /// The next of those that come home together. Written and read by the owner of a slot that is in no list.
-    pub(super) next: <L::Memory as Memory>::AtomicU32,
     /// The object, unless the slot is vacant.
     value: UnsafeCell<MaybeUninit<T>>,
 }
@@ -54,12 +52,7 @@ unsafe impl<T: Send, L: FreeList> Sync for Part<T, L> {}
 
 impl<T, L: FreeList> Part<T, L> {
     fn vacant(of: Raw<T, L>) -> Self {
-        Self {
-            of,
-            count: TicketRef::dead_in(),
-            next: Atomic::new(NO_INDEX),
-            value: UnsafeCell::new(MaybeUninit::uninit()),
-        }
+        Self { of, count: TicketRef::dead_in(), value: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
     /// Where the object is.
@@ -168,6 +161,10 @@ pub(super) fn make<T, L: FreeList>(
     let allowance = objects.allow()?;
     // First: should it panic, there is no slot to be vacated.
     let value = (objects.make)();
+    if objects.is_closed() {
+        // Meanwhile.
+        return None;
+    }
     let slot = objects.shelf.vacancy(|| Part::vacant(shared.as_raw()))?;
     // SAFETY: the slot is vacant and this thread's.
     unsafe { slot.part.value().write(value) };

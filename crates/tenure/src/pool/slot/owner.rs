@@ -19,8 +19,7 @@ impl<T: Send, L: FreeList> Resident for Owner<T, L> {
 
 impl<T, L: FreeList> Drop for Owner<T, L> {
     fn drop(&mut self) {
-        if !self.shared.is_closed() {
-            close(&self.shared);
-        }
+        // Again, if it was closed: a fork may have come in the middle of that.
+        close(&self.shared);
     }
 }
