@@ -412,11 +412,11 @@ fn errors_say_what_on_what_and_what_to_do_in_one_line() {
         told,
         "a buffer of 9 bytes was asked for and the pool's largest have 8: ask for less, or build the \
          pool with more size classes\n\
-         no buffer of 5 bytes: the pool uses 6 of the 7 bytes that it may have; drop buffers, or build \
+         no buffer of 5 bytes: the pool holds 6 of the 7 bytes that it may have; drop buffers, or build \
          the pool with a higher limit\n\
          no buffer of 4 bytes: the allocator has no memory; drop buffers, or build the pool with a \
          limit\n\
-         no buffer: the pool is closed; close it later, or build another one\n\
+         no buffer: the pool is closed; build another one, or close it later\n\
          no buffer: the pool has all the buffers of 64 bytes that it can count; drop some, or use \
          another pool"
     );

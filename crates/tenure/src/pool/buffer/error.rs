@@ -55,7 +55,7 @@ impl fmt::Display for AcquireError {
                  pool with a limit"
             ),
             Self::Closed => {
-                f.write_str("no buffer: the pool is closed; close it later, or build another one")
+                f.write_str("no buffer: the pool is closed; build another one, or close it later")
             }
             Self::TooManyBuffers { size } => write!(
                 f,
