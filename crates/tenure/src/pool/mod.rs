@@ -68,6 +68,16 @@
 //! any thread. To acquire and drop a guard writes no reference count: what keeps a pool's memory alive is each slot
 //! that is not empty, which is counted when its contents are made and when they are freed.
 //!
+//! # Limits
+//!
+//! - Not for signal handlers: one that uses a pool while the thread that it interrupts does would be a second owner of
+//!   that thread's hoard.
+//! - Closing waits for threads that are inside of an acquire or release: for nanoseconds, or until the system lets them
+//!   run again. A thread of real-time priority that closes a pool on the only CPU of such a thread waits for ever.
+//! - In destructors of thread-locals that run after the thread's hoards were emptied, pools work through the depot;
+//!   a trim there, or an acquire at the limit, leaves hoards alone.
+//! - A process that forked while another thread closed a pool has that pool half closed: close it again.
+//!
 //! # What the published list got wrong
 //!
 //! A patch for SMC in Linux replaces the walk by a lock-free list of free buffers. It was published with these traps:
