@@ -70,12 +70,19 @@ fn row(variant: &str, report: &Report) -> Row {
 
 /// Lines that are told one by one: a walk has thousands, all alike.
 const MOST_LINES: usize = 16;
+/// How the name ends of what stands for the others.
+const REST: &str = " more lines";
+
+/// Whether a member of that name stands for lines that are not told one by one.
+pub(super) fn is_rest(name: &str) -> bool {
+    name.ends_with(REST)
+}
 
 /// The hottest lines, and the rest of them as one.
 fn told(mut lines: Vec<Line>) -> Vec<Line> {
     if lines.len() > MOST_LINES + 1 {
         let rest = lines.split_off(MOST_LINES);
-        let name = format!("{} more lines", rest.len());
+        let name = format!("{}{REST}", rest.len());
         let mut transfers_per_op = Transfers::default();
         rest.iter().for_each(|line| transfers_per_op += line.transfers_per_op);
         let members = rest.iter().flat_map(|line| &line.members);

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::simulate::html::words::{self, Parts, plain};
 use crate::simulate::result::{Line, Member, Row};
+use crate::simulate::row::is_rest;
 
 /// A sentence about a variant's lines.
 #[derive(Debug, PartialEq, Serialize)]
@@ -55,7 +56,8 @@ pub(super) fn of(row: &Row, names: &[String]) -> Told {
     let members = || row.lines.iter().flat_map(|line| &line.members);
     let waiting = unique(members().filter(|member| member.waited_ns_per_op > least).map(name));
     let here: Vec<_> = members().map(name).collect();
-    let absent: Vec<_> = names.iter().filter(|name| !here.contains(name)).cloned().collect();
+    let is_absent = |name: &&String| !here.contains(name) && !is_rest(name);
+    let absent: Vec<_> = names.iter().filter(is_absent).cloned().collect();
     let mut sentence = match waiting.as_slice() {
         [] => vec![plain("Nothing waits for a line.")],
         [only] => vec![plain("Only "), words::code(only), plain(" waits for its line.")],
