@@ -29,6 +29,7 @@ link() {
         --no-default-features --features "$features"
     rustc --edition 2024 -O -Cpanic=abort -Clink-arg=-nostartfiles "${cfgs[@]}" \
         --extern "tenure=$CARGO_TARGET_DIR/$host/debug/libtenure.rlib" \
+        -L "dependency=$CARGO_TARGET_DIR/$host/debug/deps" \
         -o "$CARGO_TARGET_DIR/no_std_program" ci/no_std.rs
 }
 
