@@ -16,8 +16,6 @@ extern "C" fn _start() -> ! {
     assert!(told.iter().all(|put| *put == Put::Last), "{told:?}");
     // Reported to the default hook, which says nothing without std.
     let _ = (FOREVER.put(readable), ticket.put(), baseline.put());
-    #[cfg(allocator)]
-    drop(tenure::pool::BufferPool::new().acquire(1));
     loop {}
 }
 
