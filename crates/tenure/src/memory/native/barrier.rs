@@ -184,8 +184,9 @@ mod tests {
         one_barrier: impl Fn() + Send + 'static,
         other_barrier: impl Fn(),
     ) -> u32 {
-        let litmus: &Litmus = std::boxed::Box::leak(std::boxed::Box::default());
-        let other = std::thread::spawn(move || litmus.run(rounds, 0, one_barrier));
+        let litmus = std::sync::Arc::<Litmus>::default();
+        let its = std::sync::Arc::clone(&litmus);
+        let other = std::thread::spawn(move || its.run(rounds, 0, one_barrier));
         let missed = litmus.run(rounds, 1, other_barrier);
         assert_eq!(other.join().unwrap(), missed, "both count the same rounds");
         missed
