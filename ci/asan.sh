@@ -11,6 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source ci/sanitizer.sh
 
 export ASAN_OPTIONS="halt_on_error=1 detect_leaks=1 detect_stack_use_after_return=1"
-sanitize address "$@"
+# That one has an allocator which accounts for leaks by itself, and a control that leaks.
+LEFT_OUT='^pool_buffers_memory' sanitize address "$@"
 expect_report address use-after-free "AddressSanitizer: heap-use-after-free"
 expect_report address leak "LeakSanitizer: detected memory leaks"
