@@ -37,7 +37,7 @@ pub type DefaultList = TaggedStack;
 /// The list is closed and keeps no slots any more: the slot is the caller's.
 #[must_use = "the slot is still the caller's"]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Closed;
+pub(crate) struct Closed;
 
 /// The free slots of a pool.
 ///

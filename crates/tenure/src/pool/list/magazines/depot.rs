@@ -85,8 +85,12 @@ impl<M: Memory, const BATCH: usize> Depot<M, BATCH> {
     }
 
     fn take_from(&self, stack: &Stack<M>) -> Option<Taken<'_, M, BATCH>> {
-        let index = stack.pop(&self.crates)?;
-        Some(Taken { index, of: self.crates.0.get(index).expect("the crate was made") })
+        stack.pop(&self.crates).map(|index| self.taken(index))
+    }
+
+    /// The crate of that number, which is on no stack any more.
+    fn taken(&self, index: u32) -> Taken<'_, M, BATCH> {
+        Taken { index, of: self.crates.0.get(index).expect("the crate was made") }
     }
 
     fn take_empty(&self) -> Taken<'_, M, BATCH> {
@@ -164,10 +168,12 @@ impl<M: Memory, const BATCH: usize> Depot<M, BATCH> {
             let mut taken = depot.take_empty();
             while let Some(given) = slot {
                 taken.push(given);
-                slot = if taken.count() < depot.batch { next() } else { None };
+                // Asked before the crate is out of hand: with its last slot the depot may go.
+                slot = next();
+                if taken.count() == depot.batch {
+                    break;
+                }
             }
-            // Asked before the crate is out of hand: with its last slot the depot may go.
-            slot = if taken.count() == depot.batch { next() } else { None };
             // SAFETY: the caller's: the crate has slots.
             unsafe { Self::put(this, taken, &mut home) };
         }
@@ -198,8 +204,7 @@ impl<M: Memory, const BATCH: usize> Depot<M, BATCH> {
     /// Takes all slots for good: from now on all that is given comes home.
     pub(super) fn close(&self, mut home: impl FnMut(u32)) {
         self.stocked.close(&self.crates, |index| {
-            let of = self.crates.0.get(index).expect("the crate was made");
-            let mut taken = Taken { index, of };
+            let mut taken = self.taken(index);
             while let Some(slot) = taken.pop() {
                 home(slot);
             }
