@@ -202,6 +202,10 @@ impl<T> Pointer<T> for Link<T> {
         self.access(Kind::Load);
         self.0.load(order)
     }
+    fn store(&self, value: *mut T, order: Ordering) {
+        self.access(Kind::Store);
+        self.0.store(value, order);
+    }
     fn compare_exchange(
         &self,
         current: *mut T,

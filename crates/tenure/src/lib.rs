@@ -61,6 +61,10 @@ pub mod line;
 pub mod memory;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod pool;
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+mod segments;
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+mod shared;
 
 /// The names of [`std::sync`], so that one `use` line moves a program over.
 ///

@@ -134,6 +134,8 @@ pub trait Pointer<T>: Send + Sync {
     fn new(value: *mut T) -> Self;
     /// Reads the pointer.
     fn load(&self, order: Ordering) -> *mut T;
+    /// Writes the pointer.
+    fn store(&self, value: *mut T, order: Ordering);
     /// Writes `new` if the pointer is `current`.
     ///
     /// # Errors

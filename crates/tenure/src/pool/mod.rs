@@ -100,8 +100,6 @@
 
 pub mod buffer;
 pub mod list;
-mod segments;
-mod shared;
 mod shelf;
 pub mod slot;
 

@@ -15,8 +15,8 @@
 //! permanent part `P` is.
 
 use super::list::{FreeList, TaggedStack};
-use super::segments::{CAPACITY, NO_INDEX, Segments};
 use crate::memory::{Atomic, Memory, Ordering, Resident};
+use crate::segments::{CAPACITY, NO_INDEX, Segments};
 use alloc::sync::Weak;
 use core::ptr::NonNull;
 

@@ -80,7 +80,7 @@ pub(crate) type InOrder = Loom<true>;
 unsafe impl<const SWAP_TO_STORE: bool> Memory for Loom<SWAP_TO_STORE> {
     type AtomicU32 = Word<loom::sync::atomic::AtomicU32, SWAP_TO_STORE>;
     type AtomicU64 = Word<loom::sync::atomic::AtomicU64, SWAP_TO_STORE>;
-    type Pointer<T> = Word<loom::sync::atomic::AtomicPtr<T>, false>;
+    type Pointer<T> = Word<loom::sync::atomic::AtomicPtr<T>, SWAP_TO_STORE>;
     type Plain<T> = Field<T>;
 
     // Two fences promise what the pair does: the first one to come is before the other for all.
@@ -237,12 +237,21 @@ macro_rules! word {
 word!(AtomicU32, u32);
 word!(AtomicU64, u64);
 
-impl<T> Pointer<T> for Word<loom::sync::atomic::AtomicPtr<T>, false> {
+impl<T, const SWAP_TO_STORE: bool> Pointer<T>
+    for Word<loom::sync::atomic::AtomicPtr<T>, SWAP_TO_STORE>
+{
     fn new(value: *mut T) -> Self {
         Self::holding(loom::sync::atomic::AtomicPtr::new(value))
     }
     fn load(&self, order: Ordering) -> *mut T {
         self.touch().load(order)
+    }
+    fn store(&self, value: *mut T, order: Ordering) {
+        if SWAP_TO_STORE {
+            self.touch().swap(value, order);
+        } else {
+            self.touch().store(value, order);
+        }
     }
     fn compare_exchange(
         &self,

@@ -104,6 +104,10 @@ impl<T> Pointer<T> for core::sync::atomic::AtomicPtr<T> {
         self.load(order)
     }
     #[inline(always)]
+    fn store(&self, value: *mut T, order: Ordering) {
+        self.store(value, order);
+    }
+    #[inline(always)]
     fn compare_exchange(
         &self,
         current: *mut T,

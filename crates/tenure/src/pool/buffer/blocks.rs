@@ -14,8 +14,8 @@
 use super::{AcquireError, Builder, ClassStatistics, Counts, Statistics};
 use crate::memory::{Atomic, Memory, Ordering, Plain, Resident};
 use crate::pool::list::FreeList;
-use crate::pool::shared::{RawShared, Shared};
 use crate::pool::shelf::{self, Shelf};
+use crate::shared::{RawShared, Shared};
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use alloc::boxed::Box;
 use alloc::sync::Weak;

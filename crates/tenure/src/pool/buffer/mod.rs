@@ -103,8 +103,8 @@ pub use pooled::PooledBuf;
 pub use statistics::{ClassStatistics, Counts, Statistics};
 
 use super::list::{DefaultList, FreeList};
-use super::shared::Shared;
 use crate::memory::Resident;
+use crate::shared::Shared;
 use alloc::sync::{Arc, Weak};
 use blocks::Blocks;
 use core::fmt;

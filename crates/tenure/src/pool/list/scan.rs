@@ -9,7 +9,7 @@
 use super::FreeList;
 use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Native, Ordering, Resident};
-use crate::pool::segments::Segments;
+use crate::segments::Segments;
 use alloc::sync::Weak;
 use core::ops::ControlFlow;
 use core::ptr::NonNull;

@@ -34,7 +34,7 @@
 use super::Closed;
 use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Ordering};
-use crate::pool::segments::{INDEX_BITS, NO_INDEX};
+use crate::segments::{INDEX_BITS, NO_INDEX};
 
 const CLOSED: u64 = 1 << INDEX_BITS;
 const ONE_REMOVAL: u64 = CLOSED << 1;

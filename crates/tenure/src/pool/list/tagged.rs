@@ -3,7 +3,7 @@
 use super::{Closed, FreeList, Linked, Stack};
 use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Native, Resident};
-use crate::pool::segments::{NO_INDEX, Segments};
+use crate::segments::{NO_INDEX, Segments};
 use alloc::sync::Weak;
 use core::ops::ControlFlow;
 use core::ptr::NonNull;

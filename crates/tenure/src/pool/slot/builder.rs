@@ -5,7 +5,7 @@ use super::objects::{Make, Objects};
 use super::owner::Owner;
 use crate::memory::Resident;
 use crate::pool::list::{DefaultList, FreeList};
-use crate::pool::shared::Shared;
+use crate::shared::Shared;
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use core::marker::PhantomData;

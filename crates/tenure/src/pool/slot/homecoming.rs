@@ -7,7 +7,7 @@
 use super::objects::{Raw, empty};
 use crate::memory::{Atomic, Ordering};
 use crate::pool::list::FreeList;
-use crate::pool::segments::NO_INDEX;
+use crate::segments::NO_INDEX;
 
 /// Slots with objects that are the calling thread's, and in no list.
 pub(super) struct Homecoming<T, L: FreeList> {

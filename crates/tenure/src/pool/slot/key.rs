@@ -1,6 +1,6 @@
 //! [`SlotKey`]: which slot, and which of its uses.
 
-use crate::pool::segments::INDEX_BITS;
+use crate::segments::INDEX_BITS;
 
 /// Bits of a generation.
 const GENERATION_BITS: u32 = u64::BITS - INDEX_BITS;
@@ -92,7 +92,7 @@ impl core::fmt::Debug for SlotKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::segments::CAPACITY;
+    use crate::segments::CAPACITY;
 
     #[test]
     fn a_key_holds_every_index_and_every_generation() {

@@ -3,7 +3,7 @@
 use super::objects::{Objects, close};
 use crate::memory::Resident;
 use crate::pool::list::FreeList;
-use crate::pool::shared::Shared;
+use crate::shared::Shared;
 
 /// Closes the pool when the last handle is gone.
 pub(super) struct Owner<T, L: FreeList> {

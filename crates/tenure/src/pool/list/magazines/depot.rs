@@ -7,7 +7,7 @@
 use super::super::{Closed, Linked, Stack};
 use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Ordering, Plain};
-use crate::pool::segments::{NO_INDEX, Segments};
+use crate::segments::{NO_INDEX, Segments};
 use core::ptr::NonNull;
 
 pub(super) struct Depot<M: Memory, const BATCH: usize> {

@@ -73,7 +73,7 @@ mod hoard;
 use super::FreeList;
 use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Native, Ordering, Resident, Threads};
-use crate::pool::segments::{CAPACITY, Segments};
+use crate::segments::{CAPACITY, Segments};
 use alloc::sync::Weak;
 use core::cell::Cell;
 use core::ops::ControlFlow;

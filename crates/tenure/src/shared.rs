@@ -1,4 +1,4 @@
-//! [`Shared`]: the heap block that a pool's handle and its slots keep alive together.
+//! [`Shared`]: a heap block that handles keep alive together, such as a pool's and its slots.
 //!
 //! Guards must not count: a count that every acquire and release writes is what pools are there to avoid. So
 //! what counts is not who uses a slot but that it *has contents*: each such slot holds one reference, idle or

@@ -7,8 +7,9 @@
 //!
 //! Each segment is allocated when its first element is asked for, published by one compare-exchange
 //! (the loser frees its own), and freed with the array. So a reference to an element is good for as long
-//! as the array, whatever grows meanwhile, and a read asks for no lock: this is the type-stable memory
-//! that free lists need, whose links are read by threads that may have lost the element already.
+//! as the array, whatever grows meanwhile, and a read asks for no lock. This is the type-stable memory that free lists
+//! need, whose links are read by threads that may have lost the element already, and that seats of workers need, which
+//! others look into when they please.
 
 use crate::line::Isolated;
 use crate::memory::{Memory, Ordering, Pointer};
@@ -78,7 +79,7 @@ impl<T, M: Memory> Segments<T, M> {
     ///
     /// If the index is not less than [`CAPACITY`].
     pub(crate) fn get_or_grow(&self, index: u32, make: impl Fn(u32) -> T) -> &T {
-        assert!(index < CAPACITY, "a pool has at most {CAPACITY} slots");
+        assert!(index < CAPACITY, "there is room for at most {CAPACITY}");
         if let Some(element) = self.get(index) {
             return element;
         }
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "a pool has at most 268435448 slots")]
+    #[should_panic(expected = "there is room for at most 268435448")]
     fn an_index_that_is_too_large_is_refused() {
         Segments::<u64, Native>::new().get_or_grow(CAPACITY, |_| 0);
     }
