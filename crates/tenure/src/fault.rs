@@ -10,6 +10,7 @@
 //! | [`FaultKind::Overflow`] | the count saturates, the object is never freed | once per object, by the operation that left the valid range (twice where a put brings it back just then) |
 //! | [`FaultKind::ImbalancedPut`] | a dead count stays dead, nobody is told to destroy | each time |
 //! | [`FaultKind::UseAfterDeath`] | a dead count stays dead | each time |
+//! | [`FaultKind::HeldAfterShootdown`] | the process is aborted ([verified](crate::lazy::Shootdown) lazy references) | once |
 //!
 //! Without a hook of the user's, the first [`PRINTED_FAULTS`] faults of the process go to standard
 //! error, one line each (nowhere without the feature `std`). The hook runs on the thread that
@@ -33,6 +34,8 @@ pub enum FaultKind {
     ImbalancedPut,
     /// Another reference, taken by a caller that claims to own one of an object that is dead.
     UseAfterDeath,
+    /// A seat uses an object that was taken from it. The process is aborted after the report.
+    HeldAfterShootdown,
 }
 
 /// A report: what happened, to which count, and where.
@@ -69,6 +72,11 @@ impl fmt::Display for Fault {
                 f,
                 "{count} at {address:#x} is dead (found {found:#x}) but was taken as if held in {location}: \
                  something uses an object that it has released"
+            ),
+            FaultKind::HeldAfterShootdown => write!(
+                f,
+                "{count} of {address:#x}: seat {found} still uses the object, seen in {location}: \
+                 the process is aborted before its memory is freed"
             ),
         }
     }

@@ -57,6 +57,8 @@ extern crate std;
 pub mod arc;
 pub mod count;
 pub mod fault;
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+pub mod lazy;
 pub mod line;
 pub mod memory;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]

@@ -6,7 +6,7 @@ use alloc::sync::Weak;
 /// A machine whose threads have numbers.
 ///
 /// For objects that keep a part of themselves for each thread, as [`Magazines`](crate::pool::Magazines) do.
-/// [`Native`](super::Native) implements it with the feature `std`.
+/// Without the feature `std`, [`Native`](super::Native) cannot tell its threads apart: none has a number.
 ///
 /// # Safety
 ///

@@ -6,6 +6,8 @@
 mod barrier;
 #[cfg(feature = "std")]
 mod threads;
+#[cfg(all(feature = "alloc", not(feature = "std")))]
+mod unnumbered;
 
 use super::{Atomic, Memory, Ordering, Plain, Pointer};
 use core::cell::UnsafeCell;

@@ -1,0 +1,98 @@
+//! [`Reader`]: the fastest way to read a [`Cached`](super::Cached).
+
+use super::Published;
+use crate::lazy::seat::InUse;
+use crate::lazy::shootdown::Object;
+use crate::lazy::{Context, Seat, Shootdown};
+use crate::memory::{Native, Threads};
+use crate::shared::Shared;
+use core::fmt;
+use core::ops::Deref;
+use core::ptr::NonNull;
+
+/// A handle to a [`Cached`](super::Cached) for one thread at a time.
+///
+/// ```
+/// use tenure::lazy::Cached;
+///
+/// let cached = Cached::new(1);
+/// let mut reader = cached.reader();
+/// assert_eq!(*reader.read(), 1);
+/// cached.store(2);
+/// assert_eq!(*reader.read(), 2);
+/// ```
+///
+/// It keeps no value alive between reads, however long they are apart.
+pub struct Reader<T, M: Threads = Native> {
+    /// Before `published`: the handle that keeps the domain anyway.
+    seat: Seat<T, Shootdown, M>,
+    published: Shared<Published<T, M>, M>,
+}
+
+impl<T, M: Threads> Reader<T, M> {
+    pub(super) fn new(published: Shared<Published<T, M>, M>) -> Self {
+        Self { seat: published.domain.seat(), published }
+    }
+
+    /// Reads the value.
+    ///
+    /// Loads the shared pointer, and loads and stores words on the reader's own line. No atomic read-modify-write, also where
+    /// the value is a new one.
+    #[inline(always)]
+    #[must_use]
+    pub fn read(&mut self) -> ReadGuard<'_, T, M> {
+        // SAFETY: `&mut self` is the owner of the seat, and the guard borrows it.
+        ReadGuard(unsafe { self.published.protect(self.seat.slot()) })
+    }
+}
+
+impl<T, M: Threads> Clone for Reader<T, M> {
+    /// A reader of its own, for another thread.
+    fn clone(&self) -> Self {
+        Self::new(self.published.clone())
+    }
+}
+
+impl<T, M: Threads> fmt::Debug for Reader<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("seat", &self.seat).finish()
+    }
+}
+
+/// A value that a [`Reader`] reads, up to the drop.
+///
+/// Not counted. If the value is replaced meanwhile the guard keeps it; then its drop may be the one that drops the value.
+pub struct ReadGuard<'r, T, M: Threads = Native>(InUse<'r, T, Shootdown, M>);
+
+// SAFETY: whoever has the guard is the only one to use the reader's slot; the drop may come to drop the value.
+unsafe impl<T: Send + Sync, M: Threads> Send for ReadGuard<'_, T, M> {}
+// SAFETY: through a shared reference the value is shared, and handles are taken.
+unsafe impl<T: Send + Sync, M: Threads> Sync for ReadGuard<'_, T, M> {}
+
+impl<T, M: Threads> ReadGuard<'_, T, M> {
+    pub(super) fn block(&self) -> NonNull<Object<T, M, false>> {
+        self.0.block()
+    }
+}
+
+impl<T, M: Threads> ReadGuard<'_, T, M> {
+    /// A strong handle, unless the value was replaced and its last handle is gone. An atomic add on its count.
+    #[must_use]
+    pub fn upgrade(this: &Self) -> Option<Context<T, Shootdown, M>> {
+        this.0.upgrade()
+    }
+}
+
+impl<T, M: Threads> Deref for ReadGuard<'_, T, M> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        self.0.value()
+    }
+}
+
+impl<T: fmt::Debug, M: Threads> fmt::Debug for ReadGuard<'_, T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,261 @@
+//! The two words of a slot, and what its owner does with them.
+
+use super::{DONATED, MARKED, Shootdown, TAGS, give_back};
+use crate::lazy::block::Block;
+use crate::memory::{Atomic, Ordering, Pointer, Threads};
+use core::ptr::{self, NonNull};
+
+pub(in crate::lazy) type Object<T, M, const VERIFY: bool> = Block<T, Shootdown<VERIFY>, M>;
+
+/// What a seat shows to those who end objects.
+pub struct Words<T, M: Threads, const VERIFY: bool> {
+    /// The block that the seat has, and its tags. Written by the owner, and by those who end the block: from the
+    /// bare pointer to `MARKED`, and from there to null or `DONATED`.
+    pub(super) held: M::Pointer<Object<T, M, VERIFY>>,
+    /// Whether the owner uses what it has, or is about to find out whether it may. Written by the owner.
+    pub(super) active: M::AtomicU32,
+    /// The block that the owner uses, once it may; with `VERIFY`. Written by the owner.
+    pub(super) confirmed: M::Pointer<Object<T, M, VERIFY>>,
+}
+
+impl<T, M: Threads, const VERIFY: bool> Default for Words<T, M, VERIFY> {
+    fn default() -> Self {
+        Self {
+            held: Pointer::new(ptr::null_mut()),
+            active: Atomic::new(0),
+            confirmed: Pointer::new(ptr::null_mut()),
+        }
+    }
+}
+
+/// The tags of a held word.
+#[inline(always)]
+pub(super) fn tags<B>(held: *mut B) -> usize {
+    held.addr() & TAGS
+}
+
+/// A held word without its tags.
+#[inline(always)]
+pub(super) fn bare<B>(held: *mut B) -> *mut B {
+    held.map_addr(|address| address & !TAGS)
+}
+
+/// A bare word with a tag.
+#[inline(always)]
+pub(super) fn tagged<B>(block: *mut B, tag: usize) -> *mut B {
+    block.map_addr(|address| address | tag)
+}
+
+impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
+    #[inline(always)]
+    pub(super) fn has(&self, block: NonNull<Object<T, M, VERIFY>>) -> bool {
+        // Relaxed: what the owner finds in here it has put there, or it is tagged or null.
+        self.held.load(Ordering::Relaxed) == block.as_ptr()
+    }
+
+    /// Whether the owner, who asks, uses what the slot has.
+    #[inline(always)]
+    pub(in crate::lazy) fn is_active(&self) -> bool {
+        // Relaxed: the owner's own.
+        self.active.load(Ordering::Relaxed) != 0
+    }
+
+    /// Rule 2: the owner is about to use what the slot has, or does.
+    #[inline(always)]
+    fn activate(&self) {
+        // Release: pairs with the Acquire in `settle`: who sees this one sees what the slot has by now.
+        self.active.store(1, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn deactivate(&self) {
+        self.retract();
+        // Release: pairs with the Acquire in `settle`: the owner's use of the block happened before its end.
+        self.active.store(0, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn confirm(&self, block: NonNull<Object<T, M, VERIFY>>) {
+        if VERIFY {
+            // Release: pairs with the Acquire in `verify`.
+            self.confirmed.store(block.as_ptr(), Ordering::Release);
+        }
+    }
+
+    #[inline(always)]
+    fn retract(&self) {
+        if VERIFY {
+            // Release: as in `confirm`.
+            self.confirmed.store(ptr::null_mut(), Ordering::Release);
+        }
+    }
+
+    /// Uses `block`, which the slot has and the caller a reference to.
+    #[inline(always)]
+    pub(super) fn resume(&self, block: NonNull<Object<T, M, VERIFY>>) {
+        self.activate();
+        self.confirm(block);
+    }
+
+    /// Has and uses `block`, which the caller has a reference to.
+    ///
+    /// # Safety
+    ///
+    /// By the owner.
+    pub(super) unsafe fn switch(&self, block: NonNull<Object<T, M, VERIFY>>) {
+        // SAFETY: the caller's.
+        unsafe { self.forget_leftovers() };
+        // Release: pairs with the Acquire of those who end the block that was here: the owner has done with it.
+        self.held.store(block.as_ptr(), Ordering::Release);
+        self.resume(block);
+    }
+
+    /// Uses what the slot has, if it has not been marked.
+    ///
+    /// # Safety
+    ///
+    /// By the owner.
+    #[inline(always)]
+    pub(super) unsafe fn lazy(&self) -> Option<NonNull<Object<T, M, VERIFY>>> {
+        // Relaxed: as in `has`.
+        let held = self.held.load(Ordering::Relaxed);
+        if tags(held) == 0 {
+            let block = NonNull::new(held)?;
+            self.activate();
+            // Rule 4. Pairs with the heavy barrier in `end`.
+            M::light_barrier();
+            if self.has(block) {
+                self.confirm(block);
+                return Some(block);
+            }
+        }
+        // SAFETY: the caller's; nothing is in use.
+        unsafe { self.let_go() };
+        None
+    }
+
+    /// Uses the block that `current` points to, and none that it pointed to before.
+    ///
+    /// # Safety
+    ///
+    /// By the owner. The pointer is never null. Each of its blocks is `published` and has a strong reference from
+    /// before it is stored there until after it was replaced.
+    #[inline(always)]
+    pub(in crate::lazy) unsafe fn protect(
+        &self,
+        current: &M::Pointer<Object<T, M, VERIFY>>,
+    ) -> NonNull<Object<T, M, VERIFY>> {
+        loop {
+            // Acquire: pairs with the Release of whoever stored the pointer: the block is initialised.
+            let found = current.load(Ordering::Acquire);
+            // Relaxed: as in `has`.
+            let kept = self.held.load(Ordering::Relaxed) == found;
+            if !kept {
+                // SAFETY: the caller's.
+                unsafe { self.forget_leftovers() };
+                // Release: as in `switch`.
+                self.held.store(found, Ordering::Release);
+            }
+            self.activate();
+            // Rule 4, and 5 for what the slot did not have. Pairs with the heavy barrier in `end`.
+            M::light_barrier();
+            // Acquire: as above. It may be another block at the same address.
+            let again = if kept { found } else { current.load(Ordering::Acquire) };
+            // Relaxed: as in `has`.
+            if again == found && self.held.load(Ordering::Relaxed) == found {
+                // SAFETY: never null.
+                let block = unsafe { NonNull::new_unchecked(again) };
+                self.confirm(block);
+                return block;
+            }
+            // SAFETY: the caller's; nothing is in use.
+            unsafe { self.clear() };
+        }
+    }
+
+    /// Ends the use of `block`.
+    ///
+    /// # Safety
+    ///
+    /// By the owner, who uses it.
+    #[inline(always)]
+    pub(super) unsafe fn leave(&self, block: NonNull<Object<T, M, VERIFY>>) {
+        self.deactivate();
+        // Rule 4. Pairs with the heavy barrier in `end`.
+        M::light_barrier();
+        if !self.has(block) {
+            // SAFETY: the caller's.
+            unsafe { self.resolve() };
+        }
+    }
+
+    /// Rule 6: the word is tagged, or somebody has emptied it.
+    ///
+    /// # Safety
+    ///
+    /// By the owner, after the use, if there was one.
+    #[cold]
+    unsafe fn resolve(&self) {
+        // Acquire: pairs with the Release of the donation.
+        let mut held = self.held.load(Ordering::Acquire);
+        if tags(held) == MARKED {
+            // Release: pairs with the Acquire of who ends the block: the owner has done with it. Acquire on failure:
+            // as above.
+            match self.held.compare_exchange(
+                held,
+                ptr::null_mut(),
+                Ordering::Release,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => return,
+                Err(found) => held = found,
+            }
+        }
+        if tags(held) == DONATED {
+            // Relaxed: nobody else writes the word any more, and nobody reads it for anything but the tag.
+            self.held.store(ptr::null_mut(), Ordering::Relaxed);
+            // SAFETY: only blocks are tagged.
+            let block = unsafe { NonNull::new_unchecked(bare(held)) };
+            // SAFETY: rule 6: the reference is the owner's.
+            unsafe { give_back(block) };
+        }
+    }
+
+    /// Ends what may be in use.
+    ///
+    /// # Safety
+    ///
+    /// By the owner, of whom no guard is left.
+    #[cold]
+    unsafe fn let_go(&self) {
+        self.deactivate();
+        M::light_barrier();
+        // SAFETY: the caller's.
+        unsafe { self.resolve() };
+    }
+
+    /// Where a guard was forgotten, its use ends now.
+    ///
+    /// # Safety
+    ///
+    /// By the owner, of whom no guard is left.
+    #[inline(always)]
+    unsafe fn forget_leftovers(&self) {
+        if self.is_active() {
+            // SAFETY: the caller's.
+            unsafe { self.let_go() };
+        }
+    }
+
+    /// Has nothing from now on.
+    ///
+    /// # Safety
+    ///
+    /// By the owner, of whom no guard is left.
+    pub(super) unsafe fn clear(&self) {
+        // SAFETY: the caller's.
+        unsafe { self.let_go() };
+        // Release: as in `switch`. Whoever has marked the word meanwhile sees that nothing is in use.
+        self.held.store(ptr::null_mut(), Ordering::Release);
+    }
+}
