@@ -47,6 +47,18 @@ impl<T, S: Scheme<M>, M: Memory> Context<T, S, M> {
         Self { block }
     }
 
+    /// [`from_raw`](Self::from_raw), of what a pointer holds.
+    ///
+    /// # Safety
+    ///
+    /// As above; the pointer is not null.
+    pub(crate) unsafe fn from_pointer(block: *mut Block<T, S, M>) -> Self {
+        // SAFETY: the caller's.
+        let block = unsafe { NonNull::new_unchecked(block) };
+        // SAFETY: the caller's.
+        unsafe { Self::from_raw(block) }
+    }
+
     /// The block, whose reference the caller has to give back by [`from_raw`](Self::from_raw).
     pub(crate) fn into_raw(self) -> NonNull<Block<T, S, M>> {
         ManuallyDrop::new(self).block

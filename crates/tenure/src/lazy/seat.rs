@@ -3,12 +3,12 @@
 use super::block::Block;
 use super::context::upgrade;
 use super::domain::{Core, Slot};
+use super::guard::guard;
 use super::{Context, Scheme, Shootdown};
 use crate::memory::{Memory, Native};
 use crate::shared::Shared;
 use core::fmt;
 use core::marker::PhantomData;
-use core::ops::Deref;
 use core::ptr::NonNull;
 
 /// A worker's place in a [`Domain`](super::Domain): uses one object at a time, and keeps the last one.
@@ -170,8 +170,10 @@ impl<T, S: Scheme<M>, M: Memory> InUse<'_, T, S, M> {
 impl<T, S: Scheme<M>, M: Memory> Drop for InUse<'_, T, S, M> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: the domain of the seat that is borrowed keeps the slot, and it is this guard that uses the block.
-        unsafe { S::leave(self.slot.as_ref(), self.block) };
+        // SAFETY: the domain of the seat that is borrowed keeps the slot.
+        let slot = unsafe { self.slot.as_ref() };
+        // SAFETY: it is this guard that uses the block.
+        unsafe { S::leave(slot, self.block) };
     }
 }
 
@@ -186,39 +188,10 @@ pub struct Active<'s, T, S: Scheme<M> = Shootdown, M: Memory = Native>(InUse<'s,
 /// As good as an [`Active`] while it lasts, but had without a handle.
 pub struct LazyGuard<'s, T, S: Scheme<M> = Shootdown, M: Memory = Native>(InUse<'s, T, S, M>);
 
-/// What all guards are.
-macro_rules! guard {
-    ($guard:ident) => {
-        // SAFETY: whoever has the guard is the only one to use the slot; the drop may come to drop the value.
-        unsafe impl<T: Send + Sync, S: Scheme<M>, M: Memory> Send for $guard<'_, T, S, M> {}
-        // SAFETY: through a shared reference the value is shared, and handles are taken.
-        unsafe impl<T: Send + Sync, S: Scheme<M>, M: Memory> Sync for $guard<'_, T, S, M> {}
+// SAFETY: whoever has the guard is the only one to use the slot; the drop may come to drop the value.
+unsafe impl<T: Send + Sync, S: Scheme<M>, M: Memory> Send for InUse<'_, T, S, M> {}
+// SAFETY: through a shared reference the value is shared, and handles are taken.
+unsafe impl<T: Send + Sync, S: Scheme<M>, M: Memory> Sync for InUse<'_, T, S, M> {}
 
-        impl<T, S: Scheme<M>, M: Memory> $guard<'_, T, S, M> {
-            /// A strong handle, if the last one is not gone. One atomic add on the object's count.
-            ///
-            /// With the schemes that count holders this seat is one, so it always gets a handle.
-            #[must_use]
-            pub fn upgrade(this: &Self) -> Option<Context<T, S, M>> {
-                this.0.upgrade()
-            }
-        }
-
-        impl<T, S: Scheme<M>, M: Memory> Deref for $guard<'_, T, S, M> {
-            type Target = T;
-            #[inline(always)]
-            fn deref(&self) -> &T {
-                self.0.value()
-            }
-        }
-
-        impl<T: fmt::Debug, S: Scheme<M>, M: Memory> fmt::Debug for $guard<'_, T, S, M> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                (**self).fmt(f)
-            }
-        }
-    };
-}
-
-guard!(Active);
-guard!(LazyGuard);
+guard!([T, S: Scheme<M>, M: Memory] Active<'_, T, S, M>, 0, S);
+guard!([T, S: Scheme<M>, M: Memory] LazyGuard<'_, T, S, M>, 0, S);

@@ -1,12 +1,11 @@
 //! [`CachedGuard`]: a read without a reader.
 
+use crate::lazy::guard::guard;
 use crate::lazy::seat::InUse;
-use crate::lazy::{Context, Seat, Shootdown};
+use crate::lazy::{Seat, Shootdown};
 use crate::memory::{Native, Threads};
 use alloc::boxed::Box;
-use core::fmt;
 use core::marker::PhantomData;
-use core::ops::Deref;
 
 /// A value that is [read](super::Cached::read) without a [`Reader`](super::Reader), up to the drop, on this thread.
 ///
@@ -32,24 +31,4 @@ impl<'c, T, M: Threads> CachedGuard<'c, T, M> {
     }
 }
 
-impl<T, M: Threads> CachedGuard<'_, T, M> {
-    /// A strong handle, unless the value was replaced and its last handle is gone. An atomic add on its count.
-    #[must_use]
-    pub fn upgrade(this: &Self) -> Option<Context<T, Shootdown, M>> {
-        this.in_use.upgrade()
-    }
-}
-
-impl<T, M: Threads> Deref for CachedGuard<'_, T, M> {
-    type Target = T;
-    #[inline(always)]
-    fn deref(&self) -> &T {
-        self.in_use.value()
-    }
-}
-
-impl<T: fmt::Debug, M: Threads> fmt::Debug for CachedGuard<'_, T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+guard!([T, M: Threads] CachedGuard<'_, T, M>, in_use, Shootdown);

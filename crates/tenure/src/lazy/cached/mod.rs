@@ -164,7 +164,7 @@ impl<T, M: Threads> Cached<T, M> {
             old = found;
         }
         // SAFETY: whoever replaces a pointer owns its reference; never null.
-        unsafe { Context::from_raw(NonNull::new_unchecked(old)) }
+        unsafe { Context::from_pointer(old) }
     }
 
     /// Replaces the value by what `update` makes of it.
@@ -189,7 +189,7 @@ impl<T, M: Threads> Cached<T, M> {
                     // In this order: the end of the old value need not donate to this thread's own guard.
                     drop(old);
                     // SAFETY: whoever replaces a pointer owns its reference; never null.
-                    drop(unsafe { Context::from_raw(NonNull::new_unchecked(replaced)) });
+                    drop(unsafe { Context::from_pointer(replaced) });
                     return;
                 }
                 // SAFETY: it was not stored: the reference is here.
@@ -278,7 +278,7 @@ impl<T, M: Threads> Drop for Published<T, M> {
         // Acquire: pairs with the Release of whoever stored it.
         let last = self.current.load(Ordering::Acquire);
         // SAFETY: the pointer's reference, and nobody reads it any more; never null.
-        drop(unsafe { Context::from_raw(NonNull::new_unchecked(last)) });
+        drop(unsafe { Context::from_pointer(last) });
     }
 }
 

@@ -1,13 +1,13 @@
 //! [`Reader`]: the fastest way to read a [`Cached`](super::Cached).
 
 use super::Published;
+use crate::lazy::guard::guard;
 use crate::lazy::seat::InUse;
 use crate::lazy::shootdown::Object;
-use crate::lazy::{Context, Seat, Shootdown};
+use crate::lazy::{Seat, Shootdown};
 use crate::memory::{Native, Threads};
 use crate::shared::Shared;
 use core::fmt;
-use core::ops::Deref;
 use core::ptr::NonNull;
 
 /// A handle to a [`Cached`](super::Cached) for one thread at a time.
@@ -64,35 +64,10 @@ impl<T, M: Threads> fmt::Debug for Reader<T, M> {
 /// Not counted. If the value is replaced meanwhile the guard keeps it; then its drop may be the one that drops the value.
 pub struct ReadGuard<'r, T, M: Threads = Native>(InUse<'r, T, Shootdown, M>);
 
-// SAFETY: whoever has the guard is the only one to use the reader's slot; the drop may come to drop the value.
-unsafe impl<T: Send + Sync, M: Threads> Send for ReadGuard<'_, T, M> {}
-// SAFETY: through a shared reference the value is shared, and handles are taken.
-unsafe impl<T: Send + Sync, M: Threads> Sync for ReadGuard<'_, T, M> {}
-
 impl<T, M: Threads> ReadGuard<'_, T, M> {
     pub(super) fn block(&self) -> NonNull<Object<T, M, false>> {
         self.0.block()
     }
 }
 
-impl<T, M: Threads> ReadGuard<'_, T, M> {
-    /// A strong handle, unless the value was replaced and its last handle is gone. An atomic add on its count.
-    #[must_use]
-    pub fn upgrade(this: &Self) -> Option<Context<T, Shootdown, M>> {
-        this.0.upgrade()
-    }
-}
-
-impl<T, M: Threads> Deref for ReadGuard<'_, T, M> {
-    type Target = T;
-    #[inline(always)]
-    fn deref(&self) -> &T {
-        self.0.value()
-    }
-}
-
-impl<T: fmt::Debug, M: Threads> fmt::Debug for ReadGuard<'_, T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+guard!([T, M: Threads] ReadGuard<'_, T, M>, 0, Shootdown);
