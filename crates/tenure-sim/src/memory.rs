@@ -44,6 +44,9 @@ unsafe impl Memory for Simulated {
 
     /// Nothing: simulated memory is in order anyway.
     fn light_barrier() {}
+    fn light_is_free() -> bool {
+        true
+    }
     /// What [`Cpu::membarrier`] costs. Nothing outside of a simulation.
     fn heavy_barrier() {
         if let Some(cpu) = Cpu::current() {

@@ -76,6 +76,16 @@ pub unsafe trait Memory: Sized + 'static {
     /// Cost: keeps the compiler from reordering, where the system can interrupt the other threads;
     /// a full fence elsewhere.
     fn light_barrier();
+    /// Whether light barriers cost nothing here. The answer is always the same.
+    ///
+    /// Where it is `true` a [`free_light_barrier`](Self::free_light_barrier) is as good as a light one. For fast paths that
+    /// find out in some other way, such as a word that is never as they want it where the answer is `false`.
+    #[must_use]
+    fn light_is_free() -> bool {
+        false
+    }
+    /// A [`light_barrier`](Self::light_barrier) where those are [free](Self::light_is_free); elsewhere it promises nothing.
+    fn free_light_barrier() {}
     /// The dear side: see [`light_barrier`](Self::light_barrier). At least a SeqCst fence.
     fn heavy_barrier();
 

@@ -87,6 +87,15 @@ unsafe impl<const SWAP_TO_STORE: bool> Memory for Loom<SWAP_TO_STORE> {
     fn light_barrier() {
         loom::sync::atomic::fence(Ordering::SeqCst);
     }
+    // Both answers, so that models on both machines go both ways.
+    fn light_is_free() -> bool {
+        !SWAP_TO_STORE
+    }
+    fn free_light_barrier() {
+        if Self::light_is_free() {
+            Self::light_barrier();
+        }
+    }
     fn heavy_barrier() {
         loom::sync::atomic::fence(Ordering::SeqCst);
     }

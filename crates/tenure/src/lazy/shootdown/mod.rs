@@ -46,6 +46,10 @@
 //!    After `DONATED` the word and the reference are the owner's. An owner that is not active may overwrite a mark:
 //!    what the ender does after it is decided by `active`.
 //!
+//! 7. **A bare word says that light barriers are free.** Where they are not, owners put their blocks in as `FENCED`. The
+//!    fast paths pass a barrier that is none there, and go on with nothing but a bare word; with a tagged one they look
+//!    again, after a real one.
+//!
 //! How long it takes is bounded: an ender passes over the seats twice and passes one barrier. For a published block
 //! there is one more of each for every reader that was between its first look at the pointer and its second, at
 //! most once for each seat. Nothing is waited for. An ender that finds another one at work leaves the block to it
@@ -81,10 +85,11 @@ pub(super) use slot::{Object, Words};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shootdown<const VERIFY: bool = false> {}
 
-/// Tags of a held word.
+/// Tags of a held word, one at a time.
 const MARKED: usize = 1;
 const DONATED: usize = 2;
-const TAGS: usize = MARKED | DONATED;
+const FENCED: usize = 4;
+const TAGS: usize = MARKED | DONATED | FENCED;
 
 /// How often whoever has the turn goes round for others.
 const ROUNDS: usize = 8;
@@ -279,8 +284,8 @@ fn mark<T, M: Threads, const VERIFY: bool>(
     for (_, slot) in core.slots() {
         // Acquire: where the owner has moved on from a block of the list it has done with it. Pairs with its Release.
         let held = slot.scheme.held.load(Ordering::Acquire);
-        if let Some(block) = list.find(held) {
-            marked |= slot.scheme.mark(block);
+        if let Some(block) = list.find(bare(held)) {
+            marked |= slot.scheme.mark(block, held);
         }
     }
     marked
@@ -304,7 +309,7 @@ fn settle<T, M: Threads, const VERIFY: bool>(
             },
             DONATED => {}
             // Rule 5: it came before the barrier, and was not seen then.
-            _ => marked |= slot.scheme.mark(block),
+            _ => marked |= slot.scheme.mark(block, held),
         }
     }
     core.counters.revoked.add(revoked);
@@ -321,13 +326,11 @@ enum Settled {
 
 /// What enders do with a slot.
 impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
-    /// Marks the slot if it has `block`, and returns whether it did.
-    fn mark(&self, block: NonNull<Object<T, M, VERIFY>>) -> bool {
-        let block = block.as_ptr();
+    /// Marks the slot, which had `block` as `held`, if it still does. Returns whether it did.
+    fn mark(&self, block: NonNull<Object<T, M, VERIFY>>, held: *mut Object<T, M, VERIFY>) -> bool {
+        let marked = tagged(block.as_ptr(), MARKED);
         // Relaxed: nothing is passed on to the owner. Acquire on failure: the owner has moved on, as in `mark`.
-        self.held
-            .compare_exchange(block, tagged(block, MARKED), Ordering::Relaxed, Ordering::Acquire)
-            .is_ok()
+        self.held.compare_exchange(held, marked, Ordering::Relaxed, Ordering::Acquire).is_ok()
     }
 
     /// After the barrier: takes `block`, whose mark the slot had, from it if the owner is idle.

@@ -1,6 +1,6 @@
 //! The two words of a slot, and what its owner does with them.
 
-use super::{DONATED, MARKED, Shootdown, TAGS, give_back};
+use super::{DONATED, FENCED, MARKED, Shootdown, TAGS, give_back};
 use crate::lazy::block::Block;
 use crate::memory::{Atomic, Ordering, Pointer, Threads};
 use core::ptr::{self, NonNull};
@@ -9,8 +9,8 @@ pub(in crate::lazy) type Object<T, M, const VERIFY: bool> = Block<T, Shootdown<V
 
 /// What a seat shows to those who end objects.
 pub struct Words<T, M: Threads, const VERIFY: bool> {
-    /// The block that the seat has, and its tags. Written by the owner, and by those who end the block: from the
-    /// bare pointer to `MARKED`, and from there to null or `DONATED`.
+    /// The block that the seat has, and its tags. Written by the owner: bare, or `FENCED` where light barriers are not
+    /// free. And by those who end the block: from there to `MARKED`, and on to null or `DONATED`.
     pub(super) held: M::Pointer<Object<T, M, VERIFY>>,
     /// Whether the owner uses what it has, or is about to find out whether it may. Written by the owner.
     pub(super) active: M::AtomicU32,
@@ -47,6 +47,7 @@ pub(super) fn tagged<B>(block: *mut B, tag: usize) -> *mut B {
 }
 
 impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
+    /// Whether the slot has `block`, unmarked, and light barriers are free.
     #[inline(always)]
     pub(super) fn has(&self, block: NonNull<Object<T, M, VERIFY>>) -> bool {
         // Relaxed: what the owner finds in here it has put there, or it is tagged or null.
@@ -105,9 +106,16 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
     pub(super) unsafe fn switch(&self, block: NonNull<Object<T, M, VERIFY>>) {
         // SAFETY: the caller's.
         unsafe { self.forget_leftovers() };
-        // Release: pairs with the Acquire of those who end the block that was here: the owner has done with it.
-        self.held.store(block.as_ptr(), Ordering::Release);
+        self.hold(block.as_ptr());
         self.resume(block);
+    }
+
+    /// Has `block` from now on.
+    fn hold(&self, block: *mut Object<T, M, VERIFY>) -> *mut Object<T, M, VERIFY> {
+        let held = if M::light_is_free() { block } else { tagged(block, FENCED) };
+        // Release: pairs with the Acquire of those who end the block that was here: the owner has done with it.
+        self.held.store(held, Ordering::Release);
+        held
     }
 
     /// Uses what the slot has, if it has not been marked.
@@ -117,17 +125,37 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
     /// By the owner.
     #[inline(always)]
     pub(super) unsafe fn lazy(&self) -> Option<NonNull<Object<T, M, VERIFY>>> {
+        self.activate();
+        // Rule 4. Pairs with the heavy barrier in `end`; for a bare word, as rule 7 has it.
+        M::free_light_barrier();
         // Relaxed: as in `has`.
         let held = self.held.load(Ordering::Relaxed);
-        if tags(held) == 0 {
-            let block = NonNull::new(held)?;
-            self.activate();
-            // Rule 4. Pairs with the heavy barrier in `end`.
-            M::light_barrier();
-            if self.has(block) {
-                self.confirm(block);
-                return Some(block);
-            }
+        let usable = if tags(held) == 0 {
+            NonNull::new(held)
+        } else {
+            // SAFETY: the caller's.
+            unsafe { self.lazy_slowly() }
+        };
+        match usable {
+            Some(block) => self.confirm(block),
+            None => self.deactivate(),
+        }
+        usable
+    }
+
+    /// [`lazy`](Self::lazy), of an active slot that has no bare word.
+    ///
+    /// # Safety
+    ///
+    /// By the owner.
+    #[cold]
+    unsafe fn lazy_slowly(&self) -> Option<NonNull<Object<T, M, VERIFY>>> {
+        // Rule 4. Pairs with the heavy barrier in `end`.
+        M::light_barrier();
+        // Relaxed: as in `has`.
+        let held = self.held.load(Ordering::Relaxed);
+        if tags(held) == FENCED {
+            return NonNull::new(bare(held));
         }
         // SAFETY: the caller's; nothing is in use.
         unsafe { self.let_go() };
@@ -145,31 +173,52 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
         &self,
         current: &M::Pointer<Object<T, M, VERIFY>>,
     ) -> NonNull<Object<T, M, VERIFY>> {
+        self.activate();
+        // Rule 4. Pairs with the heavy barrier in `end`; for a bare word, as rule 7 has it.
+        M::free_light_barrier();
+        // Relaxed: as in `has`.
+        let held = self.held.load(Ordering::Relaxed);
+        // Acquire: pairs with the Release of whoever stored the pointer: the block is initialised. The slot has it, so
+        // no other one is at its address.
+        let found = current.load(Ordering::Acquire);
+        if found == held {
+            // SAFETY: never null.
+            let block = unsafe { NonNull::new_unchecked(found) };
+            self.confirm(block);
+            return block;
+        }
+        // SAFETY: the caller's.
+        unsafe { self.protect_slowly(current) }
+    }
+
+    /// [`protect`](Self::protect), of an active slot that has another block, or no bare word.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[cold]
+    unsafe fn protect_slowly(
+        &self,
+        current: &M::Pointer<Object<T, M, VERIFY>>,
+    ) -> NonNull<Object<T, M, VERIFY>> {
         loop {
-            // Acquire: pairs with the Release of whoever stored the pointer: the block is initialised.
-            let found = current.load(Ordering::Acquire);
-            // Relaxed: as in `has`.
-            let kept = self.held.load(Ordering::Relaxed) == found;
-            if !kept {
-                // SAFETY: the caller's.
-                unsafe { self.forget_leftovers() };
-                // Release: as in `switch`.
-                self.held.store(found, Ordering::Release);
-            }
+            // SAFETY: the caller's.
+            unsafe { self.clear() };
+            // Relaxed: compared only.
+            let found = current.load(Ordering::Relaxed);
+            let held = self.hold(found);
             self.activate();
-            // Rule 4, and 5 for what the slot did not have. Pairs with the heavy barrier in `end`.
+            // Rules 4 and 5. Pairs with the heavy barrier in `end`.
             M::light_barrier();
-            // Acquire: as above. It may be another block at the same address.
-            let again = if kept { found } else { current.load(Ordering::Acquire) };
+            // Acquire: as in `protect`. It may be another block at the same address.
+            let again = current.load(Ordering::Acquire);
             // Relaxed: as in `has`.
-            if again == found && self.held.load(Ordering::Relaxed) == found {
+            if again == found && self.held.load(Ordering::Relaxed) == held {
                 // SAFETY: never null.
                 let block = unsafe { NonNull::new_unchecked(again) };
                 self.confirm(block);
                 return block;
             }
-            // SAFETY: the caller's; nothing is in use.
-            unsafe { self.clear() };
         }
     }
 
@@ -181,21 +230,23 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
     #[inline(always)]
     pub(super) unsafe fn leave(&self, block: NonNull<Object<T, M, VERIFY>>) {
         self.deactivate();
-        // Rule 4. Pairs with the heavy barrier in `end`.
-        M::light_barrier();
+        // Rule 4. Pairs with the heavy barrier in `end`; for a bare word, as rule 7 has it.
+        M::free_light_barrier();
         if !self.has(block) {
             // SAFETY: the caller's.
             unsafe { self.resolve() };
         }
     }
 
-    /// Rule 6: the word is tagged, or somebody has emptied it.
+    /// Rule 6: the word may be tagged.
     ///
     /// # Safety
     ///
-    /// By the owner, after the use, if there was one.
+    /// By the owner, who is not active any more.
     #[cold]
     unsafe fn resolve(&self) {
+        // Rule 4. Pairs with the heavy barrier in `end`.
+        M::light_barrier();
         // Acquire: pairs with the Release of the donation.
         let mut held = self.held.load(Ordering::Acquire);
         if tags(held) == MARKED {
@@ -229,7 +280,6 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
     #[cold]
     unsafe fn let_go(&self) {
         self.deactivate();
-        M::light_barrier();
         // SAFETY: the caller's.
         unsafe { self.resolve() };
     }

@@ -40,7 +40,7 @@ pub(super) fn light() {
 #[inline(always)]
 fn light_in(state: u8) {
     match state {
-        EXPEDITED => compiler_fence(Ordering::SeqCst),
+        EXPEDITED => free_light(),
         FENCES => fence(Ordering::SeqCst),
         _ => {
             ask();
@@ -49,14 +49,29 @@ fn light_in(state: u8) {
     }
 }
 
+/// What a light barrier is where the system can interrupt threads.
+#[inline(always)]
+pub(super) fn free_light() {
+    compiler_fence(Ordering::SeqCst);
+}
+
+pub(super) fn light_is_free() -> bool {
+    answer() == EXPEDITED
+}
+
 #[cold]
 pub(super) fn heavy() {
     fence(Ordering::SeqCst);
+    heavy_in(answer());
+}
+
+/// What the system says, which is always the same.
+fn answer() -> u8 {
     // Relaxed: what others know orders nothing.
-    heavy_in(match STATE.load(Ordering::Relaxed) {
+    match STATE.load(Ordering::Relaxed) {
         UNKNOWN => ask(),
         known => known,
-    });
+    }
 }
 
 #[cold]

@@ -32,6 +32,13 @@ unsafe impl Memory for Native {
     fn light_barrier() {
         barrier::light();
     }
+    fn light_is_free() -> bool {
+        barrier::light_is_free()
+    }
+    #[inline(always)]
+    fn free_light_barrier() {
+        barrier::free_light();
+    }
     fn heavy_barrier() {
         barrier::heavy();
     }
