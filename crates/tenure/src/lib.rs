@@ -11,6 +11,7 @@
 //! | [`count`] | reference counts whose get and put are one unconditional atomic add |
 //! | [`arc`] and [`sync`] | `Arc` and `Weak` with std's API on such a count: `upgrade` and `downgrade` are one add each |
 //! | [`pool`] | buffers and objects that are used again, in O(1) and without a line that all threads write |
+//! | [`lazy`] | objects that workers keep between uses without counting them, and a value that all threads read |
 //! | [`line`](mod@line) | values that own their cache line, and structs whose lines the compiler checks |
 //! | [`memory`] | a trait over atomics, so that the tests run the shipping code under a model checker |
 //! | [`fault`] | where overflows and unbalanced puts are reported |
@@ -29,6 +30,11 @@
 //!   [`pool::BufferPool`] for bytes, [`pool::SlotPool`] for objects of any other type, and to find an object
 //!   by a 64-bit key. [When not to](pool#when-not-to-use-one).
 //!
+//! - A value that every request reads and that is sometimes replaced as a whole (configuration, routes, keys), in an
+//!   `RwLock<Arc<_>>` or an `ArcSwap`: [`lazy::Cached`].
+//! - Workers that take and give back a reference to the same tenant, snapshot or connection with each request:
+//!   [`lazy::Domain`] and a [`lazy::Seat`] for each worker. [Which scheme](lazy#which-scheme).
+//!
 //! A single shared count still moves its cache line from core to core. These counts remove the
 //! retries, not the move. `tenure bench` measures both on your machine.
 //!
@@ -36,8 +42,8 @@
 //!
 //! | feature | default | adds |
 //! |---|---|---|
-//! | `std` | yes | conversions from and traits of std's types, a fault hook that writes to standard error, pools that keep idle slots for each thread; depends on `libc` |
-//! | `alloc` | with `std` | [`arc`], [`sync`] and [`pool`] |
+//! | `std` | yes | conversions from and traits of std's types, a fault hook that writes to standard error, numbers for threads (pools that keep idle slots for each, and reads that find their place), `membarrier`; depends on `libc` |
+//! | `alloc` | with `std` | [`arc`], [`sync`], [`pool`] and [`lazy`] |
 //! | `serde` | no | `Serialize` and `Deserialize` for `Arc` and `Weak` |
 //! | `seize` | no | seize's guards are witnesses for [`count::RcuRef::put`] |
 //! | `bytes` | no | `Buf`, `BufMut` and `freeze` for [`pool::PooledBuf`] |

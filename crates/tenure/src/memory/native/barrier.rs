@@ -15,7 +15,7 @@
 //!
 //! Asking registers the process, which takes the kernel a few milliseconds if there are threads already. A
 //! light barrier that still believes in `UNKNOWN` does more than it has to. A heavy one never does less: it
-//! has the answer of the system before it chooses, and that answer is the same for all.
+//! has the answer before it chooses, and the first answer that anybody got is the answer for all.
 
 #![allow(
     clippy::disallowed_types,
@@ -77,9 +77,11 @@ fn answer() -> u8 {
 #[cold]
 fn ask() -> u8 {
     let state = if system::register() { EXPEDITED } else { FENCES };
-    // Relaxed: as above.
-    STATE.store(state, Ordering::Relaxed);
-    state
+    // The first answer is everybody's, should the system change its mind meanwhile. Relaxed: as above.
+    match STATE.compare_exchange(UNKNOWN, state, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => state,
+        Err(known) => known,
+    }
 }
 
 /// What follows the full fence of a heavy barrier.
