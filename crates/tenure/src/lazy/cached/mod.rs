@@ -25,7 +25,7 @@
 //! |---|---|---|---|
 //! | [`Reader::read`] and drop of the guard | the shared pointer, which nobody writes until it is replaced; the thread's own line | two, to the thread's own line | none |
 //! | [`Cached::read`] and drop of the guard | also the thread's number and its place | as above | none |
-//! | the first read of a new value by each thread | the same | one more | none |
+//! | the first read of a new value by each thread | the same, twice | the same, and one more | one, on the thread's own line |
 //! | [`Cached::read`] while the thread reads already | the same | the same, elsewhere | about five: it takes a seat for the guard |
 //! | [`Cached::store`] | a pass over all readers | few | about six, and a heavy barrier |
 //!

@@ -36,8 +36,8 @@ impl<T, M: Threads> Reader<T, M> {
 
     /// Reads the value.
     ///
-    /// Loads the shared pointer, and loads and stores words on the reader's own line. No atomic read-modify-write, also where
-    /// the value is a new one.
+    /// Loads the shared pointer, and loads and stores words on the reader's own line. The first read of a new value takes
+    /// an atomic read-modify-write there.
     #[inline(always)]
     #[must_use]
     pub fn read(&mut self) -> ReadGuard<'_, T, M> {

@@ -28,8 +28,8 @@
 //! 1. **A block enters a slot** by its owner, who has a strong reference meanwhile. So whoever ends the block, which
 //!    comes after the last reference is gone, sees it there, or sees what the owner had done with it before it
 //!    moved on. Objects that no slot has need no barrier.
-//! 2. **The owner says `active` before it uses** a block, and takes it back after its last touch. It moves on to
-//!    another block only while it is not active.
+//! 2. **The owner says `active` before it uses** a block, and takes it back after its last touch. It stores another
+//!    block only while it is not active, or after a compare-exchange has emptied the word.
 //! 3. **The ender frees a block** once every slot that had it is *settled*: the ender found it marked and idle after
 //!    the barrier; or the slot has moved on; or its owner has a donated reference, the last of which frees.
 //! 4. **Idle or seen.** The owner stores `active` and then looks at `held`; the ender marks `held` and then looks at
@@ -49,6 +49,9 @@
 //! 7. **A bare word says that light barriers are free.** Where they are not, owners put their blocks in as `FENCED`. The
 //!    fast paths pass a barrier that is none there, and go on with nothing but a bare word; with a tagged one they look
 //!    again, after a real one.
+//!
+//! Destructors run last: when one does, its caller has done with the slot, or has it active so that a read of the same
+//! thread takes another one.
 //!
 //! How long it takes is bounded: an ender passes over the seats twice and passes one barrier. For a published block
 //! there is one more of each for every reader that was between its first look at the pointer and its second, at
