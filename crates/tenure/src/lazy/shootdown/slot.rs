@@ -3,6 +3,7 @@
 use super::{DONATED, MARKED, Shootdown, TAGS, give_back};
 use crate::lazy::block::Block;
 use crate::memory::{Atomic, Ordering, Pointer, Threads};
+use core::mem;
 use core::ptr::{self, NonNull};
 
 pub(in crate::lazy) type Object<T, M, const VERIFY: bool> = Block<T, Shootdown<VERIFY>, M>;
@@ -169,8 +170,43 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
                 return block;
             }
             // SAFETY: the caller's; nothing is in use.
-            unsafe { self.clear() };
+            unsafe { self.reject() };
         }
+    }
+
+    /// Has nothing from now on, and stays active: a destructor that runs in here may read by the same thread, whose
+    /// slot this is, and has to find it in use.
+    ///
+    /// # Safety
+    ///
+    /// By the owner, who has activated the slot and does not use what it has.
+    #[cold]
+    unsafe fn reject(&self) {
+        // Acquire, also on failure: pairs with the Release of a donation.
+        let mut held = self.held.load(Ordering::Acquire);
+        while tags(held) != DONATED {
+            // Release: pairs with the Acquire of who ends the block: the owner has done with it.
+            match self.held.compare_exchange(
+                held,
+                ptr::null_mut(),
+                Ordering::Release,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => return,
+                Err(found) => held = found,
+            }
+        }
+        /// Where the destructor panics there is no guard that would do it.
+        struct Leave<'w, T, M: Threads, const VERIFY: bool>(&'w Words<T, M, VERIFY>);
+        impl<T, M: Threads, const VERIFY: bool> Drop for Leave<'_, T, M, VERIFY> {
+            fn drop(&mut self) {
+                self.0.deactivate();
+            }
+        }
+        let unwinding = Leave(self);
+        // SAFETY: the word is `DONATED`.
+        unsafe { self.give_back(held) };
+        mem::forget(unwinding);
     }
 
     /// Ends the use of `block`.
@@ -212,13 +248,23 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
             }
         }
         if tags(held) == DONATED {
-            // Relaxed: nobody else writes the word any more, and nobody reads it for anything but the tag.
-            self.held.store(ptr::null_mut(), Ordering::Relaxed);
-            // SAFETY: only blocks are tagged.
-            let block = unsafe { NonNull::new_unchecked(bare(held)) };
-            // SAFETY: rule 6: the reference is the owner's.
-            unsafe { give_back(block) };
+            // SAFETY: it is.
+            unsafe { self.give_back(held) };
         }
+    }
+
+    /// Rule 6: gives the donated reference back. Last of all: the destructor may come to use the slot.
+    ///
+    /// # Safety
+    ///
+    /// By the owner, who found the word to be `held`, which is `DONATED`.
+    unsafe fn give_back(&self, held: *mut Object<T, M, VERIFY>) {
+        // Relaxed: nobody else writes the word any more, and nobody reads it for anything but the tag.
+        self.held.store(ptr::null_mut(), Ordering::Relaxed);
+        // SAFETY: only blocks are tagged.
+        let block = unsafe { NonNull::new_unchecked(bare(held)) };
+        // SAFETY: rule 6: the reference is the owner's.
+        unsafe { give_back(block) };
     }
 
     /// Ends what may be in use.
