@@ -5,7 +5,7 @@ mod lazies;
 
 use lazies::{Kind, Token, Worker, figures, panics};
 use std::thread;
-use tenure::lazy::{Active, Context, Counted, Domain, LazyGuard, Mask, Shootdown};
+use tenure::lazy::{Active, Context, Domain, LazyGuard};
 
 fn domain<S: Kind>() -> (Token, Domain<Token, S>) {
     (Token::new(), Domain::new_in())
@@ -368,17 +368,4 @@ claims! {
     seats_that_are_given_back_are_taken_again,
     each_of_many_seats_lets_go_by_itself,
     a_context_of_another_domain_is_refused,
-}
-
-#[test]
-fn domains_say_what_they_are() {
-    let text = |domain: &dyn std::fmt::Debug| format!("{domain:?}");
-    let zero = "Statistics { seats: 0, ended: 0, barriers: 0, revoked: 0, donated: 0 }";
-    for (said, name) in [
-        (text(&Domain::<u8>::default()), "shootdown"),
-        (text(&Domain::<u8, Counted>::new_in()), "counted"),
-        (text(&Domain::<u8, Mask>::new_in()), "mask"),
-    ] {
-        assert_eq!(said, format!("Domain {{ scheme: {name:?}, statistics: {zero} }}"));
-    }
 }
