@@ -123,9 +123,17 @@ impl<T, S: Scheme<M>, M: Memory> Seat<T, S, M> {
 
 impl<T, S: Scheme<M>, M: Memory> Drop for Seat<T, S, M> {
     fn drop(&mut self) {
-        self.clear();
-        // SAFETY: as in `slot`.
-        self.core.give(unsafe { self.slot.as_ref() });
+        /// Where the destructor of what the seat kept panics the slot is as vacant.
+        struct Give<'s, T, S: Scheme<M>, M: Memory>(&'s Seat<T, S, M>);
+        impl<T, S: Scheme<M>, M: Memory> Drop for Give<'_, T, S, M> {
+            fn drop(&mut self) {
+                // SAFETY: as in `slot`.
+                self.0.core.give(unsafe { self.0.slot.as_ref() });
+            }
+        }
+        let Give(seat) = &Give(self);
+        // SAFETY: as in `clear`.
+        unsafe { S::clear(seat.slot(), seat.number) };
     }
 }
 

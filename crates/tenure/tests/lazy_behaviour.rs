@@ -1,0 +1,371 @@
+//! What domains, contexts, seats and guards promise, under every scheme.
+#![cfg(feature = "std")]
+
+mod lazies;
+
+use lazies::{Kind, Token, Worker, figures, panics};
+use std::thread;
+use tenure::lazy::{Active, Context, Domain, LazyGuard};
+
+fn domain<S: Kind>() -> (Token, Domain<Token, S>) {
+    (Token::new(), Domain::new_in())
+}
+
+// --- handles ---
+
+fn an_object_goes_with_its_last_handle<S: Kind>() {
+    let (token, domain) = domain::<S>();
+    let context = domain.context(token.clone());
+    let other = context.clone();
+    assert!(Context::ptr_eq(&context, &other));
+    drop(context);
+    assert_eq!(token.objects(), 1);
+    other.check();
+    drop(other);
+    assert_eq!(token.objects(), 0);
+    assert_eq!(figures(&domain.statistics()), [1, 0, 0, 0], "no seat had it: no barrier");
+}
+
+fn objects_and_seats_outlive_the_domains_handles<S: Kind>() {
+    let (token, domain) = domain::<S>();
+    let context = domain.clone().context(token.clone());
+    let mut seat = domain.seat();
+    drop(domain);
+    seat.enter(&context).check();
+    drop(context);
+    drop(seat);
+    assert_eq!(token.objects(), 0);
+
+    let domain = Domain::<Token, S>::new_in();
+    let context = domain.context(token.clone());
+    drop(domain.seat().enter(&context));
+    drop(domain);
+    context.check();
+    drop(context);
+    assert_eq!(token.objects(), 0);
+}
+
+// --- entering and leaving ---
+
+fn a_seat_uses_what_it_enters_and_keeps_it<S: Kind>() {
+    let domain = Domain::<u32, S>::new_in();
+    let (one, two) = (domain.context(1), domain.context(2));
+    let mut seat = domain.seat();
+    assert!(seat.lazy().is_none(), "it has entered nothing");
+    for _ in 0..3 {
+        assert_eq!(*seat.enter(&one), 1);
+        assert_eq!(*seat.lazy().unwrap(), 1);
+        assert_eq!(*seat.lazy().unwrap(), 1, "it is kept after each use");
+    }
+    assert_eq!(*seat.enter(&two), 2);
+    assert_eq!(*seat.lazy().unwrap(), 2, "the newest is kept");
+    assert_eq!(*seat.enter(&one), 1);
+    seat.clear();
+    assert!(seat.lazy().is_none(), "a seat that was cleared has nothing");
+    seat.clear();
+    assert_eq!(*seat.enter(&two), 2);
+    assert_eq!(figures(&domain.statistics()), [0; 4], "nothing has ended");
+}
+
+fn seats_share_an_object<S: Kind>() {
+    let domain = Domain::<u32, S>::new_in();
+    let context = domain.context(7);
+    let mut seats = Vec::from_iter((0..100).map(|_| domain.seat()));
+    let guards = Vec::from_iter(seats.iter_mut().map(|seat| seat.enter(&context)));
+    let place = &raw const *context;
+    assert!(guards.iter().all(|guard| std::ptr::eq(&raw const **guard, place)));
+    drop(guards);
+    assert!(seats.iter_mut().all(|seat| seat.lazy().is_some_and(|kept| *kept == 7)));
+}
+
+fn a_guard_gives_handles<S: Kind>() {
+    let (token, domain) = domain::<S>();
+    let context = domain.context(token.clone());
+    let mut seat = domain.seat();
+    let active = seat.enter(&context);
+    let from_active = Active::upgrade(&active).unwrap();
+    assert!(Context::ptr_eq(&from_active, &context));
+    drop((active, context));
+    let kept = seat.lazy().unwrap();
+    let from_kept = LazyGuard::upgrade(&kept).unwrap();
+    drop((kept, from_active));
+    assert_eq!(token.objects(), 1);
+    seat.clear();
+    assert_eq!(token.objects(), 1);
+    drop(from_kept);
+    assert_eq!(token.objects(), 0);
+}
+
+/// The last handle goes while guards of this seat and of another are out, made in both ways.
+fn the_last_handle_may_go_while_seats_use_the_object<S: Kind>() {
+    for (mine_lazily, others_lazily) in [(false, false), (false, true), (true, false), (true, true)]
+    {
+        let (token, domain) = domain::<S>();
+        let context = domain.context(token.clone());
+        let mut seats = [(); 4].map(|()| domain.seat());
+        for seat in &mut seats {
+            drop(seat.enter(&context));
+        }
+        // The fourth stays idle.
+        let [mine, others, third, _] = &mut seats;
+        let (mine, others, third) = (
+            if mine_lazily { Ok(mine.lazy().unwrap()) } else { Err(mine.enter(&context)) },
+            if others_lazily { Ok(others.lazy().unwrap()) } else { Err(others.enter(&context)) },
+            third.enter(&context),
+        );
+        drop(context);
+        assert_eq!(token.objects(), 1);
+        assert_eq!(
+            figures(&domain.statistics()),
+            if S::KEEPS { [0; 4] } else { [1, 1, 1, 3] },
+            "one idle, three in use"
+        );
+        third.check();
+        assert_eq!(Active::upgrade(&third).is_some(), S::KEEPS, "no handle from the dead");
+        drop(third);
+        match &mine {
+            Ok(guard) => guard.check(),
+            Err(guard) => guard.check(),
+        }
+        drop(mine);
+        assert_eq!(token.objects(), 1);
+        match &others {
+            Ok(guard) => guard.check(),
+            Err(guard) => guard.check(),
+        }
+        drop(others);
+        assert_eq!(token.objects(), usize::from(S::KEEPS), "the last guard is gone");
+        for seat in &mut seats {
+            assert_eq!(seat.lazy().is_some(), S::KEEPS);
+        }
+        drop(seats);
+        assert_eq!(token.objects(), 0);
+        assert_eq!(domain.statistics().ended, 1);
+    }
+}
+
+fn a_donated_reference_is_given_back_on_whichever_thread_leaves<S: Kind>() {
+    let (token, domain) = domain::<S>();
+    let context = domain.context(token.clone());
+    let mut worker = Worker::new(&domain);
+    worker.enter(&context);
+    drop(context);
+    let there = token.clone();
+    let worker = thread::spawn(move || {
+        worker.value().unwrap().check();
+        worker.leave();
+        // The clone is one more.
+        assert_eq!(there.objects(), 1 + usize::from(S::KEEPS));
+        worker
+    })
+    .join()
+    .unwrap();
+    assert_eq!(token.objects(), usize::from(S::KEEPS));
+    drop(worker);
+    assert_eq!(token.objects(), 0);
+}
+
+/// A seat that was using what ended enters something else, which is the other way to find out.
+fn a_seat_whose_object_ended_goes_on_with_others<S: Kind>() {
+    let (token, domain) = domain::<S>();
+    let mut seat = domain.seat();
+    for turn in 0..20 {
+        let context = domain.context(token.clone());
+        let guard = seat.enter(&context);
+        if turn % 3 == 0 {
+            drop(context);
+            guard.check();
+            drop(guard);
+        } else {
+            drop(guard);
+            drop(context);
+        }
+        if turn % 2 == 0 {
+            assert_eq!(seat.lazy().is_some(), S::KEEPS);
+        }
+        assert_eq!(token.objects(), usize::from(S::KEEPS), "at most what the seat keeps");
+    }
+    seat.clear();
+    assert_eq!(token.objects(), 0);
+    assert_eq!(domain.statistics().ended, 20);
+}
+
+// --- retention ---
+
+/// Each way in which a seat lets go of what it keeps, and whether the object went before that.
+fn what_a_parked_seat_keeps_goes_when_the_scheme_says<S: Kind>() {
+    let ends: [fn(&Domain<Token, S>, tenure::lazy::Seat<Token, S>); 3] = [
+        |_, mut seat| seat.clear(),
+        |domain, mut seat| {
+            let other = domain.context(Token::new());
+            drop(seat.enter(&other));
+        },
+        |_, seat| drop(seat),
+    ];
+    for end in ends {
+        let (token, domain) = domain::<S>();
+        let context = domain.context(token.clone());
+        let mut seat = domain.seat();
+        drop(seat.enter(&context));
+        drop(context);
+        assert_eq!(token.objects(), usize::from(S::KEEPS));
+        if let Some(kept) = seat.lazy() {
+            kept.check();
+        }
+        assert_eq!(token.objects(), usize::from(S::KEEPS));
+        end(&domain, seat);
+        assert_eq!(token.objects(), 0);
+    }
+}
+
+fn a_seat_that_was_cleared_is_no_reason_for_a_barrier<S: Kind>() {
+    let (token, domain) = domain::<S>();
+    let context = domain.context(token.clone());
+    let mut seat = domain.seat();
+    drop(seat.enter(&context));
+    seat.clear();
+    drop(context);
+    assert_eq!((token.objects(), figures(&domain.statistics())), (0, [1, 0, 0, 0]));
+}
+
+fn a_seat_that_went_on_is_no_reason_for_a_barrier<S: Kind>() {
+    let (token, domain) = domain::<S>();
+    let (first, second) = (domain.context(token.clone()), domain.context(token.clone()));
+    let mut seat = domain.seat();
+    drop(seat.enter(&first));
+    let guard = seat.enter(&second);
+    drop(first);
+    assert_eq!((token.objects(), figures(&domain.statistics())), (1, [1, 0, 0, 0]));
+    guard.check();
+}
+
+// --- many at once ---
+
+fn many_handles_dropped_at_once_share_a_barrier<S: Kind>() {
+    const OBJECTS: usize = 100;
+    let (token, domain) = domain::<S>();
+    let contexts = Vec::from_iter((0..OBJECTS).map(|_| domain.context(token.clone())));
+    let mut seats = Vec::from_iter((0..3).map(|_| domain.seat()));
+    // One idle, one in use, one that has nothing; and an object that somebody else has a handle to.
+    drop(seats[0].enter(&contexts[10]));
+    let kept = contexts[30].clone();
+    let guard = seats[1].enter(&contexts[20]);
+    domain.drop_all(contexts);
+    if S::KEEPS {
+        assert_eq!(token.objects(), 3);
+        assert_eq!(figures(&domain.statistics()), [OBJECTS as u64 - 3, 0, 0, 0]);
+    } else {
+        assert_eq!(token.objects(), 2);
+        assert_eq!(figures(&domain.statistics()), [OBJECTS as u64 - 1, 1, 1, 1]);
+    }
+    guard.check();
+    drop(guard);
+    kept.check();
+    drop((kept, seats));
+    assert_eq!((token.objects(), domain.statistics().ended), (0, OBJECTS as u64));
+}
+
+fn no_handles_at_all_may_be_dropped_at_once<S: Kind>() {
+    let (token, domain) = domain::<S>();
+    domain.drop_all([]);
+    let context = domain.context(token.clone());
+    domain.drop_all([context.clone(), context.clone()]);
+    assert_eq!((token.objects(), figures(&domain.statistics())), (1, [0; 4]));
+    domain.drop_all(Some(context));
+    assert_eq!((token.objects(), figures(&domain.statistics())), (0, [1, 0, 0, 0]));
+}
+
+// --- seats ---
+
+fn seats_that_are_given_back_are_taken_again<S: Kind>() {
+    let (token, domain) = domain::<S>();
+    let context = domain.context(token.clone());
+    let numbers = |seats: &[tenure::lazy::Seat<Token, S>]| {
+        let mut numbers = Vec::from_iter(seats.iter().map(|seat| format!("{seat:?}")));
+        numbers.sort();
+        numbers
+    };
+    let first = Vec::from_iter((0..20).map(|_| domain.seat()));
+    let of_first = numbers(&first);
+    assert_eq!(domain.statistics().seats, 20);
+    drop(first);
+    assert_eq!(domain.statistics().seats, 0);
+    for _ in 0..3 {
+        let mut again = Vec::from_iter((0..20).map(|_| domain.seat()));
+        assert_eq!(numbers(&again), of_first, "no slot but those that there were");
+        for seat in &mut again {
+            assert!(seat.lazy().is_none(), "a seat begins with nothing");
+            drop(seat.enter(&context));
+        }
+        assert_eq!(domain.statistics().seats, 20);
+        // In another order than they were taken.
+        again.swap(0, 7);
+        drop(again);
+        assert_eq!(domain.statistics().seats, 0);
+    }
+    drop(context);
+    assert_eq!((token.objects(), figures(&domain.statistics())), (0, [1, 0, 0, 0]));
+}
+
+/// 70 seats are more than fit in a word of the mask, and in the first segment of slots.
+fn each_of_many_seats_lets_go_by_itself<S: Kind>() {
+    let (token, domain) = domain::<S>();
+    let context = domain.context(token.clone());
+    let mut seats = Vec::from_iter((0..70).map(|_| domain.seat()));
+    for seat in &mut seats {
+        drop(seat.enter(&context));
+    }
+    let half = seats.split_off(35);
+    drop(half);
+    drop(context);
+    assert_eq!(token.objects(), usize::from(S::KEEPS));
+    let last = seats.pop();
+    drop(seats);
+    assert_eq!(token.objects(), usize::from(S::KEEPS), "one seat is left");
+    drop(last);
+    assert_eq!(token.objects(), 0);
+    let revoked = if S::KEEPS { 0 } else { 35 };
+    assert_eq!(domain.statistics().revoked, revoked);
+}
+
+// --- what is refused ---
+
+fn a_context_of_another_domain_is_refused<S: Kind>() {
+    let (token, mine) = domain::<S>();
+    let others = Domain::<Token, S>::new_in();
+    let (context, foreign) = (mine.context(token.clone()), others.context(token.clone()));
+    let mut seat = mine.seat();
+    for has_one in [false, true] {
+        let panic = panics(|| drop(seat.enter(&foreign)));
+        assert_eq!(panic, "a context of another domain");
+        assert_eq!(seat.lazy().is_some(), has_one, "the seat has what it had");
+        seat.enter(&context).check();
+    }
+    let three = [context.clone(), foreign.clone(), context.clone()];
+    assert_eq!(panics(|| mine.drop_all(three)), "a context of another domain");
+    drop(foreign);
+    assert_eq!(token.objects(), 1, "the panic has dropped all three");
+    drop(context);
+    drop(seat);
+    assert_eq!(token.objects(), 0);
+    assert_eq!((mine.statistics().ended, others.statistics().ended), (1, 1));
+}
+
+claims! {
+    an_object_goes_with_its_last_handle,
+    objects_and_seats_outlive_the_domains_handles,
+    a_seat_uses_what_it_enters_and_keeps_it,
+    seats_share_an_object,
+    a_guard_gives_handles,
+    the_last_handle_may_go_while_seats_use_the_object,
+    a_donated_reference_is_given_back_on_whichever_thread_leaves,
+    a_seat_whose_object_ended_goes_on_with_others,
+    what_a_parked_seat_keeps_goes_when_the_scheme_says,
+    a_seat_that_was_cleared_is_no_reason_for_a_barrier,
+    a_seat_that_went_on_is_no_reason_for_a_barrier,
+    many_handles_dropped_at_once_share_a_barrier,
+    no_handles_at_all_may_be_dropped_at_once,
+    seats_that_are_given_back_are_taken_again,
+    each_of_many_seats_lets_go_by_itself,
+    a_context_of_another_domain_is_refused,
+}

@@ -1,0 +1,469 @@
+//! What `Cached` promises: which value a read sees, and when a replaced one is dropped.
+#![cfg(feature = "std")]
+
+mod lazies;
+
+use lazies::{Token, figures, panics};
+use std::cell::RefCell;
+use std::mem;
+use std::sync::{Arc, Barrier, OnceLock};
+use std::thread;
+use tenure::lazy::cached::{CachedGuard, ReadGuard, Reader};
+use tenure::lazy::{Cached, Context};
+
+// --- what a read sees ---
+
+#[test]
+fn reads_see_the_newest_value() {
+    let cached = Cached::new(0);
+    let mut reader = cached.reader();
+    let mut other = reader.clone();
+    for value in 1..100 {
+        cached.store(value);
+        assert_eq!(*cached.read(), value);
+        assert_eq!(*reader.read(), value);
+        if value % 3 == 0 {
+            assert_eq!(*other.read(), value, "a reader that has missed some");
+        }
+        assert_eq!(*cached.context(), value);
+        assert_eq!(*cached.clone().read(), value);
+    }
+}
+
+/// Whoever is told of a store sees it, on whichever thread.
+#[test]
+fn a_thread_that_was_told_of_a_store_sees_it() {
+    let cached = Cached::new(0);
+    let told = Arc::new(Barrier::new(2));
+    let thread = {
+        let (cached, told) = (cached.clone(), Arc::clone(&told));
+        thread::spawn(move || {
+            let mut reader = cached.reader();
+            for value in 1..200 {
+                told.wait();
+                let (mine, threads) = (*reader.read(), *cached.read());
+                assert_eq!((mine, threads), (value, value));
+                told.wait();
+            }
+        })
+    };
+    for value in 1..200 {
+        cached.store(value);
+        told.wait();
+        told.wait();
+    }
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_guard_keeps_its_value_whatever_is_stored() {
+    let values = [(); 5].map(|()| Token::new());
+    let [first, ..] = &values;
+    let cached = Cached::new(first.clone());
+    let mut readers = [(); 5].map(|()| cached.reader());
+    let mut guards = Vec::new();
+    for (reader, token) in readers.iter_mut().zip(&values) {
+        cached.store(token.clone());
+        guards.push((reader.read(), cached.read()));
+    }
+    for ((mine, threads), token) in guards.iter().zip(&values) {
+        assert!(mine.is(token) && threads.is(token));
+    }
+    // In another order than they were made.
+    while !guards.is_empty() {
+        drop(guards.swap_remove(guards.len() / 2));
+        for (mine, threads) in &guards {
+            mine.check();
+            threads.check();
+        }
+    }
+    assert_eq!(values.each_ref().map(Token::objects), [0, 0, 0, 0, 1]);
+}
+
+#[test]
+fn nested_reads_of_one_thread_see_what_is_newest_by_then() {
+    let values = [(); 10].map(|()| Token::new());
+    let cached = Cached::new(values[0].clone());
+    fn nest(cached: &Cached<Token>, values: &[Token]) {
+        let [first, rest @ ..] = values else { return };
+        cached.store(first.clone());
+        let guard = cached.read();
+        let again = cached.read();
+        assert!(guard.is(first) && again.is(first));
+        drop(guard);
+        let third = cached.read();
+        assert!(third.is(first));
+        nest(cached, rest);
+        again.check();
+        assert!(again.is(first) && third.is(first));
+        drop(again);
+        assert_eq!(first.objects(), 1);
+        drop(third);
+    }
+    nest(&cached, &values);
+    let seats = cached.statistics().seats;
+    assert_eq!(seats, 1, "seats of nested reads are given back");
+    assert_eq!(values.iter().map(Token::objects).sum::<usize>(), 1, "the newest");
+}
+
+// --- when a replaced value is dropped ---
+
+#[test]
+fn a_store_drops_what_nobody_reads_before_it_returns() {
+    let [old, new] = [Token::new(), Token::new()];
+    let cached = Cached::new(old.clone());
+    let mut readers = Vec::from_iter((0..3).map(|_| cached.reader()));
+    for reader in &mut readers {
+        reader.read().check();
+    }
+    cached.read().check();
+    cached.store(new.clone());
+    assert_eq!((old.objects(), new.objects()), (0, 1));
+    assert_eq!(figures(&cached.statistics()), [1, 1, 4, 0], "four seats kept it");
+}
+
+#[test]
+fn what_is_read_is_dropped_by_the_last_guard() {
+    let [old, new] = [Token::new(), Token::new()];
+    let cached = Cached::new(old.clone());
+    let mut readers = [cached.reader(), cached.reader()];
+    let [one, other] = &mut readers;
+    let (one, other, third) = (one.read(), other.read(), cached.read());
+    cached.store(new.clone());
+    assert_eq!(figures(&cached.statistics()), [1, 1, 0, 3]);
+    for guard in [one, other] {
+        guard.check();
+        drop(guard);
+        assert_eq!(old.objects(), 1);
+    }
+    drop(third);
+    assert_eq!(old.objects(), 0);
+}
+
+#[test]
+fn a_read_guard_may_leave_on_another_thread() {
+    let [old, new] = [Token::new(), Token::new()];
+    let cached = Cached::new(old.clone());
+    // 'static, for a thread.
+    let mut reader = Box::new(cached.reader());
+    // SAFETY: the box is not touched while the guard is out.
+    let guard = unsafe { &mut *(&raw mut *reader) }.read();
+    cached.store(new.clone());
+    thread::spawn(move || guard.check()).join().unwrap();
+    assert_eq!(old.objects(), 0);
+    assert!(reader.read().is(&new));
+}
+
+#[test]
+fn handles_keep_what_was_replaced() {
+    let [first, second, third] = [(); 3].map(|()| Token::new());
+    let cached = Cached::new(first.clone());
+    let context = cached.context();
+    let replaced = cached.replace(second.clone());
+    assert!(Context::ptr_eq(&context, &replaced));
+    drop(context);
+    replaced.check();
+    let mut reader = cached.reader();
+    let (mine, threads) = (reader.read(), cached.read());
+    let (by_mine, by_thread) = (ReadGuard::upgrade(&mine), CachedGuard::upgrade(&threads));
+    cached.store(third.clone());
+    let again = ReadGuard::upgrade(&mine);
+    assert!(again.is_some(), "there are handles: it has not ended");
+    drop((mine, threads));
+    drop((by_mine, by_thread));
+    again.as_ref().unwrap().check();
+    drop(again);
+    assert_eq!([&first, &second, &third].map(Token::objects), [1, 0, 1]);
+    drop(replaced);
+    assert_eq!(first.objects(), 0);
+}
+
+#[test]
+fn no_handle_is_had_of_what_has_ended() {
+    let [old, new] = [Token::new(), Token::new()];
+    let cached = Cached::new(old.clone());
+    let mut reader = cached.reader();
+    let (mine, threads) = (reader.read(), cached.read());
+    cached.store(new.clone());
+    assert!(ReadGuard::upgrade(&mine).is_none() && CachedGuard::upgrade(&threads).is_none());
+    assert!(cached.context().is(&new), "of the current one there is");
+    mine.check();
+    threads.check();
+}
+
+#[test]
+fn the_last_value_goes_with_the_last_handle_or_reader() {
+    for reads in [false, true] {
+        let token = Token::new();
+        let cached = Cached::new(token.clone());
+        let (other, mut reader) = (cached.clone(), cached.reader());
+        if reads {
+            cached.read().check();
+            reader.read().check();
+        }
+        drop(cached);
+        other.read().check();
+        drop(other);
+        reader.read().check();
+        let mut second = reader.clone();
+        drop(reader);
+        second.read().check();
+        let context = reads.then(|| ReadGuard::upgrade(&second.read()).unwrap());
+        drop(second);
+        assert_eq!(token.objects(), usize::from(reads), "the handle to the value alone");
+        drop(context);
+        assert_eq!(token.objects(), 0);
+    }
+}
+
+#[test]
+fn a_handle_to_a_value_may_outlive_all_else() {
+    let token = Token::new();
+    let cached = Cached::new(token.clone());
+    let (current, replaced) = {
+        let replaced = cached.replace(token.clone());
+        (cached.context(), replaced)
+    };
+    drop(cached);
+    assert_eq!(token.objects(), 2);
+    thread::spawn(move || drop((current, replaced))).join().unwrap();
+    assert_eq!(token.objects(), 0);
+}
+
+// --- update ---
+
+#[test]
+fn an_update_is_tried_again_where_somebody_else_was_faster() {
+    let cached = Cached::new(vec![0]);
+    let mut tries = 0;
+    cached.update(|old| {
+        tries += 1;
+        if tries <= 2 {
+            cached.update(|old| [&old[..], &[-1]].concat());
+        }
+        [&old[..], &[1]].concat()
+    });
+    assert_eq!((tries, &cached.read()[..]), (3, &[0, -1, -1, 1][..]));
+    assert_eq!(cached.statistics().seats, 1, "that of this thread");
+}
+
+#[test]
+fn an_update_that_panics_changes_nothing() {
+    let token = Token::new();
+    let cached = Cached::new(token.clone());
+    assert_eq!(panics(|| cached.update(|_| panic!("in update"))), "in update");
+    assert!(cached.read().is(&token));
+    cached.update(Token::clone);
+    assert_eq!((token.objects(), cached.statistics().ended), (1, 1));
+}
+
+// --- destructors, panics ---
+
+/// A value that uses its own `Cached` when it is dropped.
+struct Last {
+    token: Token,
+    at_drop: Option<Box<dyn FnOnce() + Send + Sync>>,
+}
+
+impl Last {
+    fn new(token: &Token) -> Self {
+        Self { token: token.clone(), at_drop: None }
+    }
+
+    fn acts(token: &Token, act: impl FnOnce() + Send + Sync + 'static) -> Self {
+        Self { token: token.clone(), at_drop: Some(Box::new(act)) }
+    }
+}
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        if let Some(act) = self.at_drop.take() {
+            act();
+        }
+    }
+}
+
+#[test]
+fn a_destructor_may_read_and_store_the_same_cached() {
+    let token = Token::new();
+    let cached = Arc::new(Cached::new(Last::new(&token)));
+    // The `Cached` must not have itself in a value that stays.
+    let (weak, inner) = (Arc::downgrade(&cached), token.clone());
+    cached.store(Last::acts(&token, move || {
+        let cached = weak.upgrade().expect("it is being used");
+        let guard = cached.read();
+        assert!(guard.at_drop.is_none(), "the newest");
+        cached.store(Last::new(&inner));
+        guard.token.check();
+        cached.update(|old| Last::new(&old.token));
+        cached.context().token.check();
+    }));
+    let mut reader = cached.reader();
+    let (mine, threads) = (reader.read(), cached.read());
+    cached.store(Last::new(&token));
+    assert!(mine.at_drop.is_some());
+    drop(mine);
+    // The destructor runs where this thread's own place has just been left.
+    drop(threads);
+    reader.read().token.check();
+    assert!(cached.read().at_drop.is_none());
+    // The closure has gone, too.
+    assert_eq!((token.objects(), cached.statistics().ended), (1, 4));
+}
+
+#[test]
+fn a_destructor_that_panics_leaves_cached_and_reader_in_order() {
+    let token = Token::new();
+    let armed = || Last::acts(&token, || panic!("in drop"));
+    let cached = Cached::new(armed());
+    assert_eq!(panics(|| cached.store(armed())), "in drop");
+    let mut reader = cached.reader();
+    let guard = reader.read();
+    cached.store(armed());
+    assert_eq!(panics(|| drop(guard)), "in drop");
+    let guard = cached.read();
+    let nested = cached.read();
+    cached.store(armed());
+    drop(guard);
+    assert_eq!(panics(|| drop(nested)), "in drop");
+    mem::forget(reader.read());
+    cached.store(Last::new(&token));
+    assert_eq!(panics(|| drop(reader.read())), "in drop", "the read gives back what was forgotten");
+    reader.read().token.check();
+    cached.read().token.check();
+    assert_eq!((token.objects(), cached.statistics().seats), (1, 2), "the reader's, this thread's");
+}
+
+#[test]
+fn a_value_may_be_stored_while_it_is_read() {
+    let [old, new] = [Token::new(), Token::new()];
+    let cached = Cached::new(old.clone());
+    let guard = cached.read();
+    let mut reader = cached.reader();
+    let mine = reader.read();
+    cached.store(new.clone());
+    assert!(guard.is(&old) && mine.is(&old));
+    let back = cached.replace(Token::clone(&guard));
+    assert!(back.is(&new) && cached.read().is(&old));
+    assert_eq!(old.objects(), 2);
+}
+
+// --- threads ---
+
+#[test]
+fn more_threads_than_bits_read_at_once() {
+    const THREADS: usize = 100;
+    let [old, new] = [Token::new(), Token::new()];
+    let cached = Cached::new(old.clone());
+    let all = Arc::new(Barrier::new(THREADS + 1));
+    let threads = Vec::from_iter((0..THREADS).map(|_| {
+        let (cached, all, old, new) = (cached.clone(), Arc::clone(&all), old.clone(), new.clone());
+        thread::spawn(move || {
+            let guard = cached.read();
+            all.wait();
+            all.wait();
+            assert!(guard.is(&old) && cached.read().is(&new));
+            drop(guard);
+            assert!(cached.read().is(&new));
+        })
+    }));
+    all.wait();
+    assert_eq!(cached.statistics().seats, THREADS);
+    cached.store(new.clone());
+    assert_eq!(figures(&cached.statistics()), [1, 1, 0, THREADS as u64]);
+    all.wait();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!((old.objects(), new.objects()), (0, 1));
+}
+
+#[test]
+fn threads_that_come_after_others_use_their_places() {
+    let cached = Cached::new(0);
+    // Other tests of this process have threads with numbers, too.
+    let mut most = 0;
+    for value in 1..300 {
+        let theirs = cached.clone();
+        let read = thread::spawn(move || {
+            let outer = theirs.read();
+            (*outer, *theirs.read())
+        });
+        assert_eq!(read.join().unwrap(), (value - 1, value - 1));
+        cached.store(value);
+        most = most.max(cached.statistics().seats);
+    }
+    assert!(most < 250, "{most} seats for one thread at a time");
+}
+
+thread_local! {
+    static AT_EXIT: RefCell<Vec<AtExit>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls its function when it is dropped.
+struct AtExit(Option<Box<dyn FnOnce() + Send>>);
+
+impl Drop for AtExit {
+    fn drop(&mut self) {
+        self.0.take().unwrap()();
+    }
+}
+
+fn at_exit(act: impl FnOnce() + Send + 'static) {
+    AT_EXIT.with_borrow_mut(|all| all.push(AtExit(Some(Box::new(act)))));
+}
+
+/// Before and after the thread has lost its number.
+#[test]
+fn destructors_of_thread_locals_read_and_store() {
+    for reads_first in [false, true] {
+        let values = [(); 3].map(|()| Token::new());
+        let cached = Cached::new(values[0].clone());
+        let (theirs, stored) = (cached.clone(), [values[1].clone(), values[2].clone()]);
+        let seen = Arc::new(OnceLock::new());
+        let told = Arc::clone(&seen);
+        thread::spawn(move || {
+            let read = |cached: &Cached<Token>| cached.read().check();
+            if reads_first {
+                read(&theirs);
+            }
+            let at_end = theirs.clone();
+            at_exit(move || {
+                let [second, third] = stored;
+                let outer = at_end.read();
+                at_end.store(second.clone());
+                let nested = at_end.read();
+                at_end.store(third.clone());
+                assert!(nested.is(&second) && at_end.read().is(&third));
+                outer.check();
+                drop((outer, nested));
+                told.set(()).unwrap();
+            });
+            read(&theirs);
+        })
+        .join()
+        .unwrap();
+        assert!(seen.get().is_some(), "the destructor has run");
+        assert_eq!(values.each_ref().map(Token::objects), [0, 0, 1]);
+        assert!(cached.read().is(&values[2]));
+    }
+}
+
+#[test]
+fn a_thread_that_ends_keeps_nothing() {
+    let [old, new] = [Token::new(), Token::new()];
+    let cached = Cached::new(old.clone());
+    let theirs = cached.clone();
+    let reader: Reader<Token> = thread::spawn(move || {
+        theirs.read().check();
+        let mut reader = theirs.reader();
+        reader.read().check();
+        reader
+    })
+    .join()
+    .unwrap();
+    cached.store(new.clone());
+    assert_eq!(old.objects(), 0);
+    drop(cached);
+    assert_eq!(new.objects(), 1, "the reader's");
+    drop(reader);
+    assert_eq!(new.objects(), 0);
+}

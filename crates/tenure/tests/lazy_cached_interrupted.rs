@@ -1,0 +1,354 @@
+//! Every two operations of a `Cached`, with one in the middle of the other, at each of its steps.
+//!
+//! See `lazies/staged.rs` for how. What is checked: a read that begins after a store sees it, what a guard shows is
+//! alive, and what is neither current nor read is gone.
+#![cfg(feature = "std")]
+
+mod lazies;
+
+use lazies::Token;
+use lazies::staged::{Staged, interrupted};
+use std::cell::RefCell;
+use std::rc::Rc;
+use tenure::lazy::cached::{CachedGuard, ReadGuard, Reader};
+use tenure::lazy::{Cached, Context, Shootdown};
+
+type Value = Cached<Token, Staged>;
+
+/// The ways to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Read {
+    ByReader,
+    ByThread,
+    /// While the thread reads already.
+    Nested,
+    Context,
+}
+
+const READS: [Read; 4] = [Read::ByReader, Read::ByThread, Read::Nested, Read::Context];
+
+/// What a read returns.
+enum Kept {
+    ByReader(ReadGuard<'static, Token, Staged>),
+    ByThread(CachedGuard<'static, Token, Staged>),
+    Context(Context<Token, Shootdown, Staged>),
+}
+
+impl Kept {
+    fn value(&self) -> &Token {
+        match self {
+            Self::ByReader(guard) => guard,
+            Self::ByThread(guard) => guard,
+            Self::Context(context) => context,
+        }
+    }
+}
+
+/// A `Cached` and a reader, with their guards.
+struct Room {
+    /// Guards that the others are nested in, and then what was read.
+    guards: RefCell<Vec<Kept>>,
+    /// From boxes. Borrowed by the guards.
+    cached: *mut Value,
+    reader: *mut Reader<Token, Staged>,
+}
+
+impl Room {
+    /// With a reader and a thread that have read the value, or have never read.
+    fn new(value: &Token, has_read: bool) -> Rc<Self> {
+        let cached = Value::new_in(value.clone());
+        let mut reader = cached.reader();
+        if has_read {
+            drop(reader.read());
+            drop(cached.read());
+        }
+        Rc::new(Self {
+            guards: RefCell::new(Vec::new()),
+            cached: Box::into_raw(Box::new(cached)),
+            reader: Box::into_raw(Box::new(reader)),
+        })
+    }
+
+    fn cached(&self) -> &'static Value {
+        // SAFETY: lives until the drop, which comes after that of the guards.
+        unsafe { &*self.cached }
+    }
+
+    /// Reads, and keeps what it read.
+    fn read(&self, how: Read) {
+        let kept = match how {
+            // SAFETY: as in `cached`; no test reads twice by the reader before it leaves.
+            Read::ByReader => Kept::ByReader(unsafe { &mut *self.reader }.read()),
+            Read::ByThread => Kept::ByThread(self.cached().read()),
+            Read::Nested => {
+                let outer = Kept::ByThread(self.cached().read());
+                self.guards.borrow_mut().push(outer);
+                Kept::ByThread(self.cached().read())
+            }
+            Read::Context => Kept::Context(self.cached().context()),
+        };
+        self.guards.borrow_mut().push(kept);
+        self.look();
+    }
+
+    fn leave(&self) {
+        let guards = self.guards.take();
+        drop(guards);
+    }
+
+    fn look(&self) {
+        self.guards.borrow().iter().for_each(|kept| kept.value().check());
+    }
+
+    /// How many guards and handles show that value.
+    fn showing(&self, token: &Token) -> usize {
+        self.guards.borrow().iter().filter(|kept| kept.value().is(token)).count()
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.leave();
+        // SAFETY: from a box, and no guard borrows it any more.
+        drop(unsafe { Box::from_raw(self.reader) });
+        // SAFETY: as above.
+        drop(unsafe { Box::from_raw(self.cached) });
+    }
+}
+
+/// After `stored` was stored in the place of `old`.
+fn check(room: &Room, old: &Token, stored: &Token, what: &str) {
+    room.look();
+    let read = usize::from(room.showing(old) > 0);
+    assert_eq!(old.objects(), read, "{what}: the old value is there if it is read");
+    assert_eq!(stored.objects(), 1, "{what}: the new value is there");
+    room.leave();
+    assert_eq!(old.objects(), 0, "{what}: nobody reads the old value");
+    for how in READS {
+        room.read(how);
+        assert_eq!(room.showing(old), 0, "{what}: {how:?} sees what was replaced before it began");
+        room.leave();
+    }
+}
+
+#[test]
+fn a_read_is_interrupted_by_a_store() {
+    for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
+        for at in 1.. {
+            let [old, new] = [Token::new(), Token::new()];
+            let room = Room::new(&old, has_read);
+            let (other, value) = (Rc::clone(&room), new.clone());
+            let store = move || other.cached().store(value);
+            if !interrupted(at, || room.read(how), store) {
+                break;
+            }
+            check(&room, &old, &new, &format!("{how:?} interrupted at {at}"));
+        }
+    }
+}
+
+#[test]
+fn a_read_is_interrupted_by_three_stores() {
+    for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
+        for at in 1.. {
+            let values = [(); 4].map(|()| Token::new());
+            let room = Room::new(&values[0], has_read);
+            let (other, stored) = (Rc::clone(&room), values.clone());
+            let store = move || {
+                let [_, rest @ ..] = stored;
+                rest.into_iter().for_each(|value| other.cached().store(value));
+            };
+            if !interrupted(at, || room.read(how), store) {
+                break;
+            }
+            let what = format!("{how:?} interrupted at {at}");
+            let [first, second, third, last] = &values;
+            let never_seen = [second, third].map(Token::objects);
+            assert_eq!(never_seen, [0, 0], "{what}: values that nobody read are dropped");
+            check(&room, first, last, &what);
+        }
+    }
+}
+
+#[test]
+fn a_store_is_interrupted_by_a_read_that_goes_on() {
+    for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
+        for at in 1.. {
+            let [old, new] = [Token::new(), Token::new()];
+            let room = Room::new(&old, has_read);
+            let (other, value) = (Rc::clone(&room), new.clone());
+            let store = || room.cached().store(value);
+            if !interrupted(at, store, move || other.read(how)) {
+                break;
+            }
+            check(&room, &old, &new, &format!("store interrupted at {at} by {how:?}"));
+        }
+    }
+}
+
+#[test]
+fn a_store_is_interrupted_by_a_guard_that_goes() {
+    for (how, reads_again) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
+        for at in 1.. {
+            let [old, new] = [Token::new(), Token::new()];
+            let room = Room::new(&old, false);
+            room.read(how);
+            let (other, value) = (Rc::clone(&room), new.clone());
+            let leave = move || {
+                other.leave();
+                if reads_again {
+                    other.read(how);
+                }
+            };
+            if !interrupted(at, || room.cached().store(value), leave) {
+                break;
+            }
+            check(&room, &old, &new, &format!("store interrupted at {at} by the end of {how:?}"));
+        }
+    }
+}
+
+#[test]
+fn a_guard_that_goes_is_interrupted_by_a_store() {
+    for how in READS {
+        for at in 1.. {
+            let [old, new] = [Token::new(), Token::new()];
+            let room = Room::new(&old, false);
+            room.read(how);
+            let (other, value) = (Rc::clone(&room), new.clone());
+            if !interrupted(at, || room.leave(), move || other.cached().store(value)) {
+                break;
+            }
+            check(&room, &old, &new, &format!("the end of {how:?} interrupted at {at}"));
+        }
+    }
+}
+
+#[test]
+fn of_two_stores_one_replaces_the_other() {
+    for (how, holds) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
+        for at in 1.. {
+            let [old, one, other] = [(); 3].map(|()| Token::new());
+            let room = Room::new(&old, true);
+            if holds {
+                room.read(how);
+            }
+            let (interrupting, value) = (Rc::clone(&room), other.clone());
+            let store = move || interrupting.cached().store(value);
+            if !interrupted(at, || room.cached().store(one.clone()), store) {
+                break;
+            }
+            let last = if one.objects() == 1 { &one } else { &other };
+            assert_eq!(one.objects() + other.objects(), 1, "at {at}: one is current");
+            check(&room, &old, last, &format!("stores at {at}"));
+        }
+    }
+}
+
+#[test]
+fn an_update_sees_every_store_before_it() {
+    let values = |cached: &Cached<Vec<u32>, Staged>| cached.read().clone();
+    for at in 1.. {
+        let cached = Rc::new(Cached::<Vec<u32>, Staged>::new_in(vec![0]));
+        let push = |value| move |old: &Vec<u32>| [&old[..], &[value]].concat();
+        let other = Rc::clone(&cached);
+        let reached = interrupted(at, || cached.update(push(1)), move || other.update(push(2)));
+        if !reached {
+            break;
+        }
+        let mut pushed = values(&cached);
+        pushed.sort_unstable();
+        assert_eq!(pushed, [0, 1, 2], "interrupted at {at}: an update is lost");
+    }
+}
+
+#[test]
+fn a_replaced_value_is_returned_to_one_of_those_who_replace_it() {
+    for at in 1.. {
+        let room = Rc::new(Cached::<u32, Staged>::new_in(0));
+        let (got, other) = (Rc::new(RefCell::new(Vec::new())), Rc::clone(&room));
+        let others = Rc::clone(&got);
+        let reached = interrupted(
+            at,
+            || {
+                let old = room.replace(1);
+                got.borrow_mut().push(*old);
+            },
+            move || others.borrow_mut().push(*other.replace(2)),
+        );
+        if !reached {
+            break;
+        }
+        got.borrow_mut().push(*room.read());
+        got.borrow_mut().sort_unstable();
+        assert_eq!(*got.borrow(), [0, 1, 2], "interrupted at {at}");
+    }
+}
+
+// --- a destructor in the middle of a read ---
+
+thread_local! {
+    static READ_AT_DROP: RefCell<Option<&'static Cached<Reads, Staged>>> =
+        const { RefCell::new(None) };
+    static KEPT_AT_DROP: RefCell<Option<CachedGuard<'static, Reads, Staged>>> =
+        const { RefCell::new(None) };
+}
+
+/// A value whose destructor reads the newest one, and keeps the guard.
+struct Reads {
+    token: Token,
+}
+
+impl Drop for Reads {
+    fn drop(&mut self) {
+        if let Some(cached) = READ_AT_DROP.take() {
+            KEPT_AT_DROP.set(Some(cached.read()));
+        }
+    }
+}
+
+/// Runs the test with a store at that step; says whether there was one.
+fn a_destructor_keeps_a_guard(at: u32, outer_goes_first: bool) -> bool {
+    let values = [(); 3].map(|()| Token::new());
+    let [first, second, third] = values.each_ref().map(|token| Reads { token: token.clone() });
+    let place = Box::into_raw(Box::new(Cached::<Reads, Staged>::new_in(first)));
+    // SAFETY: freed below, after the guards.
+    let cached = unsafe { &*place };
+    drop(cached.read());
+    READ_AT_DROP.set(Some(cached));
+    let mut outer = None;
+    let reached = interrupted(at, || outer = Some(cached.read()), move || cached.store(second));
+    READ_AT_DROP.take();
+    let kept = KEPT_AT_DROP.take();
+    let look = |guard: &CachedGuard<'_, Reads, Staged>| guard.token.check();
+    if outer_goes_first {
+        outer = None;
+    }
+    let shown =
+        values.iter().filter(|token| outer.iter().chain(&kept).any(|guard| guard.token.is(token)));
+    let shown = shown.count();
+    cached.store(third);
+    assert_eq!(
+        values.iter().map(Token::objects).sum::<usize>(),
+        shown + 1,
+        "interrupted at {at}: what the guards show, and the new one"
+    );
+    outer.iter().chain(&kept).for_each(look);
+    drop((outer, kept));
+    assert_eq!(values.each_ref().map(Token::objects), [0, 0, 1], "interrupted at {at}");
+    // SAFETY: from a box, and no guard borrows it any more.
+    drop(unsafe { Box::from_raw(place) });
+    reached
+}
+
+/// A store between the two looks of a read leaves the end of the old value to the reader, whose destructor
+/// then runs within the read, and reads by the same thread.
+#[test]
+fn a_destructor_that_runs_within_a_read_may_read_and_keep_the_guard() {
+    for outer_goes_first in [false, true] {
+        let mut at = 1;
+        while a_destructor_keeps_a_guard(at, outer_goes_first) {
+            at += 1;
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Random sequences of operations on seats and handles, against an obviously right model of each scheme.
+#![cfg(feature = "std")]
+
+mod lazies;
+
+use lazies::{Kind, Token, Worker, figures};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use tenure::lazy::{Context, Counted, Domain, Mask, Shootdown};
+
+#[derive(Debug, Clone)]
+enum Operation {
+    Make,
+    /// Of the handle of that number, modulo how many there are; seats likewise.
+    Clone(usize),
+    Drop(usize),
+    /// So many, from that one.
+    DropMany(usize, usize),
+    Sit,
+    Stand(usize),
+    Enter(usize, usize),
+    /// The handle goes while the guard is out.
+    EnterAndDrop(usize, usize),
+    Lazy(usize),
+    Leave(usize),
+    Forget(usize),
+    Clear(usize),
+    Upgrade(usize),
+}
+
+fn operations() -> impl Strategy<Value = Vec<Operation>> {
+    use Operation::{
+        Clear, Clone, Drop, DropMany, Enter, EnterAndDrop, Forget, Lazy, Leave, Make, Sit, Stand,
+        Upgrade,
+    };
+    let which = || 0..64_usize;
+    let operation = prop_oneof![
+        8 => Just(Make),
+        4 => which().prop_map(Clone),
+        12 => which().prop_map(Drop),
+        2 => (which(), 0..6_usize).prop_map(|(first, n)| DropMany(first, n)),
+        3 => Just(Sit),
+        2 => which().prop_map(Stand),
+        16 => (which(), which()).prop_map(|(seat, handle)| Enter(seat, handle)),
+        6 => (which(), which()).prop_map(|(seat, handle)| EnterAndDrop(seat, handle)),
+        12 => which().prop_map(Lazy),
+        12 => which().prop_map(Leave),
+        4 => which().prop_map(Forget),
+        3 => which().prop_map(Clear),
+        4 => which().prop_map(Upgrade),
+    ];
+    prop::collection::vec(operation, 0..200)
+}
+
+/// Which object, by the order in which they were made.
+type Id = usize;
+
+/// What the model knows of a seat.
+#[derive(Debug, Clone, Default)]
+struct Seated {
+    has: Option<Id>,
+    /// A guard is out, or was forgotten.
+    active: bool,
+    guarded: bool,
+    /// Shootdown: what it uses has ended.
+    owns: bool,
+}
+
+/// A scheme in the model's words: what ends when, and who has it still.
+#[derive(Debug, Default)]
+struct Model {
+    /// Shootdown's rules; otherwise seats keep what they have.
+    takes: bool,
+    seats: Vec<Seated>,
+    handles: Vec<Id>,
+    made: usize,
+    ended: BTreeSet<Id>,
+    barriers: u64,
+    revoked: u64,
+    donated: u64,
+}
+
+impl Model {
+    fn is_alive(&self, id: Id) -> bool {
+        self.handles.contains(&id)
+            || self.seats.iter().any(|seat| seat.has == Some(id) && (!self.takes || seat.owns))
+    }
+
+    /// The objects of `gone` have lost handles.
+    fn handles_went(&mut self, gone: &[Id]) {
+        let ending: BTreeSet<Id> =
+            gone.iter().copied().filter(|id| !self.handles.contains(id)).collect();
+        if self.takes {
+            let mut barrier = false;
+            for seat in &mut self.seats {
+                if seat.has.is_some_and(|id| ending.contains(&id)) {
+                    barrier = true;
+                    if seat.active {
+                        (seat.owns, self.donated) = (true, self.donated + 1);
+                    } else {
+                        (seat.has, self.revoked) = (None, self.revoked + 1);
+                    }
+                }
+            }
+            self.barriers += u64::from(barrier);
+            self.ended.extend(ending);
+        } else {
+            self.ended_by_nobody();
+        }
+    }
+
+    /// Where seats keep objects: those that nobody has any more end.
+    fn ended_by_nobody(&mut self) {
+        if !self.takes {
+            let dead = (0..self.made).filter(|&id| !self.is_alive(id));
+            self.ended = dead.collect();
+        }
+    }
+
+    /// The seat's guard goes, or what it forgot is given back.
+    fn leave(&mut self, at: usize) {
+        let seat = &mut self.seats[at];
+        (seat.active, seat.guarded) = (false, false);
+        if seat.owns {
+            (seat.owns, seat.has) = (false, None);
+        }
+    }
+
+    fn enter(&mut self, at: usize, id: Id) {
+        if self.seats[at].has != Some(id) || self.seats[at].owns {
+            self.leave(at);
+        }
+        self.seats[at] = Seated { has: Some(id), active: true, guarded: true, owns: false };
+        self.ended_by_nobody();
+    }
+
+    fn lazy(&mut self, at: usize) -> bool {
+        if self.seats[at].owns {
+            self.leave(at);
+        }
+        let seat = &mut self.seats[at];
+        let found = seat.has.is_some();
+        (seat.active, seat.guarded) = (found, found);
+        found
+    }
+
+    fn clear(&mut self, at: usize) {
+        self.leave(at);
+        self.seats[at].has = None;
+        self.ended_by_nobody();
+    }
+}
+
+/// An object: its number, and a token that says that it is there.
+struct Object {
+    id: Id,
+    token: Token,
+}
+
+struct Run<S: Kind> {
+    domain: Domain<Object, S>,
+    tokens: Vec<Token>,
+    handles: Vec<Context<Object, S>>,
+    workers: Vec<Worker<Object, S>>,
+    model: Model,
+}
+
+impl<S: Kind> Run<S> {
+    fn new() -> Self {
+        let model = Model { takes: !S::KEEPS, ..Model::default() };
+        let domain = Domain::new_in();
+        Self { domain, tokens: Vec::new(), handles: Vec::new(), workers: Vec::new(), model }
+    }
+
+    fn handle(&self, which: usize) -> Option<usize> {
+        which.checked_rem(self.handles.len())
+    }
+
+    fn seat(&self, which: usize) -> Option<usize> {
+        which.checked_rem(self.workers.len())
+    }
+
+    fn drop_handle(&mut self, at: usize) {
+        drop(self.handles.swap_remove(at));
+        let id = self.model.handles.swap_remove(at);
+        self.model.handles_went(&[id]);
+    }
+
+    fn enter(&mut self, seat: usize, handle: usize) {
+        // `Worker` leaves first.
+        if self.model.seats[seat].guarded {
+            self.model.leave(seat);
+        }
+        self.workers[seat].enter(&self.handles[handle]);
+        self.model.enter(seat, self.model.handles[handle]);
+    }
+
+    /// An operation on handles.
+    fn on_handles(&mut self, operation: &Operation) -> Option<()> {
+        match *operation {
+            Operation::Make => {
+                let (id, token) = (self.model.made, Token::new());
+                self.handles.push(self.domain.context(Object { id, token: token.clone() }));
+                self.tokens.push(token);
+                self.model.handles.push(id);
+                self.model.made += 1;
+            }
+            Operation::Clone(which) => {
+                let at = self.handle(which)?;
+                self.handles.push(self.handles[at].clone());
+                self.model.handles.push(self.model.handles[at]);
+            }
+            Operation::Drop(which) => {
+                let at = self.handle(which)?;
+                self.drop_handle(at);
+            }
+            Operation::DropMany(first, n) => {
+                let first = self.handle(first)?;
+                let range = first..(first + n).min(self.handles.len());
+                self.domain.drop_all(self.handles.drain(range.clone()));
+                let gone = Vec::from_iter(self.model.handles.drain(range));
+                self.model.handles_went(&gone);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// An operation on a seat.
+    fn on_seats(&mut self, operation: &Operation) -> Option<()> {
+        match *operation {
+            Operation::Sit => {
+                self.workers.push(Worker::new(&self.domain));
+                self.model.seats.push(Seated::default());
+            }
+            Operation::Stand(which) => {
+                let at = self.seat(which)?;
+                drop(self.workers.swap_remove(at));
+                self.model.clear(at);
+                self.model.seats.swap_remove(at);
+            }
+            Operation::Enter(which, handle) => self.enter(self.seat(which)?, self.handle(handle)?),
+            Operation::EnterAndDrop(which, handle) => {
+                let at = self.handle(handle)?;
+                self.enter(self.seat(which)?, at);
+                self.drop_handle(at);
+            }
+            Operation::Lazy(which) => {
+                let at = self.seat(which)?;
+                if self.model.seats[at].guarded {
+                    self.model.leave(at);
+                }
+                assert_eq!(self.workers[at].lazy(), self.model.lazy(at));
+            }
+            Operation::Leave(which) => {
+                let at = self.seat(which)?;
+                self.workers[at].leave();
+                if self.model.seats[at].guarded {
+                    self.model.leave(at);
+                }
+            }
+            Operation::Forget(which) => {
+                let at = self.seat(which)?;
+                self.workers[at].forget();
+                self.model.seats[at].guarded = false;
+            }
+            Operation::Clear(which) => {
+                let at = self.seat(which)?;
+                self.workers[at].seat().clear();
+                self.model.clear(at);
+            }
+            Operation::Upgrade(which) => {
+                let at = self.seat(which)?;
+                let upgraded = self.workers[at].upgrade();
+                let seat = &self.model.seats[at];
+                assert_eq!(upgraded.is_some(), seat.guarded && !seat.owns);
+                if let Some(handle) = upgraded {
+                    assert_eq!(Some(handle.id), seat.has);
+                    self.model.handles.push(handle.id);
+                    self.handles.push(handle);
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn check(&self) {
+        let Self { model, .. } = self;
+        for (id, token) in self.tokens.iter().enumerate() {
+            assert_eq!(token.objects(), usize::from(model.is_alive(id)), "object {id}");
+        }
+        for (worker, seat) in self.workers.iter().zip(&model.seats) {
+            let shown = worker.value().map(|object| object.id);
+            assert_eq!(shown, seat.has.filter(|_| seat.guarded));
+            worker.value().inspect(|object| object.token.check());
+        }
+        for (handle, id) in self.handles.iter().zip(&model.handles) {
+            assert_eq!(handle.id, *id);
+        }
+        let said = self.domain.statistics();
+        assert_eq!(said.seats, model.seats.len());
+        let ended = model.ended.len() as u64;
+        assert_eq!(figures(&said), [ended, model.barriers, model.revoked, model.donated]);
+    }
+}
+
+fn run<S: Kind>(operations: &[Operation]) {
+    let mut run = Run::<S>::new();
+    for operation in operations {
+        let _ = run.on_handles(operation).or_else(|| run.on_seats(operation));
+        run.check();
+    }
+    let Run { domain, tokens, handles, workers, .. } = run;
+    if operations.len() % 2 == 0 {
+        domain.drop_all(handles);
+        drop(workers);
+    } else {
+        drop(workers);
+        drop(handles);
+    }
+    assert!(tokens.iter().all(|token| token.objects() == 0), "objects leak");
+    assert_eq!(domain.statistics().ended, tokens.len() as u64);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 256 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn shootdown_is_what_the_model_is(operations in operations()) {
+        run::<Shootdown>(&operations);
+        run::<Shootdown<true>>(&operations);
+    }
+
+    #[test]
+    fn counted_is_what_the_model_is(operations in operations()) {
+        run::<Counted>(&operations);
+    }
+
+    #[test]
+    fn mask_is_what_the_model_is(operations in operations()) {
+        run::<Mask>(&operations);
+    }
+}

@@ -1,0 +1,243 @@
+//! What values there may be, and which threads may have what.
+#![cfg(feature = "std")]
+
+mod lazies;
+
+use lazies::Kind;
+use std::cell::Cell;
+use std::fmt::Debug;
+use std::marker::PhantomData;
+use std::rc::Rc;
+use std::sync::MutexGuard;
+use std::thread;
+use tenure::lazy::cached::{CachedGuard, ReadGuard, Reader};
+use tenure::lazy::{
+    Active, Cached, Context, Counted, Domain, LazyGuard, Mask, Seat, Shootdown, Statistics,
+};
+
+// --- threads ---
+
+/// What a type is not, unless an inherent constant, which is found first, says otherwise.
+trait Not {
+    const SEND: bool = false;
+    const SYNC: bool = false;
+}
+
+struct Asked<T>(PhantomData<T>);
+
+impl<T> Not for Asked<T> {}
+
+impl<T: Send> Asked<T> {
+    const SEND: bool = true;
+}
+
+impl<T: Sync> Asked<T> {
+    const SYNC: bool = true;
+}
+
+/// Whether a type is `Send`, and whether it is `Sync`.
+macro_rules! auto {
+    ($type:ty) => {
+        (<Asked<$type>>::SEND, <Asked<$type>>::SYNC)
+    };
+}
+
+const BOTH: (bool, bool) = (true, true);
+const NEITHER: (bool, bool) = (false, false);
+
+#[test]
+fn the_question_has_both_answers() {
+    assert_eq!((auto!(u8), auto!(Rc<u8>)), (BOTH, NEITHER));
+    assert_eq!((auto!(Cell<u8>), auto!(MutexGuard<'static, u8>)), ((true, false), (false, true)));
+}
+
+macro_rules! types_of_a_scheme {
+    ($scheme:ty, $value:ty) => {
+        [
+            auto!(Domain<$value, $scheme>),
+            auto!(Context<$value, $scheme>),
+            auto!(Seat<$value, $scheme>),
+            auto!(Active<'static, $value, $scheme>),
+            auto!(LazyGuard<'static, $value, $scheme>),
+        ]
+    };
+}
+
+macro_rules! types_of_cached {
+    ($value:ty) => {
+        [auto!(Cached<$value>), auto!(Reader<$value>), auto!(ReadGuard<'static, $value>)]
+    };
+}
+
+/// A value is shared, and dropped by any thread: so it has to be both, or nothing that leads to it is either.
+#[test]
+fn what_leads_to_a_value_goes_to_other_threads_if_the_value_does() {
+    assert_eq!(types_of_a_scheme!(Shootdown, String), [BOTH; 5]);
+    assert_eq!(types_of_a_scheme!(Shootdown<true>, String), [BOTH; 5]);
+    assert_eq!(types_of_a_scheme!(Counted, String), [BOTH; 5]);
+    assert_eq!(types_of_a_scheme!(Mask, String), [BOTH; 5]);
+    assert_eq!(types_of_cached!(String), [BOTH; 3]);
+
+    assert_eq!(types_of_a_scheme!(Shootdown, Rc<u8>), [NEITHER; 5]);
+    assert_eq!(types_of_a_scheme!(Counted, Rc<u8>), [NEITHER; 5]);
+    assert_eq!(types_of_a_scheme!(Mask, Rc<u8>), [NEITHER; 5]);
+    assert_eq!(types_of_cached!(Rc<u8>), [NEITHER; 3]);
+
+    assert_eq!(types_of_a_scheme!(Shootdown, Cell<u8>), [NEITHER; 5]);
+    assert_eq!(types_of_a_scheme!(Counted, Cell<u8>), [NEITHER; 5]);
+    assert_eq!(types_of_a_scheme!(Mask, Cell<u8>), [NEITHER; 5]);
+    assert_eq!(types_of_cached!(Cell<u8>), [NEITHER; 3]);
+
+    assert_eq!(types_of_a_scheme!(Shootdown, MutexGuard<'static, u8>), [NEITHER; 5]);
+    assert_eq!(types_of_a_scheme!(Counted, MutexGuard<'static, u8>), [NEITHER; 5]);
+    assert_eq!(types_of_a_scheme!(Mask, MutexGuard<'static, u8>), [NEITHER; 5]);
+    assert_eq!(types_of_cached!(MutexGuard<'static, u8>), [NEITHER; 3]);
+}
+
+/// The guard of a thread's own place stays on the thread; what it shows may be shown to others.
+#[test]
+fn the_guard_of_a_read_without_a_reader_stays_on_its_thread() {
+    assert_eq!(auto!(CachedGuard<'static, String>), (false, true));
+    assert_eq!(auto!(CachedGuard<'static, Cell<u8>>), NEITHER);
+    assert_eq!(auto!(CachedGuard<'static, Rc<u8>>), NEITHER);
+}
+
+#[test]
+fn handles_are_a_word_and_one_that_may_be_none_is_no_more() {
+    assert_eq!(size_of::<Context<[u64; 9]>>(), size_of::<usize>());
+    assert_eq!(size_of::<Option<Context<[u64; 9]>>>(), size_of::<usize>());
+    assert_eq!(size_of::<Option<Domain<u8, Mask>>>(), size_of::<usize>());
+}
+
+// --- values ---
+
+fn values_may_borrow<S: Kind>() {
+    let text = String::from("borrowed");
+    let domain = Domain::<&str, S>::new_in();
+    let context = domain.context(&text[..4]);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut seat = domain.seat();
+            assert_eq!(*seat.enter(&context), "borr");
+        });
+        scope.spawn(|| assert_eq!(context.len(), 4));
+    });
+    assert_eq!(*domain.seat().enter(&context), "borr");
+}
+
+/// Counts its drops in what it borrows.
+struct Counts<'c>(&'c Cell<u32>);
+
+impl Drop for Counts<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() + 1);
+    }
+}
+
+fn a_value_that_borrows_is_dropped_before_what_it_borrows<S: Kind>() {
+    let drops = Cell::new(0);
+    {
+        let domain = Domain::<Counts<'_>, S>::new_in();
+        let context = domain.context(Counts(&drops));
+        let mut seat = domain.seat();
+        let guard = seat.enter(&context);
+        drop(context);
+        assert_eq!(drops.get(), 0);
+        guard.0.get();
+    }
+    assert_eq!(drops.get(), 1);
+}
+
+fn values_of_no_size_are_values<S: Kind>() {
+    thread_local!(static DROPS: Cell<u32> = const { Cell::new(0) });
+    struct Nothing;
+    impl Drop for Nothing {
+        fn drop(&mut self) {
+            DROPS.set(DROPS.get() + 1);
+        }
+    }
+    DROPS.set(0);
+    let domain = Domain::<Nothing, S>::new_in();
+    let (one, other) = (domain.context(Nothing), domain.context(Nothing));
+    assert!(!Context::ptr_eq(&one, &other), "objects of no size are different objects");
+    let mut seat = domain.seat();
+    drop(seat.enter(&one));
+    let guard = seat.enter(&other);
+    drop(one);
+    assert_eq!(DROPS.get(), 1);
+    drop(other);
+    drop(guard);
+    seat.clear();
+    assert_eq!(DROPS.get(), 2);
+    let cached = Cached::new(Nothing);
+    drop(cached.read());
+    cached.store(Nothing);
+    assert_eq!(DROPS.get(), 3);
+}
+
+fn values_are_aligned_as_they_ask<S: Kind>() {
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    #[repr(align(1024))]
+    struct Page([u8; 3]);
+    let is_aligned = |page: &Page| std::ptr::from_ref(page).addr() % 1024 == 0;
+    let domain = Domain::<Page, S>::new_in();
+    let context = domain.context(Page([1, 2, 3]));
+    let mut seat = domain.seat();
+    assert!(is_aligned(&context) && is_aligned(&seat.enter(&context)));
+    let kept = seat.lazy().unwrap();
+    assert!(is_aligned(&kept));
+    assert_eq!(*kept, Page([1, 2, 3]));
+    let cached = Cached::new(Page([4; 3]));
+    assert!(is_aligned(&cached.read()) && is_aligned(&cached.reader().read()));
+}
+
+fn handles_and_guards_show_what_the_value_shows<S: Kind>() {
+    let domain = Domain::<&str, S>::new_in();
+    let context = domain.context("a value");
+    let mut seat = domain.seat();
+    assert_eq!(format!("{seat:?}"), "Seat { number: 0, .. }");
+    assert_eq!(format!("{context:?} {context}"), "\"a value\" a value");
+    assert_eq!(*AsRef::<&str>::as_ref(&context), "a value");
+    assert_eq!(format!("{:?}", seat.enter(&context)), "\"a value\"");
+    assert_eq!(format!("{:?}", seat.lazy()), "Some(\"a value\")");
+}
+
+claims! {
+    values_may_borrow,
+    a_value_that_borrows_is_dropped_before_what_it_borrows,
+    values_of_no_size_are_values,
+    values_are_aligned_as_they_ask,
+    handles_and_guards_show_what_the_value_shows,
+}
+
+#[test]
+fn domains_say_what_they_are() {
+    let text = |domain: &dyn Debug| format!("{domain:?}");
+    let zero = "Statistics { seats: 0, ended: 0, barriers: 0, revoked: 0, donated: 0 }";
+    for (said, name) in [
+        (text(&Domain::<u8>::default()), "shootdown"),
+        (text(&Domain::<u8, Counted>::new_in()), "counted"),
+        (text(&Domain::<u8, Mask>::new_in()), "mask"),
+    ] {
+        assert_eq!(said, format!("Domain {{ scheme: {name:?}, statistics: {zero} }}"));
+    }
+}
+
+#[test]
+fn what_is_cached_shows_its_value() {
+    let cached = Cached::from("a value");
+    assert_eq!(format!("{cached:?} {:?}", cached.read()), "Cached(\"a value\") \"a value\"");
+    let mut reader = cached.reader();
+    assert_eq!(format!("{:?}", reader.read()), "\"a value\"");
+    assert_eq!(format!("{reader:?}"), "Reader { seat: Seat { number: 1, .. } }");
+    assert_eq!(*Cached::<u32>::default().read(), 0);
+}
+
+#[test]
+fn statistics_compare() {
+    let domain = Domain::<u8>::new();
+    let before: Statistics = domain.statistics();
+    assert_eq!(before, domain.clone().statistics());
+    drop(domain.context(1));
+    assert_ne!(before, domain.statistics());
+}
