@@ -7,6 +7,7 @@
 //! | [`arc`] | the counts of `Arc`: value and allocation go once; upgrade, get_mut, try_unwrap, into_inner, new_cyclic |
 //! | [`pool`] | free lists: one owner a slot, none lost, each home exactly once, no touch after the last is home |
 //! | [`slots`] | `SlotPool`: a key finds the use that it names or nothing; the last to hold an object gives it back |
+//! | [`lazy`] | domains and `Cached`: nobody reads a value after its end, which waits for nobody but who reads it |
 //! | [`twins`] | for each rule a small copy that breaks it: has to fail, in the way that the flaw predicts |
 //! | [`memory`] | the machine: loom's atomics, with memory that can be freed. Its limits are listed there |
 //! | [`stage`], [`handles`], [`quarantine`] | what a model is made of |
@@ -22,6 +23,7 @@
 mod arc;
 mod counts;
 mod handles;
+mod lazy;
 mod memory;
 mod pool;
 mod quarantine;

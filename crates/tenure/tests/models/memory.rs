@@ -45,10 +45,12 @@
 //! its own store missing in its own next addition, because a get on another thread read the word
 //! before the store and wrote it before the store too. No machine does that: a read-modify-write
 //! writes right after what it read. It matters where the owner of a word stores and goes on from
-//! there, which is [`TicketRef::init`](tenure::count::TicketRef::init) alone. Models of it run on
-//! [`InOrder`], where a store is a swap: it takes its place in the word's order when it runs. The
-//! price: an acquire of such a store also acquires the releases before it, which a real store would
-//! cut off. All other models use [`Loom`], whose stores are stores, the free lists' also.
+//! there: [`TicketRef::init`](tenure::count::TicketRef::init), and a seat that moves on to another object
+//! while the one it kept is taken from it. Models of them run on [`InOrder`], where a store is a swap: it takes its
+//! place in the word's order when it runs. The price: an acquire of such a store also acquires the releases before
+//! it, which a real store would cut off. All other models use [`Loom`], whose stores are stores, the free lists'
+//! also. Between the two is [`PointersInOrder`]: what a seat has is a pointer, and whether it uses that an integer,
+//! which nobody else writes; so there the flags may be late as on `Loom`.
 //!
 //! # What loom overlooks
 //!
@@ -70,17 +72,22 @@ use std::sync::Weak;
 use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, Pointer, Resident, Threads};
 
 /// The machine that explores interleavings. To be used inside a model only.
-pub(crate) enum Loom<const SWAP_TO_STORE: bool = false> {}
+///
+/// With `IN_ORDER` every access is a read-modify-write; with `SWAPS` stores of pointers are, at least.
+pub(crate) enum Loom<const IN_ORDER: bool = false, const SWAPS: bool = IN_ORDER> {}
 
 /// The machine for models in which a store races with read-modify-writes, or in which loom has to try when a
 /// load comes.
 pub(crate) type InOrder = Loom<true>;
 
+/// The machine for models in which only stores of pointers race with read-modify-writes.
+pub(crate) type PointersInOrder = Loom<false, true>;
+
 // SAFETY: loom's atomics, and fences for barriers.
-unsafe impl<const SWAP_TO_STORE: bool> Memory for Loom<SWAP_TO_STORE> {
-    type AtomicU32 = Word<loom::sync::atomic::AtomicU32, SWAP_TO_STORE>;
-    type AtomicU64 = Word<loom::sync::atomic::AtomicU64, SWAP_TO_STORE>;
-    type Pointer<T> = Word<loom::sync::atomic::AtomicPtr<T>, SWAP_TO_STORE>;
+unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Memory for Loom<IN_ORDER, SWAPS> {
+    type AtomicU32 = Word<loom::sync::atomic::AtomicU32, IN_ORDER, IN_ORDER>;
+    type AtomicU64 = Word<loom::sync::atomic::AtomicU64, IN_ORDER, IN_ORDER>;
+    type Pointer<T> = Word<loom::sync::atomic::AtomicPtr<T>, IN_ORDER, SWAPS>;
     type Plain<T> = Field<T>;
 
     // Two fences promise what the pair does: the first one to come is before the other for all.
@@ -125,7 +132,7 @@ pub(crate) fn seat(number: usize) {
 }
 
 // SAFETY: models seat each thread on a number of its own.
-unsafe impl<const S: bool> Threads for Loom<S> {
+unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Threads for Loom<IN_ORDER, SWAPS> {
     fn thread() -> Option<usize> {
         NUMBER.with(Cell::get)
     }
@@ -150,7 +157,7 @@ pub(crate) fn last_access() -> Access {
 }
 
 /// An atomic whose memory can be freed.
-pub(crate) struct Word<A, const SWAP_TO_STORE: bool> {
+pub(crate) struct Word<A, const IN_ORDER: bool, const SWAPS: bool> {
     atomic: A,
     memory: UnsafeCell<()>,
     /// 1 from the drop on. Not loom's: it is the model's own knowledge, not the program's.
@@ -159,13 +166,13 @@ pub(crate) struct Word<A, const SWAP_TO_STORE: bool> {
 
 // SAFETY: `A` is an atomic; `memory` is accessed through loom alone, for no longer than a call, and
 // holds nothing.
-unsafe impl<A: Sync, const SWAP_TO_STORE: bool> Sync for Word<A, SWAP_TO_STORE> {}
+unsafe impl<A: Sync, const I: bool, const S: bool> Sync for Word<A, I, S> {}
 
 // `Word::drop` leaves bytes that still make sense: nothing in them has a destructor of its own.
 const _: () = assert!(!core::mem::needs_drop::<loom::sync::atomic::AtomicU64>());
 const _: () = assert!(!core::mem::needs_drop::<UnsafeCell<()>>());
 
-impl<A, const SWAP_TO_STORE: bool> Word<A, SWAP_TO_STORE> {
+impl<A, const I: bool, const S: bool> Word<A, I, S> {
     fn holding(atomic: A) -> Self {
         Self { atomic, memory: UnsafeCell::new(()), freed: Atomic::new(0) }
     }
@@ -179,7 +186,7 @@ impl<A, const SWAP_TO_STORE: bool> Word<A, SWAP_TO_STORE> {
     }
 }
 
-impl<A, const SWAP_TO_STORE: bool> Drop for Word<A, SWAP_TO_STORE> {
+impl<A, const I: bool, const S: bool> Drop for Word<A, I, S> {
     fn drop(&mut self) {
         // A model that failed unwinds through here, and loom is gone by then.
         if !std::thread::panicking() {
@@ -192,21 +199,17 @@ impl<A, const SWAP_TO_STORE: bool> Drop for Word<A, SWAP_TO_STORE> {
 
 macro_rules! word {
     ($atomic:ident, $int:ty) => {
-        impl<const SWAP_TO_STORE: bool> Atomic<$int>
-            for Word<loom::sync::atomic::$atomic, SWAP_TO_STORE>
+        impl<const IN_ORDER: bool, const SWAPS: bool> Atomic<$int>
+            for Word<loom::sync::atomic::$atomic, IN_ORDER, SWAPS>
         {
             fn new(value: $int) -> Self {
                 Self::holding(loom::sync::atomic::$atomic::new(value))
             }
             fn load(&self, order: Ordering) -> $int {
-                if SWAP_TO_STORE {
-                    self.touch().fetch_add(0, order)
-                } else {
-                    self.touch().load(order)
-                }
+                if IN_ORDER { self.touch().fetch_add(0, order) } else { self.touch().load(order) }
             }
             fn store(&self, value: $int, order: Ordering) {
-                if SWAP_TO_STORE {
+                if SWAPS {
                     self.touch().swap(value, order);
                 } else {
                     self.touch().store(value, order);
@@ -246,17 +249,23 @@ macro_rules! word {
 word!(AtomicU32, u32);
 word!(AtomicU64, u64);
 
-impl<T, const SWAP_TO_STORE: bool> Pointer<T>
-    for Word<loom::sync::atomic::AtomicPtr<T>, SWAP_TO_STORE>
+impl<T, const IN_ORDER: bool, const SWAPS: bool> Pointer<T>
+    for Word<loom::sync::atomic::AtomicPtr<T>, IN_ORDER, SWAPS>
 {
     fn new(value: *mut T) -> Self {
         Self::holding(loom::sync::atomic::AtomicPtr::new(value))
     }
     fn load(&self, order: Ordering) -> *mut T {
-        self.touch().load(order)
+        if IN_ORDER {
+            let null = core::ptr::null_mut();
+            let (Ok(value) | Err(value)) = self.touch().compare_exchange(null, null, order, order);
+            value
+        } else {
+            self.touch().load(order)
+        }
     }
     fn store(&self, value: *mut T, order: Ordering) {
-        if SWAP_TO_STORE {
+        if SWAPS {
             self.touch().swap(value, order);
         } else {
             self.touch().store(value, order);

@@ -17,16 +17,37 @@ thread_local! {
     // loom's threads are coroutines of one thread of the system.
     static KEEPING: Cell<bool> = const { Cell::new(false) };
     static KEPT: RefCell<Vec<(*mut u8, Layout)>> = const { RefCell::new(Vec::new()) };
+    static RECYCLING: Cell<bool> = const { Cell::new(false) };
 }
+
+/// What has lines to itself: the blocks that models free, and nothing of loom's.
+const LINE: usize = align_of::<tenure::line::Isolated<u8>>();
 
 /// From here on freed memory is kept.
 pub(crate) fn keep() {
     KEEPING.set(true);
 }
 
+/// From here on kept memory that begins a line is given to the next who asks for such a block: the last to be freed
+/// comes first, as with most allocators.
+pub(crate) fn recycle() {
+    RECYCLING.set(true);
+}
+
+fn recycled(layout: Layout) -> Option<*mut u8> {
+    if !RECYCLING.get() || layout.align() < LINE {
+        return None;
+    }
+    KEPT.with_borrow_mut(|kept| {
+        let last = kept.iter().rposition(|(_, of)| *of == layout)?;
+        Some(kept.remove(last).0)
+    })
+}
+
 /// Ends keeping, and frees what was kept.
 pub(crate) fn flush() {
     KEEPING.set(false);
+    RECYCLING.set(false);
     for (memory, layout) in KEPT.take() {
         // SAFETY: allocated by `System` with that layout; whoever freed it has no more to do with it, and no
         // thread of the execution that might have come too late runs any more.
@@ -38,7 +59,7 @@ pub(crate) fn flush() {
 unsafe impl GlobalAlloc for Quarantine {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's.
-        unsafe { System.alloc(layout) }
+        recycled(layout).unwrap_or_else(|| unsafe { System.alloc(layout) })
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
@@ -55,6 +76,20 @@ unsafe impl GlobalAlloc for Quarantine {
         // SAFETY: the caller's.
         unsafe { System.realloc(memory, layout, size) }
     }
+}
+
+#[test]
+fn a_recycled_line_is_the_last_that_was_freed() {
+    let lines = [1, 2, 3].map(|line| Box::new(tenure::line::Isolated::new(line)));
+    let addresses = lines.each_ref().map(|line| (&raw const **line).addr());
+    keep();
+    recycle();
+    drop(lines);
+    let others = [1, 2, 3].map(|line| Box::new(tenure::line::Isolated::new(line)));
+    let recycled = others.each_ref().map(|line| (&raw const **line).addr());
+    assert_eq!(recycled, [addresses[2], addresses[1], addresses[0]]);
+    drop(others);
+    flush();
 }
 
 #[test]

@@ -1,0 +1,362 @@
+//! [`Cached`]: readers go by a pointer that is replaced under them, and no handle of theirs keeps what they found.
+//!
+//! Here a reader meets a block that may have ended before: rule 5 of the shootdown. The memory of blocks that have
+//! ended comes back in these models as that of the next ones ([`quarantine::recycle`]), as on a real heap: an
+//! address says nothing about which value is there.
+
+use super::super::memory::{InOrder, PointersInOrder};
+use super::super::quarantine;
+use super::super::stage::{ALL, passes, spawn};
+use super::{Fate, Object, begin, worker};
+use loom::thread::JoinHandle;
+use tenure::lazy::Cached;
+use tenure::lazy::cached::{CachedGuard, Reader};
+use tenure::memory::Threads;
+
+/// A `Cached` of value 1.
+fn cached<M: Threads>() -> (Cached<Object, M>, Fate) {
+    begin();
+    quarantine::recycle();
+    let (first, fate) = Object::new(1);
+    (Cached::new_in(first), fate)
+}
+
+/// A thread that stores `value`, and has seen the end of what it replaced if nobody was in its way.
+fn store<M: Threads>(
+    number: usize,
+    cached: &Cached<Object, M>,
+    value: u32,
+) -> (JoinHandle<()>, Fate) {
+    let cached = cached.clone();
+    let (object, fate) = Object::new(value);
+    (worker(number, move || cached.store(object)), fate)
+}
+
+fn read<M: Threads>(reader: &mut Reader<Object, M>) -> u32 {
+    reader.read().look()
+}
+
+/// The end of every model: all have returned. Of all values only the current one is left, and it goes with the
+/// last handle.
+fn end<M: Threads>(cached: Cached<Object, M>, old: &[Fate], current: &Fate) {
+    old.iter().for_each(Fate::assert_gone);
+    let said = cached.statistics();
+    assert_eq!(said.ended, old.len() as u64, "a value ends once");
+    drop(cached);
+    current.assert_gone();
+}
+
+// --- a reader and a store ---
+
+fn a_first_read_under_a_store<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let mut reader = cached.reader();
+    let (storing, second) = store(1, &cached, 2);
+    read(&mut reader);
+    storing.join().unwrap();
+    assert_eq!(read(&mut reader), 2);
+    first.assert_gone();
+    drop(reader);
+    end(cached, &[first], &second);
+}
+
+fn two_reads_under_a_store<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let mut reader = cached.reader();
+    let (storing, second) = store(1, &cached, 2);
+    let [one, other] = [read(&mut reader), read(&mut reader)];
+    assert!(one <= other, "a read sees an older value than the one before it");
+    storing.join().unwrap();
+    drop(reader);
+    end(cached, &[first], &second);
+}
+
+fn a_read_of_what_was_read_before_under_a_store<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let mut reader = cached.reader();
+    assert_eq!(read(&mut reader), 1);
+    let (storing, second) = store(1, &cached, 2);
+    read(&mut reader);
+    storing.join().unwrap();
+    assert_eq!(read(&mut reader), 2);
+    drop(reader);
+    end(cached, &[first], &second);
+}
+
+/// The guard is there before the store, so it is the one that ends the old value.
+fn a_guard_held_across_a_store<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let mut reader = cached.reader();
+    let guard = reader.read();
+    let (storing, second) = store(1, &cached, 2);
+    storing.join().unwrap();
+    assert_eq!(guard.look(), 1);
+    let said = cached.statistics();
+    assert_eq!((said.revoked, said.donated), (0, 1));
+    drop(guard);
+    first.assert_gone();
+    drop(reader);
+    end(cached, &[first], &second);
+}
+
+fn a_guard_dropped_under_a_store<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let mut reader = cached.reader();
+    let guard = reader.read();
+    let (storing, second) = store(1, &cached, 2);
+    assert_eq!(guard.look(), 1);
+    drop(guard);
+    storing.join().unwrap();
+    first.assert_gone();
+    drop(reader);
+    end(cached, &[first], &second);
+}
+
+/// A guard on a thread that stores itself, while another reads.
+fn a_guard_held_across_a_store_of_its_own_under_a_read<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let mut reader = cached.reader();
+    let mut other = cached.reader();
+    let reading = worker(1, move || {
+        read(&mut other);
+        other
+    });
+    let guard = reader.read();
+    let (object, second) = Object::new(2);
+    cached.store(object);
+    assert_eq!(guard.look(), 1);
+    drop(guard);
+    let other = reading.join().unwrap();
+    drop((reader, other));
+    end(cached, &[first], &second);
+}
+
+fn a_reader_comes_under_a_store<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let (storing, second) = store(1, &cached, 2);
+    let mut reader = cached.reader();
+    read(&mut reader);
+    drop(reader);
+    storing.join().unwrap();
+    end(cached, &[first], &second);
+}
+
+fn a_reader_goes_under_a_store<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let mut reader = cached.reader();
+    read(&mut reader);
+    let (storing, second) = store(1, &cached, 2);
+    drop(reader);
+    storing.join().unwrap();
+    end(cached, &[first], &second);
+}
+
+fn two_readers_under_a_store<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let mut reader = cached.reader();
+    let mut other = cached.reader();
+    let (storing, second) = store(1, &cached, 2);
+    let reading = worker(2, move || {
+        read(&mut other);
+        other
+    });
+    read(&mut reader);
+    storing.join().unwrap();
+    let other = reading.join().unwrap();
+    drop((reader, other));
+    end(cached, &[first], &second);
+}
+
+// --- more than one store ---
+
+/// The second store may put its value where the first one was, under a reader that still believes in that address.
+fn a_read_under_two_stores_of_one_thread<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let mut reader = cached.reader();
+    let ((two, second), (three, third)) = (Object::new(2), Object::new(3));
+    let storing = {
+        let cached = cached.clone();
+        worker(1, move || {
+            cached.store(two);
+            cached.store(three);
+        })
+    };
+    read(&mut reader);
+    storing.join().unwrap();
+    assert_eq!(read(&mut reader), 3);
+    drop(reader);
+    end(cached, &[first, second], &third);
+}
+
+fn a_read_of_what_was_read_before_under_two_stores_of_one_thread<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let mut reader = cached.reader();
+    assert_eq!(read(&mut reader), 1);
+    let ((two, second), (three, third)) = (Object::new(2), Object::new(3));
+    let storing = {
+        let cached = cached.clone();
+        worker(1, move || {
+            cached.store(two);
+            cached.store(three);
+        })
+    };
+    read(&mut reader);
+    storing.join().unwrap();
+    drop(reader);
+    end(cached, &[first, second], &third);
+}
+
+fn a_read_under_two_stores_of_two_threads<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let mut reader = cached.reader();
+    let (storing, second) = store(1, &cached, 2);
+    let (storing_too, third) = store(2, &cached, 3);
+    read(&mut reader);
+    storing.join().unwrap();
+    storing_too.join().unwrap();
+    let (old, current) = if read(&mut reader) == 3 { (second, third) } else { (third, second) };
+    drop(reader);
+    end(cached, &[first, old], &current);
+}
+
+fn a_reader_that_stores_under_a_store<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let mut reader = cached.reader();
+    assert_eq!(read(&mut reader), 1);
+    let (storing, second) = store(1, &cached, 2);
+    let (three, third) = Object::new(3);
+    cached.store(three);
+    let seen = read(&mut reader);
+    assert!(seen != 1, "a read sees what was replaced before it began");
+    storing.join().unwrap();
+    let (old, current) = if read(&mut reader) == 3 { (second, third) } else { (third, second) };
+    drop(reader);
+    end(cached, &[first, old], &current);
+}
+
+fn an_update_under_a_store<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let (storing, second) = store(1, &cached, 10);
+    let mut made = Vec::new();
+    cached.update(|old| {
+        let (object, fate) = Object::new(old.look() + 1);
+        made.push(fate);
+        object
+    });
+    storing.join().unwrap();
+    let mut all = vec![first, second];
+    all.append(&mut made);
+    // Either the store came first, or it replaced what the update had made.
+    let current = match cached.read().look() {
+        10 => 1,
+        11 => all.len() - 1,
+        other => panic!("an update lost a store: {other}"),
+    };
+    let current = all.swap_remove(current);
+    end(cached, &all, &current);
+}
+
+// --- handles ---
+
+fn a_handle_under_a_store<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let (storing, second) = store(1, &cached, 2);
+    let context = cached.context();
+    context.look();
+    drop(context);
+    storing.join().unwrap();
+    end(cached, &[first], &second);
+}
+
+fn a_guard_upgraded_under_a_store<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let guard = cached.read();
+    let (storing, second) = store(1, &cached, 2);
+    let upgraded = CachedGuard::upgrade(&guard);
+    drop(guard);
+    if let Some(context) = upgraded {
+        assert_eq!(context.look(), 1);
+    }
+    storing.join().unwrap();
+    end(cached, &[first], &second);
+}
+
+// --- reads without a reader ---
+
+fn a_read_in_a_read_of_one_thread_under_a_store<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let (storing, second) = store(1, &cached, 2);
+    let outer = cached.read();
+    let inner = cached.read();
+    assert!(outer.look() <= inner.look(), "a read sees an older value than the one before it");
+    drop(outer);
+    inner.look();
+    drop(inner);
+    storing.join().unwrap();
+    end(cached, &[first], &second);
+}
+
+fn a_read_of_a_thread_without_a_number_under_a_store<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let nameless = {
+        let cached = cached.clone();
+        spawn(move || cached.read().look())
+    };
+    let (two, second) = Object::new(2);
+    cached.store(two);
+    nameless.join().unwrap();
+    end(cached, &[first], &second);
+}
+
+/// The last handle goes with a reader: the value is that one's to end.
+fn the_last_handle_dropped_under_a_reader<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let mut reader = cached.reader();
+    let dropping = worker(1, move || drop(cached));
+    read(&mut reader);
+    drop(reader);
+    dropping.join().unwrap();
+    first.assert_gone();
+}
+
+/// On a machine whose flags may be late, and on one where all is in order.
+macro_rules! on_both_machines {
+    ($($model:ident: $late:expr, $in_order:expr;)*) => {
+        mod late {
+            use super::*;
+            $(#[test]
+            fn $model() {
+                passes($late, super::$model::<PointersInOrder>);
+            })*
+        }
+        mod in_order {
+            use super::*;
+            $(#[test]
+            fn $model() {
+                passes($in_order, super::$model::<InOrder>);
+            })*
+        }
+    };
+}
+
+on_both_machines! {
+    a_first_read_under_a_store: Some(4), Some(4);
+    two_reads_under_a_store: Some(3), Some(3);
+    a_read_of_what_was_read_before_under_a_store: Some(4), Some(3);
+    a_guard_held_across_a_store: ALL, ALL;
+    a_guard_dropped_under_a_store: ALL, ALL;
+    a_guard_held_across_a_store_of_its_own_under_a_read: Some(3), Some(3);
+    a_reader_comes_under_a_store: Some(3), Some(3);
+    a_reader_goes_under_a_store: ALL, Some(3);
+    two_readers_under_a_store: Some(2), Some(2);
+    a_read_under_two_stores_of_one_thread: Some(3), Some(3);
+    a_read_of_what_was_read_before_under_two_stores_of_one_thread: Some(3), Some(3);
+    a_read_under_two_stores_of_two_threads: Some(2), Some(2);
+    a_reader_that_stores_under_a_store: Some(2), Some(2);
+    an_update_under_a_store: Some(2), Some(2);
+    a_handle_under_a_store: Some(3), Some(3);
+    a_guard_upgraded_under_a_store: Some(3), Some(3);
+    a_read_in_a_read_of_one_thread_under_a_store: Some(2), Some(2);
+    a_read_of_a_thread_without_a_number_under_a_store: Some(3), Some(3);
+    the_last_handle_dropped_under_a_reader: ALL, Some(3);
+}

@@ -1,0 +1,168 @@
+//! Objects that end at once: one thread has the turn and ends what the others have pushed, with barriers that they
+//! share.
+//!
+//! The promise: when all that were there have returned, all that they dropped is gone. Nobody need come again.
+
+use super::super::memory::{InOrder, Loom, PointersInOrder};
+use super::super::stage::{ALL, passes, spawn};
+use super::{Fate, Object, assert_ended, domain, object, worker};
+use loom::thread::JoinHandle;
+use tenure::lazy::{Context, Domain, Scheme, Seat, Shootdown};
+use tenure::memory::Memory;
+
+/// Two objects, the first of which a seat has kept.
+struct Two<S: Scheme<M>, M: Memory> {
+    domain: Domain<Object, S, M>,
+    seat: Seat<Object, S, M>,
+    first: Context<Object, S, M>,
+    second: Context<Object, S, M>,
+    fates: [Fate; 2],
+}
+
+impl<S: Scheme<M>, M: Memory> Two<S, M> {
+    fn new() -> Self {
+        let domain = domain();
+        let (first, fate) = object(&domain, 1);
+        let (second, fate_of_second) = object(&domain, 2);
+        let mut seat = domain.seat();
+        drop(seat.enter(&first));
+        Self { domain, seat, first, second, fates: [fate, fate_of_second] }
+    }
+}
+
+fn drop_as<S: Scheme<M>, M: Memory>(
+    number: usize,
+    context: Context<Object, S, M>,
+) -> JoinHandle<()> {
+    worker(number, move || drop(context))
+}
+
+fn two_die_on_two_threads<S: Scheme<M>, M: Memory>() {
+    let Two { domain, seat, first, second, fates } = Two::<S, M>::new();
+    let other = drop_as(1, second);
+    drop(first);
+    other.join().unwrap();
+    assert_ended(&domain, 1, &fates);
+    assert!(domain.statistics().barriers <= 1, "one of them is kept");
+    drop(seat);
+}
+
+fn two_that_two_seats_keep_die_on_two_threads<S: Scheme<M>, M: Memory>() {
+    let Two { domain, seat, first, second, fates } = Two::<S, M>::new();
+    let mut other_seat = domain.seat();
+    drop(other_seat.enter(&second));
+    let other = drop_as(1, second);
+    drop(first);
+    other.join().unwrap();
+    assert_ended(&domain, 2, &fates);
+    let said = domain.statistics();
+    assert!((1..=2).contains(&said.barriers), "they share one or have one each");
+    assert_eq!((said.revoked, said.donated), (2, 0), "both seats are idle");
+    drop((seat, other_seat));
+}
+
+fn two_die_on_two_threads_under_a_seat<S: Scheme<M>, M: Memory>() {
+    let Two { domain, mut seat, first, second, fates } = Two::<S, M>::new();
+    let others = [drop_as(1, first), drop_as(2, second)];
+    drop(seat.lazy().inspect(|kept| assert_eq!(kept.look(), 1)));
+    others.into_iter().for_each(|other| other.join().unwrap());
+    assert_ended(&domain, 1, &fates);
+    drop(seat);
+}
+
+fn two_die_together_under_a_seat<S: Scheme<M>, M: Memory>() {
+    let Two { domain, mut seat, first, second, fates } = Two::<S, M>::new();
+    let mut other_seat = domain.seat();
+    drop(other_seat.enter(&second));
+    let other = {
+        let domain = domain.clone();
+        worker(1, move || domain.drop_all([first, second]))
+    };
+    drop(seat.lazy().inspect(|kept| assert_eq!(kept.look(), 1)));
+    other.join().unwrap();
+    assert_ended(&domain, 2, &fates);
+    assert_eq!(domain.statistics().barriers, 1, "one for both");
+    drop((seat, other_seat));
+}
+
+fn a_seat_moves_from_one_to_the_other_while_they_die_together<S: Scheme<M>, M: Memory>() {
+    let Two { domain, mut seat, first, second, fates } = Two::<S, M>::new();
+    let own = second.clone();
+    let other = {
+        let domain = domain.clone();
+        worker(1, move || domain.drop_all([first, second]))
+    };
+    let active = seat.enter(&own);
+    drop(own);
+    assert_eq!(active.look(), 2);
+    drop(active);
+    other.join().unwrap();
+    assert_ended(&domain, 1, &fates);
+    drop(seat);
+}
+
+fn one_dies_on_a_thread_without_a_number<S: Scheme<M>, M: Memory>() {
+    let Two { domain, mut seat, first, second, fates } = Two::<S, M>::new();
+    let nameless = spawn(move || drop(first));
+    drop(second);
+    drop(seat.lazy().inspect(|kept| assert_eq!(kept.look(), 1)));
+    nameless.join().unwrap();
+    assert_ended(&domain, 1, &fates);
+    drop(seat);
+}
+
+fn both_die_on_threads_without_a_number<S: Scheme<M>, M: Memory>() {
+    let Two { domain, seat, first, second, fates } = Two::<S, M>::new();
+    let nameless = [spawn(move || drop(first)), spawn(move || drop(second))];
+    nameless.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_ended(&domain, 1, &fates);
+    drop(seat);
+}
+
+fn three_die_on_three_threads<S: Scheme<M>, M: Memory>() {
+    let Two { domain, seat, first, second, fates: [one, two] } = Two::<S, M>::new();
+    let (third, three) = object(&domain, 3);
+    let others = [drop_as(1, second), drop_as(2, third)];
+    drop(first);
+    others.into_iter().for_each(|other| other.join().unwrap());
+    assert_ended(&domain, 1, &[one, two, three]);
+    drop(seat);
+}
+
+/// An object that has the last handle to another, which ends while nobody has the turn.
+fn an_object_whose_end_ends_another_under_a_seat<S: Scheme<M>, M: Memory>() {
+    struct Chain<S: Scheme<M>, M: Memory> {
+        object: Object,
+        _next: Option<Context<Self, S, M>>,
+    }
+
+    let (first, one) = Object::new(1);
+    let (second, two) = Object::new(2);
+    super::begin();
+    let domain = Domain::<_, S, M>::new_in();
+    let second = domain.context(Chain { object: second, _next: None });
+    let mut seat = domain.seat();
+    drop(seat.enter(&second));
+    let first = domain.context(Chain { object: first, _next: Some(second) });
+    let mut other_seat = domain.seat();
+    drop(other_seat.enter(&first));
+    let other = worker(1, move || drop(first));
+    drop(seat.lazy().inspect(|kept| assert_eq!(kept.object.look(), 2)));
+    other.join().unwrap();
+    one.assert_gone();
+    two.assert_gone();
+    assert_eq!(domain.statistics().ended, 2);
+    drop((seat, other_seat));
+}
+
+shootdowns! {
+    two_die_on_two_threads: Loom(Some(4)), Some(4), Some(3);
+    two_that_two_seats_keep_die_on_two_threads: Loom(Some(4)), Some(4), Some(3);
+    two_die_on_two_threads_under_a_seat: Loom(Some(2)), Some(2), Some(1);
+    two_die_together_under_a_seat: Loom(ALL), Some(3), Some(3);
+    a_seat_moves_from_one_to_the_other_while_they_die_together: PointersInOrder(Some(3)), Some(3), Some(3);
+    one_dies_on_a_thread_without_a_number: Loom(Some(3)), Some(3), Some(3);
+    both_die_on_threads_without_a_number: Loom(Some(2)), Some(2), Some(2);
+    three_die_on_three_threads: Loom(Some(2)), Some(2), Some(2);
+    an_object_whose_end_ends_another_under_a_seat: Loom(Some(3)), Some(3), Some(3);
+}

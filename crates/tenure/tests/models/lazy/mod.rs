@@ -1,0 +1,136 @@
+//! Lazy references as they ship: domains whose seats keep what others end, and [`Cached`](tenure::lazy::Cached).
+//!
+//! | room | claims |
+//! |---|---|
+//! | [`shootdown`] | one object: nobody reads it after its end, and its end waits for nobody but who reads it |
+//! | [`ending`] | objects that end at once, on several threads: none is forgotten, and who was there has seen to it |
+//! | [`cached`] | a pointer that is replaced under its readers |
+//! | [`schemes`] | `Counted` and `Mask`: whoever is last destroys, once |
+//!
+//! Values are [`Object`]s: reading one is a plain read, dropping it a plain write, so loom demands that all that
+//! anybody did with a value happened before its end. Whoever drops one twice finds no value. Every model ends
+//! with the question whether all of them are gone: [`Fate::assert_gone`].
+//!
+//! Blocks are on the heap and freed by the library. They stay readable up to the end of the execution
+//! ([`quarantine`]), so a word of theirs that is used too late complains.
+
+/// Tests that run a model of the shootdown on a machine whose stores may be late, on one where all is in order, and
+/// with `VERIFY` on the first again, each with a bound of its own.
+///
+/// [`PointersInOrder`](super::memory::PointersInOrder) is for those whose seats enter another object while the first one
+/// ends, [`Loom`](super::memory::Loom) for the others.
+macro_rules! shootdowns {
+    ($($model:ident: $machine:ident($late:expr), $in_order:expr, $verified:expr;)*) => {
+        mod late {
+            use super::*;
+            $(#[test]
+            fn $model() {
+                passes($late, super::$model::<Shootdown, $machine>);
+            })*
+        }
+        mod in_order {
+            use super::*;
+            $(#[test]
+            fn $model() {
+                passes($in_order, super::$model::<Shootdown, InOrder>);
+            })*
+        }
+        mod verified {
+            use super::*;
+            $(#[test]
+            fn $model() {
+                passes($verified, super::$model::<Shootdown<true>, $machine>);
+            })*
+        }
+    };
+}
+
+mod cached;
+mod ending;
+mod schemes;
+mod shootdown;
+
+use super::memory::seat;
+use super::quarantine;
+use super::stage::{Value, spawn};
+use loom::thread::JoinHandle;
+use std::sync::Arc;
+use tenure::lazy::{Context, Domain, Scheme};
+use tenure::memory::Memory;
+
+/// What the domains of these models share.
+pub(crate) struct Object(Arc<Value>);
+
+// SAFETY: loom runs all threads of a model on one thread of the system, and judges accesses itself.
+unsafe impl Send for Object {}
+// SAFETY: as above.
+unsafe impl Sync for Object {}
+
+impl Object {
+    pub(crate) fn new(value: u32) -> (Self, Fate) {
+        let value = Arc::new(Value::new(value));
+        (Self(Arc::clone(&value)), Fate(value))
+    }
+
+    pub(crate) fn look(&self) -> u32 {
+        self.0.look()
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        // A model that failed unwinds through here, and loom is gone by then.
+        if !std::thread::panicking() {
+            self.0.destroy();
+        }
+    }
+}
+
+/// What a model keeps of an object: whether it is gone. To be asked by who has waited for those that may end it.
+pub(crate) struct Fate(Arc<Value>);
+
+impl Fate {
+    pub(crate) fn assert_gone(&self) {
+        assert!(self.0.is_destroyed(), "the value leaks");
+    }
+}
+
+/// The first step of every model: this is thread 0.
+fn begin() {
+    seat(0);
+    quarantine::keep();
+}
+
+fn domain<S: Scheme<M>, M: Memory>() -> Domain<Object, S, M> {
+    begin();
+    Domain::new_in()
+}
+
+/// An object of that value.
+fn object<S: Scheme<M>, M: Memory>(
+    domain: &Domain<Object, S, M>,
+    value: u32,
+) -> (Context<Object, S, M>, Fate) {
+    let (object, fate) = Object::new(value);
+    (domain.context(object), fate)
+}
+
+/// A thread of that number.
+fn worker<R: 'static>(number: usize, thread: impl FnOnce() -> R + 'static) -> JoinHandle<R> {
+    spawn(move || {
+        seat(number);
+        thread()
+    })
+}
+
+/// All objects have ended, and no seat lost one of them twice.
+fn assert_ended<S: Scheme<M>, M: Memory>(
+    domain: &Domain<Object, S, M>,
+    seats: u64,
+    fates: &[Fate],
+) {
+    fates.iter().for_each(Fate::assert_gone);
+    let said = domain.statistics();
+    assert_eq!(said.ended, fates.len() as u64, "an object ends once");
+    assert!(said.revoked + said.donated <= seats * said.ended, "a seat loses an object once");
+}

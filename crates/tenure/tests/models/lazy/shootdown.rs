@@ -1,0 +1,317 @@
+//! One object that ends under seats that keep it, use it, find it again, move on, and go.
+//!
+//! In each model the thread that has the seat is this one, and another drops the last handle. When both have done
+//! the value is gone, whether the seat has heard of it or not: the seats are dropped after that question.
+
+use super::super::memory::{InOrder, Loom, PointersInOrder};
+use super::super::stage::{ALL, passes};
+use super::{Fate, Object, assert_ended, domain, object, worker};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use tenure::lazy::{Active, Context, Domain, LazyGuard, Scheme, Seat, Shootdown};
+use tenure::memory::Memory;
+
+/// A seat that has kept an object of value 1, which `other` ends.
+fn keep<S: Scheme<M>, M: Memory>(
+    domain: &Domain<Object, S, M>,
+) -> (Seat<Object, S, M>, Context<Object, S, M>, Fate) {
+    let (context, fate) = object(domain, 1);
+    let mut seat = domain.seat();
+    drop(seat.enter(&context));
+    (seat, context, fate)
+}
+
+/// What the seat has kept, if it still has it.
+fn look_lazily<S: Scheme<M>, M: Memory>(seat: &mut Seat<Object, S, M>) -> bool {
+    seat.lazy().inspect(|kept| assert_eq!(kept.look(), 1)).is_some()
+}
+
+// --- entering ---
+
+fn entered_and_its_handle_dropped_inside<S: Scheme<M>, M: Memory>() {
+    let domain = domain::<S, M>();
+    let (context, fate) = object(&domain, 1);
+    let other = context.clone();
+    let mut seat = domain.seat();
+    let dropper = worker(1, move || drop(other));
+    let active = seat.enter(&context);
+    drop(context);
+    assert_eq!(active.look(), 1);
+    drop(active);
+    dropper.join().unwrap();
+    assert_ended(&domain, 1, &[fate]);
+}
+
+fn entered_and_its_handle_dropped_outside<S: Scheme<M>, M: Memory>() {
+    let domain = domain::<S, M>();
+    let (context, fate) = object(&domain, 1);
+    let other = context.clone();
+    let mut seat = domain.seat();
+    let dropper = worker(1, move || drop(other));
+    assert_eq!(seat.enter(&context).look(), 1);
+    drop(context);
+    dropper.join().unwrap();
+    assert_ended(&domain, 1, &[fate]);
+}
+
+fn entered_again_and_its_handle_dropped_inside<S: Scheme<M>, M: Memory>() {
+    let domain = domain::<S, M>();
+    let (mut seat, context, fate) = keep(&domain);
+    let other = context.clone();
+    let dropper = worker(1, move || drop(other));
+    let active = seat.enter(&context);
+    drop(context);
+    assert_eq!(active.look(), 1);
+    drop(active);
+    dropper.join().unwrap();
+    assert_ended(&domain, 1, &[fate]);
+}
+
+fn left_under_the_last_drop<S: Scheme<M>, M: Memory>() {
+    let domain = domain::<S, M>();
+    let (context, fate) = object(&domain, 1);
+    let mut seat = domain.seat();
+    let active = seat.enter(&context);
+    let dropper = worker(1, move || drop(context));
+    assert_eq!(active.look(), 1);
+    drop(active);
+    dropper.join().unwrap();
+    assert_ended(&domain, 1, &[fate]);
+}
+
+fn the_last_handle_dropped_inside_its_own_guard_under_a_seat_that_keeps_it<
+    S: Scheme<M>,
+    M: Memory,
+>() {
+    let domain = domain::<S, M>();
+    let (mut seat, context, fate) = keep(&domain);
+    let mut own = domain.seat();
+    let dropper = worker(1, move || {
+        let active = own.enter(&context);
+        drop(context);
+        assert_eq!(active.look(), 1);
+        drop(active);
+        own
+    });
+    look_lazily(&mut seat);
+    let own = dropper.join().unwrap();
+    assert_ended(&domain, 2, &[fate]);
+    drop(own);
+}
+
+// --- using what was kept ---
+
+fn used_lazily_under_the_last_drop<S: Scheme<M>, M: Memory>() {
+    let domain = domain::<S, M>();
+    let (mut seat, context, fate) = keep(&domain);
+    let dropper = worker(1, move || drop(context));
+    look_lazily(&mut seat);
+    dropper.join().unwrap();
+    assert!(seat.lazy().is_none());
+    assert_ended(&domain, 1, &[fate]);
+}
+
+fn used_lazily_twice_under_the_last_drop<S: Scheme<M>, M: Memory>() {
+    let domain = domain::<S, M>();
+    let (mut seat, context, fate) = keep(&domain);
+    let dropper = worker(1, move || drop(context));
+    let first = look_lazily(&mut seat);
+    let second = look_lazily(&mut seat);
+    assert!(first || !second, "what was lost is found again");
+    dropper.join().unwrap();
+    assert_ended(&domain, 1, &[fate]);
+}
+
+fn used_lazily_by_two_seats_under_the_last_drop<S: Scheme<M>, M: Memory>() {
+    let domain = domain::<S, M>();
+    let (mut seat, context, fate) = keep(&domain);
+    let mut second = domain.seat();
+    drop(second.enter(&context));
+    let second = worker(1, move || {
+        look_lazily(&mut second);
+        second
+    });
+    let dropper = worker(2, move || drop(context));
+    look_lazily(&mut seat);
+    dropper.join().unwrap();
+    let second = second.join().unwrap();
+    assert_ended(&domain, 2, &[fate]);
+    drop(second);
+}
+
+/// That the model above comes to every end there is: found or not, and taken by the ender from who is idle, given by
+/// it to who is not, or given up by its owner.
+#[test]
+fn a_use_under_the_last_drop_ends_in_every_way() {
+    let ways = Arc::new(Mutex::new(BTreeSet::new()));
+    let found = Arc::clone(&ways);
+    passes(ALL, move || {
+        let domain = domain::<Shootdown, Loom>();
+        let (mut seat, context, _fate) = keep(&domain);
+        let dropper = worker(1, move || drop(context));
+        let used = look_lazily(&mut seat);
+        dropper.join().unwrap();
+        let said = domain.statistics();
+        found.lock().unwrap().insert((used, said.revoked, said.donated));
+    });
+    let all =
+        [(false, 0, 0), (false, 0, 1), (false, 1, 0), (true, 0, 0), (true, 0, 1), (true, 1, 0)];
+    assert_eq!(*ways.lock().unwrap(), BTreeSet::from(all));
+}
+
+// --- moving on, and coming back ---
+
+fn moved_on_under_the_last_drop<S: Scheme<M>, M: Memory>() {
+    let domain = domain::<S, M>();
+    let (mut seat, context, fate) = keep(&domain);
+    let (next, fate_of_next) = object(&domain, 2);
+    let dropper = worker(1, move || drop(context));
+    assert_eq!(seat.enter(&next).look(), 2);
+    dropper.join().unwrap();
+    fate.assert_gone();
+    assert_eq!(seat.lazy().expect("it has a handle").look(), 2);
+    drop(next);
+    assert_ended(&domain, 1, &[fate, fate_of_next]);
+}
+
+fn used_lazily_and_moved_on_under_the_last_drop<S: Scheme<M>, M: Memory>() {
+    let domain = domain::<S, M>();
+    let (mut seat, context, fate) = keep(&domain);
+    let (next, fate_of_next) = object(&domain, 2);
+    let dropper = worker(1, move || drop(context));
+    look_lazily(&mut seat);
+    let active = seat.enter(&next);
+    assert_eq!(active.look(), 2);
+    drop(next);
+    drop(active);
+    dropper.join().unwrap();
+    assert_ended(&domain, 1, &[fate, fate_of_next]);
+}
+
+fn moved_on_and_come_back_under_a_drop<S: Scheme<M>, M: Memory>() {
+    let domain = domain::<S, M>();
+    let (mut seat, context, fate) = keep(&domain);
+    let (next, fate_of_next) = object(&domain, 2);
+    let other = context.clone();
+    let dropper = worker(1, move || drop(other));
+    assert_eq!(seat.enter(&next).look(), 2);
+    assert_eq!(seat.enter(&context).look(), 1);
+    drop(context);
+    look_lazily(&mut seat);
+    dropper.join().unwrap();
+    fate.assert_gone();
+    drop(next);
+    assert_ended(&domain, 1, &[fate, fate_of_next]);
+}
+
+fn a_forgotten_guard_ends_with_the_next_use<S: Scheme<M>, M: Memory>() {
+    let domain = domain::<S, M>();
+    let (context, fate) = object(&domain, 1);
+    let (next, fate_of_next) = object(&domain, 2);
+    let mut seat = domain.seat();
+    std::mem::forget(seat.enter(&context));
+    let dropper = worker(1, move || drop(context));
+    assert_eq!(seat.enter(&next).look(), 2);
+    dropper.join().unwrap();
+    fate.assert_gone();
+    drop(next);
+    assert_ended(&domain, 1, &[fate, fate_of_next]);
+}
+
+// --- going ---
+
+fn cleared_under_the_last_drop<S: Scheme<M>, M: Memory>() {
+    let domain = domain::<S, M>();
+    let (mut seat, context, fate) = keep(&domain);
+    let dropper = worker(1, move || drop(context));
+    seat.clear();
+    assert!(seat.lazy().is_none());
+    dropper.join().unwrap();
+    assert_ended(&domain, 1, &[fate]);
+}
+
+fn given_back_and_taken_again_under_the_last_drop<S: Scheme<M>, M: Memory>() {
+    let domain = domain::<S, M>();
+    let (seat, context, fate) = keep(&domain);
+    let (next, fate_of_next) = object(&domain, 2);
+    let dropper = worker(1, move || drop(context));
+    drop(seat);
+    let mut seat = domain.seat();
+    assert!(seat.lazy().is_none());
+    assert_eq!(seat.enter(&next).look(), 2);
+    dropper.join().unwrap();
+    fate.assert_gone();
+    drop(next);
+    assert_ended(&domain, 1, &[fate, fate_of_next]);
+}
+
+fn given_back_and_taken_by_another_thread_under_the_last_drop<S: Scheme<M>, M: Memory>() {
+    let domain = domain::<S, M>();
+    let (seat, context, fate) = keep(&domain);
+    let (next, fate_of_next) = object(&domain, 2);
+    let dropper = worker(1, move || drop(context));
+    let other = {
+        let domain = domain.clone();
+        worker(2, move || {
+            let mut seat = domain.seat();
+            let active = seat.enter(&next);
+            drop(next);
+            assert_eq!(active.look(), 2);
+        })
+    };
+    drop(seat);
+    dropper.join().unwrap();
+    other.join().unwrap();
+    assert_ended(&domain, 1, &[fate, fate_of_next]);
+}
+
+// --- a handle from a guard ---
+
+fn upgraded_under_the_last_drop<S: Scheme<M>, M: Memory>() {
+    let domain = domain::<S, M>();
+    let (context, fate) = object(&domain, 1);
+    let mut seat = domain.seat();
+    let active = seat.enter(&context);
+    let dropper = worker(1, move || drop(context));
+    let upgraded = Active::upgrade(&active);
+    drop(active);
+    if let Some(context) = upgraded {
+        assert_eq!(context.look(), 1);
+        assert_eq!(seat.enter(&context).look(), 1);
+        drop(context);
+    }
+    dropper.join().unwrap();
+    assert_ended(&domain, 1, &[fate]);
+}
+
+fn upgraded_lazily_under_the_last_drop<S: Scheme<M>, M: Memory>() {
+    let domain = domain::<S, M>();
+    let (mut seat, context, fate) = keep(&domain);
+    let dropper = worker(1, move || drop(context));
+    let upgraded = seat.lazy().and_then(|kept| LazyGuard::upgrade(&kept));
+    if let Some(context) = upgraded {
+        assert_eq!(context.look(), 1);
+    }
+    dropper.join().unwrap();
+    assert_ended(&domain, 1, &[fate]);
+}
+
+shootdowns! {
+    entered_and_its_handle_dropped_inside: Loom(ALL), ALL, Some(3);
+    entered_and_its_handle_dropped_outside: Loom(ALL), ALL, Some(3);
+    entered_again_and_its_handle_dropped_inside: Loom(ALL), ALL, Some(3);
+    left_under_the_last_drop: Loom(ALL), ALL, Some(3);
+    the_last_handle_dropped_inside_its_own_guard_under_a_seat_that_keeps_it: Loom(ALL), ALL, Some(3);
+    used_lazily_under_the_last_drop: Loom(ALL), ALL, Some(3);
+    used_lazily_twice_under_the_last_drop: Loom(ALL), Some(4), Some(3);
+    used_lazily_by_two_seats_under_the_last_drop: Loom(Some(2)), Some(2), Some(2);
+    moved_on_under_the_last_drop: PointersInOrder(ALL), ALL, Some(3);
+    used_lazily_and_moved_on_under_the_last_drop: PointersInOrder(Some(3)), Some(3), Some(3);
+    moved_on_and_come_back_under_a_drop: PointersInOrder(ALL), ALL, Some(3);
+    a_forgotten_guard_ends_with_the_next_use: PointersInOrder(ALL), ALL, Some(3);
+    cleared_under_the_last_drop: Loom(ALL), ALL, Some(3);
+    given_back_and_taken_again_under_the_last_drop: PointersInOrder(ALL), Some(4), Some(3);
+    given_back_and_taken_by_another_thread_under_the_last_drop: PointersInOrder(Some(2)), Some(2), Some(1);
+    upgraded_under_the_last_drop: Loom(ALL), ALL, Some(3);
+    upgraded_lazily_under_the_last_drop: Loom(ALL), Some(4), Some(3);
+}
