@@ -96,7 +96,7 @@ unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Memory for Loom<IN_ORDER, S
     }
     // Both answers, so that models on both machines go both ways.
     fn light_is_free() -> bool {
-        !SWAP_TO_STORE
+        !IN_ORDER
     }
     fn free_light_barrier() {
         if Self::light_is_free() {
