@@ -92,9 +92,12 @@ unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Memory for Loom<IN_ORDER, S
 
     // Two fences promise what the pair does: the first one to come is before the other for all.
     fn light_barrier() {
-        loom::sync::atomic::fence(Ordering::SeqCst);
+        if !PASSES_BARRIERS_UNFENCED.with(Cell::get) {
+            loom::sync::atomic::fence(Ordering::SeqCst);
+        }
     }
     fn heavy_barrier() {
+        HEAVY_BARRIERS.with(|passed| passed.set(passed.get() + 1));
         loom::sync::atomic::fence(Ordering::SeqCst);
     }
     fn spin_hint() {
@@ -115,11 +118,29 @@ pub(crate) enum Access {
 
 loom::thread_local! {
     static NUMBER: Cell<Option<usize>> = Cell::new(None);
+    static PASSES_BARRIERS_UNFENCED: Cell<bool> = Cell::new(false);
+    static HEAVY_BARRIERS: Cell<u32> = Cell::new(0);
 }
 
 /// Gives the calling thread of a model a number. Threads without one have none.
 pub(crate) fn seat(number: usize) {
     NUMBER.with(|seat| seat.set(Some(number)));
+}
+
+/// How many heavy barriers the calling thread has passed.
+pub(crate) fn heavy_barriers() -> u32 {
+    HEAVY_BARRIERS.with(Cell::get)
+}
+
+/// Has the light barriers in `act` do nothing.
+///
+/// A light barrier orders nothing for a thread that passes no heavy one. A fence of loom's does, and hides that a store
+/// before which there is one asks for too little. To be used where no heavy barrier can be in want of the light one.
+pub(crate) fn unfenced<R>(act: impl FnOnce() -> R) -> R {
+    PASSES_BARRIERS_UNFENCED.with(|unfenced| unfenced.set(true));
+    let result = act();
+    PASSES_BARRIERS_UNFENCED.with(|unfenced| unfenced.set(false));
+    result
 }
 
 // SAFETY: models seat each thread on a number of its own.
@@ -256,7 +277,8 @@ impl<T, const IN_ORDER: bool, const SWAPS: bool> Pointer<T>
         }
     }
     fn store(&self, value: *mut T, order: Ordering) {
-        if SWAPS {
+        // A Relaxed one stays what it is on `PointersInOrder`: a swap would pass on what was released before.
+        if IN_ORDER || SWAPS && order != Ordering::Relaxed {
             self.touch().swap(value, order);
         } else {
             self.touch().store(value, order);

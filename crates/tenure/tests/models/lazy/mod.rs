@@ -54,12 +54,12 @@ use super::memory::seat;
 use super::quarantine;
 use super::stage::{Value, spawn};
 use loom::thread::JoinHandle;
-use std::sync::Arc;
+use std::rc::Rc;
 use tenure::lazy::{Context, Domain, Scheme};
 use tenure::memory::Memory;
 
 /// What the domains of these models share.
-pub(crate) struct Object(Arc<Value>);
+pub(crate) struct Object(Rc<Value>);
 
 // SAFETY: loom runs all threads of a model on one thread of the system, and judges accesses itself.
 unsafe impl Send for Object {}
@@ -68,8 +68,8 @@ unsafe impl Sync for Object {}
 
 impl Object {
     pub(crate) fn new(value: u32) -> (Self, Fate) {
-        let value = Arc::new(Value::new(value));
-        (Self(Arc::clone(&value)), Fate(value))
+        let value = Rc::new(Value::new(value));
+        (Self(Rc::clone(&value)), Fate(value))
     }
 
     pub(crate) fn look(&self) -> u32 {
@@ -87,7 +87,7 @@ impl Drop for Object {
 }
 
 /// What a model keeps of an object: whether it is gone. To be asked by who has waited for those that may end it.
-pub(crate) struct Fate(Arc<Value>);
+pub(crate) struct Fate(Rc<Value>);
 
 impl Fate {
     pub(crate) fn assert_gone(&self) {

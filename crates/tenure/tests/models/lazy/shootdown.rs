@@ -3,13 +3,13 @@
 //! In each model the thread that has the seat is this one, and another drops the last handle. When both have done
 //! the value is gone, whether the seat has heard of it or not: the seats are dropped after that question.
 
-use super::super::memory::{InOrder, Loom, PointersInOrder};
-use super::super::stage::{ALL, passes};
+use super::super::memory::{InOrder, Loom, PointersInOrder, heavy_barriers, unfenced};
+use super::super::stage::{ALL, Heap, passes, spawn};
 use super::{Fate, Object, assert_ended, domain, object, worker};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use tenure::lazy::{Active, Context, Domain, LazyGuard, Scheme, Seat, Shootdown};
-use tenure::memory::Memory;
+use tenure::memory::{Atomic, Memory, Ordering};
 
 /// A seat that has kept an object of value 1, which `other` ends.
 fn keep<S: Scheme<M>, M: Memory>(
@@ -216,6 +216,41 @@ fn a_forgotten_guard_ends_with_the_next_use<S: Scheme<M>, M: Memory>() {
     fate.assert_gone();
     drop(next);
     assert_ended(&domain, 1, &[fate, fate_of_next]);
+}
+
+/// The seat has used the object without a handle and moved on to one that ended in its hands. When it has given that
+/// one's reference back it has nothing: an ender who sees that passes no barrier, so the word itself has to tell it of
+/// the use. The ender has no number, because turns order enders, and hears relaxed that the seat has moved on.
+#[test]
+fn a_use_is_seen_by_who_finds_that_the_seat_has_given_the_next_object_back() {
+    type Flag = <PointersInOrder as Memory>::AtomicU32;
+    passes(Some(3), || {
+        let domain = domain::<Shootdown, PointersInOrder>();
+        let (mut seat, context, fate) = keep(&domain);
+        let (next, fate_of_next) = object(&domain, 2);
+        let has_moved_on = Heap::new(Flag::new(0));
+        let nameless = {
+            let has_moved_on = has_moved_on.clone();
+            spawn(move || (has_moved_on.load(Ordering::Relaxed) == 0).then_some(context))
+        };
+        // What pairs with the barriers of the ender of the first object: there are none.
+        unfenced(|| look_lazily(&mut seat));
+        let active = seat.enter(&next);
+        has_moved_on.store(1, Ordering::Relaxed);
+        let ender = worker(1, move || {
+            drop(next);
+            heavy_barriers()
+        });
+        if ender.join().unwrap() == 1 {
+            // The donation is there: nothing is left for a light barrier to do.
+            unfenced(|| drop(active));
+        } else {
+            // The other thread has both objects.
+            drop(active);
+        }
+        drop(nameless.join().unwrap());
+        assert_ended(&domain, 1, &[fate, fate_of_next]);
+    });
 }
 
 // --- going ---
