@@ -4,6 +4,7 @@ use super::super::memory::{Loom, PointersInOrder};
 use super::super::stage::Failure::{Claim, ValueRace};
 use super::super::stage::{ALL, fails, passes};
 use super::donation::{RereadsFirst, SoundDonation, taken_by_an_older_object};
+use super::mask::{ClearsWithoutLooking, LooksFirst, RelaxedClear, SoundMask, two_seats};
 use super::seat::{
     DonatesByStore, DonatesNothing, LEAKS, LeavesForGood, LooksBeforeTheBarrier,
     LooksBeforeTheMark, NoBarrierForNobody, NoHeavy, NoLightIn, NoLightOut, PassesOverLatecomers,
@@ -71,7 +72,7 @@ fn an_ender_that_looks_relaxed_does_not_see_what_the_owner_did() {
 
 #[test]
 fn an_owner_that_is_active_relaxed_for_another_block_loses_what_is_donated_to_it() {
-    fails(ALL, Claim(LEAKS), moved_on::<RelaxedActivate, Loom>);
+    fails(Some(3), Claim(LEAKS), moved_on::<RelaxedActivate, Loom>);
 }
 
 #[test]
@@ -160,4 +161,26 @@ fn a_turn_that_is_given_back_by_a_store_passes_over_an_addition() {
 #[test]
 fn who_adds_before_it_pushes_leaves_a_block_to_nobody() {
     fails(Some(2), Claim(NEVER_ENDED), two_push::<AddsBeforeThePush>);
+}
+
+// --- masks ---
+
+#[test]
+fn the_sound_copy_of_a_mask_passes() {
+    passes(ALL, two_seats::<SoundMask>);
+}
+
+#[test]
+fn a_bit_that_is_cleared_relaxed_does_not_show_what_its_seat_did() {
+    fails(Some(2), ValueRace, two_seats::<RelaxedClear>);
+}
+
+#[test]
+fn who_clears_the_last_bit_has_to_see_what_the_others_did() {
+    fails(Some(2), ValueRace, two_seats::<ClearsWithoutLooking>);
+}
+
+#[test]
+fn a_look_at_the_mask_does_not_say_who_sets_its_first_bit() {
+    fails(Some(2), Claim("a holder sees no value"), two_seats::<LooksFirst>);
 }

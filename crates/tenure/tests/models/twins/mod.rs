@@ -9,6 +9,7 @@ mod arc;
 mod donation;
 mod hoard;
 mod lazy;
+mod mask;
 mod pool;
 mod rcuref;
 mod seat;
