@@ -52,9 +52,12 @@ mod shootdown;
 
 use super::memory::seat;
 use super::quarantine;
-use super::stage::{Value, spawn};
+use super::stage::{Preemptions, Value, passes, spawn};
 use loom::thread::JoinHandle;
+use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 use tenure::lazy::{Context, Domain, Scheme};
 use tenure::memory::Memory;
 
@@ -121,6 +124,22 @@ fn worker<R: 'static>(number: usize, thread: impl FnOnce() -> R + 'static) -> Jo
         seat(number);
         thread()
     })
+}
+
+/// Explores a model that says how it ended, and demands that it ends in all of these ways: a claim that holds because
+/// nothing happens says nothing.
+fn ends_in_every_way<W: Ord + Debug + Send + 'static>(
+    preemptions: Preemptions,
+    ways: impl IntoIterator<Item = W>,
+    model: impl Fn() -> W + Send + Sync + 'static,
+) {
+    let found = Arc::new(Mutex::new(BTreeSet::new()));
+    let ended = Arc::clone(&found);
+    passes(preemptions, move || {
+        let way = model();
+        ended.lock().unwrap().insert(way);
+    });
+    assert_eq!(*found.lock().unwrap(), BTreeSet::from_iter(ways));
 }
 
 /// All objects have ended, and no seat lost one of them twice.
