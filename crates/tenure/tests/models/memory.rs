@@ -38,6 +38,10 @@
 //! `compare_exchange_weak` that fails for no reason; interleavings with more preemptions than the
 //! model's bound. A model that passes is necessary, not a proof.
 //!
+//! Nor an ordering that is too weak where a fence is near: any two of loom's SeqCst fences order all that is on both
+//! sides, and what is stored after one is released. A light barrier does neither. So there are models in which some of
+//! them do nothing ([`unfenced`]).
+//!
 //! # What loom sees too much of
 //!
 //! A store that races with a read-modify-write is left unordered with it, and a later

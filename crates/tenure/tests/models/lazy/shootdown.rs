@@ -9,7 +9,7 @@ use super::{Fate, Object, assert_ended, domain, ends_in_every_way, object, worke
 use tenure::lazy::{Active, Context, Domain, LazyGuard, Scheme, Seat, Shootdown};
 use tenure::memory::{Atomic, Memory, Ordering};
 
-/// A seat that has kept an object of value 1, which `other` ends.
+/// A seat that has kept an object of value 1, and the only handle to that.
 fn keep<S: Scheme<M>, M: Memory>(
     domain: &Domain<Object, S, M>,
 ) -> (Seat<Object, S, M>, Context<Object, S, M>, Fate) {

@@ -96,7 +96,6 @@ impl<F: Flaw> Slot<F> {
 
 /// The owner uses block 1, moves on to block 2, drops that one's last handle itself, and uses it ‖ block 1 ends.
 pub(crate) fn taken_by_an_older_object<F: Flaw>() {
-    super::super::quarantine::keep();
     let slot = Arc::new(Slot::<F> {
         held: Atomic::new(1),
         donation: Atomic::new(NOTHING),

@@ -64,7 +64,6 @@ impl<F: Flaw> MaskTwin<F> {
 
 /// Two seats with a handle each come and go.
 pub(crate) fn two_seats<F: Flaw>() {
-    super::super::quarantine::keep();
     let mask = Heap::new(MaskTwin::<F> {
         bits: Atomic::new(0),
         strong: TicketRef::new_in(),

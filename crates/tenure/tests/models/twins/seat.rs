@@ -127,7 +127,6 @@ pub(crate) struct SeatTwin<F, M: Memory = PointersInOrder> {
 
 impl<F: Flaw, M: Memory> SeatTwin<F, M> {
     fn new(held: usize, active: u32) -> Arc<Self> {
-        super::super::quarantine::keep();
         Arc::new(Self {
             held: Pointer::new(without_provenance_mut(held)),
             active: Atomic::new(active),
