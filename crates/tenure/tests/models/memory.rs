@@ -38,6 +38,10 @@
 //! `compare_exchange_weak` that fails for no reason; interleavings with more preemptions than the
 //! model's bound. A model that passes is necessary, not a proof.
 //!
+//! Nor an ordering that is too weak where a fence is near: any two of loom's SeqCst fences order all that is on both
+//! sides, and what is stored after one is released. A light barrier does neither. So there are models in which some of
+//! them do nothing ([`unfenced`]).
+//!
 //! # What loom sees too much of
 //!
 //! A store that races with a read-modify-write is left unordered with it, and a later
@@ -92,7 +96,9 @@ unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Memory for Loom<IN_ORDER, S
 
     // Two fences promise what the pair does: the first one to come is before the other for all.
     fn light_barrier() {
-        loom::sync::atomic::fence(Ordering::SeqCst);
+        if !PASSES_BARRIERS_UNFENCED.with(Cell::get) {
+            loom::sync::atomic::fence(Ordering::SeqCst);
+        }
     }
     // Both answers, so that models on both machines go both ways.
     fn light_is_free() -> bool {
@@ -104,6 +110,7 @@ unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Memory for Loom<IN_ORDER, S
         }
     }
     fn heavy_barrier() {
+        HEAVY_BARRIERS.with(|passed| passed.set(passed.get() + 1));
         loom::sync::atomic::fence(Ordering::SeqCst);
     }
     fn spin_hint() {
@@ -124,11 +131,29 @@ pub(crate) enum Access {
 
 loom::thread_local! {
     static NUMBER: Cell<Option<usize>> = Cell::new(None);
+    static PASSES_BARRIERS_UNFENCED: Cell<bool> = Cell::new(false);
+    static HEAVY_BARRIERS: Cell<u32> = Cell::new(0);
 }
 
 /// Gives the calling thread of a model a number. Threads without one have none.
 pub(crate) fn seat(number: usize) {
     NUMBER.with(|seat| seat.set(Some(number)));
+}
+
+/// How many heavy barriers the calling thread has passed.
+pub(crate) fn heavy_barriers() -> u32 {
+    HEAVY_BARRIERS.with(Cell::get)
+}
+
+/// Has the light barriers in `act` do nothing.
+///
+/// A light barrier orders nothing for a thread that passes no heavy one. A fence of loom's does, and hides that a store
+/// before which there is one asks for too little. To be used where no heavy barrier can be in want of the light one.
+pub(crate) fn unfenced<R>(act: impl FnOnce() -> R) -> R {
+    PASSES_BARRIERS_UNFENCED.with(|unfenced| unfenced.set(true));
+    let result = act();
+    PASSES_BARRIERS_UNFENCED.with(|unfenced| unfenced.set(false));
+    result
 }
 
 // SAFETY: models seat each thread on a number of its own.
@@ -265,7 +290,8 @@ impl<T, const IN_ORDER: bool, const SWAPS: bool> Pointer<T>
         }
     }
     fn store(&self, value: *mut T, order: Ordering) {
-        if SWAPS {
+        // A Relaxed one stays what it is on `PointersInOrder`: a swap would pass on what was released before.
+        if IN_ORDER || SWAPS && order != Ordering::Relaxed {
             self.touch().swap(value, order);
         } else {
             self.touch().store(value, order);

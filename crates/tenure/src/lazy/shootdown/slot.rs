@@ -308,8 +308,8 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
     ///
     /// By the owner, who found the word to be `held`, which is `DONATED`.
     unsafe fn give_back(&self, held: *mut Object<T, M, VERIFY>) {
-        // Relaxed: nobody else writes the word any more, and nobody reads it for anything but the tag.
-        self.held.store(ptr::null_mut(), Ordering::Relaxed);
+        // Release: as in `hold`. Who ends an object that was here before this one may find nothing but the null.
+        self.held.store(ptr::null_mut(), Ordering::Release);
         // SAFETY: only blocks are tagged.
         let block = unsafe { NonNull::new_unchecked(bare(held)) };
         // SAFETY: rule 6: the reference is the owner's.

@@ -7,7 +7,7 @@
 use super::super::memory::{InOrder, PointersInOrder};
 use super::super::quarantine;
 use super::super::stage::{ALL, passes, spawn};
-use super::{Fate, Object, begin, worker};
+use super::{Fate, Object, begin, ends_in_every_way, worker};
 use loom::thread::JoinHandle;
 use tenure::lazy::Cached;
 use tenure::lazy::cached::{CachedGuard, Reader};
@@ -58,6 +58,20 @@ fn a_first_read_under_a_store<M: Threads>() {
     first.assert_gone();
     drop(reader);
     end(cached, &[first], &second);
+}
+
+/// What was read, and how many barriers the store passed: a second one where the reader came between its look at
+/// the slots and the first.
+#[test]
+fn a_first_read_under_a_store_ends_in_every_way() {
+    ends_in_every_way(Some(3), [(1, 1), (1, 2), (2, 1), (2, 2)], || {
+        let (cached, _) = cached::<PointersInOrder>();
+        let mut reader = cached.reader();
+        let (storing, _) = store(1, &cached, 2);
+        let seen = read(&mut reader);
+        storing.join().unwrap();
+        (seen, cached.statistics().barriers)
+    });
 }
 
 fn two_reads_under_a_store<M: Threads>() {
@@ -168,6 +182,19 @@ fn two_readers_under_a_store<M: Threads>() {
 }
 
 // --- more than one store ---
+
+#[test]
+fn a_third_value_is_where_the_first_was() {
+    passes(ALL, || {
+        let (cached, _) = cached::<InOrder>();
+        let address = || (&raw const *cached.read()).addr();
+        let first = address();
+        cached.store(Object::new(2).0);
+        assert_ne!(address(), first);
+        cached.store(Object::new(3).0);
+        assert_eq!(address(), first);
+    });
+}
 
 /// The second store may put its value where the first one was, under a reader that still believes in that address.
 fn a_read_under_two_stores_of_one_thread<M: Threads>() {

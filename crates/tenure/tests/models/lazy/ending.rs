@@ -5,7 +5,7 @@
 
 use super::super::memory::{InOrder, Loom, PointersInOrder};
 use super::super::stage::{ALL, passes, spawn};
-use super::{Fate, Object, assert_ended, domain, object, worker};
+use super::{Fate, Object, assert_ended, domain, ends_in_every_way, object, worker};
 use loom::thread::JoinHandle;
 use tenure::lazy::{Context, Domain, Scheme, Seat, Shootdown};
 use tenure::memory::Memory;
@@ -59,6 +59,20 @@ fn two_that_two_seats_keep_die_on_two_threads<S: Scheme<M>, M: Memory>() {
     assert!((1..=2).contains(&said.barriers), "they share one or have one each");
     assert_eq!((said.revoked, said.donated), (2, 0), "both seats are idle");
     drop((seat, other_seat));
+}
+
+/// Who has the turn has taken the other's object with its own, or goes round again; or each has a turn.
+#[test]
+fn two_that_die_at_once_share_a_barrier_or_have_one_each() {
+    ends_in_every_way(Some(3), [1, 2], || {
+        let Two { domain, seat: _seat, first, second, .. } = Two::<Shootdown, Loom>::new();
+        let mut other_seat = domain.seat();
+        drop(other_seat.enter(&second));
+        let other = drop_as(1, second);
+        drop(first);
+        other.join().unwrap();
+        domain.statistics().barriers
+    });
 }
 
 fn two_die_on_two_threads_under_a_seat<S: Scheme<M>, M: Memory>() {

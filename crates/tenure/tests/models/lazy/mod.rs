@@ -52,14 +52,17 @@ mod shootdown;
 
 use super::memory::seat;
 use super::quarantine;
-use super::stage::{Value, spawn};
+use super::stage::{Preemptions, Value, passes, spawn};
 use loom::thread::JoinHandle;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 use tenure::lazy::{Context, Domain, Scheme};
 use tenure::memory::Memory;
 
 /// What the domains of these models share.
-pub(crate) struct Object(Arc<Value>);
+pub(crate) struct Object(Rc<Value>);
 
 // SAFETY: loom runs all threads of a model on one thread of the system, and judges accesses itself.
 unsafe impl Send for Object {}
@@ -68,8 +71,8 @@ unsafe impl Sync for Object {}
 
 impl Object {
     pub(crate) fn new(value: u32) -> (Self, Fate) {
-        let value = Arc::new(Value::new(value));
-        (Self(Arc::clone(&value)), Fate(value))
+        let value = Rc::new(Value::new(value));
+        (Self(Rc::clone(&value)), Fate(value))
     }
 
     pub(crate) fn look(&self) -> u32 {
@@ -87,7 +90,7 @@ impl Drop for Object {
 }
 
 /// What a model keeps of an object: whether it is gone. To be asked by who has waited for those that may end it.
-pub(crate) struct Fate(Arc<Value>);
+pub(crate) struct Fate(Rc<Value>);
 
 impl Fate {
     pub(crate) fn assert_gone(&self) {
@@ -121,6 +124,22 @@ fn worker<R: 'static>(number: usize, thread: impl FnOnce() -> R + 'static) -> Jo
         seat(number);
         thread()
     })
+}
+
+/// Explores a model that says how it ended, and demands that it ends in all of these ways: a claim that holds because
+/// nothing happens says nothing.
+fn ends_in_every_way<W: Ord + Debug + Send + 'static>(
+    preemptions: Preemptions,
+    ways: impl IntoIterator<Item = W>,
+    model: impl Fn() -> W + Send + Sync + 'static,
+) {
+    let found = Arc::new(Mutex::new(BTreeSet::new()));
+    let ended = Arc::clone(&found);
+    passes(preemptions, move || {
+        let way = model();
+        ended.lock().unwrap().insert(way);
+    });
+    assert_eq!(*found.lock().unwrap(), BTreeSet::from_iter(ways));
 }
 
 /// All objects have ended, and no seat lost one of them twice.

@@ -170,6 +170,6 @@ counting! {
     moved_on_under_the_last_drop: ALL, ALL;
     cleared_by_two_seats_under_the_last_drop: ALL, ALL;
     entered_by_one_seat_while_another_is_cleared: ALL, ALL;
-    entered_and_left_by_two_seats: ALL, ALL;
+    entered_and_left_by_two_seats: Some(4), Some(4);
     upgraded_by_a_seat_that_is_cleared_after_the_last_drop: ALL, ALL;
 }

@@ -3,15 +3,13 @@
 //! In each model the thread that has the seat is this one, and another drops the last handle. When both have done
 //! the value is gone, whether the seat has heard of it or not: the seats are dropped after that question.
 
-use super::super::memory::{InOrder, Loom, PointersInOrder};
-use super::super::stage::{ALL, passes};
-use super::{Fate, Object, assert_ended, domain, object, worker};
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use super::super::memory::{InOrder, Loom, PointersInOrder, heavy_barriers, unfenced};
+use super::super::stage::{ALL, Heap, passes, spawn};
+use super::{Fate, Object, assert_ended, domain, ends_in_every_way, object, worker};
 use tenure::lazy::{Active, Context, Domain, LazyGuard, Scheme, Seat, Shootdown};
-use tenure::memory::Memory;
+use tenure::memory::{Atomic, Memory, Ordering};
 
-/// A seat that has kept an object of value 1, which `other` ends.
+/// A seat that has kept an object of value 1, and the only handle to that.
 fn keep<S: Scheme<M>, M: Memory>(
     domain: &Domain<Object, S, M>,
 ) -> (Seat<Object, S, M>, Context<Object, S, M>, Fate) {
@@ -139,24 +137,20 @@ fn used_lazily_by_two_seats_under_the_last_drop<S: Scheme<M>, M: Memory>() {
     drop(second);
 }
 
-/// That the model above comes to every end there is: found or not, and taken by the ender from who is idle, given by
-/// it to who is not, or given up by its owner.
+/// Found or not; and taken by the ender from who is idle, given by it to who is not, or given up by its owner.
 #[test]
 fn a_use_under_the_last_drop_ends_in_every_way() {
-    let ways = Arc::new(Mutex::new(BTreeSet::new()));
-    let found = Arc::clone(&ways);
-    passes(ALL, move || {
+    let ways =
+        [(false, 0, 0), (false, 0, 1), (false, 1, 0), (true, 0, 0), (true, 0, 1), (true, 1, 0)];
+    ends_in_every_way(ALL, ways, || {
         let domain = domain::<Shootdown, Loom>();
-        let (mut seat, context, _fate) = keep(&domain);
+        let (mut seat, context, _) = keep(&domain);
         let dropper = worker(1, move || drop(context));
         let used = look_lazily(&mut seat);
         dropper.join().unwrap();
         let said = domain.statistics();
-        found.lock().unwrap().insert((used, said.revoked, said.donated));
+        (used, said.revoked, said.donated)
     });
-    let all =
-        [(false, 0, 0), (false, 0, 1), (false, 1, 0), (true, 0, 0), (true, 0, 1), (true, 1, 0)];
-    assert_eq!(*ways.lock().unwrap(), BTreeSet::from(all));
 }
 
 // --- moving on, and coming back ---
@@ -216,6 +210,41 @@ fn a_forgotten_guard_ends_with_the_next_use<S: Scheme<M>, M: Memory>() {
     fate.assert_gone();
     drop(next);
     assert_ended(&domain, 1, &[fate, fate_of_next]);
+}
+
+/// The seat has used the object without a handle and moved on to one that ended in its hands. When it has given that
+/// one's reference back it has nothing: an ender who sees that passes no barrier, so the word itself has to tell it of
+/// the use. The ender has no number, because turns order enders, and hears relaxed that the seat has moved on.
+#[test]
+fn a_use_is_seen_by_who_finds_that_the_seat_has_given_the_next_object_back() {
+    type Flag = <PointersInOrder as Memory>::AtomicU32;
+    passes(Some(3), || {
+        let domain = domain::<Shootdown, PointersInOrder>();
+        let (mut seat, context, fate) = keep(&domain);
+        let (next, fate_of_next) = object(&domain, 2);
+        let has_moved_on = Heap::new(Flag::new(0));
+        let nameless = {
+            let has_moved_on = has_moved_on.clone();
+            spawn(move || (has_moved_on.load(Ordering::Relaxed) == 0).then_some(context))
+        };
+        // What pairs with the barriers of the ender of the first object: there are none.
+        unfenced(|| look_lazily(&mut seat));
+        let active = seat.enter(&next);
+        has_moved_on.store(1, Ordering::Relaxed);
+        let ender = worker(1, move || {
+            drop(next);
+            heavy_barriers()
+        });
+        if ender.join().unwrap() == 1 {
+            // The donation is there: nothing is left for a light barrier to do.
+            unfenced(|| drop(active));
+        } else {
+            // The other thread has both objects.
+            drop(active);
+        }
+        drop(nameless.join().unwrap());
+        assert_ended(&domain, 1, &[fate, fate_of_next]);
+    });
 }
 
 // --- going ---

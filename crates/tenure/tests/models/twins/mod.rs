@@ -6,12 +6,17 @@
 //! the same models, so it is the flaw that fails and not the copying.
 
 mod arc;
+mod donation;
 mod hoard;
+mod lazy;
+mod mask;
 mod pool;
 mod rcuref;
+mod seat;
 mod slot;
 mod stack;
 mod ticket;
+mod turn;
 
 use super::arc::{
     born_under_upgrades, clones_drop, drop_upgrade_drop_weak, drop_upgrade_upgrade,

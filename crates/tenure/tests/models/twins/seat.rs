@@ -1,0 +1,398 @@
+//! A slot of the shootdown in its smallest form: one seat, two blocks, and a pointer to one of them.
+
+use super::super::memory::{PointersInOrder, unfenced};
+use super::super::stage::{Heap, Value, join_all, spawn};
+use std::marker::PhantomData;
+use std::ptr::without_provenance_mut;
+use std::sync::Arc;
+use tenure::count::TicketRef;
+use tenure::memory::{Atomic, Memory, Ordering, Pointer};
+
+/// What is wrong with a twin. The defaults are right.
+pub(crate) trait Flaw: Send + Sync + 'static {
+    /// Whether the owner passes its barrier when it goes in, and when it leaves.
+    const LIGHT_IN: bool = true;
+    const LIGHT_OUT: bool = true;
+    /// Whether the ender passes its barrier after the mark.
+    const HEAVY: bool = true;
+    /// When the ender looks at `active`.
+    const LOOKS: Look = Look::AfterTheBarrier;
+    /// The owner's `active = 1` and `active = 0`.
+    const ACTIVATE: Ordering = Ordering::Release;
+    const DEACTIVATE: Ordering = Ordering::Release;
+    /// The ender's look at `active`.
+    const LOOK: Ordering = Ordering::Acquire;
+    /// The owner's store of the block that it moves on to.
+    const SWITCH: Ordering = Ordering::Release;
+    /// The ender's look at what the slot has.
+    const FIND: Ordering = Ordering::Acquire;
+    /// The ender's donation, and the owner's look for it.
+    const DONATE: Ordering = Ordering::Release;
+    const RESOLVE: Ordering = Ordering::Acquire;
+    /// How the ender gives a reference to an owner that uses the block.
+    const DONATES: Donation = Donation::ByCompareExchange;
+    /// Whether an owner that leaves looks at its word again.
+    const LOOKS_BACK: bool = true;
+    /// Whether a reader looks at the pointer again.
+    const LOOKS_TWICE: bool = true;
+    /// Whether the ender of a published block passes a barrier although no slot has it.
+    const ALWAYS_ONE: bool = true;
+    /// What the ender of a published block does with a slot that it finds without a mark after the barrier.
+    const LATECOMER: Latecomer = Latecomer::OneMoreBarrier;
+}
+
+#[derive(PartialEq, Eq)]
+pub(crate) enum Look {
+    BeforeTheMark,
+    BeforeTheBarrier,
+    AfterTheBarrier,
+}
+
+#[derive(PartialEq, Eq)]
+pub(crate) enum Donation {
+    None,
+    ByStore,
+    ByCompareExchange,
+}
+
+#[derive(PartialEq, Eq)]
+pub(crate) enum Latecomer {
+    PassedOver,
+    MarkedAndSettled,
+    OneMoreBarrier,
+}
+
+macro_rules! flaws {
+    ($($(#[$doc:meta])* $name:ident { $($what:ident: $type:ty = $value:expr)? })*) => {$(
+        $(#[$doc])*
+        pub(crate) enum $name {}
+        impl Flaw for $name {
+            $(const $what: $type = $value;)?
+        }
+    )*};
+}
+
+flaws! {
+    /// Nothing is wrong: the control that shows that the switch makes the failure.
+    SoundSeat {}
+    NoLightIn { LIGHT_IN: bool = false }
+    NoLightOut { LIGHT_OUT: bool = false }
+    NoHeavy { HEAVY: bool = false }
+    LooksBeforeTheMark { LOOKS: Look = Look::BeforeTheMark }
+    LooksBeforeTheBarrier { LOOKS: Look = Look::BeforeTheBarrier }
+    RelaxedActivate { ACTIVATE: Ordering = Ordering::Relaxed }
+    RelaxedDeactivate { DEACTIVATE: Ordering = Ordering::Relaxed }
+    RelaxedLook { LOOK: Ordering = Ordering::Relaxed }
+    RelaxedSwitch { SWITCH: Ordering = Ordering::Relaxed }
+    RelaxedFind { FIND: Ordering = Ordering::Relaxed }
+    RelaxedDonate { DONATE: Ordering = Ordering::Relaxed }
+    RelaxedResolve { RESOLVE: Ordering = Ordering::Relaxed }
+    DonatesNothing { DONATES: Donation = Donation::None }
+    DonatesByStore { DONATES: Donation = Donation::ByStore }
+    LeavesForGood { LOOKS_BACK: bool = false }
+    ReadsOnce { LOOKS_TWICE: bool = false }
+    NoBarrierForNobody { ALWAYS_ONE: bool = false }
+    PassesOverLatecomers { LATECOMER: Latecomer = Latecomer::PassedOver }
+    SettlesLatecomersAtOnce { LATECOMER: Latecomer = Latecomer::MarkedAndSettled }
+}
+
+type Flag = <PointersInOrder as Memory>::AtomicU32;
+
+const MARKED: usize = 1;
+const DONATED: usize = 2;
+const TAGS: usize = 3;
+
+/// Block `id` in a slot.
+const fn word(id: usize) -> usize {
+    (id + 1) << 2
+}
+
+struct Block<M: Memory> {
+    value: Value,
+    holders: TicketRef<M>,
+    /// That a reference was donated. loom takes additions to a count in the order in which they run, so that the count
+    /// does not show it if the owner has not seen that of the ender. A plain field does.
+    donated: Value,
+}
+
+/// A slot whose owner has left block 0 there, which has lost its last handle when somebody ends it.
+pub(crate) struct SeatTwin<F, M: Memory = PointersInOrder> {
+    held: M::Pointer<()>,
+    active: M::AtomicU32,
+    /// Of a published block.
+    current: M::Pointer<()>,
+    blocks: [Heap<Block<M>>; 2],
+    flaw: PhantomData<fn() -> F>,
+}
+
+impl<F: Flaw, M: Memory> SeatTwin<F, M> {
+    fn new(held: usize, active: u32) -> Arc<Self> {
+        Arc::new(Self {
+            held: Pointer::new(without_provenance_mut(held)),
+            active: Atomic::new(active),
+            current: Pointer::new(without_provenance_mut(word(0))),
+            blocks: [1, 2].map(|value| {
+                let holders = TicketRef::new_in();
+                Heap::new(Block { value: Value::new(value), holders, donated: Value::unborn() })
+            }),
+            flaw: PhantomData,
+        })
+    }
+
+    fn load(&self, order: Ordering) -> usize {
+        self.held.load(order).addr()
+    }
+
+    fn exchange(&self, from: usize, to: usize, success: Ordering, failure: Ordering) -> bool {
+        let [from, to] = [from, to].map(without_provenance_mut);
+        self.held.compare_exchange(from, to, success, failure).is_ok()
+    }
+
+    fn put(&self, id: usize) {
+        let block = &self.blocks[id];
+        if block.holders.put().is_last() {
+            block.value.destroy();
+            block.free();
+        }
+    }
+
+    // --- the owner ---
+
+    fn light(passes: bool) {
+        if passes {
+            M::light_barrier();
+        }
+    }
+
+    fn look(&self, id: usize) {
+        assert_eq!(self.blocks[id].value.look(), id as u32 + 1);
+    }
+
+    /// Looks at block 0, if the slot still has it, and does not leave it then.
+    fn go_in(&self) -> bool {
+        if self.load(Ordering::Relaxed) == word(0) {
+            self.active.store(1, F::ACTIVATE);
+            Self::light(F::LIGHT_IN);
+            if self.load(Ordering::Relaxed) == word(0) {
+                self.look(0);
+                return true;
+            }
+        }
+        self.let_go();
+        false
+    }
+
+    /// Uses block 0, if the slot still has it.
+    fn lazy(&self) {
+        if self.go_in() {
+            self.leave(0);
+        }
+    }
+
+    fn leave(&self, id: usize) {
+        self.active.store(0, F::DEACTIVATE);
+        Self::light(F::LIGHT_OUT);
+        if F::LOOKS_BACK && self.load(Ordering::Relaxed) != word(id) {
+            self.resolve();
+        }
+    }
+
+    fn let_go(&self) {
+        self.active.store(0, F::DEACTIVATE);
+        Self::light(true);
+        self.resolve();
+    }
+
+    fn resolve(&self) {
+        let mut held = self.load(F::RESOLVE);
+        if held & TAGS == MARKED {
+            if self.exchange(held, 0, Ordering::Release, F::RESOLVE) {
+                return;
+            }
+            held = self.load(F::RESOLVE);
+        }
+        if held & TAGS == DONATED {
+            self.held.store(without_provenance_mut(0), Ordering::Release);
+            let id = (held >> 2) - 1;
+            self.blocks[id].donated.destroy();
+            self.put(id);
+        }
+    }
+
+    /// Uses block 1, to which the owner has a handle.
+    fn switch(&self) {
+        self.held.store(without_provenance_mut(word(1)), F::SWITCH);
+        self.active.store(1, F::ACTIVATE);
+        self.look(1);
+        self.leave(1);
+    }
+
+    /// Uses what the pointer points to.
+    fn read(&self) {
+        loop {
+            let found = self.current.load(Ordering::Acquire);
+            let kept = self.load(Ordering::Relaxed) == found.addr();
+            if !kept {
+                self.held.store(found, Ordering::Release);
+            }
+            self.active.store(1, F::ACTIVATE);
+            Self::light(true);
+            let again =
+                if kept || !F::LOOKS_TWICE { found } else { self.current.load(Ordering::Acquire) };
+            if again == found && self.load(Ordering::Relaxed) == found.addr() {
+                let id = (found.addr() >> 2) - 1;
+                self.look(id);
+                return self.leave(id);
+            }
+            self.let_go();
+            self.held.store(without_provenance_mut(0), Ordering::Release);
+        }
+    }
+
+    // --- the ender of block 0 ---
+
+    fn is_active(&self) -> bool {
+        self.active.load(F::LOOK) != 0
+    }
+
+    fn mark(&self) -> bool {
+        self.load(F::FIND) == word(0)
+            && self.exchange(word(0), word(0) | MARKED, Ordering::Relaxed, F::FIND)
+    }
+
+    fn end(&self, published: bool) {
+        let before = F::LOOKS == Look::BeforeTheMark && self.is_active();
+        let mut unsettled = self.mark() | (published && F::ALWAYS_ONE);
+        let before = before || F::LOOKS == Look::BeforeTheBarrier && self.is_active();
+        while unsettled {
+            if F::HEAVY {
+                M::heavy_barrier();
+            }
+            unsettled = self.settle(before);
+        }
+        self.put(0);
+    }
+
+    /// Returns whether one more barrier is asked for.
+    fn settle(&self, was_active: bool) -> bool {
+        let held = self.load(F::FIND);
+        if held == word(0) {
+            if F::LATECOMER == Latecomer::PassedOver || !self.mark() {
+                return false;
+            }
+            if F::LATECOMER == Latecomer::OneMoreBarrier {
+                return true;
+            }
+        } else if held != word(0) | MARKED {
+            return false;
+        }
+        let active = if F::LOOKS == Look::AfterTheBarrier { self.is_active() } else { was_active };
+        let marked = word(0) | MARKED;
+        let donated = word(0) | DONATED;
+        if !active {
+            self.exchange(marked, 0, Ordering::Relaxed, Ordering::Relaxed);
+        } else if F::DONATES != Donation::None {
+            let block = &self.blocks[0];
+            block.holders.get_held();
+            block.donated.write(1);
+            if F::DONATES == Donation::ByStore {
+                self.held.store(without_provenance_mut(donated), Ordering::Release);
+            } else if !self.exchange(marked, donated, F::DONATE, Ordering::Acquire) {
+                self.put(0);
+            }
+        }
+        false
+    }
+
+    fn assert_ended(&self) {
+        assert!(self.blocks[0].is_freed(), "{LEAKS}");
+    }
+}
+
+pub(crate) const LEAKS: &str = "the value leaks";
+
+/// `owner` ‖ the end of block 0.
+fn ended_under<F: Flaw, M: Memory, R>(
+    seat: &Arc<SeatTwin<F, M>>,
+    published: bool,
+    owner: impl FnOnce(&SeatTwin<F, M>) -> R,
+) -> R {
+    let same = Arc::clone(seat);
+    let ender = spawn(move || {
+        if published {
+            let next = without_provenance_mut(word(1));
+            let first = without_provenance_mut(word(0));
+            let _ = same.current.compare_exchange(first, next, Ordering::AcqRel, Ordering::Relaxed);
+        }
+        same.end(published);
+    });
+    let result = owner(seat);
+    join_all([ender]);
+    result
+}
+
+/// A seat that keeps the block uses it, and is in there when all is over.
+pub(crate) fn gone_in<F: Flaw>() {
+    let seat = SeatTwin::<F>::new(word(0), 0);
+    if ended_under(&seat, false, SeatTwin::go_in) {
+        seat.leave(0);
+    }
+    seat.assert_ended();
+}
+
+/// A seat that keeps the block uses it.
+pub(crate) fn used_lazily<F: Flaw>() {
+    let seat = SeatTwin::<F>::new(word(0), 0);
+    ended_under(&seat, false, SeatTwin::lazy);
+    seat.assert_ended();
+}
+
+/// A seat leaves the block.
+pub(crate) fn left<F: Flaw>() {
+    let seat = SeatTwin::<F>::new(word(0), 1);
+    ended_under(&seat, false, |seat| {
+        seat.look(0);
+        seat.leave(0);
+    });
+    seat.assert_ended();
+}
+
+/// A seat moves on to another block.
+pub(crate) fn moved_on<F: Flaw, M: Memory>() {
+    let seat = SeatTwin::<F, M>::new(word(0), 0);
+    ended_under(&seat, false, SeatTwin::switch);
+    seat.assert_ended();
+}
+
+/// A seat has used the block and has moved on when the ender comes, who hears of it relaxed: no barrier is passed
+/// between them, so there is none in the owner's either.
+pub(crate) fn ended_after_it_moved_on<F: Flaw>() {
+    let seat = SeatTwin::<F>::new(word(0), 0);
+    let has_moved_on = Heap::new(Flag::new(0));
+    let ender = {
+        let (seat, has_moved_on) = (Arc::clone(&seat), has_moved_on.clone());
+        spawn(move || {
+            let heard = has_moved_on.load(Ordering::Relaxed) == 1;
+            if heard {
+                seat.end(false);
+            }
+            heard
+        })
+    };
+    unfenced(|| {
+        seat.lazy();
+        seat.switch();
+    });
+    has_moved_on.store(1, Ordering::Relaxed);
+    if !join_all([ender])[0] {
+        seat.end(false);
+    }
+    seat.assert_ended();
+}
+
+/// A reader reads ‖ the block is replaced and ends.
+pub(crate) fn read_under_a_store<F: Flaw>(times: usize) {
+    let seat = SeatTwin::<F>::new(0, 0);
+    ended_under(&seat, true, |seat| (0..times).for_each(|_| seat.read()));
+    seat.assert_ended();
+}
