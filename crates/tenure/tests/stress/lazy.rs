@@ -29,6 +29,13 @@ impl Tally {
         Arc::new(Self { made: Atomic::new(0), dropped: Atomic::new(0) })
     }
 
+    /// How many objects there are, or were a moment ago.
+    fn present(&self) -> u64 {
+        // Relaxed: a statistic. In this order, so that what is made meanwhile counts as present.
+        let dropped = self.dropped.load(Ordering::Relaxed);
+        self.made.load(Ordering::Relaxed).saturating_sub(dropped)
+    }
+
     /// When all threads have ended.
     pub(crate) fn check(&self, at_least: u64) {
         // Relaxed, here and below: the threads have ended.
@@ -312,4 +319,32 @@ fn last_handles_go_while_guards_do() {
     last_handles_go_under_guards::<Shootdown<true>>(rounds);
     last_handles_go_under_guards::<Counted>(rounds);
     last_handles_go_under_guards::<Mask>(rounds);
+}
+
+/// An ender leaves its object to another one that is at work, and goes on: faster than that one works, maybe.
+#[test]
+fn what_is_left_to_another_ender_does_not_pile_up() {
+    let (tally, domain) = (Tally::new(), Domain::<Object>::new());
+    // Each is one more to be looked at by whoever ends objects.
+    let idle = Arc::new(domain.context(Object::new(&tally)));
+    let mut seats = Vec::from_iter((0..64).map(|_| domain.seat()));
+    seats.iter_mut().for_each(|seat| drop(seat.enter(&idle)));
+    let turns = if cfg!(miri) { 20 } else { objects(20_000) };
+    let threads = Vec::from_iter((0..THREADS).map(|_| {
+        let (tally, domain) = (Arc::clone(&tally), domain.clone());
+        thread::spawn(move || {
+            let (mut seat, mut most) = (domain.seat(), 0);
+            for _ in 0..turns {
+                let context = domain.context(Object::new(&tally));
+                drop(seat.enter(&context));
+                drop(context);
+                most = most.max(tally.present());
+            }
+            most
+        })
+    }));
+    let most = threads.into_iter().map(|thread| thread.join().unwrap()).max().unwrap();
+    drop((seats, idle, domain));
+    tally.check(u64::from(turns) * THREADS as u64);
+    assert!(most < 1_000 * THREADS as u64, "{most} objects that nobody has wait for their end");
 }

@@ -49,7 +49,8 @@
 //! How long it takes is bounded: an ender passes over the seats twice and passes one barrier. For a published block
 //! there is one more of each for every reader that was between its first look at the pointer and its second, at
 //! most once for each seat. Nothing is waited for. An ender that finds another one at work leaves the block to it
-//! ([`dying`]), and that one looks after it in its next round, before it calls any destructor.
+//! ([`dying`]), unless that one has much to do already, and that one looks after it in its next round, before it calls
+//! any destructor.
 
 mod dying;
 mod slot;
@@ -62,7 +63,7 @@ use crate::count::TicketRef;
 use crate::fault::{FaultKind, report};
 use crate::memory::{Atomic, Ordering, Pointer, Threads};
 use core::ptr::{self, NonNull};
-use dying::{Dying, List};
+use dying::{Dying, Ender, List};
 use slot::{bare, tagged, tags};
 
 pub(super) use slot::{Object, Words};
@@ -182,17 +183,20 @@ impl<T, M: Threads, const VERIFY: bool> Drop for EndAtDrop<'_, T, M, VERIFY> {
         let dying = &self.0.scheme;
         let mut ended = Ended(List::new());
         // A thread without a number could not be told from one that a fork has left behind.
-        if let Some(thread) = M::thread() {
-            let Some(mut turn) = dying.begin(thread) else { return };
-            for round in 1.. {
-                end(self.0, dying.take(), &mut ended);
-                match dying.end(turn) {
-                    Ok(()) => return,
-                    Err(again) => turn = again,
-                }
-                if round == ROUNDS {
-                    dying.give_up(turn);
-                    break;
+        match M::thread().map_or(Ender::Both, |thread| dying.begin(thread)) {
+            Ender::Other => return,
+            Ender::Both => {}
+            Ender::Turn(mut turn) => {
+                for round in 1.. {
+                    end(self.0, dying.take(), &mut ended);
+                    match dying.end(turn) {
+                        Ok(()) => return,
+                        Err(again) => turn = again,
+                    }
+                    if round == ROUNDS {
+                        dying.give_up(turn);
+                        break;
+                    }
                 }
             }
         }
