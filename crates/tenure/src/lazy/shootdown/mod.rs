@@ -54,13 +54,13 @@
 
 mod dying;
 mod slot;
+mod verify;
 
 use super::Scheme;
 use super::block::Block;
 use super::domain::Core;
 use super::protocol::Protocol;
 use crate::count::TicketRef;
-use crate::fault::{FaultKind, report};
 use crate::memory::{Atomic, Ordering, Pointer, Threads};
 use core::ptr::{self, NonNull};
 use dying::{Dying, Ender, List};
@@ -264,7 +264,7 @@ fn end<T, M: Threads, const VERIFY: bool>(
         unsettled = settle(core, &list);
     }
     if VERIFY {
-        verify(core, &list);
+        verify::verify(core, &list);
     }
     while let Some(block) = list.pop() {
         if object(block).holders.put_last().is_last() {
@@ -368,46 +368,6 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
         let still = holders.put();
         debug_assert!(!still.is_last(), "the ender has a reference");
         Settled::MovedOn
-    }
-}
-
-/// Looks at each slot once more: none may use a block of the list without a reference.
-fn verify<T, M: Threads, const VERIFY: bool>(
-    core: &Core<T, Shootdown<VERIFY>, M>,
-    list: &List<T, M, VERIFY>,
-) {
-    for (number, slot) in core.slots() {
-        // Acquire, here and below: in this order.
-        let uses = || slot.scheme.confirmed.load(Ordering::Acquire);
-        let Some(block) = list.find(uses()) else { continue };
-        let held = slot.scheme.held.load(Ordering::Acquire);
-        // The second look: an owner that has left may have given its reference back in between. It does not come back.
-        if held != tagged(block.as_ptr(), DONATED) && uses() == block.as_ptr() {
-            report(
-                FaultKind::HeldAfterShootdown,
-                "Shootdown",
-                block.as_ptr().addr(),
-                number.into(),
-            );
-            abort();
-        }
-    }
-}
-
-/// What goes on would use freed memory.
-fn abort() -> ! {
-    #[cfg(feature = "std")]
-    std::process::abort();
-    #[cfg(not(feature = "std"))]
-    {
-        struct PanicAgain;
-        impl Drop for PanicAgain {
-            fn drop(&mut self) {
-                panic!("a panic while a panic unwinds aborts");
-            }
-        }
-        let _again = PanicAgain;
-        panic!("a seat uses an object that has ended");
     }
 }
 
