@@ -105,6 +105,14 @@ impl<S: Room> Own<S> {
         self.reader.read().check();
         nested.check();
     }
+
+    fn use_for_ever(&mut self) -> ! {
+        let mut turn = 0;
+        loop {
+            self.use_all(turn);
+            turn += 1;
+        }
+    }
 }
 
 impl<S: Room> Drop for Own<S> {
@@ -125,6 +133,9 @@ fn keep<S: Room>() {
 /// Leaves threads at work, and some asleep, and ends.
 fn end<S: Room>(how: &str) -> ExitCode {
     drop(STATIC.read());
+    // Statics are initialised before there are threads: ThreadSanitizer does not see what std does about others.
+    S::shared().check();
+    CACHED.read().check();
     keep::<S>();
     let (tell, told) = mpsc::channel();
     for sleeps in [false, false, true] {
@@ -140,7 +151,7 @@ fn end<S: Room>(how: &str) -> ExitCode {
                     thread::park();
                 }
             }
-            (0..).for_each(|turn| own.use_all(turn));
+            own.use_for_ever();
         });
     }
     (0..3).for_each(|_| told.recv().unwrap());
@@ -157,8 +168,7 @@ fn end<S: Room>(how: &str) -> ExitCode {
                 keep::<S>();
                 exit(WELL.into())
             });
-            (0..).for_each(|turn| mine.use_all(turn));
-            unreachable!()
+            mine.use_for_ever()
         }
         "return" => ExitCode::from(WELL),
         _ => panic!("no such end: {how}"),
