@@ -5,10 +5,13 @@
 //! function, which is everything from its label to its first return, must be the same in both.
 //! Where the branch into the slow path leads, and what the slow path does, is not compared.
 
+#[path = "codegen/compile.rs"]
+mod compile;
+
+use compile::rustc;
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// A function of both files, and what its fast path consists of on x86-64.
@@ -71,19 +74,6 @@ fn compiled() -> &'static Compiled {
         };
         Compiled { shipped: listings("shipped.rs"), by_hand: listings("by_hand.rs") }
     })
-}
-
-fn rustc(source: &Path, output: &Path, arguments: &[&str]) {
-    let rustc = std::env::var_os("RUSTC").map_or_else(|| PathBuf::from("rustc"), PathBuf::from);
-    let result = Command::new(&rustc)
-        .args(["--edition=2024", "-Copt-level=3", "-Ccodegen-units=1", "--cap-lints=allow"])
-        .args(arguments)
-        .arg("-o")
-        .args([output, source])
-        .output()
-        .unwrap_or_else(|error| panic!("cannot run {}: {error}", rustc.display()));
-    let errors = String::from_utf8_lossy(&result.stderr);
-    assert!(result.status.success(), "{}:\n{errors}", source.display());
 }
 
 /// The fast path of every global function of an assembly file.

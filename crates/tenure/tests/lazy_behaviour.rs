@@ -5,7 +5,7 @@ mod lazies;
 
 use lazies::{Kind, Token, Worker, figures, panics};
 use std::thread;
-use tenure::lazy::{Active, Context, Domain, LazyGuard};
+use tenure::lazy::{Active, Context, Domain, LazyGuard, Seat};
 
 fn domain<S: Kind>() -> (Token, Domain<Token, S>) {
     (Token::new(), Domain::new_in())
@@ -192,9 +192,12 @@ fn a_seat_whose_object_ended_goes_on_with_others<S: Kind>() {
 
 // --- retention ---
 
+/// A way in which a seat ends, or what it keeps.
+type End<S> = fn(&Domain<Token, S>, Seat<Token, S>);
+
 /// Each way in which a seat lets go of what it keeps, and whether the object went before that.
 fn what_a_parked_seat_keeps_goes_when_the_scheme_says<S: Kind>() {
-    let ends: [fn(&Domain<Token, S>, tenure::lazy::Seat<Token, S>); 3] = [
+    let ends: [End<S>; 3] = [
         |_, mut seat| seat.clear(),
         |domain, mut seat| {
             let other = domain.context(Token::new());
@@ -280,7 +283,7 @@ fn no_handles_at_all_may_be_dropped_at_once<S: Kind>() {
 fn seats_that_are_given_back_are_taken_again<S: Kind>() {
     let (token, domain) = domain::<S>();
     let context = domain.context(token.clone());
-    let numbers = |seats: &[tenure::lazy::Seat<Token, S>]| {
+    let numbers = |seats: &[Seat<Token, S>]| {
         let mut numbers = Vec::from_iter(seats.iter().map(|seat| format!("{seat:?}")));
         numbers.sort();
         numbers

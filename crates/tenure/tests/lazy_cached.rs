@@ -145,12 +145,14 @@ fn a_read_guard_may_leave_on_another_thread() {
     let [old, new] = [Token::new(), Token::new()];
     let cached = Cached::new(old.clone());
     // 'static, for a thread.
-    let mut reader = Box::new(cached.reader());
-    // SAFETY: the box is not touched while the guard is out.
-    let guard = unsafe { &mut *(&raw mut *reader) }.read();
+    let place = Box::into_raw(Box::new(cached.reader()));
+    // SAFETY: from a box, and nobody else has it.
+    let guard = unsafe { &mut *place }.read();
     cached.store(new.clone());
     thread::spawn(move || guard.check()).join().unwrap();
     assert_eq!(old.objects(), 0);
+    // SAFETY: from a box, and the guard is gone.
+    let mut reader = unsafe { Box::from_raw(place) };
     assert!(reader.read().is(&new));
 }
 

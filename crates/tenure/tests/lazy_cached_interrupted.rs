@@ -8,7 +8,8 @@ mod lazies;
 
 use lazies::Token;
 use lazies::staged::{Staged, interrupted};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use tenure::lazy::cached::{CachedGuard, ReadGuard, Reader};
 use tenure::lazy::{Cached, Context, Shootdown};
@@ -290,6 +291,7 @@ fn a_replaced_value_is_returned_to_one_of_those_who_replace_it() {
 thread_local! {
     static READ_AT_DROP: RefCell<Option<&'static Cached<Reads, Staged>>> =
         const { RefCell::new(None) };
+    static PANICS_AT_DROP: Cell<bool> = const { Cell::new(false) };
     static KEPT_AT_DROP: RefCell<Option<CachedGuard<'static, Reads, Staged>>> =
         const { RefCell::new(None) };
 }
@@ -304,6 +306,7 @@ impl Drop for Reads {
         if let Some(cached) = READ_AT_DROP.take() {
             KEPT_AT_DROP.set(Some(cached.read()));
         }
+        assert!(!PANICS_AT_DROP.take(), "in drop");
     }
 }
 
@@ -351,4 +354,40 @@ fn a_destructor_that_runs_within_a_read_may_read_and_keep_the_guard() {
             at += 1;
         }
     }
+}
+
+/// The read does not return, and the thread's place is as free as before.
+#[test]
+fn a_destructor_that_panics_within_a_read_leaves_the_place_of_the_thread() {
+    let mut within_a_read = 0;
+    for at in 1.. {
+        let [old, new] = [Token::new(), Token::new()];
+        let [first, second] = [&old, &new].map(|token| Reads { token: token.clone() });
+        let cached = Rc::new(Cached::<Reads, Staged>::new_in(first));
+        drop(cached.read());
+        let other = Rc::clone(&cached);
+        PANICS_AT_DROP.set(true);
+        let read = catch_unwind(AssertUnwindSafe(|| {
+            let read = || cached.read().token.check();
+            // The store's own panic is not the reader's.
+            let store = move || _ = catch_unwind(AssertUnwindSafe(|| other.store(second)));
+            interrupted(at, read, store);
+        }));
+        if old.objects() == 1 {
+            // Not stored: the read has fewer steps. What panicked is the other value, which was not needed.
+            assert!(read.is_err() && new.objects() == 0);
+            break;
+        }
+        within_a_read += u32::from(read.is_err());
+        assert!(!PANICS_AT_DROP.take(), "interrupted at {at}: the old value is dropped");
+        for _ in 0..3 {
+            assert!(cached.read().token.is(&new));
+        }
+        assert_eq!((old.objects(), new.objects()), (0, 1), "interrupted at {at}");
+        assert_eq!(cached.statistics().seats, 1, "interrupted at {at}");
+        let guard = cached.read();
+        assert_eq!(cached.statistics().seats, 1, "the guard has the place of the thread");
+        drop(guard);
+    }
+    assert!(within_a_read > 0, "no destructor ran within a read");
 }

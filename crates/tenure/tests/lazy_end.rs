@@ -66,9 +66,12 @@ fn a_destructor_that_panics_when_the_last_handle_goes_is_the_users<S: Kind>() {
     assert_eq!((token.objects(), domain.statistics().ended), (0, 1));
 }
 
+/// A way in which a worker lets go of what it uses, with something else to use.
+type LetGo<S> = fn(&mut Worker<Last, S>, &Context<Last, S>);
+
 /// The seat is used afterwards, and its slot is given back.
 fn a_destructor_that_panics_when_a_seat_lets_go_leaves_the_seat_in_order<S: Kind>() {
-    let lets_go: [fn(&mut Worker<Last, S>, &Context<Last, S>); 3] = [
+    let lets_go: [LetGo<S>; 3] = [
         |worker, _| {
             worker.leave();
             worker.seat().clear();

@@ -5,34 +5,14 @@
 //! by an alarm.
 #![cfg(all(unix, feature = "std", not(miri)))]
 
+mod forks;
+
+use forks::{AtEnd, expect_well, in_child};
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Barrier, Mutex, Weak};
 use std::thread;
 use tenure::memory::{Memory, Native, Ordering, Resident, Threads};
 use tenure::pool::{FreeList, Magazines, TaggedStack};
-
-/// After that many seconds a child hangs.
-const PATIENCE: u32 = 20;
-
-/// Runs `child` in a process of its own, whose only thread it has, and says how that ended: 0 if well.
-fn in_child(child: impl FnOnce()) -> libc::c_int {
-    // SAFETY: the child runs `child` and ends: it returns to nobody's code.
-    let process = unsafe { libc::fork() };
-    assert!(process >= 0, "no process to be had");
-    if process == 0 {
-        // SAFETY: sets a timer.
-        unsafe { libc::alarm(PATIENCE) };
-        let failed = catch_unwind(AssertUnwindSafe(child)).is_err();
-        // SAFETY: ends the process, and runs nothing of what the other threads registered.
-        unsafe { libc::_exit(libc::c_int::from(failed)) };
-    }
-    let mut status = 0;
-    // SAFETY: `status` is a place for the status of a child that nobody else waits for.
-    let ended = unsafe { libc::waitpid(process, &raw mut status, 0) };
-    assert_eq!(ended, process);
-    status
-}
 
 struct Owner<L>(L);
 
@@ -138,24 +118,9 @@ fn forked_under_use<L: FreeList>() {
         // Stops the others when a child failed too.
         let _stop = AtEnd(|| stop.store(1, Ordering::Relaxed));
         for turn in 0..200 {
-            let status = in_child(|| use_all_of(&owner.0));
-            assert_eq!(
-                status,
-                0,
-                "child {turn}: {}",
-                if status == libc::SIGALRM { "hangs" } else { "failed" }
-            );
+            expect_well(turn, in_child(|| use_all_of(&owner.0)));
         }
     });
-}
-
-/// Calls its function when it is dropped.
-struct AtEnd<F: Fn()>(F);
-
-impl<F: Fn()> Drop for AtEnd<F> {
-    fn drop(&mut self) {
-        (self.0)();
-    }
 }
 
 #[test]

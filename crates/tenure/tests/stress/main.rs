@@ -13,8 +13,12 @@
 #![cfg(all(target_has_atomic = "64", feature = "alloc"))]
 
 mod arc;
+#[cfg(feature = "std")]
+mod cached;
 mod crowd;
 mod deferred;
+#[cfg(feature = "std")]
+mod lazy;
 #[cfg(feature = "std")]
 mod pool;
 #[cfg(feature = "std")]

@@ -5,6 +5,8 @@
 //! without noticing the addition, and then goes round again. So threads that drop at once share barriers, and none
 //! waits for another. Nor does anybody depend on the turn for soundness: blocks that are taken from the stack are
 //! the taker's. A thread that has no number, or that has gone round often enough, ends what it finds without it.
+//! So does one that finds [`MANY`] additions in one turn: otherwise those who drop faster than one thread can end
+//! what they dropped, or while that thread does not run, would fill the memory.
 //!
 //! The turn of a thread that a fork left behind is taken over. What that thread had in hand is lost to the child.
 
@@ -33,8 +35,22 @@ const fn owner(turn: u64) -> u64 {
     turn >> OWNER_SHIFT
 }
 
+/// How many additions are left to whoever has the turn.
+const MANY: u32 = 256;
+
 /// A turn, and how many additions its owner has seen.
 pub(super) struct Turn(u64);
+
+/// Who ends what has been pushed.
+#[must_use]
+pub(super) enum Ender {
+    /// The caller, and what others push meanwhile as well.
+    Turn(Turn),
+    /// Whoever has the turn.
+    Other,
+    /// The caller: whoever has the turn has enough to do.
+    Both,
+}
 
 impl<T, M: Threads, const VERIFY: bool> Dying<T, M, VERIFY> {
     /// Adds a block.
@@ -81,20 +97,20 @@ impl<T, M: Threads, const VERIFY: bool> Dying<T, M, VERIFY> {
         List { first }
     }
 
-    /// After a push: the turn, unless somebody has it, who then sees to the block.
-    pub(super) fn begin(&self, thread: usize) -> Option<Turn> {
+    /// After a push: takes the turn, unless somebody has it.
+    pub(super) fn begin(&self, thread: usize) -> Ender {
         // Release: pairs with the Acquire in `end`: who sees the addition sees the push.
         // Acquire: pairs with the Release in `end`.
         let mut turn = self.turn.fetch_add(1, Ordering::AcqRel) + 1;
         loop {
             let by = owner(turn);
             if by != NOBODY && !M::is_lost(by as usize - 1) {
-                return None;
+                return if turn as u32 > MANY { Ender::Both } else { Ender::Other };
             }
             let mine = (thread as u64 + 1) << OWNER_SHIFT | u64::from(turn as u32);
             // Acquire, also on failure: as above. It need not release: the addition before did.
             match self.turn.compare_exchange(turn, mine, Ordering::Acquire, Ordering::Acquire) {
-                Ok(_) => return Some(Turn(mine)),
+                Ok(_) => return Ender::Turn(Turn(mine)),
                 Err(found) => turn = found,
             }
         }

@@ -56,20 +56,21 @@
 //! How long it takes is bounded: an ender passes over the seats twice and passes one barrier. For a published block
 //! there is one more of each for every reader that was between its first look at the pointer and its second, at
 //! most once for each seat. Nothing is waited for. An ender that finds another one at work leaves the block to it
-//! ([`dying`]), and that one looks after it in its next round, before it calls any destructor.
+//! ([`dying`]), unless that one has much to do already, and that one looks after it in its next round, before it calls
+//! any destructor.
 
 mod dying;
 mod slot;
+mod verify;
 
 use super::Scheme;
 use super::block::Block;
 use super::domain::Core;
 use super::protocol::Protocol;
 use crate::count::TicketRef;
-use crate::fault::{FaultKind, report};
 use crate::memory::{Atomic, Ordering, Pointer, Threads};
 use core::ptr::{self, NonNull};
-use dying::{Dying, List};
+use dying::{Dying, Ender, List};
 use slot::{bare, tagged, tags};
 
 pub(super) use slot::{Object, Words};
@@ -190,17 +191,20 @@ impl<T, M: Threads, const VERIFY: bool> Drop for EndAtDrop<'_, T, M, VERIFY> {
         let dying = &self.0.scheme;
         let mut ended = Ended(List::new());
         // A thread without a number could not be told from one that a fork has left behind.
-        if let Some(thread) = M::thread() {
-            let Some(mut turn) = dying.begin(thread) else { return };
-            for round in 1.. {
-                end(self.0, dying.take(), &mut ended);
-                match dying.end(turn) {
-                    Ok(()) => return,
-                    Err(again) => turn = again,
-                }
-                if round == ROUNDS {
-                    dying.give_up(turn);
-                    break;
+        match M::thread().map_or(Ender::Both, |thread| dying.begin(thread)) {
+            Ender::Other => return,
+            Ender::Both => {}
+            Ender::Turn(mut turn) => {
+                for round in 1.. {
+                    end(self.0, dying.take(), &mut ended);
+                    match dying.end(turn) {
+                        Ok(()) => return,
+                        Err(again) => turn = again,
+                    }
+                    if round == ROUNDS {
+                        dying.give_up(turn);
+                        break;
+                    }
                 }
             }
         }
@@ -268,7 +272,7 @@ fn end<T, M: Threads, const VERIFY: bool>(
         unsettled = settle(core, &list);
     }
     if VERIFY {
-        verify(core, &list);
+        verify::verify(core, &list);
     }
     while let Some(block) = list.pop() {
         if object(block).holders.put_last().is_last() {
@@ -370,46 +374,6 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
         let still = holders.put();
         debug_assert!(!still.is_last(), "the ender has a reference");
         Settled::MovedOn
-    }
-}
-
-/// Looks at each slot once more: none may use a block of the list without a reference.
-fn verify<T, M: Threads, const VERIFY: bool>(
-    core: &Core<T, Shootdown<VERIFY>, M>,
-    list: &List<T, M, VERIFY>,
-) {
-    for (number, slot) in core.slots() {
-        // Acquire, here and below: in this order.
-        let uses = || slot.scheme.confirmed.load(Ordering::Acquire);
-        let Some(block) = list.find(uses()) else { continue };
-        let held = slot.scheme.held.load(Ordering::Acquire);
-        // The second look: an owner that has left may have given its reference back in between. It does not come back.
-        if held != tagged(block.as_ptr(), DONATED) && uses() == block.as_ptr() {
-            report(
-                FaultKind::HeldAfterShootdown,
-                "Shootdown",
-                block.as_ptr().addr(),
-                number.into(),
-            );
-            abort();
-        }
-    }
-}
-
-/// What goes on would use freed memory.
-fn abort() -> ! {
-    #[cfg(feature = "std")]
-    std::process::abort();
-    #[cfg(not(feature = "std"))]
-    {
-        struct PanicAgain;
-        impl Drop for PanicAgain {
-            fn drop(&mut self) {
-                panic!("a panic while a panic unwinds aborts");
-            }
-        }
-        let _again = PanicAgain;
-        panic!("a seat uses an object that has ended");
     }
 }
 

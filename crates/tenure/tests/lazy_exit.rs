@@ -1,0 +1,221 @@
+//! Processes that end while threads use domains: by `exit` and by the return of `main`, on whichever thread.
+//!
+//! Without libtest, whose `main` is not ours to return from. Statics are never dropped. Thread-locals of the
+//! thread that exits may be; those of the others are not, and the others run on until the process is gone.
+//! Whatever comes first, nothing crashes or hangs.
+
+use std::cell::RefCell;
+use std::process::{Command, ExitCode, Stdio, exit};
+use std::sync::LazyLock;
+use std::thread;
+use tenure::lazy::cached::Reader;
+use tenure::lazy::{Cached, Context, Counted, Domain, Mask, Scheme, Seat, Shootdown};
+use tenure::memory::{Memory, Native, Ordering};
+
+/// What a child says that ended as it was to.
+const WELL: u8 = 42;
+/// Each end is tried so often, for what the other threads are doing by then is chance.
+const TIMES: usize = 10;
+
+/// A value that tells lies after its end.
+struct Value(Vec<u64>);
+
+impl Value {
+    fn new(number: u64) -> Self {
+        Self(vec![number; 20])
+    }
+
+    fn check(&self) {
+        assert!(self.0.iter().all(|number| *number == self.0[0]) && self.0.len() == 20);
+    }
+}
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        self.check();
+        self.0.iter_mut().enumerate().for_each(|(at, number)| *number = at as u64);
+    }
+}
+
+/// Dropped by nobody: `main` fails if it is.
+struct NeverDropped;
+
+impl Drop for NeverDropped {
+    fn drop(&mut self) {
+        eprintln!("a static was dropped");
+        std::process::abort();
+    }
+}
+
+static CACHED: LazyLock<Cached<Value>> = LazyLock::new(|| Cached::new(Value::new(0)));
+static STATIC: LazyLock<Cached<NeverDropped>> = LazyLock::new(|| Cached::new(NeverDropped));
+
+/// What a scheme's threads have in common.
+trait Room: Scheme<Native> {
+    fn domain() -> &'static Domain<Value, Self>;
+    fn shared() -> &'static Context<Value, Self>;
+}
+
+macro_rules! room {
+    ($($scheme:ty)*) => {
+        $(impl Room for $scheme {
+            fn domain() -> &'static Domain<Value, Self> {
+                static DOMAIN: LazyLock<Domain<Value, $scheme>> = LazyLock::new(Domain::new_in);
+                &DOMAIN
+            }
+            fn shared() -> &'static Context<Value, Self> {
+                static SHARED: LazyLock<Context<Value, $scheme>> =
+                    LazyLock::new(|| <$scheme>::domain().context(Value::new(1)));
+                &SHARED
+            }
+        })*
+    };
+}
+
+room!(Shootdown Shootdown<true> Counted Mask);
+
+/// What a thread has for itself, and leaves to its end.
+struct Own<S: Room> {
+    seat: Seat<Value, S>,
+    last: Option<Context<Value, S>>,
+    reader: Reader<Value>,
+}
+
+impl<S: Room> Own<S> {
+    fn new() -> Self {
+        let mut seat = S::domain().seat();
+        let last = S::domain().context(Value::new(2));
+        seat.enter(&last).check();
+        let mut reader = CACHED.reader();
+        reader.read().check();
+        Self { seat, last: Some(last), reader }
+    }
+
+    fn use_all(&mut self, turn: u64) {
+        self.seat.enter(S::shared()).check();
+        let made = S::domain().context(Value::new(turn));
+        let guard = self.seat.enter(&made);
+        drop(made);
+        guard.check();
+        drop(guard);
+        let nested = CACHED.read();
+        if turn % 4 == 0 {
+            CACHED.store(Value::new(turn));
+        }
+        self.reader.read().check();
+        nested.check();
+    }
+
+    fn use_for_ever(&mut self) -> ! {
+        let mut turn = 0;
+        loop {
+            self.use_all(turn);
+            turn += 1;
+        }
+    }
+}
+
+impl<S: Room> Drop for Own<S> {
+    fn drop(&mut self) {
+        drop(self.last.take());
+        self.use_all(3);
+    }
+}
+
+thread_local! {
+    static OWN: RefCell<Vec<Box<dyn std::any::Any>>> = const { RefCell::new(Vec::new()) };
+}
+
+fn keep<S: Room>() {
+    OWN.with_borrow_mut(|all| all.push(Box::new(Own::<S>::new())));
+}
+
+/// Leaves threads at work, and some asleep, and ends.
+fn end<S: Room>(how: &str) -> ExitCode {
+    drop(STATIC.read());
+    // Statics are initialised before there are threads: ThreadSanitizer does not see what std does about others.
+    S::shared().check();
+    CACHED.read().check();
+    keep::<S>();
+    // std's channels are not seen by ThreadSanitizer.
+    static AT_WORK: <Native as Memory>::AtomicU32 = <Native as Memory>::AtomicU32::new(0);
+    for sleeps in [false, false, true] {
+        thread::spawn(move || {
+            keep::<S>();
+            let mut own = Own::<S>::new();
+            let (_guard, _nested) = (CACHED.read(), CACHED.read());
+            // Relaxed, here and below: passes nothing on.
+            AT_WORK.fetch_add(1, Ordering::Relaxed);
+            if sleeps {
+                let _active = own.seat.enter(S::shared());
+                loop {
+                    thread::park();
+                }
+            }
+            own.use_for_ever();
+        });
+    }
+    while AT_WORK.load(Ordering::Relaxed) < 3 {
+        thread::yield_now();
+    }
+    let mut mine = Own::<S>::new();
+    (0..20).for_each(|turn| mine.use_all(turn));
+    match how {
+        "exit" => exit(WELL.into()),
+        "exit-in-use" => {
+            let _guards = (CACHED.read(), CACHED.read(), mine.seat.enter(S::shared()));
+            exit(WELL.into())
+        }
+        "exit-elsewhere" => {
+            thread::spawn(|| {
+                keep::<S>();
+                exit(WELL.into())
+            });
+            mine.use_for_ever()
+        }
+        "return" => ExitCode::from(WELL),
+        _ => panic!("no such end: {how}"),
+    }
+}
+
+fn child(scheme: &str, how: &str) -> ExitCode {
+    // One that hangs is ended.
+    #[cfg(unix)]
+    // SAFETY: sets a timer.
+    unsafe {
+        libc::alarm(60)
+    };
+    match scheme {
+        "shootdown" => end::<Shootdown>(how),
+        "shootdown-verified" => end::<Shootdown<true>>(how),
+        "counted" => end::<Counted>(how),
+        "mask" => end::<Mask>(how),
+        _ => panic!("no such scheme: {scheme}"),
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Vec::from_iter(std::env::args().skip(1));
+    if let [word, scheme, how] = &arguments[..] {
+        if word == "child" {
+            return child(scheme, how);
+        }
+    }
+    for scheme in ["shootdown", "shootdown-verified", "counted", "mask"] {
+        for how in ["exit", "exit-in-use", "exit-elsewhere", "return"] {
+            for time in 0..TIMES {
+                let ended = Command::new(std::env::current_exe().unwrap())
+                    .args(["child", scheme, how])
+                    .stdin(Stdio::null())
+                    .status()
+                    .unwrap();
+                if ended.code() != Some(WELL.into()) {
+                    eprintln!("{how} with {scheme}, time {time}: {ended}, and not {WELL}");
+                    return ExitCode::FAILURE;
+                }
+            }
+            println!("a process ends well: {scheme}, {how}: ok");
+        }
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,314 @@
+//! A process that forked while other threads were in the middle of a domain goes on using it.
+//!
+//! The child has one thread. What the others used is lost with them, and may leak; what they had kept idle must
+//! end in the child as it would in the parent, and nobody waits for them.
+#![cfg(all(unix, feature = "std", not(miri)))]
+
+mod forks;
+mod lazies;
+
+use forks::{AtEnd, expect_well, in_child};
+use lazies::{Kind, Token, Worker};
+use std::cell::{Cell, RefCell};
+use std::sync::{Barrier, Mutex, PoisonError, Weak};
+use std::thread;
+use tenure::lazy::{Cached, Context, Domain, Shootdown};
+use tenure::memory::{Memory, Native, Ordering, PlainCell, Resident, Threads};
+
+type Flag = <Native as Memory>::AtomicU32;
+
+const FORKS: usize = 120;
+
+/// One test has busy threads at a time: where there are few CPUs, forks that wait for all of them take minutes.
+static BUSY: Mutex<()> = Mutex::new(());
+
+/// What the thread that forks has, and takes apart in the child: a copy, of which the parent sees nothing.
+struct Mine<S: Kind> {
+    domain: Domain<Token, S>,
+    /// Used by nobody else.
+    alone: RefCell<Worker<Token, S>>,
+    /// Says whether there are objects of one kind.
+    tokens: [Token; 4],
+    /// Handles to objects: that `alone` uses, that another seat keeps, that another seat uses, that all enter.
+    used_here: Cell<Option<Context<Token, S>>>,
+    idle_there: Cell<Option<Context<Token, S>>>,
+    used_there: Cell<Option<Context<Token, S>>>,
+    by_all: Context<Token, S>,
+}
+
+/// Uses the domain in every way: what is new in the child ends in the child.
+fn use_the_domain<S: Kind>(domain: &Domain<Token, S>) {
+    let token = Token::new();
+    let mut seats = [(); 3].map(|()| domain.seat());
+    for _ in 0..3 {
+        let contexts = Vec::from_iter((0..4).map(|_| domain.context(token.clone())));
+        for (seat, context) in seats.iter_mut().zip(&contexts) {
+            drop(seat.enter(context));
+            seat.lazy().expect("there is a handle").check();
+        }
+        let guard = seats[0].enter(&contexts[3]);
+        domain.drop_all(contexts);
+        guard.check();
+        drop(guard);
+        seats.iter_mut().for_each(tenure::lazy::Seat::clear);
+        assert_eq!(token.objects(), 0, "an object of the child leaks");
+    }
+    let last = domain.context(token.clone());
+    drop(seats[1].enter(&last));
+    let theirs = domain.clone();
+    thread::spawn(move || {
+        drop(theirs.seat().enter(&last));
+        drop(last);
+    })
+    .join()
+    .unwrap();
+    assert_eq!(token.objects(), usize::from(S::KEEPS), "nobody uses it");
+    drop(seats);
+    assert_eq!(token.objects(), 0);
+}
+
+impl<S: Kind> Mine<S> {
+    fn new() -> Self {
+        let domain = Domain::new_in();
+        let tokens = [(); 4].map(|()| Token::new());
+        let [used_here, idle_there, used_there, by_all] =
+            tokens.each_ref().map(|token| domain.context(token.clone()));
+        let mut alone = Worker::new(&domain);
+        alone.enter(&used_here);
+        Self {
+            domain,
+            alone: RefCell::new(alone),
+            tokens,
+            used_here: Cell::new(Some(used_here)),
+            idle_there: Cell::new(Some(idle_there)),
+            used_there: Cell::new(Some(used_there)),
+            by_all,
+        }
+    }
+
+    /// In the child.
+    fn go_on(&self) {
+        let [used_here, idle_there, used_there, by_all] = &self.tokens;
+        let mut alone = self.alone.borrow_mut();
+        drop(self.used_here.take());
+        alone.value().expect("it is used").check();
+        alone.leave();
+        alone.enter(&self.by_all);
+        assert_eq!(used_here.objects(), 0);
+        drop(self.idle_there.take());
+        assert_eq!(idle_there.objects(), usize::from(S::KEEPS), "a lost thread's seat is idle");
+        drop(self.used_there.take());
+        assert!(used_there.objects() == 1, "nobody can tell that the thread is lost");
+        assert!(by_all.objects() == 1 && alone.value().is_some_and(|value| value.is(by_all)));
+        use_the_domain(&self.domain);
+        alone.leave();
+    }
+}
+
+// SAFETY: the cells are used by the thread that forks alone.
+unsafe impl<S: Kind> Sync for Mine<S> {}
+
+/// What a thread does until it is told to stop, or a fork loses it: each of it may be cut short.
+fn hammer<S: Kind>(mine: &Mine<S>, token: &Token, stop: &Flag) {
+    let mut seats = [(); 2].map(|()| mine.domain.seat());
+    let mut turn = 0;
+    // Relaxed: only a flag.
+    while stop.load(Ordering::Relaxed) == 0 {
+        turn += 1;
+        let context = mine.domain.context(token.clone());
+        drop(seats[0].enter(&context));
+        let guard = seats[1].enter(&context);
+        drop(context);
+        guard.check();
+        drop(guard);
+        drop(seats[1].lazy());
+        seats[0].enter(&mine.by_all).check();
+        if turn % 8 == 0 {
+            let many = Vec::from_iter((0..4).map(|_| mine.domain.context(token.clone())));
+            drop(seats[0].enter(&many[0]));
+            mine.domain.drop_all(many);
+        }
+        if turn % 16 == 0 {
+            seats = [(); 2].map(|()| mine.domain.seat());
+        }
+    }
+}
+
+/// Forks while threads enter, leave and end objects, and one sleeps on what its seats have.
+fn forked_under_use<S: Kind>() {
+    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut mine = Mine::<S>::new();
+    let hammered = Token::new();
+    let stop = Flag::new(0);
+    let (sits, wakes) = (Barrier::new(2), Barrier::new(2));
+    thread::scope(|scope| {
+        let mut seats = [&mine.idle_there, &mine.used_there].map(|cell| {
+            let (mut worker, context) = (Worker::new(&mine.domain), cell.take());
+            worker.enter(context.as_ref().expect("it is there"));
+            cell.set(context);
+            worker
+        });
+        seats[0].leave();
+        let (sits, wakes) = (&sits, &wakes);
+        scope.spawn(move || {
+            sits.wait();
+            wakes.wait();
+            seats[1].value().expect("it is used").check();
+        });
+        sits.wait();
+        let _wake = AtEnd(|| _ = wakes.wait());
+        (0..2).for_each(|_| drop(scope.spawn(|| hammer(&mine, &hammered, &stop))));
+        // Stops the others when a child failed too. Relaxed: only a flag.
+        let _stop = AtEnd(|| stop.store(1, Ordering::Relaxed));
+        for turn in 0..FORKS {
+            expect_well(turn, in_child(|| mine.go_on()));
+        }
+    });
+    // The parent has lost nothing.
+    let tokens = std::mem::replace(&mut mine.tokens, [(); 4].map(|()| Token::new()));
+    drop(mine);
+    let there = tokens.each_ref().map(Token::objects);
+    assert_eq!((there, hammered.objects()), ([0; 4], 0), "objects of the parent leak");
+}
+
+claims! {
+    forked_under_use,
+}
+
+// --- Cached ---
+
+#[test]
+fn a_child_goes_on_with_what_other_threads_read_and_stored() {
+    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
+    let token = Token::new();
+    let cached = Cached::new(token.clone());
+    let stop = Flag::new(0);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut reader = cached.reader();
+                // Relaxed: only a flag.
+                while stop.load(Ordering::Relaxed) == 0 {
+                    let mine = reader.read();
+                    cached.store(token.clone());
+                    let outer = cached.read();
+                    cached.update(Token::clone);
+                    cached.read().check();
+                    outer.check();
+                    mine.check();
+                }
+            });
+        }
+        let _stop = AtEnd(|| stop.store(1, Ordering::Relaxed));
+        let mut reader = cached.reader();
+        for turn in 0..FORKS {
+            let mine = reader.read();
+            let threads = cached.read();
+            let status = in_child(|| {
+                mine.check();
+                threads.check();
+                let values = [(); 3].map(|()| Token::new());
+                cached.store(values[0].clone());
+                let (nested, mut other) = (cached.read(), cached.reader());
+                cached.store(values[1].clone());
+                assert!(nested.is(&values[0]) && other.read().is(&values[1]));
+                drop(nested);
+                cached.update(|_| values[2].clone());
+                let read = thread::scope(|scope| {
+                    scope
+                        .spawn(|| cached.read().is(&values[2]) && other.read().is(&values[2]))
+                        .join()
+                });
+                assert!(read.unwrap());
+                assert_eq!(values.each_ref().map(Token::objects), [0, 0, 1]);
+            });
+            expect_well(turn, status);
+        }
+    });
+    drop(cached);
+    assert_eq!(token.objects(), 0, "values of the parent leak");
+}
+
+// --- a turn that is lost ---
+
+/// The real machine, on which a thread can be stopped in the middle of ending an object.
+enum Stopping {}
+
+static IN_BARRIER: Barrier = Barrier::new(2);
+static GOES_ON: Barrier = Barrier::new(2);
+
+thread_local! {
+    static STOPS: Cell<bool> = const { Cell::new(false) };
+}
+
+// SAFETY: the real machine's words and barriers, one of which may take longer.
+unsafe impl Memory for Stopping {
+    type AtomicU32 = <Native as Memory>::AtomicU32;
+    type AtomicU64 = <Native as Memory>::AtomicU64;
+    type Pointer<T> = <Native as Memory>::Pointer<T>;
+    type Plain<T> = PlainCell<T>;
+
+    fn light_barrier() {
+        Native::light_barrier();
+    }
+    fn heavy_barrier() {
+        if STOPS.take() {
+            IN_BARRIER.wait();
+            GOES_ON.wait();
+        }
+        Native::heavy_barrier();
+    }
+    fn spin_hint() {}
+}
+
+// SAFETY: the real machine's threads.
+unsafe impl Threads for Stopping {
+    fn thread() -> Option<usize> {
+        Native::thread()
+    }
+    fn is_lost(thread: usize) -> bool {
+        Native::is_lost(thread)
+    }
+    fn yield_now() {
+        Native::yield_now();
+    }
+    fn at_exit(resident: Weak<dyn Resident>) {
+        Native::at_exit(resident);
+    }
+}
+
+#[test]
+fn a_child_ends_objects_although_a_lost_thread_had_the_turn() {
+    let (token, theirs) = (Token::new(), Token::new());
+    let domain = Domain::<Token, Shootdown, Stopping>::new_in();
+    let (mut seat, context) = (domain.seat(), domain.context(token.clone()));
+    drop(seat.enter(&context));
+    let status = thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut seat, context) = (domain.seat(), domain.context(theirs.clone()));
+            drop(seat.enter(&context));
+            STOPS.set(true);
+            drop(context);
+            assert_eq!(theirs.objects(), 0);
+        });
+        IN_BARRIER.wait();
+        let context = Cell::new(Some(context));
+        let status = in_child(|| {
+            drop(context.take());
+            assert_eq!(token.objects(), 0, "it waits for a thread that is lost");
+            assert_eq!(theirs.objects(), 1, "what the lost thread had in hand is lost");
+            let again = domain.context(token.clone());
+            drop(domain.seat().enter(&again));
+            drop(again);
+            assert_eq!(token.objects(), 0);
+            assert_eq!(domain.statistics().ended, 3);
+        });
+        // In the parent the thread is there, and ends what is left to it.
+        drop(context.take());
+        assert_eq!(token.objects(), 1);
+        GOES_ON.wait();
+        status
+    });
+    expect_well(0, status);
+    assert_eq!((token.objects(), theirs.objects()), (0, 0));
+}

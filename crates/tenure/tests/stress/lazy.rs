@@ -1,0 +1,350 @@
+//! Seats that enter, leave, come, go and change threads among objects that end: what a guard shows is alive, and
+//! the object that it was entered for; each is dropped once.
+
+use crate::support::{Canary, Lock, THREADS, objects};
+use std::array::from_fn;
+use std::sync::Arc;
+use std::thread;
+use tenure::lazy::{Active, Context, Counted, Domain, LazyGuard, Mask, Scheme, Seat, Shootdown};
+use tenure::memory::{Atomic, Memory, Native, Ordering};
+
+type Counter = <Native as Memory>::AtomicU64;
+
+/// What a domain has here.
+pub(crate) struct Object {
+    canary: Canary,
+    /// Written before anybody else knows the object, and never again: read without atomics.
+    id: u64,
+    tally: Arc<Tally>,
+}
+
+/// How many objects there were, and how many of them are gone.
+pub(crate) struct Tally {
+    made: Counter,
+    dropped: Counter,
+}
+
+impl Tally {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { made: Atomic::new(0), dropped: Atomic::new(0) })
+    }
+
+    /// How many objects there are, or were a moment ago.
+    fn present(&self) -> u64 {
+        // Relaxed: a statistic. In this order, so that what is made meanwhile counts as present.
+        let dropped = self.dropped.load(Ordering::Relaxed);
+        self.made.load(Ordering::Relaxed).saturating_sub(dropped)
+    }
+
+    /// When all threads have ended.
+    pub(crate) fn check(&self, at_least: u64) {
+        // Relaxed, here and below: the threads have ended.
+        let made = self.made.load(Ordering::Relaxed);
+        assert!(made >= at_least, "{made} objects: nothing raced");
+        assert_eq!(self.dropped.load(Ordering::Relaxed), made, "objects leak");
+    }
+}
+
+impl Object {
+    pub(crate) fn new(tally: &Arc<Tally>) -> Self {
+        // Relaxed: a number that nobody has yet.
+        let id = tally.made.fetch_add(1, Ordering::Relaxed);
+        Self { canary: Canary::new(), id, tally: Arc::clone(tally) }
+    }
+
+    /// Called by whoever has a guard or a handle. Returns which object it is.
+    pub(crate) fn check(&self) -> u64 {
+        self.canary.check();
+        self.id
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        self.canary.destroy();
+        // Relaxed: read when all threads have ended.
+        self.tally.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+const PLACES: usize = 3;
+const SEATS: usize = 3;
+
+/// A seat, and which object it entered last.
+struct Seated<S: Scheme<Native>> {
+    seat: Seat<Object, S>,
+    last: Option<u64>,
+}
+
+/// What the threads share.
+struct Room<S: Scheme<Native>> {
+    domain: Domain<Object, S>,
+    /// Where handles lie about for all.
+    places: [Lock<Option<Context<Object, S>>>; PLACES],
+    /// Where a thread leaves a seat for another one.
+    exchange: Lock<Option<Seated<S>>>,
+    tally: Arc<Tally>,
+}
+
+struct Race<S: Scheme<Native>> {
+    room: Arc<Room<S>>,
+    seats: [Seated<S>; SEATS],
+    /// Objects that a seat had kept for it, and how often there was none.
+    kept: u64,
+    missed: u64,
+}
+
+impl<S: Scheme<Native>> Room<S> {
+    fn sit(&self) -> Seated<S> {
+        Seated { seat: self.domain.seat(), last: None }
+    }
+
+    fn make(&self) -> Context<Object, S> {
+        self.domain.context(Object::new(&self.tally))
+    }
+
+    /// The handle at a place, a new one if there is none.
+    fn look_up(&self, at: usize) -> Context<Object, S> {
+        self.places[at].with(|place| place.get_or_insert_with(|| self.make()).clone())
+    }
+
+    /// Whatever was there is dropped outside of the lock.
+    fn put(&self, at: usize, context: Option<Context<Object, S>>) {
+        let _old = self.places[at].with(|place| std::mem::replace(place, context));
+    }
+}
+
+impl<S: Scheme<Native>> Race<S> {
+    fn new(room: &Arc<Room<S>>) -> Self {
+        Self { room: Arc::clone(room), seats: from_fn(|_| room.sit()), kept: 0, missed: 0 }
+    }
+
+    fn enter(&mut self, turn: usize) {
+        let Self { room, seats, .. } = self;
+        let Seated { seat, last } = &mut seats[turn % SEATS];
+        let context = room.look_up(turn / 2 % PLACES);
+        let id = context.check();
+        let active = seat.enter(&context);
+        *last = Some(id);
+        if turn % 3 == 0 {
+            drop(context);
+            assert_eq!(active.check(), id);
+            // The object may have ended meanwhile.
+            let upgraded = Active::upgrade(&active);
+            if let Some(handle) = upgraded {
+                room.put(turn % PLACES, Some(handle));
+            }
+        }
+        assert_eq!(active.check(), id, "a guard shows another object");
+    }
+
+    fn lazy(&mut self, turn: usize) {
+        let Self { room, seats, .. } = self;
+        let Seated { seat, last } = &mut seats[turn / 3 % SEATS];
+        let Some(guard) = seat.lazy() else {
+            self.missed += 1;
+            return;
+        };
+        self.kept += 1;
+        let id = guard.check();
+        assert_eq!(Some(id), *last, "a seat keeps what it did not enter");
+        if turn % 5 == 0 {
+            if let Some(handle) = LazyGuard::upgrade(&guard) {
+                room.put(turn % PLACES, Some(handle));
+            }
+        }
+        assert_eq!(guard.check(), id);
+    }
+
+    fn run(mut self, turns: usize, first: usize) -> (u64, u64) {
+        for turn in first..first + turns {
+            self.enter(turn);
+            self.lazy(turn);
+            let room = Arc::clone(&self.room);
+            let at = turn % SEATS;
+            match turn % 16 {
+                1 | 9 => room.put(turn / 16 % PLACES, None),
+                2 => self.seats[at].seat.clear(),
+                3 => self.seats[at] = room.sit(),
+                4 | 5 => {
+                    // The seat of another thread, for one's own.
+                    let mine = std::mem::replace(&mut self.seats[at], room.sit());
+                    if let Some(others) = room.exchange.with(|place| place.replace(mine)) {
+                        self.seats[at] = others;
+                        self.lazy(at * 3);
+                    }
+                }
+                6 => {
+                    let taken: [_; PLACES] = from_fn(|at| room.places[at].with(Option::take));
+                    let many = taken.into_iter().flatten().chain([room.make(), room.make()]);
+                    room.domain.drop_all(many);
+                }
+                7 => {
+                    // Some objects end late.
+                    let context = room.look_up(turn % PLACES);
+                    let Seated { seat, last } = &mut self.seats[at];
+                    *last = Some(context.check());
+                    std::mem::forget(seat.enter(&context));
+                }
+                _ => {}
+            }
+        }
+        (self.kept, self.missed)
+    }
+}
+
+/// Threads that come and go, `turns_per_thread` turns in all.
+fn race<S: Scheme<Native>>(turns_per_thread: u32) {
+    let turns = turns_per_thread as usize;
+    let tally = Tally::new();
+    let room = Arc::new(Room {
+        domain: Domain::<Object, S>::new_in(),
+        places: from_fn(|_| Lock::new(None)),
+        exchange: Lock::new(None),
+        tally: Arc::clone(&tally),
+    });
+    let (generations, mut kept, mut missed) = (if cfg!(miri) { 2 } else { 8 }, 0, 0);
+    for generation in 0..generations {
+        let threads = Vec::from_iter((0..THREADS).map(|thread| {
+            let race = Race::new(&room);
+            thread::spawn(move || race.run(turns / generations, generation * turns + thread))
+        }));
+        for thread in threads {
+            let (found, not_found) = thread.join().unwrap();
+            (kept, missed) = (kept + found, missed + not_found);
+        }
+    }
+    let said = room.domain.statistics();
+    assert!(kept > 0 && missed > 0, "kept {kept}, missed {missed}: nothing raced; {said:?}");
+    assert!(said.seats <= 1, "the one in exchange: {said:?}");
+    drop(room);
+    tally.check(turns as u64 / 8);
+}
+
+/// How many turns one thread takes, of `plain` in a full run.
+fn turns(plain: u32) -> u32 {
+    if cfg!(miri) { 160 } else { objects(plain) }
+}
+
+#[test]
+fn objects_end_by_shootdown_under_seats() {
+    race::<Shootdown>(turns(60_000));
+}
+
+#[test]
+fn objects_end_by_shootdown_under_seats_and_each_end_is_verified() {
+    race::<Shootdown<true>>(turns(60_000));
+}
+
+#[test]
+fn objects_end_by_their_count_under_seats() {
+    race::<Counted>(turns(60_000));
+}
+
+#[test]
+fn objects_end_by_their_mask_under_seats() {
+    race::<Mask>(turns(60_000));
+}
+
+/// When a thread has ended, or failed, the others wait for it no more.
+struct LetGo(Arc<Counter>);
+
+impl Drop for LetGo {
+    fn drop(&mut self) {
+        // Relaxed: the others learn nothing else from it.
+        self.0.fetch_add(1 << 40, Ordering::Relaxed);
+    }
+}
+
+/// Every thread has a seat with the same object when the last handle goes, in use or not, for many objects.
+fn last_handles_go_under_guards<S: Scheme<Native>>(rounds: u32) {
+    let tally = Tally::new();
+    let domain = Domain::<Object, S>::new_in();
+    // Who has come to which round. The first thread makes the object.
+    let arrived = Arc::new(Counter::new(0));
+    let place = Arc::new(Lock::new(None::<Context<Object, S>>));
+    let meet = |arrived: &Counter, times: u64| {
+        // AcqRel: what all did before is seen by all after.
+        arrived.fetch_add(1, Ordering::AcqRel);
+        while arrived.load(Ordering::Acquire) < times * THREADS as u64 {
+            thread::yield_now();
+        }
+    };
+    let threads = Vec::from_iter((0..THREADS).map(|thread| {
+        let (tally, domain) = (Arc::clone(&tally), domain.clone());
+        let (arrived, place) = (Arc::clone(&arrived), Arc::clone(&place));
+        thread::spawn(move || {
+            let _meets_no_more = LetGo(Arc::clone(&arrived));
+            let mut seat = domain.seat();
+            for round in 0..u64::from(rounds) {
+                if thread == 0 {
+                    let made = domain.context(Object::new(&tally));
+                    place.with(|place| *place = Some(made));
+                }
+                meet(&arrived, 2 * round + 1);
+                let mine = place.with(|place| place.clone()).expect("made above");
+                let id = mine.check();
+                let active = seat.enter(&mine);
+                meet(&arrived, 2 * round + 2);
+                // All have a guard. The handles go while guards go.
+                if thread == 0 {
+                    drop(place.with(Option::take));
+                }
+                if (round + thread as u64) % 2 == 0 {
+                    drop(mine);
+                    assert_eq!(active.check(), id);
+                    drop(active);
+                } else {
+                    assert_eq!(active.check(), id);
+                    drop(active);
+                    drop(mine);
+                }
+                for _ in 0..3 {
+                    if let Some(kept) = seat.lazy() {
+                        assert_eq!(kept.check(), id);
+                    }
+                }
+            }
+        })
+    }));
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    drop((domain, place));
+    tally.check(u64::from(rounds));
+}
+
+#[test]
+fn last_handles_go_while_guards_do() {
+    let rounds = if cfg!(miri) { 5 } else { objects(8_000) };
+    last_handles_go_under_guards::<Shootdown>(rounds);
+    last_handles_go_under_guards::<Shootdown<true>>(rounds);
+    last_handles_go_under_guards::<Counted>(rounds);
+    last_handles_go_under_guards::<Mask>(rounds);
+}
+
+/// An ender leaves its object to another one that is at work, and goes on: faster than that one works, maybe.
+#[test]
+fn what_is_left_to_another_ender_does_not_pile_up() {
+    let (tally, domain) = (Tally::new(), Domain::<Object>::new());
+    // Each is one more to be looked at by whoever ends objects.
+    let idle = Arc::new(domain.context(Object::new(&tally)));
+    let mut seats = Vec::from_iter((0..64).map(|_| domain.seat()));
+    seats.iter_mut().for_each(|seat| drop(seat.enter(&idle)));
+    let turns = if cfg!(miri) { 20 } else { objects(20_000) };
+    let threads = Vec::from_iter((0..THREADS).map(|_| {
+        let (tally, domain) = (Arc::clone(&tally), domain.clone());
+        thread::spawn(move || {
+            let (mut seat, mut most) = (domain.seat(), 0);
+            for _ in 0..turns {
+                let context = domain.context(Object::new(&tally));
+                drop(seat.enter(&context));
+                drop(context);
+                most = most.max(tally.present());
+            }
+            most
+        })
+    }));
+    let most = threads.into_iter().map(|thread| thread.join().unwrap()).max().unwrap();
+    drop((seats, idle, domain));
+    tally.check(u64::from(turns) * THREADS as u64);
+    assert!(most < 1_000 * THREADS as u64, "{most} objects that nobody has wait for their end");
+}
