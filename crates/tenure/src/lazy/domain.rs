@@ -26,6 +26,8 @@ pub struct Core<T, S: Protocol<M>, M: Memory> {
     known: M::AtomicU32,
     /// About how many of them are vacant.
     vacant: M::AtomicU32,
+    /// Where to look for one first.
+    cursor: M::AtomicU32,
     pub(crate) scheme: S::Domain<T>,
     pub(crate) counters: Counters<M>,
 }
@@ -54,6 +56,7 @@ impl<T, S: Protocol<M>, M: Memory> Core<T, S, M> {
             slots: Segments::new(),
             known: Atomic::new(0),
             vacant: Atomic::new(0),
+            cursor: Atomic::new(0),
             scheme: S::Domain::default(),
             counters: Counters::new(),
         }
@@ -61,16 +64,18 @@ impl<T, S: Protocol<M>, M: Memory> Core<T, S, M> {
 
     /// Takes a slot, which is the caller's until [`give`](Self::give).
     pub(crate) fn take(&self) -> (u32, &Slot<T, S, M>) {
-        // Relaxed: a hint.
+        // Relaxed, here and below: hints.
         if self.vacant.load(Ordering::Relaxed) > 0 {
+            let first = self.cursor.load(Ordering::Relaxed);
+            let mut slots = self.slots_in(first, u32::MAX).chain(self.slots_in(0, first));
             // Acquire: pairs with the Release in `give`: the slot as its last seat left it.
-            let vacant = self.slots().find(|(_, slot)| {
+            let vacant = slots.find(|(_, slot)| {
                 slot.taken.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
             });
-            if let Some(found) = vacant {
-                // Relaxed: as above.
+            if let Some((number, slot)) = vacant {
                 self.vacant.fetch_sub(1, Ordering::Relaxed);
-                return found;
+                self.cursor.store(number + 1, Ordering::Relaxed);
+                return (number, slot);
             }
         }
         // Relaxed: whoever has to find this slot has seen more than the number: see `slots`.
@@ -79,10 +84,11 @@ impl<T, S: Protocol<M>, M: Memory> Core<T, S, M> {
     }
 
     /// Gives a slot back that the caller has taken and cleared.
-    pub(crate) fn give(&self, slot: &Slot<T, S, M>) {
+    pub(crate) fn give(&self, number: u32, slot: &Slot<T, S, M>) {
         // Release: pairs with the Acquire in `take`.
         slot.taken.store(0, Ordering::Release);
-        // Relaxed: a hint.
+        // Relaxed: hints.
+        self.cursor.store(number, Ordering::Relaxed);
         self.vacant.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -91,9 +97,14 @@ impl<T, S: Protocol<M>, M: Memory> Core<T, S, M> {
     /// A seat is taken before it meets a block for the first time. Whoever ends the block has seen that it met it,
     /// so the slot's number and its segment as well.
     pub(crate) fn slots(&self) -> impl Iterator<Item = (u32, &Slot<T, S, M>)> {
+        self.slots_in(0, u32::MAX)
+    }
+
+    /// Those of them whose numbers are in that range.
+    fn slots_in(&self, first: u32, end: u32) -> impl Iterator<Item = (u32, &Slot<T, S, M>)> {
         // Relaxed: see above.
         let known = self.known.load(Ordering::Relaxed);
-        (0..known).filter_map(|number| Some((number, &**self.slots.get(number)?)))
+        (first..end.min(known)).filter_map(|number| Some((number, &**self.slots.get(number)?)))
     }
 }
 
@@ -134,7 +145,9 @@ impl<T, S: Scheme<M>, M: Memory> Domain<T, S, M> {
 
     /// Takes a seat, for a worker.
     ///
-    /// Cost: a few atomic operations; where seats were given back before, a look at each until a vacant one is found.
+    /// Cost: a few atomic operations; where seats were dropped before, a look at places until a vacant one is found. A place
+    /// takes a cache line or two, is used again by later seats, and stays until the domain goes. So take a seat for each
+    /// worker, and not for each request or task.
     #[must_use]
     pub fn seat(&self) -> Seat<T, S, M> {
         Seat::take(self.core.clone())
@@ -142,8 +155,8 @@ impl<T, S: Scheme<M>, M: Memory> Domain<T, S, M> {
 
     /// Drops many strong handles at once.
     ///
-    /// As one loop over `drop`, but all objects that lose their last handle go in one shootdown, which is one barrier
-    /// instead of one for each.
+    /// As one loop over `drop`, but all objects that lose their last context go in one shootdown: two looks at each seat
+    /// and one barrier in all, where a loop takes that for each object.
     ///
     /// # Panics
     ///
@@ -158,7 +171,7 @@ impl<T, S: Scheme<M>, M: Memory> Domain<T, S, M> {
     /// ```
     pub fn drop_all(&self, contexts: impl IntoIterator<Item = Context<T, S, M>>) {
         let last = contexts.into_iter().filter_map(|context| {
-            assert!(context.is_of(&self.core), "a context of another domain");
+            assert!(context.is_of(&self.core), "this Context is of another Domain");
             context.put()
         });
         // SAFETY: `put` has told so; they are of this domain.

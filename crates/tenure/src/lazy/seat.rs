@@ -128,7 +128,7 @@ impl<T, S: Scheme<M>, M: Memory> Drop for Seat<T, S, M> {
         impl<T, S: Scheme<M>, M: Memory> Drop for Give<'_, T, S, M> {
             fn drop(&mut self) {
                 // SAFETY: as in `slot`.
-                self.0.core.give(unsafe { self.0.slot.as_ref() });
+                self.0.core.give(self.0.number, unsafe { self.0.slot.as_ref() });
             }
         }
         let Give(seat) = &Give(self);

@@ -143,12 +143,8 @@ impl<T, M: Threads, const VERIFY: bool> List<T, M, VERIFY> {
         Self { first: ptr::null_mut() }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.first.is_null()
-    }
-
     /// The blocks, which stay in the list.
-    pub(super) fn iter(&self) -> impl Iterator<Item = NonNull<Object<T, M, VERIFY>>> + Clone {
+    pub(super) fn iter(&self) -> impl Iterator<Item = NonNull<Object<T, M, VERIFY>>> {
         core::iter::successors(NonNull::new(self.first), |&block| NonNull::new(next(block)))
     }
 
@@ -167,14 +163,6 @@ impl<T, M: Threads, const VERIFY: bool> List<T, M, VERIFY> {
         // Relaxed: the list has one owner.
         header.object.next.store(self.first, Ordering::Relaxed);
         self.first = block.as_ptr();
-    }
-
-    /// The block at that address, if it is in the list.
-    pub(super) fn find(
-        &self,
-        address: *mut Object<T, M, VERIFY>,
-    ) -> Option<NonNull<Object<T, M, VERIFY>>> {
-        self.iter().find(|block| block.as_ptr() == address)
     }
 }
 

@@ -59,6 +59,7 @@
 //! ([`dying`]), unless that one has much to do already, and that one looks after it in its next round, before it calls
 //! any destructor.
 
+mod batch;
 mod dying;
 mod slot;
 mod verify;
@@ -69,6 +70,7 @@ use super::domain::Core;
 use super::protocol::Protocol;
 use crate::count::TicketRef;
 use crate::memory::{Atomic, Ordering, Pointer, Threads};
+use batch::Batch;
 use core::ptr::{self, NonNull};
 use dying::{Dying, Ender, List};
 use slot::{bare, tagged, tags};
@@ -104,13 +106,34 @@ pub struct Ending<T, M: Threads, const VERIFY: bool> {
     holders: TicketRef<M>,
     /// In the list of those that end.
     next: M::Pointer<Object<T, M, VERIFY>>,
+    /// Whether a seat ever entered it: those that none did are not looked for. Set by owners, who have a strong reference.
+    entered: M::AtomicU32,
     /// Rule 5.
     published: bool,
 }
 
 impl<T, M: Threads, const VERIFY: bool> Ending<T, M, VERIFY> {
     fn new(published: bool) -> Self {
-        Self { holders: TicketRef::new_in(), next: Pointer::new(ptr::null_mut()), published }
+        Self {
+            holders: TicketRef::new_in(),
+            next: Pointer::new(ptr::null_mut()),
+            entered: Atomic::new(0),
+            published,
+        }
+    }
+
+    /// A slot is about to have the object.
+    fn enter(&self) {
+        // Relaxed, here and in `may_be_in_a_slot`: the owner's reference goes before the last one does. The load keeps
+        // the line, which the strong count is on, from being written again and again.
+        if self.entered.load(Ordering::Relaxed) == 0 {
+            self.entered.store(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Of an object without strong references.
+    fn may_be_in_a_slot(&self) -> bool {
+        self.published || self.entered.load(Ordering::Relaxed) != 0
     }
 
     /// For objects that are found through a pointer.
@@ -257,24 +280,39 @@ fn end<T, M: Threads, const VERIFY: bool>(
     mut list: List<T, M, VERIFY>,
     ended: &mut Ended<T, M, VERIFY>,
 ) {
-    if list.is_empty() {
+    // SAFETY: the list, and then the batch, own their blocks.
+    let object = |block| &unsafe { Block::header(block) }.object;
+    let mut batch = Batch::new();
+    let mut published = false;
+    let mut count = 0;
+    while let Some(block) = list.pop() {
+        count += 1;
+        let object = object(block);
+        published |= object.published;
+        if object.may_be_in_a_slot() {
+            // SAFETY: it was the list's.
+            unsafe { batch.push(block) };
+        } else {
+            // SAFETY: it was the list's, and no slot has it.
+            unsafe { ended.0.push(block) };
+        }
+    }
+    core.counters.ended.add(count);
+    if batch.is_empty() {
         return;
     }
-    // SAFETY: the list owns its blocks.
-    let object = |block| &unsafe { Block::header(block) }.object;
-    core.counters.ended.add(list.iter().count() as u64);
     // Of a block that no slot has, only a published one may come into one now.
-    let mut unsettled = mark(core, &list) | list.iter().any(|block| object(block).published);
+    let mut unsettled = mark(core, &batch) | published;
     while unsettled {
         // Rules 4 and 5. Pairs with the light barriers of the slots' owners.
         M::heavy_barrier();
         core.counters.barriers.add(1);
-        unsettled = settle(core, &list);
+        unsettled = settle(core, &batch);
     }
     if VERIFY {
-        verify::verify(core, &list);
+        verify::verify(core, &batch);
     }
-    while let Some(block) = list.pop() {
+    for block in batch.into_blocks() {
         if object(block).holders.put_last().is_last() {
             // SAFETY: nobody has it.
             unsafe { ended.0.push(block) };
@@ -282,32 +320,32 @@ fn end<T, M: Threads, const VERIFY: bool>(
     }
 }
 
-/// Marks the slots that have a block of the list. Returns whether there were any.
+/// Marks the slots that have a block of the batch. Returns whether there were any.
 fn mark<T, M: Threads, const VERIFY: bool>(
     core: &Core<T, Shootdown<VERIFY>, M>,
-    list: &List<T, M, VERIFY>,
+    batch: &Batch<T, M, VERIFY>,
 ) -> bool {
     let mut marked = false;
     for (_, slot) in core.slots() {
-        // Acquire: where the owner has moved on from a block of the list it has done with it. Pairs with its Release.
+        // Acquire: where the owner has moved on from a block of the batch it has done with it. Pairs with its Release.
         let held = slot.scheme.held.load(Ordering::Acquire);
-        if let Some(block) = list.find(bare(held)) {
+        if let Some(block) = batch.find(bare(held)) {
             marked |= slot.scheme.mark(block, held);
         }
     }
     marked
 }
 
-/// Settles the slots that have a block of the list. Returns whether another barrier is asked for.
+/// Settles the slots that have a block of the batch. Returns whether another barrier is asked for.
 fn settle<T, M: Threads, const VERIFY: bool>(
     core: &Core<T, Shootdown<VERIFY>, M>,
-    list: &List<T, M, VERIFY>,
+    batch: &Batch<T, M, VERIFY>,
 ) -> bool {
     let (mut revoked, mut donated, mut marked) = (0, 0, false);
     for (_, slot) in core.slots() {
         // Acquire: as in `mark`.
         let held = slot.scheme.held.load(Ordering::Acquire);
-        let Some(block) = list.find(bare(held)) else { continue };
+        let Some(block) = batch.find(bare(held)) else { continue };
         match tags(held) {
             MARKED => match slot.scheme.settle(block) {
                 Settled::Revoked => revoked += 1,

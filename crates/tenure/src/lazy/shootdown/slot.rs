@@ -107,6 +107,8 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
     pub(super) unsafe fn switch(&self, block: NonNull<Object<T, M, VERIFY>>) {
         // SAFETY: the caller's.
         unsafe { self.forget_leftovers() };
+        // SAFETY: the caller has a reference.
+        unsafe { Object::header(block) }.object.enter();
         self.hold(block.as_ptr());
         self.resume(block);
     }
@@ -202,6 +204,17 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
         &self,
         current: &M::Pointer<Object<T, M, VERIFY>>,
     ) -> NonNull<Object<T, M, VERIFY>> {
+        // Rule 4, and 7. Pairs with the heavy barrier in `end`.
+        M::light_barrier();
+        // Relaxed: as in `has`. Acquire: as in `protect`.
+        let held = self.held.load(Ordering::Relaxed);
+        let found = current.load(Ordering::Acquire);
+        if held == tagged(found, FENCED) {
+            // SAFETY: never null.
+            let block = unsafe { NonNull::new_unchecked(found) };
+            self.confirm(block);
+            return block;
+        }
         loop {
             // SAFETY: the caller's.
             unsafe { self.reject() };

@@ -1,6 +1,6 @@
 //! [`verify`]: a look at all slots after a shootdown, for tests.
 
-use super::dying::List;
+use super::batch::Batch;
 use super::slot::{Object, tagged};
 use super::{DONATED, Shootdown};
 use crate::fault::{FaultKind, report};
@@ -8,29 +8,29 @@ use crate::lazy::domain::Core;
 use crate::memory::{Ordering, Pointer, Threads};
 use core::ptr::NonNull;
 
-/// Looks at each slot once more: none may use a block of the list without a reference.
+/// Looks at each slot once more: none may use a block of the batch without a reference.
 ///
 /// If one does, that is reported, and the process is aborted.
 pub(super) fn verify<T, M: Threads, const VERIFY: bool>(
     core: &Core<T, Shootdown<VERIFY>, M>,
-    list: &List<T, M, VERIFY>,
+    batch: &Batch<T, M, VERIFY>,
 ) {
-    if let Some((block, number)) = used(core, list) {
+    if let Some((block, number)) = used(core, batch) {
         let address = block.as_ptr().addr();
         report(FaultKind::HeldAfterShootdown, "Shootdown", address, number.into());
         abort();
     }
 }
 
-/// A block of the list that a slot uses without a reference, and the slot's number.
+/// A block of the batch that a slot uses without a reference, and the slot's number.
 fn used<T, M: Threads, const VERIFY: bool>(
     core: &Core<T, Shootdown<VERIFY>, M>,
-    list: &List<T, M, VERIFY>,
+    batch: &Batch<T, M, VERIFY>,
 ) -> Option<(NonNull<Object<T, M, VERIFY>>, u32)> {
     core.slots().find_map(|(number, slot)| {
         // Acquire, here and below: in this order.
         let uses = || slot.scheme.confirmed.load(Ordering::Acquire);
-        let block = list.find(uses())?;
+        let block = batch.find(uses())?;
         let held = slot.scheme.held.load(Ordering::Acquire);
         // The second look: an owner that has left may have given its reference back in between. It does not come back.
         let is_used = held != tagged(block.as_ptr(), DONATED) && uses() == block.as_ptr();
@@ -74,10 +74,10 @@ mod tests {
 
     /// What is found while `context` is the one that ends.
     fn found(domain: &Domain<u8, Verified>, context: &Context<u8, Verified>) -> Option<u32> {
-        let mut list = List::<u8, Native, true>::new();
-        // SAFETY: nobody else has it in a list.
-        unsafe { list.push(context.block()) };
-        used(domain.core(), &list).map(|(block, number)| {
+        let mut batch = Batch::<u8, Native, true>::new();
+        // SAFETY: nobody else has it in a batch.
+        unsafe { batch.push(context.block()) };
+        used(domain.core(), &batch).map(|(block, number)| {
             assert_eq!(block, context.block());
             number
         })

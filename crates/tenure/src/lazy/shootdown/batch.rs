@@ -1,0 +1,75 @@
+//! [`Batch`]: the objects that end together, to be found by address.
+
+use super::dying::List;
+use super::slot::Object;
+use crate::memory::Threads;
+use core::array;
+use core::ptr::NonNull;
+
+/// Buckets: a few seats and one object are the common case, many of both are bearable.
+const BUCKETS: usize = 1 << BUCKET_BITS;
+const BUCKET_BITS: u32 = 6;
+
+/// Blocks of one owner, in a table that needs no memory of its own: there is none to be had in a drop.
+pub(super) struct Batch<T, M: Threads, const VERIFY: bool> {
+    buckets: [List<T, M, VERIFY>; BUCKETS],
+    is_empty: bool,
+}
+
+/// Blocks are far apart, and their addresses end in zeros: the upper bits of a product spread them (Fibonacci hashing).
+fn bucket<B>(address: *mut B) -> usize {
+    let product = (address.addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (product >> (u64::BITS - BUCKET_BITS)) as usize
+}
+
+impl<T, M: Threads, const VERIFY: bool> Batch<T, M, VERIFY> {
+    pub(super) fn new() -> Self {
+        Self { buckets: array::from_fn(|_| List::new()), is_empty: true }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.is_empty
+    }
+
+    /// # Safety
+    ///
+    /// The block is the caller's.
+    pub(super) unsafe fn push(&mut self, block: NonNull<Object<T, M, VERIFY>>) {
+        self.is_empty = false;
+        // SAFETY: the caller's.
+        unsafe { self.buckets[bucket(block.as_ptr())].push(block) };
+    }
+
+    /// The block at that address, if it is in the batch.
+    #[inline]
+    pub(super) fn find(
+        &self,
+        address: *mut Object<T, M, VERIFY>,
+    ) -> Option<NonNull<Object<T, M, VERIFY>>> {
+        self.buckets[bucket(address)].iter().find(|block| block.as_ptr() == address)
+    }
+
+    /// The blocks, which are the caller's.
+    pub(super) fn into_blocks(self) -> impl Iterator<Item = NonNull<Object<T, M, VERIFY>>> {
+        let buckets = if self.is_empty { 0 } else { BUCKETS };
+        let lists = self.buckets.into_iter().take(buckets);
+        lists.flat_map(|mut list| core::iter::from_fn(move || list.pop()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    #[test]
+    fn blocks_that_an_allocator_puts_side_by_side_spread_over_the_buckets() {
+        let mut sizes = HashMap::new();
+        for block in 0..6_400_usize {
+            let address = core::ptr::without_provenance_mut::<u8>(0x7f00_1234_0000 + block * 384);
+            *sizes.entry(bucket(address)).or_insert(0) += 1;
+        }
+        assert_eq!(sizes.len(), BUCKETS);
+        assert!(sizes.values().all(|&size| size < 200), "{sizes:?}");
+    }
+}
