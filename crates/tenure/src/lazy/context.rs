@@ -11,13 +11,18 @@ use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-/// A strong handle to an object of a [`Domain`](super::Domain).
+/// A strong handle to an object of a [`Domain`](super::Domain): counted.
 ///
 /// While there is one, the object exists, and seats can [enter](super::Seat::enter) it. When the last one is dropped
-/// the object goes, as soon as its scheme allows: see [the table](super#when-is-a-value-dropped).
+/// the value is, as soon as its scheme allows: see [the table](super#when-is-a-value-dropped). That may run this
+/// value's destructor, and those of others of the domain, so release your locks first:
+/// `let gone = table.lock().unwrap().remove(&id); drop(gone);`.
 ///
-/// Cost: 8 bytes. A clone is one atomic add on the object's count, a drop one subtraction (a
-/// [`TicketRef`](crate::count::TicketRef)); the count is on a line of its own. Dereferencing is free.
+/// There is no weak handle: your table owns its objects, and removing one there ends it.
+///
+/// Cost: 8 bytes, and the object takes a cache line or two beside the value. A clone is one atomic add on the object's count,
+/// a drop one subtraction (a [`TicketRef`](crate::count::TicketRef)); the count is not on the value's cache lines.
+/// Dereferencing is free.
 ///
 /// ```
 /// use tenure::lazy::Domain;

@@ -13,11 +13,11 @@ use super::protocol::Protocol;
 use crate::memory::{Memory, Ordering, Pointer};
 use core::ptr::{self, NonNull};
 
-/// Counts every switch on the object's one shared word: the baseline.
+/// Counts every enter on the object's one shared word, also of the same object again: the baseline.
 ///
 /// The slow, obviously right scheme: what Linux did for lazy address spaces, at about a million switches per second
 /// on 192 CPUs. An idle seat keeps the object alive until it enters another one, is
-/// [cleared](super::Seat::clear), or goes.
+/// [cleared](super::Seat::clear), or goes. To have it: `Domain::<T, Counted>::new_in()`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {}
 

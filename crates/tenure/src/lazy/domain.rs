@@ -6,15 +6,16 @@ use super::statistics::{Counters, Statistics};
 use super::{Context, Scheme, Seat, Shootdown};
 use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Native, Ordering};
-use crate::segments::Segments;
+use crate::segments::{CAPACITY, Segments};
 use crate::shared::Shared;
 use core::fmt;
 
 /// A set of workers that share objects of type `T`, and the objects.
 ///
-/// A handle: clones are the same domain. It lasts as long as any of its handles, [`Seat`]s and [`Context`]s.
+/// Cloning gives another handle to the same domain. It lasts as long as any of its handles, [`Seat`]s and [`Context`]s.
 ///
-/// Any number of seats may be taken, at any time; see the [module](super) for how they and objects meet.
+/// Any number of seats may be taken, at any time; see the [module](super) for how they and objects meet. To go from
+/// thread to thread it asks for `T: Send + Sync`, as do its seats and contexts: any of them may drop a value.
 pub struct Domain<T, S: Scheme<M> = Shootdown, M: Memory = Native> {
     core: Shared<Core<T, S, M>, M>,
 }
@@ -45,7 +46,8 @@ impl<T, S: Protocol<M>, M: Memory> Slot<T, S, M> {
     }
 }
 
-// SAFETY: references to blocks, and what is in them, go from thread to thread and are shared.
+// SAFETY: slots and the list of what ends lead from any thread to blocks, whose values are shared (`T: Sync`), and which
+// whoever comes last drops (`T: Send`); who may touch them when is the schemes' subject.
 unsafe impl<T: Send + Sync, S: Protocol<M>, M: Memory> Send for Core<T, S, M> {}
 // SAFETY: as above; all else are atomics.
 unsafe impl<T: Send + Sync, S: Protocol<M>, M: Memory> Sync for Core<T, S, M> {}
@@ -68,9 +70,12 @@ impl<T, S: Protocol<M>, M: Memory> Core<T, S, M> {
         if self.vacant.load(Ordering::Relaxed) > 0 {
             let first = self.cursor.load(Ordering::Relaxed);
             let mut slots = self.slots_in(first, u32::MAX).chain(self.slots_in(0, first));
-            // Acquire: pairs with the Release in `give`: the slot as its last seat left it.
+            // Acquire: pairs with the Release in `give`: the slot as its last seat left it. The load spares the lines of
+            // those that are taken.
             let vacant = slots.find(|(_, slot)| {
-                slot.taken.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+                let taken = &slot.taken;
+                taken.load(Ordering::Relaxed) == 0
+                    && taken.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
             });
             if let Some((number, slot)) = vacant {
                 self.vacant.fetch_sub(1, Ordering::Relaxed);
@@ -78,6 +83,11 @@ impl<T, S: Protocol<M>, M: Memory> Core<T, S, M> {
                 return (number, slot);
             }
         }
+        // Before the addition, which so does not come to wrap around.
+        assert!(
+            self.known.load(Ordering::Relaxed) < CAPACITY,
+            "there is room for {CAPACITY} seats"
+        );
         // Relaxed: whoever has to find this slot has seen more than the number: see `slots`.
         let number = self.known.fetch_add(1, Ordering::Relaxed);
         (number, self.slots.get_or_grow(number, |_| Isolated::new(Slot::taken())))
@@ -117,7 +127,7 @@ impl<T> Domain<T> {
 }
 
 impl<T, S: Scheme<M>, M: Memory> Domain<T, S, M> {
-    /// [`new`](Domain::new) with any scheme, on any machine.
+    /// [`new`](Domain::new) with any scheme. (And on any [machine](crate::memory), for tests.)
     ///
     /// ```
     /// use tenure::lazy::{Domain, Mask};
@@ -131,7 +141,7 @@ impl<T, S: Scheme<M>, M: Memory> Domain<T, S, M> {
         Self { core: Shared::new(Core::new()) }
     }
 
-    /// Puts `value` on the heap, and returns the first strong handle.
+    /// Puts `value` on the heap, and returns its first context.
     #[must_use]
     pub fn context(&self, value: T) -> Context<T, S, M> {
         self.context_with(S::Object::default(), value)
@@ -145,6 +155,10 @@ impl<T, S: Scheme<M>, M: Memory> Domain<T, S, M> {
 
     /// Takes a seat, for a worker.
     ///
+    /// # Panics
+    ///
+    /// If there are 2^28 of them.
+    ///
     /// Cost: a few atomic operations; where seats were dropped before, a look at places until a vacant one is found. A place
     /// takes a cache line or two, is used again by later seats, and stays until the domain goes. So take a seat for each
     /// worker, and not for each request or task.
@@ -153,9 +167,9 @@ impl<T, S: Scheme<M>, M: Memory> Domain<T, S, M> {
         Seat::take(self.core.clone())
     }
 
-    /// Drops many strong handles at once.
+    /// Drops many contexts at once.
     ///
-    /// As one loop over `drop`, but all objects that lose their last context go in one shootdown: two looks at each seat
+    /// As one loop over `drop` that begins when the iterator has ended, but all objects that lose their last context go in one shootdown: two looks at each seat
     /// and one barrier in all, where a loop takes that for each object.
     ///
     /// # Panics
@@ -174,7 +188,7 @@ impl<T, S: Scheme<M>, M: Memory> Domain<T, S, M> {
             assert!(context.is_of(&self.core), "this Context is of another Domain");
             context.put()
         });
-        // SAFETY: `put` has told so; they are of this domain.
+        // SAFETY: `put` has told so; they are of this domain, and this handle keeps it.
         unsafe { S::retire(&self.core, last) };
     }
 

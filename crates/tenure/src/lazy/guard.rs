@@ -1,12 +1,10 @@
 //! What all guards have in common, over [`InUse`](super::seat::InUse).
 
-/// Implements `upgrade`, `Deref` and `Debug` for a guard with those generics, whose field is an `InUse` of that scheme.
+/// Implements `upgrade` and the usual traits for a guard with those generics, whose field is an `InUse` of that scheme.
 macro_rules! guard {
-    ([$($generics:tt)*] $guard:ty, $in_use:tt, $scheme:ty) => {
+    ([$($generics:tt)*] $guard:ty, $in_use:tt, $scheme:ty, $about:literal) => {
         impl<$($generics)*> $guard {
-            /// A strong handle, unless the last one is gone. One atomic add on the object's count.
-            ///
-            /// With the schemes that count holders this guard's seat is one, so there always is a handle.
+            #[doc = $about]
             #[must_use]
             pub fn upgrade(this: &Self) -> Option<$crate::lazy::Context<T, $scheme, M>> {
                 this.$in_use.upgrade()
@@ -18,6 +16,21 @@ macro_rules! guard {
             #[inline(always)]
             fn deref(&self) -> &T {
                 self.$in_use.value()
+            }
+        }
+
+        impl<$($generics)*> AsRef<T> for $guard {
+            fn as_ref(&self) -> &T {
+                self
+            }
+        }
+
+        impl<$($generics)*> core::fmt::Display for $guard
+        where
+            T: core::fmt::Display,
+        {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                (**self).fmt(f)
             }
         }
 

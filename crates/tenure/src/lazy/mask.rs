@@ -25,9 +25,11 @@ use core::ptr::{self, NonNull};
 /// seat that keeps it enters another one, is [cleared](super::Seat::clear), or goes: a seat whose worker sleeps keeps it
 /// for as long. And switching between objects writes two words that other seats write: one bit is set, one cleared.
 ///
+/// To have it: `Domain::<T, Mask>::new_in()`.
+///
 /// After a proposal in the review of Linux's lazy TLB: the mask of CPUs as the count. The answer there was that the mask
-/// has bits that nobody needs any more, and that clearing them brings the shared write back: rule 3 pays for it
-/// where objects change.
+/// has bits that nobody needs any more, and that clearing them brings the shared write back. Here a seat clears its bit
+/// when it enters another object, and that costs the shared write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mask {}
 

@@ -127,7 +127,7 @@ mod shootdown;
 mod statistics;
 
 #[doc(inline)]
-pub use cached::Cached;
+pub use cached::{Cached, CachedGuard, ReadGuard, Reader};
 pub use context::Context;
 pub use counted::Counted;
 pub use domain::Domain;
@@ -136,9 +136,21 @@ pub use seat::{Active, LazyGuard, Seat};
 pub use shootdown::Shootdown;
 pub use statistics::Statistics;
 
-use crate::memory::Memory;
+use crate::memory::{Memory, Native};
 
 /// How a domain knows that nobody has an object any more: [`Shootdown`], [`Counted`] or [`Mask`].
 ///
 /// Sealed: there is nothing in it to call, and no other type implements it.
-pub trait Scheme<M: Memory>: protocol::Protocol<M> {}
+///
+/// ```
+/// use tenure::lazy::{Counted, Domain, Mask, Scheme, Shootdown};
+///
+/// fn longest<S: Scheme>() -> usize {
+///     let domain = Domain::<String, S>::new_in();
+///     let context = domain.context("hello".into());
+///     domain.seat().enter(&context).len()
+/// }
+///
+/// assert_eq!([longest::<Shootdown>(), longest::<Mask>(), longest::<Counted>()], [5; 3]);
+/// ```
+pub trait Scheme<M: Memory = Native>: protocol::Protocol<M> {}

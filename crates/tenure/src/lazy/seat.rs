@@ -5,17 +5,18 @@ use super::context::upgrade;
 use super::domain::{Core, Slot};
 use super::guard::guard;
 use super::{Context, Scheme, Shootdown};
-use crate::memory::{Memory, Native};
+use crate::memory::{Memory, Native, Threads};
 use crate::shared::Shared;
 use core::fmt;
 use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 /// A worker's place in a [`Domain`](super::Domain): uses one object at a time, and keeps the last one.
 ///
-/// A seat belongs to nobody in particular. It may move to another thread, also while it uses an object, but one
-/// thread uses it at a time. Dropping it gives the place, and what the seat keeps, back. A thread that ends without
-/// dropping its seat blocks nobody: what the seat keeps is taken from it when its time comes.
+/// A seat is not tied to a thread. It may move to another one, also while it uses an object, but one thread uses it at a
+/// time. Dropping it frees its place and lets go of what it keeps. A thread that ends without dropping its seat blocks
+/// nobody: what the seat keeps is taken from it as from any other.
 ///
 /// ```
 /// use tenure::lazy::Domain;
@@ -27,10 +28,10 @@ use core::ptr::NonNull;
 /// for _request in 0..1000 {
 ///     let tenant = seat.enter(&context); // after the first time: no line of other threads is written
 ///     assert_eq!(*tenant, "tenant 7");
-/// } // each leaves; the seat keeps the tenant without counting it
+/// } // the guard's drop leaves; the seat keeps the tenant without counting it
 ///
 /// assert!(seat.lazy().is_some());
-/// drop(context); // the last handle: the value is dropped here, though the seat kept it
+/// drop(context); // the last context: the value is dropped here, though the seat kept it
 /// assert!(seat.lazy().is_none());
 /// ```
 pub struct Seat<T, S: Scheme<M> = Shootdown, M: Memory = Native> {
@@ -58,17 +59,21 @@ impl<T, S: Scheme<M>, M: Memory> Seat<T, S, M> {
         &unsafe { self.slot.as_ref() }.scheme
     }
 
-    /// Uses `context`, until the guard is dropped.
+    /// Uses the object of `context`. Dropping the guard leaves it; the seat keeps it then.
     ///
-    /// The guard borrows the seat and not the context, which may be dropped meanwhile, even if it is the last one:
-    /// the value stays until the guard is gone. What the seat kept before is forgotten, unless it is the same.
+    /// The guard borrows the seat and not the context. So enter under the lock of your table, without a clone, and release
+    /// the lock; the context may even be dropped meanwhile, and if it is the last one the value stays until the guard is
+    /// gone. The seat no longer keeps the object that it had before, unless it is the same.
     ///
-    /// Cost: see [the table](super#what-it-costs).
+    /// Cost: see [the table](super#what-it-costs). A seat that is taken for this one use costs more than the reference
+    /// count that it saves.
     ///
     /// # Panics
     ///
-    /// If the context is of another domain.
+    /// If the context is of another domain. With [`Mask`](super::Mask) and [`Counted`](super::Counted) also if this was
+    /// the last to keep the object before, and the destructor of that one panics.
     #[inline(always)]
+    #[track_caller]
     pub fn enter<'s>(&'s mut self, context: &Context<T, S, M>) -> Active<'s, T, S, M> {
         let block = context.block();
         if S::has(self.slot(), block) {
@@ -82,16 +87,20 @@ impl<T, S: Scheme<M>, M: Memory> Seat<T, S, M> {
     }
 
     #[inline(never)]
+    #[track_caller]
     fn switch(&mut self, context: &Context<T, S, M>) {
-        assert!(context.is_of(&self.core), "a context of another domain");
+        assert!(context.is_of(&self.core), "this Context is of another Domain than this Seat");
         // SAFETY: as in `enter`; it is of this domain.
         unsafe { S::switch(self.slot(), self.number, context.block()) };
     }
 
-    /// Uses what the seat kept when it left it, if that is still there: no handle is needed.
+    /// Uses what the seat kept when it left it, if that is still there: no context is needed.
     ///
-    /// `None` if the seat never entered anything, was [cleared](Self::clear), or the last handle is gone. (With the schemes
-    /// that count holders what a seat keeps is there as long as it keeps it.)
+    /// `None` if the seat never entered anything, was [cleared](Self::clear), or the last context is gone. (With
+    /// [`Mask`](super::Mask) and [`Counted`](super::Counted) what a seat keeps is there as long as it keeps it.)
+    ///
+    /// `Some` says that there is a context *somewhere*, and not that the object is still in your table: a job that is under
+    /// way may have one. If it matters, have the object say that it was removed, and ask it.
     ///
     /// ```
     /// use tenure::lazy::Domain;
@@ -111,10 +120,62 @@ impl<T, S: Scheme<M>, M: Memory> Seat<T, S, M> {
         Some(LazyGuard(unsafe { InUse::new(self.slot(), block) }))
     }
 
+    /// Uses what the seat kept, if `is_it` says so; otherwise enters what `find` finds.
+    ///
+    /// For workers whose next request is mostly for the same object: the table is not asked, and no context is cloned,
+    /// unless it is for another one. `None` if `find` finds nothing.
+    ///
+    /// ```
+    /// use std::collections::HashMap;
+    /// use std::sync::Mutex;
+    /// use tenure::lazy::{Active, Context, Domain, Seat};
+    ///
+    /// struct Tenant { id: u64, name: String }
+    ///
+    /// struct Worker<'t> {
+    ///     tenants: &'t Mutex<HashMap<u64, Context<Tenant>>>,
+    ///     seat: Seat<Tenant>,
+    /// }
+    ///
+    /// impl Worker<'_> {
+    ///     fn tenant(&mut self, id: u64) -> Option<Active<'_, Tenant>> {
+    ///         let find = || self.tenants.lock().unwrap().get(&id).cloned();
+    ///         self.seat.lazy_or(|tenant| tenant.id == id, find)
+    ///     }
+    /// }
+    ///
+    /// let domain = Domain::new();
+    /// let acme = domain.context(Tenant { id: 7, name: "acme".into() });
+    /// let tenants = Mutex::new(HashMap::from([(7, acme)]));
+    /// let mut worker = Worker { tenants: &tenants, seat: domain.seat() };
+    /// assert_eq!(worker.tenant(7).unwrap().name, "acme"); // locks, clones, enters
+    /// assert_eq!(worker.tenant(7).unwrap().name, "acme"); // plain loads and stores
+    ///
+    /// let gone = tenants.lock().unwrap().remove(&7);
+    /// drop(gone); // after the lock: this may run the tenant's destructor
+    /// assert!(worker.tenant(7).is_none());
+    /// ```
+    #[inline]
+    pub fn lazy_or(
+        &mut self,
+        is_it: impl FnOnce(&T) -> bool,
+        find: impl FnOnce() -> Option<Context<T, S, M>>,
+    ) -> Option<Active<'_, T, S, M>> {
+        // SAFETY: `&mut self` is the owner.
+        if let Some(block) = unsafe { S::lazy(self.slot()) } {
+            // SAFETY: as in `enter`. It is dropped before the seat is used again.
+            let kept = Active(unsafe { InUse::new(self.slot(), block) });
+            if is_it(&kept) {
+                return Some(kept);
+            }
+        }
+        Some(self.enter(&find()?))
+    }
+
     /// Lets go of what the seat keeps.
     ///
-    /// A worker that is about to drop the last handle of the object saves the barrier that would otherwise ask for
-    /// it. With the schemes that count holders this is what a worker has to do before it sleeps.
+    /// Call it before you drop the last context of the object yourself: the drop then needs no barrier. With
+    /// [`Mask`](super::Mask) and [`Counted`](super::Counted) call it before the worker sleeps.
     pub fn clear(&mut self) {
         // SAFETY: `&mut self` is the owner, and no guard borrows it.
         unsafe { S::clear(self.slot(), self.number) };
@@ -175,6 +236,21 @@ impl<T, S: Scheme<M>, M: Memory> InUse<'_, T, S, M> {
     }
 }
 
+impl<T, M: Threads, const VERIFY: bool> InUse<'_, T, Shootdown<VERIFY>, M> {
+    /// The drop, where the slot may be another thread's as soon as it is not in use.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the slot while it says that it is in use.
+    pub(crate) unsafe fn leave_for_good(self) {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: the domain of the seat that is borrowed keeps the slot.
+        let slot = unsafe { this.slot.as_ref() };
+        // SAFETY: the caller's; it is this guard that uses the block.
+        unsafe { slot.leave_for_good() };
+    }
+}
+
 impl<T, S: Scheme<M>, M: Memory> Drop for InUse<'_, T, S, M> {
     #[inline(always)]
     fn drop(&mut self) {
@@ -185,21 +261,31 @@ impl<T, S: Scheme<M>, M: Memory> Drop for InUse<'_, T, S, M> {
     }
 }
 
-/// A seat's use of an object that it [entered](Seat::enter), up to the drop.
+/// A seat's use of an object, until the guard is dropped: from [`Seat::enter`].
 ///
-/// Not counted, unless the last handle goes meanwhile; then the guard owns a reference, and its drop may be the one that
-/// drops the value. Forgetting a guard may leak the value.
+/// Not counted, unless the last context goes meanwhile; then the guard owns a reference, and its drop may be the one that
+/// drops the value. A [forgotten](super#threads-forks-panics-exits) guard may leak the value. May be held across an
+/// `.await`; it borrows its seat, so the task has to own that.
+#[must_use = "the object is in use until the guard is dropped"]
 pub struct Active<'s, T, S: Scheme<M> = Shootdown, M: Memory = Native>(InUse<'s, T, S, M>);
 
-/// A seat's use of an object that it had [kept](Seat::lazy), up to the drop.
+/// A seat's use of the object that it had kept, until the guard is dropped: from [`Seat::lazy`].
 ///
-/// As good as an [`Active`] while it lasts, but had without a handle.
+/// It was had without a context, and is as good as an [`Active`] from there on, which it can be made into.
+#[must_use = "the object is in use until the guard is dropped"]
 pub struct LazyGuard<'s, T, S: Scheme<M> = Shootdown, M: Memory = Native>(InUse<'s, T, S, M>);
 
-// SAFETY: whoever has the guard is the only one to use the slot; the drop may come to drop the value.
+impl<'s, T, S: Scheme<M>, M: Memory> From<LazyGuard<'s, T, S, M>> for Active<'s, T, S, M> {
+    fn from(guard: LazyGuard<'s, T, S, M>) -> Self {
+        Self(guard.0)
+    }
+}
+
+// SAFETY: whoever has the guard is the only one to use the slot, as the seat is borrowed (guards of threads' own slots are
+// not `Send`); the drop may come to drop the value.
 unsafe impl<T: Send + Sync, S: Scheme<M>, M: Memory> Send for InUse<'_, T, S, M> {}
 // SAFETY: through a shared reference the value is shared, and handles are taken.
 unsafe impl<T: Send + Sync, S: Scheme<M>, M: Memory> Sync for InUse<'_, T, S, M> {}
 
-guard!([T, S: Scheme<M>, M: Memory] Active<'_, T, S, M>, 0, S);
-guard!([T, S: Scheme<M>, M: Memory] LazyGuard<'_, T, S, M>, 0, S);
+guard!([T, S: Scheme<M>, M: Memory] Active<'_, T, S, M>, 0, S, "A [`Context`] of the object, unless the last one is gone. One atomic add on its count.\n\nWith [`Mask`](super::Mask) and [`Counted`](super::Counted) never `None`: the seat itself keeps the object.");
+guard!([T, S: Scheme<M>, M: Memory] LazyGuard<'_, T, S, M>, 0, S, "A [`Context`] of the object, unless the last one is gone. One atomic add on its count.\n\nWith [`Mask`](super::Mask) and [`Counted`](super::Counted) never `None`: the seat itself keeps the object.");

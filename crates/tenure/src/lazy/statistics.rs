@@ -6,15 +6,17 @@ use crate::memory::{Atomic, Memory, Ordering};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Seats that are taken now.
+    /// Seats that are taken now. Threads that read a [`Cached`](super::Cached) without a reader count for one each,
+    /// unless they came after one that had ended.
     pub seats: usize,
-    /// Objects whose last strong handle is gone.
+    /// Objects that have lost their last context.
     pub ended: u64,
-    /// Heavy barriers that were passed for them: none for objects that no seat had, one for many that went together.
+    /// Heavy barriers that were passed to take them from seats: none for objects that no seat had, one for many that went
+    /// together.
     pub barriers: u64,
-    /// Seats that kept an object of those, idle, and lost it.
+    /// How often an idle seat lost such an object.
     pub revoked: u64,
-    /// Seats that were using one, and were given a counted reference to go on.
+    /// How often a seat was using such an object, and was given a counted reference to it.
     pub donated: u64,
 }
 

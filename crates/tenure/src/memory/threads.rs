@@ -10,14 +10,14 @@ use alloc::sync::Weak;
 ///
 /// # Safety
 ///
-/// What a thread keeps under its number is its own: no two threads have one number at a time, and a thread that
-/// [is lost](Self::is_lost) does nothing any more.
+/// What a thread keeps under its number is its own while it is told that number: no two threads have one number at a time,
+/// and a thread that [is lost](Self::is_lost) does nothing any more.
 pub unsafe trait Threads: Memory {
-    /// The number of the calling thread, which no other thread has until this one ends.
+    /// The number of the calling thread, which no other thread has as long as this one is told it.
     ///
-    /// Numbers are small: those of ended threads are given out again. A thread that is given a number sees all
-    /// that the thread did that had the number before. `None` in a thread whose thread-locals are being
-    /// destroyed, and where no thread of this machine runs.
+    /// Numbers are small, less than 2^31: those of ended threads are given out again. `None` in a thread whose thread-locals
+    /// are being destroyed, and where no thread of this machine runs. A thread that was told a number and then `None` has
+    /// given the number up, and still runs code. Who is given the number sees all that it did before that.
     fn thread() -> Option<usize>;
 
     /// Whether the thread of that number is gone without having ended: it belonged to the parent of this forked

@@ -6,17 +6,22 @@ use crate::lazy::{Seat, Shootdown};
 use crate::memory::{Native, Threads};
 use alloc::boxed::Box;
 use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 
-/// A value that is [read](super::Cached::read) without a [`Reader`](super::Reader), up to the drop, on this thread.
+/// The guard of [`Cached::read`](super::Cached::read): the value as it was read, until the drop. Stays on its thread.
 ///
-/// Not counted. If the value is replaced meanwhile the guard keeps it; then its drop may be the one that drops the value.
+/// Not counted. If the value is replaced meanwhile the guard keeps it, and its drop may be the one that drops the value.
+/// Forgetting a guard makes later reads of this thread slower.
+#[must_use = "the value is in use until the guard is dropped"]
 pub struct CachedGuard<'c, T, M: Threads = Native> {
-    in_use: InUse<'c, T, Shootdown, M>,
-    /// Where the thread's own slot was in use. After `in_use`, which goes first.
-    _seat: Option<Box<Seat<T, Shootdown, M>>>,
-    /// The thread's slot is not another thread's.
-    not_send: PhantomData<*mut ()>,
+    in_use: ManuallyDrop<InUse<'c, T, Shootdown, M>>,
+    /// Where the thread's own slot was in use.
+    seat: Option<Box<Seat<T, Shootdown, M>>>,
+    not_send: PhantomData<GuardStaysOnItsThread>,
 }
+
+/// Another thread would leave a slot that its owner may be entering. A name for the compiler's message.
+struct GuardStaysOnItsThread(#[expect(dead_code, reason = "what is not Send")] *mut ());
 
 // SAFETY: through a shared reference the value is shared, and handles are taken; the drop is not there.
 unsafe impl<T: Send + Sync, M: Threads> Sync for CachedGuard<'_, T, M> {}
@@ -27,8 +32,21 @@ impl<'c, T, M: Threads> CachedGuard<'c, T, M> {
         in_use: InUse<'c, T, Shootdown, M>,
         seat: Option<Box<Seat<T, Shootdown, M>>>,
     ) -> Self {
-        Self { in_use, _seat: seat, not_send: PhantomData }
+        Self { in_use: ManuallyDrop::new(in_use), seat, not_send: PhantomData }
     }
 }
 
-guard!([T, M: Threads] CachedGuard<'_, T, M>, in_use, Shootdown);
+impl<T, M: Threads> Drop for CachedGuard<'_, T, M> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: it is not used again. The seat, if there is one, goes after it.
+        let in_use = unsafe { ManuallyDrop::take(&mut self.in_use) };
+        // A thread that is destroying its thread-locals, of which the guard was one, has given its slot up.
+        if self.seat.is_none() && M::thread().is_none() {
+            // SAFETY: the slot was this thread's; whoever has it next leaves it alone while it is active.
+            unsafe { in_use.leave_for_good() };
+        }
+    }
+}
+
+guard!([T, M: Threads] CachedGuard<'_, T, M>, in_use, Shootdown, "A [`Context`] of the value, unless it has been replaced meanwhile and its last context is gone. One atomic add on its count.\n\nTo keep a value for long, or to send it elsewhere, ask [`Cached::context`](super::Cached::context) for it at once.");

@@ -14,20 +14,31 @@
 //! };
 //! assert_eq!(limits.read()[1], 200); // without a reader: finds the thread's place by itself
 //!
-//! limits.store(vec![300]); // the old value is dropped before this returns, if nobody is reading it
+//! limits.store(vec![300]); // the old value is dropped now, unless somebody is reading it
 //! assert_eq!(*limits.read(), [300]);
 //! # worker.join().unwrap();
 //! ```
 //!
+//! In a static it needs a `LazyLock`: `static LIMITS: LazyLock<Cached<Limits>> = LazyLock::new(|| ...)`.
+//!
 //! # What it costs
 //!
-//! | operation | loads | stores | atomic read-modify-writes |
-//! |---|---|---|---|
-//! | [`Reader::read`] and drop of the guard | the shared pointer, which nobody writes until it is replaced; the thread's own line | two, to the thread's own line | none |
-//! | [`Cached::read`] and drop of the guard | also the thread's number and its place | as above | none |
-//! | the first read of a new value by each thread | the same, twice | the same, and one more | one, on the thread's own line |
-//! | [`Cached::read`] while the thread reads already | the same | the same, elsewhere | about five: it takes a seat for the guard |
-//! | [`Cached::store`] | a pass over all readers | few | about six, and a heavy barrier |
+//! On Linux with the feature `std`:
+//!
+//! | | atomic read-modify-writes | what else |
+//! |---|---|---|
+//! | [`Reader::read`] and drop of its guard | none | four loads and two stores. Only the shared pointer's cache line is shared, and nobody writes that until the value is replaced |
+//! | [`Cached::read`] and drop of its guard | none | the same, after the thread's number and its place were looked up |
+//! | the first read of a new value by each thread | one, on the thread's own cache line | |
+//! | [`Cached::read`] while the thread has a guard of the same `Cached` | about six | memory for the guard |
+//! | [`Cached::store`] | about twenty | two looks at every reader, and a barrier that interrupts the CPUs which run this process |
+//!
+//! Elsewhere, and where the system refuses `membarrier`, each read has two full fences: it costs about as much as a
+//! reference count that nobody else uses, and still scales as no shared count does. Without `std` threads have no numbers,
+//! and [`Cached::read`] always takes the slow way: use a [`Reader`].
+//!
+//! Every reader, and every thread that has read without one, has a place of a cache line or two. Places are used again
+//! by later readers, and stay until the last handle is gone.
 //!
 //! # What a read sees
 //!
@@ -37,16 +48,19 @@
 //!
 //! # When a replaced value is dropped
 //!
-//! If nobody reads it and nobody has a [`Context`] of it: by the [`store`](Cached::store) that replaced it, before
-//! that returns, or by a thread that is ending another value of the same `Cached` at that moment, before *that* returns.
-//! If somebody is reading it: by the last guard. Threads that do not run have no part in it, whatever they read last.
+//! - If nobody reads it and nobody has a [`Context`] of it: by the [`store`](Cached::store) that replaced it, before
+//!   that returns; or, if another thread is in `store` at that moment, by that one.
+//! - If somebody is reading it: by the last guard.
+//!
+//! A sleeping thread delays nothing, unless it holds a guard. A guard of [`Cached::read`] that is forgotten keeps its value
+//! for ever.
 //!
 //! # Compared with others
 //!
-//! `arc_swap::ArcSwap::load` needs no handle, as [`Cached::read`]; its writers wait for nobody either.
+//! `arc_swap::ArcSwap::load` needs no handle, as [`Cached::read`]; its writers do not wait for readers either.
 //! `arc_swap::Cache` is a handle, as [`Reader`], but it *owns* what it read last: a thread that goes to sleep keeps an old
 //! value alive until it reads again. A [`Reader`] keeps nothing alive between reads. An `RwLock` makes readers write a
-//! shared word, and wait for writers.
+//! shared word, and wait for writers. A [`Cached`] holds one sized type: put a `Box<dyn Trait>` into it where you need one.
 
 mod guard;
 mod reader;
@@ -71,7 +85,8 @@ type ThreadSlot<T, M> = Slot<T, Shootdown, M>;
 
 /// A value that all threads read, with plain loads and stores, and that can be replaced: see the [module](self).
 ///
-/// A handle: clones are the same. Readers keep it alive, too.
+/// Cloning gives another handle to the same value. Readers keep it alive, too. To be shared between threads it asks for
+/// `T: Send + Sync`. (`M` is for tests on other [machines](crate::memory).)
 ///
 /// Not for signal handlers: one that reads while the thread it interrupts does would share that thread's place.
 pub struct Cached<T, M: Threads = Native> {
@@ -88,7 +103,7 @@ struct Published<T, M: Threads> {
 }
 
 impl<T> Cached<T> {
-    /// A shared value.
+    /// Puts `value` on the heap, to be read and replaced.
     #[must_use]
     pub fn new(value: T) -> Self {
         Self::new_in(value)
@@ -96,7 +111,7 @@ impl<T> Cached<T> {
 }
 
 impl<T, M: Threads> Cached<T, M> {
-    /// [`new`](Cached::new) on any machine.
+    /// [`new`](Cached::new) on any [machine](crate::memory), for tests.
     #[must_use]
     pub fn new_in(value: T) -> Self {
         let domain = Domain::new_in();
@@ -107,15 +122,15 @@ impl<T, M: Threads> Cached<T, M> {
 
     /// Reads the value.
     ///
-    /// The guard stays on this thread. A few loads and two stores; [`Reader::read`] needs fewer. Where the thread
-    /// has a guard of this `Cached` already, a seat is taken for the new one.
+    /// The guard stays on its thread: copy what you need before an `.await`, or use a [`Reader`], which is faster too. If
+    /// this thread has a guard of this `Cached` already, the second one costs about twenty times as much.
     #[inline(always)]
-    #[must_use]
     pub fn read(&self) -> CachedGuard<'_, T, M> {
         let published = &*self.shared;
         match M::thread().and_then(|thread| published.slot_of(thread)) {
-            // SAFETY: the slot is the calling thread's, and no guard of it is out; guards stay on the thread, and
-            // borrow the domain, which keeps the slot.
+            // SAFETY: the slot is the calling thread's as long as it has the number. No guard uses it, not even of a
+            // thread that had the number before. Guards stay on the thread, see to it if they outlive its number, and
+            // borrow what keeps the domain, which keeps the slot.
             Some(slot) => CachedGuard::new(unsafe { published.protect(&slot.scheme) }, None),
             None => self.read_elsewhere(),
         }
@@ -135,7 +150,7 @@ impl<T, M: Threads> Cached<T, M> {
         CachedGuard::new(in_use, Some(seat))
     }
 
-    /// A handle for one thread, which reads fastest.
+    /// A handle for one thread at a time, which reads fastest.
     #[must_use]
     pub fn reader(&self) -> Reader<T, M> {
         Reader::new(self.shared.clone())
@@ -146,7 +161,7 @@ impl<T, M: Threads> Cached<T, M> {
         drop(self.replace(value));
     }
 
-    /// Replaces the value, and returns a handle to the old one.
+    /// Replaces the value, and returns a strong handle to the old one.
     ///
     /// ```
     /// use tenure::lazy::Cached;
@@ -160,11 +175,15 @@ impl<T, M: Threads> Cached<T, M> {
         let new = published(&self.shared.domain, value).into_raw();
         // Relaxed, here and on failure: compared only.
         let mut old = self.shared.current.load(Ordering::Relaxed);
-        while let Err(found) = self.exchange(old, new) {
-            old = found;
-        }
+        let replaced = loop {
+            match self.exchange(old, new) {
+                // Not `old`, which may have been another block at the same address.
+                Ok(replaced) => break replaced,
+                Err(found) => old = found,
+            }
+        };
         // SAFETY: whoever replaces a pointer owns its reference; never null.
-        unsafe { Context::from_pointer(old) }
+        unsafe { Context::from_pointer(replaced) }
     }
 
     /// Replaces the value by what `update` makes of it.
@@ -192,8 +211,8 @@ impl<T, M: Threads> Cached<T, M> {
                     drop(unsafe { Context::from_pointer(replaced) });
                     return;
                 }
-                // SAFETY: it was not stored: the reference is here.
-                Err(_) => drop(unsafe { Context::from_raw(new) }),
+                // SAFETY: it was not stored, so nobody has seen it, and its one reference is here.
+                Err(_) => unsafe { Object::destroy(new) },
             }
         }
     }
@@ -277,7 +296,8 @@ impl<T, M: Threads> Drop for Published<T, M> {
     fn drop(&mut self) {
         // Acquire: pairs with the Release of whoever stored it.
         let last = self.current.load(Ordering::Acquire);
-        // SAFETY: the pointer's reference, and nobody reads it any more; never null.
+        // SAFETY: the pointer's reference, and nobody goes by the pointer any more; never null. A guard that was forgotten
+        // is as any other to who ends the block.
         drop(unsafe { Context::from_pointer(last) });
     }
 }

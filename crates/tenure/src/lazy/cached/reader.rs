@@ -39,7 +39,6 @@ impl<T, M: Threads> Reader<T, M> {
     /// Loads the shared pointer, and loads and stores words on the reader's own line. The first read of a new value takes
     /// an atomic read-modify-write there.
     #[inline(always)]
-    #[must_use]
     pub fn read(&mut self) -> ReadGuard<'_, T, M> {
         // SAFETY: `&mut self` is the owner of the seat, and the guard borrows it.
         ReadGuard(unsafe { self.published.protect(self.seat.slot()) })
@@ -59,9 +58,10 @@ impl<T, M: Threads> fmt::Debug for Reader<T, M> {
     }
 }
 
-/// A value that a [`Reader`] reads, up to the drop.
+/// The guard of [`Reader::read`]: the value as it was read, until the drop.
 ///
-/// Not counted. If the value is replaced meanwhile the guard keeps it; then its drop may be the one that drops the value.
+/// Not counted. If the value is replaced meanwhile the guard keeps it, and its drop may be the one that drops the value.
+#[must_use = "the value is in use until the guard is dropped"]
 pub struct ReadGuard<'r, T, M: Threads = Native>(InUse<'r, T, Shootdown, M>);
 
 impl<T, M: Threads> ReadGuard<'_, T, M> {
@@ -70,4 +70,4 @@ impl<T, M: Threads> ReadGuard<'_, T, M> {
     }
 }
 
-guard!([T, M: Threads] ReadGuard<'_, T, M>, 0, Shootdown);
+guard!([T, M: Threads] ReadGuard<'_, T, M>, 0, Shootdown, "A [`Context`] of the value, unless it has been replaced meanwhile and its last context is gone. One atomic add on its count.\n\nTo keep a value for long, or to send it elsewhere, ask [`Cached::context`](super::Cached::context) for it at once.");

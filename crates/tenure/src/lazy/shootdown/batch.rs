@@ -46,6 +46,9 @@ impl<T, M: Threads, const VERIFY: bool> Batch<T, M, VERIFY> {
         &self,
         address: *mut Object<T, M, VERIFY>,
     ) -> Option<NonNull<Object<T, M, VERIFY>>> {
+        if address.is_null() {
+            return None;
+        }
         self.buckets[bucket(address)].iter().find(|block| block.as_ptr() == address)
     }
 

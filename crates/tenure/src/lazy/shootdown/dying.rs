@@ -90,11 +90,12 @@ impl<T, M: Threads, const VERIFY: bool> Dying<T, M, VERIFY> {
                 Ordering::Acquire,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => break,
+                // Not `first`, which may have been another block at the same address.
+                Ok(taken) => return List { first: taken },
                 Err(found) => first = found,
             }
         }
-        List { first }
+        List::new()
     }
 
     /// After a push: takes the turn, unless somebody has it.

@@ -80,11 +80,12 @@ pub(super) use slot::{Object, Words};
 /// Counts nothing while seats come and go, and interrupts who runs when an object ends: the default.
 ///
 /// Entering the same object again, using what the seat kept, and leaving are plain loads and stores of the seat's own line.
-/// The price is paid by whoever drops the last handle of an object that some seat has: one pass over the seats and one
-/// heavy barrier (`membarrier` on Linux), for all objects that end at the time.
+/// The price is paid by whoever drops the last context of an object that some seat has: two looks at every seat and one
+/// heavy barrier (`membarrier` on Linux, which interrupts the CPUs that run this process), for all objects that end at
+/// the time.
 ///
-/// With `VERIFY` every shootdown ends with a look at each seat, and the process is aborted if one of them uses what
-/// has been freed under it: for tests, at the cost of a store for each use.
+/// With `VERIFY`, as in `Domain::<T, Shootdown<true>>::new_in()`, every shootdown ends with one more look at each seat, and
+/// the process is aborted if one of them uses what is about to be freed: for tests, at the cost of two stores for each use.
 ///
 /// After Linux's lazy TLB without reference counts (`MMU_LAZY_TLB_SHOOTDOWN`, Linux 6.4), which interrupts the CPUs that
 /// have the object, and a scheme that was proposed after it, which donates references to them.
@@ -150,7 +151,9 @@ impl<T, M: Threads, const VERIFY: bool> Default for Ending<T, M, VERIFY> {
 
 impl<M: Threads, const VERIFY: bool> Scheme<M> for Shootdown<VERIFY> {}
 
-// SAFETY: the module's rules.
+// SAFETY: a block in use is destroyed by nobody: the ender finds the slot active (rules 1, 4, 5) and donates (rule 3).
+// Whoever is told the last put of a strong reference pushes the block, one thread takes it from the stack, and `holders`
+// says "last" once.
 unsafe impl<M: Threads, const VERIFY: bool> Protocol<M> for Shootdown<VERIFY> {
     const NAME: &'static str = "shootdown";
     type Object<T> = Ending<T, M, VERIFY>;
@@ -198,20 +201,27 @@ unsafe impl<M: Threads, const VERIFY: bool> Protocol<M> for Shootdown<VERIFY> {
         blocks: impl Iterator<Item = NonNull<Object<T, M, VERIFY>>>,
     ) {
         // Also if the iterator panics, which is the user's.
-        let ending = EndAtDrop(core);
+        let mut ending = EndAtDrop { core, pushed: false };
         for block in blocks {
             // SAFETY: the last put was told to the caller, who gives the block to the stack.
-            unsafe { ending.0.scheme.push(block) };
+            unsafe { core.scheme.push(block) };
+            ending.pushed = true;
         }
     }
 }
 
 /// Ends what has been pushed, when it is dropped.
-struct EndAtDrop<'c, T, M: Threads, const VERIFY: bool>(&'c Core<T, Shootdown<VERIFY>, M>);
+struct EndAtDrop<'c, T, M: Threads, const VERIFY: bool> {
+    core: &'c Core<T, Shootdown<VERIFY>, M>,
+    pushed: bool,
+}
 
 impl<T, M: Threads, const VERIFY: bool> Drop for EndAtDrop<'_, T, M, VERIFY> {
     fn drop(&mut self) {
-        let dying = &self.0.scheme;
+        if !self.pushed {
+            return;
+        }
+        let dying = &self.core.scheme;
         let mut ended = Ended(List::new());
         // A thread without a number could not be told from one that a fork has left behind.
         match M::thread().map_or(Ender::Both, |thread| dying.begin(thread)) {
@@ -219,7 +229,7 @@ impl<T, M: Threads, const VERIFY: bool> Drop for EndAtDrop<'_, T, M, VERIFY> {
             Ender::Both => {}
             Ender::Turn(mut turn) => {
                 for round in 1.. {
-                    end(self.0, dying.take(), &mut ended);
+                    end(self.core, dying.take(), &mut ended);
                     match dying.end(turn) {
                         Ok(()) => return,
                         Err(again) => turn = again,
@@ -231,7 +241,7 @@ impl<T, M: Threads, const VERIFY: bool> Drop for EndAtDrop<'_, T, M, VERIFY> {
                 }
             }
         }
-        end(self.0, dying.take(), &mut ended);
+        end(self.core, dying.take(), &mut ended);
     }
 }
 

@@ -58,8 +58,8 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
     /// Whether the owner, who asks, uses what the slot has.
     #[inline(always)]
     pub(in crate::lazy) fn is_active(&self) -> bool {
-        // Relaxed: the owner's own.
-        self.active.load(Ordering::Relaxed) != 0
+        // Acquire: pairs with the Release in `leave_for_good`. Otherwise the owner's own.
+        self.active.load(Ordering::Acquire) != 0
     }
 
     /// Rule 2: the owner is about to use what the slot has, or does.
@@ -242,6 +242,43 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
     ///
     /// By the owner, who has activated the slot and does not use what it has.
     unsafe fn reject(&self) {
+        self.retract();
+        if let Some(block) = self.empty() {
+            /// Where the destructor panics there is no guard that would do it.
+            struct Leave<'w, T, M: Threads, const VERIFY: bool>(&'w Words<T, M, VERIFY>);
+            impl<T, M: Threads, const VERIFY: bool> Drop for Leave<'_, T, M, VERIFY> {
+                fn drop(&mut self) {
+                    self.0.deactivate();
+                }
+            }
+            let unwinding = Leave(self);
+            // SAFETY: rule 6: the reference is the owner's.
+            unsafe { give_back(block) };
+            mem::forget(unwinding);
+        }
+    }
+
+    /// [`leave`](Self::leave) of a thread that has given the slot up meanwhile: who has it next waits until it is not
+    /// active, and from then on it is theirs. So all that is to be done with the slot is done before.
+    ///
+    /// # Safety
+    ///
+    /// By the one who was its owner and uses a block of it, which nobody else has begun to use.
+    #[cold]
+    pub(in crate::lazy) unsafe fn leave_for_good(&self) {
+        let donated = self.empty();
+        // Release, in there: pairs with the Acquire in `is_active`.
+        self.deactivate();
+        if let Some(block) = donated {
+            // SAFETY: rule 6: the reference is the owner's.
+            unsafe { give_back(block) };
+        }
+    }
+
+    /// Has nothing from now on. Returns the block whose reference was donated, if one was: it is the caller's.
+    ///
+    /// By the owner of an active slot, who does not use what it has any more.
+    fn empty(&self) -> Option<NonNull<Object<T, M, VERIFY>>> {
         // Acquire, also on failure: pairs with the Release of a donation.
         let mut held = self.held.load(Ordering::Acquire);
         while tags(held) != DONATED {
@@ -252,21 +289,13 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
                 Ordering::Release,
                 Ordering::Acquire,
             ) {
-                Ok(_) => return,
+                Ok(_) => return None,
                 Err(found) => held = found,
             }
         }
-        /// Where the destructor panics there is no guard that would do it.
-        struct Leave<'w, T, M: Threads, const VERIFY: bool>(&'w Words<T, M, VERIFY>);
-        impl<T, M: Threads, const VERIFY: bool> Drop for Leave<'_, T, M, VERIFY> {
-            fn drop(&mut self) {
-                self.0.deactivate();
-            }
-        }
-        let unwinding = Leave(self);
-        // SAFETY: the word is `DONATED`.
-        unsafe { self.give_back(held) };
-        mem::forget(unwinding);
+        // Release: as in `give_back`.
+        self.held.store(ptr::null_mut(), Ordering::Release);
+        NonNull::new(bare(held))
     }
 
     /// Ends the use of `block`.
@@ -310,7 +339,7 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
             }
         }
         if tags(held) == DONATED {
-            // SAFETY: it is.
+            // SAFETY: that is what it is, and the owner's alone from then on.
             unsafe { self.give_back(held) };
         }
     }

@@ -16,9 +16,16 @@ pub(super) fn verify<T, M: Threads, const VERIFY: bool>(
     batch: &Batch<T, M, VERIFY>,
 ) {
     if let Some((block, number)) = used(core, batch) {
+        /// Also if the hook panics.
+        struct Abort;
+        impl Drop for Abort {
+            fn drop(&mut self) {
+                abort();
+            }
+        }
+        let _abort = Abort;
         let address = block.as_ptr().addr();
         report(FaultKind::HeldAfterShootdown, "Shootdown", address, number.into());
-        abort();
     }
 }
 

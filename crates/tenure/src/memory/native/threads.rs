@@ -30,6 +30,8 @@ static NUMBERS: AtomicUsize = AtomicUsize::new(0);
 const NOT_ASKED: usize = usize::MAX;
 /// Set beside the number of a thread that is ending.
 const ENDING: usize = 1 << (usize::BITS - 1);
+/// The thread has given its number up.
+const ENDED: usize = usize::MAX - 1;
 
 std::thread_local! {
     /// The number, where asking for it is one load.
@@ -38,7 +40,8 @@ std::thread_local! {
     static EXIT: Exit = Exit::new();
 }
 
-// SAFETY: a number belongs to a record, which one thread has claimed; threads that a fork leaves behind do not run.
+// SAFETY: a number belongs to a record, which one thread has claimed; the thread tells its number no more before it gives
+// the record up. Threads that a fork leaves behind do not run.
 unsafe impl Threads for Native {
     #[inline(always)]
     fn thread() -> Option<usize> {
@@ -98,6 +101,8 @@ impl Drop for Exit {
                 unsafe { resident.leave(self.record.number) };
             }
         }
+        // From here on a fork in this thread finds that the record is not its own.
+        NUMBER.set(ENDED);
         // Release: pairs with the Acquire in `claim`: the next thread sees what this one did.
         self.record.claimed.store(false, Ordering::Release);
     }
@@ -171,7 +176,7 @@ fn count_forks() {
     unsafe extern "C" fn in_child() {
         // Relaxed: there is no other thread.
         let forks = FORKS.fetch_add(1, Ordering::Relaxed) + 1;
-        // One that has not asked has no record, and no record has this number then.
+        // One that has not asked, or has given its number up, has no record, and no record has this number then.
         let number = NUMBER.get() & !ENDING;
         // Those that nobody has as well, so that nobody need write to them later, when there are other threads,
         // who might take the next owner for lost until they see that.
