@@ -178,8 +178,10 @@ impl<T, S: Scheme<M>, M: Memory> InUse<'_, T, S, M> {
 impl<T, S: Scheme<M>, M: Memory> Drop for InUse<'_, T, S, M> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: the domain of the seat that is borrowed keeps the slot, and it is this guard that uses the block.
-        unsafe { S::leave(self.slot.as_ref(), self.block) };
+        // SAFETY: the domain of the seat that is borrowed keeps the slot.
+        let slot = unsafe { self.slot.as_ref() };
+        // SAFETY: it is this guard that uses the block.
+        unsafe { S::leave(slot, self.block) };
     }
 }
 

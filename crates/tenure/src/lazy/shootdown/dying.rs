@@ -117,10 +117,10 @@ impl<T, M: Threads, const VERIFY: bool> Dying<T, M, VERIFY> {
     }
 
     /// Gives the turn back, unless there are pushes that its owner may not have seen.
-    pub(super) fn end(&self, turn: Turn) -> Result<(), Turn> {
+    pub(super) fn end(&self, Turn(seen): Turn) -> Result<(), Turn> {
         // Release: pairs with the Acquire in `begin`. Acquire on failure: see `begin`.
         self.turn
-            .compare_exchange(turn.0, NOBODY, Ordering::Release, Ordering::Acquire)
+            .compare_exchange(seen, NOBODY, Ordering::Release, Ordering::Acquire)
             .map(drop)
             .map_err(Turn)
     }
