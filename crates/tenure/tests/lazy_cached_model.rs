@@ -211,12 +211,10 @@ impl<'c> Run<'c> {
     }
 }
 
-/// Returns what outlives the handle: tokens, handles to values, and readers.
-fn run_with(
-    cached: &Cached<Value>,
-    first: Token,
-    operations: &[Operation],
-) -> (Vec<Token>, Vec<(Context<Value>, usize)>, Vec<(Eye, Option<usize>)>) {
+/// What outlives the handle: tokens, handles to values, and readers.
+type Left = (Vec<Token>, Vec<(Context<Value>, usize)>, Vec<(Eye, Option<usize>)>);
+
+fn run_with(cached: &Cached<Value>, first: Token, operations: &[Operation]) -> Left {
     let mut run = Run {
         cached,
         tokens: vec![first],
