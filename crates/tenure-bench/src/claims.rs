@@ -359,6 +359,7 @@ mod tests {
             to_rivals: vec![ToRival { variant: "rival".into(), ratio: ratio(0.08, 0.1, 0.12) }],
             slices: 1,
             dropped: 0,
+            singles: None,
         };
         let point = |threads: usize| Point {
             threads,
