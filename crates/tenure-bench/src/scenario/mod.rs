@@ -226,17 +226,18 @@ pub fn native() -> Vec<Group> {
 }
 
 /// Adds variants before and behind those that a scenario has, and compares with `baseline` from now on.
-fn add(
-    group: &mut Group,
+fn add<'g>(
+    group: &'g mut Group,
     id: &str,
     baseline: &'static str,
     [mut before, behind]: [Vec<Variant>; 2],
-) {
+) -> &'g mut Scenario {
     let mut all = group.scenarios.iter_mut();
     let scenario = all.find(|scenario| scenario.id == id).expect("it is in the group");
     before.append(&mut scenario.variants);
     before.extend(behind);
     (scenario.variants, scenario.baseline) = (before, baseline);
+    scenario
 }
 
 #[cfg(test)]
