@@ -1,13 +1,18 @@
 //! [`Beside`]: the first thread does something again and again, and the others go on meanwhile.
+//!
+//! On the real machine alone: what objects that are made during a simulation take depends on where the host's allocator
+//! puts them, and the same request is to give the same figures everywhere.
 
 use crate::scenario::per_thread::PerThread;
 use crate::scenario::{Host, Looped, Place, Placed};
 use std::hint::black_box;
 use tenure::line::Isolated;
-use tenure::memory::{Atomic, Ordering};
+use tenure::memory::{Memory, Native, Ordering};
+
+type Tally = <Native as Memory>::AtomicU64;
 
 /// What one thread does, and what it may disturb.
-pub(super) trait Event<M: Host>: Send + Sync + Sized + 'static {
+pub(super) trait Event: Send + Sync + Sized + 'static {
     /// What the first thread has of its own.
     type Actor: Send;
     /// What each of the others has of its own.
@@ -29,12 +34,12 @@ pub(super) trait Event<M: Host>: Send + Sync + Sized + 'static {
 ///
 /// An operation of the others is to go on until the first thread has done one more: so it takes as long on all
 /// threads, and all but the first are in user space and at work throughout.
-pub(super) struct Beside<E: Event<M>, M: Host> {
+pub(super) struct Beside<E: Event> {
     event: Isolated<E>,
     actor: PerThread<E::Actor>,
     others: PerThread<E::Other>,
     /// How often the first thread did it.
-    acted: Isolated<M::AtomicU64>,
+    acted: Isolated<Tally>,
 }
 
 /// What the others do between two uses.
@@ -43,7 +48,7 @@ const WORK_NS: u32 = 100;
 /// has waited in vain it goes on without, until something happens.
 const PATIENCE: u32 = 4_000;
 
-impl<E: Event<M>, M: Host> Beside<E, M> {
+impl<E: Event> Beside<E> {
     fn acted(&self) -> u64 {
         // Relaxed: a tally.
         self.acted.load(Ordering::Relaxed)
@@ -62,7 +67,7 @@ impl<E: Event<M>, M: Host> Beside<E, M> {
         let mut seen = self.acted();
         for _ in 0..steps {
             while self.acted() == seen {
-                black_box(M::work(self.event.go_on(other), WORK_NS));
+                black_box(Native::work(self.event.go_on(other), WORK_NS));
                 let Some(left) = patience.checked_sub(1) else { break };
                 patience = left;
             }
@@ -74,19 +79,19 @@ impl<E: Event<M>, M: Host> Beside<E, M> {
     }
 }
 
-impl<E: Event<M>, M: Host> Placed for Beside<E, M> {
+impl<E: Event> Placed for Beside<E> {
     fn prepare(threads: usize) -> Self {
         let event = Isolated::new(E::prepare());
         Self {
             actor: PerThread::new(1, |_| event.actor()),
             others: PerThread::new(threads - 1, |_| event.other()),
             event,
-            acted: Isolated::new(Atomic::new(0)),
+            acted: Isolated::new(Tally::new(0)),
         }
     }
 }
 
-impl<E: Event<M>, M: Host> Looped for Beside<E, M> {
+impl<E: Event> Looped for Beside<E> {
     #[inline(never)]
     fn run(&self, place: Place, steps: u64) -> u64 {
         match place.thread.checked_sub(1) {
@@ -104,12 +109,11 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
     use std::time::Duration;
-    use tenure::memory::Native;
 
     /// How often either side did something.
     struct Counted(Mutex<(u64, u64)>);
 
-    impl Event<Native> for Counted {
+    impl Event for Counted {
         type Actor = ();
         type Other = ();
         fn prepare() -> Self {
@@ -133,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_others_go_on_for_as_long_as_the_first_acts() {
-        let object = Beside::<Counted, Native>::prepare(2);
+        let object = Beside::<Counted>::prepare(2);
         std::thread::scope(|scope| {
             scope.spawn(|| object.run(place(0), 500));
             object.run(place(1), 400);
@@ -145,7 +149,7 @@ mod tests {
 
     #[test]
     fn another_one_that_is_alone_comes_back() {
-        let object = Beside::<Counted, Native>::prepare(2);
+        let object = Beside::<Counted>::prepare(2);
         object.run(place(1), 1_000);
         let (acted, went_on) = *object.event.0.lock().unwrap();
         assert_eq!((acted, went_on), (0, u64::from(PATIENCE) + 1_000));

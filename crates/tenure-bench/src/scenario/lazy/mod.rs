@@ -6,8 +6,8 @@
 //! | `same`, `objects`, `kept` | seats that enter one object, the next one, and what they have anyway |
 //! | `read` | a value that all threads read |
 //! | `beside` | one thread does something, and the others go on meanwhile |
-//! | `shootdown`, `store` | objects that end, and values that are replaced |
-//! | `others` | what else there is, on the real machine alone |
+//! | `shootdown`, `store` | objects that end and values that are replaced, on the real machine alone |
+//! | `others` | what else there is, there too |
 
 mod beside;
 mod kept;
@@ -33,7 +33,6 @@ use shootdown::{Batch, One};
 use store::Store;
 use tenure::count::IncNotZero;
 use tenure::lazy::{Counted, Mask, Shootdown};
-use tenure::memory::Native;
 
 pub(crate) use same::{OwnLine, Same};
 pub(crate) use workers::Workers;
@@ -121,53 +120,22 @@ pub fn group<M: Host>() -> Group {
             Scenario {
                 id: "lazy/read",
                 title: "read a value that could be replaced",
-                about: "One operation reads the current value. Reader is a handle for each thread, Cached::read \
-                        finds the thread's place by itself; clone counts.",
+                about: "One operation reads the current value. Reader is a handle for each thread, clone \
+                        counts.",
                 shared: true,
                 baseline: "clone",
                 limit: None,
                 rivals: &[],
                 variants: vec![
                     Variant::placed::<Workers<ByClone<M>>>("clone"),
-                    Variant::placed::<Workers<Directly<M>>>("Cached::read"),
                     Variant::placed::<Workers<ByReader<M>>>("Reader"),
                 ],
-            },
-            Scenario {
-                id: "lazy/end",
-                title: "the end of an object",
-                about: "One operation makes an object, has one seat enter and leave it, and drops the last handle, \
-                        on the first thread; all other threads go on with another object meanwhile. So many seats \
-                        are parked besides. Counted and mask drop the object at the seat's next switch, \
-                        however late that is; shootdown drops it at once.",
-                shared: false,
-                baseline: "0 parked",
-                limit: None,
-                rivals: &[],
-                variants: vec![
-                    Variant::placed::<Beside<One<Counted, M, 0>, M>>("counted").with_singles(),
-                    Variant::placed::<Beside<One<Mask, M, 0>, M>>("mask").with_singles(),
-                    Variant::placed::<Beside<One<Shootdown, M, 0>, M>>("0 parked").with_singles(),
-                    Variant::placed::<Beside<One<Shootdown, M, 64>, M>>("64 parked").with_singles(),
-                    Variant::placed::<Beside<Batch<Shootdown, M, 64>, M>>("64 parked, 32 at once"),
-                ],
-            },
-            Scenario {
-                id: "lazy/store",
-                title: "replace a value that 64 parked threads have read",
-                about: "One operation stores a new value and drops the old one, on the first thread; all other \
-                        threads go on reading.",
-                shared: false,
-                baseline: "Cached",
-                limit: None,
-                rivals: &[],
-                variants: vec![Variant::placed::<Beside<Store<M>, M>>("Cached").with_singles()],
             },
         ],
     }
 }
 
-/// Adds what runs on the real machine alone: other crates, and what is too long to be simulated.
+/// Adds what runs on the real machine alone: other crates, and what makes objects.
 pub fn extend(group: &mut Group) {
     let same = [
         vec![],
@@ -191,18 +159,51 @@ pub fn extend(group: &mut Group) {
             Variant::placed::<Workers<Swapped>>("arc-swap load"),
             Variant::placed::<Workers<SwappedCache>>("arc-swap Cache"),
         ],
-        vec![],
+        vec![Variant::placed::<Workers<Directly>>("Cached::read")],
     ];
     add(group, "lazy/read", "arc-swap load", read).rivals = &["arc-swap Cache"];
-    // Looking at so many seats takes longer than most things that are simulated.
-    let many = Variant::placed::<Beside<One<Shootdown, Native, 1_024>, Native>>("1024 parked");
-    add(group, "lazy/end", "0 parked", [vec![], vec![many.with_singles()]]);
-    let store = [
-        vec![
-            Variant::placed::<Beside<LockedStore, Native>>("RwLock").with_singles(),
-            Variant::placed::<Beside<SwapStore, Native>>("arc-swap").with_singles(),
+    group.scenarios.extend([end(), store()]);
+}
+
+/// What the end of an object costs.
+fn end() -> Scenario {
+    Scenario {
+        id: "lazy/end",
+        title: "the end of an object",
+        about: "One operation makes an object, has one seat enter and leave it, and drops the last handle, on the \
+                first thread; the other threads go on with another object meanwhile. So many seats are parked \
+                besides. Shootdown drops the object at once; counted and mask at the seat's next switch, \
+                however late that is.",
+        shared: false,
+        baseline: "0 parked",
+        limit: None,
+        rivals: &[],
+        variants: vec![
+            Variant::placed::<Beside<One<Counted, 0>>>("counted").with_singles(),
+            Variant::placed::<Beside<One<Mask, 0>>>("mask").with_singles(),
+            Variant::placed::<Beside<One<Shootdown, 0>>>("0 parked").with_singles(),
+            Variant::placed::<Beside<One<Shootdown, 64>>>("64 parked").with_singles(),
+            Variant::placed::<Beside<One<Shootdown, 1_024>>>("1024 parked").with_singles(),
+            Variant::placed::<Beside<Batch<Shootdown, 64>>>("64 parked, 32 at once"),
         ],
-        vec![],
-    ];
-    add(group, "lazy/store", "arc-swap", store);
+    }
+}
+
+/// What it costs to replace a value.
+fn store() -> Scenario {
+    Scenario {
+        id: "lazy/store",
+        title: "replace a value that 64 parked threads have read",
+        about: "One operation stores a new value and drops the old one, on the first thread; the other threads \
+                go on reading.",
+        shared: false,
+        baseline: "arc-swap",
+        limit: None,
+        rivals: &[],
+        variants: vec![
+            Variant::placed::<Beside<LockedStore>>("RwLock").with_singles(),
+            Variant::placed::<Beside<SwapStore>>("arc-swap").with_singles(),
+            Variant::placed::<Beside<Store>>("Cached").with_singles(),
+        ],
+    }
 }

@@ -207,7 +207,7 @@ impl Work for Locked {
 /// `ArcSwap::store`, beside caches.
 pub(super) struct SwapStore(Arc<ArcSwap<Shared>>);
 
-impl Event<Native> for SwapStore {
+impl Event for SwapStore {
     type Actor = ();
     type Other = ThreadCache;
 
@@ -242,7 +242,7 @@ impl Event<Native> for SwapStore {
 /// An `Arc` in a `RwLock`, beside readers that lock it.
 pub(super) struct LockedStore(RwLock<Arc<Shared>>);
 
-impl Event<Native> for LockedStore {
+impl Event for LockedStore {
     type Actor = ();
     type Other = ();
 

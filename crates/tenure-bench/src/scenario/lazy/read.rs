@@ -5,6 +5,7 @@ use crate::scenario::Host;
 use std::hint::black_box;
 use tenure::lazy::cached::Reader;
 use tenure::lazy::{Cached, Context, Domain, Shootdown};
+use tenure::memory::Native;
 
 /// By a reader of the thread's own.
 pub(super) struct ByReader<M: Host>(Cached<Value<M>, M>);
@@ -24,14 +25,15 @@ impl<M: Host> Work for ByReader<M> {
     }
 }
 
-/// Without one: the thread's place is looked up.
-pub(super) struct Directly<M: Host>(Cached<Value<M>, M>);
+/// Without one: the thread's place is looked up. Places are made at the first read, so that on a simulated machine they
+/// would lie where the host's allocator puts them.
+pub(super) struct Directly(Cached<Value<Native>>);
 
-impl<M: Host> Work for Directly<M> {
+impl Work for Directly {
     type Own = ();
 
     fn prepare() -> Self {
-        Self(Cached::new_in(Value::new()))
+        Self(Cached::new(Value::new()))
     }
     fn own(&self, _thread: usize) {}
     #[inline(always)]

@@ -2,19 +2,19 @@
 
 use super::beside::Event;
 use super::workers::Value;
-use crate::scenario::Host;
 use std::hint::black_box;
 use tenure::lazy::{Context, Domain, Scheme, Seat};
+use tenure::memory::Native;
 
 /// A domain of which some seats are parked, each with another object.
-struct Parked<S: Scheme<M>, M: Host> {
-    domain: Domain<Value<M>, S, M>,
+struct Parked<S: Scheme<Native>> {
+    domain: Domain<Value<Native>, S>,
     /// What the others use.
-    other: Context<Value<M>, S, M>,
-    _seats: Vec<Seat<Value<M>, S, M>>,
+    other: Context<Value<Native>, S>,
+    _seats: Vec<Seat<Value<Native>, S>>,
 }
 
-impl<S: Scheme<M>, M: Host> Parked<S, M> {
+impl<S: Scheme<Native>> Parked<S> {
     fn new(seats: usize) -> Self {
         let domain = Domain::new_in();
         let other = domain.context(Value::new());
@@ -27,23 +27,23 @@ impl<S: Scheme<M>, M: Host> Parked<S, M> {
     }
 
     /// A new object, which `seat` has used.
-    fn used(&self, seat: &mut Seat<Value<M>, S, M>) -> Context<Value<M>, S, M> {
+    fn used(&self, seat: &mut Seat<Value<Native>, S>) -> Context<Value<Native>, S> {
         let object = self.domain.context(Value::new());
         black_box(seat.enter(&object).read());
         object
     }
 
-    fn go_on(&self, seat: &mut Seat<Value<M>, S, M>) -> u64 {
+    fn go_on(&self, seat: &mut Seat<Value<Native>, S>) -> u64 {
         seat.enter(&self.other).read()
     }
 }
 
 /// One object at a time, while so many seats are parked.
-pub(super) struct One<S: Scheme<M>, M: Host, const PARKED: usize>(Parked<S, M>);
+pub(super) struct One<S: Scheme<Native>, const PARKED: usize>(Parked<S>);
 
-impl<S: Scheme<M>, M: Host, const PARKED: usize> Event<M> for One<S, M, PARKED> {
-    type Actor = Seat<Value<M>, S, M>;
-    type Other = Seat<Value<M>, S, M>;
+impl<S: Scheme<Native>, const PARKED: usize> Event for One<S, PARKED> {
+    type Actor = Seat<Value<Native>, S>;
+    type Other = Seat<Value<Native>, S>;
 
     fn prepare() -> Self {
         Self(Parked::new(PARKED))
@@ -67,17 +67,17 @@ impl<S: Scheme<M>, M: Host, const PARKED: usize> Event<M> for One<S, M, PARKED> 
 pub(super) const BATCH: usize = 32;
 
 /// As many objects as [`BATCH`] says, each in a seat of its own, which then lose their handles at once.
-pub(super) struct Batch<S: Scheme<M>, M: Host, const PARKED: usize>(Parked<S, M>);
+pub(super) struct Batch<S: Scheme<Native>, const PARKED: usize>(Parked<S>);
 
 /// Seats, and the objects that they had so far.
-pub(super) struct Collected<S: Scheme<M>, M: Host> {
-    seats: Vec<Seat<Value<M>, S, M>>,
-    objects: Vec<Context<Value<M>, S, M>>,
+pub(super) struct Collected<S: Scheme<Native>> {
+    seats: Vec<Seat<Value<Native>, S>>,
+    objects: Vec<Context<Value<Native>, S>>,
 }
 
-impl<S: Scheme<M>, M: Host, const PARKED: usize> Event<M> for Batch<S, M, PARKED> {
-    type Actor = Collected<S, M>;
-    type Other = Seat<Value<M>, S, M>;
+impl<S: Scheme<Native>, const PARKED: usize> Event for Batch<S, PARKED> {
+    type Actor = Collected<S>;
+    type Other = Seat<Value<Native>, S>;
 
     fn prepare() -> Self {
         Self(Parked::new(PARKED))
@@ -106,9 +106,8 @@ impl<S: Scheme<M>, M: Host, const PARKED: usize> Event<M> for Batch<S, M, PARKED
 mod tests {
     use super::*;
     use tenure::lazy::{Shootdown, Statistics};
-    use tenure::memory::Native;
 
-    fn after<E: Event<Native>>(steps: usize, of: impl Fn(&E) -> Statistics) -> Statistics {
+    fn after<E: Event>(steps: usize, of: impl Fn(&E) -> Statistics) -> Statistics {
         let event = E::prepare();
         let mut actor = event.actor();
         (0..steps).for_each(|_| event.act(&mut actor));
@@ -117,7 +116,7 @@ mod tests {
 
     #[test]
     fn each_operation_is_one_object_one_barrier_and_one_seat_that_lost_it() {
-        let after = after::<One<Shootdown, Native, 64>>(10, |event| event.0.domain.statistics());
+        let after = after::<One<Shootdown, 64>>(10, |event| event.0.domain.statistics());
         assert_eq!((after.seats, after.ended), (64 + 1, 10));
         assert_eq!((after.barriers, after.revoked, after.donated), (10, 10, 0));
     }
@@ -125,8 +124,7 @@ mod tests {
     #[test]
     fn a_batch_is_one_barrier_for_all_of_its_objects() {
         let steps = 2 * BATCH + 1;
-        let after =
-            after::<Batch<Shootdown, Native, 64>>(steps, |event| event.0.domain.statistics());
+        let after = after::<Batch<Shootdown, 64>>(steps, |event| event.0.domain.statistics());
         assert_eq!(
             (after.ended, after.barriers, after.revoked),
             (2 * BATCH as u64, 2, 2 * BATCH as u64)

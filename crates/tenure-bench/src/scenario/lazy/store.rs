@@ -2,26 +2,26 @@
 
 use super::beside::Event;
 use super::workers::Value;
-use crate::scenario::Host;
 use std::hint::black_box;
 use tenure::lazy::Cached;
 use tenure::lazy::cached::Reader;
+use tenure::memory::Native;
 
 /// Readers that have read and read no more.
 pub(super) const PARKED: usize = 64;
 
 /// `Cached::store`, beside readers.
-pub(super) struct Store<M: Host> {
-    cached: Cached<Value<M>, M>,
-    _parked: Vec<Reader<Value<M>, M>>,
+pub(super) struct Store {
+    cached: Cached<Value<Native>>,
+    _parked: Vec<Reader<Value<Native>>>,
 }
 
-impl<M: Host> Event<M> for Store<M> {
+impl Event for Store {
     type Actor = ();
-    type Other = Reader<Value<M>, M>;
+    type Other = Reader<Value<Native>>;
 
     fn prepare() -> Self {
-        let cached = Cached::new_in(Value::new());
+        let cached = Cached::new(Value::new());
         let parked = |_| {
             let mut reader = cached.reader();
             black_box(reader.read().read());
