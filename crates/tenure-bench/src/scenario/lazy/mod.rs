@@ -120,8 +120,8 @@ pub fn group<M: Host>() -> Group {
             Scenario {
                 id: "lazy/read",
                 title: "read a value that could be replaced",
-                about: "One operation reads the current value. Reader is a handle for each thread, clone \
-                        counts.",
+                about: "One operation reads the current value. Reader is a handle for each thread; Cached::read, \
+                        on the real machine alone, finds the thread's place by itself; clone counts.",
                 shared: true,
                 baseline: "clone",
                 limit: None,
@@ -171,9 +171,9 @@ fn end() -> Scenario {
         id: "lazy/end",
         title: "the end of an object",
         about: "One operation makes an object, has one seat enter and leave it, and drops the last handle, on the \
-                first thread; the other threads go on with another object meanwhile. So many seats are parked \
-                besides. Shootdown drops the object at once; counted and mask at the seat's next switch, \
-                however late that is.",
+                first thread. The others go on with another object meanwhile; an operation of theirs lasts as \
+                long. So many seats are parked besides. Shootdown drops the object at once; counted and mask \
+                at the seat's next switch, however late that is.",
         shared: false,
         baseline: "0 parked",
         limit: None,
@@ -194,8 +194,8 @@ fn store() -> Scenario {
     Scenario {
         id: "lazy/store",
         title: "replace a value that 64 parked threads have read",
-        about: "One operation stores a new value and drops the old one, on the first thread; the other threads \
-                go on reading.",
+        about: "One operation stores a new value and drops the old one, on the first thread. The others go on \
+                reading; an operation of theirs lasts as long.",
         shared: false,
         baseline: "arc-swap",
         limit: None,
