@@ -155,8 +155,7 @@ pub struct Row {
     pub slices: usize,
     /// Slices that were dropped because a thread was switched out involuntarily.
     pub dropped: usize,
-    /// How long single operations of the first thread took, for variants that time them. Absent also
-    /// where every slice was dropped.
+    /// How long single operations of the first thread took, for variants that time them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub singles: Option<Distribution>,
 }
@@ -164,7 +163,8 @@ pub struct Row {
 /// How long single operations took, each with two looks at the clock in it: some tens of nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
-    /// Operations that were timed one by one, in slices that were not dropped.
+    /// Operations that were timed one by one, in slices in which that thread was not switched out
+    /// involuntarily, unless there are none.
     pub operations: u64,
     /// Half of them took at most so long.
     pub median_ns: f64,

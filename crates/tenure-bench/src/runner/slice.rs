@@ -78,11 +78,8 @@ impl Slice<'_> {
         let singles = self.run_singly(place);
         let cool_down = self.run_until_all(place, &self.gate.finished);
         let switched = involuntary_switches() != switches;
-        if let Some(all) = self.singles
-            && thread == 0
-            && (self.oversubscribed || !switched)
-        {
-            all.add(&singles);
+        if let Some(all) = self.singles.filter(|_| thread == 0) {
+            all.add(&singles, self.oversubscribed || !switched);
         }
         let steps = self.steps + singles.len() as u64;
         self.object.settle(self.steps / 8 + warm_up + steps + cool_down);
