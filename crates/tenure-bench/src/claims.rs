@@ -151,6 +151,45 @@ const CLAIMS: &[Claim] = &[
         scenario: "pool/one-way",
         checks: &[check("magazines", At::AllCpus, Against::Baseline, 0.4)],
     },
+    Claim {
+        text: "A seat that enters what it had takes at most 0.35 of a counted switch's time on one thread",
+        scenario: "lazy/same",
+        checks: &[check("shootdown", At::OneThread, Against::Baseline, 0.35)],
+    },
+    Claim {
+        text: "All CPUs together enter one object at least 1.9 times as often as one",
+        scenario: "lazy/same",
+        checks: &[check("shootdown", At::AllCpus, Against::OneThread, 1.0 / 1.9)],
+    },
+    Claim {
+        text: "With all CPUs on one object, seats that are not counted beat those that are by 20x",
+        scenario: "lazy/same",
+        checks: &[check("shootdown", At::AllCpus, Against::Baseline, 1.0 / 20.0)],
+    },
+    Claim {
+        text: "A Reader takes at most 0.3 of the time of arc-swap's load",
+        scenario: "lazy/read",
+        checks: &[
+            check("Reader", At::OneThread, Against::Baseline, 0.3),
+            check("Reader", At::AllCpus, Against::Baseline, 0.3),
+        ],
+    },
+    Claim {
+        text: "A Reader takes at most the time of arc-swap's Cache, which keeps what it read alive",
+        scenario: "lazy/read",
+        checks: &[
+            check("Reader", At::OneThread, Against::Rival("arc-swap Cache"), 1.0),
+            check("Reader", At::AllCpus, Against::Rival("arc-swap Cache"), 1.0),
+        ],
+    },
+    Claim {
+        text: "The end of an object waits for no parked seat: 1,024 of them add at most half to its time",
+        scenario: "lazy/end",
+        checks: &[
+            check("64 parked", At::AllCpus, Against::Baseline, 1.1),
+            check("1024 parked", At::AllCpus, Against::Baseline, 1.5),
+        ],
+    },
 ];
 
 /// Judges every claim whose scenario was measured where the claim looks, on a machine of `cpus`.
@@ -359,6 +398,7 @@ mod tests {
             to_rivals: vec![ToRival { variant: "rival".into(), ratio: ratio(0.08, 0.1, 0.12) }],
             slices: 1,
             dropped: 0,
+            singles: None,
         };
         let point = |threads: usize| Point {
             threads,

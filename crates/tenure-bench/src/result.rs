@@ -155,6 +155,41 @@ pub struct Row {
     pub slices: usize,
     /// Slices that were dropped because a thread was switched out involuntarily.
     pub dropped: usize,
+    /// How long single operations of the first thread took, for variants that time them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub singles: Option<Distribution>,
+}
+
+/// How long single operations took, each with two looks at the clock in it: some tens of nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Distribution {
+    /// Operations that were timed one by one, in slices in which that thread was not switched out
+    /// involuntarily, unless there are none.
+    pub operations: u64,
+    /// Half of them took at most so long.
+    pub median_ns: f64,
+    /// 90 % of them.
+    pub p90_ns: f64,
+    /// 99 %.
+    pub p99_ns: f64,
+    /// 99.9 %.
+    pub p999_ns: f64,
+    /// The slowest.
+    pub max_ns: f64,
+}
+
+impl Distribution {
+    /// The times with their names, from the shortest.
+    #[must_use]
+    pub fn named(&self) -> [(&'static str, f64); 5] {
+        [
+            ("median", self.median_ns),
+            ("90 %", self.p90_ns),
+            ("99 %", self.p99_ns),
+            ("99.9 %", self.p999_ns),
+            ("slowest", self.max_ns),
+        ]
+    }
 }
 
 /// A row's time against a variant that is neither baseline nor limit.

@@ -30,7 +30,7 @@ pub fn short(value: f64) -> String {
 
 /// A ratio to two decimals below 10, and as [`number`] above. One that is not 1 is not shown as
 /// `1.00` as long as a third decimal tells them apart: which side of 1 an interval ends on is its
-/// point.
+/// point. One that four decimals do not show has two digits that count.
 #[must_use]
 pub fn ratio(value: f64) -> String {
     match value.abs() {
@@ -41,6 +41,10 @@ pub fn ratio(value: f64) -> String {
             format!("{value:.2}")
         }
         size if (0.995..1.005).contains(&size) => format!("{value:.3}"),
+        size if size > 0.0 && size < 0.000_95 => {
+            let zeros = -size.log10().floor();
+            format!("{value:.*}", (zeros + 1.0) as usize)
+        }
         _ => number(value),
     }
 }

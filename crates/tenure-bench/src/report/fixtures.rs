@@ -4,8 +4,8 @@
 //! shapes they will have; they were not measured.
 
 use crate::result::{
-    Cache, Estimate, Group, Machine, Outcome, Point, Report, Row, SCHEMA, Scenario, Settings,
-    Verdict,
+    Cache, Distribution, Estimate, Group, Machine, Outcome, Point, Report, Row, SCHEMA, Scenario,
+    Settings, Verdict,
 };
 
 /// A server of two sockets, 96 cores and 192 CPUs, at ten numbers of threads of which one is more
@@ -102,6 +102,8 @@ pub(crate) fn degenerate() -> Report {
     for row in &mut scenario.points[2].rows {
         row.mops = 0.0;
         row.retries_per_op = Some(f64::INFINITY);
+        row.singles =
+            Some(Distribution { median_ns: f64::NAN, max_ns: f64::INFINITY, ..singles(0.0) });
     }
     report.groups[0].scenarios[1].points.clear();
     report.groups[1].scenarios.clear();
@@ -236,6 +238,17 @@ fn verdicts() -> Vec<Verdict> {
     ]
 }
 
+fn singles(median_ns: f64) -> Distribution {
+    Distribution {
+        operations: 120_000,
+        median_ns,
+        p90_ns: median_ns * 1.25,
+        p99_ns: median_ns * 2.0,
+        p999_ns: median_ns * 9.0,
+        max_ns: median_ns * 240.0,
+    }
+}
+
 /// A variant of the crude model: time alone, added time for each other thread, retries for each
 /// other thread.
 struct Variant {
@@ -289,6 +302,7 @@ fn point(
                     .then(|| estimate(time(variant) / time(&variants[last]))),
                 slices: 400,
                 dropped: if cpus == 1 { 0 } else { index * 3 },
+                singles: limit.then(|| singles(time(variant))),
             }
         })
         .collect();

@@ -7,7 +7,7 @@ use tenure_report::terminal::Style;
 
 use super::grid::{self, aligned, line};
 use super::words;
-use crate::result::{Estimate, Group, Outcome, Report, Row, Scenario};
+use crate::result::{Distribution, Estimate, Group, Outcome, Report, Row, Scenario};
 
 /// The report as text that ends in a line break.
 #[must_use]
@@ -43,6 +43,10 @@ fn render_group(text: &mut String, group: &Group, style: Style) {
         line(text, &style.wrapped(&scenario.about, ""));
         line(text, "");
         line(text, &table(scenario, style));
+        if let Some(singles) = singles(scenario, style) {
+            line(text, "");
+            line(text, &singles);
+        }
         for note in notes(scenario) {
             line(text, &style.quiet(&style.wrapped(&note, "  ")));
         }
@@ -183,6 +187,33 @@ fn shown(ratio: &Estimate, interval: bool) -> String {
     if interval { format!("{words}  {}", words::interval(ratio, words::ratio)) } else { words }
 }
 
+/// How long single operations took, if some were timed.
+fn singles(scenario: &Scenario, style: Style) -> Option<String> {
+    let timed = |row: &Row| Some((row.variant.clone(), row.singles?));
+    let first = rows(scenario).find_map(timed)?.1;
+    let fill = |times: &dyn Fn(Distribution) -> Vec<(&'static str, f64)>| {
+        let mut table = grid::table(style);
+        let header = times(first).into_iter().map(|(name, _)| name);
+        table.set_header(["single operations, ns"].into_iter().chain(header).enumerate().map(
+            |(index, name)| aligned(Cell::new(name).add_attribute(Attribute::Dim), index > 0),
+        ));
+        for point in &scenario.points {
+            let title = words::counted(point.threads, "thread");
+            table.add_row([Cell::new(title).add_attribute(Attribute::Bold)]);
+            for (variant, of) in point.rows.iter().filter_map(timed) {
+                let mut cells = vec![Cell::new(format!("  {variant}"))];
+                let figures = times(of).into_iter().map(|(_, ns)| words::number(ns));
+                cells.extend(figures.map(|figure| aligned(Cell::new(figure), true)));
+                table.add_row(cells);
+            }
+        }
+        vec![table]
+    };
+    let all = |of: Distribution| of.named().to_vec();
+    let ends = |of: Distribution| [of.named()[0], of.named()[3]].to_vec();
+    Some(grid::fitting([fill(&all), fill(&ends)], style))
+}
+
 /// What is to be said below a table.
 fn notes(scenario: &Scenario) -> Vec<String> {
     let mut notes = Vec::new();
@@ -208,7 +239,11 @@ mod tests {
             let text = render(&fixtures::xeon(), Style { width, colour: false });
             assert!(widest(&text) <= width, "{} > {width}\n{text}", widest(&text));
             let rows = text.lines().filter(|line| line.starts_with("  rcuref ")).count();
-            assert_eq!(rows, 10, "one line for each number of threads at {width}\n{text}");
+            assert_eq!(
+                rows,
+                2 * 10,
+                "a line in either table for each number of threads at {width}\n{text}"
+            );
         }
     }
 
@@ -233,6 +268,22 @@ mod tests {
         assert!(text.contains("limit"));
         assert!(text.contains("x  ["), "{text}");
         assert!(text.contains("not resolved  ["));
+    }
+
+    #[test]
+    fn single_operations_are_told_where_they_were_timed() {
+        let report = fixtures::xeon();
+        let scenario = &report.groups[0].scenarios[0];
+        let text = singles(scenario, Style::PLAIN).unwrap();
+        let first: Vec<_> =
+            text.lines().next().unwrap().split("  ").filter(|it| !it.is_empty()).collect();
+        assert_eq!(
+            first.iter().map(|it| it.trim()).collect::<Vec<_>>(),
+            ["single operations, ns", "median", "90 %", "99 %", "99.9 %", "slowest"]
+        );
+        assert!(text.lines().any(|line| line.starts_with("  rcuref ")), "{text}");
+        assert!(render(&report, Style::PLAIN).contains(&text));
+        assert_eq!(singles(&report.groups[1].scenarios[0], Style::PLAIN), None);
     }
 
     #[test]

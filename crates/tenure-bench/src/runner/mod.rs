@@ -17,11 +17,13 @@
 
 pub mod affinity;
 mod samples;
+mod singles;
 mod slice;
 
 use crate::result::Point;
 use crate::scenario::{Looped, Scenario};
 use samples::{Batch, Sample};
+use singles::Singles;
 use slice::{Gate, Slice, ThreadSample};
 use std::time::Duration;
 
@@ -57,14 +59,20 @@ pub fn measure(
     let slice = if team.oversubscribed() { OVERSUBSCRIBED_SLICE } else { SLICE };
     let rounds = ((plan.seconds / slice.as_secs_f64()) as usize / plan.batches).max(1);
 
-    let trial =
-        team.run(&prepare(scenario, threads), &variants, &vec![TRIAL_STEPS; variants.len()]);
+    let none: Vec<Option<Singles>> = variants.iter().map(|_| None).collect();
+    let trial = vec![TRIAL_STEPS; variants.len()];
+    let trial = team.run(&prepare(scenario, threads), &variants, &trial, &none);
     let steps: Vec<u64> = trial
         .iter()
         .map(|sample| (slice.as_secs_f64() * 1e9 / sample.ns_per_op.max(0.1)) as u64)
         .map(|steps| steps.clamp(FEWEST_STEPS, 100_000_000))
         .collect();
 
+    let singles: Vec<Option<Singles>> = scenario
+        .variants
+        .iter()
+        .map(|variant| variant.times_singles.then(Singles::default))
+        .collect();
     let batches: Vec<Batch> = (0..plan.batches)
         .map(|_| {
             let mut schedule = Vec::with_capacity(rounds * variants.len());
@@ -73,18 +81,17 @@ pub fn measure(
                 random.shuffle(&mut round);
                 schedule.extend(round);
             }
-            let samples = team.run(&prepare(scenario, threads), &schedule, &steps);
+            let samples = team.run(&prepare(scenario, threads), &schedule, &steps, &singles);
             done();
             Batch::new(variants.len(), &schedule, &samples)
         })
         .collect();
 
-    Point {
-        threads,
-        oversubscribed: team.oversubscribed(),
-        batches: plan.batches,
-        rows: samples::rows(scenario, &batches, team.oversubscribed()),
+    let mut rows = samples::rows(scenario, &batches, team.oversubscribed());
+    for (row, singles) in std::iter::zip(&mut rows, &singles) {
+        row.singles = singles.as_ref().and_then(Singles::distribution);
     }
+    Point { threads, oversubscribed: team.oversubscribed(), batches: plan.batches, rows }
 }
 
 fn prepare(scenario: &Scenario, threads: usize) -> Vec<Box<dyn Looped>> {
@@ -102,8 +109,14 @@ impl Team<'_> {
         self.threads > self.cpus.len()
     }
 
-    /// Runs the slices that `schedule` names, one after the other; `steps` is per variant.
-    fn run(&self, objects: &[Box<dyn Looped>], schedule: &[usize], steps: &[u64]) -> Vec<Sample> {
+    /// Runs the slices that `schedule` names, one after the other; `steps` and `singles` are per variant.
+    fn run(
+        &self,
+        objects: &[Box<dyn Looped>],
+        schedule: &[usize],
+        steps: &[u64],
+        singles: &[Option<Singles>],
+    ) -> Vec<Sample> {
         let gates: Vec<Gate> = schedule.iter().map(|_| Gate::new()).collect();
         let slices: Vec<Slice<'_>> = std::iter::zip(schedule, &gates)
             .map(|(&variant, gate)| Slice {
@@ -112,6 +125,7 @@ impl Team<'_> {
                 threads: self.threads as u32,
                 steps: steps[variant],
                 oversubscribed: self.oversubscribed(),
+                singles: singles[variant].as_ref(),
             })
             .collect();
         let by_thread: Vec<Vec<ThreadSample>> = std::thread::scope(|scope| {
@@ -179,7 +193,8 @@ mod tests {
 
     /// [`Team::run`] with few steps, for operations that take long.
     fn samples(threads: usize, cpus: &[usize]) -> Vec<Sample> {
-        Team { threads, cpus }.run(&prepare(&scenario(), threads), &[0, 1, 0], &[16, 16])
+        let team = Team { threads, cpus };
+        team.run(&prepare(&scenario(), threads), &[0, 1, 0], &[16, 16], &[None, None])
     }
 
     #[test]
@@ -192,6 +207,19 @@ mod tests {
                 assert!((sample.retries_per_op - 3.0).abs() < 1e-9);
             }
         }
+    }
+
+    #[test]
+    fn singles_are_the_first_threads_and_of_those_variants_that_ask_for_them() {
+        let cpus = affinity::cpus();
+        let object = || Box::new(Nap::<100>) as Box<dyn Looped>;
+        let singles = [None, Some(Singles::default())];
+        // More threads than CPUs, so that no slice is dropped.
+        let team = Team { threads: cpus.len() + 1, cpus: &cpus };
+        team.run(&[object(), object()], &[0, 1, 0, 1], &[16, 16], &singles);
+        let distribution = singles[1].as_ref().and_then(Singles::distribution).unwrap();
+        assert_eq!(distribution.operations, 2 * 16);
+        assert!(distribution.median_ns >= 100e3, "{distribution:?}");
     }
 
     #[test]
@@ -210,7 +238,8 @@ mod tests {
             }
         }
         let object: Box<dyn Looped> = Box::new(Counted);
-        Team { threads: 3, cpus: &affinity::cpus() }.run(&[object], &[0, 0], &[1_000]);
+        let singles = [Some(Singles::default())];
+        Team { threads: 3, cpus: &affinity::cpus() }.run(&[object], &[0, 0], &[1_000], &singles);
         assert_eq!(*STEPS.lock().unwrap(), 0);
     }
 
@@ -234,7 +263,7 @@ mod tests {
             }
         }
         let object: Box<dyn Looped> = Box::new(Meet);
-        Team { threads: 2, cpus: &affinity::cpus() }.run(&[object], &[0], &[16]);
+        Team { threads: 2, cpus: &affinity::cpus() }.run(&[object], &[0], &[16], &[None]);
         assert_eq!(*INSIDE.lock().unwrap(), (0, 2));
     }
 }

@@ -148,6 +148,7 @@ pub(super) fn rows(scenario: &Scenario, batches: &[Batch], keep_switched: bool) 
                     .collect(),
                 slices,
                 dropped,
+                singles: None,
             }
         })
         .collect()

@@ -5,8 +5,11 @@
 //! 1. all threads run the operation until all of them have warmed up;
 //! 2. each runs a fixed number of operations against the clock;
 //! 3. each keeps running until all have finished, so that the slowest is not alone at the end.
+//!
+//! Where single operations are to be timed, that is a phase of its own between the second and the third.
 
 use super::affinity::involuntary_switches;
+use super::singles::Singles;
 use crate::scenario::{Looped, Place};
 use std::time::{Duration, Instant};
 use tenure::line::Isolated;
@@ -18,6 +21,9 @@ type Counter = <Native as Memory>::AtomicU32;
 const CHUNK: u64 = 64;
 /// The same where each look lets another thread run: the load must outweigh the switches.
 const OVERSUBSCRIBED_CHUNK: u64 = 4_096;
+
+/// Operations of a slice that are timed one by one.
+const MOST_SINGLES: u64 = 1_000;
 
 /// Where the threads of one slice meet. Used once.
 #[derive(Debug)]
@@ -42,6 +48,8 @@ pub(super) struct Slice<'a> {
     pub(super) steps: u64,
     /// More threads than CPUs: threads that wait for others let them run.
     pub(super) oversubscribed: bool,
+    /// Where the first thread adds the times of single operations, if they are asked for.
+    pub(super) singles: Option<&'a Singles>,
 }
 
 /// What one thread saw of a slice.
@@ -67,10 +75,27 @@ impl Slice<'_> {
         let retries = self.object.run(place, self.steps);
         let elapsed = start.elapsed();
 
+        let singles = self.run_singly(place);
         let cool_down = self.run_until_all(place, &self.gate.finished);
         let switched = involuntary_switches() != switches;
-        self.object.settle(self.steps / 8 + warm_up + self.steps + cool_down);
+        if let Some(all) = self.singles.filter(|_| thread == 0) {
+            all.add(&singles, self.oversubscribed || !switched);
+        }
+        let steps = self.steps + singles.len() as u64;
+        self.object.settle(self.steps / 8 + warm_up + steps + cool_down);
         ThreadSample { start, elapsed, retries, switched }
+    }
+
+    /// Times operations one by one, if that is asked for.
+    fn run_singly(&self, place: Place) -> Vec<Duration> {
+        let steps = if self.singles.is_some() { self.steps.min(MOST_SINGLES) } else { 0 };
+        let mut times = Vec::with_capacity(steps as usize);
+        for _ in 0..steps {
+            let start = Instant::now();
+            self.object.run(place, 1);
+            times.push(start.elapsed());
+        }
+        times
     }
 
     /// Announces this thread, and keeps up the load until all are announced.
@@ -78,8 +103,8 @@ impl Slice<'_> {
         // Relaxed: the counters order nothing; the samples come back through join.
         announced.fetch_add(1, Ordering::Relaxed);
         let chunk = if self.oversubscribed { OVERSUBSCRIBED_CHUNK } else { CHUNK };
-        // An operation may take so long that a chunk of them would be longer than the slice.
-        let chunk = chunk.min(self.steps.max(1));
+        // An operation may take so long that a chunk of them would be a good part of the slice.
+        let chunk = chunk.min((self.steps / 8).max(1));
         let mut steps = 0;
         while announced.load(Ordering::Relaxed) < self.threads {
             self.object.run(place, chunk);

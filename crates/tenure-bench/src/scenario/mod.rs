@@ -14,6 +14,8 @@ pub mod arcs;
 mod choice;
 pub mod dst;
 mod host;
+pub mod lazy;
+mod per_thread;
 mod place;
 pub mod pool;
 pub mod refs;
@@ -124,6 +126,8 @@ pub struct Variant {
     pub name: &'static str,
     /// Whether its retries are counted.
     pub counts_retries: bool,
+    /// Whether single operations are timed too, those of the first thread, for their distribution.
+    pub times_singles: bool,
     /// Makes a fresh object for so many threads.
     pub prepare: fn(threads: usize) -> Box<dyn Looped>,
 }
@@ -132,19 +136,30 @@ impl Variant {
     /// A variant that does `O`.
     #[must_use]
     pub fn of<O: Operation + 'static>(name: &'static str) -> Self {
-        Self { name, counts_retries: false, prepare: |_| Box::new(O::prepare()) }
+        Self::new(name, |_| Box::new(O::prepare()))
     }
 
     /// A variant whose threads do not all do the same.
     #[must_use]
     pub fn placed<P: Placed + 'static>(name: &'static str) -> Self {
-        Self { name, counts_retries: false, prepare: |threads| Box::new(P::prepare(threads)) }
+        Self::new(name, |threads| Box::new(P::prepare(threads)))
+    }
+
+    fn new(name: &'static str, prepare: fn(threads: usize) -> Box<dyn Looped>) -> Self {
+        Self { name, counts_retries: false, times_singles: false, prepare }
     }
 
     /// [`of`](Self::of), for an operation that reports its retries.
     #[must_use]
     pub fn counting<O: Operation + 'static>(name: &'static str) -> Self {
         Self { counts_retries: true, ..Self::of::<O>(name) }
+    }
+
+    /// The variant, whose single operations are timed too: for those whose slowest ones matter, and that are long
+    /// beside two looks at the clock.
+    #[must_use]
+    pub fn with_singles(self) -> Self {
+        Self { times_singles: true, ..self }
     }
 }
 
@@ -192,7 +207,7 @@ pub struct Group {
 /// All groups that run on any machine, in the order in which they do.
 #[must_use]
 pub fn groups<M: Host>() -> Vec<Group> {
-    vec![refs::group::<M>(), dst::group::<M>(), pool::group::<M>()]
+    vec![refs::group::<M>(), dst::group::<M>(), pool::group::<M>(), lazy::group::<M>()]
 }
 
 /// All groups on the real machine, with what runs there alone: code of others, which knows no other.
@@ -203,10 +218,26 @@ pub fn native() -> Vec<Group> {
         match group.name {
             "refs" => group.scenarios.extend(arcs::scenarios()),
             "pool" => pool::extend(group),
+            "lazy" => lazy::extend(group),
             _ => {}
         }
     }
     groups
+}
+
+/// Adds variants before and behind those that a scenario has, and compares with `baseline` from now on.
+fn add<'g>(
+    group: &'g mut Group,
+    id: &str,
+    baseline: &'static str,
+    [mut before, behind]: [Vec<Variant>; 2],
+) -> &'g mut Scenario {
+    let mut all = group.scenarios.iter_mut();
+    let scenario = all.find(|scenario| scenario.id == id).expect("it is in the group");
+    before.append(&mut scenario.variants);
+    before.extend(behind);
+    (scenario.variants, scenario.baseline) = (before, baseline);
+    scenario
 }
 
 #[cfg(test)]
@@ -277,12 +308,12 @@ mod tests {
     #[test]
     fn objects_that_threads_share_name_their_count_and_lie_on_lines_of_their_own() {
         for scenario in groups::<Simulated>().into_iter().flat_map(|group| group.scenarios) {
-            let is_counted = !scenario.id.starts_with("pool/");
+            let is_counted = ["refs/", "dst/"].iter().any(|group| scenario.id.starts_with(group));
             for variant in &scenario.variants {
                 let object = (variant.prepare)(1);
                 let members = object.members();
                 let count = members.iter().find(|member| member.name == "refs");
-                assert_eq!(count.is_some(), scenario.shared && is_counted, "{}", scenario.id);
+                assert!(!is_counted || count.is_some() == scenario.shared, "{}", scenario.id);
                 assert!(count.is_none_or(|count| count.address.is_multiple_of(64)), "{variant:?}");
             }
         }

@@ -362,7 +362,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_simulated_is_refused_with_the_way_out() {
-        assert!(refused(&request(&["nope"], "1")).contains("the groups are refs, dst, pool;"));
+        assert!(
+            refused(&request(&["nope"], "1")).contains("the groups are refs, dst, pool, lazy;")
+        );
         let arc = refused(&request(&["refs/upgrade"], "1"));
         assert!(arc.contains("`tenure bench refs/upgrade`"), "{arc}");
         let many = refused(&request(&[], "1,5000"));
@@ -382,6 +384,18 @@ mod tests {
             } else {
                 assert!(slower > 10.0, "{}: {slower}", alone.variant);
             }
+        }
+    }
+
+    #[test]
+    fn lazy_switches_are_50_times_as_many_as_counted_ones_on_192_cpus() {
+        let machine = machine::find("power8-16s-192").unwrap();
+        let request = Request { machine, ..request(&["lazy/same", "lazy/switch"], "192") };
+        let report = run(&request, &mut Unseen).unwrap();
+        for scenario in &report.groups[0].scenarios {
+            let of = |name| scenario.points[0].rows.iter().find(|row| row.variant == name).unwrap();
+            let gain = of("shootdown").mops / of("counted").mops;
+            assert!(gain >= 50.0, "{}: {gain}", scenario.id);
         }
     }
 

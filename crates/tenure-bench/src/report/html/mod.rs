@@ -75,6 +75,18 @@ mod tests {
     }
 
     #[test]
+    fn single_operations_have_a_table_where_they_were_timed() {
+        let tables =
+            |report: &Report| render(report).matches(": single operations, ns</span>").count();
+        let mut report = fixtures::xeon();
+        assert_eq!(tables(&report), 1);
+        for point in &mut report.groups[0].scenarios[0].points {
+            point.rows.iter_mut().for_each(|row| row.singles = None);
+        }
+        assert_eq!(tables(&report), 0);
+    }
+
+    #[test]
     fn figures_that_no_run_should_make_are_survived() {
         let page = render(&fixtures::degenerate());
         assert!(page.contains('–'));

@@ -57,6 +57,7 @@ struct Scenario {
     /// The table that is always to be seen, and those that are when asked for.
     shown: Option<Table>,
     folded: Option<Table>,
+    singles: Option<Singles>,
     notes: Vec<String>,
 }
 
@@ -66,6 +67,28 @@ struct Table {
     retries: bool,
     limit: bool,
     sections: Vec<Section>,
+}
+
+/// How long single operations took.
+#[derive(Serialize)]
+struct Singles {
+    caption: String,
+    /// What the columns are.
+    names: Vec<&'static str>,
+    sections: Vec<SinglesSection>,
+}
+
+#[derive(Serialize)]
+struct SinglesSection {
+    title: String,
+    rows: Vec<SinglesRow>,
+}
+
+#[derive(Serialize)]
+struct SinglesRow {
+    variant: String,
+    operations: String,
+    times: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -230,6 +253,7 @@ fn scenario(anchor: String, scenario: &result::Scenario) -> Scenario {
         figures,
         shown: table(scenario, &shown),
         folded: table(scenario, &folded),
+        singles: singles(scenario),
         notes: words::disturbed(scenario).iter().map(|note| sentence(note)).collect(),
         anchor,
     }
@@ -265,6 +289,27 @@ fn table(scenario: &result::Scenario, points: &[&Point]) -> Option<Table> {
                 rows: point.rows.iter().map(|row| self::row(row, scenario)).collect(),
             })
             .collect(),
+    })
+}
+
+/// `None` where no variant timed any.
+fn singles(scenario: &result::Scenario) -> Option<Singles> {
+    let timed = |point: &Point| {
+        let rows = point.rows.iter().filter_map(|row| {
+            let singles = row.singles?;
+            Some(SinglesRow {
+                variant: row.variant.clone(),
+                operations: words::whole(usize::try_from(singles.operations).unwrap_or(usize::MAX)),
+                times: singles.named().iter().map(|&(_, ns)| words::number(ns)).collect(),
+            })
+        });
+        SinglesSection { title: words::counted(point.threads, "thread"), rows: rows.collect() }
+    };
+    let first = scenario.points.iter().flat_map(|point| &point.rows).find_map(|row| row.singles)?;
+    Some(Singles {
+        caption: format!("{}: single operations, ns", scenario.title),
+        names: first.named().iter().map(|&(name, _)| name).collect(),
+        sections: scenario.points.iter().map(timed).filter(|it| !it.rows.is_empty()).collect(),
     })
 }
 

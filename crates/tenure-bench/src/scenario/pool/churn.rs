@@ -1,10 +1,9 @@
 //! Connections that come and go: each has a slot to send from and one to receive into.
 
 use super::slots::Slots;
+use crate::scenario::per_thread::PerThread;
 use crate::scenario::{Looped, Member, Place, Placed};
 use std::hint::black_box;
-use std::sync::{Mutex, PoisonError};
-use tenure::line::Isolated;
 
 /// Connections that each thread keeps open.
 pub(super) const WINDOW: usize = 200;
@@ -12,7 +11,7 @@ pub(super) const WINDOW: usize = 200;
 /// A server's connections, those of each thread in the order in which they were opened.
 pub(super) struct Churn<S: Slots> {
     slots: S,
-    threads: Vec<Isolated<Mutex<Window<S::Taken>>>>,
+    threads: PerThread<Window<S::Taken>>,
 }
 
 struct Window<T> {
@@ -49,7 +48,7 @@ impl<S: Slots> Placed for Churn<S> {
         let slots = S::prepared(0, free as u32);
         let window =
             |_| Window { connections: (0..WINDOW).map(|_| open(&slots)).collect(), oldest: 0 };
-        let threads = (0..threads).map(|at| Isolated::new(Mutex::new(window(at)))).collect();
+        let threads = PerThread::new(threads, window);
         Self { slots, threads }
     }
 }
@@ -57,11 +56,11 @@ impl<S: Slots> Placed for Churn<S> {
 impl<S: Slots> Looped for Churn<S> {
     #[inline(never)]
     fn run(&self, place: Place, steps: u64) -> u64 {
-        let window = self.threads[place.thread].lock();
-        let mut window = window.unwrap_or_else(PoisonError::into_inner);
-        for _ in 0..steps {
-            window.step(&self.slots);
-        }
+        self.threads.with(place.thread, |window| {
+            for _ in 0..steps {
+                window.step(&self.slots);
+            }
+        });
         0
     }
 
@@ -88,10 +87,11 @@ mod tests {
                 scope.spawn(move || churn.run(Place { thread, of: 2 }, 10 * WINDOW as u64 + 7));
             }
         });
-        for window in &churn.threads {
-            let window = window.lock().unwrap();
-            assert_eq!((window.connections.len(), window.oldest), (WINDOW, 7));
-            assert!(window.connections.iter().all(Option::is_some));
+        for thread in 0..2 {
+            churn.threads.with(thread, |window| {
+                assert_eq!((window.connections.len(), window.oldest), (WINDOW, 7));
+                assert!(window.connections.iter().all(Option::is_some));
+            });
         }
         assert!(made() <= prepared + hoarded, "{prepared} and then {}", made());
     }

@@ -17,7 +17,7 @@ mod public;
 mod ring;
 mod slots;
 
-use super::{Group, Host, Scenario, Variant};
+use super::{Group, Host, Scenario, Variant, add};
 use churn::Churn;
 use cycle::Cycle;
 use one_way::OneWay;
@@ -187,18 +187,4 @@ pub fn extend(group: &mut Group) {
         ],
     ];
     add(group, "pool/churn", "scan (published)", churn);
-}
-
-/// Adds variants before and behind those that a scenario has, and compares with `baseline` from now on.
-fn add(
-    group: &mut Group,
-    id: &str,
-    baseline: &'static str,
-    [mut before, behind]: [Vec<Variant>; 2],
-) {
-    let mut all = group.scenarios.iter_mut();
-    let scenario = all.find(|scenario| scenario.id == id).expect("it is in the group");
-    before.append(&mut scenario.variants);
-    before.extend(behind);
-    (scenario.variants, scenario.baseline) = (before, baseline);
 }

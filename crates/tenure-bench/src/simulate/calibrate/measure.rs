@@ -133,7 +133,7 @@ fn time(variant: Variant, cpus: &[usize]) -> f64 {
 }
 
 fn chase(prepare: fn(usize) -> Box<dyn Looped>) -> Variant {
-    Variant { name: "chase", counts_retries: false, prepare }
+    Variant { name: "chase", counts_retries: false, times_singles: false, prepare }
 }
 
 /// Lines of which each says which is next: one cycle through all of them.

@@ -15,7 +15,7 @@ use super::parallel;
 use super::result::Check;
 use super::row::{self, Plan};
 use super::run::DEFAULT_SEED;
-use crate::scenario::Operation;
+use crate::scenario::{Looped, Operation, Placed};
 use figures::Figure;
 use std::sync::{Arc, OnceLock};
 use tenure_sim::{Machine, Report};
@@ -79,8 +79,15 @@ struct Stage {
 
 impl Stage {
     fn run<O: Operation + 'static>(&self) -> Report {
+        self.run_on(Box::new(O::prepare()))
+    }
+
+    fn run_placed<P: Placed + 'static>(&self) -> Report {
+        self.run_on(Box::new(P::prepare(self.cpus)))
+    }
+
+    fn run_on(&self, object: Box<dyn Looped>) -> Report {
         let plan = Plan { warm_up_ns: WARM_UP_NS, measured_ns: MEASURED_NS, seed: DEFAULT_SEED };
-        let object = Box::new(O::prepare());
         row::report(object, &self.machine, self.cpus, plan).expect("the operations end")
     }
 

@@ -1,0 +1,209 @@
+//! Group `lazy`: references that nobody counts while they are used.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `workers` | threads that all do the same, each with something of its own |
+//! | `same`, `objects`, `kept` | seats that enter one object, the next one, and what they have anyway |
+//! | `read` | a value that all threads read |
+//! | `beside` | one thread does something, and the others go on meanwhile |
+//! | `shootdown`, `store` | objects that end and values that are replaced, on the real machine alone |
+//! | `others` | what else there is, there too |
+
+mod beside;
+mod kept;
+mod objects;
+mod others;
+mod read;
+mod same;
+mod shootdown;
+mod store;
+mod workers;
+
+use super::refs::GetPut;
+use super::{Group, Host, Scenario, Variant, add};
+use beside::Beside;
+use kept::Kept;
+use objects::Objects;
+use others::{
+    Entered, Epoch, Locked, LockedStore, OurArc, StdArc, StdArcs, StdWeak, SwapStore, Swapped,
+    SwappedCache,
+};
+use read::{ByClone, ByReader, Directly};
+use shootdown::{Batch, One};
+use store::Store;
+use tenure::count::IncNotZero;
+use tenure::lazy::{Counted, Mask, Shootdown};
+
+pub(crate) use same::{OwnLine, Same};
+pub(crate) use workers::Workers;
+
+/// The work of a context switch, in nanoseconds: 192 CPUs that make 118 million a second take so long for each.
+pub(crate) const SWITCH_NS: u32 = 1_600;
+
+/// The variants of a switch to one object with so much work, on `$host`.
+macro_rules! switches {
+    ($host:ident, $work:expr) => {
+        vec![
+            Variant::placed::<Workers<OwnLine<$host, $work>>>("limit"),
+            Variant::placed::<Workers<Same<Counted, $host, $work>>>("counted"),
+            Variant::placed::<Workers<Same<Mask, $host, $work>>>("mask"),
+            Variant::placed::<Workers<Same<Shootdown, $host, $work>>>("shootdown"),
+        ]
+    };
+}
+
+/// The group, with the library's schemes.
+#[must_use]
+pub fn group<M: Host>() -> Group {
+    Group {
+        name: "lazy",
+        title: "Lazy references",
+        about: "Workers that go from object to object, and keep the last one while they are idle. Counted takes a \
+                reference at every switch, as Linux did for the address space that an idle CPU keeps. Mask has a \
+                bit for each worker, written where the object is another one. Shootdown writes nothing that is \
+                shared; who drops the last handle interrupts the others and takes the object from those \
+                that are idle. Cached is a value that all read, on top of it.",
+        scenarios: vec![
+            Scenario {
+                id: "lazy/same",
+                title: "enter + leave one object",
+                about: "One operation enters the object that all workers use, reads it and leaves it: a switch \
+                        through idle. The limit is a load and a store of a line of the thread's own.",
+                shared: true,
+                baseline: "counted",
+                limit: Some("limit"),
+                rivals: &[],
+                variants: switches!(M, 0),
+            },
+            Scenario {
+                id: "lazy/switch",
+                title: "a context switch through idle, with its work",
+                about: "The same, with the private work that a context switch has besides (1.6 us). The limit is \
+                        that work.",
+                shared: true,
+                baseline: "counted",
+                limit: Some("limit"),
+                rivals: &[],
+                variants: switches!(M, SWITCH_NS),
+            },
+            Scenario {
+                id: "lazy/objects",
+                title: "enter + leave the next of 16 objects",
+                about: "All workers go round 16 objects. One operation enters the next one, reads it and leaves \
+                        it: the seat has to let go of what it kept.",
+                shared: true,
+                baseline: "counted",
+                limit: None,
+                rivals: &[],
+                variants: vec![
+                    Variant::placed::<Workers<Objects<Counted, M>>>("counted"),
+                    Variant::placed::<Workers<Objects<Mask, M>>>("mask"),
+                    Variant::placed::<Workers<Objects<Shootdown, M>>>("shootdown"),
+                ],
+            },
+            Scenario {
+                id: "lazy/kept",
+                title: "use again what a seat kept",
+                about: "One operation uses what the seat kept, without a handle, reads it and leaves it. The \
+                        compare-exchange loop is what std's Weak does for that.",
+                shared: true,
+                baseline: "inc_not_zero",
+                limit: None,
+                rivals: &[],
+                variants: vec![
+                    Variant::counting::<GetPut<IncNotZero<M>>>("inc_not_zero"),
+                    Variant::placed::<Workers<Kept<Counted, M>>>("counted"),
+                    Variant::placed::<Workers<Kept<Mask, M>>>("mask"),
+                    Variant::placed::<Workers<Kept<Shootdown, M>>>("shootdown"),
+                ],
+            },
+            Scenario {
+                id: "lazy/read",
+                title: "read a value that could be replaced",
+                about: "One operation reads the current value. Reader is a handle for each thread; Cached::read, \
+                        on the real machine alone, finds the thread's place by itself; clone counts.",
+                shared: true,
+                baseline: "clone",
+                limit: None,
+                rivals: &[],
+                variants: vec![
+                    Variant::placed::<Workers<ByClone<M>>>("clone"),
+                    Variant::placed::<Workers<ByReader<M>>>("Reader"),
+                ],
+            },
+        ],
+    }
+}
+
+/// Adds what runs on the real machine alone: other crates, and what makes objects.
+pub fn extend(group: &mut Group) {
+    let same = [
+        vec![],
+        vec![
+            Variant::placed::<Workers<StdArc>>("std Arc"),
+            Variant::placed::<Workers<OurArc>>("tenure Arc"),
+            Variant::placed::<Workers<Swapped>>("arc-swap load"),
+            Variant::placed::<Workers<SwappedCache>>("arc-swap Cache"),
+            Variant::placed::<Workers<Epoch>>("crossbeam-epoch"),
+            Variant::placed::<Workers<Entered>>("seize"),
+        ],
+    ];
+    add(group, "lazy/same", "counted", same);
+    let objects = [vec![], vec![Variant::placed::<Workers<StdArcs>>("std Arc")]];
+    add(group, "lazy/objects", "counted", objects);
+    let kept = [vec![], vec![Variant::placed::<Workers<StdWeak>>("std Weak")]];
+    add(group, "lazy/kept", "inc_not_zero", kept);
+    let read = [
+        vec![
+            Variant::placed::<Workers<Locked>>("RwLock"),
+            Variant::placed::<Workers<Swapped>>("arc-swap load"),
+            Variant::placed::<Workers<SwappedCache>>("arc-swap Cache"),
+        ],
+        vec![Variant::placed::<Workers<Directly>>("Cached::read")],
+    ];
+    add(group, "lazy/read", "arc-swap load", read).rivals = &["arc-swap Cache"];
+    group.scenarios.extend([end(), store()]);
+}
+
+/// What the end of an object costs.
+fn end() -> Scenario {
+    Scenario {
+        id: "lazy/end",
+        title: "the end of an object",
+        about: "One operation makes an object, has one seat enter and leave it, and drops the last handle, on the \
+                first thread. The others go on with another object meanwhile; an operation of theirs lasts as \
+                long. So many seats are parked besides. Shootdown drops the object at once; counted and mask \
+                at the seat's next switch, however late that is.",
+        shared: false,
+        baseline: "0 parked",
+        limit: None,
+        rivals: &[],
+        variants: vec![
+            Variant::placed::<Beside<One<Counted, 0>>>("counted").with_singles(),
+            Variant::placed::<Beside<One<Mask, 0>>>("mask").with_singles(),
+            Variant::placed::<Beside<One<Shootdown, 0>>>("0 parked").with_singles(),
+            Variant::placed::<Beside<One<Shootdown, 64>>>("64 parked").with_singles(),
+            Variant::placed::<Beside<One<Shootdown, 1_024>>>("1024 parked").with_singles(),
+            Variant::placed::<Beside<Batch<Shootdown, 64>>>("64 parked, 32 at once"),
+        ],
+    }
+}
+
+/// What it costs to replace a value.
+fn store() -> Scenario {
+    Scenario {
+        id: "lazy/store",
+        title: "replace a value that 64 parked threads have read",
+        about: "One operation stores a new value and drops the old one, on the first thread. The others go on \
+                reading; an operation of theirs lasts as long.",
+        shared: false,
+        baseline: "arc-swap",
+        limit: None,
+        rivals: &[],
+        variants: vec![
+            Variant::placed::<Beside<LockedStore>>("RwLock").with_singles(),
+            Variant::placed::<Beside<SwapStore>>("arc-swap").with_singles(),
+            Variant::placed::<Beside<Store>>("Cached").with_singles(),
+        ],
+    }
+}

@@ -1,0 +1,265 @@
+//! What else there is, on the real machine.
+
+use super::beside::Event;
+use super::store::PARKED;
+use super::workers::{Value, Work};
+use arc_swap::{ArcSwap, Cache};
+use crossbeam_epoch as epoch;
+use std::hint::black_box;
+use std::sync::{Arc, Barrier, PoisonError, RwLock, Weak};
+use tenure::line::Isolated;
+use tenure::memory::{Memory, Native, Ordering, Pointer};
+
+/// Not on the line of a count.
+type Shared = Isolated<Value<Native>>;
+
+fn shared() -> Shared {
+    Isolated::new(Value::new())
+}
+
+/// std's `Arc`: a clone for each use.
+pub(super) struct StdArc(Arc<Shared>);
+
+impl Work for StdArc {
+    type Own = ();
+
+    fn prepare() -> Self {
+        Self(Arc::new(shared()))
+    }
+    fn own(&self, _thread: usize) {}
+    #[inline(always)]
+    fn step(&self, _own: &mut ()) {
+        black_box(Arc::clone(&self.0).read());
+    }
+}
+
+/// The library's own `Arc`, in the same way.
+pub(super) struct OurArc(tenure::sync::Arc<Shared>);
+
+impl Work for OurArc {
+    type Own = ();
+
+    fn prepare() -> Self {
+        Self(tenure::sync::Arc::new(shared()))
+    }
+    fn own(&self, _thread: usize) {}
+    #[inline(always)]
+    fn step(&self, _own: &mut ()) {
+        black_box(tenure::sync::Arc::clone(&self.0).read());
+    }
+}
+
+/// std's `Arc` of the next of some objects.
+pub(super) struct StdArcs(Vec<Arc<Shared>>);
+
+impl Work for StdArcs {
+    type Own = usize;
+
+    fn prepare() -> Self {
+        Self((0..super::objects::OBJECTS).map(|_| Arc::new(shared())).collect())
+    }
+    fn own(&self, thread: usize) -> usize {
+        thread
+    }
+    #[inline(always)]
+    fn step(&self, at: &mut usize) {
+        *at = (*at + 1) % super::objects::OBJECTS;
+        black_box(Arc::clone(&self.0[*at]).read());
+    }
+}
+
+/// std's `Weak`, which every use upgrades.
+pub(super) struct StdWeak(Arc<Shared>);
+
+impl Work for StdWeak {
+    type Own = Weak<Shared>;
+
+    fn prepare() -> Self {
+        Self(Arc::new(shared()))
+    }
+    fn own(&self, _thread: usize) -> Self::Own {
+        Arc::downgrade(&self.0)
+    }
+    #[inline(always)]
+    fn step(&self, weak: &mut Self::Own) {
+        black_box(weak.upgrade().expect("there is an Arc").read());
+    }
+}
+
+/// `ArcSwap::load`, which keeps no handle.
+pub(super) struct Swapped(ArcSwap<Shared>);
+
+impl Work for Swapped {
+    type Own = ();
+
+    fn prepare() -> Self {
+        Self(ArcSwap::from_pointee(shared()))
+    }
+    fn own(&self, _thread: usize) {}
+    #[inline(always)]
+    fn step(&self, _own: &mut ()) {
+        black_box(self.0.load().read());
+    }
+}
+
+/// arc-swap's `Cache`, which owns what it read last.
+pub(super) struct SwappedCache(Arc<ArcSwap<Shared>>);
+
+/// A thread's cache.
+type ThreadCache = Cache<Arc<ArcSwap<Shared>>, Arc<Shared>>;
+
+impl Work for SwappedCache {
+    type Own = ThreadCache;
+
+    fn prepare() -> Self {
+        Self(Arc::new(ArcSwap::from_pointee(shared())))
+    }
+    fn own(&self, _thread: usize) -> Self::Own {
+        Cache::new(Arc::clone(&self.0))
+    }
+    #[inline(always)]
+    fn step(&self, cache: &mut Self::Own) {
+        black_box(cache.load().read());
+    }
+}
+
+/// A pinned epoch, and what is found under it.
+pub(super) struct Epoch(epoch::Atomic<Shared>);
+
+impl Work for Epoch {
+    type Own = ();
+
+    fn prepare() -> Self {
+        Self(epoch::Atomic::new(shared()))
+    }
+    fn own(&self, _thread: usize) {}
+    #[inline(always)]
+    fn step(&self, _own: &mut ()) {
+        let guard = epoch::pin();
+        // Acquire: what whoever stored it had written.
+        let found = self.0.load(Ordering::Acquire, &guard);
+        // SAFETY: never null, and never replaced.
+        black_box(unsafe { found.deref() }.read());
+    }
+}
+
+impl Drop for Epoch {
+    fn drop(&mut self) {
+        // SAFETY: no thread uses it any more.
+        let guard = unsafe { epoch::unprotected() };
+        // Relaxed: as above.
+        let last = self.0.load(Ordering::Relaxed, guard);
+        // SAFETY: never null, and this is its owner.
+        drop(unsafe { last.into_owned() });
+    }
+}
+
+/// A guard of seize's collector, and what is found under it.
+pub(super) struct Entered {
+    collector: seize::Collector,
+    current: <Native as Memory>::Pointer<Shared>,
+}
+
+impl Work for Entered {
+    type Own = ();
+
+    fn prepare() -> Self {
+        let current = Pointer::new(Box::into_raw(Box::new(shared())));
+        Self { collector: seize::Collector::new(), current }
+    }
+    fn own(&self, _thread: usize) {}
+    #[inline(always)]
+    fn step(&self, _own: &mut ()) {
+        use seize::Guard as _;
+        let guard = self.collector.enter();
+        // Acquire: what whoever stored it had written.
+        let found = guard.protect(&self.current, Ordering::Acquire);
+        // SAFETY: never null, and never replaced.
+        black_box(unsafe { &*found }.read());
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        // Relaxed: no thread uses it any more.
+        let last = Pointer::load(&self.current, Ordering::Relaxed);
+        // SAFETY: from `prepare`, and never replaced.
+        drop(unsafe { Box::from_raw(last) });
+    }
+}
+
+/// std's `RwLock`, locked for as long as the value is read.
+pub(super) struct Locked(RwLock<Arc<Shared>>);
+
+impl Work for Locked {
+    type Own = ();
+
+    fn prepare() -> Self {
+        Self(RwLock::new(Arc::new(shared())))
+    }
+    fn own(&self, _thread: usize) {}
+    #[inline(always)]
+    fn step(&self, _own: &mut ()) {
+        black_box(self.0.read().unwrap_or_else(PoisonError::into_inner).read());
+    }
+}
+
+/// `ArcSwap::store`, beside caches.
+pub(super) struct SwapStore(Arc<ArcSwap<Shared>>);
+
+impl Event for SwapStore {
+    type Actor = ();
+    type Other = ThreadCache;
+
+    fn prepare() -> Self {
+        let swap = ArcSwap::from_pointee(shared());
+        // arc-swap has a place for each thread that has ever loaded at the same time as the others, whatever it loaded.
+        let together = Barrier::new(PARKED);
+        std::thread::scope(|scope| {
+            for _ in 0..PARKED {
+                scope.spawn(|| {
+                    let loaded = swap.load();
+                    together.wait();
+                    drop(loaded);
+                });
+            }
+        });
+        Self(Arc::new(swap))
+    }
+    fn actor(&self) {}
+    fn other(&self) -> Self::Other {
+        Cache::new(Arc::clone(&self.0))
+    }
+    fn act(&self, _actor: &mut ()) {
+        self.0.store(Arc::new(shared()));
+    }
+    #[inline(always)]
+    fn go_on(&self, cache: &mut Self::Other) -> u64 {
+        cache.load().read()
+    }
+}
+
+/// An `Arc` in a `RwLock`, beside readers that lock it.
+pub(super) struct LockedStore(RwLock<Arc<Shared>>);
+
+impl Event for LockedStore {
+    type Actor = ();
+    type Other = ();
+
+    fn prepare() -> Self {
+        Self(RwLock::new(Arc::new(shared())))
+    }
+    fn actor(&self) {}
+    fn other(&self) {}
+    fn act(&self, _actor: &mut ()) {
+        let new = Arc::new(shared());
+        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let old = std::mem::replace(&mut *current, new);
+        drop(current);
+        drop(old);
+    }
+    #[inline(always)]
+    fn go_on(&self, _other: &mut ()) -> u64 {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).read()
+    }
+}
