@@ -7,7 +7,7 @@
 mod lazies;
 
 use lazies::Token;
-use lazies::staged::{Staged, interrupted};
+use lazies::staged::{Staged, as_thread, either_way, interrupted};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -134,156 +134,227 @@ fn check(room: &Room, old: &Token, stored: &Token, what: &str) {
 
 #[test]
 fn a_read_is_interrupted_by_a_store() {
-    for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
-        for at in 1.. {
-            let [old, new] = [Token::new(), Token::new()];
-            let room = Room::new(&old, has_read);
-            let (other, value) = (Rc::clone(&room), new.clone());
-            let store = move || other.cached().store(value);
-            if !interrupted(at, || room.read(how), store) {
-                break;
+    either_way(|| {
+        for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
+            for at in 1.. {
+                let [old, new] = [Token::new(), Token::new()];
+                let room = Room::new(&old, has_read);
+                let (other, value) = (Rc::clone(&room), new.clone());
+                let store = move || other.cached().store(value);
+                if !interrupted(at, || room.read(how), store) {
+                    break;
+                }
+                check(&room, &old, &new, &format!("{how:?} interrupted at {at}"));
             }
-            check(&room, &old, &new, &format!("{how:?} interrupted at {at}"));
         }
-    }
+    });
 }
 
 #[test]
 fn a_read_is_interrupted_by_three_stores() {
-    for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
-        for at in 1.. {
-            let values = [(); 4].map(|()| Token::new());
-            let room = Room::new(&values[0], has_read);
-            let (other, stored) = (Rc::clone(&room), values.clone());
-            let store = move || {
-                let [_, rest @ ..] = stored;
-                rest.into_iter().for_each(|value| other.cached().store(value));
-            };
-            if !interrupted(at, || room.read(how), store) {
-                break;
+    either_way(|| {
+        for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
+            for at in 1.. {
+                let values = [(); 4].map(|()| Token::new());
+                let room = Room::new(&values[0], has_read);
+                let (other, stored) = (Rc::clone(&room), values.clone());
+                let store = move || {
+                    let [_, rest @ ..] = stored;
+                    rest.into_iter().for_each(|value| other.cached().store(value));
+                };
+                if !interrupted(at, || room.read(how), store) {
+                    break;
+                }
+                let what = format!("{how:?} interrupted at {at}");
+                let [first, second, third, last] = &values;
+                let never_seen = [second, third].map(Token::objects);
+                assert_eq!(never_seen, [0, 0], "{what}: values that nobody read are dropped");
+                check(&room, first, last, &what);
             }
-            let what = format!("{how:?} interrupted at {at}");
-            let [first, second, third, last] = &values;
-            let never_seen = [second, third].map(Token::objects);
-            assert_eq!(never_seen, [0, 0], "{what}: values that nobody read are dropped");
-            check(&room, first, last, &what);
         }
-    }
+    });
 }
 
 #[test]
 fn a_store_is_interrupted_by_a_read_that_goes_on() {
-    for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
-        for at in 1.. {
-            let [old, new] = [Token::new(), Token::new()];
-            let room = Room::new(&old, has_read);
-            let (other, value) = (Rc::clone(&room), new.clone());
-            let store = || room.cached().store(value);
-            if !interrupted(at, store, move || other.read(how)) {
-                break;
+    either_way(|| {
+        for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
+            for at in 1.. {
+                let [old, new] = [Token::new(), Token::new()];
+                let room = Room::new(&old, has_read);
+                let (other, value) = (Rc::clone(&room), new.clone());
+                let store = || room.cached().store(value);
+                if !interrupted(at, store, move || other.read(how)) {
+                    break;
+                }
+                check(&room, &old, &new, &format!("store interrupted at {at} by {how:?}"));
             }
-            check(&room, &old, &new, &format!("store interrupted at {at} by {how:?}"));
         }
-    }
+    });
 }
 
 #[test]
 fn a_store_is_interrupted_by_a_guard_that_goes() {
-    for (how, reads_again) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
-        for at in 1.. {
-            let [old, new] = [Token::new(), Token::new()];
-            let room = Room::new(&old, false);
-            room.read(how);
-            let (other, value) = (Rc::clone(&room), new.clone());
-            let leave = move || {
-                other.leave();
-                if reads_again {
-                    other.read(how);
+    either_way(|| {
+        for (how, reads_again) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
+            for at in 1.. {
+                let [old, new] = [Token::new(), Token::new()];
+                let room = Room::new(&old, false);
+                room.read(how);
+                let (other, value) = (Rc::clone(&room), new.clone());
+                let leave = move || {
+                    other.leave();
+                    if reads_again {
+                        other.read(how);
+                    }
+                };
+                if !interrupted(at, || room.cached().store(value), leave) {
+                    break;
                 }
-            };
-            if !interrupted(at, || room.cached().store(value), leave) {
-                break;
+                check(
+                    &room,
+                    &old,
+                    &new,
+                    &format!("store interrupted at {at} by the end of {how:?}"),
+                );
             }
-            check(&room, &old, &new, &format!("store interrupted at {at} by the end of {how:?}"));
         }
-    }
+    });
 }
 
 #[test]
 fn a_guard_that_goes_is_interrupted_by_a_store() {
-    for how in READS {
-        for at in 1.. {
-            let [old, new] = [Token::new(), Token::new()];
-            let room = Room::new(&old, false);
-            room.read(how);
-            let (other, value) = (Rc::clone(&room), new.clone());
-            if !interrupted(at, || room.leave(), move || other.cached().store(value)) {
-                break;
+    either_way(|| {
+        for how in READS {
+            for at in 1.. {
+                let [old, new] = [Token::new(), Token::new()];
+                let room = Room::new(&old, false);
+                room.read(how);
+                let (other, value) = (Rc::clone(&room), new.clone());
+                if !interrupted(at, || room.leave(), move || other.cached().store(value)) {
+                    break;
+                }
+                check(&room, &old, &new, &format!("the end of {how:?} interrupted at {at}"));
             }
-            check(&room, &old, &new, &format!("the end of {how:?} interrupted at {at}"));
         }
-    }
+    });
 }
 
 #[test]
 fn of_two_stores_one_replaces_the_other() {
-    for (how, holds) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
-        for at in 1.. {
-            let [old, one, other] = [(); 3].map(|()| Token::new());
-            let room = Room::new(&old, true);
-            if holds {
-                room.read(how);
+    either_way(|| {
+        for (how, holds) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
+            for at in 1.. {
+                let [old, one, other] = [(); 3].map(|()| Token::new());
+                let room = Room::new(&old, true);
+                if holds {
+                    room.read(how);
+                }
+                let (interrupting, value) = (Rc::clone(&room), other.clone());
+                let store = move || interrupting.cached().store(value);
+                if !interrupted(at, || room.cached().store(one.clone()), store) {
+                    break;
+                }
+                let last = if one.objects() == 1 { &one } else { &other };
+                assert_eq!(one.objects() + other.objects(), 1, "at {at}: one is current");
+                check(&room, &old, last, &format!("stores at {at}"));
             }
-            let (interrupting, value) = (Rc::clone(&room), other.clone());
-            let store = move || interrupting.cached().store(value);
-            if !interrupted(at, || room.cached().store(one.clone()), store) {
-                break;
-            }
-            let last = if one.objects() == 1 { &one } else { &other };
-            assert_eq!(one.objects() + other.objects(), 1, "at {at}: one is current");
-            check(&room, &old, last, &format!("stores at {at}"));
         }
-    }
+    });
 }
 
 #[test]
 fn an_update_sees_every_store_before_it() {
-    let values = |cached: &Cached<Vec<u32>, Staged>| cached.read().clone();
-    for at in 1.. {
-        let cached = Rc::new(Cached::<Vec<u32>, Staged>::new_in(vec![0]));
-        let push = |value| move |old: &Vec<u32>| [&old[..], &[value]].concat();
-        let other = Rc::clone(&cached);
-        let reached = interrupted(at, || cached.update(push(1)), move || other.update(push(2)));
-        if !reached {
-            break;
+    either_way(|| {
+        let values = |cached: &Cached<Vec<u32>, Staged>| cached.read().clone();
+        for at in 1.. {
+            let cached = Rc::new(Cached::<Vec<u32>, Staged>::new_in(vec![0]));
+            let push = |value| move |old: &Vec<u32>| [&old[..], &[value]].concat();
+            let other = Rc::clone(&cached);
+            let reached = interrupted(at, || cached.update(push(1)), move || other.update(push(2)));
+            if !reached {
+                break;
+            }
+            let mut pushed = values(&cached);
+            pushed.sort_unstable();
+            assert_eq!(pushed, [0, 1, 2], "interrupted at {at}: an update is lost");
         }
-        let mut pushed = values(&cached);
-        pushed.sort_unstable();
-        assert_eq!(pushed, [0, 1, 2], "interrupted at {at}: an update is lost");
-    }
+    });
 }
 
 #[test]
 fn a_replaced_value_is_returned_to_one_of_those_who_replace_it() {
-    for at in 1.. {
-        let room = Rc::new(Cached::<u32, Staged>::new_in(0));
-        let (got, other) = (Rc::new(RefCell::new(Vec::new())), Rc::clone(&room));
-        let others = Rc::clone(&got);
-        let reached = interrupted(
-            at,
-            || {
-                let old = room.replace(1);
-                got.borrow_mut().push(*old);
-            },
-            move || others.borrow_mut().push(*other.replace(2)),
-        );
-        if !reached {
-            break;
+    either_way(|| {
+        for at in 1.. {
+            let room = Rc::new(Cached::<u32, Staged>::new_in(0));
+            let (got, other) = (Rc::new(RefCell::new(Vec::new())), Rc::clone(&room));
+            let others = Rc::clone(&got);
+            let reached = interrupted(
+                at,
+                || {
+                    let old = room.replace(1);
+                    got.borrow_mut().push(*old);
+                },
+                move || others.borrow_mut().push(*other.replace(2)),
+            );
+            if !reached {
+                break;
+            }
+            got.borrow_mut().push(*room.read());
+            got.borrow_mut().sort_unstable();
+            assert_eq!(*got.borrow(), [0, 1, 2], "interrupted at {at}");
         }
-        got.borrow_mut().push(*room.read());
-        got.borrow_mut().sort_unstable();
-        assert_eq!(*got.borrow(), [0, 1, 2], "interrupted at {at}");
-    }
+    });
+}
+
+// --- a guard that outlives its thread's number ---
+
+/// The first thread is destroying its thread-locals, of which the guard was one, and the second one has its number.
+#[test]
+fn a_guard_that_goes_after_its_threads_number_is_interrupted_by_a_read_of_the_next_thread() {
+    either_way(|| {
+        for replaced_before in [false, true] {
+            for at in 1.. {
+                let values = [(); 3].map(|()| Token::new());
+                let cached = Rc::new(Cached::<Token, Staged>::new_in(values[0].clone()));
+                // SAFETY: it is dropped after the guards, below.
+                let lasting = unsafe { &*Rc::as_ptr(&cached) };
+                let late = lasting.read();
+                if replaced_before {
+                    cached.store(values[1].clone());
+                }
+                let next = Rc::new(RefCell::new(None));
+                let (reads, last) = (Rc::clone(&next), values[2].clone());
+                let reached = as_thread(None, || {
+                    interrupted(
+                        at,
+                        || drop(late),
+                        move || {
+                            as_thread(Some(0), || *reads.borrow_mut() = Some(lasting.read()));
+                            as_thread(Some(1), || lasting.store(last));
+                        },
+                    )
+                });
+                let guard = next.take();
+                guard.iter().for_each(|guard| guard.check());
+                let shown = usize::from(replaced_before);
+                let alive = values.each_ref().map(Token::objects);
+                if reached {
+                    let mut expected = [0, 0, 1];
+                    expected[shown] = 1;
+                    assert_eq!(alive, expected, "at {at}: what the guard shows, and the new one");
+                }
+                drop(guard);
+                let alive = values.each_ref().map(Token::objects);
+                assert_eq!(alive.iter().sum::<usize>(), 1, "at {at}: the value that is current");
+                drop(cached);
+                assert_eq!(values.each_ref().map(Token::objects), [0; 3], "interrupted at {at}");
+                if !reached {
+                    break;
+                }
+            }
+        }
+    });
 }
 
 // --- a destructor in the middle of a read ---
@@ -348,46 +419,50 @@ fn a_destructor_keeps_a_guard(at: u32, outer_goes_first: bool) -> bool {
 /// then runs within the read, and reads by the same thread.
 #[test]
 fn a_destructor_that_runs_within_a_read_may_read_and_keep_the_guard() {
-    for outer_goes_first in [false, true] {
-        let mut at = 1;
-        while a_destructor_keeps_a_guard(at, outer_goes_first) {
-            at += 1;
+    either_way(|| {
+        for outer_goes_first in [false, true] {
+            let mut at = 1;
+            while a_destructor_keeps_a_guard(at, outer_goes_first) {
+                at += 1;
+            }
         }
-    }
+    });
 }
 
 /// The read does not return, and the thread's place is as free as before.
 #[test]
 fn a_destructor_that_panics_within_a_read_leaves_the_place_of_the_thread() {
-    let mut within_a_read = 0;
-    for at in 1.. {
-        let [old, new] = [Token::new(), Token::new()];
-        let [first, second] = [&old, &new].map(|token| Reads { token: token.clone() });
-        let cached = Rc::new(Cached::<Reads, Staged>::new_in(first));
-        drop(cached.read());
-        let other = Rc::clone(&cached);
-        PANICS_AT_DROP.set(true);
-        let read = catch_unwind(AssertUnwindSafe(|| {
-            let read = || cached.read().token.check();
-            // The store's own panic is not the reader's.
-            let store = move || _ = catch_unwind(AssertUnwindSafe(|| other.store(second)));
-            interrupted(at, read, store);
-        }));
-        if old.objects() == 1 {
-            // Not stored: the read has fewer steps. What panicked is the other value, which was not needed.
-            assert!(read.is_err() && new.objects() == 0);
-            break;
+    either_way(|| {
+        let mut within_a_read = 0;
+        for at in 1.. {
+            let [old, new] = [Token::new(), Token::new()];
+            let [first, second] = [&old, &new].map(|token| Reads { token: token.clone() });
+            let cached = Rc::new(Cached::<Reads, Staged>::new_in(first));
+            drop(cached.read());
+            let other = Rc::clone(&cached);
+            PANICS_AT_DROP.set(true);
+            let read = catch_unwind(AssertUnwindSafe(|| {
+                let read = || cached.read().token.check();
+                // The store's own panic is not the reader's.
+                let store = move || _ = catch_unwind(AssertUnwindSafe(|| other.store(second)));
+                interrupted(at, read, store);
+            }));
+            if old.objects() == 1 {
+                // Not stored: the read has fewer steps. What panicked is the other value, which was not needed.
+                assert!(read.is_err() && new.objects() == 0);
+                break;
+            }
+            within_a_read += u32::from(read.is_err());
+            assert!(!PANICS_AT_DROP.take(), "interrupted at {at}: the old value is dropped");
+            for _ in 0..3 {
+                assert!(cached.read().token.is(&new));
+            }
+            assert_eq!((old.objects(), new.objects()), (0, 1), "interrupted at {at}");
+            assert_eq!(cached.statistics().seats, 1, "interrupted at {at}");
+            let guard = cached.read();
+            assert_eq!(cached.statistics().seats, 1, "the guard has the place of the thread");
+            drop(guard);
         }
-        within_a_read += u32::from(read.is_err());
-        assert!(!PANICS_AT_DROP.take(), "interrupted at {at}: the old value is dropped");
-        for _ in 0..3 {
-            assert!(cached.read().token.is(&new));
-        }
-        assert_eq!((old.objects(), new.objects()), (0, 1), "interrupted at {at}");
-        assert_eq!(cached.statistics().seats, 1, "interrupted at {at}");
-        let guard = cached.read();
-        assert_eq!(cached.statistics().seats, 1, "the guard has the place of the thread");
-        drop(guard);
-    }
-    assert!(within_a_read > 0, "no destructor ran within a read");
+        assert!(within_a_read > 0, "no destructor ran within a read");
+    });
 }

@@ -6,7 +6,7 @@
 
 mod lazies;
 
-use lazies::staged::{Staged, interrupted};
+use lazies::staged::{Staged, either_way, interrupted};
 use lazies::{Kind, Token, Worker};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -150,125 +150,138 @@ impl<S: Kind<Staged>> Stage<S> {
 }
 
 fn an_owner_is_interrupted_by_the_end_of_an_object<S: Kind<Staged>>() {
-    for before in BEFORE {
-        for first in STEPS {
-            for at in 1.. {
-                let stage = Stage::<S>::new(before);
-                let other = Rc::clone(&stage);
-                let reached = interrupted(at, || stage.act(first), move || other.end());
-                if !reached {
-                    break;
+    either_way(|| {
+        for before in BEFORE {
+            for first in STEPS {
+                for at in 1.. {
+                    let stage = Stage::<S>::new(before);
+                    let other = Rc::clone(&stage);
+                    let reached = interrupted(at, || stage.act(first), move || other.end());
+                    if !reached {
+                        break;
+                    }
+                    stage.check(&format!("{before:?}, {first:?} interrupted at {at}"));
                 }
-                stage.check(&format!("{before:?}, {first:?} interrupted at {at}"));
             }
         }
-    }
+    });
 }
 
 fn the_end_of_an_object_is_interrupted_by_an_owner<S: Kind<Staged>>() {
-    let none = [None];
-    let steps = || none.into_iter().chain(STEPS.map(Some));
-    for before in BEFORE {
-        for (first, second) in steps().flat_map(|first| steps().map(move |second| (first, second)))
-        {
-            for at in 1.. {
-                let stage = Stage::<S>::new(before);
-                let other = Rc::clone(&stage);
-                let reached = interrupted(
-                    at,
-                    || stage.end(),
-                    move || [first, second].into_iter().flatten().for_each(|step| other.act(step)),
-                );
-                if !reached {
-                    break;
+    either_way(|| {
+        let none = [None];
+        let steps = || none.into_iter().chain(STEPS.map(Some));
+        for before in BEFORE {
+            for (first, second) in
+                steps().flat_map(|first| steps().map(move |second| (first, second)))
+            {
+                for at in 1.. {
+                    let stage = Stage::<S>::new(before);
+                    let other = Rc::clone(&stage);
+                    let reached = interrupted(
+                        at,
+                        || stage.end(),
+                        move || {
+                            [first, second].into_iter().flatten().for_each(|step| other.act(step))
+                        },
+                    );
+                    if !reached {
+                        break;
+                    }
+                    stage.check(&format!(
+                        "{before:?}, end interrupted at {at} by {first:?}, {second:?}"
+                    ));
                 }
-                stage.check(&format!(
-                    "{before:?}, end interrupted at {at} by {first:?}, {second:?}"
-                ));
             }
         }
-    }
+    });
 }
 
 /// Two objects end at once, one of them that a seat uses and one that it keeps.
 fn the_end_of_an_object_is_interrupted_by_that_of_another<S: Kind<Staged>>() {
-    for at in 1.. {
-        let domain = Domain::<Token, S, Staged>::new_in();
-        let tokens = [Token::new(), Token::new()];
-        let [one, other] = tokens.each_ref().map(|token| domain.context(token.clone()));
-        let mut workers = [Worker::new(&domain), Worker::new(&domain)];
-        workers[0].enter(&one);
-        workers[1].enter(&other);
-        workers[1].leave();
-        let reached = interrupted(at, || drop(one), move || drop(other));
-        if !reached {
-            break;
+    either_way(|| {
+        for at in 1.. {
+            let domain = Domain::<Token, S, Staged>::new_in();
+            let tokens = [Token::new(), Token::new()];
+            let [one, other] = tokens.each_ref().map(|token| domain.context(token.clone()));
+            let mut workers = [Worker::new(&domain), Worker::new(&domain)];
+            workers[0].enter(&one);
+            workers[1].enter(&other);
+            workers[1].leave();
+            let reached = interrupted(at, || drop(one), move || drop(other));
+            if !reached {
+                break;
+            }
+            workers[0].value().unwrap().check();
+            let there = tokens.each_ref().map(Token::objects);
+            assert_eq!(there, if S::KEEPS { [1, 1] } else { [1, 0] }, "interrupted at {at}");
+            drop(workers);
+            assert_eq!(tokens.each_ref().map(Token::objects), [0, 0]);
+            assert_eq!(domain.statistics().ended, 2);
         }
-        workers[0].value().unwrap().check();
-        let there = tokens.each_ref().map(Token::objects);
-        assert_eq!(there, if S::KEEPS { [1, 1] } else { [1, 0] }, "interrupted at {at}");
-        drop(workers);
-        assert_eq!(tokens.each_ref().map(Token::objects), [0, 0]);
-        assert_eq!(domain.statistics().ended, 2);
-    }
+    });
 }
 
 /// Handles of two threads go; one is the last.
 fn a_handle_goes_while_another_does<S: Kind<Staged>>() {
-    for before in BEFORE {
-        for at in 1.. {
-            let stage = Stage::<S>::new(before);
-            let one = stage.ending.take().unwrap();
-            stage.ending.set(Some(one.clone()));
-            let other = Rc::clone(&stage);
-            if !interrupted(at, || drop(one), move || other.end()) {
-                break;
+    either_way(|| {
+        for before in BEFORE {
+            for at in 1.. {
+                let stage = Stage::<S>::new(before);
+                let one = stage.ending.take().unwrap();
+                stage.ending.set(Some(one.clone()));
+                let other = Rc::clone(&stage);
+                if !interrupted(at, || drop(one), move || other.end()) {
+                    break;
+                }
+                stage.check(&format!("{before:?}, drop interrupted at {at}"));
             }
-            stage.check(&format!("{before:?}, drop interrupted at {at}"));
         }
-    }
+    });
 }
 
 /// A seat is taken, and given back, while others are.
 fn seats_come_and_go_while_others_do<S: Kind<Staged>>() {
-    for at in 1.. {
-        let domain = Domain::<Token, S, Staged>::new_in();
-        let token = Token::new();
-        let context = domain.context(token.clone());
-        let first = domain.seat();
-        drop(domain.seat());
-        let meanwhile = (domain.clone(), context.clone());
-        let seats = RefCell::new(Vec::new());
-        let kept = Rc::new(RefCell::new(None));
-        let in_other = Rc::clone(&kept);
-        let reached = interrupted(
-            at,
-            || {
-                drop(first);
-                let mut seats = seats.borrow_mut();
-                seats.extend((0..3).map(|_| domain.seat()));
-                seats.iter_mut().for_each(|seat| drop(seat.enter(&context)));
-            },
-            move || {
-                let mut seat = meanwhile.0.seat();
-                drop(seat.enter(&meanwhile.1));
-                *in_other.borrow_mut() = Some(seat);
-            },
-        );
-        if !reached {
-            break;
+    either_way(|| {
+        for at in 1.. {
+            let domain = Domain::<Token, S, Staged>::new_in();
+            let token = Token::new();
+            let context = domain.context(token.clone());
+            let first = domain.seat();
+            drop(domain.seat());
+            let meanwhile = (domain.clone(), context.clone());
+            let seats = RefCell::new(Vec::new());
+            let kept = Rc::new(RefCell::new(None));
+            let in_other = Rc::clone(&kept);
+            let reached = interrupted(
+                at,
+                || {
+                    drop(first);
+                    let mut seats = seats.borrow_mut();
+                    seats.extend((0..3).map(|_| domain.seat()));
+                    seats.iter_mut().for_each(|seat| drop(seat.enter(&context)));
+                },
+                move || {
+                    let mut seat = meanwhile.0.seat();
+                    drop(seat.enter(&meanwhile.1));
+                    *in_other.borrow_mut() = Some(seat);
+                },
+            );
+            if !reached {
+                break;
+            }
+            let mut seats = seats.into_inner();
+            seats.extend(kept.take());
+            let mut numbers = Vec::from_iter(seats.iter().map(|seat| format!("{seat:?}")));
+            numbers.sort();
+            numbers.dedup();
+            assert_eq!(numbers.len(), 4, "interrupted at {at}: a slot has two owners");
+            assert_eq!(domain.statistics().seats, 4);
+            drop(context);
+            drop(seats);
+            assert_eq!((token.objects(), domain.statistics().seats), (0, 0));
         }
-        let mut seats = seats.into_inner();
-        seats.extend(kept.take());
-        let mut numbers = Vec::from_iter(seats.iter().map(|seat| format!("{seat:?}")));
-        numbers.sort();
-        numbers.dedup();
-        assert_eq!(numbers.len(), 4, "interrupted at {at}: a slot has two owners");
-        assert_eq!(domain.statistics().seats, 4);
-        drop(context);
-        drop(seats);
-        assert_eq!((token.objects(), domain.statistics().seats), (0, 0));
-    }
+    });
 }
 
 claims! {

@@ -15,8 +15,26 @@ struct Other {
 
 thread_local! {
     static OTHER: RefCell<Option<Other>> = const { RefCell::new(None) };
-    /// The second operation's thread is another one.
-    static THREAD: Cell<usize> = const { Cell::new(0) };
+    /// Whose operation it is. The second one's thread is another.
+    static THREAD: Cell<Option<usize>> = const { Cell::new(Some(0)) };
+    /// Whether light barriers are free.
+    static FREE: Cell<bool> = const { Cell::new(true) };
+}
+
+/// Runs `test` with light barriers that are free, and with such that are not.
+pub(crate) fn either_way(test: impl Fn()) {
+    for free in [true, false] {
+        FREE.set(free);
+        test();
+    }
+}
+
+/// Does what a thread of that number would do, or one that has given its number up.
+pub(crate) fn as_thread<R>(number: Option<usize>, act: impl FnOnce() -> R) -> R {
+    let before = THREAD.replace(number);
+    let result = act();
+    THREAD.set(before);
+    result
 }
 
 /// Before each access.
@@ -27,9 +45,7 @@ fn step() {
         if waiting.after == 0 { other.take() } else { None }
     });
     if let Some(Other { action, .. }) = due {
-        THREAD.set(1);
-        action();
-        THREAD.set(0);
+        as_thread(Some(1), action);
     }
 }
 
@@ -135,6 +151,14 @@ unsafe impl Memory for Staged {
         step();
         Native::light_barrier();
     }
+    fn light_is_free() -> bool {
+        FREE.get()
+    }
+    fn free_light_barrier() {
+        if FREE.get() {
+            Self::light_barrier();
+        }
+    }
     fn heavy_barrier() {
         step();
         Native::heavy_barrier();
@@ -142,10 +166,10 @@ unsafe impl Memory for Staged {
     fn spin_hint() {}
 }
 
-// SAFETY: one thread has the number 0, and 1 while it does what another one could have done.
+// SAFETY: one thread has the number 0, and others while it does what those could have done.
 unsafe impl Threads for Staged {
     fn thread() -> Option<usize> {
-        Some(THREAD.get())
+        THREAD.get()
     }
     fn is_lost(_thread: usize) -> bool {
         false
