@@ -32,6 +32,18 @@ fn store<M: Threads>(
     (worker(number, move || cached.store(object)), fate)
 }
 
+/// A thread that makes and stores the values 2 and 3: who reads one of them has to see that it was made.
+fn store_twice<M: Threads>(cached: &Cached<Object, M>) -> JoinHandle<[Fate; 2]> {
+    let cached = cached.clone();
+    worker(1, move || {
+        [2, 3].map(|value| {
+            let (object, fate) = Object::new(value);
+            cached.store(object);
+            fate
+        })
+    })
+}
+
 fn read<M: Threads>(reader: &mut Reader<Object, M>) -> u32 {
     reader.read().look()
 }
@@ -200,16 +212,9 @@ fn a_third_value_is_where_the_first_was() {
 fn a_read_under_two_stores_of_one_thread<M: Threads>() {
     let (cached, first) = cached::<M>();
     let mut reader = cached.reader();
-    let ((two, second), (three, third)) = (Object::new(2), Object::new(3));
-    let storing = {
-        let cached = cached.clone();
-        worker(1, move || {
-            cached.store(two);
-            cached.store(three);
-        })
-    };
+    let storing = store_twice(&cached);
     read(&mut reader);
-    storing.join().unwrap();
+    let [second, third] = storing.join().unwrap();
     assert_eq!(read(&mut reader), 3);
     drop(reader);
     end(cached, &[first, second], &third);
@@ -219,16 +224,9 @@ fn a_read_of_what_was_read_before_under_two_stores_of_one_thread<M: Threads>() {
     let (cached, first) = cached::<M>();
     let mut reader = cached.reader();
     assert_eq!(read(&mut reader), 1);
-    let ((two, second), (three, third)) = (Object::new(2), Object::new(3));
-    let storing = {
-        let cached = cached.clone();
-        worker(1, move || {
-            cached.store(two);
-            cached.store(three);
-        })
-    };
+    let storing = store_twice(&cached);
     read(&mut reader);
-    storing.join().unwrap();
+    let [second, third] = storing.join().unwrap();
     drop(reader);
     end(cached, &[first, second], &third);
 }
