@@ -182,7 +182,7 @@ impl<'c> Run<'c> {
             Operation::ReadHere => self.read_here(),
             Operation::LeaveHere(which) => {
                 if let Some(at) = which.checked_rem(self.here.len()) {
-                    self.here.swap_remove(at);
+                    drop(self.here.swap_remove(at));
                 }
             }
         }

@@ -41,7 +41,7 @@ fn a_forgotten_guard_keeps_its_object_until_the_seat_is_used_again<S: Kind>() {
             }
             let kept = usize::from(S::KEEPS && may_keep);
             assert_eq!(token.objects(), kept, "{how} again, lazily: {lazily}");
-            seat.enter(&other);
+            drop(seat.enter(&other));
             assert_eq!(token.objects(), 0);
         }
     }

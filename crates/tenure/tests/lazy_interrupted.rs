@@ -182,7 +182,7 @@ fn the_end_of_an_object_is_interrupted_by_an_owner<S: Kind<Staged>>() {
                         at,
                         || stage.end(),
                         move || {
-                            [first, second].into_iter().flatten().for_each(|step| other.act(step))
+                            [first, second].into_iter().flatten().for_each(|step| other.act(step));
                         },
                     );
                     if !reached {

@@ -1,9 +1,12 @@
-//! References that nobody counts, taken back when the owner goes.
+//! Uncounted references that workers keep between requests, taken away when the last strong handle is dropped.
 //!
 //! Workers keep using the same tenant, snapshot, schema or connection state from one request to the next. If each use takes
-//! and gives back a counted reference, all workers write one word. If each worker caches a reference instead, the ones
-//! that sleep keep dead objects alive for hours. Here a worker *keeps* what it used last without counting it, uses it
-//! again by plain loads and stores of a line of its own, and loses it when its last owner lets go, without having to run.
+//! and gives back a counted reference, all workers write one word. If each worker caches a counted reference instead, the
+//! ones that sleep keep dead objects alive for hours.
+//!
+//! Here a worker *keeps* what it used last, without a count. Using it again takes plain loads and stores, on a cache line
+//! that only this worker writes. When the last strong handle is dropped the object is taken from the worker, even if the
+//! worker sleeps.
 //!
 //! ```
 //! use tenure::lazy::{Context, Domain};
@@ -11,11 +14,11 @@
 //! struct Tenant { name: String }
 //!
 //! let domain = Domain::new();
-//! let tenant: Context<Tenant> = domain.context(Tenant { name: "a".into() });
+//! let tenant: Context<Tenant> = domain.context(Tenant { name: "a".into() }); // strong: counted
 //!
 //! let worker = {
-//!     let mut seat = domain.seat(); // one for each worker
-//!     let tenant = tenant.clone();  // in a server: found in a table, by the request
+//!     let mut seat = domain.seat(); // one for each worker, for as long as it works
+//!     let tenant = tenant.clone();
 //!     std::thread::spawn(move || {
 //!         for _request in 0..1000 {
 //!             let tenant = seat.enter(&tenant);
@@ -29,38 +32,55 @@
 //! assert!(seat.lazy().is_none());
 //! ```
 //!
-//! [`Cached`] is made of the same parts, for one value that everybody reads and that is sometimes replaced.
+//! In a server the objects are in a table under a lock: [`Seat::lazy_or`] shows how a worker asks its seat first, and the
+//! table only for another object. For one value that everybody reads and that is sometimes replaced there is [`Cached`],
+//! made of the same parts.
 //!
 //! # Words
 //!
 //! | word | meaning |
 //! |---|---|
 //! | [`Domain`] | the workers that share objects of one type |
-//! | [`Context`] | a strong handle: counted; its object exists |
+//! | [`Context`], strong handle | a counted reference; while there is one its object exists |
 //! | [`Seat`] | a worker's place in the domain; uses one object at a time |
-//! | enter, leave | begin and end to use an object; [`Active`] is the time in between |
-//! | keep, lazy | after it left a seat keeps the object, uncounted; [`Seat::lazy`] uses it again ([`LazyGuard`]) |
-//! | shootdown | taking an object from all seats that keep it |
+//! | enter, leave | begin and end to *use* an object; [`Active`] is the guard in between |
+//! | keep, lazy | after it left, a seat *keeps* the object, without a count; [`Seat::lazy`] uses it again ([`LazyGuard`]) |
+//! | have | a seat has an object that it uses or keeps |
+//! | end | an object ends when its last context is dropped; its value is dropped then or later |
+//! | scheme | how a domain finds out that nobody has an object: [`Shootdown`], [`Mask`] or [`Counted`] |
+//! | shootdown | taking an object that ends from all seats that keep it |
 //! | donation | a counted reference that a shootdown gives to a seat which is using the object |
+//! | light and heavy barrier | a pair of memory barriers of which one costs nothing and the other a system call |
 //!
-//! Strong and lazy references are different types, and neither becomes the other by itself: a strong one is
-//! [entered](Seat::enter), a lazy one [upgraded](Active::upgrade).
+//! Strong and lazy references are different types. You turn one into the other: [`enter`](Seat::enter) makes a use of a
+//! context, [`upgrade`](Active::upgrade) a context of a use.
 //!
 //! # What it costs
 //!
-//! Atomic read-modify-writes, and the lines that are written, for one enter and leave:
+//! To use an object, enter and leave together: atomic read-modify-writes, and whose cache lines are written.
 //!
 //! | | [`Shootdown`] | [`Mask`] | [`Counted`] |
 //! |---|---|---|---|
-//! | the same object again | none; the seat's own line | none; none | two; the object's |
-//! | another object | none; the seat's own line | two to four; both objects' | two; both objects' |
-//! | [`Seat::lazy`] and leave | none; the seat's own line | none; none | none; none |
-//! | the last handle goes, no seat has the object | about five, and a look at every seat | one or two | one or two |
-//! | the last handle goes, some seat has it | the same, a second look, and a heavy barrier | the same | the same |
+//! | the same object again | none, on the seat's line | none, on no line | 2, on the object's |
+//! | another object | none, on the seat's line | 2 to 4, on both objects' | 2, on both objects' |
+//! | [`Seat::lazy`] | none, on the seat's line | none, on no line | none, on no line |
 //!
-//! A heavy barrier interrupts the CPUs that run other threads of this process (`membarrier` on Linux), and costs as much
-//! as the slowest of them takes to answer: some microseconds. Where there is none, both sides pass full fences instead, and
-//! each enter and leave has one or two. [`Domain::drop_all`], and threads that drop at the same time, share one barrier.
+//! To end one, besides the destructor:
+//!
+//! | the last context goes, and | [`Shootdown`] | [`Mask`], [`Counted`] |
+//! |---|---|---|
+//! | no seat ever entered the object | about 12 read-modify-writes | about 6 |
+//! | some seat did | the same, and a look at each seat | about 6 |
+//! | some seat has it | about 16, two looks at each seat, one heavy barrier | 1, and about 6 when the last seat lets go |
+//!
+//! A heavy barrier interrupts the CPUs that run other threads of this process (`membarrier` on Linux), and returns when the
+//! slowest has answered: after some microseconds, or a tenth of one if no other CPU runs the process. Where there is none
+//! (other systems, a seccomp filter, no feature `std`) both sides pass full fences, and each use costs one or two of them:
+//! about as much as a count that nobody else writes, and it still scales. [`Domain::drop_all`], and threads that drop
+//! at the same time, share looks and barriers.
+//!
+//! A look costs some nanoseconds. Places of seats that were dropped are looked at as well, until other seats have taken
+//! them: take seats for workers, not for requests or tasks.
 //!
 //! # When is a value dropped?
 //!
@@ -68,51 +88,65 @@
 //!
 //! | after the last [`Context`] | [`Shootdown`] | [`Mask`], [`Counted`] |
 //! |---|---|---|
-//! | no seat has it | at once, by the thread that dropped the handle | the same |
+//! | no seat has it | at once, by the thread that dropped the context | the same |
 //! | a seat keeps it, and is not using it | the same, after one barrier; the seat need not run | when the seat enters something else, is [cleared](Seat::clear) or dropped |
 //! | a seat is using it | when it leaves, by the thread that leaves | as above |
 //!
-//! "At once" is before the drop of the handle returns, with one exception: where another thread of the domain is
-//! ending objects at that moment, this one is left to it, and it ends it next, before it runs any destructor of a value but
-//! not necessarily before the drop of the handle has returned. How many seats there are adds a look at each; whether
-//! their workers run adds nothing. A thread that has such objects in hand and is not scheduled holds them up.
+//! At once means: before the drop of the context returns. There is one exception. If another thread is ending objects of
+//! this domain at that moment, the object is handed to that thread, and the drop of the context may return first. The
+//! other thread takes it from all seats before it runs any destructor. If it loses its CPU meanwhile, the objects that
+//! were handed to it wait until it runs again; it is never one that sleeps. It is handed 256 objects at most; who comes
+//! then does not hand over.
+//!
+//! So the drop of a context may run destructors of other objects too. Release your locks first, and have no destructor
+//! wait for the end of another object.
+//!
+//! How long it takes: each seat adds two looks. Whether its worker is running makes no difference.
 //!
 //! # Which scheme?
 //!
-//! - [`Shootdown`], unless objects end so often that the barriers are felt.
-//! - [`Mask`] where nobody must be interrupted, and a sleeping worker may keep its last object; or clears its
-//!   seat first. It is fastest for workers that stay with one object.
-//! - [`Counted`] as a baseline, and to rule out a fault in the others.
+//! - [`Shootdown`], unless objects that seats have end thousands of times a second while other CPUs are busy.
+//! - [`Mask`], if no thread may be interrupted. It is fastest for workers that stay with one object. A sleeping worker
+//!   keeps its last object alive, unless it calls [`clear`](Seat::clear) first.
+//! - [`Counted`], as a baseline, and to find out whether a bug is in the other schemes.
+//!
+//! # When not to use it
+//!
+//! - For objects that live for one request: making, entering and ending one costs a microsecond or more.
+//! - If workers come back to an object only after many others: a seat keeps one.
+//! - If a reference is passed on more often than it is used: that is what counts are for ([`arc`](crate::arc)).
 //!
 //! # Threads, forks, panics, exits
 //!
-//! - **Any number of seats**, taken and dropped at any time. A seat or a guard may move to another thread.
-//! - **A thread that ends without dropping its seat** (it forgot it): an object that the seat keeps is taken from it as
-//!   from any other. The seat's place stays taken.
-//! - **A forgotten guard** makes its seat use the object on: if that ends meanwhile it is leaked, until the seat is used
-//!   again, cleared or dropped.
+//! - **Any number of seats**, taken and dropped at any time. Seats, [`Reader`]s and their guards may move to another
+//!   thread, the guard of [`Cached::read`] may not.
+//! - **A thread that ends without dropping its seat** (`mem::forget`): an object that the seat keeps is taken from it as
+//!   from any other. The seat's place stays taken as long as the domain lasts.
+//! - **A forgotten guard** leaves the seat using the object. If the object ends meanwhile, its value is dropped only when
+//!   the seat is used again, cleared or dropped; never, if the seat is forgotten too.
 //! - **Panics** while an object is in use leave it as a return does. Where a value's destructor panics while several
 //!   values are dropped the others are dropped all the same, and the panic goes on.
-//! - **The last handle may be dropped anywhere**: while a seat of the same thread uses the object, in a destructor of
-//!   another value, in a domain of contexts whose values are handles of another domain, or of this one.
+//! - **The last context may be dropped anywhere**: while a seat of the same thread uses the object, in a destructor of
+//!   another value, also if values hold contexts themselves, of this domain or of another one.
 //! - **A process that forked** goes on using its domains. Seats of threads that are not in the child lose what they keep
-//!   as all others do; what they were using, and objects whose end they had in hand, is leaked in the child.
-//! - **When the process exits** values in statics are not dropped, as ever. Handles and seats in thread-locals are; an
-//!   end in there does not share barriers with others.
+//!   as all others do. What those threads were using, and objects that they were about to drop, are leaked in the child.
+//! - **When the process exits** values in statics are not dropped, as ever. Contexts and seats in thread-locals are.
 //!
 //! # Limits
 //!
 //! - A seat uses one object at a time. For two at once take two seats.
-//! - Not for signal handlers that use a seat of the thread they interrupt.
-//! - Values are dropped by any thread that uses the domain: they are `Send` and `Sync`, or the domain stays on its thread.
+//! - Types are sized; for others use a `Box`.
+//! - A signal handler must not use a seat, or a [`Cached`], of the thread that it interrupts.
+//! - Any thread of the domain may drop a value. So domains, contexts and seats go from thread to thread only if
+//!   `T: Send + Sync`.
 //!
 //! # Where this comes from
 //!
 //! Linux's lazy TLB. An idle CPU borrows the address space of the last program, and used to count it: on a POWER8 with
 //! 192 CPUs that switch through idle, about a million switches per second, as all write one word. Without the count, and
 //! with an interrupt to those that have it when an address space ends, 118 million (`MMU_LAZY_TLB_SHOOTDOWN`,
-//! Linux 6.4). The [mask as the count](Mask) was proposed in its review, and the donation of references after it.
-//! `tenure bench lazy` measures them here, `tenure sim lazy` on 192 simulated CPUs.
+//! Linux 6.4). [`Mask`] was proposed in its review; donating references was proposed later. `tenure bench lazy` measures
+//! them here, `tenure sim lazy` on 192 simulated CPUs.
 
 mod block;
 pub mod cached;
