@@ -175,18 +175,15 @@ fn a_use_is_plain_loads_and_stores_without_a_call() {
     }
 }
 
-/// With full fences there is a locked instruction or a fence for each light barrier.
+/// Where light barriers are not free the fast paths find no word as they want it, and go on in functions of their own,
+/// which pass real ones.
 #[test]
-fn a_use_where_the_system_has_no_barrier_is_a_way_of_its_own() {
-    for case in CASES.iter().filter(|case| case.light_barriers > 0) {
-        let ways = Function::new(case.function).ways();
-        let fenced = ways.iter().filter(|way| count(way, is_locked) == case.light_barriers);
-        assert!(
-            fenced.count() > 0,
-            "{}: no way with {} fences",
-            case.function,
-            case.light_barriers
-        );
+fn a_use_where_the_system_has_no_barrier_goes_on_elsewhere() {
+    for function in ["resolve", "lazy_slowly", "protect_slowly"] {
+        let mangled = format!("{}{function}", function.len());
+        let mut labels = assembly().lines().filter_map(|line| line.trim().strip_suffix(':'));
+        let label = labels.find(|label| label.contains(&mangled)).expect("it is not inlined");
+        assert!(lines_of(label).into_iter().any(is_locked), "{function} passes no fence");
     }
 }
 

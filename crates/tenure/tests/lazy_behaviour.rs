@@ -340,12 +340,12 @@ fn a_context_of_another_domain_is_refused<S: Kind>() {
     let mut seat = mine.seat();
     for has_one in [false, true] {
         let panic = panics(|| drop(seat.enter(&foreign)));
-        assert_eq!(panic, "a context of another domain");
+        assert_eq!(panic, "this Context is of another Domain than this Seat");
         assert_eq!(seat.lazy().is_some(), has_one, "the seat has what it had");
         seat.enter(&context).check();
     }
     let three = [context.clone(), foreign.clone(), context.clone()];
-    assert_eq!(panics(|| mine.drop_all(three)), "a context of another domain");
+    assert_eq!(panics(|| mine.drop_all(three)), "this Context is of another Domain");
     drop(foreign);
     assert_eq!(token.objects(), 1, "the panic has dropped all three");
     drop(context);

@@ -49,4 +49,4 @@ impl<T, M: Threads> Drop for CachedGuard<'_, T, M> {
     }
 }
 
-guard!([T, M: Threads] CachedGuard<'_, T, M>, in_use, Shootdown, "A [`Context`] of the value, unless it has been replaced meanwhile and its last context is gone. One atomic add on its count.\n\nTo keep a value for long, or to send it elsewhere, ask [`Cached::context`](super::Cached::context) for it at once.");
+guard!([T, M: Threads] CachedGuard<'_, T, M>, in_use, Shootdown, "A [`Context`](crate::lazy::Context) of the value, unless it has been replaced meanwhile and its last context is gone. One atomic add on its count.\n\nTo keep a value for long, or to send it elsewhere, ask [`Cached::context`](super::Cached::context) for it at once.");

@@ -70,4 +70,4 @@ impl<T, M: Threads> ReadGuard<'_, T, M> {
     }
 }
 
-guard!([T, M: Threads] ReadGuard<'_, T, M>, 0, Shootdown, "A [`Context`] of the value, unless it has been replaced meanwhile and its last context is gone. One atomic add on its count.\n\nTo keep a value for long, or to send it elsewhere, ask [`Cached::context`](super::Cached::context) for it at once.");
+guard!([T, M: Threads] ReadGuard<'_, T, M>, 0, Shootdown, "A [`Context`](crate::lazy::Context) of the value, unless it has been replaced meanwhile and its last context is gone. One atomic add on its count.\n\nTo keep a value for long, or to send it elsewhere, ask [`Cached::context`](super::Cached::context) for it at once.");
