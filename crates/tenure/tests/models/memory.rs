@@ -91,7 +91,7 @@ pub(crate) type PointersInOrder = Loom<false, true>;
 unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Memory for Loom<IN_ORDER, SWAPS> {
     type AtomicU32 = Word<loom::sync::atomic::AtomicU32, IN_ORDER, IN_ORDER>;
     type AtomicU64 = Word<loom::sync::atomic::AtomicU64, IN_ORDER, IN_ORDER>;
-    type Pointer<T> = Word<loom::sync::atomic::AtomicPtr<T>, IN_ORDER, SWAPS>;
+    type Pointer<T> = Word<loom::sync::atomic::AtomicUsize, IN_ORDER, SWAPS>;
     type Plain<T> = Field<T>;
 
     // Two fences promise what the pair does: the first one to come is before the other for all.
@@ -274,27 +274,26 @@ macro_rules! word {
 word!(AtomicU32, u32);
 word!(AtomicU64, u64);
 
+/// Addresses, so that a load can be an addition of nothing: loom stumbles over a compare-exchange that fails in its
+/// place ("assertion `left != right` failed" on the order of two stores).
 impl<T, const IN_ORDER: bool, const SWAPS: bool> Pointer<T>
-    for Word<loom::sync::atomic::AtomicPtr<T>, IN_ORDER, SWAPS>
+    for Word<loom::sync::atomic::AtomicUsize, IN_ORDER, SWAPS>
 {
     fn new(value: *mut T) -> Self {
-        Self::holding(loom::sync::atomic::AtomicPtr::new(value))
+        Self::holding(loom::sync::atomic::AtomicUsize::new(value.expose_provenance()))
     }
     fn load(&self, order: Ordering) -> *mut T {
-        if IN_ORDER {
-            let null = core::ptr::null_mut();
-            let (Ok(value) | Err(value)) = self.touch().compare_exchange(null, null, order, order);
-            value
-        } else {
-            self.touch().load(order)
-        }
+        let word = self.touch();
+        let address = if IN_ORDER { word.fetch_add(0, order) } else { word.load(order) };
+        core::ptr::with_exposed_provenance_mut(address)
     }
     fn store(&self, value: *mut T, order: Ordering) {
+        let address = value.expose_provenance();
         // A Relaxed one stays what it is on `PointersInOrder`: a swap would pass on what was released before.
         if IN_ORDER || SWAPS && order != Ordering::Relaxed {
-            self.touch().swap(value, order);
+            self.touch().swap(address, order);
         } else {
-            self.touch().store(value, order);
+            self.touch().store(address, order);
         }
     }
     fn compare_exchange(
@@ -304,7 +303,10 @@ impl<T, const IN_ORDER: bool, const SWAPS: bool> Pointer<T>
         success: Ordering,
         failure: Ordering,
     ) -> Result<*mut T, *mut T> {
-        self.touch().compare_exchange(current, new, success, failure)
+        self.touch()
+            .compare_exchange(current.addr(), new.expose_provenance(), success, failure)
+            .map(core::ptr::with_exposed_provenance_mut)
+            .map_err(core::ptr::with_exposed_provenance_mut)
     }
 }
 

@@ -211,8 +211,11 @@ impl<T, M: Threads> Cached<T, M> {
                     drop(unsafe { Context::from_pointer(replaced) });
                     return;
                 }
-                // SAFETY: it was not stored, so nobody has seen it, and its one reference is here.
-                Err(_) => unsafe { Object::destroy(new) },
+                Err(_) => {
+                    self.shared.domain.core().counters.ended.add(1);
+                    // SAFETY: it was not stored, so nobody has seen it, and its one reference is here.
+                    unsafe { Object::destroy(new) };
+                }
             }
         }
     }

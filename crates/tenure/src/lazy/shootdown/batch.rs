@@ -2,9 +2,8 @@
 
 use super::dying::List;
 use super::slot::Object;
-use crate::memory::Threads;
-use core::array;
-use core::ptr::NonNull;
+use crate::memory::{Plain, Threads};
+use core::ptr::{self, NonNull};
 
 /// Buckets: a few seats and one object are the common case, many of both are bearable.
 const BUCKETS: usize = 1 << BUCKET_BITS;
@@ -12,8 +11,10 @@ const BUCKET_BITS: u32 = 6;
 
 /// Blocks of one owner, in a table that needs no memory of its own: there is none to be had in a drop.
 pub(super) struct Batch<T, M: Threads, const VERIFY: bool> {
-    buckets: [List<T, M, VERIFY>; BUCKETS],
-    is_empty: bool,
+    /// All of them. In what order they are ended does not depend on where they are.
+    blocks: List<T, M, VERIFY>,
+    /// The first of each bucket; the others follow by `chain`.
+    buckets: [*mut Object<T, M, VERIFY>; BUCKETS],
 }
 
 /// Blocks are far apart, and their addresses end in zeros: the upper bits of a product spread them (Fibonacci hashing).
@@ -23,21 +24,28 @@ fn bucket<B>(address: *mut B) -> usize {
 }
 
 impl<T, M: Threads, const VERIFY: bool> Batch<T, M, VERIFY> {
-    pub(super) fn new() -> Self {
-        Self { buckets: array::from_fn(|_| List::new()), is_empty: true }
+    pub(super) const fn new() -> Self {
+        Self { blocks: List::new(), buckets: [ptr::null_mut(); BUCKETS] }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.is_empty
+        self.blocks.is_empty()
     }
 
     /// # Safety
     ///
     /// The block is the caller's.
     pub(super) unsafe fn push(&mut self, block: NonNull<Object<T, M, VERIFY>>) {
-        self.is_empty = false;
+        let first = &mut self.buckets[bucket(block.as_ptr())];
         // SAFETY: the caller's.
-        unsafe { self.buckets[bucket(block.as_ptr())].push(block) };
+        let chain = &unsafe { Object::header(block) }.object.chain;
+        chain.with_mut(|chain| {
+            // SAFETY: nobody else has the block.
+            unsafe { *chain = *first };
+        });
+        *first = block.as_ptr();
+        // SAFETY: the caller's.
+        unsafe { self.blocks.push(block) };
     }
 
     /// The block at that address, if it is in the batch.
@@ -46,17 +54,19 @@ impl<T, M: Threads, const VERIFY: bool> Batch<T, M, VERIFY> {
         &self,
         address: *mut Object<T, M, VERIFY>,
     ) -> Option<NonNull<Object<T, M, VERIFY>>> {
-        if address.is_null() {
-            return None;
-        }
-        self.buckets[bucket(address)].iter().find(|block| block.as_ptr() == address)
+        let chained = |&block: &NonNull<Object<T, M, VERIFY>>| {
+            // SAFETY: the batch owns its blocks.
+            let header = unsafe { Object::header(block) };
+            // SAFETY: so nobody writes it.
+            NonNull::new(unsafe { header.object.chain.read() })
+        };
+        let first = NonNull::new(self.buckets[bucket(address)]);
+        core::iter::successors(first, chained).find(|block| block.as_ptr() == address)
     }
 
     /// The blocks, which are the caller's.
-    pub(super) fn into_blocks(self) -> impl Iterator<Item = NonNull<Object<T, M, VERIFY>>> {
-        let buckets = if self.is_empty { 0 } else { BUCKETS };
-        let lists = self.buckets.into_iter().take(buckets);
-        lists.flat_map(|mut list| core::iter::from_fn(move || list.pop()))
+    pub(super) fn into_blocks(mut self) -> impl Iterator<Item = NonNull<Object<T, M, VERIFY>>> {
+        core::iter::from_fn(move || self.blocks.pop())
     }
 }
 

@@ -144,9 +144,8 @@ impl<T, M: Threads, const VERIFY: bool> List<T, M, VERIFY> {
         Self { first: ptr::null_mut() }
     }
 
-    /// The blocks, which stay in the list.
-    pub(super) fn iter(&self) -> impl Iterator<Item = NonNull<Object<T, M, VERIFY>>> {
-        core::iter::successors(NonNull::new(self.first), |&block| NonNull::new(next(block)))
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_null()
     }
 
     pub(super) fn pop(&mut self) -> Option<NonNull<Object<T, M, VERIFY>>> {

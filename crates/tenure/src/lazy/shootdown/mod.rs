@@ -69,7 +69,7 @@ use super::block::Block;
 use super::domain::Core;
 use super::protocol::Protocol;
 use crate::count::TicketRef;
-use crate::memory::{Atomic, Ordering, Pointer, Threads};
+use crate::memory::{Atomic, Ordering, Plain, Pointer, Threads};
 use batch::Batch;
 use core::ptr::{self, NonNull};
 use dying::{Dying, Ender, List};
@@ -107,6 +107,8 @@ pub struct Ending<T, M: Threads, const VERIFY: bool> {
     holders: TicketRef<M>,
     /// In the list of those that end.
     next: M::Pointer<Object<T, M, VERIFY>>,
+    /// In a bucket of the batch it ends with.
+    chain: M::Plain<*mut Object<T, M, VERIFY>>,
     /// Whether a seat ever entered it: those that none did are not looked for. Set by owners, who have a strong reference.
     entered: M::AtomicU32,
     /// Rule 5.
@@ -118,6 +120,7 @@ impl<T, M: Threads, const VERIFY: bool> Ending<T, M, VERIFY> {
         Self {
             holders: TicketRef::new_in(),
             next: Pointer::new(ptr::null_mut()),
+            chain: Plain::new(ptr::null_mut()),
             entered: Atomic::new(0),
             published,
         }
