@@ -142,11 +142,13 @@
 //!
 //! # Where this comes from
 //!
-//! Linux's lazy TLB. An idle CPU borrows the address space of the last program, and used to count it: on a POWER8 with
+//! [Linux's lazy TLB][piggin]. An idle CPU borrows the address space of the last program, and used to count it: on a POWER8 with
 //! 192 CPUs that switch through idle, about a million switches per second, as all write one word. Without the count, and
 //! with an interrupt to those that have it when an address space ends, 118 million (`MMU_LAZY_TLB_SHOOTDOWN`,
 //! Linux 6.4). [`Mask`] was proposed in its review; donating references was proposed later. `tenure bench lazy` measures
 //! them here, `tenure sim lazy` on 192 simulated CPUs.
+//!
+//! [piggin]: https://lkml.kernel.org/r/20210605014216.446867-1-npiggin@gmail.com
 
 mod block;
 pub mod cached;
