@@ -10,7 +10,7 @@
 //!      last handle    │   │ in use          │ the owner
 //!      is gone        │   ▼                 │ takes the reference      1 ────────────────> 0
 //!   null ──────> bare │  DONATED ───────────┘                            leave
-//!        enter
+//!        enter      (or FENCED: rule 7)
 //! ```
 //!
 //! Whoever drops the last handle (the *ender*) marks the slots that have the block, passes one heavy barrier, and then
@@ -45,7 +45,6 @@
 //!    by compare-exchange; so a donation that comes too late is noticed by the ender, who has its reference still.
 //!    After `DONATED` the word and the reference are the owner's. An owner that is not active may overwrite a mark:
 //!    what the ender does after it is decided by `active`.
-//!
 //! 7. **A bare word says that light barriers are free.** Where they are not, owners put their blocks in as `FENCED`. The
 //!    fast paths pass a barrier that is none there, and go on with nothing but a bare word; with a tagged one they look
 //!    again, after a real one.
@@ -53,11 +52,10 @@
 //! Destructors run last: when one does, its caller has done with the slot, or has it active so that a read of the same
 //! thread takes another one.
 //!
-//! How long it takes is bounded: an ender passes over the seats twice and passes one barrier. For a published block
-//! there is one more of each for every reader that was between its first look at the pointer and its second, at
-//! most once for each seat. Nothing is waited for. An ender that finds another one at work leaves the block to it
-//! ([`dying`]), unless that one has much to do already, and that one looks after it in its next round, before it calls
-//! any destructor.
+//! How long it takes: an ender passes over the seats twice and passes one barrier. For a published block there is one more of
+//! each for every reader that was between its first look at the pointer and its second, at most once for each seat.
+//! Nobody is waited for. An ender that finds another one at work leaves the block to it ([`dying`]), unless that one
+//! has much to do already. So one ender goes round for others, a few times at most, before it calls any destructor.
 
 mod batch;
 mod dying;
