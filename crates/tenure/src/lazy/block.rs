@@ -48,6 +48,22 @@ impl<T, S: Protocol<M>, M: Memory> Block<T, S, M> {
         drop(unsafe { Box::from_raw(block.as_ptr()) });
     }
 
+    /// [`destroy`](Self::destroy), of those that nobody has without a strong reference, and counts them.
+    ///
+    /// # Safety
+    ///
+    /// The blocks' last strong puts were told to the caller, and whoever has a block has such a reference.
+    pub(crate) unsafe fn destroy_each(
+        core: &Core<T, S, M>,
+        blocks: impl Iterator<Item = NonNull<Self>>,
+    ) {
+        for block in blocks {
+            core.counters.ended.add(1);
+            // SAFETY: the caller's.
+            unsafe { Self::destroy(block) };
+        }
+    }
+
     /// The header.
     ///
     /// # Safety

@@ -124,7 +124,7 @@ pub(crate) unsafe fn upgrade<T, S: Scheme<M>, M: Memory>(
 /// # Safety
 ///
 /// The caller owns a reference.
-pub(crate) unsafe fn put<T, S: Protocol<M>, M: Memory>(
+unsafe fn put<T, S: Protocol<M>, M: Memory>(
     block: NonNull<Block<T, S, M>>,
 ) -> Option<NonNull<Block<T, S, M>>> {
     // SAFETY: the caller's reference keeps the block up to the verdict.
@@ -154,10 +154,21 @@ impl<T, S: Scheme<M>, M: Memory> Drop for Context<T, S, M> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: this is a reference, and is not used again.
-        if let Some(block) = unsafe { put(self.block) } {
-            // SAFETY: that was the last one.
-            unsafe { retire(block) };
-        }
+        unsafe { give_back(self.block) };
+    }
+}
+
+/// Gives a strong reference back, and starts the end of the block if it was the last one.
+///
+/// # Safety
+///
+/// The caller owns a reference.
+#[inline]
+pub(crate) unsafe fn give_back<T, S: Protocol<M>, M: Memory>(block: NonNull<Block<T, S, M>>) {
+    // SAFETY: the caller's.
+    if let Some(block) = unsafe { put(block) } {
+        // SAFETY: that was the last one.
+        unsafe { retire(block) };
     }
 }
 
@@ -165,7 +176,7 @@ impl<T, S: Scheme<M>, M: Memory> Drop for Context<T, S, M> {
 ///
 /// The block's last strong put was told to the caller, who does not touch the block again.
 #[cold]
-pub(crate) unsafe fn retire<T, S: Protocol<M>, M: Memory>(block: NonNull<Block<T, S, M>>) {
+unsafe fn retire<T, S: Protocol<M>, M: Memory>(block: NonNull<Block<T, S, M>>) {
     // The block may be gone before `retire` has done with the domain.
     // SAFETY: the block exists until it is retired.
     let core = unsafe { Block::header(block) }.core.clone();

@@ -7,7 +7,7 @@
 
 use super::Scheme;
 use super::block::Block;
-use super::context::put;
+use super::context::give_back;
 use super::domain::Core;
 use super::protocol::Protocol;
 use crate::memory::{Memory, Ordering, Pointer};
@@ -86,21 +86,7 @@ unsafe impl<M: Memory> Protocol<M> for Counted {
         core: &Core<T, Self, M>,
         blocks: impl Iterator<Item = NonNull<Block<T, Self, M>>>,
     ) {
-        for block in blocks {
-            core.counters.ended.add(1);
-            // SAFETY: the last put was told to the caller, and slots have references.
-            unsafe { Block::destroy(block) };
-        }
-    }
-}
-
-/// # Safety
-///
-/// The caller owns a reference.
-unsafe fn give_back<T, M: Memory>(block: NonNull<Block<T, Counted, M>>) {
-    // SAFETY: the caller's.
-    if let Some(block) = unsafe { put(block) } {
-        // SAFETY: that was the last one.
-        unsafe { super::context::retire(block) };
+        // SAFETY: the caller's, and rule 1.
+        unsafe { Block::destroy_each(core, blocks) };
     }
 }

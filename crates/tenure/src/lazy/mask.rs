@@ -12,7 +12,7 @@
 
 use super::Scheme;
 use super::block::Block;
-use super::context::{put, retire};
+use super::context::give_back;
 use super::domain::Core;
 use super::protocol::Protocol;
 use crate::memory::{Atomic, Memory, Ordering, Pointer};
@@ -78,10 +78,7 @@ impl<T, M: Memory> Held<T, M> {
             // AcqRel: see the module.
             if word.fetch_sub(bit, Ordering::AcqRel) == bit {
                 // SAFETY: rule 2: the word's reference is this one.
-                if let Some(last) = unsafe { put(old) } {
-                    // SAFETY: that was the last one.
-                    unsafe { retire(last) };
-                }
+                unsafe { give_back(old) };
             }
         }
     }
@@ -126,10 +123,7 @@ unsafe impl<M: Memory> Protocol<M> for Mask {
         core: &Core<T, Self, M>,
         blocks: impl Iterator<Item = NonNull<Block<T, Self, M>>>,
     ) {
-        for block in blocks {
-            core.counters.ended.add(1);
-            // SAFETY: the last put was told to the caller, and bits have references.
-            unsafe { Block::destroy(block) };
-        }
+        // SAFETY: the caller's, and rules 1 and 2.
+        unsafe { Block::destroy_each(core, blocks) };
     }
 }
