@@ -331,6 +331,60 @@ fn each_of_many_seats_lets_go_by_itself<S: Kind>() {
     assert_eq!(domain.statistics().revoked, revoked);
 }
 
+// --- what a seat kept, or another object ---
+
+fn a_seat_looks_for_another_object_only_if_what_it_kept_is_not_it<S: Kind>() {
+    let domain = Domain::<u32, S>::new_in();
+    let table = [1, 2].map(|value| domain.context(value));
+    let mut seat = domain.seat();
+    let mut looked_for = Vec::new();
+    let mut use_one = |seat: &mut Seat<u32, S>, value: u32| {
+        let find = || {
+            looked_for.push(value);
+            table.iter().find(|context| ***context == value).cloned()
+        };
+        seat.lazy_or(|&kept| kept == value, find).map(|guard| *guard)
+    };
+    for value in [1, 1, 2, 2, 1] {
+        assert_eq!(use_one(&mut seat, value), Some(value));
+    }
+    assert_eq!(use_one(&mut seat, 3), None);
+    assert_eq!(use_one(&mut seat, 1), Some(1), "what is not found changes nothing");
+    assert_eq!(looked_for, [1, 2, 1, 3]);
+}
+
+fn a_look_that_panics_leaves_what_the_seat_kept<S: Kind>() {
+    let (token, domain) = domain::<S>();
+    let context = domain.context(token.clone());
+    let mut seat = domain.seat();
+    seat.enter(&context).check();
+    assert_eq!(panics(|| drop(seat.lazy_or(|_| panic!("looks"), || None))), "looks");
+    assert_eq!(panics(|| drop(seat.lazy_or(|_| false, || panic!("finds")))), "finds");
+    assert!(seat.lazy().is_some());
+    drop(context);
+    assert_eq!(token.objects(), usize::from(S::KEEPS), "the seat is idle");
+}
+
+fn a_handle_that_was_found_may_be_the_last_one<S: Kind>() {
+    let (token, domain) = domain::<S>();
+    let mut seat = domain.seat();
+    let only = domain.context(token.clone());
+    let guard = seat.lazy_or(|_| true, || Some(only)).unwrap();
+    guard.check();
+    drop(guard);
+    assert_eq!(token.objects(), usize::from(S::KEEPS));
+}
+
+fn what_a_seat_kept_may_be_used_as_if_entered<S: Kind>() {
+    let domain = Domain::<u32, S>::new_in();
+    let context = domain.context(1);
+    let mut seat = domain.seat();
+    drop(seat.enter(&context));
+    let guard: Active<'_, u32, S> = seat.lazy().unwrap().into();
+    drop(context);
+    assert_eq!(*guard, 1);
+}
+
 // --- what is refused ---
 
 fn a_context_of_another_domain_is_refused<S: Kind>() {
@@ -370,5 +424,9 @@ claims! {
     no_handles_at_all_may_be_dropped_at_once,
     seats_that_are_given_back_are_taken_again,
     each_of_many_seats_lets_go_by_itself,
+    a_seat_looks_for_another_object_only_if_what_it_kept_is_not_it,
+    a_look_that_panics_leaves_what_the_seat_kept,
+    a_handle_that_was_found_may_be_the_last_one,
+    what_a_seat_kept_may_be_used_as_if_entered,
     a_context_of_another_domain_is_refused,
 }

@@ -5,9 +5,7 @@ pub(crate) mod staged;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use tenure::lazy::{
-    Active, Context, Counted, Domain, LazyGuard, Mask, Scheme, Seat, Shootdown, Statistics,
-};
+use tenure::lazy::{Active, Context, Counted, Domain, Mask, Scheme, Seat, Shootdown, Statistics};
 use tenure::memory::{Memory, Native, Threads};
 
 /// Makes each of the functions, which are generic over a scheme, a test for every scheme.
@@ -88,14 +86,9 @@ pub(crate) fn panics(action: impl FnOnce()) -> &'static str {
     panic.downcast_ref::<&str>().copied().expect("the panic is one of a test's own")
 }
 
-enum Guard<T: 'static, S: Scheme<M>, M: Memory> {
-    Entered(Active<'static, T, S, M>),
-    Kept(LazyGuard<'static, T, S, M>),
-}
-
 /// A seat, with its guard while one is out.
 pub(crate) struct Worker<T: 'static, S: Scheme<M>, M: Memory = Native> {
-    guard: Option<Guard<T, S, M>>,
+    guard: Option<Active<'static, T, S, M>>,
     /// From a box. Borrowed by the guard.
     seat: *mut Seat<T, S, M>,
 }
@@ -114,12 +107,12 @@ impl<T, S: Scheme<M>, M: Memory> Worker<T, S, M> {
 
     /// Leaves, and enters.
     pub(crate) fn enter(&mut self, context: &Context<T, S, M>) {
-        self.guard = Some(Guard::Entered(self.seat().enter(context)));
+        self.guard = Some(self.seat().enter(context));
     }
 
     /// Leaves, and uses what the seat kept, if it still does.
     pub(crate) fn lazy(&mut self) -> bool {
-        self.guard = self.seat().lazy().map(Guard::Kept);
+        self.guard = self.seat().lazy().map(Active::from);
         self.guard.is_some()
     }
 
@@ -134,18 +127,12 @@ impl<T, S: Scheme<M>, M: Memory> Worker<T, S, M> {
 
     /// What is in use.
     pub(crate) fn value(&self) -> Option<&T> {
-        self.guard.as_ref().map(|guard| match guard {
-            Guard::Entered(guard) => &**guard,
-            Guard::Kept(guard) => &**guard,
-        })
+        self.guard.as_deref()
     }
 
     /// A handle to what is in use.
     pub(crate) fn upgrade(&self) -> Option<Context<T, S, M>> {
-        self.guard.as_ref().and_then(|guard| match guard {
-            Guard::Entered(guard) => Active::upgrade(guard),
-            Guard::Kept(guard) => LazyGuard::upgrade(guard),
-        })
+        self.guard.as_ref().and_then(Active::upgrade)
     }
 }
 
