@@ -1,6 +1,6 @@
 //! [`Block`]: an object of a domain on the heap.
 
-use super::domain::Core;
+use super::core::Core;
 use super::protocol::Protocol;
 use crate::count::TicketRef;
 use crate::line::Isolated;

@@ -1,7 +1,7 @@
 //! [`Context`]: a strong handle.
 
 use super::block::Block;
-use super::domain::Core;
+use super::core::Core;
 use super::protocol::Protocol;
 use super::{Scheme, Shootdown};
 use crate::memory::{Memory, Native};

@@ -8,7 +8,7 @@
 use super::Scheme;
 use super::block::Block;
 use super::context::give_back;
-use super::domain::Core;
+use super::core::Core;
 use super::protocol::Protocol;
 use crate::memory::{Memory, Ordering, Pointer};
 use core::ptr::{self, NonNull};

@@ -13,7 +13,7 @@
 use super::Scheme;
 use super::block::Block;
 use super::context::give_back;
-use super::domain::Core;
+use super::core::Core;
 use super::protocol::Protocol;
 use crate::memory::{Atomic, Memory, Ordering, Pointer};
 use crate::segments::Segments;

@@ -153,6 +153,7 @@
 mod block;
 pub mod cached;
 mod context;
+mod core;
 mod counted;
 mod domain;
 mod guard;

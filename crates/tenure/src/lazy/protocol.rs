@@ -4,7 +4,7 @@
 //! the crate, since its methods trust their callers.
 
 use super::block::Block;
-use super::domain::Core;
+use super::core::Core;
 use crate::memory::Memory;
 use core::ptr::NonNull;
 

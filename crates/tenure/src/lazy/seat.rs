@@ -2,7 +2,7 @@
 
 use super::block::Block;
 use super::context::upgrade;
-use super::domain::{Core, Slot};
+use super::core::{Core, Slot};
 use super::guard::guard;
 use super::{Context, Scheme, Shootdown};
 use crate::memory::{Memory, Native, Threads};

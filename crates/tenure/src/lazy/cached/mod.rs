@@ -65,7 +65,7 @@
 mod guard;
 mod reader;
 
-use super::domain::Slot;
+use super::core::Slot;
 use super::seat::InUse;
 use super::shootdown::{Ending, Object, Shootdown, Words};
 use super::{Context, Domain, Statistics};

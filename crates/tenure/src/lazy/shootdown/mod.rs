@@ -64,7 +64,7 @@ mod verify;
 
 use super::Scheme;
 use super::block::Block;
-use super::domain::Core;
+use super::core::Core;
 use super::protocol::Protocol;
 use crate::count::TicketRef;
 use crate::memory::{Atomic, Ordering, Plain, Pointer, Threads};

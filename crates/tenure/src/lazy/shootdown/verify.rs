@@ -4,7 +4,7 @@ use super::batch::Batch;
 use super::slot::{Object, tagged};
 use super::{DONATED, Shootdown};
 use crate::fault::{FaultKind, report};
-use crate::lazy::domain::Core;
+use crate::lazy::core::Core;
 use crate::memory::{Ordering, Pointer, Threads};
 use core::ptr::NonNull;
 
