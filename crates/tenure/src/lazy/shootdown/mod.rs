@@ -36,7 +36,7 @@
 //!    `active`; a light and a heavy barrier lie between. So they cannot both miss the other. An owner that goes
 //!    in and finds the bare pointer is found active. An owner that leaves and finds the bare pointer is found idle:
 //!    whatever the ender would donate, it donates to an owner that will look again.
-//! 5. **From a pointer without a reference.** A [`Cached`](super::super::Cached) has its readers go by a pointer that
+//! 5. **From a pointer without a reference.** A [`Cached`](crate::lazy::Cached) has its readers go by a pointer that
 //!    others replace. Its blocks are `published`: they are ended after the pointer has been replaced, and by at least one
 //!    barrier. A reader puts what it found into its slot, passes its barrier, and finds the pointer unchanged, or does
 //!    not use the block. If it came before the ender's barrier the ender finds it in the slot after it; that slot is
