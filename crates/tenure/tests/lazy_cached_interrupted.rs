@@ -7,7 +7,7 @@
 mod lazies;
 
 use lazies::Token;
-use lazies::staged::{Staged, as_thread, either_way, interrupted};
+use lazies::staged::{Staged, as_thread, every_way, interrupted};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -134,7 +134,7 @@ fn check(room: &Room, old: &Token, stored: &Token, what: &str) {
 
 #[test]
 fn a_read_is_interrupted_by_a_store() {
-    either_way(|| {
+    every_way(|| {
         for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
             for at in 1.. {
                 let [old, new] = [Token::new(), Token::new()];
@@ -152,7 +152,7 @@ fn a_read_is_interrupted_by_a_store() {
 
 #[test]
 fn a_read_is_interrupted_by_three_stores() {
-    either_way(|| {
+    every_way(|| {
         for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
             for at in 1.. {
                 let values = [(); 4].map(|()| Token::new());
@@ -177,7 +177,7 @@ fn a_read_is_interrupted_by_three_stores() {
 
 #[test]
 fn a_store_is_interrupted_by_a_read_that_goes_on() {
-    either_way(|| {
+    every_way(|| {
         for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
             for at in 1.. {
                 let [old, new] = [Token::new(), Token::new()];
@@ -195,7 +195,7 @@ fn a_store_is_interrupted_by_a_read_that_goes_on() {
 
 #[test]
 fn a_store_is_interrupted_by_a_guard_that_goes() {
-    either_way(|| {
+    every_way(|| {
         for (how, reads_again) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
             for at in 1.. {
                 let [old, new] = [Token::new(), Token::new()];
@@ -224,7 +224,7 @@ fn a_store_is_interrupted_by_a_guard_that_goes() {
 
 #[test]
 fn a_guard_that_goes_is_interrupted_by_a_store() {
-    either_way(|| {
+    every_way(|| {
         for how in READS {
             for at in 1.. {
                 let [old, new] = [Token::new(), Token::new()];
@@ -242,7 +242,7 @@ fn a_guard_that_goes_is_interrupted_by_a_store() {
 
 #[test]
 fn of_two_stores_one_replaces_the_other() {
-    either_way(|| {
+    every_way(|| {
         for (how, holds) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
             for at in 1.. {
                 let [old, one, other] = [(); 3].map(|()| Token::new());
@@ -265,7 +265,7 @@ fn of_two_stores_one_replaces_the_other() {
 
 #[test]
 fn an_update_sees_every_store_before_it() {
-    either_way(|| {
+    every_way(|| {
         let values = |cached: &Cached<Vec<u32>, Staged>| cached.read().clone();
         for at in 1.. {
             let cached = Rc::new(Cached::<Vec<u32>, Staged>::new_in(vec![0]));
@@ -284,7 +284,7 @@ fn an_update_sees_every_store_before_it() {
 
 #[test]
 fn a_replaced_value_is_returned_to_one_of_those_who_replace_it() {
-    either_way(|| {
+    every_way(|| {
         for at in 1.. {
             let room = Rc::new(Cached::<u32, Staged>::new_in(0));
             let (got, other) = (Rc::new(RefCell::new(Vec::new())), Rc::clone(&room));
@@ -312,7 +312,7 @@ fn a_replaced_value_is_returned_to_one_of_those_who_replace_it() {
 /// The first thread is destroying its thread-locals, of which the guard was one, and the second one has its number.
 #[test]
 fn a_guard_that_goes_after_its_threads_number_is_interrupted_by_a_read_of_the_next_thread() {
-    either_way(|| {
+    every_way(|| {
         for replaced_before in [false, true] {
             for at in 1.. {
                 let values = [(); 3].map(|()| Token::new());
@@ -419,7 +419,7 @@ fn a_destructor_keeps_a_guard(at: u32, outer_goes_first: bool) -> bool {
 /// then runs within the read, and reads by the same thread.
 #[test]
 fn a_destructor_that_runs_within_a_read_may_read_and_keep_the_guard() {
-    either_way(|| {
+    every_way(|| {
         for outer_goes_first in [false, true] {
             let mut at = 1;
             while a_destructor_keeps_a_guard(at, outer_goes_first) {
@@ -432,7 +432,7 @@ fn a_destructor_that_runs_within_a_read_may_read_and_keep_the_guard() {
 /// The read does not return, and the thread's place is as free as before.
 #[test]
 fn a_destructor_that_panics_within_a_read_leaves_the_place_of_the_thread() {
-    either_way(|| {
+    every_way(|| {
         let mut within_a_read = 0;
         for at in 1.. {
             let [old, new] = [Token::new(), Token::new()];

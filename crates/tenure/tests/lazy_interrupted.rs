@@ -6,11 +6,11 @@
 
 mod lazies;
 
-use lazies::staged::{Staged, either_way, interrupted};
+use lazies::staged::{Barriers, Staged, every_way, interrupted, with};
 use lazies::{Kind, Token, Worker};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tenure::lazy::{Context, Domain};
+use tenure::lazy::{Context, Domain, Shootdown};
 
 type Handle<S> = Context<Token, S, Staged>;
 
@@ -150,7 +150,7 @@ impl<S: Kind<Staged>> Stage<S> {
 }
 
 fn an_owner_is_interrupted_by_the_end_of_an_object<S: Kind<Staged>>() {
-    either_way(|| {
+    every_way(|| {
         for before in BEFORE {
             for first in STEPS {
                 for at in 1.. {
@@ -168,7 +168,7 @@ fn an_owner_is_interrupted_by_the_end_of_an_object<S: Kind<Staged>>() {
 }
 
 fn the_end_of_an_object_is_interrupted_by_an_owner<S: Kind<Staged>>() {
-    either_way(|| {
+    every_way(|| {
         let none = [None];
         let steps = || none.into_iter().chain(STEPS.map(Some));
         for before in BEFORE {
@@ -199,7 +199,7 @@ fn the_end_of_an_object_is_interrupted_by_an_owner<S: Kind<Staged>>() {
 
 /// Two objects end at once, one of them that a seat uses and one that it keeps.
 fn the_end_of_an_object_is_interrupted_by_that_of_another<S: Kind<Staged>>() {
-    either_way(|| {
+    every_way(|| {
         for at in 1.. {
             let domain = Domain::<Token, S, Staged>::new_in();
             let tokens = [Token::new(), Token::new()];
@@ -224,7 +224,7 @@ fn the_end_of_an_object_is_interrupted_by_that_of_another<S: Kind<Staged>>() {
 
 /// Handles of two threads go; one is the last.
 fn a_handle_goes_while_another_does<S: Kind<Staged>>() {
-    either_way(|| {
+    every_way(|| {
         for before in BEFORE {
             for at in 1.. {
                 let stage = Stage::<S>::new(before);
@@ -242,7 +242,7 @@ fn a_handle_goes_while_another_does<S: Kind<Staged>>() {
 
 /// A seat is taken, and given back, while others are.
 fn seats_come_and_go_while_others_do<S: Kind<Staged>>() {
-    either_way(|| {
+    every_way(|| {
         for at in 1.. {
             let domain = Domain::<Token, S, Staged>::new_in();
             let token = Token::new();
@@ -282,6 +282,32 @@ fn seats_come_and_go_while_others_do<S: Kind<Staged>>() {
             assert_eq!((token.objects(), domain.statistics().seats), (0, 0));
         }
     });
+}
+
+/// The control: with heavy barriers that interrupt nobody an owner uses what was dropped, and one that leaves keeps what
+/// it was given.
+#[test]
+fn a_heavy_barrier_that_interrupts_nobody_is_found_out() {
+    let broken = |before: Before, first: Step| {
+        let fails = |at: &u32| {
+            let stage = Stage::<Shootdown>::new(before);
+            let other = Rc::clone(&stage);
+            // What is used is not looked at: it may be gone.
+            let act = || match first {
+                Step::Leave => stage.worker.borrow_mut().leave(),
+                _ => _ = stage.worker.borrow_mut().lazy(),
+            };
+            let reached = interrupted(*at, act, move || other.end());
+            let is_there = stage.token.objects() == 1;
+            let is_used = stage.worker.borrow().value().is_some();
+            std::mem::forget(stage);
+            reached && is_used != is_there
+        };
+        (1..20).any(|at| fails(&at))
+    };
+    let cases = [(Before::Idle, Step::Lazy), (Before::Active, Step::Leave)];
+    with(Barriers::Late, || assert!(cases.iter().all(|&(before, first)| !broken(before, first))));
+    with(Barriers::Broken, || assert!(cases.iter().all(|&(before, first)| broken(before, first))));
 }
 
 claims! {

@@ -2,9 +2,15 @@
 //!
 //! Two operations run on one thread: the first up to its n-th access to shared memory, then all of the second,
 //! then the rest of the first. So each of these interleavings is seen, on every run, with real memory and under
-//! every sanitizer. The models (`tests/models/`) have more: any number of switches, and weak memory.
+//! every sanitizer. The models (`tests/models/`) have more: any number of switches, and weaker memory.
+//!
+//! One thing it has that they have not: light barriers that do nothing, and heavy ones that interrupt. With
+//! [`Barriers::Late`] what an operation stores stays in a buffer of its thread, as on x86, until that thread does an
+//! atomic read-modify-write or passes a fence, or another one passes a heavy barrier. Here it always stays for as
+//! long as it may.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use tenure::memory::{Atomic, Memory, Native, Ordering, PlainCell, Pointer, Resident, Threads};
 
 /// The second operation, and the accesses that are left before it.
@@ -13,20 +19,48 @@ struct Other {
     action: Box<dyn FnOnce()>,
 }
 
+/// What light and heavy barriers are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Barriers {
+    /// Light ones are not free.
+    Fences,
+    /// Light ones are free; stores take effect at once.
+    Free,
+    /// Light ones are free; stores take effect late.
+    Late,
+    /// And heavy barriers interrupt nobody: what must not be.
+    Broken,
+}
+
+/// A store that has not taken effect.
+struct Store {
+    thread: Option<usize>,
+    address: usize,
+    value: u64,
+    perform: Box<dyn FnOnce()>,
+}
+
 thread_local! {
     static OTHER: RefCell<Option<Other>> = const { RefCell::new(None) };
     /// Whose operation it is. The second one's thread is another.
     static THREAD: Cell<Option<usize>> = const { Cell::new(Some(0)) };
-    /// Whether light barriers are free.
-    static FREE: Cell<bool> = const { Cell::new(true) };
+    static BARRIERS: Cell<Barriers> = const { Cell::new(Barriers::Free) };
+    /// Within [`interrupted`].
+    static RUNS: Cell<bool> = const { Cell::new(false) };
+    static STORES: RefCell<VecDeque<Store>> = const { RefCell::new(VecDeque::new()) };
 }
 
-/// Runs `test` with light barriers that are free, and with such that are not.
-pub(crate) fn either_way(test: impl Fn()) {
-    for free in [true, false] {
-        FREE.set(free);
-        test();
+/// Runs `test` with each kind of barriers that there may be.
+pub(crate) fn every_way(test: impl Fn()) {
+    for barriers in [Barriers::Free, Barriers::Fences, Barriers::Late] {
+        with(barriers, &test);
     }
+}
+
+/// Runs `test` with such barriers.
+pub(crate) fn with(barriers: Barriers, test: impl Fn()) {
+    BARRIERS.set(barriers);
+    test();
 }
 
 /// Does what a thread of that number would do, or one that has given its number up.
@@ -49,12 +83,58 @@ fn step() {
     }
 }
 
-/// Runs `one` with `other` before its access of that number, from 1, and says whether there were so many: if not
-/// `other` is dropped.
+/// Runs `one` with `other` before its access of that number, from 1, or right after its last one, when what it stored
+/// may still not have taken effect. Says whether there were so many accesses: if not `other` is dropped.
 pub(crate) fn interrupted(at: u32, one: impl FnOnce(), other: impl FnOnce() + 'static) -> bool {
     OTHER.set(Some(Other { after: at, action: Box::new(other) }));
+    RUNS.set(true);
     one();
+    step();
+    RUNS.set(false);
+    drain(|_| true);
     OTHER.take().is_none()
+}
+
+/// Has those stores take effect, in their order.
+fn drain(which: impl Fn(Option<usize>) -> bool) {
+    let due = STORES.with_borrow_mut(|stores| {
+        let (due, rest) = stores.drain(..).partition::<VecDeque<_>, _>(|store| which(store.thread));
+        *stores = rest;
+        due
+    });
+    due.into_iter().for_each(|store| (store.perform)());
+}
+
+/// A read-modify-write, or a fence, of this thread.
+fn drain_own() {
+    let thread = THREAD.get();
+    drain(|of| of == thread);
+}
+
+/// A store of this thread, which takes effect later if it may.
+fn store(address: usize, value: u64, perform: impl FnOnce() + 'static) {
+    if RUNS.get() && matches!(BARRIERS.get(), Barriers::Late | Barriers::Broken) {
+        let (thread, perform) = (THREAD.get(), Box::new(perform));
+        STORES.with_borrow_mut(|stores| {
+            stores.push_back(Store { thread, address, value, perform });
+        });
+    } else {
+        perform();
+    }
+}
+
+/// What this thread has stored there and nobody else sees yet.
+fn stored(address: usize) -> Option<u64> {
+    let thread = THREAD.get();
+    STORES.with_borrow(|stores| {
+        let own = stores.iter().rfind(|store| store.thread == thread && store.address == address);
+        own.map(|store| store.value)
+    })
+}
+
+/// A word goes: nobody is to see what was stored there.
+fn forget(address: usize) {
+    STORES.with_borrow_mut(|stores| stores.retain(|store| store.address != address));
 }
 
 pub(crate) enum Staged {}
@@ -62,6 +142,18 @@ pub(crate) enum Staged {}
 pub(crate) struct Word<A>(A);
 
 pub(crate) struct Place<T>(<Native as Memory>::Pointer<T>);
+
+impl<A> Drop for Word<A> {
+    fn drop(&mut self) {
+        forget((&raw const self.0).addr());
+    }
+}
+
+impl<T> Drop for Place<T> {
+    fn drop(&mut self) {
+        forget((&raw const self.0).addr());
+    }
+}
 
 macro_rules! word {
     ($int:ty, $atomic:ty) => {
@@ -71,22 +163,30 @@ macro_rules! word {
             }
             fn load(&self, order: Ordering) -> $int {
                 step();
-                Atomic::load(&self.0, order)
+                let own = stored((&raw const self.0).addr());
+                own.map_or_else(|| Atomic::load(&self.0, order), |own| own as $int)
             }
             fn store(&self, value: $int, order: Ordering) {
                 step();
-                Atomic::store(&self.0, value, order);
+                let word = &raw const self.0;
+                store(word.addr(), value.into(), move || {
+                    // SAFETY: a word that goes has its stores forgotten.
+                    Atomic::store(unsafe { &*word }, value, order);
+                });
             }
             fn fetch_add(&self, value: $int, order: Ordering) -> $int {
                 step();
+                drain_own();
                 Atomic::fetch_add(&self.0, value, order)
             }
             fn fetch_sub(&self, value: $int, order: Ordering) -> $int {
                 step();
+                drain_own();
                 Atomic::fetch_sub(&self.0, value, order)
             }
             fn fetch_or(&self, value: $int, order: Ordering) -> $int {
                 step();
+                drain_own();
                 Atomic::fetch_or(&self.0, value, order)
             }
             fn compare_exchange(
@@ -97,6 +197,7 @@ macro_rules! word {
                 failure: Ordering,
             ) -> Result<$int, $int> {
                 step();
+                drain_own();
                 Atomic::compare_exchange(&self.0, current, new, success, failure)
             }
             fn compare_exchange_weak(
@@ -107,6 +208,7 @@ macro_rules! word {
                 failure: Ordering,
             ) -> Result<$int, $int> {
                 step();
+                drain_own();
                 Atomic::compare_exchange_weak(&self.0, current, new, success, failure)
             }
         }
@@ -122,11 +224,21 @@ impl<T> Pointer<T> for Place<T> {
     }
     fn load(&self, order: Ordering) -> *mut T {
         step();
-        Pointer::load(&self.0, order)
+        let own = stored((&raw const self.0).addr());
+        own.map_or_else(
+            || Pointer::load(&self.0, order),
+            |own| std::ptr::with_exposed_provenance_mut(own as usize),
+        )
     }
     fn store(&self, value: *mut T, order: Ordering) {
         step();
-        Pointer::store(&self.0, value, order);
+        // Pointers are alike, and what they point to need not outlast the buffer.
+        let word = (&raw const self.0).cast::<<Native as Memory>::Pointer<()>>();
+        let value = value.cast::<()>();
+        store(word.addr(), value.expose_provenance() as u64, move || {
+            // SAFETY: a word that goes has its stores forgotten.
+            Pointer::store(unsafe { &*word }, value, order);
+        });
     }
     fn compare_exchange(
         &self,
@@ -136,11 +248,12 @@ impl<T> Pointer<T> for Place<T> {
         failure: Ordering,
     ) -> Result<*mut T, *mut T> {
         step();
+        drain_own();
         Pointer::compare_exchange(&self.0, current, new, success, failure)
     }
 }
 
-// SAFETY: the real machine's words and barriers; between two accesses of a thread others may run anyway.
+// SAFETY: the real machine's words, on one thread, and barriers that see to what it stores late (but for `Broken`).
 unsafe impl Memory for Staged {
     type AtomicU32 = Word<<Native as Memory>::AtomicU32>;
     type AtomicU64 = Word<<Native as Memory>::AtomicU64>;
@@ -149,19 +262,24 @@ unsafe impl Memory for Staged {
 
     fn light_barrier() {
         step();
-        Native::light_barrier();
+        if !Self::light_is_free() {
+            drain_own();
+        }
     }
     fn light_is_free() -> bool {
-        FREE.get()
+        BARRIERS.get() != Barriers::Fences
     }
     fn free_light_barrier() {
-        if FREE.get() {
-            Self::light_barrier();
+        if Self::light_is_free() {
+            step();
         }
     }
     fn heavy_barrier() {
         step();
-        Native::heavy_barrier();
+        drain_own();
+        if BARRIERS.get() != Barriers::Broken {
+            drain(|_| true);
+        }
     }
     fn spin_hint() {}
 }
