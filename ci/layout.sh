@@ -18,7 +18,7 @@ fi
 # A debug build has types; the release build has line tables only.
 cargo build -p tenure-cli
 program=${CARGO_TARGET_DIR:-target}/debug/tenure
-cargo run --release -- layout "$program" --top 50 --html "$out/layout.html" --json - >"$out/layout.json"
+cargo run --release -- layout "$program" --top 1000 --html "$out/layout.html" --json - >"$out/layout.json"
 python3 - "$out/layout.json" <<'PYTHON'
 import json, sys
 report = json.load(open(sys.argv[1]))
