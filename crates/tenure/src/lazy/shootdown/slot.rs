@@ -293,9 +293,8 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
                 Err(found) => held = found,
             }
         }
-        // Release: as in `give_back`.
-        self.held.store(ptr::null_mut(), Ordering::Release);
-        NonNull::new(bare(held))
+        // SAFETY: the word is `DONATED`, and the owner's alone from then on.
+        Some(unsafe { self.accept(held) })
     }
 
     /// Ends the use of `block`.
@@ -340,22 +339,23 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
         }
         if tags(held) == DONATED {
             // SAFETY: that is what it is, and the owner's alone from then on.
-            unsafe { self.give_back(held) };
+            let block = unsafe { self.accept(held) };
+            // Last of all: the destructor may come to use the slot.
+            // SAFETY: rule 6: the reference is the owner's.
+            unsafe { give_back(block) };
         }
     }
 
-    /// Rule 6: gives the donated reference back. Last of all: the destructor may come to use the slot.
+    /// Rule 6: takes the block whose reference was donated. The slot has nothing from now on.
     ///
     /// # Safety
     ///
     /// By the owner, who found the word to be `held`, which is `DONATED`.
-    unsafe fn give_back(&self, held: *mut Object<T, M, VERIFY>) {
+    unsafe fn accept(&self, held: *mut Object<T, M, VERIFY>) -> NonNull<Object<T, M, VERIFY>> {
         // Release: as in `hold`. Who ends an object that was here before this one may find nothing but the null.
         self.held.store(ptr::null_mut(), Ordering::Release);
         // SAFETY: only blocks are tagged.
-        let block = unsafe { NonNull::new_unchecked(bare(held)) };
-        // SAFETY: rule 6: the reference is the owner's.
-        unsafe { give_back(block) };
+        unsafe { NonNull::new_unchecked(bare(held)) }
     }
 
     /// Ends what may be in use.
