@@ -1,0 +1,238 @@
+//! The buffers of connections: one pool, whose free list is chosen when the server starts.
+//!
+//! [`BufferPool`] has its list as a type parameter. A server that is told at run time which one to use, so that
+//! all can be measured in one binary, chooses among three pools; that costs a branch for each use of a buffer.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::str::FromStr;
+
+use tenure::pool::buffer::{AcquireError, ConfigError, Statistics};
+use tenure::pool::{BufferPool, Magazines, PooledBuf, Scan, TaggedStack};
+
+/// Bytes of a connection's buffer, unless told otherwise: the smallest size class of SMC sockets.
+pub const DEFAULT_BYTES: usize = 16 << 10;
+
+/// Size classes, from the smallest on: more than a server of this crate asks for.
+const CLASSES: usize = 8;
+
+/// Which free list a pool has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PoolKind {
+    /// All buffers are walked for a free one: the baseline.
+    Scan,
+    /// One list that all threads pop from and push to.
+    Tagged,
+    /// Each thread keeps some free buffers to itself.
+    #[default]
+    Magazines,
+}
+
+impl PoolKind {
+    /// All of them, with their names on the command line.
+    pub const ALL: [(Self, &'static str); 3] =
+        [(Self::Scan, "scan"), (Self::Tagged, "tagged"), (Self::Magazines, "magazines")];
+}
+
+/// A pool of buffers.
+#[derive(Clone)]
+pub enum Buffers {
+    /// With [`PoolKind::Scan`].
+    Scan(BufferPool<Scan>),
+    /// With [`PoolKind::Tagged`].
+    Tagged(BufferPool<TaggedStack>),
+    /// With [`PoolKind::Magazines`].
+    Magazines(BufferPool<Magazines>),
+}
+
+impl Buffers {
+    /// A pool of that kind, whose smallest buffers have `bytes`, a power of two.
+    ///
+    /// # Errors
+    ///
+    /// A size that is no power of two, or less than 64.
+    pub fn new(kind: PoolKind, bytes: usize) -> Result<Self, ConfigError> {
+        let settings = BufferPool::builder().classes(bytes, CLASSES);
+        Ok(match kind {
+            PoolKind::Scan => Self::Scan(settings.list().build()?),
+            PoolKind::Tagged => Self::Tagged(settings.list().build()?),
+            PoolKind::Magazines => Self::Magazines(settings.list().build()?),
+        })
+    }
+
+    /// An empty buffer of the smallest class, to append to.
+    ///
+    /// # Errors
+    ///
+    /// As [`BufferPool::acquire`].
+    #[inline]
+    pub fn acquire(&self) -> Result<Buffer, AcquireError> {
+        Ok(match self {
+            Self::Scan(pool) => Buffer::Scan(pool.acquire(0)?),
+            Self::Tagged(pool) => Buffer::Tagged(pool.acquire(0)?),
+            Self::Magazines(pool) => Buffer::Magazines(pool.acquire(0)?),
+        })
+    }
+
+    /// Two empty buffers of the smallest class, for sending and receiving, or none.
+    ///
+    /// # Errors
+    ///
+    /// As [`BufferPool::acquire_pair`].
+    #[inline]
+    pub fn acquire_pair(&self) -> Result<(Buffer, Buffer), AcquireError> {
+        Ok(match self {
+            Self::Scan(pool) => {
+                pool.acquire_pair(0, 0).map(|(a, b)| (Buffer::Scan(a), Buffer::Scan(b)))?
+            }
+            Self::Tagged(pool) => {
+                pool.acquire_pair(0, 0).map(|(a, b)| (Buffer::Tagged(a), Buffer::Tagged(b)))?
+            }
+            Self::Magazines(pool) => pool
+                .acquire_pair(0, 0)
+                .map(|(a, b)| (Buffer::Magazines(a), Buffer::Magazines(b)))?,
+        })
+    }
+
+    /// What the pool did and has.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        match self {
+            Self::Scan(pool) => pool.statistics(),
+            Self::Tagged(pool) => pool.statistics(),
+            Self::Magazines(pool) => pool.statistics(),
+        }
+    }
+}
+
+impl fmt::Debug for Buffers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Buffers").field(&self.statistics().total).finish()
+    }
+}
+
+/// A buffer of [`Buffers`]: bytes that were written, and room for more. Its drop gives it back, zeroed.
+#[derive(Debug)]
+pub enum Buffer {
+    /// From [`Buffers::Scan`].
+    Scan(PooledBuf<Scan>),
+    /// From [`Buffers::Tagged`].
+    Tagged(PooledBuf<TaggedStack>),
+    /// From [`Buffers::Magazines`].
+    Magazines(PooledBuf<Magazines>),
+}
+
+/// The same call on whichever buffer it is.
+macro_rules! forward {
+    ($self:ident, $buffer:ident => $call:expr) => {
+        match $self {
+            Buffer::Scan($buffer) => $call,
+            Buffer::Tagged($buffer) => $call,
+            Buffer::Magazines($buffer) => $call,
+        }
+    };
+}
+
+impl Buffer {
+    /// Appends as many of the bytes as there is room for, and returns how many those were.
+    #[inline]
+    pub fn append(&mut self, bytes: &[u8]) -> usize {
+        forward!(self, buffer => buffer.append(bytes))
+    }
+
+    /// How many bytes can be appended.
+    #[inline]
+    #[must_use]
+    pub fn spare(&self) -> usize {
+        forward!(self, buffer => buffer.spare())
+    }
+
+    /// The room behind the bytes, to be written to and then [committed](Self::commit).
+    #[inline]
+    pub fn spare_mut(&mut self) -> &mut [u8] {
+        forward!(self, buffer => buffer.spare_mut())
+    }
+
+    /// Takes `count` bytes of the room as written.
+    ///
+    /// # Panics
+    ///
+    /// If there is not so much room.
+    #[inline]
+    pub fn commit(&mut self, count: usize) {
+        forward!(self, buffer => buffer.commit(count));
+    }
+
+    /// Drops the first `count` bytes, and moves the rest to the front.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    #[inline]
+    pub fn consume(&mut self, count: usize) {
+        forward!(self, buffer => {
+            buffer.consume_front(count);
+            buffer.compact();
+        });
+    }
+
+    /// Drops all bytes.
+    #[inline]
+    pub fn clear(&mut self) {
+        forward!(self, buffer => buffer.clear());
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        forward!(self, buffer => buffer)
+    }
+}
+
+impl DerefMut for Buffer {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        forward!(self, buffer => buffer)
+    }
+}
+
+impl fmt::Display for PoolKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::ALL.iter().find(|(kind, _)| kind == self).map_or("", |(_, name)| name);
+        f.pad(name)
+    }
+}
+
+impl FromStr for PoolKind {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.iter().find(|(_, name)| *name == text);
+        known.map(|(kind, _)| *kind).ok_or_else(|| "a pool is scan, tagged or magazines".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_of_every_pool_is_filled_consumed_and_given_back() {
+        for (kind, name) in PoolKind::ALL {
+            assert_eq!((kind.to_string().as_str(), name.parse()), (name, Ok(kind)));
+            let pool = Buffers::new(kind, 4096).unwrap();
+            let (mut send, recv) = pool.acquire_pair().unwrap();
+            assert_eq!((send.len(), recv.len(), send.spare()), (0, 0, 4096));
+            assert_eq!(send.append(b"hello"), 5);
+            send.spare_mut()[0] = b'!';
+            send.commit(1);
+            send.consume(4);
+            assert_eq!((&*send, send.spare()), (&b"o!"[..], 4094));
+            assert_eq!(pool.statistics().total.in_use, 2);
+            drop((send, recv));
+            assert_eq!(pool.statistics().total.in_use, 0);
+        }
+        assert!("list".parse::<PoolKind>().is_err());
+    }
+}

@@ -1,0 +1,292 @@
+//! What a protocol is to the event loop: a [`Handler`] for each thread, which turns bytes into an [`Output`].
+//!
+//! A handler neither knows sockets nor waits. So the same one is fed by the event loop, by tests that cut a
+//! request at every byte, by a fuzzer, and by the benchmark that leaves the kernel out.
+//!
+//! ```text
+//!  socket ──read──▶ input ──▶ Handler::handle ──▶ Output ──writev──▶ socket
+//!                                                  ├── bytes: in the send buffer
+//!                                                  └── chunks: counted objects, sent from where they are
+//! ```
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::net::IpAddr;
+use std::time::Instant;
+
+use crate::buffers::Buffer;
+
+/// A protocol, on one thread of a server.
+pub trait Handler {
+    /// What the handler remembers of a connection.
+    type Session;
+    /// A counted object whose bytes are sent without a copy. It is let go once they are.
+    type Chunk: AsRef<[u8]>;
+
+    /// Whether a connection keeps a send and a receive buffer as long as it lives. If not, it has
+    /// buffers only while there are bytes that wait in them.
+    const KEEPS_BUFFERS: bool;
+
+    /// A connection from that address. `None` refuses it: it is closed at once.
+    fn open(&mut self, from: IpAddr) -> Option<Self::Session>;
+
+    /// Takes requests from the front of `input`, and puts answers into `output`.
+    ///
+    /// Returns when a request is incomplete, when the output [is full](Output::is_full), or when the
+    /// connection is to end. It may consume a part of a request. It makes progress: with `input` as full as
+    /// buffers get (`Limits::line` bytes at least) it consumes something, asks for the end, or has filled the output.
+    fn handle(
+        &mut self,
+        session: &mut Self::Session,
+        input: &[u8],
+        output: &mut Output<Self::Chunk>,
+    ) -> Progress;
+
+    /// The connection has ended, in whatever way and state.
+    fn close(&mut self, session: Self::Session);
+
+    /// Time has passed: called before each round of events, and about once a second without any.
+    fn tick(&mut self, now: Instant) {
+        let _ = now;
+    }
+}
+
+/// How far a handler came.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes of the input that are done with.
+    pub consumed: usize,
+    /// What the handler waits for.
+    pub next: Next,
+}
+
+/// What a handler waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// More input.
+    Input,
+    /// Room in the output: there may be more requests in the input.
+    Room,
+    /// Nothing: the connection ends once the output is sent.
+    End,
+}
+
+/// An answer may be so long before a handler has to look whether the output is full.
+const RESERVE: usize = 4096;
+
+/// Chunks that wait at once. With the bytes between them they fit into one `writev`.
+const MOST_SEGMENTS: usize = 512;
+
+/// Bytes that wait at once, those of chunks included; one chunk may be longer.
+const MOST_PENDING: usize = 1 << 20;
+
+/// Bytes that are to be sent: in a buffer, and in chunks between them.
+#[derive(Debug)]
+pub struct Output<C> {
+    buffer: Buffer,
+    segments: VecDeque<Segment<C>>,
+    /// Bytes of all segments.
+    pending: usize,
+}
+
+#[derive(Debug)]
+enum Segment<C> {
+    /// From here to there in the buffer.
+    Bytes { start: usize, end: usize },
+    /// From here to the end of a chunk.
+    Chunk { chunk: C, start: usize },
+    /// What the buffer had no room for.
+    Spilled { bytes: Vec<u8>, start: usize },
+}
+
+impl<C: AsRef<[u8]>> Segment<C> {
+    fn bytes<'a>(&'a self, buffer: &'a Buffer) -> &'a [u8] {
+        match self {
+            Self::Bytes { start, end } => &buffer[*start..*end],
+            Self::Chunk { chunk, start } => &chunk.as_ref()[*start..],
+            Self::Spilled { bytes, start } => &bytes[*start..],
+        }
+    }
+
+    fn advance(&mut self, count: usize) {
+        match self {
+            Self::Bytes { start, .. } | Self::Chunk { start, .. } | Self::Spilled { start, .. } => {
+                *start += count;
+            }
+        }
+    }
+}
+
+impl<C: AsRef<[u8]>> Output<C> {
+    /// Nothing to send yet; `buffer` has the bytes that are written.
+    #[must_use]
+    pub fn new(mut buffer: Buffer) -> Self {
+        buffer.clear();
+        Self { buffer, segments: VecDeque::new(), pending: 0 }
+    }
+
+    /// Appends a copy of `bytes`.
+    #[inline]
+    pub fn write(&mut self, bytes: &[u8]) {
+        let start = self.buffer.len();
+        let fits = self.buffer.append(bytes);
+        self.pending += bytes.len();
+        match self.segments.back_mut() {
+            Some(Segment::Bytes { end, .. }) if *end == start => *end += fits,
+            _ if fits == 0 => {}
+            _ => self.segments.push_back(Segment::Bytes { start, end: start + fits }),
+        }
+        if fits < bytes.len() {
+            self.spill(&bytes[fits..]);
+        }
+    }
+
+    /// Handlers stop at a full output, so that only answers longer than its reserve come here.
+    #[cold]
+    fn spill(&mut self, bytes: &[u8]) {
+        match self.segments.back_mut() {
+            Some(Segment::Spilled { bytes: spilled, .. }) => spilled.extend_from_slice(bytes),
+            _ => self.segments.push_back(Segment::Spilled { bytes: bytes.to_vec(), start: 0 }),
+        }
+    }
+
+    /// Appends `chunk`, from byte `start` on, without a copy.
+    ///
+    /// # Panics
+    ///
+    /// If the chunk is shorter than that.
+    #[inline]
+    pub fn send(&mut self, chunk: C, start: usize) {
+        let len = chunk.as_ref().len();
+        assert!(start <= len, "a chunk of {len} bytes has no byte {start}");
+        if start == len {
+            return;
+        }
+        self.pending += len - start;
+        self.segments.push_back(Segment::Chunk { chunk, start });
+    }
+
+    /// Whether a handler has to wait until some of this is sent.
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.buffer.spare() < RESERVE
+            || self.segments.len() >= MOST_SEGMENTS
+            || self.pending >= MOST_PENDING
+    }
+
+    /// Bytes that are to be sent.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.pending
+    }
+
+    /// Whether there is nothing to send.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pending == 0
+    }
+
+    /// The first bytes to send, in as many pieces as `slices` has. Returns the pieces that are used.
+    pub fn fill<'a, 's>(&'a self, slices: &'s mut [IoSlice<'a>]) -> &'s [IoSlice<'a>] {
+        let count = self.segments.len().min(slices.len());
+        for (slice, segment) in slices.iter_mut().zip(&self.segments) {
+            *slice = IoSlice::new(segment.bytes(&self.buffer));
+        }
+        &slices[..count]
+    }
+
+    /// The first `count` bytes were sent: lets their chunks go.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    pub fn advance(&mut self, mut count: usize) {
+        assert!(count <= self.pending, "{count} bytes sent of {}", self.pending);
+        self.pending -= count;
+        if self.pending == 0 {
+            self.segments.clear();
+            self.buffer.clear();
+            return;
+        }
+        while let Some(first) = self.segments.front_mut() {
+            let len = first.bytes(&self.buffer).len();
+            if count < len {
+                first.advance(count);
+                return;
+            }
+            count -= len;
+            self.segments.pop_front();
+        }
+    }
+
+    /// All bytes, in one piece: for tests.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.segments.iter().flat_map(|segment| segment.bytes(&self.buffer)).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffers::{Buffers, PoolKind};
+    use std::rc::Rc;
+
+    fn output() -> Output<Rc<[u8]>> {
+        Output::new(Buffers::new(PoolKind::Magazines, 8192).unwrap().acquire().unwrap())
+    }
+
+    #[test]
+    fn bytes_and_chunks_are_sent_in_the_order_in_which_they_came_however_they_are_cut() {
+        let chunk: Rc<[u8]> = Rc::from(&b"<chunk>"[..]);
+        for step in 1..40 {
+            let mut output = output();
+            output.write(b"one ");
+            output.write(b"two ");
+            output.send(Rc::clone(&chunk), 1);
+            output.write(b" three");
+            output.send(Rc::clone(&chunk), 7); // Nothing of it.
+            assert_eq!((output.pending(), Rc::strong_count(&chunk)), (20, 2));
+            let mut sent = Vec::new();
+            while !output.is_empty() {
+                let mut slices = [IoSlice::new(&[]); 2];
+                let bytes: Vec<u8> =
+                    output.fill(&mut slices).iter().flat_map(|slice| slice.to_vec()).collect();
+                let count = step.min(bytes.len());
+                sent.extend_from_slice(&bytes[..count]);
+                output.advance(count);
+            }
+            assert_eq!(sent, b"one two chunk> three");
+            assert_eq!(Rc::strong_count(&chunk), 1, "a chunk that was sent is let go");
+        }
+    }
+
+    #[test]
+    fn an_answer_longer_than_the_buffer_is_kept_and_fills_the_output() {
+        let mut output = output();
+        assert!(!output.is_full());
+        let long: Vec<u8> = (0..20_000_u32).map(|at| at as u8).collect();
+        output.write(&long);
+        output.write(b"end");
+        assert!(output.is_full());
+        assert_eq!(output.pending(), 20_003);
+        assert_eq!(output.to_vec(), [&long[..], b"end"].concat());
+        output.advance(20_003);
+        assert!(output.is_empty() && !output.is_full());
+    }
+
+    #[test]
+    fn an_output_is_full_once_many_chunks_or_bytes_wait() {
+        let mut many = output();
+        let small: Rc<[u8]> = Rc::from(&b"x"[..]);
+        while !many.is_full() {
+            many.send(Rc::clone(&small), 0);
+        }
+        assert_eq!(many.pending(), MOST_SEGMENTS);
+        let mut large = output();
+        large.send(Rc::from(vec![0; MOST_PENDING]), 0);
+        assert!(large.is_full());
+    }
+}
