@@ -4,7 +4,9 @@
 //! | room | what it is for |
 //! |---|---|
 //! | [`handler`] | what a protocol is to the event loop: bytes in, bytes and counted chunks out |
+//! | [`net`] | the event loop: a thread for each core, connections, timeouts, limits, shutdown |
 //! | [`buffers`] | the buffers of connections, from a pool whose free list is chosen at run time |
 
 pub mod buffers;
 pub mod handler;
+pub mod net;
