@@ -317,11 +317,14 @@ fn a_server_that_stops_waits_no_longer_than_its_grace() {
 
 #[test]
 fn an_address_in_use_is_an_error() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let settings = Settings { listen: taken.local_addr().unwrap(), ..settings() };
-    let handler = |_, _: &Arc<Shared>| Lines::<true> { big: Arc::from([]), refuses: false };
-    let error = Server::start(settings, handler).err().unwrap();
-    assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (server, _) = start::<true>(settings());
+    for taken in [other.local_addr().unwrap(), server.address()] {
+        let settings = Settings { listen: taken, ..settings() };
+        let handler = |_, _: &Arc<Shared>| Lines::<true> { big: Arc::from([]), refuses: false };
+        let error = Server::start(settings, handler).err().unwrap();
+        assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
+    }
 }
 
 #[test]

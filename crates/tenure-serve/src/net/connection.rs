@@ -161,9 +161,10 @@ impl<H: Handler> Connection<H> {
 
     /// Sends all of the output. If that does not work now, says how the turn ends.
     fn flush(&mut self, output: &mut Output<H::Chunk>, counters: &Counters) -> Option<Fate> {
+        let last = matches!(self.phase, Phase::Ending | Phase::EndingLate);
         while !output.is_empty() {
             let mut slices = [IoSlice::new(&[]); SLICES];
-            match socket::write(self.socket.as_fd(), output.fill(&mut slices)) {
+            match socket::write(self.socket.as_fd(), output.fill(&mut slices), last) {
                 Moved::Bytes(count) => {
                     counters.written.add(count as u64);
                     output.advance(count);

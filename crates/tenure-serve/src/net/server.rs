@@ -111,13 +111,8 @@ impl Server {
     ) -> io::Result<Self> {
         let mut settings = settings;
         settings.threads = settings.threads.max(1);
-        let first = socket::listen(settings.listen)?;
-        // All listen at the port that the first was given.
-        let address = socket::address(&first)?;
-        let mut listeners = vec![first];
-        for _ in 1..settings.threads {
-            listeners.push(socket::listen(address)?);
-        }
+        let listeners = socket::listen(settings.listen, settings.threads)?;
+        let address = socket::address(&listeners[0])?;
         let shared = Arc::new(Shared::new(settings)?);
         let handler = Arc::new(handler);
         let mut server = Self { shared, address, workers: Vec::new() };

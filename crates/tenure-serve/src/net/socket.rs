@@ -14,16 +14,32 @@ use rustix::net::{
 /// Connections that wait to be accepted; the system may allow fewer.
 const BACKLOG: i32 = 4096;
 
-/// A socket that listens beside others at the same address. Connections inherit that small answers go at once.
-pub(super) fn listen(address: SocketAddr) -> io::Result<OwnedFd> {
+/// As many sockets that listen at the same address; with port 0, at the one that the first is given. Connections
+/// inherit that small answers go at once.
+pub(super) fn listen(address: SocketAddr, count: usize) -> io::Result<Vec<OwnedFd>> {
+    // Beside sockets that share an address, another server could be started there, and would get half of the
+    // connections. Alone it could not.
+    drop(bound(address, false)?);
+    let first = bound(address, true)?;
+    let address = self::address(&first)?;
+    let mut sockets = vec![first];
+    for _ in 1..count {
+        sockets.push(bound(address, true)?);
+    }
+    for socket in &sockets {
+        rustix::net::listen(socket, BACKLOG)?;
+    }
+    Ok(sockets)
+}
+
+fn bound(address: SocketAddr, shared: bool) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
-    sockopt::set_socket_reuseport(&socket, true)?;
+    sockopt::set_socket_reuseport(&socket, shared)?;
     sockopt::set_tcp_nodelay(&socket, true)?;
     rustix::net::bind(&socket, &address)?;
-    rustix::net::listen(&socket, BACKLOG)?;
     Ok(socket)
 }
 
@@ -91,10 +107,12 @@ pub(super) fn read(socket: BorrowedFd<'_>, into: &mut [u8]) -> Moved {
     Moved::from(rustix::net::recv(socket, into, RecvFlags::empty()).map(|(_, count)| count))
 }
 
-/// Writes what there is room for.
-pub(super) fn write(socket: BorrowedFd<'_>, slices: &[IoSlice<'_>]) -> Moved {
+/// Writes what there is room for. What is written `last` waits for the end of the connection, which has to follow, so that
+/// a short answer and the end make one packet.
+pub(super) fn write(socket: BorrowedFd<'_>, slices: &[IoSlice<'_>], last: bool) -> Moved {
     // No signal if the client has gone.
-    let flags = SendFlags::NOSIGNAL;
+    let mut flags = SendFlags::NOSIGNAL;
+    flags.set(SendFlags::MORE, last);
     Moved::from(match slices {
         [slice] => rustix::net::send(socket, slice, flags),
         slices => rustix::net::sendmsg(socket, slices, &mut SendAncillaryBuffer::default(), flags),
