@@ -9,6 +9,8 @@ use tenure_bench::simulate::cpus::Cpus;
 use tenure_bench::simulate::machine;
 use tenure_bench::simulate::run::{DEFAULT_SEED, DEFAULT_US, MOST_US};
 
+use crate::serve::Serve;
+
 /// Find shared objects that slow down as cores are added, and measure what mends them
 #[derive(Debug, Parser)]
 #[command(name = "tenure", version, disable_help_subcommand = true)]
@@ -59,6 +61,12 @@ pub(crate) enum Command {
                             A machine file is TOML; the documentation of the crate tenure-sim, its module \
                             `machine`, has one (`cargo doc -p tenure-sim --open`).")]
     Sim(Sim),
+    /// Serve memcached's protocol or HTTP from objects that all cores share
+    ///
+    /// The counts, layouts and free lists under the server are chosen here, so that what each repair is
+    /// worth to a whole program can be measured on one binary.
+    #[command(subcommand)]
+    Serve(Serve),
 }
 
 #[derive(Debug, Args)]

@@ -10,6 +10,7 @@ mod failure;
 mod layout;
 mod output;
 mod progress;
+mod serve;
 mod sim;
 
 use std::process::ExitCode;
@@ -31,5 +32,6 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
     }
 }

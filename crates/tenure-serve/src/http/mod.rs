@@ -34,6 +34,8 @@ use self::live::FileRef;
 use self::request::{Parsed, Persistence};
 use crate::buffers::DEFAULT_BYTES;
 use crate::handler::{Handler, Next, Output, Progress};
+use crate::net::{Server, Settings, Shared};
+use crate::summary::Summary;
 
 /// What is served.
 #[derive(Debug, Clone, Default)]
@@ -141,6 +143,22 @@ impl Http {
             index: Vec::new(),
         }
     }
+}
+
+/// Starts a server of HTTP. Its connections stay with the worker that accepts them.
+///
+/// # Errors
+///
+/// In one line: what is wrong with `config` (see [`Site::new`]), or why the server does not [start](Server::start).
+pub fn start(config: &Config, settings: Settings) -> Result<Server, String> {
+    let site = Arc::new(Site::new(config)?);
+    let settings = Settings { spread: false, ..settings };
+    let address = settings.listen;
+    let handler = move |_, shared: &std::sync::Arc<Shared>| {
+        let shared = std::sync::Arc::clone(shared);
+        Http::new(Arc::clone(&site), move || Summary::of("http", &shared).json())
+    };
+    Server::start(settings, handler).map_err(|error| format!("cannot listen at {address}: {error}"))
 }
 
 /// What is remembered of a connection.

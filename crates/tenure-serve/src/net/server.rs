@@ -109,8 +109,7 @@ impl Server {
         settings: Settings,
         handler: impl Fn(usize, &Arc<Shared>) -> H + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let mut settings = settings;
-        settings.threads = settings.threads.max(1);
+        let settings = Settings { threads: settings.threads.max(1), ..settings };
         let listeners = socket::listen(settings.listen, settings.threads)?;
         let address = socket::address(&listeners[0])?;
         let shared = Arc::new(Shared::new(settings)?);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::buffers::{DEFAULT_BYTES, PoolKind};
 
 /// What a server is told when it starts.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// Where to listen. Port 0 lets the system choose one.
     pub listen: SocketAddr,
