@@ -207,6 +207,7 @@ impl Http {
         with_body: bool,
         output: &mut Output<Chunk>,
     ) {
+        self.counters.refused.add(1);
         let Status { code, reason } = status;
         let lines: &[u8] = match status {
             Status::METHOD_NOT_ALLOWED => b"Content-Type: text/plain\r\nAllow: GET, HEAD\r\n",

@@ -102,14 +102,10 @@ impl Root {
     pub(super) fn fixed(&self, name: &str, media: &'static str, bytes: Vec<u8>) -> FileRef {
         let key = Key { name: PathBuf::from(name), stamp: Stamp::default() };
         let file = File::new(media, None, bytes.len() as u64, Contents::Held(bytes));
-        match self.live.acquire(key, || Ok::<_, std::convert::Infallible>(file)) {
-            Ok(file) => file,
-            Err(never) => match never {},
-        }
+        self.live.acquire(&key, || file)
     }
 
-    /// Files that somebody has.
-    #[cfg(test)]
+    /// Versions of files that somebody has.
     pub(super) fn live(&self) -> usize {
         self.live.len()
     }
@@ -136,7 +132,7 @@ impl Root {
                 return Ok((FileRef::clone(&known.file), stamp));
             }
             let key = Key { name: PathBuf::from(OsStr::from_bytes(name)), stamp };
-            match self.live.acquire(key, || self.load(name, file, stamp)) {
+            match self.live.try_acquire(&key, || self.load(name, file, stamp)) {
                 Err(Missing::Busy) => {}
                 acquired => return Ok((acquired?, stamp)),
             }

@@ -9,6 +9,7 @@
 
 mod answer;
 mod condition;
+mod counters;
 mod date;
 mod file;
 mod files;
@@ -27,6 +28,8 @@ use std::time::Instant;
 use tenure::sync::Arc;
 
 use self::answer::Transfer;
+pub use self::counters::Statistics;
+use self::counters::{All, Counters};
 use self::date::Tails;
 pub use self::file::Chunk;
 use self::files::{Cache, Root};
@@ -86,6 +89,7 @@ pub struct Site {
     fixed: Option<(Vec<u8>, FileRef)>,
     stats: Option<Vec<u8>>,
     limits: Limits,
+    counters: All,
 }
 
 impl Site {
@@ -105,7 +109,13 @@ impl Site {
             None => None,
         };
         let stats = config.stats.as_deref().map(name).transpose()?;
-        Ok(Self { root, fixed, stats, limits })
+        Ok(Self { root, fixed, stats, limits, counters: All::default() })
+    }
+
+    /// What was asked for so far, and the files that are held now.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.counters.read(self.root.live())
     }
 }
 
@@ -121,6 +131,7 @@ pub struct Http {
     stats: Box<dyn Fn() -> String>,
     cache: Cache,
     tails: Tails,
+    counters: std::sync::Arc<Counters>,
     now: Instant,
     /// Where names are decoded.
     scratch: Vec<u8>,
@@ -134,6 +145,7 @@ impl Http {
     pub fn new(site: Arc<Site>, stats: impl Fn() -> String + 'static) -> Self {
         let now = Instant::now();
         Self {
+            counters: site.counters.of_a_worker(),
             site,
             stats: Box::new(stats),
             cache: Cache::default(),
@@ -207,11 +219,13 @@ impl Handler for Http {
             match request::parse(rest, self.site.limits.head) {
                 Parsed::Incomplete => break Next::Input,
                 Parsed::Refused(status) => {
+                    self.counters.requests.add(1);
                     consumed = input.len();
                     self.refuse(status, Persistence::Close, true, output);
                     session.end = Some(Next::Linger);
                 }
                 Parsed::Head(head) => {
+                    self.counters.requests.add(1);
                     consumed += head.len;
                     if head.persistence == Persistence::Close {
                         session.end = Some(if head.has_body { Next::Linger } else { Next::End });

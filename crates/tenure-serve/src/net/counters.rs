@@ -7,7 +7,7 @@ use tenure::pool::buffer::Counts;
 type Word = <Native as Memory>::AtomicU64;
 
 /// A figure that one thread writes, and others may read.
-pub(super) struct Counter(Word);
+pub(crate) struct Counter(Word);
 
 impl Default for Counter {
     fn default() -> Self {
@@ -16,7 +16,7 @@ impl Default for Counter {
 }
 
 impl Counter {
-    pub(super) fn add(&self, more: u64) {
+    pub(crate) fn add(&self, more: u64) {
         // Relaxed: a statistic. Only its worker writes it, so that load and store make no race.
         self.0.store(self.get().wrapping_add(more), Ordering::Relaxed);
     }
@@ -32,7 +32,7 @@ impl Counter {
         self.0.fetch_sub(less, Ordering::Relaxed);
     }
 
-    pub(super) fn get(&self) -> u64 {
+    pub(crate) fn get(&self) -> u64 {
         // Relaxed: a statistic.
         self.0.load(Ordering::Relaxed)
     }

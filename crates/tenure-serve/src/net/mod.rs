@@ -40,6 +40,7 @@ mod settings;
 mod socket;
 mod worker;
 
+pub(crate) use counters::Counter;
 pub use counters::Statistics;
 pub use server::{Server, Shared};
 pub use settings::Settings;
