@@ -1,0 +1,118 @@
+//! What the tests of the memcached server share: transcripts, and the real memcached.
+
+#![allow(dead_code, reason = "no test file uses all of it")]
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tenure::count::TicketRef;
+use tenure_serve::buffers::{Buffers, PoolKind};
+use tenure_serve::memcached::{Cache, Config, Memcached, script};
+
+/// A cache with one handler.
+pub(crate) struct Server {
+    pub(crate) cache: Cache<TicketRef, TicketRef>,
+    pub(crate) handler: Memcached<TicketRef, TicketRef>,
+    pub(crate) buffers: Buffers,
+}
+
+impl Server {
+    pub(crate) fn new() -> Self {
+        Self::with(&Config::default())
+    }
+
+    pub(crate) fn with(config: &Config) -> Self {
+        let cache = Cache::new(config);
+        let buffers = Buffers::new(PoolKind::Magazines, 16 << 10).unwrap();
+        Self { handler: cache.handler(), cache, buffers }
+    }
+
+    /// The answers to a connection's requests, which come in pieces of so many bytes.
+    pub(crate) fn cut(&mut self, requests: &[u8], piece: usize) -> Vec<u8> {
+        script::answers(&mut self.handler, &self.buffers, requests, piece).unwrap()
+    }
+
+    /// The answers to a connection's requests.
+    pub(crate) fn ask(&mut self, requests: impl AsRef<[u8]>) -> String {
+        text(&self.cut(requests.as_ref(), 16 << 10))
+    }
+}
+
+/// Bytes as people can read them.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The memcached of this machine, on a socket of its own.
+pub(crate) struct Real {
+    process: Child,
+    socket: PathBuf,
+}
+
+impl Real {
+    /// `None`, and a line that says so, where there is none, or one whose answers are other ones.
+    pub(crate) fn start(name: &str) -> Option<Self> {
+        let version = Command::new("memcached").arg("-V").output().ok();
+        let version = version.map(|output| text(&output.stdout)).unwrap_or_default();
+        if version.trim() != "memcached 1.6.18" {
+            eprintln!("skipped: memcached 1.6.18 is not on PATH (found: {:?})", version.trim());
+            return None;
+        }
+        let socket =
+            std::env::temp_dir().join(format!("tenure-{name}-{}.sock", std::process::id()));
+        let _ = std::fs::remove_file(&socket); // Left by a run that was killed.
+        let process = Command::new("memcached")
+            .args(["-t", "1", "-m", "64", "-u", "nobody", "-a", "0777", "-s"])
+            .arg(&socket)
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("memcached starts");
+        let real = Self { process, socket };
+        let began = Instant::now();
+        while UnixStream::connect(&real.socket).is_err() {
+            assert!(began.elapsed() < Duration::from_secs(10), "memcached listens");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Some(real)
+    }
+
+    /// The answers to a connection's requests.
+    pub(crate) fn ask(&self, requests: &[u8]) -> Vec<u8> {
+        let mut stream = UnixStream::connect(&self.socket).expect("memcached listens");
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        // It may have ended the connection already.
+        let _ = stream.write_all(requests);
+        let _ = stream.shutdown(Shutdown::Write);
+        let mut answers = Vec::new();
+        let _ = stream.read_to_end(&mut answers);
+        answers
+    }
+}
+
+impl Drop for Real {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+/// A name, the requests of a connection, and the answers.
+pub(crate) type Transcript = (&'static str, &'static [u8], &'static [u8]);
+
+/// Connections with an empty cache, as memcached 1.6.18 answers them.
+///
+/// `tests/memcached_differential.rs` holds that against it.
+pub(crate) const TRANSCRIPTS: &[Transcript] = &[
+    ("a value is set and got", b"set k 5 0 3\r\nabc\r\nget k\r\n", b"STORED\r\nVALUE k 5 3\r\nabc\r\nEND\r\n"),
+    ("a miss", b"get k\r\ngets k\r\n", b"END\r\nEND\r\n"),
+    (
+        "many keys",
+        b"set a 0 0 1\r\n1\r\nset b 0 0 2\r\n22\r\nget a x b\r\nget  b   a \r\nbget a\r\n",
+        b"STORED\r\nSTORED\r\nVALUE a 0 1\r\n1\r\nVALUE b 0 2\r\n22\r\nEND\r\nVALUE b 0 2\r\n22\r\nVALUE a 0 1\r\n1\r\nEND\r\nVALUE a 0 1\r\n1\r\nEND\r\n",
+    ),
+];
