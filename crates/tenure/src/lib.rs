@@ -11,6 +11,7 @@
 //! | [`count`] | reference counts whose get and put are one unconditional atomic add |
 //! | [`arc`] and [`sync`] | `Arc` and `Weak` with std's API on such a count: `upgrade` and `downgrade` are one add each |
 //! | [`pool`] | buffers and objects that are used again, in O(1) and without a line that all threads write |
+//! | [`registry`](mod@registry) | one live object per key, created on first use, gone with its last reference |
 //! | [`lazy`] | objects that workers keep between uses without counting them, and a value that all threads read |
 //! | [`line`](mod@line) | values that own their cache line, and structs whose lines the compiler checks |
 //! | [`memory`] | a trait over atomics, so that the tests run the shipping code under a model checker |
@@ -34,6 +35,8 @@
 //!   `RwLock<Arc<_>>` or an `ArcSwap`: [`lazy::Cached`].
 //! - Workers that take and give back a reference to the same tenant, snapshot or connection with each request:
 //!   [`lazy::Domain`] and a [`lazy::Seat`] for each worker. [Which scheme](lazy#which-scheme).
+//! - A `Mutex<HashMap<K, Weak<V>>>`, or a sharded one: objects that are shared by key while somebody uses them (peers,
+//!   tenants, open files): [`registry::Registry`].
 //!
 //! A single shared count still moves its cache line from core to core. These counts remove the
 //! retries, not the move. `tenure bench` measures both on your machine.
@@ -47,6 +50,7 @@
 //! | `serde` | no | `Serialize` and `Deserialize` for `Arc` and `Weak` |
 //! | `seize` | no | seize's guards are witnesses for [`count::RcuRef::put`] |
 //! | `bytes` | no | `Buf`, `BufMut` and `freeze` for [`pool::PooledBuf`] |
+//! | `registry` | no | [`registry`](mod@registry); depends on `papaya` and `seize`, and needs `std` |
 //! | `derive` | no | [`#[derive(LineLayout)]`](mod@line#checked-by-the-compiler) |
 //!
 //! Without default features the crate needs `core` alone.
@@ -69,6 +73,8 @@ pub mod line;
 pub mod memory;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod pool;
+#[cfg(all(feature = "registry", target_has_atomic = "64"))]
+pub mod registry;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 mod segments;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]

@@ -2,10 +2,17 @@
 
 /// Implements them for a count that is one `word`.
 macro_rules! impl_ref_count {
+    (@asks) => {
+        false
+    };
+    (@asks $shown:ident) => {
+        true
+    };
     ($count:ident, put_last by $put_last:ident, witness $witness:ty $(as $shown:ident)?) => {
         impl<M: Memory> RefCount for $count<M> {
             type Witness<'w> = $witness;
             const NAME: &'static str = stringify!($count);
+            const NEEDS_GRACE_PERIOD: bool = impl_ref_count!(@asks $($shown)?);
 
             fn new_in() -> Self {
                 Self::new_in()
@@ -29,6 +36,15 @@ macro_rules! impl_ref_count {
             #[track_caller]
             fn put(&self, _witness: Self::Witness<'_>) -> Put {
                 $(let $shown = _witness;)?
+                self.put($($shown)?)
+            }
+            #[inline(always)]
+            #[track_caller]
+            fn put_by<R: ReadSide>(&self, _enter: impl FnOnce() -> R) -> Put {
+                $(
+                    let guard = _enter();
+                    let $shown = Readable::by(&guard);
+                )?
                 self.put($($shown)?)
             }
             #[inline(always)]

@@ -13,7 +13,7 @@
 //! The behaviour is the one that Linux documents for `refcount_inc_not_zero`; the border between
 //! saturated and underflowed is ours.
 
-use super::{Get, Put, RefCount};
+use super::{Get, Put, ReadSide, RefCount};
 use crate::fault::{FaultKind, report};
 use crate::memory::{Atomic, Memory, Native, Ordering};
 use core::num::NonZeroU16;

@@ -86,6 +86,7 @@
 #[macro_use]
 mod delegate;
 pub mod inc_not_zero;
+mod isolated;
 pub mod rcuref;
 mod readable;
 #[cfg(target_has_atomic = "64")]
@@ -175,6 +176,10 @@ pub trait RefCount: Send + Sync + Sized {
     /// The name of the type, for tables and reports.
     const NAME: &'static str;
 
+    /// Whether a put may read and write the count after another thread was told to destroy the object. The memory of the
+    /// count must then outlive every witness that existed at that moment.
+    const NEEDS_GRACE_PERIOD: bool;
+
     /// A count with one reference, which the caller owns.
     fn new_in() -> Self;
     /// Takes a reference, unless the object is dead.
@@ -185,6 +190,8 @@ pub trait RefCount: Send + Sync + Sized {
     fn get_many(&self, n: NonZeroU16) -> Get;
     /// Gives a reference back.
     fn put(&self, witness: Self::Witness<'_>) -> Put;
+    /// [`put`](Self::put) with a guard that is made for it, where the count asks for one: others do not call `enter`.
+    fn put_by<R: ReadSide>(&self, enter: impl FnOnce() -> R) -> Put;
     /// Gives `n` references back at once.
     fn put_many(&self, n: NonZeroU16, witness: Self::Witness<'_>) -> Put;
     /// Gives back a reference that is probably the last one: one atomic operation if so.

@@ -65,7 +65,7 @@
 mod private;
 
 use super::zone::{DEAD, FIRST_SATURATED, NOREF, ONEREF, SATURATED, Zone, references};
-use super::{Get, Put, RefCount};
+use super::{Get, Put, ReadSide, RefCount};
 use crate::fault::{FaultKind, report};
 use crate::memory::{Atomic, Memory, Native, Ordering};
 use core::num::NonZeroU16;

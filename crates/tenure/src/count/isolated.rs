@@ -1,0 +1,57 @@
+//! A count on a line of its own is a count.
+
+use super::{Get, Put, ReadSide, RefCount};
+use crate::line::Isolated;
+use core::num::NonZeroU16;
+
+/// The count, which shares its line with nothing that it counts.
+impl<C: RefCount> RefCount for Isolated<C> {
+    type Witness<'w> = C::Witness<'w>;
+    const NAME: &'static str = C::NAME;
+    const NEEDS_GRACE_PERIOD: bool = C::NEEDS_GRACE_PERIOD;
+
+    fn new_in() -> Self {
+        Self::new(C::new_in())
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn get(&self) -> Get {
+        (**self).get()
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn get_acquire(&self) -> Get {
+        (**self).get_acquire()
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn get_many(&self, n: NonZeroU16) -> Get {
+        (**self).get_many(n)
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn put(&self, witness: Self::Witness<'_>) -> Put {
+        (**self).put(witness)
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn put_by<R: ReadSide>(&self, enter: impl FnOnce() -> R) -> Put {
+        (**self).put_by(enter)
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn put_many(&self, n: NonZeroU16, witness: Self::Witness<'_>) -> Put {
+        (**self).put_many(n, witness)
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn put_last(&self, witness: Self::Witness<'_>) -> Put {
+        (**self).put_last(witness)
+    }
+    fn read(&self) -> u32 {
+        (**self).read()
+    }
+    fn is_dead(&self) -> bool {
+        (**self).is_dead()
+    }
+}

@@ -1,0 +1,242 @@
+//! [`Entry`]: an object, its key and its count, and the protocol of their lives.
+//!
+//! Two parties have an entry: its *life*, which is all references together and ends with the last of them, and the *map*.
+//! What each may touch:
+//!
+//! 1. The count and the state: whoever has a reference, or found the entry in the map and has the guard of that lookup.
+//!    A putter that [asks for a guard](RefCount::NEEDS_GRACE_PERIOD) may come back to the count as long as it has that.
+//! 2. The value: whoever has a reference and saw the entry ready. Before that, the holder of the lock `creating`, who has
+//!    a reference too. After the last put, the one who is told so.
+//! 3. The reference to the core: the one who is told of the last put.
+//! 4. The entry leaves the map when its count is dead, by whoever comes first: the one who was told of the last put, or an
+//!    acquire that wants to put the next object in its place. Always that very entry: another one may have its key by then.
+//! 5. The memory goes when both parties have said [`GONE`]: the life, when the value is dropped; the map, a grace period
+//!    after the entry has left it. Neither is safe alone. Whoever was told of the last put has no guard: an acquire may
+//!    remove the entry, and the grace period be over, before that one comes to drop the value. And lookups which found the
+//!    entry before it was removed still try to get references when the value is long gone.
+//!
+//! ```text
+//!             insert                  create, write            last put
+//!   (nothing) ──────> counted, empty ─────────────> ready ──────────────> dead ──> left the map ─┐
+//!                          │                                                │                    ├─> freed
+//!                          └──── last put: every create has failed ─────────┴───> value dropped ─┘
+//! ```
+
+use super::Core;
+use super::ground::{Element, Ground, Lock};
+use super::key::Key;
+use crate::count::RefCount;
+use crate::memory::{Atomic, Memory, Ordering, Plain};
+use crate::shared::{RawShared, Shared};
+use alloc::boxed::Box;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+/// The value is there.
+const READY: u32 = 1;
+/// One of the two who have the entry is done with it.
+const GONE: u32 = 2;
+
+/// What references point to.
+#[repr(C)]
+pub(super) struct Entry<K: Key, V, C: RefCount + 'static, G: Ground> {
+    /// Written by everybody. What follows is read by everybody: `Isolated<C>` is for the distance.
+    count: C,
+    state: <G::Memory as Memory>::AtomicU32,
+    core: RawShared<Core<K, V, C, G>, G::Memory>,
+    value: <G::Memory as Memory>::Plain<MaybeUninit<V>>,
+    key: K,
+    creating: G::Lock,
+}
+
+impl<K: Key, V, C: RefCount + 'static, G: Ground> Entry<K, V, C, G> {
+    /// An entry with one reference, the caller's, and without a value. It is in no map.
+    pub(super) fn allocate(key: K, core: Shared<Core<K, V, C, G>, G::Memory>) -> NonNull<Self> {
+        NonNull::from(Box::leak(Box::new(Self {
+            count: C::new_in(),
+            state: Atomic::new(0),
+            core: core.into_raw(),
+            value: Plain::new(MaybeUninit::uninit()),
+            key,
+            creating: G::Lock::new(),
+        })))
+    }
+
+    /// Undoes [`allocate`](Self::allocate).
+    ///
+    /// # Safety
+    ///
+    /// The entry was never in a map, and nobody comes to it any more.
+    pub(super) unsafe fn discard(this: NonNull<Self>) {
+        // SAFETY: made by `allocate`.
+        let entry = unsafe { Box::from_raw(this.as_ptr()) };
+        // SAFETY: the entry's reference, which nobody else takes over.
+        drop(unsafe { Shared::from_raw(entry.core) });
+    }
+
+    /// The count. Not through a reference to the whole entry, whose memory may be gone before a put returns.
+    ///
+    /// # Safety
+    ///
+    /// The entry can be read now.
+    #[inline(always)]
+    pub(super) unsafe fn count<'e>(this: NonNull<Self>) -> &'e C {
+        // SAFETY: the caller's.
+        unsafe { &(*this.as_ptr()).count }
+    }
+
+    pub(super) fn key(&self) -> &K {
+        &self.key
+    }
+
+    /// Whether the value is there. Then it is so for the caller also.
+    #[inline(always)]
+    pub(super) fn is_ready(&self) -> bool {
+        // Acquire: pairs with the Release in `create`.
+        self.state.load(Ordering::Acquire) & READY != 0
+    }
+
+    /// The value.
+    ///
+    /// # Safety
+    ///
+    /// The entry is ready, and the caller has a reference for `'e`.
+    #[inline(always)]
+    pub(super) unsafe fn value<'e>(this: NonNull<Self>) -> &'e V {
+        // SAFETY: the reference keeps the entry.
+        let value = unsafe { &(*this.as_ptr()).value };
+        // SAFETY: written before the entry became ready, and not written again while there are references.
+        let value = value.with(|value| unsafe { &*value });
+        // SAFETY: as above.
+        unsafe { value.assume_init_ref() }
+    }
+
+    /// Sees to it that the value is there: waits for another that creates it, or runs `create`.
+    ///
+    /// The caller has a reference.
+    pub(super) fn make_ready<E>(
+        &self,
+        core: &Core<K, V, C, G>,
+        create: impl FnOnce() -> Result<V, E>,
+    ) -> Result<(), E> {
+        let _creating = self.creating.lock();
+        if self.is_ready() {
+            return Ok(());
+        }
+        let attempt = Attempt(core);
+        let value = create()?;
+        core::mem::forget(attempt);
+        // SAFETY: the lock keeps other writers away; readers wait for the state. Nothing is there to be dropped.
+        self.value.with_mut(|place| unsafe { (*place).write(value) });
+        core.counters.created();
+        // Release: pairs with the Acquire in `is_ready`. A store, as nobody else writes: both parties have the entry, for
+        // the caller's reference keeps it in the map.
+        self.state.store(READY, Ordering::Release);
+        Ok(())
+    }
+
+    /// What the last put is followed by.
+    ///
+    /// # Safety
+    ///
+    /// The caller was told that it was the last.
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn end(this: NonNull<Self>) {
+        // SAFETY: the life's part of the entry is there until `Life` is dropped.
+        let core = unsafe { this.as_ref() }.core;
+        // SAFETY: the entry's reference, which is taken over by whoever is told of the last put.
+        let core = unsafe { Shared::from_raw(core) };
+        // Drops the value and lets go of the memory, whatever panics, and lets go of the core after that.
+        let life = Life { entry: this, core };
+        let guard = super::ground::Map::enter(&life.core.map);
+        // First, so that an acquire does not find it while the value's destructor runs, which may come here as well.
+        // SAFETY: it was inserted there, and the life's part can be read.
+        unsafe { super::ground::Map::remove(&life.core.map, this, &guard) };
+        drop(guard);
+        drop(life);
+    }
+
+    /// One of the two who have the entry is done with it. The second one frees it.
+    ///
+    /// # Safety
+    ///
+    /// The caller is one of them, says so once, and touches the entry no more.
+    unsafe fn part(this: NonNull<Self>) {
+        // SAFETY: the caller's part is there.
+        let state = unsafe { &(*this.as_ptr()).state };
+        // Release: what the first one did comes before the memory is freed. Acquire: for the second one.
+        if state.fetch_or(GONE, Ordering::AcqRel) & GONE == 0 {
+            return;
+        }
+        if C::NEEDS_GRACE_PERIOD {
+            // SAFETY: nobody else has the entry, but for puts that are not over.
+            unsafe { G::defer_free(this) };
+        } else {
+            // SAFETY: nobody else has the entry.
+            unsafe { Self::free(this) };
+        }
+    }
+}
+
+/// A `create` that runs. It has failed if this is dropped.
+struct Attempt<'c, K: Key, V, C: RefCount + 'static, G: Ground>(&'c Core<K, V, C, G>);
+
+impl<K: Key, V, C: RefCount + 'static, G: Ground> Drop for Attempt<'_, K, V, C, G> {
+    fn drop(&mut self) {
+        self.0.counters.failed();
+    }
+}
+
+/// The life of an entry that ends.
+struct Life<K: Key, V, C: RefCount + 'static, G: Ground> {
+    entry: NonNull<Entry<K, V, C, G>>,
+    core: Shared<Core<K, V, C, G>, G::Memory>,
+}
+
+impl<K: Key, V, C: RefCount + 'static, G: Ground> Drop for Life<K, V, C, G> {
+    fn drop(&mut self) {
+        /// Lets go of the memory, also where the value's destructor panics.
+        struct Part<K: Key, V, C: RefCount + 'static, G: Ground>(NonNull<Entry<K, V, C, G>>);
+        impl<K: Key, V, C: RefCount + 'static, G: Ground> Drop for Part<K, V, C, G> {
+            fn drop(&mut self) {
+                // SAFETY: the life's, whose last touch this is.
+                unsafe { Entry::part(self.0) };
+            }
+        }
+
+        let part = Part(self.entry);
+        // SAFETY: the life's part is there until `part` is dropped.
+        let entry = unsafe { part.0.as_ref() };
+        // The Acquire of the verdict has seen it already, if it was set.
+        if entry.is_ready() {
+            self.core.counters.destroyed();
+            entry.value.with_mut(|value| {
+                // SAFETY: nobody has a reference any more, and nobody gets one.
+                let value = unsafe { &mut *value };
+                // SAFETY: the entry is ready.
+                unsafe { value.assume_init_drop() };
+            });
+        }
+    }
+}
+
+// SAFETY: nobody writes the key.
+unsafe impl<K: Key, V, C: RefCount + 'static, G: Ground> Element for Entry<K, V, C, G> {
+    type Key = K;
+
+    #[inline(always)]
+    fn key(&self) -> &K {
+        &self.key
+    }
+
+    unsafe fn release(this: NonNull<Self>) {
+        // SAFETY: the map's.
+        unsafe { Self::part(this) };
+    }
+
+    unsafe fn free(this: NonNull<Self>) {
+        // SAFETY: made by `allocate`, and nobody has it any more. The value is not there.
+        drop(unsafe { Box::from_raw(this.as_ptr()) });
+    }
+}

@@ -1,0 +1,129 @@
+//! [`Ground`]: what a registry is built on, so that the tests run the shipping protocol on a model checker.
+//!
+//! | ground | where |
+//! |---|---|
+//! | [`Concurrent`](super::Concurrent) | here: a lock-free map, std's mutex, a grace period by seize |
+//! | `Checked` | this crate's tests: words of a model checker |
+
+use crate::count::ReadSide;
+use crate::memory::Memory;
+use core::borrow::Borrow;
+use core::hash::Hash;
+use core::ptr::NonNull;
+
+/// A machine, a map, a lock and a scheme of deferred freeing.
+///
+/// # Safety
+///
+/// The protocol relies on it that all of them do what is said of them here.
+pub unsafe trait Ground: Sized + 'static {
+    /// The machine.
+    type Memory: Memory;
+    /// What keeps two creations of one object apart.
+    type Lock: Lock;
+    /// A guard for puts: while it exists no element is freed that was [deferred](Self::defer_free) after it was made.
+    ///
+    /// It borrows from nothing: what the caller holds may be gone when the put is over.
+    type Guard: ReadSide;
+    /// What a map is made with.
+    type Hasher;
+    /// A map that several threads use at a time, if its elements are `Send` and `Sync`.
+    type Map<E: Element>: Map<E>;
+
+    /// A [`Guard`](Self::Guard).
+    fn enter() -> Self::Guard;
+
+    /// Calls [`Element::free`] when every [`Guard`](Self::Guard) that exists now is gone.
+    ///
+    /// # Safety
+    ///
+    /// The element is the caller's alone, but for puts with such a guard.
+    unsafe fn defer_free<E: Element>(element: NonNull<E>);
+
+    /// An empty map.
+    fn map<E: Element>(hasher: Self::Hasher) -> Self::Map<E>;
+}
+
+/// A lock of a [`Ground`].
+pub trait Lock: Send + Sync {
+    /// Holds the lock until it is dropped, also where a panic drops it.
+    type Held<'l>
+    where
+        Self: 'l;
+
+    /// A lock that is free.
+    fn new() -> Self;
+
+    /// Waits for the lock. What its holders did before comes before what the caller does.
+    ///
+    /// # Panics
+    ///
+    /// May panic where the calling thread holds the lock already.
+    fn lock(&self) -> Self::Held<'_>;
+}
+
+/// Something that a [`Map`] holds by its key.
+///
+/// # Safety
+///
+/// The key is always the same.
+pub unsafe trait Element: Sized {
+    /// What the element is found by.
+    type Key: Hash + Eq;
+
+    /// The key.
+    fn key(&self) -> &Self::Key;
+
+    /// The map lets go of the element: it is in the map no more, and no guard that saw it there exists.
+    ///
+    /// # Safety
+    ///
+    /// As it says, and once.
+    unsafe fn release(this: NonNull<Self>);
+
+    /// Frees the element.
+    ///
+    /// # Safety
+    ///
+    /// Nobody has it any more.
+    unsafe fn free(this: NonNull<Self>);
+}
+
+/// A concurrent map of a [`Ground`]: elements by their keys, one for each.
+///
+/// # Safety
+///
+/// Who finds an element sees what was done before it was inserted. An element that was found stays what it is as long as
+/// the guard exists: the map [releases](Element::release) it after that, or when the map itself is dropped.
+pub unsafe trait Map<E: Element> {
+    /// Keeps readable what is found with it.
+    type Guard<'m>
+    where
+        Self: 'm;
+
+    /// A guard of this map.
+    fn enter(&self) -> Self::Guard<'_>;
+
+    /// The element of that key, if there is one.
+    fn find<Q>(&self, key: &Q, guard: &Self::Guard<'_>) -> Option<NonNull<E>>
+    where
+        E::Key: Borrow<Q>,
+        Q: Hash + Eq + ?Sized;
+
+    /// Inserts an element, unless there is one of that key: then nothing has happened, and it says `false`.
+    ///
+    /// # Safety
+    ///
+    /// The element is valid until the map releases it, and in no map.
+    unsafe fn insert(&self, element: NonNull<E>, guard: &Self::Guard<'_>) -> bool;
+
+    /// Removes that very element, if it is still there. Another one of that key stays.
+    ///
+    /// # Safety
+    ///
+    /// The element was inserted into this map, and can be read.
+    unsafe fn remove(&self, element: NonNull<E>, guard: &Self::Guard<'_>);
+
+    /// Calls `visit` with every element that is there all the time, and perhaps with those that come or go meanwhile.
+    fn for_each(&self, guard: &Self::Guard<'_>, visit: impl FnMut(NonNull<E>));
+}

@@ -1,0 +1,296 @@
+//! One live object per key: created on first use, gone with its last reference.
+//!
+//! Peers by address, tenants by name, open files by path: objects that are shared while somebody uses them.
+//!
+//! ```
+//! use std::net::{IpAddr, Ipv4Addr};
+//! use tenure::registry::Registry;
+//!
+//! struct Peer { limit: u32 }
+//!
+//! let peers: Registry<IpAddr, Peer> = Registry::new();
+//! let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+//!
+//! let first = peers.acquire(&address, || Peer { limit: 100 });
+//! let second = peers.acquire(&address, || unreachable!("it is there"));
+//! assert_eq!(second.limit, 100);
+//!
+//! drop(first);
+//! assert_eq!(peers.len(), 1);
+//! drop(second); // the last one: the object leaves the registry, here and now
+//! assert!(peers.get(&address).is_none());
+//! ```
+
+mod concurrent;
+mod entry;
+pub mod ground;
+mod key;
+mod reference;
+mod statistics;
+
+pub use concurrent::Concurrent;
+pub use ground::Ground;
+pub use key::Key;
+pub use reference::Ref;
+pub use statistics::Statistics;
+
+use crate::count::{RefCount, TicketRef};
+use crate::line::Isolated;
+use crate::shared::Shared;
+use alloc::borrow::ToOwned;
+use alloc::vec::Vec;
+use core::borrow::Borrow;
+use core::convert::Infallible;
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
+use core::ptr::NonNull;
+use entry::Entry;
+use ground::Map;
+use statistics::Counters;
+
+/// One live object of type `V` for each key.
+///
+/// See the [module](self). `C` counts the references to an object: `Isolated<TicketRef>` keeps the count off the lines of
+/// the object. A handle: clones are handles of the same registry.
+pub struct Registry<K: Key, V, C: RefCount + 'static = TicketRef, G: Ground = Concurrent> {
+    core: Shared<Core<K, V, C, G>, G::Memory>,
+}
+
+/// What handles and entries keep alive.
+struct Core<K: Key, V, C: RefCount + 'static, G: Ground> {
+    map: G::Map<Entry<K, V, C, G>>,
+    counters: Isolated<Counters<G::Memory>>,
+}
+
+impl<K: Key, V: Send + Sync + 'static> Registry<K, V> {
+    /// A registry without objects.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static, C: RefCount + 'static, S> Registry<K, V, C, Concurrent<S>>
+where
+    S: BuildHasher + Send + Sync + 'static,
+{
+    /// A registry whose keys are hashed by `hasher`.
+    #[must_use]
+    pub fn with_hasher(hasher: S) -> Self {
+        Self::new_in(hasher)
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static, C: RefCount + 'static, G: Ground<Hasher: Default>> Default
+    for Registry<K, V, C, G>
+{
+    fn default() -> Self {
+        Self::new_in(G::Hasher::default())
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static, C: RefCount + 'static, G: Ground> Registry<K, V, C, G> {
+    /// [`with_hasher`](Registry::with_hasher) on any ground.
+    #[must_use]
+    pub fn new_in(hasher: G::Hasher) -> Self {
+        let counters = Isolated::new(Counters::new());
+        Self { core: Shared::new(Core { map: G::map(hasher), counters }) }
+    }
+}
+
+impl<K: Key, V, C: RefCount + 'static, G: Ground> Registry<K, V, C, G> {
+    /// The object of that key, which `create` makes if there is none.
+    ///
+    /// `create` is called by exactly one of those that come at the same time, while the others of that key wait.
+    ///
+    /// # Panics
+    ///
+    /// If `create` does: nothing is left behind, and the next one that waits calls its own. And if `create`
+    /// acquires the key that it is called for.
+    #[inline]
+    pub fn acquire<Q>(&self, key: &Q, create: impl FnOnce() -> V) -> Ref<K, V, C, G>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        match self.try_acquire(key, || Ok::<V, Infallible>(create())) {
+            Ok(object) => object,
+            Err(never) => match never {},
+        }
+    }
+
+    /// [`acquire`](Self::acquire), with a `create` that may fail.
+    ///
+    /// # Errors
+    ///
+    /// That of `create`. Nothing is left behind, and the next one that waits calls its own.
+    ///
+    /// # Panics
+    ///
+    /// As [`acquire`](Self::acquire).
+    #[inline]
+    pub fn try_acquire<Q, E>(
+        &self,
+        key: &Q,
+        create: impl FnOnce() -> Result<V, E>,
+    ) -> Result<Ref<K, V, C, G>, E>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        match self.get(key) {
+            Some(object) => Ok(object),
+            None => self.enter(key, create),
+        }
+    }
+
+    /// The object of that key, if there is one. Objects that are being created are not there yet.
+    #[must_use]
+    #[inline]
+    pub fn get<Q>(&self, key: &Q) -> Option<Ref<K, V, C, G>>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let guard = self.core.map.enter();
+        let found = self.core.map.find(key, &guard)?;
+        Self::reference(found)
+    }
+
+    /// A reference to what was found with a guard that exists still.
+    #[inline(always)]
+    fn reference(found: NonNull<Entry<K, V, C, G>>) -> Option<Ref<K, V, C, G>> {
+        // SAFETY: the guard keeps the entry readable.
+        if !unsafe { found.as_ref() }.is_ready() {
+            return None;
+        }
+        Self::unready(found)
+    }
+
+    /// A reference to what was found, ready or not.
+    #[inline(always)]
+    fn unready(found: NonNull<Entry<K, V, C, G>>) -> Option<Ref<K, V, C, G>> {
+        // SAFETY: the guard keeps the entry readable.
+        let got = unsafe { Entry::count(found) }.get();
+        // SAFETY: the reference was just got.
+        got.is_acquired().then(|| unsafe { Ref::from_raw(found) })
+    }
+
+    /// Acquires what was not there, or was not ready.
+    #[cold]
+    #[inline(never)]
+    fn enter<Q, E>(
+        &self,
+        key: &Q,
+        create: impl FnOnce() -> Result<V, E>,
+    ) -> Result<Ref<K, V, C, G>, E>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let (object, is_first) = self.find_or_insert(key);
+        if !object.entry().is_ready() {
+            if !is_first {
+                self.core.counters.waited();
+            }
+            object.entry().make_ready(&self.core, create)?;
+        }
+        Ok(object)
+    }
+
+    /// A reference to the entry of that key, which may not be ready, and whether it is new.
+    fn find_or_insert<Q>(&self, key: &Q) -> (Ref<K, V, C, G>, bool)
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let Core { map, counters } = &*self.core;
+        let mut spare = Spare(None);
+        let guard = map.enter();
+        loop {
+            if let Some(found) = map.find(key, &guard) {
+                if let Some(object) = Self::unready(found) {
+                    return (object, false);
+                }
+                counters.met_dying();
+                // Does not wait for whoever was told of the last put, who may not run for long.
+                // SAFETY: it was found there, with that guard.
+                unsafe { map.remove(found, &guard) };
+            }
+            let entry = spare
+                .0
+                .take()
+                .unwrap_or_else(|| Entry::allocate(key.to_owned(), self.core.clone()));
+            // SAFETY: it is in no map, and has its map's part.
+            if unsafe { map.insert(entry, &guard) } {
+                // SAFETY: the first reference, which nobody else has.
+                return (unsafe { Ref::from_raw(entry) }, true);
+            }
+            spare.0 = Some(entry);
+        }
+    }
+
+    /// The number of objects, at some moment of the call.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        usize::try_from(self.core.counters.live()).unwrap_or(usize::MAX)
+    }
+
+    /// Whether there are no objects.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// References to all objects that are there during the whole call, and perhaps to some that come or go meanwhile.
+    ///
+    /// Those that lose their last reference meanwhile are left out. Cost: a get for each object.
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<Ref<K, V, C, G>> {
+        let mut objects = Vec::with_capacity(self.len());
+        let guard = self.core.map.enter();
+        self.core.map.for_each(&guard, |found| objects.extend(Self::reference(found)));
+        objects
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.core.counters.read()
+    }
+}
+
+// SAFETY: as std's `Arc` of a map of what is `Send` and `Sync`, as keys always are.
+unsafe impl<K: Key, V: Send + Sync, C: RefCount + 'static, G: Ground> Send
+    for Registry<K, V, C, G>
+{
+}
+// SAFETY: as above.
+unsafe impl<K: Key, V: Send + Sync, C: RefCount + 'static, G: Ground> Sync
+    for Registry<K, V, C, G>
+{
+}
+
+/// An entry that was in the way of another, if there is one.
+struct Spare<K: Key, V, C: RefCount + 'static, G: Ground>(Option<NonNull<Entry<K, V, C, G>>>);
+
+impl<K: Key, V, C: RefCount + 'static, G: Ground> Drop for Spare<K, V, C, G> {
+    fn drop(&mut self) {
+        if let Some(entry) = self.0 {
+            // SAFETY: the map did not take it, and nobody else knows of it.
+            unsafe { Entry::discard(entry) };
+        }
+    }
+}
+
+impl<K: Key, V, C: RefCount + 'static, G: Ground> Clone for Registry<K, V, C, G> {
+    fn clone(&self) -> Self {
+        Self { core: self.core.clone() }
+    }
+}
+
+impl<K: Key, V, C: RefCount + 'static, G: Ground> fmt::Debug for Registry<K, V, C, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("len", &self.len()).finish_non_exhaustive()
+    }
+}

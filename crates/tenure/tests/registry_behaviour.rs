@@ -1,0 +1,174 @@
+//! What a registry promises, on one thread.
+
+#![cfg(all(feature = "registry", target_has_atomic = "64"))]
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
+use tenure::line::Isolated;
+use tenure::registry::{Concurrent, Ref, Registry};
+
+/// Runs the body for every count, on and off the line of the value.
+macro_rules! for_all_counts {
+    ($($(#[$attribute:meta])* fn $name:ident<$count:ident>() $body:block)*) => {$(
+        $(#[$attribute])*
+        #[test]
+        fn $name() {
+            fn with<$count: RefCount + 'static>() $body
+            with::<TicketRef>();
+            with::<RcuRef>();
+            with::<IncNotZero>();
+            with::<Isolated<TicketRef>>();
+            with::<Isolated<RcuRef>>();
+            with::<Isolated<IncNotZero>>();
+        }
+    )*};
+}
+
+type Objects<V, C> = Registry<String, V, C, Concurrent>;
+
+/// Adds its name to a list when it is dropped.
+struct Mourned(&'static str, Arc<Mutex<Vec<&'static str>>>);
+
+impl Drop for Mourned {
+    fn drop(&mut self) {
+        self.1.lock().unwrap().push(self.0);
+    }
+}
+
+for_all_counts! {
+    fn an_object_is_created_once_and_destroyed_with_its_last_reference<C>() {
+        let objects = Objects::<Mourned, C>::default();
+        let dead = Arc::new(Mutex::new(Vec::new()));
+        let first = objects.acquire("a", || Mourned("a", dead.clone()));
+        let second = objects.acquire("a", || unreachable!("it is there"));
+        let third = objects.get("a").unwrap();
+        assert!(Ref::ptr_eq(&first, &second) && Ref::ptr_eq(&first, &third));
+        assert_eq!((Ref::count(&first), objects.len(), Ref::key(&first).as_str()), (3, 1, "a"));
+        drop((first, second));
+        assert!(dead.lock().unwrap().is_empty());
+        drop(third);
+        assert_eq!(*dead.lock().unwrap(), ["a"]);
+        assert!(objects.is_empty() && objects.get("a").is_none());
+    }
+
+    fn the_next_object_of_a_key_is_another_one<C>() {
+        let objects = Objects::<u32, C>::default();
+        for number in 0..200 {
+            assert_eq!(*objects.acquire("a", || number), number);
+        }
+        let statistics = objects.statistics();
+        assert_eq!((statistics.created, statistics.destroyed), (200, 200));
+    }
+
+    fn references_outlive_the_registry<C>() {
+        let objects = Objects::<String, C>::default();
+        let kept = objects.acquire("a", || "still here".to_owned());
+        let other = objects.clone().acquire("b", || "here too".to_owned());
+        drop(objects);
+        assert_eq!((kept.as_str(), other.as_str()), ("still here", "here too"));
+        let again = kept.clone();
+        drop((kept, other));
+        assert_eq!(*again, "still here");
+    }
+
+    fn a_create_that_fails_leaves_nothing_behind<C>() {
+        let objects = Objects::<u32, C>::default();
+        assert_eq!(objects.try_acquire("a", || Err("no")).unwrap_err(), "no");
+        assert!(catch_unwind(AssertUnwindSafe(|| objects.acquire("a", || panic!("no")))).is_err());
+        assert!(objects.is_empty() && objects.get("a").is_none() && objects.snapshot().is_empty());
+        assert_eq!(*objects.try_acquire("a", || Ok::<_, ()>(7)).unwrap(), 7);
+        let statistics = objects.statistics();
+        assert_eq!((statistics.created, statistics.destroyed, statistics.failed), (1, 1, 2));
+    }
+
+    fn a_destructor_that_panics_leaves_the_registry_in_order<C>() {
+        struct Panics;
+        impl Drop for Panics {
+            fn drop(&mut self) {
+                panic!("in a destructor");
+            }
+        }
+        let objects = Objects::<Option<Panics>, C>::default();
+        let object = objects.acquire("a", || Some(Panics));
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(object))).is_err());
+        assert!(objects.get("a").is_none() && objects.is_empty());
+        assert!(objects.acquire("a", || None).is_none());
+    }
+
+    fn a_snapshot_has_what_is_there_and_keeps_it<C>() {
+        let objects = Objects::<u32, C>::default();
+        let held = Vec::from_iter((0..100).map(|n| objects.acquire(&n.to_string(), || n)));
+        drop(objects.acquire("gone", || 1_000));
+        let seen = objects.snapshot();
+        let mut values = Vec::from_iter(seen.iter().map(|object| **object));
+        values.sort_unstable();
+        assert_eq!(values, Vec::from_iter(0..100));
+        drop(held);
+        assert_eq!(objects.len(), 100);
+        drop(seen);
+        assert!(objects.is_empty());
+    }
+
+    fn create_and_destructors_may_use_the_registry<C>() {
+        struct Node<C: RefCount + 'static> {
+            next: Cell<Option<Ref<String, Locked<C>, C>>>,
+            objects: Objects<Locked<C>, C>,
+        }
+        // A cell behind a mutex is `Sync`.
+        struct Locked<C: RefCount + 'static>(Mutex<Node<C>>);
+        impl<C: RefCount + 'static> Drop for Node<C> {
+            fn drop(&mut self) {
+                assert!(self.objects.get("outer").is_none(), "it has left already");
+                drop(self.next.take());
+            }
+        }
+        fn node<C: RefCount + 'static>(
+            objects: &Objects<Locked<C>, C>,
+            next: Option<Ref<String, Locked<C>, C>>,
+        ) -> Locked<C> {
+            Locked(Mutex::new(Node { next: Cell::new(next), objects: objects.clone() }))
+        }
+
+        let objects = Objects::<Locked<C>, C>::default();
+        let outer = objects.acquire("outer", || {
+            let inner = objects.acquire("inner", || node(&objects, None));
+            assert!(objects.get("outer").is_none(), "it is not there yet");
+            assert_eq!((objects.len(), objects.snapshot().len()), (1, 1));
+            node(&objects, Some(inner))
+        });
+        assert_eq!(objects.len(), 2);
+        assert!(outer.0.lock().is_ok());
+        drop(outer);
+        assert!(objects.is_empty());
+    }
+}
+
+#[test]
+fn a_create_that_acquires_its_own_key_panics_instead_of_waiting_for_itself() {
+    let objects: Registry<u32, u32> = Registry::new();
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        objects.acquire(&1, || *objects.acquire(&1, || 2));
+    }));
+    assert!(outcome.unwrap_err().downcast_ref::<&str>().unwrap().contains("wait for itself"));
+    assert!(objects.is_empty());
+    assert_eq!(*objects.acquire(&1, || 3), 3);
+}
+
+#[test]
+fn a_lookup_that_hits_clones_no_key() {
+    #[derive(PartialEq, Eq, Hash)]
+    struct Loud(u32);
+    thread_local!(static CLONES: Cell<u32> = const { Cell::new(0) });
+    impl Clone for Loud {
+        fn clone(&self) -> Self {
+            CLONES.set(CLONES.get() + 1);
+            Self(self.0)
+        }
+    }
+    let objects: Registry<Loud, u32> = Registry::new();
+    let _kept = objects.acquire(&Loud(1), || 1);
+    let _again = objects.acquire(&Loud(1), || 1);
+    assert_eq!((CLONES.get(), objects.get(&Loud(1)).is_some()), (1, true));
+}
