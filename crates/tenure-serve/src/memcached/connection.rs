@@ -25,7 +25,7 @@ use tenure::sync::Arc;
 use super::Shared;
 use super::clock::Seconds;
 use super::counters::{Counter, Worker};
-use super::item::{ItemCount, ItemRef, MOST_KEY};
+use super::item::{ItemRef, MOST_KEY};
 use super::number;
 use super::peer::PeerRef;
 use super::store::Visit;
@@ -39,14 +39,14 @@ const BATCH: u64 = 1024;
 const MOST_SPACES: usize = 100;
 
 /// A connection.
-pub struct Session<C: ItemCount, P: RefCount> {
+pub struct Session<C: RefCount + 'static, P: RefCount + 'static> {
     peer: PeerRef<P>,
     state: State<C>,
     /// Requests that the peer has not heard of.
     requests: u64,
 }
 
-enum State<C: ItemCount> {
+enum State<C: RefCount + 'static> {
     /// A line is to come.
     Command,
     /// Keys are to come.
@@ -60,13 +60,13 @@ enum State<C: ItemCount> {
 }
 
 /// The memcached protocol, on one thread.
-pub struct Memcached<C: ItemCount, P: RefCount> {
+pub struct Memcached<C: RefCount + 'static, P: RefCount + 'static> {
     shared: Arc<Shared<C, P>>,
     worker: Arc<Worker>,
     now: Seconds,
 }
 
-impl<C: ItemCount, P: RefCount> Memcached<C, P> {
+impl<C: RefCount + 'static, P: RefCount + 'static> Memcached<C, P> {
     pub(super) fn new(shared: Arc<Shared<C, P>>) -> Self {
         let worker = shared.workers.join();
         let now = shared.clock.seconds(Instant::now());
@@ -74,13 +74,13 @@ impl<C: ItemCount, P: RefCount> Memcached<C, P> {
     }
 }
 
-impl<C: ItemCount, P: RefCount> Drop for Memcached<C, P> {
+impl<C: RefCount + 'static, P: RefCount + 'static> Drop for Memcached<C, P> {
     fn drop(&mut self) {
         self.shared.workers.leave(&self.worker);
     }
 }
 
-impl<C: ItemCount, P: RefCount> Handler for Memcached<C, P> {
+impl<C: RefCount + 'static, P: RefCount + 'static> Handler for Memcached<C, P> {
     type Session = Session<C, P>;
     type Chunk = ItemRef<C>;
 
@@ -121,14 +121,14 @@ impl<C: ItemCount, P: RefCount> Handler for Memcached<C, P> {
     }
 }
 
-impl<C: ItemCount, P: RefCount> Session<C, P> {
+impl<C: RefCount + 'static, P: RefCount + 'static> Session<C, P> {
     fn tell_requests(&mut self) {
         self.peer.add_requests(std::mem::take(&mut self.requests));
     }
 }
 
 /// A call of the handler.
-struct Run<'a, C: ItemCount, P: RefCount> {
+struct Run<'a, C: RefCount + 'static, P: RefCount + 'static> {
     shared: &'a Shared<C, P>,
     visit: &'a Visit<'a, C>,
     session: &'a mut Session<C, P>,
@@ -137,7 +137,7 @@ struct Run<'a, C: ItemCount, P: RefCount> {
     at: usize,
 }
 
-impl<'a, C: ItemCount, P: RefCount> Run<'a, C, P> {
+impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
     fn rest(&self) -> &'a [u8] {
         &self.input[self.at..]
     }

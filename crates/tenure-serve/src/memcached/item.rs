@@ -22,7 +22,7 @@
 use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::NonNull;
 
-use tenure::count::{IncNotZero, Put, RcuRef, Readable, RefCount, TicketRef};
+use tenure::count::{ReadSide, RefCount};
 use tenure::memory::{Atomic, Memory, Native, Ordering};
 use tenure::sync::Arc;
 
@@ -35,39 +35,15 @@ pub(super) type AtomicU64 = <Native as Memory>::AtomicU64;
 /// Longest key.
 pub(super) const MOST_KEY: usize = 250;
 
-/// The count of an item.
-pub trait ItemCount: RefCount + 'static {
-    /// Gives a reference back.
-    ///
-    /// # Safety
-    ///
-    /// Nobody gets a reference of an object that has none left: whoever does holds another one, or something
-    /// that holds one.
-    unsafe fn release(&self) -> Put;
-}
+/// What makes a put of an item's count safe without a guard.
+///
+/// A get goes through a reference, or through the map with a guard, for whose length the map has a reference. So nobody
+/// revives an item that has none left: between the two operations of a last put nobody else puts it, and nobody
+/// but that thread is told to destroy it.
+struct Unrevived;
 
-impl ItemCount for IncNotZero {
-    #[inline]
-    unsafe fn release(&self) -> Put {
-        self.put()
-    }
-}
-
-impl ItemCount for TicketRef {
-    #[inline]
-    unsafe fn release(&self) -> Put {
-        self.put()
-    }
-}
-
-impl ItemCount for RcuRef {
-    #[inline]
-    unsafe fn release(&self) -> Put {
-        // SAFETY: between the two operations of a last put nobody revives the object, as the caller promises.
-        // So nobody else puts it, and nobody but this thread is told to destroy it.
-        self.put(unsafe { Readable::assume() })
-    }
-}
+// SAFETY: as said above, for the items of this module, and no other count is put with it.
+unsafe impl ReadSide for Unrevived {}
 
 /// Items that exist in a shard, in the map or not.
 #[derive(Debug)]
@@ -138,16 +114,16 @@ pub(super) struct Header<C> {
 }
 
 /// A reference to an item. Its bytes are what a `get` answers.
-pub struct ItemRef<C: ItemCount> {
+pub struct ItemRef<C: RefCount + 'static> {
     header: NonNull<Header<C>>,
 }
 
 // SAFETY: an item is immutable but for atomics, and may be freed by any thread.
-unsafe impl<C: ItemCount> Send for ItemRef<C> {}
+unsafe impl<C: RefCount + 'static> Send for ItemRef<C> {}
 // SAFETY: as above.
-unsafe impl<C: ItemCount> Sync for ItemRef<C> {}
+unsafe impl<C: RefCount + 'static> Sync for ItemRef<C> {}
 
-impl<C: ItemCount> ItemRef<C> {
+impl<C: RefCount + 'static> ItemRef<C> {
     fn layout(text: usize) -> Layout {
         let (layout, _) = Layout::new::<Header<C>>()
             .extend(Layout::array::<u8>(text).expect("a text has at most 2³² bytes"))
@@ -278,7 +254,7 @@ impl<C: ItemCount> ItemRef<C> {
     }
 }
 
-impl<C: ItemCount> AsRef<[u8]> for ItemRef<C> {
+impl<C: RefCount + 'static> AsRef<[u8]> for ItemRef<C> {
     #[inline]
     fn as_ref(&self) -> &[u8] {
         let len = self.header().text as usize;
@@ -287,19 +263,16 @@ impl<C: ItemCount> AsRef<[u8]> for ItemRef<C> {
     }
 }
 
-impl<C: ItemCount> Drop for ItemRef<C> {
+impl<C: RefCount + 'static> Drop for ItemRef<C> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: a get goes through a reference, or through the map with a guard, for whose length the
-        // map has a reference.
-        let put = unsafe { self.header().count.release() };
-        if put.is_last() {
+        if self.header().count.put_by(|| Unrevived).is_last() {
             self.free();
         }
     }
 }
 
-impl<C: ItemCount> ItemRef<C> {
+impl<C: RefCount + 'static> ItemRef<C> {
     #[cold]
     fn free(&mut self) {
         let layout = Self::layout(self.header().text as usize);
@@ -324,13 +297,13 @@ pub(super) struct Recipe<'a> {
 }
 
 /// An item whose data is not complete. Nobody else has it.
-pub(super) struct Draft<C: ItemCount> {
+pub(super) struct Draft<C: RefCount + 'static> {
     item: ItemRef<C>,
     /// Bytes of the text that are written.
     filled: usize,
 }
 
-impl<C: ItemCount> Draft<C> {
+impl<C: RefCount + 'static> Draft<C> {
     /// Room for an item. `None` without memory for it.
     ///
     /// # Panics
@@ -409,12 +382,13 @@ impl<C: ItemCount> Draft<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tenure::count::{IncNotZero, RcuRef, TicketRef};
 
     fn recipe(key: &[u8], len: usize) -> Recipe<'_> {
         Recipe { key, hash: 1, flags: 7, expiry: 0, len, state: 0 }
     }
 
-    fn an_item_is_written_as_a_get_answers_it<C: ItemCount>() {
+    fn an_item_is_written_as_a_get_answers_it<C: RefCount + 'static>() {
         let account = Arc::new(Account::new());
         let mut draft = Draft::<C>::new(&recipe(b"key", 4), &account).unwrap();
         assert_eq!(draft.missing(), 6);

@@ -5,7 +5,7 @@ use tenure::count::RefCount;
 use super::base64;
 use super::clock::Seconds;
 use super::counters::Counter;
-use super::item::{ItemCount, ItemRef, MOST_KEY, Recipe, state};
+use super::item::{ItemRef, MOST_KEY, Recipe, state};
 use super::number::{self, Decimal};
 use super::store::{Delta, Outcome, Removal, Storing, Verb};
 use super::text::{Answer, BAD_LINE, ERROR, NON_NUMERIC, Pending, Request, Then};
@@ -85,7 +85,7 @@ fn push_number(line: &mut Line, flag: &[u8], number: u64) {
 }
 
 /// Seconds until an item is over, as the flag `t` has them.
-fn push_ttl<C: ItemCount>(line: &mut Line, item: &ItemRef<C>, now: Seconds) {
+fn push_ttl<C: RefCount + 'static>(line: &mut Line, item: &ItemRef<C>, now: Seconds) {
     match item.expiry() {
         0 => line.push(b" t-1"),
         // As memcached counts: what is over for long has a very long life.
@@ -131,7 +131,7 @@ impl Echo {
     }
 
     /// Answers what became of a value.
-    pub(super) fn answer<C: ItemCount>(
+    pub(super) fn answer<C: RefCount + 'static>(
         &self,
         stored: Outcome,
         item: &ItemRef<C>,
@@ -162,7 +162,7 @@ impl Echo {
     }
 }
 
-impl<C: ItemCount, P: RefCount> Request<'_, C, P> {
+impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
     /// What the flags say. The error is the last that was found, as in memcached.
     fn flags(&self, words: &[&[u8]], key: &mut KeyBytes) -> Result<Flags, &'static [u8]> {
         let mut flags = Flags::default();

@@ -48,10 +48,11 @@ use std::sync::OnceLock;
 use std::time::{Instant, SystemTime};
 
 use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
+use tenure::line::Isolated;
 use tenure::sync::Arc;
 
 pub use connection::{Memcached, Session};
-pub use item::{ItemCount, ItemRef};
+pub use item::ItemRef;
 pub use stats::Lines;
 
 use clock::Clock;
@@ -128,21 +129,21 @@ impl Default for Config {
 type Extra = Box<dyn Fn(&mut Lines) + Send + Sync>;
 
 /// What the handlers of a cache share.
-struct Shared<C: ItemCount, P: RefCount> {
+struct Shared<C: RefCount + 'static, P: RefCount + 'static> {
     store: Store<C>,
     peers: Peers<P>,
     workers: Workers,
     clock: Clock,
-    isolated: bool,
+    line: LineKind,
     extra: OnceLock<Extra>,
 }
 
 /// A cache, of which each thread gets a handler.
-pub struct Cache<C: ItemCount, P: RefCount> {
+pub struct Cache<C: RefCount + 'static, P: RefCount + 'static> {
     shared: Arc<Shared<C, P>>,
 }
 
-impl<C: ItemCount, P: RefCount> Cache<C, P> {
+impl<C: RefCount + 'static, P: RefCount + 'static> Cache<C, P> {
     /// An empty cache. Its counts are those of the type; the ones of `config` are for [`with_cell`].
     #[must_use]
     pub fn new(config: &Config) -> Self {
@@ -157,7 +158,7 @@ impl<C: ItemCount, P: RefCount> Cache<C, P> {
             peers: Peers::new(limits),
             workers: Workers::new(),
             clock: Clock::new(Instant::now(), SystemTime::now()),
-            isolated: config.line == LineKind::Isolated,
+            line: config.line,
             extra: OnceLock::new(),
         };
         Self { shared: Arc::new(shared) }
@@ -194,7 +195,7 @@ impl<C: ItemCount, P: RefCount> Cache<C, P> {
     }
 }
 
-impl<C: ItemCount, P: RefCount> Clone for Cache<C, P> {
+impl<C: RefCount + 'static, P: RefCount + 'static> Clone for Cache<C, P> {
     fn clone(&self) -> Self {
         Self { shared: self.shared.clone() }
     }
@@ -205,15 +206,33 @@ pub trait Visitor {
     /// What comes of it.
     type Result;
     /// Does it.
-    fn visit<C: ItemCount, P: RefCount + 'static>(self, cache: Cache<C, P>) -> Self::Result;
+    fn visit<C: RefCount + 'static, P: RefCount + 'static>(
+        self,
+        cache: Cache<C, P>,
+    ) -> Self::Result;
 }
 
 /// Makes the cache that `config` asks for, and calls the visitor with it.
 pub fn with_cell<V: Visitor>(config: &Config, visitor: V) -> V::Result {
-    match config.count {
-        CountKind::IncNotZero => visitor.visit(Cache::<IncNotZero, IncNotZero>::new(config)),
-        CountKind::RcuRef => visitor.visit(Cache::<RcuRef, RcuRef>::new(config)),
-        CountKind::Ticket => visitor.visit(Cache::<TicketRef, TicketRef>::new(config)),
+    match (config.count, config.line) {
+        (CountKind::IncNotZero, LineKind::Shared) => {
+            visitor.visit(Cache::<IncNotZero, IncNotZero>::new(config))
+        }
+        (CountKind::IncNotZero, LineKind::Isolated) => {
+            visitor.visit(Cache::<IncNotZero, Isolated<IncNotZero>>::new(config))
+        }
+        (CountKind::RcuRef, LineKind::Shared) => {
+            visitor.visit(Cache::<RcuRef, RcuRef>::new(config))
+        }
+        (CountKind::RcuRef, LineKind::Isolated) => {
+            visitor.visit(Cache::<RcuRef, Isolated<RcuRef>>::new(config))
+        }
+        (CountKind::Ticket, LineKind::Shared) => {
+            visitor.visit(Cache::<TicketRef, TicketRef>::new(config))
+        }
+        (CountKind::Ticket, LineKind::Isolated) => {
+            visitor.visit(Cache::<TicketRef, Isolated<TicketRef>>::new(config))
+        }
     }
 }
 
@@ -246,7 +265,7 @@ impl FromStr for LineKind {
     }
 }
 
-impl<C: ItemCount, P: RefCount> fmt::Debug for Cache<C, P> {
+impl<C: RefCount + 'static, P: RefCount + 'static> fmt::Debug for Cache<C, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (current, alive) = self.items();
         f.debug_struct("Cache").field("items", &current).field("alive", &alive).finish()

@@ -3,15 +3,12 @@
 //! It is to this server what the route's `dst_entry` is to the kernel: each request takes a reference, reads
 //! the limits, which hardly ever change, and gives the reference back. What is written often lies on other lines.
 
-use std::collections::HashMap;
-use std::marker::PhantomData;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 
 use tenure::count::RefCount;
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Ordering};
-use tenure::sync::{Arc, Weak};
+use tenure::registry::{Ref, Registry};
 
 use super::item::AtomicU64;
 
@@ -76,65 +73,62 @@ impl Peer {
 }
 
 /// A reference to a peer.
-pub(super) struct PeerRef<P: RefCount> {
-    peer: Arc<Peer>,
-    count: PhantomData<P>,
-}
-
-impl<P: RefCount> Clone for PeerRef<P> {
-    #[inline]
-    fn clone(&self) -> Self {
-        Self { peer: self.peer.clone(), count: PhantomData }
-    }
-}
-
-impl<P: RefCount> std::ops::Deref for PeerRef<P> {
-    type Target = Peer;
-    #[inline]
-    fn deref(&self) -> &Peer {
-        &self.peer
-    }
-}
+pub(super) type PeerRef<P> = Ref<IpAddr, Peer, P>;
 
 /// All peers that have connections.
-pub(super) struct Peers<P: RefCount> {
-    peers: Mutex<HashMap<IpAddr, Weak<Peer>>>,
+pub(super) struct Peers<P: RefCount + 'static> {
+    peers: Registry<IpAddr, Peer, P>,
     limits: Limits,
-    count: PhantomData<P>,
 }
 
-impl<P: RefCount> Peers<P> {
+impl<P: RefCount + 'static> Peers<P> {
     pub(super) fn new(limits: Limits) -> Self {
-        Self { peers: Mutex::new(HashMap::new()), limits, count: PhantomData }
+        Self { peers: Registry::default(), limits }
     }
 
     /// The peer of a connection that begins. `None` if it has too many.
     pub(super) fn join(&self, address: IpAddr) -> Option<PeerRef<P>> {
-        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
-        peers.retain(|_, peer| peer.strong_count() > 0);
-        let known = peers.get(&address).and_then(Weak::upgrade);
-        let peer = known.unwrap_or_else(|| {
-            let peer = Arc::new(Peer::new(self.limits));
-            peers.insert(address, Arc::downgrade(&peer));
-            peer
-        });
+        let peer = self.peers.acquire(&address, || Peer::new(self.limits));
         // Relaxed: a number that is compared with a limit.
         if peer.counts.connections.fetch_add(1, Ordering::Relaxed) >= self.limits.connections {
             peer.leave();
             return None;
         }
-        Some(PeerRef { peer, count: PhantomData })
+        Some(peer)
     }
 
-    /// Peers, with what they do.
-    pub(super) fn list(&self) -> Vec<(IpAddr, PeerRef<P>)> {
-        let peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
-        let alive = peers.iter().filter_map(|(address, peer)| Some((*address, peer.upgrade()?)));
-        alive.map(|(address, peer)| (address, PeerRef { peer, count: PhantomData })).collect()
+    /// All of them.
+    pub(super) fn list(&self) -> Vec<PeerRef<P>> {
+        self.peers.snapshot()
     }
 
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        self.list().len()
+        self.peers.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+    use tenure::count::TicketRef;
+
+    #[test]
+    fn connections_of_an_address_share_a_peer_that_goes_with_the_last() {
+        let limits = Limits { connections: 2, item: 1, line: 1, key: 1 };
+        let peers = Peers::<Isolated<TicketRef>>::new(limits);
+        let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let first = peers.join(address).unwrap();
+        let second = peers.join(address).unwrap();
+        assert!(peers.join(address).is_none(), "two are allowed");
+        assert_eq!((peers.len(), first.connections()), (1, 2));
+        second.add_requests(3);
+        assert_eq!(first.requests(), 3);
+        first.leave();
+        drop(first);
+        assert!(peers.join(address).is_some());
+        drop(second);
+        assert_eq!(peers.len(), 0);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tenure::count::RefCount;
 
-use super::{Cache, ItemCount};
+use super::Cache;
 use crate::buffers::Buffers;
 use crate::handler::{Handler, Next, Output};
 
@@ -71,7 +71,7 @@ pub struct Played {
 /// # Panics
 ///
 /// If `piece` is less than a line, a request asks for the end, or a connection is refused.
-pub fn play<C: ItemCount, P: RefCount + 'static>(
+pub fn play<C: RefCount + 'static, P: RefCount + 'static>(
     cache: &Cache<C, P>,
     buffers: &Buffers,
     script: &[u8],

@@ -3,10 +3,10 @@
 use std::fmt::{Display, Write as _};
 
 use tenure::count::RefCount;
+use tenure::registry::Ref;
 
 use super::clock::Clock;
 use super::counters::Counter;
-use super::item::ItemCount;
 use super::text::{Answer, ERROR, Request, Then};
 use super::words::Words;
 
@@ -21,7 +21,7 @@ impl Lines {
     }
 }
 
-impl<C: ItemCount, P: RefCount> Request<'_, C, P> {
+impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
     pub(super) fn stats(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
         let mut lines = Lines::default();
         match words.get(1).copied() {
@@ -46,7 +46,8 @@ impl<C: ItemCount, P: RefCount> Request<'_, C, P> {
             }
             Some(b"sizes") => lines.stat("sizes_status", "disabled"),
             Some(b"conns") => {
-                for (address, peer) in self.shared.peers.list() {
+                for peer in self.shared.peers.list() {
+                    let address = Ref::key(&peer);
                     lines.stat(&format!("{address}:connections"), peer.connections());
                     lines.stat(&format!("{address}:requests"), peer.requests());
                 }
@@ -78,7 +79,7 @@ impl<C: ItemCount, P: RefCount> Request<'_, C, P> {
         lines.stat("version", env!("CARGO_PKG_VERSION"));
         lines.stat("pointer_size", usize::BITS);
         let peers = shared.peers.list();
-        let connections: u64 = peers.iter().map(|(_, peer)| peer.connections()).sum();
+        let connections: u64 = peers.iter().map(|peer| peer.connections()).sum();
         lines.stat("curr_connections", connections);
         lines.stat("curr_peers", peers.len());
         for ((_, name), count) in Counter::ALL.iter().zip(shared.workers.sum()) {
@@ -115,6 +116,6 @@ impl<C: ItemCount, P: RefCount> Request<'_, C, P> {
         lines.stat("dump_enabled", "no");
         lines.stat("shutdown_command", "no");
         lines.stat("count", C::NAME);
-        lines.stat("line", if self.shared.isolated { "isolated" } else { "shared" });
+        lines.stat("line", self.shared.line);
     }
 }

@@ -11,13 +11,14 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use papaya::{Equivalent, Guard, HashMap, LocalGuard};
+use tenure::count::RefCount;
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Ordering};
 use tenure::sync::Arc;
 
 use super::clock::Seconds;
 use super::counters::{Counter, Worker};
-use super::item::{Account, AtomicU32, AtomicU64, Draft, ItemCount, ItemRef, Recipe, state};
+use super::item::{Account, AtomicU32, AtomicU64, Draft, ItemRef, Recipe, state};
 use super::number::{self, Decimal};
 use super::queue::{Queue, Verdict};
 
@@ -31,21 +32,21 @@ const OVERHEAD: usize = 80;
 const FLUSH_BYTES: usize = 1 << 20;
 
 /// The map's reference to an item.
-struct Entry<C: ItemCount>(ItemRef<C>);
+struct Entry<C: RefCount + 'static>(ItemRef<C>);
 
-impl<C: ItemCount> Hash for Entry<C> {
+impl<C: RefCount + 'static> Hash for Entry<C> {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         hasher.write_u64(self.0.hash());
     }
 }
 
-impl<C: ItemCount> PartialEq for Entry<C> {
+impl<C: RefCount + 'static> PartialEq for Entry<C> {
     fn eq(&self, other: &Self) -> bool {
         self.0.hash() == other.0.hash() && self.0.key() == other.0.key()
     }
 }
 
-impl<C: ItemCount> Eq for Entry<C> {}
+impl<C: RefCount + 'static> Eq for Entry<C> {}
 
 /// A key with its hash.
 #[derive(Clone, Copy)]
@@ -61,7 +62,7 @@ impl Hash for Key<'_> {
     }
 }
 
-impl<C: ItemCount> Equivalent<Entry<C>> for Key<'_> {
+impl<C: RefCount + 'static> Equivalent<Entry<C>> for Key<'_> {
     #[inline]
     fn equivalent(&self, entry: &Entry<C>) -> bool {
         self.hash == entry.0.hash() && self.bytes == entry.0.key()
@@ -96,13 +97,13 @@ impl BuildHasher for Hashed {
     }
 }
 
-struct Shard<C: ItemCount> {
+struct Shard<C: RefCount + 'static> {
     queue: Mutex<Queue<ItemRef<C>>>,
     account: Arc<Account>,
 }
 
 /// Items by their keys.
-pub(super) struct Store<C: ItemCount> {
+pub(super) struct Store<C: RefCount + 'static> {
     map: HashMap<Entry<C>, (), Hashed>,
     shards: Box<[Isolated<Shard<C>>]>,
     hasher: foldhash::quality::RandomState,
@@ -152,7 +153,7 @@ pub(super) enum Outcome {
 
 /// What became of an addition.
 #[must_use]
-pub(super) enum Delta<C: ItemCount> {
+pub(super) enum Delta<C: RefCount + 'static> {
     Value(u64, ItemRef<C>),
     NotFound,
     NonNumeric,
@@ -169,7 +170,7 @@ pub(super) enum Removal {
     NotFound,
 }
 
-impl<C: ItemCount> Store<C> {
+impl<C: RefCount + 'static> Store<C> {
     pub(super) fn new(limit: u64) -> Self {
         let shard = || Shard { queue: Mutex::new(Queue::new()), account: Arc::new(Account::new()) };
         Self {
@@ -269,14 +270,14 @@ impl<C: ItemCount> Store<C> {
 }
 
 /// A worker that is in the store: what it finds stays readable as long as this exists.
-pub(super) struct Visit<'a, C: ItemCount> {
+pub(super) struct Visit<'a, C: RefCount + 'static> {
     store: &'a Store<C>,
     guard: LocalGuard<'a>,
     pub(super) worker: &'a Worker,
     pub(super) now: Seconds,
 }
 
-impl<'a, C: ItemCount> Visit<'a, C> {
+impl<'a, C: RefCount + 'static> Visit<'a, C> {
     #[inline]
     pub(super) fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
         self.store.key(bytes)
@@ -407,7 +408,7 @@ impl<'a, C: ItemCount> Visit<'a, C> {
 }
 
 /// A visit with the lock of a shard.
-pub(super) struct Locked<'v, 'a, C: ItemCount> {
+pub(super) struct Locked<'v, 'a, C: RefCount + 'static> {
     visit: &'v Visit<'a, C>,
     shard: usize,
     queue: MutexGuard<'v, Queue<ItemRef<C>>>,
@@ -415,7 +416,7 @@ pub(super) struct Locked<'v, 'a, C: ItemCount> {
     unlinked: usize,
 }
 
-impl<'v, C: ItemCount> Locked<'v, '_, C> {
+impl<'v, C: RefCount + 'static> Locked<'v, '_, C> {
     fn charge(item: &ItemRef<C>) -> u64 {
         (item.size() + OVERHEAD) as u64
     }
@@ -550,7 +551,7 @@ impl<'v, C: ItemCount> Locked<'v, '_, C> {
     }
 }
 
-impl<C: ItemCount> Drop for Locked<'_, '_, C> {
+impl<C: RefCount + 'static> Drop for Locked<'_, '_, C> {
     fn drop(&mut self) {
         if self.unlinked >= FLUSH_BYTES {
             // Large values would make a batch of the collector too much memory.
@@ -559,7 +560,7 @@ impl<C: ItemCount> Drop for Locked<'_, '_, C> {
     }
 }
 
-impl<C: ItemCount> Visit<'_, C> {
+impl<C: RefCount + 'static> Visit<'_, C> {
     /// Unlinks an item from its shard's queue and the map, and returns its bytes.
     fn unlink(&self, queue: &mut Queue<ItemRef<C>>, item: &ItemRef<C>) -> usize {
         let key = Key { bytes: item.key(), hash: item.hash() };

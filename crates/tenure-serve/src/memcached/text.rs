@@ -5,7 +5,7 @@ use tenure::count::RefCount;
 use super::Shared;
 use super::clock::Seconds;
 use super::counters::Counter;
-use super::item::{Draft, ItemCount, ItemRef, MOST_KEY, Recipe};
+use super::item::{Draft, ItemRef, MOST_KEY, Recipe};
 use super::meta::Echo;
 use super::number::{self, Decimal};
 use super::peer::Limits;
@@ -16,7 +16,7 @@ use crate::handler::Output;
 pub(super) type Answer<C> = Output<ItemRef<C>>;
 
 /// What a request leaves to be done.
-pub(super) enum Then<C: ItemCount> {
+pub(super) enum Then<C: RefCount + 'static> {
     /// Nothing.
     Done,
     /// A retrieval's keys are to be looked up: they follow in the input.
@@ -39,7 +39,7 @@ pub(super) struct Keys {
 }
 
 /// A value whose data is coming in.
-pub(super) struct Pending<C: ItemCount> {
+pub(super) struct Pending<C: RefCount + 'static> {
     pub(super) draft: Draft<C>,
     pub(super) storing: Storing,
     pub(super) noreply: bool,
@@ -53,21 +53,21 @@ pub(super) const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory storing object\
 pub(super) const ERROR: &[u8] = b"ERROR\r\n";
 
 /// A request, and what it is made to.
-pub(super) struct Request<'a, C: ItemCount, P: RefCount> {
+pub(super) struct Request<'a, C: RefCount + 'static, P: RefCount + 'static> {
     pub(super) shared: &'a Shared<C, P>,
     pub(super) visit: &'a Visit<'a, C>,
     pub(super) limits: Limits,
 }
 
 /// Answers with a line, unless none is wanted.
-fn reply<C: ItemCount>(output: &mut Answer<C>, noreply: bool, line: &[u8]) -> Then<C> {
+fn reply<C: RefCount + 'static>(output: &mut Answer<C>, noreply: bool, line: &[u8]) -> Then<C> {
     if !noreply {
         output.write(line);
     }
     Then::Done
 }
 
-impl<C: ItemCount, P: RefCount> Request<'_, C, P> {
+impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
     pub(super) fn count(&self, counter: Counter) {
         self.visit.worker.count(counter);
     }
