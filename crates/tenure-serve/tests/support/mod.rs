@@ -2,11 +2,14 @@
 
 #![allow(dead_code, reason = "no test file uses all of it")]
 
+pub(crate) mod requests;
+
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tenure::count::TicketRef;
@@ -55,7 +58,13 @@ pub(crate) struct Real {
 
 impl Real {
     /// `None`, and a line that says so, where there is none, or one whose answers are other ones.
-    pub(crate) fn start(name: &str) -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
+        static NUMBER: Mutex<u32> = Mutex::new(0);
+        let number = {
+            let mut last = NUMBER.lock().unwrap();
+            *last += 1;
+            *last
+        };
         let version = Command::new("memcached").arg("-V").output().ok();
         let version = version.map(|output| text(&output.stdout)).unwrap_or_default();
         if version.trim() != "memcached 1.6.18" {
@@ -63,7 +72,7 @@ impl Real {
             return None;
         }
         let socket =
-            std::env::temp_dir().join(format!("tenure-{name}-{}.sock", std::process::id()));
+            std::env::temp_dir().join(format!("tenure-{}-{number}.sock", std::process::id()));
         let _ = std::fs::remove_file(&socket); // Left by a run that was killed.
         let process = Command::new("memcached")
             .args(["-t", "1", "-m", "64", "-u", "nobody", "-a", "0777", "-s"])
@@ -75,7 +84,7 @@ impl Real {
         let began = Instant::now();
         while UnixStream::connect(&real.socket).is_err() {
             assert!(began.elapsed() < Duration::from_secs(10), "memcached listens");
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(1));
         }
         Some(real)
     }
