@@ -3,15 +3,16 @@
 mod support;
 
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
-use support::{Real, Server, TRANSCRIPTS, text};
+use support::{Real, Server, text, transcripts};
 
 #[test]
 fn the_real_memcached_answers_every_transcript_as_written() {
-    for (name, requests, answers) in TRANSCRIPTS {
+    for transcript in transcripts() {
         let Some(real) = Real::start() else {
             return;
         };
-        assert_eq!(text(&real.ask(requests)), text(answers), "{name}");
+        let answers = real.ask(&transcript.requests);
+        assert_eq!(text(&answers), text(&transcript.answers), "{}", transcript.name);
     }
 }
 

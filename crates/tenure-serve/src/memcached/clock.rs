@@ -5,8 +5,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 /// A moment: whole seconds since a little before the server started. 0 is "never" where an expiry is meant.
 pub(super) type Seconds = u32;
 
-/// The moment of the start: what is over before it can be at 1.
-const START: Seconds = 2;
+/// The moment of the start: what is over before it can be at 1. The number is memcached's, and shows where a lifetime
+/// that is over is asked for.
+const START: Seconds = 62;
 
 /// Longer expiries are moments since 1970.
 const MOST_RELATIVE: i32 = 60 * 60 * 24 * 30;

@@ -11,8 +11,7 @@ use super::Cache;
 use crate::buffers::Buffers;
 use crate::handler::{Handler, Next, Output};
 
-/// Feeds `requests` to a handler and returns what it answers, as a connection would that is cut into
-/// pieces of at most `piece` bytes.
+/// Feeds `requests` to a handler and returns what it answers. They come in pieces that end at each of `ends`, which grow.
 ///
 /// # Errors
 ///
@@ -20,28 +19,29 @@ use crate::handler::{Handler, Next, Output};
 ///
 /// # Panics
 ///
-/// If `piece` is 0, if the handler refuses the connection, or if it makes no progress.
+/// If the handler refuses the connection, or makes no progress.
 pub fn answers<H: Handler>(
     handler: &mut H,
     buffers: &Buffers,
     requests: &[u8],
-    piece: usize,
+    ends: impl IntoIterator<Item = usize>,
 ) -> io::Result<Vec<u8>> {
     let mut session = handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).expect("a connection");
     let mut output = Output::new(buffers.acquire().map_err(io::Error::other)?);
     let mut answers = Vec::new();
-    let (mut from, mut to) = (0, piece.min(requests.len()));
-    loop {
-        let progress = handler.handle(&mut session, &requests[from..to], &mut output);
-        let stuck = progress.consumed == 0 && output.is_empty();
-        answers.extend_from_slice(&output.to_vec());
-        output.advance(output.pending());
-        from += progress.consumed;
-        match progress.next {
-            Next::End => break,
-            Next::Room => assert!(!stuck, "no room in an output that is empty"),
-            Next::Input if to < requests.len() => to = requests.len().min(to + piece),
-            Next::Input => break,
+    let mut from = 0;
+    'connection: for to in ends.into_iter().chain([requests.len()]) {
+        loop {
+            let progress = handler.handle(&mut session, &requests[from..to], &mut output);
+            let stuck = progress.consumed == 0 && output.is_empty();
+            answers.extend_from_slice(&output.to_vec());
+            output.advance(output.pending());
+            from += progress.consumed;
+            match progress.next {
+                Next::End => break 'connection,
+                Next::Room => assert!(!stuck, "no room in an output that is empty"),
+                Next::Input => break,
+            }
         }
     }
     handler.close(session);

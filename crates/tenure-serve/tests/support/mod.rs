@@ -36,7 +36,16 @@ impl Server {
 
     /// The answers to a connection's requests, which come in pieces of so many bytes.
     pub(crate) fn cut(&mut self, requests: &[u8], piece: usize) -> Vec<u8> {
-        script::answers(&mut self.handler, &self.buffers, requests, piece).unwrap()
+        self.cut_at(requests, (1..).map(|at| at * piece).take_while(|at| *at < requests.len()))
+    }
+
+    /// The answers to a connection's requests, which come in pieces that end there.
+    pub(crate) fn cut_at(
+        &mut self,
+        requests: &[u8],
+        ends: impl IntoIterator<Item = usize>,
+    ) -> Vec<u8> {
+        script::answers(&mut self.handler, &self.buffers, requests, ends).unwrap()
     }
 
     /// The answers to a connection's requests.
@@ -110,18 +119,65 @@ impl Drop for Real {
     }
 }
 
-/// A name, the requests of a connection, and the answers.
-pub(crate) type Transcript = (&'static str, &'static [u8], &'static [u8]);
+/// A connection with an empty server.
+pub(crate) struct Transcript {
+    pub(crate) name: String,
+    pub(crate) requests: Vec<u8>,
+    pub(crate) answers: Vec<u8>,
+}
 
-/// Connections with an empty cache, as memcached 1.6.18 answers them.
-///
-/// `tests/memcached_differential.rs` holds that against it.
-pub(crate) const TRANSCRIPTS: &[Transcript] = &[
-    ("a value is set and got", b"set k 5 0 3\r\nabc\r\nget k\r\n", b"STORED\r\nVALUE k 5 3\r\nabc\r\nEND\r\n"),
-    ("a miss", b"get k\r\ngets k\r\n", b"END\r\nEND\r\n"),
-    (
-        "many keys",
-        b"set a 0 0 1\r\n1\r\nset b 0 0 2\r\n22\r\nget a x b\r\nget  b   a \r\nbget a\r\n",
-        b"STORED\r\nSTORED\r\nVALUE a 0 1\r\n1\r\nVALUE b 0 2\r\n22\r\nEND\r\nVALUE b 0 2\r\n22\r\nVALUE a 0 1\r\n1\r\nEND\r\nVALUE a 0 1\r\n1\r\nEND\r\n",
-    ),
-];
+/// Those of `tests/memcached.transcripts`.
+pub(crate) fn transcripts() -> Vec<Transcript> {
+    let mut all: Vec<Transcript> = Vec::new();
+    for line in include_str!("../memcached.transcripts").lines() {
+        let (kind, rest) = line.split_at(line.len().min(2));
+        match (kind.trim_end(), all.last_mut()) {
+            ("", _) | ("#", _) => {}
+            ("=", _) => all.push(Transcript {
+                name: rest.to_owned(),
+                requests: Vec::new(),
+                answers: Vec::new(),
+            }),
+            (">", Some(last)) => last.requests.extend(bytes_of(rest)),
+            ("<", Some(last)) => last.answers.extend(bytes_of(rest)),
+            _ => panic!("not a line of a transcript: {line}"),
+        }
+    }
+    assert!(!all.is_empty());
+    all
+}
+
+/// The bytes that a line of a transcript stands for.
+fn bytes_of(line: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        let len = match first {
+            '\\' if rest.starts_with("\\r") => {
+                bytes.push(b'\r');
+                2
+            }
+            '\\' if rest.starts_with("\\n") => {
+                bytes.push(b'\n');
+                2
+            }
+            '\\' => {
+                bytes.push(u8::from_str_radix(&rest[2..4], 16).expect("\\xNN"));
+                4
+            }
+            '{' => {
+                let end = rest.find('}').expect("{x*n}");
+                let times = rest[3..end].parse().expect("{x*n}");
+                bytes.extend(rest.as_bytes()[1..2].repeat(times));
+                end + 1
+            }
+            _ => {
+                bytes.push(rest.as_bytes()[0]);
+                1
+            }
+        };
+        rest = &rest[len..];
+    }
+    bytes.extend(b"\r\n");
+    bytes
+}

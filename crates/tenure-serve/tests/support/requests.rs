@@ -16,6 +16,10 @@ fn key() -> impl Strategy<Value = String> {
     prop_oneof![20 => short_key(), 1 => Just("y".repeat(251))]
 }
 
+/// Has memcached send what it answered. Until then the answer to `mg` holds its item, and an `incr` of that
+/// makes a new one, which may be shorter.
+const SENT: &str = "mn\r\n";
+
 /// Keys in base64: of "a", "b", some bytes, and of nothing.
 fn binary_key() -> impl Strategy<Value = &'static str> {
     select(vec!["YQ==", "Yg==", "AP8KDSA=", "YWJj", "Y", "!", "Y===", "YQ"])
@@ -138,7 +142,9 @@ fn meta() -> impl Strategy<Value = Vec<u8>> {
         ]
     };
     let short = (select(vec!["mg", "mg", "mg", "md", "ma"]), key(), flags()).prop_map(
-        |(name, (key, binary), flags)| format!("{name} {key}{binary}{flags}\r\n").into_bytes(),
+        |(name, (key, binary), flags)| {
+            format!("{name} {key}{binary}{flags}\r\n{SENT}").into_bytes()
+        },
     );
     let set = with_data((key(), data(), flags()).prop_map(|((key, binary), data, flags)| {
         (format!("ms {key}"), data, format!("{binary}{flags}"))
@@ -183,7 +189,7 @@ fn soup() -> impl Strategy<Value = Vec<u8>> {
     ];
     let end = select(vec!["\r\n", "\n", " \r\n", "\r\r\n", "\0 a\r\n"]);
     (proptest::collection::vec(word, 0..9), end)
-        .prop_map(|(words, end)| format!("{}{end}", words.join(" ")).into_bytes())
+        .prop_map(|(words, end)| format!("{}{end}{SENT}", words.join(" ")).into_bytes())
 }
 
 /// The requests of a connection. The last is complete: memcached would not answer those before one that is not.
