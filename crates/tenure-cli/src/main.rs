@@ -8,6 +8,7 @@ mod args;
 mod bench;
 mod failure;
 mod layout;
+mod load;
 mod output;
 mod progress;
 mod sim;
@@ -30,6 +31,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
+        Command::Load(arguments) => load::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
     }
 }
