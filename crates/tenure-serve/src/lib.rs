@@ -9,10 +9,12 @@
 //! | [`net`] | the event loop: a thread for each core, connections, timeouts, limits, shutdown |
 //! | [`buffers`] | the buffers of connections, from a pool whose free list is chosen at run time |
 //! | [`summary`] | what happened on a server, by eye and for machines |
+//! | [`load`] | load generators for both protocols, and what they find |
 
 pub mod buffers;
 pub mod handler;
 pub mod http;
+pub mod load;
 pub mod memcached;
 pub mod net;
 pub mod summary;
