@@ -115,8 +115,8 @@ fn help() -> String {
     let mut words = std::env::args().skip(1);
     match words.next().as_deref() {
         Some(command @ ("bench" | "layout" | "sim")) => format!("tenure {command} --help"),
-        Some(command @ "serve") => match words.next() {
-            Some(protocol) if !protocol.starts_with('-') => {
+        Some(command @ ("serve" | "load")) => match words.next().as_deref() {
+            Some(protocol @ ("memcached" | "http")) => {
                 format!("tenure {command} {protocol} --help")
             }
             _ => format!("tenure {command} --help"),

@@ -8,6 +8,7 @@ mod args;
 mod bench;
 mod failure;
 mod layout;
+mod load;
 mod output;
 mod progress;
 mod serve;
@@ -31,6 +32,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
+        Command::Load(arguments) => load::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
     }

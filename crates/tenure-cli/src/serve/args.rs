@@ -6,11 +6,23 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use tenure_serve::buffers::PoolKind;
+use tenure_serve::memcached::{Config, CountKind, LineKind};
 use tenure_serve::net::Settings;
 
 /// The protocols.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Serve {
+    /// Serve a cache that speaks memcached's text protocol
+    ///
+    /// All commands of memcached 1.6, the meta commands included. Items are counted by what `--count` says, and sent
+    /// from where they are. All connections from one address share one object, to which every request takes and
+    /// releases a reference while it reads what lies beside the count: `--line` says how close.
+    #[command(after_help = "Examples:\n  \
+                            tenure serve memcached --memory 1g\n  \
+                            tenure serve memcached --count inc-not-zero --line shared --threads 2\n\n\
+                            Prints `listening on ADDRESS` once it does. SIGTERM and SIGINT (Ctrl-C) let it end what it \
+                            is at and print what happened; a second one ends it at once.")]
+    Memcached(Memcached),
     /// Serve static files, or an answer of a fixed size, over HTTP/1.1
     ///
     /// Each connection has a send and a receive buffer from one pool, from its first byte to its last: what
@@ -21,6 +33,45 @@ pub(crate) enum Serve {
                             Prints `listening on ADDRESS` once it does. SIGTERM and SIGINT (Ctrl-C) let it end what it \
                             is at and print what happened; a second one ends it at once.")]
     Http(Http),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Memcached {
+    /// The count of items and of what connections share: inc-not-zero, rcuref or ticket
+    #[arg(long, value_name = "COUNT", default_value_t)]
+    pub(crate) count: CountKind,
+
+    /// Where the count of what connections share lies, beside what all read or by itself: shared or isolated
+    #[arg(long, value_name = "LINE", default_value_t)]
+    pub(crate) line: LineKind,
+
+    /// Bytes of all items together; beyond that some are evicted
+    #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = memory)]
+    pub(crate) memory: usize,
+
+    /// Bytes of the largest item
+    #[arg(long, value_name = "BYTES", default_value = "1m", value_parser = item)]
+    pub(crate) largest_item: usize,
+
+    /// Connections from one address that may be open at once [default: any number]
+    #[arg(long, value_name = "N")]
+    pub(crate) connections_per_peer: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) net: Net,
+}
+
+impl Memcached {
+    pub(crate) fn config(&self) -> Config {
+        let mut config = Config::default();
+        config.count = self.count;
+        config.line = self.line;
+        config.memory = self.memory as u64;
+        config.largest_item = self.largest_item;
+        config.connections_per_peer =
+            self.connections_per_peer.unwrap_or(config.connections_per_peer);
+        config
+    }
 }
 
 #[derive(Debug, Args)]
@@ -114,6 +165,17 @@ pub(crate) fn size(text: &str) -> Result<usize, String> {
     };
     let bytes = digits.parse::<usize>().ok().and_then(|count| count.checked_mul(1 << shift));
     bytes.ok_or_else(|| "bytes look like `612`, `16k`, `64m` or `1g`".to_owned())
+}
+
+fn memory(text: &str) -> Result<usize, String> {
+    let bytes = size(text)?;
+    if bytes < 1 << 20 { Err("a cache has 1m at least".to_owned()) } else { Ok(bytes) }
+}
+
+fn item(text: &str) -> Result<usize, String> {
+    let bytes = size(text)?;
+    let sensible = (1 << 10..=1 << 30).contains(&bytes);
+    if sensible { Ok(bytes) } else { Err("the largest item has 1k to 1g".to_owned()) }
 }
 
 fn buffer(text: &str) -> Result<usize, String> {

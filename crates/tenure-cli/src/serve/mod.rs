@@ -2,14 +2,16 @@
 
 mod args;
 
+use std::io;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use tenure_serve::http;
 use tenure_serve::net::Server;
 use tenure_serve::summary::Summary;
+use tenure_serve::{http, memcached};
 
 use crate::failure::Failure;
 use crate::output::{self, Json};
@@ -22,6 +24,15 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Runs the command.
 pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
     match arguments {
+        Serve::Memcached(arguments) => {
+            let settings = arguments.net.settings(11211);
+            let running =
+                memcached::start(&arguments.config(), settings).map_err(Failure::input)?;
+            let json = prepare(&arguments.net)?;
+            wait(json, &running.server)?;
+            let (ended, summary) = running.stop();
+            tell(json, ended, &summary)
+        }
         Serve::Http(arguments) => {
             let fixed = arguments.body.map(|bytes| http::Fixed { path: "/".to_owned(), bytes });
             let config = http::Config {
@@ -33,20 +44,24 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
             let mut settings = arguments.net.settings(8080);
             settings.time_acquires = arguments.time_acquires;
             let server = http::start(&config, settings).map_err(Failure::input)?;
-            serve(&arguments.net, "http", server, |_| {})
+            let json = prepare(&arguments.net)?;
+            wait(json, &server)?;
+            let shared = Arc::clone(server.shared());
+            let ended = server.stop();
+            tell(json, ended, &Summary::of("http", &shared))
         }
     }
 }
 
-/// Serves until a signal comes, and tells what happened.
-fn serve(
-    arguments: &Net,
-    protocol: &str,
-    server: Server,
-    more: impl FnOnce(&mut Summary),
-) -> Result<(), Failure> {
+/// Where the JSON goes, which can be written there.
+fn prepare(arguments: &Net) -> Result<Json<'_>, Failure> {
     let json = Json::of(arguments.json.as_ref());
     output::check_all(json, None)?;
+    Ok(json)
+}
+
+/// Says that it serves, and comes back when it is to end.
+fn wait(json: Json<'_>, server: &Server) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(Failure::input)?;
     let listening = format!("listening on {}\n", server.address());
     match json {
@@ -62,10 +77,11 @@ fn serve(
             std::process::exit(1);
         }
     });
-    let shared = std::sync::Arc::clone(server.shared());
-    let ended = server.stop();
-    let mut summary = Summary::of(protocol, &shared);
-    more(&mut summary);
+    Ok(())
+}
+
+/// Tells what happened.
+fn tell(json: Json<'_>, ended: io::Result<()>, summary: &Summary) -> Result<(), Failure> {
     if let Some(path) = json.file() {
         output::write(path, &summary.json())?;
     }

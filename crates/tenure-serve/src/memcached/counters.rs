@@ -1,0 +1,170 @@
+//! What workers did: each counts on lines of its own, and `stats` adds them up.
+
+use std::sync::{Mutex, PoisonError};
+
+use tenure::line::Isolated;
+use tenure::memory::{Atomic, Ordering};
+use tenure::sync::Arc;
+
+use super::item::AtomicU64;
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
+        /// Something that is counted.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(super) enum Counter {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Counter {
+            /// All of them, with the names that clients expect.
+            pub(super) const ALL: &'static [(Self, &'static str)] = &[$((Self::$name, $text),)*];
+        }
+    };
+}
+
+counters! {
+    TotalConnections = "total_connections",
+    RejectedConnections = "rejected_connections",
+    Gets = "cmd_get",
+    Sets = "cmd_set",
+    Flushes = "cmd_flush",
+    Touches = "cmd_touch",
+    Metas = "cmd_meta",
+    GetHits = "get_hits",
+    GetMisses = "get_misses",
+    /// Lookups of any kind that found an item which is over.
+    GetExpired = "get_expired",
+    /// Lookups of any kind that found an item from before a flush.
+    GetFlushed = "get_flushed",
+    DeleteMisses = "delete_misses",
+    DeleteHits = "delete_hits",
+    IncrMisses = "incr_misses",
+    IncrHits = "incr_hits",
+    DecrMisses = "decr_misses",
+    DecrHits = "decr_hits",
+    CasMisses = "cas_misses",
+    CasHits = "cas_hits",
+    CasBadval = "cas_badval",
+    TouchHits = "touch_hits",
+    TouchMisses = "touch_misses",
+    StoreTooLarge = "store_too_large",
+    StoreNoMemory = "store_no_memory",
+    TotalItems = "total_items",
+    Evictions = "evictions",
+    /// Items that were over when the hand of the eviction came by.
+    Reclaimed = "reclaimed",
+}
+
+const COUNT: usize = Counter::ALL.len();
+
+/// The counts of one worker, which alone writes them.
+pub(super) struct Worker {
+    counts: Isolated<[AtomicU64; COUNT]>,
+}
+
+impl Worker {
+    fn new() -> Self {
+        Self { counts: Isolated::new([(); COUNT].map(|()| Atomic::new(0))) }
+    }
+
+    #[inline]
+    pub(super) fn count(&self, counter: Counter) {
+        let count = &self.counts[counter as usize];
+        // Relaxed: a statistic. No addition that locks the line: one thread alone writes it.
+        let value = count.load(Ordering::Relaxed);
+        // Relaxed: as above.
+        count.store(value + 1, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> [u64; COUNT] {
+        // Relaxed: statistics.
+        std::array::from_fn(|at| self.counts[at].load(Ordering::Relaxed))
+    }
+}
+
+/// The counts of all workers.
+pub(super) struct Workers {
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    workers: Vec<Arc<Worker>>,
+    /// What those counted that are gone, less what was counted before the last reset; wraps around.
+    rest: [u64; COUNT],
+}
+
+impl Inner {
+    fn sum(&self) -> [u64; COUNT] {
+        self.workers.iter().fold(self.rest, |mut sum, worker| {
+            for (total, count) in sum.iter_mut().zip(worker.read()) {
+                *total = total.wrapping_add(count);
+            }
+            sum
+        })
+    }
+}
+
+impl Workers {
+    pub(super) fn new() -> Self {
+        Self { inner: Mutex::new(Inner { workers: Vec::new(), rest: [0; COUNT] }) }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The counts of a worker that starts.
+    pub(super) fn join(&self) -> Arc<Worker> {
+        let worker = Arc::new(Worker::new());
+        self.lock().workers.push(worker.clone());
+        worker
+    }
+
+    /// A worker ends.
+    pub(super) fn leave(&self, worker: &Arc<Worker>) {
+        let mut inner = self.lock();
+        for (rest, count) in inner.rest.iter_mut().zip(worker.read()) {
+            *rest = rest.wrapping_add(count);
+        }
+        inner.workers.retain(|other| !Arc::ptr_eq(other, worker));
+    }
+
+    /// How many workers there are.
+    pub(super) fn len(&self) -> usize {
+        self.lock().workers.len()
+    }
+
+    /// All counts, in the order of [`Counter::ALL`].
+    pub(super) fn sum(&self) -> [u64; COUNT] {
+        self.lock().sum()
+    }
+
+    /// Counts from 0 again.
+    pub(super) fn reset(&self) {
+        let mut inner = self.lock();
+        let sum = inner.sum();
+        for (rest, count) in inner.rest.iter_mut().zip(sum) {
+            *rest = rest.wrapping_sub(count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_workers_that_left_stay_and_a_reset_takes_all_away() {
+        let workers = Workers::new();
+        let (first, second) = (workers.join(), workers.join());
+        first.count(Counter::Gets);
+        second.count(Counter::Gets);
+        workers.leave(&first);
+        assert_eq!((workers.len(), workers.sum()[Counter::Gets as usize]), (1, 2));
+        workers.reset();
+        assert_eq!(workers.sum(), [0; COUNT]);
+        second.count(Counter::Sets);
+        assert_eq!(workers.sum()[Counter::Sets as usize], 1);
+    }
+}

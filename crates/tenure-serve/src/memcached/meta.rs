@@ -1,0 +1,589 @@
+//! The meta commands: `mg`, `ms`, `md`, `ma` and `me`, with their flags.
+
+use tenure::count::RefCount;
+
+use super::base64;
+use super::clock::Seconds;
+use super::counters::Counter;
+use super::item::{ItemRef, MOST_KEY, Recipe, state};
+use super::number::{self, Decimal};
+use super::store::{Delta, Outcome, Removal, Storing, Verb};
+use super::text::{Answer, BAD_LINE, ERROR, NON_NUMERIC, Pending, Request, Then};
+use super::words::{Line, Words};
+
+/// Most words of a meta command.
+const MOST_WORDS: usize = 19;
+
+/// Longest opaque token, with the letter of its flag.
+const MOST_OPAQUE: usize = 32;
+
+const BAD_TOKEN: &[u8] = b"CLIENT_ERROR bad token in command line format\r\n";
+const LONG_OPAQUE: &[u8] = b"CLIENT_ERROR opaque token too long\r\n";
+
+/// What the flags of a command say. Which are to be answered, and in which order, is in the words.
+#[derive(Default)]
+struct Flags {
+    vivify: Option<Seconds>,
+    expiry: Option<Seconds>,
+    recache: Option<Seconds>,
+    value: bool,
+    quiet: bool,
+    binary: bool,
+    no_bump: bool,
+    invalidate: bool,
+    client: u32,
+    cas: Option<u64>,
+    mode: Option<u8>,
+    initial: u64,
+    delta: Option<u64>,
+}
+
+/// A key, decoded if it came in base64.
+struct KeyBytes {
+    bytes: [u8; MOST_KEY],
+    len: usize,
+}
+
+impl KeyBytes {
+    /// # Panics
+    ///
+    /// If the key is too long.
+    fn new(word: &[u8]) -> Self {
+        let mut key = Self { bytes: [0; MOST_KEY], len: word.len() };
+        key.bytes[..word.len()].copy_from_slice(word);
+        key
+    }
+
+    fn decode(&mut self) -> bool {
+        let mut bytes = [0; MOST_KEY];
+        let len = base64::decode(self, &mut bytes);
+        *self = Self { bytes, len: len.unwrap_or(0) };
+        len.is_some()
+    }
+}
+
+impl std::ops::Deref for KeyBytes {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+fn push_key(line: &mut Line, key: &[u8], binary: bool) {
+    line.push(b" k");
+    if binary {
+        base64::encode(key, |four| line.push(four));
+        line.push(b" b");
+    } else {
+        line.push(key);
+    }
+}
+
+fn push_number(line: &mut Line, flag: &[u8], number: u64) {
+    line.push(flag);
+    line.push(&Decimal::new(number));
+}
+
+/// Seconds until an item is over, as the flag `t` has them.
+fn push_ttl<C: RefCount + 'static>(line: &mut Line, item: &ItemRef<C>, now: Seconds) {
+    match item.expiry() {
+        0 => line.push(b" t-1"),
+        // As memcached counts: what is over for long has a very long life.
+        expiry => push_number(line, b" t", expiry.wrapping_sub(now).into()),
+    }
+}
+
+/// What the answer to a command repeats: opaque tokens and the key.
+fn push_echo(line: &mut Line, word: &[u8], key: &[u8], binary: bool) -> Result<(), &'static [u8]> {
+    match word[0] {
+        b'O' if word.len() > MOST_OPAQUE => return Err(LONG_OPAQUE),
+        b'O' => {
+            line.push(b" ");
+            line.push(word);
+        }
+        b'k' => push_key(line, key, binary),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// What the answer to `ms` repeats, kept until the data has come in.
+pub(super) struct Echo {
+    opaque: [u8; MOST_OPAQUE],
+    opaque_len: usize,
+    /// The flags `O`, `k` and `c` in the order in which they came.
+    order: [u8; 3],
+}
+
+impl Echo {
+    fn new(words: &[&[u8]]) -> Result<Self, &'static [u8]> {
+        let mut echo = Self { opaque: [0; MOST_OPAQUE], opaque_len: 0, order: [0; 3] };
+        let asked = words.iter().filter(|word| matches!(word[0], b'O' | b'k' | b'c'));
+        // No flag comes twice.
+        for (place, word) in echo.order.iter_mut().zip(asked) {
+            *place = word[0];
+            if word[0] == b'O' {
+                echo.opaque.get_mut(..word.len()).ok_or(LONG_OPAQUE)?.copy_from_slice(word);
+                echo.opaque_len = word.len();
+            }
+        }
+        Ok(echo)
+    }
+
+    /// Answers what became of a value.
+    pub(super) fn answer<C: RefCount + 'static>(
+        &self,
+        stored: Outcome,
+        item: &ItemRef<C>,
+        quiet: bool,
+        output: &mut Answer<C>,
+    ) {
+        let (code, cas) = match stored {
+            Outcome::Done(_) if quiet => return,
+            Outcome::Done(cas) => (b"HD", cas),
+            Outcome::Refused => (b"NS", 0),
+            Outcome::Exists => (b"EX", 0),
+            Outcome::NotFound => (b"NF", 0),
+        };
+        let mut line = Line::new(code);
+        for flag in self.order {
+            match flag {
+                b'O' => {
+                    line.push(b" ");
+                    line.push(&self.opaque[..self.opaque_len]);
+                }
+                b'k' => push_key(&mut line, item.key(), item.state() & state::BINARY != 0),
+                b'c' => push_number(&mut line, b" c", cas),
+                _ => {}
+            }
+        }
+        line.push(b"\r\n");
+        output.write(&line);
+    }
+}
+
+impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
+    /// What the flags say. The error is the last that was found, as in memcached.
+    fn flags(&self, words: &[&[u8]], key: &mut KeyBytes) -> Result<Flags, &'static [u8]> {
+        let mut flags = Flags::default();
+        let mut seen = [false; 127];
+        let mut error: Option<&'static [u8]> = None;
+        let mut last = BAD_LINE;
+        for word in words {
+            let token = &word[1..];
+            match seen.get_mut(usize::from(word[0])) {
+                Some(seen) if !*seen => *seen = true,
+                _ => return Err(b"CLIENT_ERROR duplicate flag\r\n"),
+            }
+            let expiry = || number::signed_32(token).map(|expiry| self.expiry(expiry));
+            let failed = match word[0] {
+                b'b' => {
+                    flags.binary = true;
+                    (!key.decode()).then_some(&b"CLIENT_ERROR error decoding key\r\n"[..])
+                }
+                b'N' => {
+                    flags.vivify = expiry();
+                    flags.vivify.is_none().then_some(BAD_TOKEN)
+                }
+                b'T' => {
+                    flags.expiry = expiry();
+                    flags.expiry.is_none().then_some(BAD_TOKEN)
+                }
+                b'R' => {
+                    flags.recache = expiry();
+                    flags.recache.is_none().then_some(BAD_TOKEN)
+                }
+                b'C' => {
+                    flags.cas = number::unsigned(token);
+                    flags.cas.is_none().then_some(BAD_TOKEN)
+                }
+                b'F' => match number::unsigned_32(token) {
+                    Some(client) => {
+                        flags.client = client;
+                        None
+                    }
+                    None => Some(last),
+                },
+                b'M' => {
+                    flags.mode = token.first().copied();
+                    let error = b"CLIENT_ERROR incorrect length for M token\r\n";
+                    (token.len() != 1).then_some(&error[..])
+                }
+                b'J' => match number::unsigned(token) {
+                    Some(initial) => {
+                        flags.initial = initial;
+                        None
+                    }
+                    None => Some(&b"CLIENT_ERROR invalid numeric initial value\r\n"[..]),
+                },
+                b'D' => {
+                    flags.delta = number::unsigned(token);
+                    let error = b"CLIENT_ERROR invalid numeric delta value\r\n";
+                    flags.delta.is_none().then_some(&error[..])
+                }
+                b'v' => {
+                    flags.value = true;
+                    None
+                }
+                b'u' => {
+                    flags.no_bump = true;
+                    None
+                }
+                b'q' => {
+                    flags.quiet = true;
+                    None
+                }
+                b'I' => {
+                    flags.invalidate = true;
+                    None
+                }
+                b'l' | b'O' | b'P' | b'L' | b'k' | b's' | b't' | b'c' | b'f' | b'h' => None,
+                _ => return Err(b"CLIENT_ERROR invalid flag\r\n"),
+            };
+            if let Some(failed) = failed {
+                last = failed;
+                error = Some(failed);
+            }
+        }
+        error.map_or(Ok(flags), Err)
+    }
+
+    pub(super) fn meta_get(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
+        self.answered(self.meta_get_inner(words, output), output)
+    }
+
+    /// Writes the error, if it is one.
+    fn answered(&self, answer: Result<(), &[u8]>, output: &mut Answer<C>) -> Then<C> {
+        if let Err(error) = answer {
+            output.write(error);
+        }
+        Then::Done
+    }
+
+    /// The key of a command. `long` is the answer to too many flags.
+    fn meta_key(words: &Words<'_>, long: &'static [u8]) -> Result<KeyBytes, &'static [u8]> {
+        let key = words.get(1).ok_or(ERROR)?;
+        if key.len() > MOST_KEY {
+            return Err(BAD_LINE);
+        }
+        if words.len() > MOST_WORDS {
+            return Err(long);
+        }
+        Ok(KeyBytes::new(key))
+    }
+
+    fn meta_get_inner(
+        &self,
+        words: &Words<'_>,
+        output: &mut Answer<C>,
+    ) -> Result<(), &'static [u8]> {
+        let long = b"CLIENT_ERROR options flags are too long\r\n";
+        let mut bytes = Self::meta_key(words, long)?;
+        let words = &words[2..];
+        let flags = self.flags(words, &mut bytes)?;
+        let key = self.visit.key(&bytes);
+        let now = self.visit.now;
+
+        // A lock is taken only where the item may change, or a client may win.
+        let changes = flags.vivify.or(flags.expiry).or(flags.recache).is_some();
+        let mut found = if changes { None } else { self.visit.find(key) };
+        let may_win =
+            found.is_some_and(|item| item.state() & (state::STALE | state::WON) == state::STALE);
+        let mut locked = (changes || may_win).then(|| self.visit.lock(key));
+        if let Some(locked) = &mut locked {
+            found = locked.find(key);
+        }
+        let mut made = None;
+        if let (None, Some(_), Some(locked)) = (found, flags.vivify, &mut locked) {
+            let recipe =
+                Recipe { key: &bytes, hash: key.hash, flags: 0, expiry: 0, len: 0, state: 0 };
+            if let Some(mut draft) = self.visit.draft(&recipe) {
+                draft.fill(b"\r\n");
+                let item = made.insert(draft.finish());
+                locked.link(item);
+            }
+        }
+        let created = made.is_some();
+        let Some(item) = made.as_ref().or(found) else {
+            drop(locked);
+            self.count(Counter::Gets);
+            self.count(Counter::GetMisses);
+            let mut line = Line::new(b"EN");
+            for word in words {
+                push_echo(&mut line, word, &bytes, flags.binary)?;
+            }
+            line.push(b"\r\n");
+            if !flags.quiet {
+                output.write(&line);
+            }
+            return Ok(());
+        };
+
+        let mut line = Line::new(b"HD");
+        if flags.value {
+            line = Line::new(b"VA ");
+            line.push(&Decimal::new(item.data().len() as u64));
+        }
+        let mut won = false;
+        for word in words {
+            match word[0] {
+                b'T' => item.set_expiry(flags.expiry.unwrap_or(0)),
+                b'N' if created => {
+                    item.set_expiry(flags.vivify.unwrap_or(0));
+                    won = true;
+                }
+                b'R' => {
+                    let expiry = item.expiry();
+                    let near = flags.recache.is_some_and(|recache| expiry < recache);
+                    won |= item.state() & state::WON == 0 && !created && expiry != 0 && near;
+                }
+                b's' => push_number(&mut line, b" s", item.data().len() as u64),
+                b't' => push_ttl(&mut line, item, now),
+                b'c' => push_number(&mut line, b" c", item.cas()),
+                b'f' => push_number(&mut line, b" f", item.flags().into()),
+                b'l' => push_number(&mut line, b" l", now.wrapping_sub(item.time()).into()),
+                b'h' => {
+                    push_number(&mut line, b" h", (item.state() & state::FETCHED != 0).into());
+                }
+                _ => push_echo(&mut line, word, item.key(), item.state() & state::BINARY != 0)?,
+            }
+        }
+        let marks = item.state();
+        if marks & state::WON != 0 {
+            line.push(b" Z");
+        }
+        if marks & state::STALE != 0 {
+            line.push(b" X");
+            won |= marks & state::WON == 0;
+        }
+        if won {
+            line.push(b" W");
+            item.mark(state::WON, 0);
+        }
+        line.push(b"\r\n");
+        output.write(&line);
+        if let Some(chunk) = item.get().filter(|_| flags.value) {
+            output.send(chunk, item.data_start());
+        }
+        if !flags.no_bump {
+            item.hit(now);
+        }
+        if flags.expiry.is_some() {
+            self.count(Counter::Touches);
+            self.count(Counter::TouchHits);
+        } else {
+            self.count(Counter::Gets);
+            self.count(Counter::GetHits);
+        }
+        Ok(())
+    }
+
+    pub(super) fn meta_set(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
+        let long = b"CLIENT_ERROR options flags too long\r\n";
+        let start = || {
+            let key = match words.get(1) {
+                Some(_) if words.len() == 2 => return Err(BAD_LINE),
+                _ => Self::meta_key(words, long)?,
+            };
+            let len = number::signed_32(words[2]).and_then(|len| usize::try_from(len).ok());
+            let len = len.filter(|len| *len <= i32::MAX as usize - 2).ok_or(BAD_LINE)?;
+            Ok((key, len))
+        };
+        let (key, len) = match start() {
+            Ok(start) => start,
+            Err(error) => return self.answered(Err(error), output),
+        };
+        match self.meta_set_inner(&words[3..], key, len) {
+            Ok(pending) => Then::Data(pending),
+            Err(error) => {
+                output.write(error);
+                Then::Swallow(len + 2)
+            }
+        }
+    }
+
+    fn meta_set_inner(
+        &self,
+        words: &[&[u8]],
+        mut bytes: KeyBytes,
+        len: usize,
+    ) -> Result<Pending<C>, &'static [u8]> {
+        let flags = self.flags(words, &mut bytes)?;
+        let echo = Echo::new(words);
+        let verb = match flags.mode {
+            None | Some(b'S') => Verb::Set,
+            Some(b'E') => Verb::Add,
+            Some(b'A') => Verb::Append,
+            Some(b'P') => Verb::Prepend,
+            Some(b'R') => Verb::Replace,
+            Some(_) => return Err(b"CLIENT_ERROR invalid mode for ms M token\r\n"),
+        };
+        let compares = flags.cas.is_some() && matches!(verb, Verb::Set | Verb::Replace);
+        let verb = if compares { Verb::Cas } else { verb };
+        let echo = echo?;
+        let key = self.visit.key(&bytes);
+        let recipe = Recipe {
+            key: &bytes,
+            hash: key.hash,
+            flags: flags.client,
+            expiry: flags.expiry.unwrap_or(0),
+            len,
+            state: if flags.binary { state::BINARY } else { 0 },
+        };
+        let draft = self.draft(&recipe).inspect_err(|_| self.forget(key))?;
+        let stale = flags.invalidate && verb == Verb::Cas;
+        let storing = Storing { verb, cas: flags.cas.unwrap_or(0), stale };
+        Ok(Pending { draft, storing, noreply: flags.quiet, echo: Some(echo) })
+    }
+
+    pub(super) fn meta_delete(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
+        self.answered(self.meta_delete_inner(words, output), output)
+    }
+
+    fn meta_delete_inner(
+        &self,
+        words: &Words<'_>,
+        output: &mut Answer<C>,
+    ) -> Result<(), &'static [u8]> {
+        let mut bytes = Self::meta_key(words, b"CLIENT_ERROR options flags too long\r\n")?;
+        let words = &words[2..];
+        let flags = self.flags(words, &mut bytes).map_err(|_| INVALID_FLAG)?;
+        let mut echo = Line::new(b"");
+        for word in words {
+            push_echo(&mut echo, word, &bytes, flags.binary)?;
+        }
+        let key = self.visit.key(&bytes);
+        let deleted = if flags.invalidate {
+            self.visit.invalidate(key, flags.cas, flags.expiry)
+        } else {
+            self.visit.delete(key, flags.cas)
+        };
+        let mut line = Line::new(match deleted {
+            Removal::Done if flags.quiet => return Ok(()),
+            Removal::Done => b"HD",
+            Removal::Exists => b"EX",
+            Removal::NotFound => b"NF",
+        });
+        line.push(&echo);
+        line.push(b"\r\n");
+        output.write(&line);
+        Ok(())
+    }
+
+    pub(super) fn meta_arithmetic(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
+        self.answered(self.meta_arithmetic_inner(words, output), output)
+    }
+
+    fn meta_arithmetic_inner(
+        &self,
+        words: &Words<'_>,
+        output: &mut Answer<C>,
+    ) -> Result<(), &'static [u8]> {
+        let mut bytes = Self::meta_key(words, b"CLIENT_ERROR options flags too long\r\n")?;
+        let words = &words[2..];
+        let flags = self.flags(words, &mut bytes).map_err(|_| INVALID_FLAG)?;
+        let up = match flags.mode {
+            None | Some(b'I' | b'+') => true,
+            Some(b'D' | b'-') => false,
+            Some(_) => return Err(b"CLIENT_ERROR invalid mode for ma M token\r\n"),
+        };
+        let key = self.visit.key(&bytes);
+        let mut locked = self.visit.lock(key);
+        let mut created = false;
+        let delta = locked.add(key, up, flags.delta.unwrap_or(1), flags.cas.unwrap_or(0));
+        let (code, result) = match delta {
+            Delta::Value(value, item) => (b"HD", Some((value, item))),
+            Delta::NonNumeric => return Err(NON_NUMERIC),
+            Delta::NoMemory => return Err(b"SERVER_ERROR out of memory\r\n"),
+            Delta::Mismatch => (b"EX", None),
+            Delta::NotFound if flags.vivify.is_some() => {
+                let digits = Decimal::new(flags.initial);
+                let len = digits.len();
+                let recipe =
+                    Recipe { key: &bytes, hash: key.hash, flags: 0, expiry: 0, len, state: 0 };
+                let no_memory = b"SERVER_ERROR Out of memory allocating new item\r\n";
+                let mut draft = self.visit.draft(&recipe).ok_or(&no_memory[..])?;
+                draft.fill(&digits);
+                draft.fill(b"\r\n");
+                let item = draft.finish();
+                locked.link(&item);
+                created = true;
+                (b"HD", Some((flags.initial, item)))
+            }
+            Delta::NotFound => {
+                self.count(if up { Counter::IncrMisses } else { Counter::DecrMisses });
+                (b"NF", None)
+            }
+        };
+        let mut line = Line::new(code);
+        let Some((value, item)) = result else {
+            for word in words {
+                push_echo(&mut line, word, &bytes, flags.binary)?;
+            }
+            line.push(b"\r\n");
+            output.write(&line);
+            return Ok(());
+        };
+        let digits = Decimal::new(value);
+        if flags.value {
+            line = Line::new(b"VA ");
+            line.push(&Decimal::new(digits.len() as u64));
+        }
+        for word in words {
+            match word[0] {
+                b'c' => push_number(&mut line, b" c", item.cas()),
+                b't' => push_ttl(&mut line, &item, self.visit.now),
+                b'T' => item.set_expiry(flags.expiry.unwrap_or(0)),
+                b'N' if created => item.set_expiry(flags.vivify.unwrap_or(0)),
+                _ => push_echo(&mut line, word, &bytes, flags.binary)?,
+            }
+        }
+        if flags.value {
+            line.push(b"\r\n");
+            line.push(&digits);
+        }
+        line.push(b"\r\n");
+        // As in memcached: what was created is told even to those who want to hear of errors alone.
+        if created || !flags.quiet {
+            output.write(&line);
+        }
+        Ok(())
+    }
+
+    /// For people: what is known of an item.
+    pub(super) fn meta_debug(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
+        let answer = || {
+            let key = words.get(1).filter(|key| key.len() <= MOST_KEY).ok_or(BAD_LINE)?;
+            let mut bytes = KeyBytes::new(key);
+            if words.get(2).is_some_and(|word| *word == b"b") && !bytes.decode() {
+                return Err(BAD_LINE);
+            }
+            self.count(Counter::Metas);
+            let Some(item) = self.visit.find(self.visit.key(&bytes)) else {
+                return Err(b"EN\r\n");
+            };
+            let mut line = Line::new(b"ME ");
+            if item.state() & state::BINARY != 0 {
+                base64::encode(item.key(), |four| line.push(four));
+            } else {
+                line.push(item.key());
+            }
+            let now = self.visit.now;
+            let expiry =
+                if item.expiry() == 0 { -1 } else { i64::from(now) - i64::from(item.expiry()) };
+            let fetched = if item.state() & state::FETCHED != 0 { "yes" } else { "no" };
+            let (idle, cas, size) = (now.wrapping_sub(item.time()), item.cas(), item.size());
+            let rest =
+                format!(" exp={expiry} la={idle} cas={cas} fetch={fetched} cls=1 size={size}\r\n");
+            line.push(rest.as_bytes());
+            Ok(line)
+        };
+        match answer() {
+            Ok(line) => output.write(&line),
+            Err(error) => output.write(error),
+        }
+        Then::Done
+    }
+}
+
+const INVALID_FLAG: &[u8] = b"CLIENT_ERROR invalid or duplicate flag\r\n";

@@ -1,0 +1,275 @@
+//! A cache that speaks memcached's text protocol, in which each item and each peer is a counted object.
+//!
+//! Answers are those of memcached 1.6.18, byte for byte, where they do not tell of its insides
+//! (`tests/memcached_differential.rs` compares them).
+//!
+//! | room | what it is for |
+//! |---|---|
+//! | `connection` | the state of a connection, retrievals, the [`Handler`](crate::handler::Handler) |
+//! | `text`, `meta`, `stats` | what the other commands do |
+//! | `store` | items by their keys: a map without locks for lookups, shards with locks for the rest |
+//! | `item` | one allocation with a count; who owns it when |
+//! | `queue` | who is evicted next: SIEVE |
+//! | `peer` | what all connections of an address share |
+//! | `script` | requests from memory, without sockets |
+//!
+//! # A get
+//!
+//! ```text
+//!  line ─▶ get Peer ─▶ guard ─▶ map ─▶ Item ─▶ over? flushed? ─▶ get Item ─▶ put Peer ─▶ output ─▶ put Item
+//! ```
+//!
+//! Two counts are taken and released, and their lines are the only shared ones that are written, but for the
+//! mark of a hit, once between two passes of the eviction's hand and once a second. Nothing is allocated or copied.
+//!
+//! # What is counted how
+//!
+//! A server has one of six cells: [`CountKind`] chooses the count of items and peers, [`LineKind`] whether the count of
+//! a peer has a line of its own. Each is compiled for itself; [`with_cell`] chooses at run time.
+
+mod base64;
+mod clock;
+mod connection;
+mod counters;
+mod item;
+mod meta;
+mod number;
+mod peer;
+mod queue;
+pub mod script;
+mod start;
+mod stats;
+mod store;
+mod text;
+mod words;
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::OnceLock;
+use std::time::{Instant, SystemTime};
+
+use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
+use tenure::line::Isolated;
+use tenure::sync::Arc;
+
+pub use connection::{Memcached, Session};
+pub use item::ItemRef;
+pub use start::{Running, start};
+pub use stats::Lines;
+
+use clock::Clock;
+use counters::Workers;
+use peer::{Limits, Peers};
+use store::Store;
+
+/// Which count items and peers have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CountKind {
+    /// A compare-exchange loop: the baseline.
+    IncNotZero,
+    /// One add, and memory that stays readable.
+    RcuRef,
+    /// One add, and nothing else.
+    #[default]
+    Ticket,
+}
+
+impl CountKind {
+    /// All of them, with their names on the command line.
+    pub const ALL: [(Self, &'static str); 3] =
+        [(Self::IncNotZero, "inc-not-zero"), (Self::RcuRef, "rcuref"), (Self::Ticket, "ticket")];
+}
+
+/// Where the count of a peer lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LineKind {
+    /// Beside what every request reads: the baseline.
+    Shared,
+    /// On a line of its own.
+    #[default]
+    Isolated,
+}
+
+impl LineKind {
+    /// Both, with their names on the command line.
+    pub const ALL: [(Self, &'static str); 2] =
+        [(Self::Shared, "shared"), (Self::Isolated, "isolated")];
+}
+
+/// What a cache is made with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Config {
+    /// The count of items and peers.
+    pub count: CountKind,
+    /// Where the count of a peer lies.
+    pub line: LineKind,
+    /// Bytes of all items, what they cost beside their values included. More are evicted.
+    pub memory: u64,
+    /// Bytes of an item, as memcached counts them: value, key, and about 60 more.
+    pub largest_item: usize,
+    /// Bytes of a request's line, but for that of a retrieval, which may be of any length.
+    pub longest_line: usize,
+    /// Connections from one address at once.
+    pub connections_per_peer: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            count: CountKind::default(),
+            line: LineKind::default(),
+            memory: 64 << 20,
+            largest_item: 1 << 20,
+            longest_line: 2048,
+            connections_per_peer: u64::MAX,
+        }
+    }
+}
+
+/// Lines that the server adds to `stats`.
+type Extra = Box<dyn Fn(&mut Lines) + Send + Sync>;
+
+/// What the handlers of a cache share.
+struct Shared<C: RefCount + 'static, P: RefCount + 'static> {
+    store: Store<C>,
+    peers: Peers<P>,
+    workers: Workers,
+    clock: Clock,
+    line: LineKind,
+    extra: OnceLock<Extra>,
+}
+
+/// A cache, of which each thread gets a handler.
+pub struct Cache<C: RefCount + 'static, P: RefCount + 'static> {
+    shared: Arc<Shared<C, P>>,
+}
+
+impl<C: RefCount + 'static, P: RefCount + 'static> Cache<C, P> {
+    /// An empty cache. Its counts are those of the type; the ones of `config` are for [`with_cell`].
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        let limits = Limits {
+            connections: config.connections_per_peer,
+            item: config.largest_item.min(1 << 30),
+            line: config.longest_line,
+            key: item::MOST_KEY,
+        };
+        let shared = Shared {
+            store: Store::new(config.memory),
+            peers: Peers::new(limits),
+            workers: Workers::new(),
+            clock: Clock::new(Instant::now(), SystemTime::now()),
+            line: config.line,
+            extra: OnceLock::new(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The handler of a thread.
+    #[must_use]
+    pub fn handler(&self) -> Memcached<C, P> {
+        Memcached::new(self.shared.clone())
+    }
+
+    /// Adds lines to each answer to `stats`: those of the event loop, say. Only the first call does.
+    pub fn add_to_stats(&self, extra: impl Fn(&mut Lines) + Send + Sync + 'static) {
+        let _ = self.shared.extra.set(Box::new(extra)); // A second one is not wanted.
+    }
+
+    /// Items that can be found, and items that exist: also those being written or sent, and those that wait for
+    /// the end of a grace period.
+    #[must_use]
+    pub fn items(&self) -> (u64, u64) {
+        (self.shared.store.len() as u64, self.shared.store.alive().0)
+    }
+
+    /// Bytes that count towards [`Config::memory`].
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.shared.store.used()
+    }
+
+    /// Addresses with connections.
+    #[must_use]
+    pub fn peers(&self) -> usize {
+        self.shared.peers.len()
+    }
+}
+
+impl<C: RefCount + 'static, P: RefCount + 'static> Clone for Cache<C, P> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone() }
+    }
+}
+
+/// What is done with a cache whose type is chosen at run time.
+pub trait Visitor {
+    /// What comes of it.
+    type Result;
+    /// Does it.
+    fn visit<C: RefCount + 'static, P: RefCount + 'static>(
+        self,
+        cache: Cache<C, P>,
+    ) -> Self::Result;
+}
+
+/// Makes the cache that `config` asks for, and calls the visitor with it.
+pub fn with_cell<V: Visitor>(config: &Config, visitor: V) -> V::Result {
+    match (config.count, config.line) {
+        (CountKind::IncNotZero, LineKind::Shared) => {
+            visitor.visit(Cache::<IncNotZero, IncNotZero>::new(config))
+        }
+        (CountKind::IncNotZero, LineKind::Isolated) => {
+            visitor.visit(Cache::<IncNotZero, Isolated<IncNotZero>>::new(config))
+        }
+        (CountKind::RcuRef, LineKind::Shared) => {
+            visitor.visit(Cache::<RcuRef, RcuRef>::new(config))
+        }
+        (CountKind::RcuRef, LineKind::Isolated) => {
+            visitor.visit(Cache::<RcuRef, Isolated<RcuRef>>::new(config))
+        }
+        (CountKind::Ticket, LineKind::Shared) => {
+            visitor.visit(Cache::<TicketRef, TicketRef>::new(config))
+        }
+        (CountKind::Ticket, LineKind::Isolated) => {
+            visitor.visit(Cache::<TicketRef, Isolated<TicketRef>>::new(config))
+        }
+    }
+}
+
+impl fmt::Display for CountKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(Self::ALL.iter().find(|(kind, _)| kind == self).map_or("", |(_, name)| name))
+    }
+}
+
+impl FromStr for CountKind {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.iter().find(|(_, name)| *name == text);
+        let error = || "a count is inc-not-zero, rcuref or ticket".to_owned();
+        known.map(|(kind, _)| *kind).ok_or_else(error)
+    }
+}
+
+impl fmt::Display for LineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(Self::ALL.iter().find(|(kind, _)| kind == self).map_or("", |(_, name)| name))
+    }
+}
+
+impl FromStr for LineKind {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.iter().find(|(_, name)| *name == text);
+        known.map(|(kind, _)| *kind).ok_or_else(|| "a line is shared or isolated".to_owned())
+    }
+}
+
+impl<C: RefCount + 'static, P: RefCount + 'static> fmt::Debug for Cache<C, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (current, alive) = self.items();
+        f.debug_struct("Cache").field("items", &current).field("alive", &alive).finish()
+    }
+}

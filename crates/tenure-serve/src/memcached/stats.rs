@@ -1,0 +1,121 @@
+//! `stats`: what the server counts, under the names that clients know.
+
+use std::fmt::{Display, Write as _};
+
+use tenure::count::RefCount;
+use tenure::registry::Ref;
+
+use super::clock::Clock;
+use super::counters::Counter;
+use super::text::{Answer, ERROR, Request, Then};
+use super::words::Words;
+
+/// The lines of an answer to `stats`.
+#[derive(Debug, Default)]
+pub struct Lines(String);
+
+impl Lines {
+    /// Adds a line.
+    pub fn stat(&mut self, name: &str, value: impl Display) {
+        let _ = write!(self.0, "STAT {name} {value}\r\n"); // A string takes all.
+    }
+}
+
+impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
+    pub(super) fn stats(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
+        let mut lines = Lines::default();
+        match words.get(1).copied() {
+            None => self.general(&mut lines),
+            Some(b"reset") => {
+                self.shared.workers.reset();
+                output.write(b"RESET\r\n");
+                return Then::Done;
+            }
+            Some(b"settings") => self.settings(&mut lines),
+            Some(b"items") => {
+                let counts = self.shared.workers.sum();
+                lines.stat("items:1:number", self.shared.store.len());
+                lines.stat("items:1:mem_requested", self.shared.store.used());
+                lines.stat("items:1:evicted", counts[Counter::Evictions as usize]);
+                lines.stat("items:1:reclaimed", counts[Counter::Reclaimed as usize]);
+            }
+            Some(b"slabs") => {
+                // No slabs: an item is one allocation.
+                lines.stat("active_slabs", 0);
+                lines.stat("total_malloced", self.shared.store.alive().1);
+            }
+            Some(b"sizes") => lines.stat("sizes_status", "disabled"),
+            Some(b"conns") => {
+                for peer in self.shared.peers.list() {
+                    let address = Ref::key(&peer);
+                    lines.stat(&format!("{address}:connections"), peer.connections());
+                    lines.stat(&format!("{address}:requests"), peer.requests());
+                }
+            }
+            Some(b"detail") => {
+                output.write(b"CLIENT_ERROR usage: stats detail on|off|dump\r\n");
+                return Then::Done;
+            }
+            Some(b"cachedump") => {
+                output.write(b"CLIENT_ERROR stats cachedump not allowed\r\n");
+                return Then::Done;
+            }
+            Some(_) => {
+                output.write(ERROR);
+                return Then::Done;
+            }
+        }
+        output.write(lines.0.as_bytes());
+        output.write(b"END\r\n");
+        Then::Done
+    }
+
+    fn general(&self, lines: &mut Lines) {
+        let shared = self.shared;
+        let now = self.visit.now;
+        lines.stat("pid", std::process::id());
+        lines.stat("uptime", Clock::uptime(now));
+        lines.stat("time", shared.clock.wall(now));
+        lines.stat("version", env!("CARGO_PKG_VERSION"));
+        lines.stat("pointer_size", usize::BITS);
+        let peers = shared.peers.list();
+        let connections: u64 = peers.iter().map(|peer| peer.connections()).sum();
+        lines.stat("curr_connections", connections);
+        lines.stat("curr_peers", peers.len());
+        for ((_, name), count) in Counter::ALL.iter().zip(shared.workers.sum()) {
+            lines.stat(name, count);
+        }
+        lines.stat("limit_maxbytes", shared.store.limit());
+        lines.stat("threads", shared.workers.len());
+        lines.stat("bytes", shared.store.used());
+        lines.stat("curr_items", shared.store.len());
+        // Those that are being written, that were unlinked and are being sent, or that wait for the
+        // end of a grace period, as well.
+        let (items, bytes) = shared.store.alive();
+        lines.stat("items_alive", items);
+        lines.stat("items_alive_bytes", bytes);
+        lines.stat("count", C::NAME);
+        if let Some(extra) = shared.extra.get() {
+            extra(lines);
+        }
+    }
+
+    fn settings(&self, lines: &mut Lines) {
+        let limits = self.limits;
+        lines.stat("maxbytes", self.shared.store.limit());
+        lines.stat("oldest", self.shared.store.flushed());
+        lines.stat("evictions", "on");
+        lines.stat("num_threads", self.shared.workers.len());
+        lines.stat("cas_enabled", "yes");
+        lines.stat("auth_enabled_sasl", "no");
+        lines.stat("auth_enabled_ascii", "no");
+        lines.stat("item_size_max", limits.item);
+        lines.stat("line_size_max", limits.line);
+        lines.stat("connections_per_peer_max", limits.connections);
+        lines.stat("flush_enabled", "yes");
+        lines.stat("dump_enabled", "no");
+        lines.stat("shutdown_command", "no");
+        lines.stat("count", C::NAME);
+        lines.stat("line", self.shared.line);
+    }
+}

@@ -1,0 +1,596 @@
+//! The store: a map that is read without a lock, and shards with a lock for all that changes.
+//!
+//! A lookup takes a guard of the map, finds the item, looks whether it is over or flushed, and takes a
+//! reference: it writes the line of the item's count and no other that is shared.
+//!
+//! Whatever changes a key holds the lock of the key's shard: the map, the queue of the eviction and the
+//! memory that is in use change together. Orderings are those of the map (an insert releases, a lookup acquires)
+//! and of the locks; what is atomic here is counted or compared, and Relaxed but for the mark of a flush.
+
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+use papaya::{Equivalent, Guard, HashMap, LocalGuard};
+use tenure::count::RefCount;
+use tenure::line::Isolated;
+use tenure::memory::{Atomic, Ordering};
+use tenure::sync::Arc;
+
+use super::clock::Seconds;
+use super::counters::{Counter, Worker};
+use super::item::{Account, AtomicU32, AtomicU64, Draft, ItemRef, Recipe, state};
+use super::number::{self, Decimal};
+use super::queue::{Queue, Verdict};
+
+/// Shards, each with its lock.
+const SHARDS: usize = 256;
+
+/// What an item costs beside its allocation: the map's entry and slot, the queue's node, what the allocator adds.
+const OVERHEAD: usize = 80;
+
+/// Bytes that were unlinked by a thread, after which it asks for the end of the grace period.
+const FLUSH_BYTES: usize = 1 << 20;
+
+/// The map's reference to an item.
+struct Entry<C: RefCount + 'static>(ItemRef<C>);
+
+impl<C: RefCount + 'static> Hash for Entry<C> {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write_u64(self.0.hash());
+    }
+}
+
+impl<C: RefCount + 'static> PartialEq for Entry<C> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.hash() == other.0.hash() && self.0.key() == other.0.key()
+    }
+}
+
+impl<C: RefCount + 'static> Eq for Entry<C> {}
+
+/// A key with its hash.
+#[derive(Clone, Copy)]
+pub(super) struct Key<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) hash: u64,
+}
+
+impl Hash for Key<'_> {
+    #[inline]
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write_u64(self.hash);
+    }
+}
+
+impl<C: RefCount + 'static> Equivalent<Entry<C>> for Key<'_> {
+    #[inline]
+    fn equivalent(&self, entry: &Entry<C>) -> bool {
+        self.hash == entry.0.hash() && self.bytes == entry.0.key()
+    }
+}
+
+/// The hash of what is a hash already.
+#[derive(Clone, Copy, Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("keys write their hash");
+    }
+
+    #[inline]
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+impl BuildHasher for Hashed {
+    type Hasher = Self;
+    #[inline]
+    fn build_hasher(&self) -> Self {
+        Self(0)
+    }
+}
+
+struct Shard<C: RefCount + 'static> {
+    queue: Mutex<Queue<ItemRef<C>>>,
+    account: Arc<Account>,
+}
+
+/// Items by their keys.
+pub(super) struct Store<C: RefCount + 'static> {
+    map: HashMap<Entry<C>, (), Hashed>,
+    shards: Box<[Isolated<Shard<C>>]>,
+    hasher: foldhash::quality::RandomState,
+    /// Bytes that may be in use.
+    limit: AtomicU64,
+    /// Items that were stored or hit up to here are gone from this second on; 0 if there was no flush.
+    flushed_time: AtomicU32,
+    /// Items with a smaller number are gone, too.
+    flushed_cas: AtomicU64,
+    /// Bytes of linked items.
+    used: Isolated<AtomicU64>,
+    /// The last number that was given to a value.
+    cas: Isolated<AtomicU64>,
+}
+
+/// How a value is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verb {
+    Set,
+    Add,
+    Replace,
+    Append,
+    Prepend,
+    Cas,
+}
+
+/// How a value is stored, and over which other one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Storing {
+    pub(super) verb: Verb,
+    /// The number that the value must have, unless it is 0.
+    pub(super) cas: u64,
+    /// Whether one with a smaller number is stored as stale.
+    pub(super) stale: bool,
+}
+
+/// What became of a value that was to be stored.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// With that number.
+    Done(u64),
+    Refused,
+    Exists,
+    NotFound,
+}
+
+/// What became of an addition.
+#[must_use]
+pub(super) enum Delta<C: RefCount + 'static> {
+    Value(u64, ItemRef<C>),
+    NotFound,
+    NonNumeric,
+    Mismatch,
+    NoMemory,
+}
+
+/// What became of a deletion.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Removal {
+    Done,
+    Exists,
+    NotFound,
+}
+
+impl<C: RefCount + 'static> Store<C> {
+    pub(super) fn new(limit: u64) -> Self {
+        let shard = || Shard { queue: Mutex::new(Queue::new()), account: Arc::new(Account::new()) };
+        Self {
+            map: HashMap::with_hasher(Hashed(0)),
+            shards: (0..SHARDS).map(|_| Isolated::new(shard())).collect(),
+            hasher: foldhash::quality::RandomState::default(),
+            limit: Atomic::new(limit),
+            flushed_time: Atomic::new(0),
+            flushed_cas: Atomic::new(0),
+            used: Isolated::new(Atomic::new(0)),
+            cas: Isolated::new(Atomic::new(0)),
+        }
+    }
+
+    #[inline]
+    pub(super) fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(bytes);
+        Key { bytes, hash: hasher.finish() }
+    }
+
+    fn shard(&self, hash: u64) -> usize {
+        (hash >> 24) as usize % SHARDS
+    }
+
+    #[inline]
+    pub(super) fn visit<'a>(&'a self, worker: &'a Worker, now: Seconds) -> Visit<'a, C> {
+        Visit { store: self, guard: self.map.guard(), worker, now }
+    }
+
+    /// Linked items.
+    pub(super) fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    /// Bytes of linked items, what they cost beside included.
+    pub(super) fn used(&self) -> u64 {
+        // Relaxed: a statistic.
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Items that exist, linked or not, and their bytes.
+    pub(super) fn alive(&self) -> (u64, u64) {
+        self.shards
+            .iter()
+            .map(|shard| shard.account.read())
+            .fold((0, 0), |sum, shard| (sum.0 + shard.0, sum.1.wrapping_add(shard.1)))
+    }
+
+    pub(super) fn limit(&self) -> u64 {
+        // Relaxed: a setting.
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_limit(&self, bytes: u64) {
+        // Relaxed: as above.
+        self.limit.store(bytes, Ordering::Relaxed);
+    }
+
+    fn next_cas(&self) -> u64 {
+        // Relaxed: numbers only differ; that they grow for a key is for the lock of its shard.
+        self.cas.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Everything that is stored now is gone at the moment `when`.
+    pub(super) fn flush(&self, when: Seconds, now: Seconds) {
+        if when <= now + 1 {
+            // Relaxed: published by the store below.
+            self.flushed_cas.store(self.next_cas(), Ordering::Relaxed);
+        }
+        // Release: pairs with the Acquire in `is_flushed`: who sees the time sees the number.
+        self.flushed_time.store(when - 1, Ordering::Release);
+    }
+
+    pub(super) fn flushed(&self) -> Seconds {
+        // Relaxed: a statistic.
+        self.flushed_time.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn is_flushed(&self, item: &ItemRef<C>, now: Seconds) -> bool {
+        // Acquire: pairs with the Release in `flush`.
+        let time = self.flushed_time.load(Ordering::Acquire);
+        // Relaxed: the Acquire above orders it.
+        let cas = || self.flushed_cas.load(Ordering::Relaxed);
+        time != 0 && time <= now && (item.time() <= time || item.cas() < cas())
+    }
+
+    #[inline]
+    fn gone(&self, item: &ItemRef<C>, now: Seconds) -> Option<Counter> {
+        if self.is_flushed(item, now) {
+            return Some(Counter::GetFlushed);
+        }
+        let expiry = item.expiry();
+        (expiry != 0 && expiry <= now).then_some(Counter::GetExpired)
+    }
+}
+
+/// A worker that is in the store: what it finds stays readable as long as this exists.
+pub(super) struct Visit<'a, C: RefCount + 'static> {
+    store: &'a Store<C>,
+    guard: LocalGuard<'a>,
+    pub(super) worker: &'a Worker,
+    pub(super) now: Seconds,
+}
+
+impl<'a, C: RefCount + 'static> Visit<'a, C> {
+    #[inline]
+    pub(super) fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
+        self.store.key(bytes)
+    }
+
+    fn peek(&self, key: Key<'_>) -> Option<&ItemRef<C>> {
+        self.store.map.get_key_value(&key, &self.guard).map(|(entry, ())| &entry.0)
+    }
+
+    /// The item of a key, without a lock.
+    #[inline]
+    pub(super) fn find(&self, key: Key<'_>) -> Option<&ItemRef<C>> {
+        let item = self.peek(key)?;
+        if self.store.gone(item, self.now).is_some() {
+            self.reclaim(key);
+            return None;
+        }
+        Some(item)
+    }
+
+    /// An item was found that is over: unlinks it, unless there is a new one already.
+    #[cold]
+    fn reclaim(&self, key: Key<'_>) {
+        let _ = self.lock(key).find(key);
+    }
+
+    /// Room for a value.
+    pub(super) fn draft(&self, recipe: &Recipe<'_>) -> Option<Draft<C>> {
+        Draft::new(recipe, &self.store.shards[self.store.shard(recipe.hash)].account)
+    }
+
+    /// Takes the lock of a key.
+    pub(super) fn lock(&self, key: Key<'_>) -> Locked<'_, 'a, C> {
+        let shard = self.store.shard(key.hash);
+        let queue = self.store.shards[shard].queue.lock().expect("no panic under this lock");
+        Locked { visit: self, shard, queue, unlinked: 0 }
+    }
+
+    /// Stores a value.
+    pub(super) fn store(&self, new: &ItemRef<C>, storing: Storing) -> Outcome {
+        let Storing { verb, cas, stale } = storing;
+        let key = Key { bytes: new.key(), hash: new.hash() };
+        let mut locked = self.lock(key);
+        let Some(old) = locked.find(key) else {
+            return match verb {
+                Verb::Set | Verb::Add => Outcome::Done(locked.link(new)),
+                Verb::Cas => {
+                    self.worker.count(Counter::CasMisses);
+                    Outcome::NotFound
+                }
+                Verb::Replace | Verb::Append | Verb::Prepend => Outcome::Refused,
+            };
+        };
+        let matches = cas == old.cas();
+        match verb {
+            Verb::Add => {
+                old.set_time(self.now);
+                Outcome::Refused
+            }
+            Verb::Set | Verb::Replace => Outcome::Done(locked.replace(old, new)),
+            Verb::Cas if cas != 0 && (matches || stale && cas < old.cas()) => {
+                self.worker.count(Counter::CasHits);
+                if !matches {
+                    new.set_expiry(old.expiry());
+                    new.mark(state::STALE | (old.state() & state::WON), 0);
+                }
+                Outcome::Done(locked.replace(old, new))
+            }
+            Verb::Cas => {
+                self.worker.count(Counter::CasBadval);
+                Outcome::Exists
+            }
+            Verb::Append | Verb::Prepend if cas != 0 && !matches => Outcome::Exists,
+            Verb::Append => locked
+                .rewrite(old, 0, &[old.data(), new.data()])
+                .map_or(Outcome::Refused, |new| Outcome::Done(new.cas())),
+            Verb::Prepend => locked
+                .rewrite(old, 0, &[new.data(), old.data()])
+                .map_or(Outcome::Refused, |new| Outcome::Done(new.cas())),
+        }
+    }
+
+    /// Deletes the value of a key, if it has that number.
+    pub(super) fn delete(&self, key: Key<'_>, cas: Option<u64>) -> Removal {
+        let mut locked = self.lock(key);
+        let deleted = match locked.find(key) {
+            None => Removal::NotFound,
+            Some(item) if cas.is_some_and(|cas| cas != item.cas()) => Removal::Exists,
+            Some(item) => {
+                locked.unlink(item);
+                Removal::Done
+            }
+        };
+        self.worker.count(match deleted {
+            Removal::Done => Counter::DeleteHits,
+            Removal::Exists | Removal::NotFound => Counter::DeleteMisses,
+        });
+        deleted
+    }
+
+    /// Marks the value of a key as stale, if it has that number.
+    pub(super) fn invalidate(
+        &self,
+        key: Key<'_>,
+        cas: Option<u64>,
+        expiry: Option<Seconds>,
+    ) -> Removal {
+        let mut locked = self.lock(key);
+        match locked.find(key) {
+            Some(item) if cas.is_some_and(|cas| cas != item.cas()) => {
+                self.worker.count(Counter::DeleteMisses);
+                Removal::Exists
+            }
+            Some(item) => {
+                if let Some(expiry) = expiry {
+                    item.set_expiry(expiry);
+                }
+                item.mark(state::STALE, state::WON);
+                item.set_cas(self.store.next_cas());
+                Removal::Done
+            }
+            None => {
+                self.worker.count(Counter::DeleteMisses);
+                Removal::NotFound
+            }
+        }
+    }
+}
+
+/// A visit with the lock of a shard.
+pub(super) struct Locked<'v, 'a, C: RefCount + 'static> {
+    visit: &'v Visit<'a, C>,
+    shard: usize,
+    queue: MutexGuard<'v, Queue<ItemRef<C>>>,
+    /// Bytes of items that were unlinked.
+    unlinked: usize,
+}
+
+impl<'v, C: RefCount + 'static> Locked<'v, '_, C> {
+    fn charge(item: &ItemRef<C>) -> u64 {
+        (item.size() + OVERHEAD) as u64
+    }
+
+    /// The item of a key of this shard. One that is over is unlinked.
+    pub(super) fn find(&mut self, key: Key<'_>) -> Option<&'v ItemRef<C>> {
+        let visit = self.visit;
+        let item = visit.peek(key)?;
+        if let Some(reason) = visit.store.gone(item, visit.now) {
+            visit.worker.count(reason);
+            self.unlink(item);
+            return None;
+        }
+        Some(item)
+    }
+
+    /// Links an item whose key has none, and returns its number.
+    pub(super) fn link(&mut self, new: &ItemRef<C>) -> u64 {
+        let store = self.visit.store;
+        let cas = self.stamp(new);
+        if let (Some(queue), Some(map)) = (new.get(), new.get()) {
+            new.set_place(self.queue.push(queue));
+            store.map.insert(Entry(map), (), &self.visit.guard);
+            // Relaxed: a number that is compared with the limit.
+            store.used.fetch_add(Self::charge(new), Ordering::Relaxed);
+            self.make_room();
+        }
+        cas
+    }
+
+    fn stamp(&self, new: &ItemRef<C>) -> u64 {
+        let cas = self.visit.store.next_cas();
+        new.set_cas(cas);
+        new.set_time(self.visit.now);
+        self.visit.worker.count(Counter::TotalItems);
+        cas
+    }
+
+    /// Links an item at the place of another one with its key, and returns its number.
+    pub(super) fn replace(&mut self, old: &ItemRef<C>, new: &ItemRef<C>) -> u64 {
+        let store = self.visit.store;
+        let cas = self.stamp(new);
+        if let (Some(queue), Some(map)) = (new.get(), new.get()) {
+            new.set_place(old.place());
+            // A value that is written again is used.
+            new.mark(state::REFERENCED, 0);
+            drop(self.queue.replace(old.place(), queue));
+            store.map.insert(Entry(map), (), &self.visit.guard);
+            self.unlinked += old.size();
+            let (less, more) = (Self::charge(old), Self::charge(new));
+            if more > less {
+                // Relaxed: as in `link`.
+                store.used.fetch_add(more - less, Ordering::Relaxed);
+                self.make_room();
+            } else if less > more {
+                // Relaxed: as in `link`.
+                store.used.fetch_sub(less - more, Ordering::Relaxed);
+            }
+        }
+        cas
+    }
+
+    /// Replaces an item by one with other data and the same flags and expiry. `None` without memory.
+    fn rewrite(&mut self, old: &ItemRef<C>, state: u32, data: &[&[u8]]) -> Option<ItemRef<C>> {
+        let len = data.iter().map(|piece| piece.len()).sum();
+        let (flags, expiry, hash) = (old.flags(), old.expiry(), old.hash());
+        let recipe = Recipe { key: old.key(), hash, flags, expiry, len, state };
+        let mut draft = self.visit.draft(&recipe)?;
+        for piece in data {
+            draft.fill(piece);
+        }
+        draft.fill(b"\r\n");
+        let new = draft.finish();
+        self.replace(old, &new);
+        Some(new)
+    }
+
+    /// Adds to the number that is the value of a key, or subtracts from it.
+    pub(super) fn add(&mut self, key: Key<'_>, up: bool, delta: u64, cas: u64) -> Delta<C> {
+        let Some(old) = self.find(key) else {
+            return Delta::NotFound;
+        };
+        if old.data().is_empty() {
+            return Delta::NonNumeric;
+        }
+        if cas != 0 && cas != old.cas() {
+            return Delta::Mismatch;
+        }
+        let Some(value) = number::unsigned(old.data()) else {
+            return Delta::NonNumeric;
+        };
+        let value = if up { value.wrapping_add(delta) } else { value.saturating_sub(delta) };
+        self.visit.worker.count(if up { Counter::IncrHits } else { Counter::DecrHits });
+        let digits = Decimal::new(value);
+        // As in memcached: a number that did not become longer is filled up with spaces, and keeps its marks.
+        let fits = digits.len() <= old.data().len();
+        let spaces = vec![b' '; old.data().len().saturating_sub(digits.len())];
+        let marks = if fits { old.state() } else { 0 };
+        let new = self.rewrite(old, marks, &[&digits, &spaces]);
+        new.map_or(Delta::NoMemory, |new| Delta::Value(value, new))
+    }
+
+    /// Unlinks an item of this shard.
+    pub(super) fn unlink(&mut self, item: &ItemRef<C>) {
+        self.unlinked += self.visit.unlink(&mut self.queue, item);
+    }
+
+    /// Evicts until what is in use is within the limit: from this shard, but for its last item, then from others.
+    fn make_room(&mut self) {
+        let visit = self.visit;
+        let store = visit.store;
+        if store.used() <= store.limit() {
+            return;
+        }
+        while store.used() > store.limit() && self.queue.len() > 1 {
+            self.unlinked += visit.evict(&mut self.queue);
+        }
+        for step in 1..SHARDS {
+            if store.used() <= store.limit() {
+                return;
+            }
+            // Not waited for: two that are full would wait for each other.
+            let mut other = match store.shards[(self.shard + step) % SHARDS].queue.try_lock() {
+                Ok(queue) => queue,
+                Err(TryLockError::WouldBlock) => continue,
+                Err(TryLockError::Poisoned(_)) => panic!("a panic under the lock of a shard"),
+            };
+            while store.used() > store.limit() && other.len() > 0 {
+                self.unlinked += visit.evict(&mut other);
+            }
+        }
+    }
+}
+
+impl<C: RefCount + 'static> Drop for Locked<'_, '_, C> {
+    fn drop(&mut self) {
+        if self.unlinked >= FLUSH_BYTES {
+            // Large values would make a batch of the collector too much memory.
+            self.visit.guard.flush();
+        }
+    }
+}
+
+impl<C: RefCount + 'static> Visit<'_, C> {
+    /// Unlinks an item from its shard's queue and the map, and returns its bytes.
+    fn unlink(&self, queue: &mut Queue<ItemRef<C>>, item: &ItemRef<C>) -> usize {
+        let key = Key { bytes: item.key(), hash: item.hash() };
+        // Relaxed: as in `link`.
+        self.store.used.fetch_sub(Locked::charge(item), Ordering::Relaxed);
+        // `item` may be the queue's own reference, but the map's keeps it readable.
+        let removed = self.store.map.remove(&key, &self.guard);
+        debug_assert!(removed.is_some(), "the queue and the map have the same items");
+        drop(queue.remove(item.place()));
+        item.size()
+    }
+
+    fn evict(&self, queue: &mut Queue<ItemRef<C>>) -> usize {
+        let Some(at) = queue.sweep(|item| {
+            if item.state() & state::REFERENCED == 0 || self.store.gone(item, self.now).is_some() {
+                return Verdict::Evict;
+            }
+            item.mark(0, state::REFERENCED);
+            Verdict::Keep
+        }) else {
+            return 0;
+        };
+        // Another reference: the queue's goes on the way.
+        let Some(item) = queue.get(at).get() else {
+            return 0;
+        };
+        self.worker.count(match self.store.gone(&item, self.now) {
+            Some(_) => Counter::Reclaimed,
+            None => Counter::Evictions,
+        });
+        self.unlink(queue, &item)
+    }
+}

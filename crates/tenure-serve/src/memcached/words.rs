@@ -1,0 +1,84 @@
+//! A request's line, cut into words.
+
+/// Words that are looked at, as in memcached.
+const MOST: usize = 23;
+
+/// The first words of a line.
+pub(super) struct Words<'a> {
+    words: [&'a [u8]; MOST],
+    len: usize,
+}
+
+impl<'a> Words<'a> {
+    /// Cuts a line at its spaces. It ends at a NUL, as for a program in C.
+    pub(super) fn new(line: &'a [u8]) -> Self {
+        let line = memchr::memchr(0, line).map_or(line, |end| &line[..end]);
+        let mut words = Self { words: [&[]; MOST], len: 0 };
+        let cut = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+        for (place, word) in words.words.iter_mut().zip(cut) {
+            *place = word;
+            words.len += 1;
+        }
+        words
+    }
+
+    /// Whether the last word asks for no reply.
+    pub(super) fn noreply(&self) -> bool {
+        self.last().is_some_and(|word| *word == b"noreply")
+    }
+}
+
+impl<'a> std::ops::Deref for Words<'a> {
+    type Target = [&'a [u8]];
+    fn deref(&self) -> &[&'a [u8]] {
+        &self.words[..self.len]
+    }
+}
+
+/// A line of an answer, written in pieces.
+pub(super) struct Line {
+    bytes: [u8; Self::MOST],
+    len: usize,
+}
+
+impl Line {
+    /// More than a key in base64, an opaque token and a number for each other flag.
+    const MOST: usize = 896;
+
+    pub(super) fn new(start: &[u8]) -> Self {
+        let mut line = Self { bytes: [0; Self::MOST], len: 0 };
+        line.push(start);
+        line
+    }
+
+    /// # Panics
+    ///
+    /// If the line becomes longer than any answer is.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.bytes[self.len..][..bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+}
+
+impl std::ops::Deref for Line {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_at_its_spaces_and_ends_at_a_nul() {
+        let words = Words::new(b"  set  key\t1 \r noreply \0 x");
+        assert_eq!(*words, [&b"set"[..], b"key\t1", b"\r", b"noreply"]);
+        assert!(words.noreply());
+        assert!(Words::new(b"").is_empty() && !Words::new(b"").noreply());
+        let many = [b"a ".repeat(22), b"b c d".to_vec()].concat();
+        assert_eq!(Words::new(&many).len(), MOST);
+        assert_eq!(Words::new(&many).last(), Some(&&b"b"[..]));
+    }
+}

@@ -1,0 +1,205 @@
+//! Requests made at random: mostly as clients make them, some in which anything may be wrong.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+fn short_key() -> impl Strategy<Value = String> {
+    prop_oneof![
+        20 => select(vec!["a", "b", "c"]).prop_map(str::to_owned),
+        1 => Just("k\tey\u{1}".to_owned()),
+        1 => Just("x".repeat(250)),
+    ]
+}
+
+/// With one that is too long. Not for retrievals: with their error memcached throws the answers to earlier requests away.
+fn key() -> impl Strategy<Value = String> {
+    prop_oneof![20 => short_key(), 1 => Just("y".repeat(251))]
+}
+
+/// Has memcached send what it answered. Until then the answer to `mg` holds its item, and an `incr` of that
+/// makes a new one, which may be shorter.
+const SENT: &str = "mn\r\n";
+
+/// Keys in base64: of "a", "b", some bytes, and of nothing.
+fn binary_key() -> impl Strategy<Value = &'static str> {
+    select(vec!["YQ==", "Yg==", "AP8KDSA=", "YWJj", "Y", "!", "Y===", "YQ"])
+}
+
+fn number() -> impl Strategy<Value = String> {
+    prop_oneof![
+        8 => (0..12_u32).prop_map(|n| n.to_string()),
+        1 => select(vec![
+            "-1", "+3", "007", "1x", "x", "\t5", "4294967295", "4294967296", "2147483647", "2147483648",
+            "18446744073709551615", "18446744073709551616", "-18446744073709551615", "9223372036854775808",
+        ])
+        .prop_map(str::to_owned),
+    ]
+}
+
+/// Not so near that a second more or less matters.
+fn expiry() -> impl Strategy<Value = &'static str> {
+    select(vec![
+        "0",
+        "0",
+        "0",
+        "100",
+        "100",
+        "-1",
+        "2592000",
+        "2592001",
+        "1000000000",
+        "4000000000",
+        "x",
+        "1000 ",
+    ])
+}
+
+fn noreply() -> impl Strategy<Value = &'static str> {
+    prop_oneof![6 => Just(""), 1 => Just(" noreply"), 1 => Just(" nope")]
+}
+
+fn data() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => (0..300_u64).prop_map(|n| n.to_string()),
+        1 => Just("18446744073709551615".to_owned()),
+        1 => Just("12 ".to_owned()),
+        4 => "[a-z\r\n ]{0,12}",
+        1 => "z{0,3000}",
+    ]
+}
+
+/// The words of a command, and the data, whose length may not be the one that was said.
+fn with_data(
+    line: impl Strategy<Value = (String, String, String)>,
+) -> impl Strategy<Value = Vec<u8>> {
+    let off = prop_oneof![20 => Just(0_i64), 1 => -2..3_i64];
+    (line, off).prop_map(|((before, data, after), off)| {
+        let len = (data.len() as i64 + off).max(0);
+        format!("{before} {len}{after}\r\n{data}\r\n").into_bytes()
+    })
+}
+
+fn storage() -> impl Strategy<Value = Vec<u8>> {
+    let name = select(vec!["set", "set", "set", "add", "replace", "append", "prepend"]);
+    let plain = (name, key(), number(), expiry(), data(), noreply()).prop_map(
+        |(name, key, flags, expiry, data, noreply)| {
+            (format!("{name} {key} {flags} {expiry}"), data, noreply.to_owned())
+        },
+    );
+    let cas = (key(), number(), expiry(), data(), number(), noreply()).prop_map(
+        |(key, flags, expiry, data, cas, noreply)| {
+            (format!("cas {key} {flags} {expiry}"), data, format!(" {cas}{noreply}"))
+        },
+    );
+    prop_oneof![3 => with_data(plain), 1 => with_data(cas)]
+}
+
+fn line() -> impl Strategy<Value = String> {
+    let keys = || proptest::collection::vec(short_key(), 0..4).prop_map(|keys| keys.join(" "));
+    let many = proptest::collection::vec(short_key(), 20..60).prop_map(|keys| keys.join(" "));
+    prop_oneof![
+        4 => (select(vec!["get", "gets", "bget"]), keys()).prop_map(|(name, keys)| format!("{name} {keys}")),
+        1 => (select(vec!["get", "gets"]), many).prop_map(|(name, keys)| format!("{name} {keys}")),
+        2 => (select(vec!["gat", "gats"]), expiry(), keys()).prop_map(|(name, expiry, keys)| format!("{name} {expiry} {keys}")),
+        2 => (select(vec!["incr", "decr"]), key(), number(), noreply()).prop_map(|(name, key, by, noreply)| format!("{name} {key} {by}{noreply}")),
+        1 => (key(), expiry(), noreply()).prop_map(|(key, expiry, noreply)| format!("touch {key} {expiry}{noreply}")),
+        1 => (key(), select(vec!["", " 0", " 1"]), noreply()).prop_map(|(key, zero, noreply)| format!("delete {key}{zero}{noreply}")),
+        1 => (select(vec!["", " 0", " -1", " x"]), noreply()).prop_map(|(delay, noreply)| format!("flush_all{delay}{noreply}")),
+        1 => (number(), noreply()).prop_map(|(level, noreply)| format!("verbosity {level}{noreply}")),
+        1 => select(vec!["mn", "mn x", "mx", "", " ", "GET a", "get", "gets  ", "set", "delete", "incr a", "foo bar", "shutdown", "\r"]).prop_map(str::to_owned),
+    ]
+}
+
+fn flag() -> impl Strategy<Value = String> {
+    let plain = select(vec!["c", "f", "h", "k", "l", "q", "s", "t", "u", "v", "v", "k", "c"]);
+    prop_oneof![
+        20 => plain.prop_map(str::to_owned),
+        2 => (select(vec!["N", "T", "R"]), expiry()).prop_map(|(flag, expiry)| format!("{flag}{expiry}")),
+        3 => "O[a-z]{0,6}",
+        1 => Just(format!("O{}", "o".repeat(31))),
+        1 => Just(format!("O{}", "o".repeat(32))),
+        2 => (select(vec!["C", "F", "J", "D"]), number()).prop_map(|(flag, number)| format!("{flag}{number}")),
+        2 => select(vec!["I", "MS", "ME", "MA", "MP", "MR", "MI", "MD", "M+", "M-", "Mx", "M", "P1", "L2"]).prop_map(str::to_owned),
+        1 => select(vec!["x", "S5", "!", "1", "\u{e9}"]).prop_map(str::to_owned),
+    ]
+}
+
+fn flags() -> impl Strategy<Value = String> {
+    let none: Vec<String> = Vec::new();
+    prop_oneof![
+        30 => proptest::collection::hash_set(flag(), 0..5).prop_map(Vec::from_iter),
+        1 => proptest::collection::vec(flag(), 2..30),
+        1 => Just(none),
+    ]
+    .prop_map(|flags| flags.iter().map(|flag| format!(" {flag}")).collect())
+}
+
+fn meta() -> impl Strategy<Value = Vec<u8>> {
+    let key = || {
+        prop_oneof![
+            4 => key().prop_map(|key| (key, "")),
+            1 => binary_key().prop_map(|key| (key.to_owned(), " b")),
+        ]
+    };
+    let short = (select(vec!["mg", "mg", "mg", "md", "ma"]), key(), flags()).prop_map(
+        |(name, (key, binary), flags)| {
+            format!("{name} {key}{binary}{flags}\r\n{SENT}").into_bytes()
+        },
+    );
+    let set = with_data((key(), data(), flags()).prop_map(|((key, binary), data, flags)| {
+        (format!("ms {key}"), data, format!("{binary}{flags}"))
+    }));
+    let wrong =
+        select(vec!["mg", "ms", "md", "ma", "ms a", "ms a x", "ms a -1", "ms a 2147483647 c"]);
+    prop_oneof![
+        6 => short,
+        4 => set,
+        1 => wrong.prop_map(|line| format!("{line}\r\n").into_bytes()),
+    ]
+}
+
+/// A line of words that belong to some command.
+fn soup() -> impl Strategy<Value = Vec<u8>> {
+    let word = prop_oneof![
+        select(vec![
+            "get",
+            "gets",
+            "gat",
+            "gats",
+            "set",
+            "add",
+            "cas",
+            "append",
+            "delete",
+            "incr",
+            "decr",
+            "touch",
+            "mg",
+            "ms",
+            "md",
+            "ma",
+            "noreply",
+            "flush_all",
+            "verbosity",
+        ])
+        .prop_map(str::to_owned),
+        short_key(),
+        number(),
+        flag(),
+    ];
+    let end = select(vec!["\r\n", "\n", " \r\n", "\r\r\n", "\0 a\r\n"]);
+    (proptest::collection::vec(word, 0..9), end)
+        .prop_map(|(words, end)| format!("{}{end}{SENT}", words.join(" ")).into_bytes())
+}
+
+/// The requests of a connection. The last is complete: memcached would not answer those before one that is not.
+pub(crate) fn requests() -> impl Strategy<Value = Vec<u8>> {
+    let request = prop_oneof![
+        5 => storage(),
+        5 => line().prop_map(|line| format!("{line}\r\n").into_bytes()),
+        5 => meta(),
+        1 => soup(),
+    ];
+    proptest::collection::vec(request, 1..24)
+        .prop_map(|requests| [requests.concat(), b"\r\n".repeat(10)].concat())
+}
