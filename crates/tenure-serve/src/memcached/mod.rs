@@ -54,7 +54,7 @@ use tenure::sync::Arc;
 
 pub use connection::{Memcached, Session};
 pub use item::ItemRef;
-pub use start::{Running, start};
+pub use start::start;
 pub use stats::Lines;
 
 use clock::Clock;
