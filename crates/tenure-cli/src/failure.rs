@@ -112,8 +112,15 @@ fn valid_values(error: &clap::Error) -> Option<String> {
 
 /// The help of the command that was typed.
 fn help() -> String {
-    match std::env::args().nth(1).as_deref() {
+    let mut words = std::env::args().skip(1);
+    match words.next().as_deref() {
         Some(command @ ("bench" | "layout" | "sim")) => format!("tenure {command} --help"),
+        Some(command @ ("serve" | "load")) => match words.next().as_deref() {
+            Some(protocol @ ("memcached" | "http")) => {
+                format!("tenure {command} {protocol} --help")
+            }
+            _ => format!("tenure {command} --help"),
+        },
         _ => "tenure --help".to_owned(),
     }
 }

@@ -8,8 +8,10 @@ mod args;
 mod bench;
 mod failure;
 mod layout;
+mod load;
 mod output;
 mod progress;
+mod serve;
 mod sim;
 
 use std::process::ExitCode;
@@ -30,6 +32,8 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
+        Command::Load(arguments) => load::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
     }
 }

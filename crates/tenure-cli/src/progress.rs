@@ -6,6 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tenure_bench::run;
 use tenure_layout::progress;
 use tenure_report::words::counted;
+use tenure_serve::load;
 
 /// A bar where somebody watches, and one line for each scenario where a log is kept.
 pub(crate) struct Reporter {
@@ -83,6 +84,20 @@ impl progress::Progress for Steps {
 
     fn end(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+impl load::Progress for Steps {
+    fn begin(&mut self, what: &str, total: u64) {
+        progress::Progress::begin(self, what, total);
+    }
+
+    fn advance(&mut self, done: u64) {
+        progress::Progress::advance(self, done);
+    }
+
+    fn end(&mut self) {
+        progress::Progress::end(self);
     }
 }
 

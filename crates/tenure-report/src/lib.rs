@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`words`] | figures in words |
 //! | [`terminal`] | text for what a terminal can show |
+//! | [`grid`] | tables for a terminal, as full as fits |
 //! | [`json`] | reports as JSON, and their schemas |
 //! | [`html`] | one HTML file that needs nothing else |
 //! | [`file`](mod@file) | files that are there in full or not at all |
@@ -12,6 +13,7 @@
 //! What an instrument found is its own: nothing here knows a result type.
 
 pub mod file;
+pub mod grid;
 pub mod html;
 pub mod json;
 pub mod terminal;

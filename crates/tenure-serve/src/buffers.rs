@@ -163,17 +163,20 @@ impl Buffer {
         forward!(self, buffer => buffer.commit(count));
     }
 
-    /// Drops the first `count` bytes, and moves the rest to the front.
+    /// Drops the first `count` bytes.
     ///
     /// # Panics
     ///
     /// If there are not so many.
     #[inline]
     pub fn consume(&mut self, count: usize) {
-        forward!(self, buffer => {
-            buffer.consume_front(count);
-            buffer.compact();
-        });
+        forward!(self, buffer => buffer.consume_front(count));
+    }
+
+    /// Moves the bytes to the front, so that what was consumed is room again.
+    #[inline]
+    pub fn compact(&mut self) {
+        forward!(self, buffer => buffer.compact());
     }
 
     /// Drops all bytes.
@@ -228,6 +231,8 @@ mod tests {
             send.spare_mut()[0] = b'!';
             send.commit(1);
             send.consume(4);
+            assert_eq!((&*send, send.spare()), (&b"o!"[..], 4090));
+            send.compact();
             assert_eq!((&*send, send.spare()), (&b"o!"[..], 4094));
             assert_eq!(pool.statistics().total.in_use, 2);
             drop((send, recv));

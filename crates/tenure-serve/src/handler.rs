@@ -70,6 +70,9 @@ pub enum Next {
     Room,
     /// Nothing: the connection ends once the output is sent.
     End,
+    /// As `End`, but the client may still be sending: what comes is read and dropped for a while, because
+    /// to close a socket with unread bytes takes the answer back.
+    Linger,
 }
 
 /// An answer may be so long before a handler has to look whether the output is full.

@@ -3,10 +3,18 @@
 //!
 //! | room | what it is for |
 //! |---|---|
-//! | [`handler`] | what a protocol is to the event loop: bytes in, bytes and counted chunks out |
-//! | [`buffers`] | the buffers of connections, from a pool whose free list is chosen at run time |
 //! | [`memcached`] | a cache that speaks memcached's text protocol |
+//! | [`http`] | HTTP/1.1: static files, and an answer of a fixed size |
+//! | [`handler`] | what a protocol is to the event loop: bytes in, bytes and counted chunks out |
+//! | [`net`] | the event loop: a thread for each core, connections, timeouts, limits, shutdown |
+//! | [`buffers`] | the buffers of connections, from a pool whose free list is chosen at run time |
+//! | [`summary`] | what happened on a server, by eye and for machines |
+//! | [`load`] | load generators for both protocols, and what they find |
 
 pub mod buffers;
 pub mod handler;
+pub mod http;
+pub mod load;
 pub mod memcached;
+pub mod net;
+pub mod summary;

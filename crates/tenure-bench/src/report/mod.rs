@@ -4,7 +4,6 @@
 //! All three read a [`Report`] and nothing else, so that a file of JSON from
 //! another machine can be told the same ways.
 
-pub(crate) mod grid;
 pub mod html;
 pub mod json;
 pub mod table;

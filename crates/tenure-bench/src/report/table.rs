@@ -3,9 +3,9 @@
 //! A table says as much as its width allows: columns go, in the order of `FULLNESS`, until it fits.
 
 use comfy_table::{Attribute, Cell, Color, Table};
+use tenure_report::grid::{self, aligned, line};
 use tenure_report::terminal::Style;
 
-use super::grid::{self, aligned, line};
 use super::words;
 use crate::result::{Distribution, Estimate, Group, Outcome, Report, Row, Scenario};
 

@@ -4,12 +4,12 @@
 //! Where a terminal is too narrow for all columns, a table is continued below.
 
 use comfy_table::{Attribute, Cell, Color, Table};
+use tenure_report::grid::{self, aligned, line};
 use tenure_report::terminal::Style;
 use tenure_report::words::{counted, number, whole};
 
 use super::result::{Group, Point, Report, Row, Scenario};
 use super::words::{self, Standing};
-use crate::report::grid::{self, aligned, line};
 
 /// The report as text that ends in a line break.
 #[must_use]

@@ -37,6 +37,7 @@ mod number;
 mod peer;
 mod queue;
 pub mod script;
+mod start;
 mod stats;
 mod store;
 mod text;
@@ -53,6 +54,7 @@ use tenure::sync::Arc;
 
 pub use connection::{Memcached, Session};
 pub use item::ItemRef;
+pub use start::{Running, start};
 pub use stats::Lines;
 
 use clock::Clock;

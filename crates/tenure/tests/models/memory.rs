@@ -176,6 +176,13 @@ thread_local! {
     static LAST_ACCESS: Cell<Access> = const { Cell::new(Access::Memory) };
 }
 
+/// Notes an access that loom is about to judge. What a model that has failed does while it unwinds is not judged.
+fn note(access: Access) {
+    if !std::thread::panicking() {
+        LAST_ACCESS.set(access);
+    }
+}
+
 /// Which kind of access loom's panic was about.
 pub(crate) fn last_access() -> Access {
     LAST_ACCESS.get()
@@ -204,7 +211,7 @@ impl<A, const I: bool, const S: bool> Word<A, I, S> {
 
     /// The atomic, for one operation, now.
     fn touch(&self) -> &A {
-        LAST_ACCESS.set(Access::Memory);
+        note(Access::Memory);
         self.memory.with(|_| ());
         assert_eq!(self.freed.load(Ordering::Relaxed), 0, "use after free of a count");
         &self.atomic
@@ -215,7 +222,7 @@ impl<A, const I: bool, const S: bool> Drop for Word<A, I, S> {
     fn drop(&mut self) {
         // A model that failed unwinds through here, and loom is gone by then.
         if !std::thread::panicking() {
-            LAST_ACCESS.set(Access::Memory);
+            note(Access::Memory);
             self.memory.with_mut(|_| ());
             assert_eq!(self.freed.fetch_add(1, Ordering::Relaxed), 0, "double free of a count");
         }
@@ -318,11 +325,11 @@ impl<T> Plain<T> for Field<T> {
         Self(UnsafeCell::new(value))
     }
     fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
-        LAST_ACCESS.set(Access::Field);
+        note(Access::Field);
         self.0.with(read)
     }
     fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
-        LAST_ACCESS.set(Access::Field);
+        note(Access::Field);
         self.0.with_mut(write)
     }
 }

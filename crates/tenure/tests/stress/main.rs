@@ -21,6 +21,8 @@ mod deferred;
 mod lazy;
 #[cfg(feature = "std")]
 mod pool;
+#[cfg(feature = "registry")]
+mod registry;
 #[cfg(feature = "std")]
 mod slots;
 mod support;

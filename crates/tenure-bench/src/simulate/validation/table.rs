@@ -1,9 +1,9 @@
 //! The figures as tables.
 
 use super::Check;
-use crate::report::grid::{self, aligned, line};
 use crate::simulate::words as simulated;
 use comfy_table::{Attribute, Cell, Color};
+use tenure_report::grid::{self, aligned, line};
 use tenure_report::terminal::Style;
 use tenure_report::words;
 

@@ -12,6 +12,8 @@ mod lazy;
 mod mask;
 mod pool;
 mod rcuref;
+#[cfg(feature = "registry")]
+mod registry;
 mod seat;
 mod slot;
 mod stack;

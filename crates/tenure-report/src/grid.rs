@@ -1,11 +1,12 @@
 //! Tables of text that fit a terminal.
 
+use crate::terminal::Style;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use std::fmt::Write as _;
-use tenure_report::terminal::Style;
 
 /// A table without rules.
-pub(crate) fn table(style: Style) -> Table {
+#[must_use]
+pub fn table(style: Style) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.force_no_tty();
@@ -16,13 +17,15 @@ pub(crate) fn table(style: Style) -> Table {
 }
 
 /// A cell to the left, or to the right.
-pub(crate) fn aligned(cell: Cell, right: bool) -> Cell {
+#[must_use]
+pub fn aligned(cell: Cell, right: bool) -> Cell {
     cell.set_alignment(if right { CellAlignment::Right } else { CellAlignment::Left })
 }
 
 /// The first of `candidates` that fits, each a number of tables below each other; or the last, with
 /// its cells broken into lines.
-pub(crate) fn fitting(candidates: impl IntoIterator<Item = Vec<Table>>, style: Style) -> String {
+#[must_use]
+pub fn fitting(candidates: impl IntoIterator<Item = Vec<Table>>, style: Style) -> String {
     let mut last = Vec::new();
     for mut tables in candidates {
         for table in &mut tables {
@@ -51,20 +54,23 @@ fn joined(tables: &[Table]) -> String {
 }
 
 /// The text without blanks at the ends of lines.
-pub(crate) fn trimmed(text: &str) -> String {
+fn trimmed(text: &str) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
 /// Adds a line.
-pub(crate) fn line(text: &mut String, of: &str) {
+pub fn line(text: &mut String, of: &str) {
     // Writing to a string does not fail.
     let _ = writeln!(text, "{}", of.trim_end());
 }
 
 /// For tests of tables: without colour there is no escape sequence, and with it the same text.
-#[cfg(test)]
+///
+/// # Panics
+///
+/// If that is not so.
 #[track_caller]
-pub(crate) fn assert_colour_is_all_it_adds(render: impl Fn(Style) -> String) {
+pub fn assert_colour_is_all_it_adds(render: impl Fn(Style) -> String) {
     let plain = render(Style::PLAIN);
     assert!(!plain.contains('\u{1b}'));
     let coloured = render(Style { colour: true, ..Style::PLAIN });

@@ -1,0 +1,218 @@
+//! What can be typed after `tenure serve`.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use tenure_serve::buffers::PoolKind;
+use tenure_serve::memcached::{Config, CountKind, LineKind};
+use tenure_serve::net::Settings;
+
+/// The protocols.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Serve {
+    /// Serve a cache that speaks memcached's text protocol
+    ///
+    /// All commands of memcached 1.6, the meta commands included. Items are counted by what `--count` says, and sent
+    /// from where they are. All connections from one address share one object, to which every request takes and
+    /// releases a reference while it reads what lies beside the count: `--line` says how close.
+    #[command(after_help = "Examples:\n  \
+                            tenure serve memcached --memory 1g\n  \
+                            tenure serve memcached --count inc-not-zero --line shared --threads 2\n\n\
+                            Prints `listening on ADDRESS` once it does. SIGTERM and SIGINT (Ctrl-C) let it end what it \
+                            is at and print what happened; a second one ends it at once.")]
+    Memcached(Memcached),
+    /// Serve static files, or an answer of a fixed size, over HTTP/1.1
+    ///
+    /// Each connection has a send and a receive buffer from one pool, from its first byte to its last: what
+    /// `--pool scan` costs with many connections is what `--pool magazines` saves.
+    #[command(after_help = "Examples:\n  \
+                            tenure serve http ./public\n  \
+                            tenure serve http --body 612 --pool scan --threads 2\n\n\
+                            Prints `listening on ADDRESS` once it does. SIGTERM and SIGINT (Ctrl-C) let it end what it \
+                            is at and print what happened; a second one ends it at once.")]
+    Http(Http),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Memcached {
+    /// The count of items and of what connections share: inc-not-zero, rcuref or ticket
+    #[arg(long, value_name = "COUNT", default_value_t)]
+    pub(crate) count: CountKind,
+
+    /// Where the count of what connections share lies, beside what all read or by itself: shared or isolated
+    #[arg(long, value_name = "LINE", default_value_t)]
+    pub(crate) line: LineKind,
+
+    /// Bytes of all items together; beyond that some are evicted
+    #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = memory)]
+    pub(crate) memory: usize,
+
+    /// Bytes of the largest item
+    #[arg(long, value_name = "BYTES", default_value = "1m", value_parser = item)]
+    pub(crate) largest_item: usize,
+
+    /// Connections from one address that may be open at once [default: any number]
+    #[arg(long, value_name = "N")]
+    pub(crate) connections_per_peer: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) net: Net,
+}
+
+impl Memcached {
+    pub(crate) fn config(&self) -> Config {
+        let mut config = Config::default();
+        config.count = self.count;
+        config.line = self.line;
+        config.memory = self.memory as u64;
+        config.largest_item = self.largest_item;
+        config.connections_per_peer =
+            self.connections_per_peer.unwrap_or(config.connections_per_peer);
+        config
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Http {
+    /// The folder whose files are served
+    #[arg(value_name = "ROOT", required_unless_present_any = ["body", "stats"])]
+    pub(crate) root: Option<PathBuf>,
+
+    /// Answer `GET /` with so many bytes, for benchmarks
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub(crate) body: Option<usize>,
+
+    /// Tell what happened so far, as JSON, at this path, such as /stats [default: nowhere]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) stats: Option<String>,
+
+    /// Time each acquire of a connection's buffers, and tell the distribution at the end
+    #[arg(long)]
+    pub(crate) time_acquires: bool,
+
+    #[command(flatten)]
+    pub(crate) net: Net,
+}
+
+/// What both protocols are told.
+#[derive(Debug, Args)]
+pub(crate) struct Net {
+    /// Where to listen; port 0 for any that is free [default: 127.0.0.1, and the protocol's usual port]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub(crate) listen: Option<SocketAddr>,
+
+    /// Threads, each with its own connections [default: one for each CPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) threads: Option<u16>,
+
+    /// The free list of the pool of buffers: scan, tagged or magazines
+    #[arg(long, value_name = "LIST", default_value_t)]
+    pub(crate) pool: PoolKind,
+
+    /// Bytes of each buffer, a power of two; no request line or head may be longer
+    #[arg(long, value_name = "BYTES", default_value = "16k", value_parser = buffer)]
+    pub(crate) buffer: usize,
+
+    /// Connections that may be open at once
+    #[arg(long, value_name = "N", default_value_t = 16_384)]
+    pub(crate) connections: usize,
+
+    /// Close a connection on which nothing moves for so many seconds
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub(crate) idle: Duration,
+
+    /// At the end, let connections finish what they are at for so many seconds
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    pub(crate) grace: Duration,
+
+    /// Write what happened, as JSON, to a file at the end, or with `-` to standard output in place of text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+impl Net {
+    /// The settings of a server whose usual port is that one.
+    pub(crate) fn settings(&self, port: u16) -> Settings {
+        let listen = self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], port)));
+        let usual = Settings::at(listen);
+        Settings {
+            threads: self.threads.map_or(usual.threads, usize::from),
+            pool: self.pool,
+            buffer: self.buffer,
+            connections: self.connections,
+            idle: self.idle,
+            grace: self.grace,
+            ..usual
+        }
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let found = text.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
+    found.ok_or_else(|| "an address looks like `127.0.0.1:8080` or `[::1]:8080`".to_owned())
+}
+
+/// Bytes, with `k`, `m` or `g` for the powers of 1,024.
+pub(crate) fn size(text: &str) -> Result<usize, String> {
+    let text = text.trim().to_ascii_lowercase();
+    let (digits, shift) = match text.char_indices().last() {
+        Some((at, 'k')) => (&text[..at], 10),
+        Some((at, 'm')) => (&text[..at], 20),
+        Some((at, 'g')) => (&text[..at], 30),
+        _ => (&text[..], 0),
+    };
+    let bytes = digits.parse::<usize>().ok().and_then(|count| count.checked_mul(1 << shift));
+    bytes.ok_or_else(|| "bytes look like `612`, `16k`, `64m` or `1g`".to_owned())
+}
+
+fn memory(text: &str) -> Result<usize, String> {
+    let bytes = size(text)?;
+    if bytes < 1 << 20 { Err("a cache has 1m at least".to_owned()) } else { Ok(bytes) }
+}
+
+fn item(text: &str) -> Result<usize, String> {
+    let bytes = size(text)?;
+    let sensible = (1 << 10..=1 << 30).contains(&bytes);
+    if sensible { Ok(bytes) } else { Err("the largest item has 1k to 1g".to_owned()) }
+}
+
+fn buffer(text: &str) -> Result<usize, String> {
+    match size(text)? {
+        bytes if bytes.is_power_of_two() && (4096..=1 << 30).contains(&bytes) => Ok(bytes),
+        _ => Err("a buffer has a power of two of bytes, from 4k to 1g".to_owned()),
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.trim().parse::<f64>().ok().filter(|seconds| (0.001..=1e6).contains(seconds));
+    seconds
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "seconds are a number from 0.001 to 1000000".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_bytes_or_powers_of_1024() {
+        let sizes = [("0", 0), ("612", 612), ("16k", 16 << 10), ("64M", 64 << 20), ("1g", 1 << 30)];
+        for (text, bytes) in sizes {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for bad in ["", "k", "-1", "1t", "1.5k", "99999999999999999999", "99999999999g"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+        assert!(buffer("16k").is_ok() && buffer("5000").is_err() && buffer("1k").is_err());
+    }
+
+    #[test]
+    fn seconds_may_have_a_fraction_and_are_not_endless() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for bad in ["0", "-1", "inf", "NaN", "soon"] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! `tenure serve`.
+
+mod args;
+
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tenure_serve::net::Server;
+use tenure_serve::summary::Summary;
+use tenure_serve::{http, memcached};
+
+use crate::failure::Failure;
+use crate::output::{self, Json};
+use args::Net;
+pub(crate) use args::Serve;
+
+/// How often it is looked whether a signal came.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
+    match arguments {
+        Serve::Memcached(arguments) => {
+            let settings = arguments.net.settings(11211);
+            let running =
+                memcached::start(&arguments.config(), settings).map_err(Failure::input)?;
+            let json = prepare(&arguments.net)?;
+            wait(json, &running.server)?;
+            let (ended, summary) = running.stop();
+            tell(json, ended, &summary)
+        }
+        Serve::Http(arguments) => {
+            let fixed = arguments.body.map(|bytes| http::Fixed { path: "/".to_owned(), bytes });
+            let config = http::Config {
+                root: arguments.root.clone(),
+                fixed,
+                stats: arguments.stats.clone(),
+                ..http::Config::default()
+            };
+            let mut settings = arguments.net.settings(8080);
+            settings.time_acquires = arguments.time_acquires;
+            let server = http::start(&config, settings).map_err(Failure::input)?;
+            let json = prepare(&arguments.net)?;
+            wait(json, &server)?;
+            let shared = Arc::clone(server.shared());
+            let ended = server.stop();
+            tell(json, ended, &Summary::of("http", &shared))
+        }
+    }
+}
+
+/// Where the JSON goes, which can be written there.
+fn prepare(arguments: &Net) -> Result<Json<'_>, Failure> {
+    let json = Json::of(arguments.json.as_ref());
+    output::check_all(json, None)?;
+    Ok(json)
+}
+
+/// Says that it serves, and comes back when it is to end.
+fn wait(json: Json<'_>, server: &Server) -> Result<(), Failure> {
+    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(Failure::input)?;
+    let listening = format!("listening on {}\n", server.address());
+    match json {
+        Json::Stdout => eprint!("{listening}"),
+        _ => output::print(&listening)?,
+    }
+    while signals.pending().next().is_none() && !server.has_failed() {
+        thread::sleep(LOOK);
+    }
+    // The second signal is not waited for.
+    thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            std::process::exit(1);
+        }
+    });
+    Ok(())
+}
+
+/// Tells what happened.
+fn tell(json: Json<'_>, ended: io::Result<()>, summary: &Summary) -> Result<(), Failure> {
+    if let Some(path) = json.file() {
+        output::write(path, &summary.json())?;
+    }
+    match json {
+        Json::Stdout => output::print(&summary.json())?,
+        _ => output::print(&summary.text())?,
+    }
+    ended.map_err(|error| Failure::Input(format!("a worker ended early: {error}")))
+}

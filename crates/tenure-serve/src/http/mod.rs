@@ -1,0 +1,248 @@
+//! HTTP/1.1: static files, and an answer of a fixed size for benchmarks.
+//!
+//! `GET` and `HEAD`, with conditions and single ranges, over connections that stay or end; as a
+//! [`Handler`], so that it knows no sockets. A file that is small enough lies in memory once for all workers, and each
+//! answer sends it from there: what it adds to the shared count of the file, its end takes away. See `files` for what
+//! is below the root, and when a change is seen.
+//!
+//! What is refused, and how: `request`. A request that has a body gets its answer, and its connection ends.
+
+mod answer;
+mod condition;
+mod counters;
+mod date;
+mod file;
+mod files;
+mod live;
+mod media;
+mod request;
+mod status;
+mod target;
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use tenure::sync::Arc;
+
+use self::answer::Transfer;
+pub use self::counters::Statistics;
+use self::counters::{All, Counters};
+use self::date::Tails;
+pub use self::file::Chunk;
+use self::files::{Cache, Root};
+use self::live::FileRef;
+use self::request::{Parsed, Persistence};
+use crate::buffers::DEFAULT_BYTES;
+use crate::handler::{Handler, Next, Output, Progress};
+use crate::net::{Server, Settings, Shared};
+use crate::summary::Summary;
+
+/// What is served.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// The directory whose files are served.
+    pub root: Option<PathBuf>,
+    /// An answer of a fixed size.
+    pub fixed: Option<Fixed>,
+    /// The path at which the server's statistics are, such as `/stats`.
+    pub stats: Option<String>,
+    /// What is too much.
+    pub limits: Limits,
+}
+
+/// An answer of a fixed size, for benchmarks.
+#[derive(Debug, Clone)]
+pub struct Fixed {
+    /// Its path, such as `/`. It hides a file of that name.
+    pub path: String,
+    /// Bytes of its body.
+    pub bytes: usize,
+}
+
+/// What is too much.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bytes of a request's head; no more than a receive buffer has.
+    pub head: usize,
+    /// Bytes of a file that is held in memory; larger ones are read while they are sent.
+    pub held: usize,
+    /// Files that each worker keeps at hand.
+    pub cached_files: usize,
+    /// Bytes in memory of the files that each worker keeps at hand. Workers share what they have in common.
+    pub cached_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { head: DEFAULT_BYTES, held: 1 << 20, cached_files: 1024, cached_bytes: 64 << 20 }
+    }
+}
+
+/// What the workers of a server share.
+#[derive(Debug)]
+pub struct Site {
+    root: Root,
+    /// Its name, as `target` has names, and what is there.
+    fixed: Option<(Vec<u8>, FileRef)>,
+    stats: Option<Vec<u8>>,
+    limits: Limits,
+    counters: All,
+}
+
+impl Site {
+    /// What is served.
+    ///
+    /// # Errors
+    ///
+    /// In one line: a root that is no directory or cannot be read, or a path that is none.
+    pub fn new(config: &Config) -> Result<Self, String> {
+        let limits = config.limits;
+        let root = Root::open(config.root.as_deref(), limits)?;
+        let fixed = match &config.fixed {
+            Some(Fixed { path, bytes }) => {
+                let file = root.fixed(path, "text/plain; charset=utf-8", vec![b'x'; *bytes]);
+                Some((name(path)?, file))
+            }
+            None => None,
+        };
+        let stats = config.stats.as_deref().map(name).transpose()?;
+        Ok(Self { root, fixed, stats, limits, counters: All::default() })
+    }
+
+    /// What was asked for so far, and the files that are held now.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.counters.read(self.root.live())
+    }
+}
+
+/// The name that a path of the configuration means.
+fn name(path: &str) -> Result<Vec<u8>, String> {
+    let name = target::name(path.as_bytes(), &mut Vec::new()).map(<[u8]>::to_vec);
+    name.map_err(|_| format!("{path:?} is no path; give one such as /stats"))
+}
+
+/// HTTP on one thread of a server.
+pub struct Http {
+    site: Arc<Site>,
+    stats: Box<dyn Fn() -> String>,
+    cache: Cache,
+    tails: Tails,
+    counters: std::sync::Arc<Counters>,
+    now: Instant,
+    /// Where names are decoded.
+    scratch: Vec<u8>,
+    /// Where the names of directories get that of their page.
+    index: Vec<u8>,
+}
+
+impl Http {
+    /// A worker's part. `stats` tells the server's statistics as JSON.
+    #[must_use]
+    pub fn new(site: Arc<Site>, stats: impl Fn() -> String + 'static) -> Self {
+        let now = Instant::now();
+        Self {
+            counters: site.counters.of_a_worker(),
+            site,
+            stats: Box::new(stats),
+            cache: Cache::default(),
+            tails: Tails::new(now),
+            now,
+            scratch: Vec::new(),
+            index: Vec::new(),
+        }
+    }
+}
+
+/// Starts a server of HTTP. Its connections stay with the worker that accepts them.
+///
+/// # Errors
+///
+/// In one line: what is wrong with `config` (see [`Site::new`]), or why the server does not [start](Server::start).
+pub fn start(config: &Config, settings: Settings) -> Result<Server, String> {
+    let site = Arc::new(Site::new(config)?);
+    let settings = Settings { spread: false, ..settings };
+    let address = settings.listen;
+    let handler = move |_, shared: &std::sync::Arc<Shared>| {
+        let shared = std::sync::Arc::clone(shared);
+        Http::new(Arc::clone(&site), move || Summary::of("http", &shared).json())
+    };
+    Server::start(settings, handler).map_err(|error| format!("cannot listen at {address}: {error}"))
+}
+
+/// What is remembered of a connection.
+#[derive(Debug, Default)]
+pub struct Session {
+    /// What of a file is still to be read and sent.
+    transfer: Option<Transfer>,
+    /// After that the connection ends, and how.
+    end: Option<Next>,
+}
+
+impl Handler for Http {
+    type Session = Session;
+    type Chunk = Chunk;
+
+    const KEEPS_BUFFERS: bool = true;
+
+    fn open(&mut self, _from: IpAddr) -> Option<Session> {
+        Some(Session::default())
+    }
+
+    fn handle(
+        &mut self,
+        session: &mut Session,
+        input: &[u8],
+        output: &mut Output<Chunk>,
+    ) -> Progress {
+        let mut consumed = 0;
+        let next = loop {
+            match session.transfer.as_mut().map(|transfer| transfer.proceed(output)) {
+                None => {}
+                Some(answer::Step::Done) => session.transfer = None,
+                Some(answer::Step::Room) => break Next::Room,
+                Some(answer::Step::CutShort) => {
+                    session.transfer = None;
+                    break Next::End;
+                }
+            }
+            let rest = &input[consumed..];
+            match session.end {
+                Some(end) => break if rest.is_empty() { end } else { Next::Linger },
+                None if rest.is_empty() => break Next::Input,
+                None if output.is_full() => break Next::Room,
+                None => {}
+            }
+            match request::parse(rest, self.site.limits.head) {
+                Parsed::Incomplete => break Next::Input,
+                Parsed::Refused(status) => {
+                    self.counters.requests.add(1);
+                    consumed = input.len();
+                    self.refuse(status, Persistence::Close, true, output);
+                    session.end = Some(Next::Linger);
+                }
+                Parsed::Head(head) => {
+                    self.counters.requests.add(1);
+                    consumed += head.len;
+                    if head.persistence == Persistence::Close {
+                        session.end = Some(if head.has_body { Next::Linger } else { Next::End });
+                    }
+                    session.transfer = self.answer(&head, output);
+                }
+            }
+        };
+        Progress { consumed, next }
+    }
+
+    fn close(&mut self, _session: Session) {}
+
+    fn tick(&mut self, now: Instant) {
+        self.now = now;
+        if self.tails.update(now) {
+            self.cache.sweep(now);
+        }
+    }
+}

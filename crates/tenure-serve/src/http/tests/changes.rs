@@ -1,0 +1,235 @@
+//! Files that change, shrink or go while they are served, links, and large files.
+
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+/// The status and the body of the answer.
+fn body(client: &mut Client, name: &str) -> (String, String) {
+    let answer = client.ask(&format!("GET /{name} HTTP/1.1\r\nHost: x\r\n\r\n"));
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head[9..12].to_owned(), body.to_owned())
+}
+
+fn ok(body: &str) -> (String, String) {
+    ("200".to_owned(), body.to_owned())
+}
+
+#[test]
+fn a_change_is_seen_after_a_second_and_a_file_that_went_is_gone() {
+    let (directory, site) = site();
+    let file = directory.path().join("root/file");
+    let mut client = Client::of(&site);
+    assert_eq!(body(&mut client, "file").0, "404");
+    fs::write(&file, "first").unwrap();
+    assert_eq!(body(&mut client, "file"), ok("first"), "that there was none is not remembered");
+    fs::write(&file, "second one").unwrap();
+    assert_eq!(body(&mut client, "file"), ok("first"));
+    client.second();
+    assert_eq!(body(&mut client, "file"), ok("second one"));
+    // Replaced, as careful programs do.
+    fs::write(directory.path().join("new"), "the third").unwrap();
+    fs::rename(directory.path().join("new"), &file).unwrap();
+    client.second();
+    assert_eq!(body(&mut client, "file"), ok("the third"));
+    fs::remove_file(&file).unwrap();
+    client.second();
+    assert_eq!(body(&mut client, "file").0, "404");
+    fs::create_dir(&file).unwrap();
+    assert_eq!(body(&mut client, "file").0, "301");
+}
+
+#[test]
+fn workers_share_one_object_for_each_version_and_it_goes_with_the_last_that_has_it() {
+    let (directory, site) = site();
+    let mut clients = [Client::of(&site), Client::of(&site)];
+    let mut entries = || {
+        clients
+            .iter_mut()
+            .map(|client| {
+                client.http.cache.find(&site.root, b"index.html", client.http.now).unwrap()
+            })
+            .collect::<Vec<_>>()
+    };
+    let before = entries();
+    assert!(std::ptr::eq(&*before[0], &*before[1]));
+    fs::write(directory.path().join("root/index.html"), "another").unwrap();
+    clients[0].second();
+    let mut entries = || {
+        clients
+            .iter_mut()
+            .map(|client| {
+                client.http.cache.find(&site.root, b"index.html", client.http.now).unwrap()
+            })
+            .collect::<Vec<_>>()
+    };
+    let after = entries();
+    assert!(std::ptr::eq(&*before[0], &*after[1]) && !std::ptr::eq(&*before[0], &*after[0]));
+    drop((before, after));
+    for client in &mut clients {
+        client.http.now += Duration::from_secs(60);
+        let now = client.http.now;
+        client.http.cache.sweep(now);
+    }
+    // Only the fixed answer is left.
+    assert_eq!(site.statistics().files, 1);
+}
+
+#[test]
+fn a_cache_that_is_full_drops_what_was_not_asked_for() {
+    let (directory, _) = site();
+    let root = directory.path().join("root");
+    for at in 0..10 {
+        fs::write(root.join(format!("file{at}")), vec![b'a' + at; 100]).unwrap();
+    }
+    let limits = Limits { cached_files: 4, cached_bytes: 350, ..Limits::default() };
+    let site = Arc::new(Site::new(&Config { limits, ..config(&root) }).unwrap());
+    let mut client = Client::of(&site);
+    for round in 0..30_u8 {
+        let at = round * 7 % 10;
+        let expected = String::from_utf8(vec![b'a' + at; 100]).unwrap();
+        assert_eq!(body(&mut client, &format!("file{at}")), ok(&expected));
+        client.http.now += Duration::from_millis(10);
+        assert!(site.statistics().files <= 4, "three, and the fixed answer");
+    }
+    assert_eq!(body(&mut client, "index.html"), ok(PAGE));
+}
+
+#[test]
+fn links_are_followed_within_the_root_only() {
+    let (directory, site) = site();
+    let root = directory.path().join("root");
+    symlink("index.html", root.join("within")).unwrap();
+    symlink("sub", root.join("sublink")).unwrap();
+    symlink("../secret", root.join("out")).unwrap();
+    symlink(directory.path().join("secret"), root.join("absolute")).unwrap();
+    symlink("..", root.join("up")).unwrap();
+    symlink("/proc/self/root/etc/passwd", root.join("magic")).unwrap();
+    symlink("loop", root.join("loop")).unwrap();
+    let mut client = Client::of(&site);
+    assert_eq!(body(&mut client, "within"), ok(PAGE));
+    assert_eq!(body(&mut client, "sublink/"), ok("sub"));
+    for name in ["out", "absolute", "up/secret", "up/", "up", "magic", "loop"] {
+        assert_eq!(body(&mut client, name).0, "404", "{name}");
+    }
+}
+
+#[test]
+fn what_is_no_file_or_may_not_be_read_is_forbidden() {
+    let (directory, site) = site();
+    let pipe = directory.path().join("root/pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .unwrap();
+    assert_eq!(body(&mut Client::of(&site), "pipe").0, "403");
+}
+
+/// A file of 1,000,003 bytes, which is not held in memory.
+fn large(directory: &TempDir) -> Vec<u8> {
+    let bytes: Vec<u8> = (0..1_000_003_u32).map(|at| (at % 251) as u8).collect();
+    fs::write(directory.path().join("root/large"), &bytes).unwrap();
+    bytes
+}
+
+/// The body of what was sent.
+fn sent(client: &Client) -> &[u8] {
+    let head = client.sent.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    &client.sent[head + 4..]
+}
+
+#[test]
+fn a_large_file_is_sent_in_pieces_and_what_follows_it_after_it() {
+    let (directory, site) = site();
+    let bytes = large(&directory);
+    let mut client = Client::of(&site);
+    client.receive(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.0\r\n\r\n");
+    assert_eq!(&sent(&client)[..bytes.len()], bytes);
+    assert!(client.sent.ends_with(PAGE.as_bytes()));
+    assert_eq!(client.next, Next::End);
+    let mut client = Client::of(&site);
+    client.receive(b"HEAD /large HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert!(sent(&client).is_empty());
+}
+
+#[test]
+fn of_a_large_file_no_more_is_read_than_may_wait() {
+    let (directory, site) = site();
+    large(&directory);
+    let mut client = Client::of(&site);
+    let request = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n";
+    let session = client.session.as_mut().unwrap();
+    let progress = client.http.handle(session, request, &mut client.output);
+    assert_eq!((progress.consumed, progress.next), (request.len(), Next::Room));
+    let waits = client.output.pending();
+    assert!((256 << 10..512 << 10).contains(&waits), "{waits}");
+    // Nothing more comes as long as nothing was sent.
+    let again = client.http.handle(session, b"", &mut client.output);
+    assert_eq!((again.next, client.output.pending()), (Next::Room, waits));
+}
+
+#[test]
+fn a_large_file_that_is_cut_short_ends_its_answer_early() {
+    let (directory, site) = site();
+    let bytes = large(&directory);
+    let mut client = Client::of(&site);
+    let session = client.session.as_mut().unwrap();
+    let request = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n";
+    let progress = client.http.handle(session, request, &mut client.output);
+    assert_eq!(progress.next, Next::Room);
+    let file = fs::File::options().write(true).open(directory.path().join("root/large")).unwrap();
+    file.set_len(300_000).unwrap();
+    client.sent = client.output.to_vec();
+    client.output.advance(client.sent.len());
+    client.receive(b"");
+    assert_eq!(client.next, Next::End);
+    assert_eq!(sent(&client), &bytes[..300_000]);
+}
+
+#[test]
+fn a_large_file_that_is_replaced_or_deleted_is_sent_to_its_end() {
+    let (directory, site) = site();
+    let bytes = large(&directory);
+    let mut client = Client::of(&site);
+    let session = client.session.as_mut().unwrap();
+    let progress = client.http.handle(session, b"GET /large HTTP/1.0\r\n\r\n", &mut client.output);
+    assert_eq!(progress.next, Next::Room);
+    fs::remove_file(directory.path().join("root/large")).unwrap();
+    client.second();
+    assert_eq!(body(&mut Client::of(&site), "large").0, "404");
+    client.receive(b"");
+    assert_eq!(sent(&client), bytes);
+}
+
+#[test]
+fn a_held_file_that_is_cut_short_is_sent_as_it_was() {
+    let (directory, site) = site();
+    let mut client = Client::of(&site);
+    let session = client.session.as_mut().unwrap();
+    let progress = client.http.handle(session, b"GET / HTTP/1.0\r\n\r\n", &mut client.output);
+    assert_eq!(progress.next, Next::End);
+    fs::write(directory.path().join("root/index.html"), "").unwrap();
+    assert!(client.output.to_vec().ends_with(PAGE.as_bytes()));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn every_range_is_that_part_of_the_file(first in 0..1_000_010_u64, len in 0..1_000_010_u64, held: bool) {
+        let (directory, small) = site();
+        let bytes = large(&directory);
+        let root = directory.path().join("root");
+        let limits = Limits { held: 2_000_000, ..Limits::default() };
+        let site = if held { Arc::new(Site::new(&Config { limits, ..config(&root) }).unwrap()) } else { small };
+        let last = first + len;
+        let mut client = Client::of(&site);
+        let request = format!("GET /large HTTP/1.1\r\nHost: x\r\nRange: bytes={first}-{last}\r\n\r\n");
+        client.receive(request.as_bytes());
+        let end = bytes.len().min(last as usize + 1);
+        match bytes.get(first as usize..end).filter(|part| !part.is_empty()) {
+            Some(part) => {
+                prop_assert!(client.sent.starts_with(b"HTTP/1.1 206 "));
+                prop_assert!(sent(&client) == part);
+            }
+            None => prop_assert!(client.sent.starts_with(b"HTTP/1.1 416 ")),
+        }
+    }
+}

@@ -1,0 +1,537 @@
+//! One thread of the generator.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+use rustix::time::{
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, clock_gettime,
+    timerfd_create, timerfd_settime,
+};
+
+use super::client::{Client, Flight};
+use super::protocol::{Protocol, Verdict};
+use super::schedule::Schedule;
+use super::socket;
+use super::tally::Tally;
+use crate::load::error::Error;
+use crate::load::outcome::ErrorKind;
+
+/// What a socket is read into at once.
+const BUFFER: usize = 256 << 10;
+
+/// A burst of requests ends after so many bytes; the rest is sent once those are.
+const MOST_BURST: usize = 128 << 10;
+
+/// Events that are taken at once.
+const EVENTS: usize = 512;
+
+/// How often a thread looks after what does not come as an event.
+const TICK_NS: u64 = 100_000_000;
+
+/// The same while a client waits to connect again.
+const RETRY_NS: u64 = 10_000_000;
+
+/// The timer's events; clients have lower numbers.
+const TIMER: u64 = u64::MAX;
+
+/// What a thread is to do.
+pub(crate) struct Job<P> {
+    /// Requests and answers.
+    pub(crate) protocol: P,
+    /// Whom to ask.
+    pub(crate) target: SocketAddr,
+    /// Connections at once.
+    pub(crate) clients: usize,
+    /// Requests under way on each.
+    pub(crate) depth: usize,
+    /// A connection serves one request.
+    pub(crate) close: bool,
+    /// When requests are due; without it, the next is sent when one is answered.
+    pub(crate) schedule: Option<Schedule>,
+    /// How long a client waits for anything to come.
+    pub(crate) timeout: Duration,
+    /// The start of the run.
+    pub(crate) base: Instant,
+    /// When the measuring begins, in nanoseconds from the start.
+    pub(crate) from_ns: u64,
+    /// When it ends.
+    pub(crate) until_ns: u64,
+    /// It ends after so many requests, if that is sooner.
+    pub(crate) quota: Option<u64>,
+    /// The first error ends it.
+    pub(crate) is_strict: bool,
+}
+
+/// How a connection goes on.
+enum After {
+    /// As it is.
+    Go,
+    /// It has ended, as it should.
+    Closed,
+    /// It has ended, and should not have.
+    Lost(ErrorKind, String),
+}
+
+/// A thread's state.
+pub(crate) struct Worker<P: Protocol> {
+    job: Job<P>,
+    epoll: OwnedFd,
+    timer: Option<OwnedFd>,
+    clients: Vec<Client<P>>,
+    /// Clients with room for a request, the one that has waited longest first. For an open loop.
+    listed: VecDeque<usize>,
+    /// Clients that could not connect, or lost their connection.
+    waiting: Vec<usize>,
+    tally: Tally,
+    burst: Vec<u8>,
+    /// Requests asked while they counted.
+    asked: u64,
+    /// The protocol has nothing more to ask.
+    is_done: bool,
+}
+
+impl<P: Protocol> Worker<P> {
+    /// Ready to run.
+    pub(crate) fn new(job: Job<P>) -> Result<Self, Error> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(Error::system)?;
+        let timer = match job.schedule {
+            None => None,
+            Some(_) => Some(timer(&epoll).map_err(Error::system)?),
+        };
+        Ok(Self {
+            epoll,
+            timer,
+            clients: (0..job.clients).map(|_| Client::new(job.depth)).collect(),
+            listed: VecDeque::with_capacity(job.clients),
+            waiting: Vec::new(),
+            tally: Tally::new(P::KINDS.len()),
+            burst: Vec::with_capacity(MOST_BURST),
+            asked: 0,
+            is_done: false,
+            job,
+        })
+    }
+
+    /// Runs until the end of the measuring. Tells now and then how many answers came since it last did; ends
+    /// early if nobody listens any more.
+    pub(crate) fn run(mut self, progress: &Sender<u64>) -> Result<Tally, Error> {
+        let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
+        let mut buffer = vec![0; BUFFER];
+        let mut next_tick_ns = TICK_NS;
+        let mut told = 0;
+        let mut cpu_ns = cpu_ns();
+        let mut is_measuring = false;
+        for index in 0..self.clients.len() {
+            let now_ns = self.now_ns();
+            self.begin(index, now_ns)?;
+        }
+        loop {
+            let now_ns = self.now_ns();
+            if !is_measuring && now_ns >= self.job.from_ns {
+                is_measuring = true;
+                cpu_ns = self::cpu_ns();
+            }
+            if now_ns >= self.job.until_ns || self.is_finished(now_ns) {
+                break;
+            }
+            if now_ns >= next_tick_ns {
+                self.tick(now_ns)?;
+                let answered = self.tally.kinds.iter().map(|kind| kind.latency.len()).sum::<u64>();
+                if progress.send(answered - told).is_err() {
+                    break;
+                }
+                told = answered;
+                next_tick_ns = now_ns + TICK_NS;
+            }
+            if !self.waiting.is_empty() {
+                next_tick_ns = next_tick_ns.min(now_ns + RETRY_NS);
+            }
+            if self.job.schedule.is_some() {
+                self.dispatch(now_ns)?;
+            }
+            self.wait(&mut events, next_tick_ns)?;
+            for event in events.drain(..) {
+                let (flags, data) = (event.flags, event.data.u64());
+                if data != TIMER {
+                    self.on_event(data as usize, flags, &mut buffer)?;
+                }
+            }
+        }
+        self.tally.cpu_ns = self::cpu_ns() - cpu_ns;
+        self.tally.unanswered = self.unanswered();
+        Ok(self.tally)
+    }
+
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        self.job.base.elapsed().as_nanos() as u64
+    }
+
+    /// Whether there is nothing left to ask or to wait for.
+    fn is_finished(&self, now_ns: u64) -> bool {
+        if self.job.is_strict && self.tally.failures() > 0 {
+            return true;
+        }
+        let asked_all = self.is_done || self.job.quota.is_some_and(|quota| self.asked >= quota);
+        asked_all
+            && now_ns >= self.job.from_ns
+            && self.clients.iter().all(|client| client.flights.is_empty())
+    }
+
+    /// Requests that were sent, or due in an open loop, and have no answer.
+    fn unanswered(&self) -> u64 {
+        let end_ns = self.now_ns().min(self.job.until_ns);
+        let quota = self.job.quota.map_or(u64::MAX, |quota| quota - self.asked.min(quota));
+        let due = self.job.schedule.as_ref().map_or(0, |schedule| schedule.due(end_ns).min(quota));
+        due + self.clients.iter().map(|client| client.flights.len() as u64).sum::<u64>()
+    }
+
+    /// Waits for events, until the next tick, the end or the next request that is due.
+    fn wait(&mut self, events: &mut Vec<Event>, next_tick_ns: u64) -> Result<(), Error> {
+        let now_ns = self.now_ns();
+        let until_ns = next_tick_ns.min(self.job.until_ns);
+        if let (Some(timer), Some(schedule)) = (&self.timer, &self.job.schedule) {
+            // With every client busy nothing can be sent before an answer comes.
+            if !self.listed.is_empty() {
+                // The timer reads 0 as "off".
+                let left_ns = schedule.next_ns().saturating_sub(now_ns).max(1);
+                arm(timer, left_ns).map_err(Error::system)?;
+            }
+        }
+        // Up to a millisecond late, which ticks and ends can bear.
+        let left = timespec(until_ns.saturating_sub(now_ns));
+        match epoll::wait(&self.epoll, spare_capacity(events), Some(&left)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(Error::system(error)),
+        }
+    }
+
+    /// Looks after clients that do not get any events: those that wait too long, and those without a connection.
+    fn tick(&mut self, now_ns: u64) -> Result<(), Error> {
+        for index in std::mem::take(&mut self.waiting) {
+            self.begin(index, now_ns)?;
+        }
+        let timeout_ns = self.job.timeout.as_nanos() as u64;
+        for index in 0..self.clients.len() {
+            let client = &self.clients[index];
+            let is_late = now_ns.saturating_sub(client.active_ns) > timeout_ns;
+            if is_late && !client.flights.is_empty() {
+                let said = format!("no answer within {} s", self.job.timeout.as_secs_f64());
+                self.go_on(index, After::Lost(ErrorKind::Timeout, said), now_ns)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Connects a client, and has it ask, or wait for a request that is due.
+    fn begin(&mut self, index: usize, now_ns: u64) -> Result<(), Error> {
+        if self.job.schedule.is_none() {
+            return self.fill(index, usize::MAX, now_ns);
+        }
+        if self.job.close || self.connect(index)? {
+            self.list(index);
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, index: usize) {
+        let client = &mut self.clients[index];
+        if !client.is_listed && client.flights.len() < self.job.depth {
+            client.is_listed = true;
+            self.listed.push_back(index);
+        }
+    }
+
+    /// Whether there is a connection now, or one under way.
+    fn connect(&mut self, index: usize) -> Result<bool, Error> {
+        if self.clients[index].socket.is_some() {
+            return Ok(true);
+        }
+        let target = self.job.target;
+        let error = match socket::open(&target) {
+            Ok(socket) => {
+                let connected = self.clients[index].connected(&self.epoll, index, socket);
+                connected.map_err(Error::system)?;
+                return Ok(true);
+            }
+            // Other threads and programs do not give any back soon.
+            Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
+                return Err(Error::system(error));
+            }
+            Err(Errno::ADDRNOTAVAIL) => {
+                let said = "no local port is left, as each closed connection keeps one for a while";
+                (ErrorKind::Ports, said.to_owned())
+            }
+            Err(error) => (ErrorKind::Connect, said(error)),
+        };
+        self.tally.fail(error.0, error.1);
+        self.waiting.push(index);
+        Ok(false)
+    }
+
+    /// Sends requests that are due, as long as there are clients with room for them.
+    fn dispatch(&mut self, now_ns: u64) -> Result<(), Error> {
+        loop {
+            let Some(schedule) = &self.job.schedule else { return Ok(()) };
+            let due = schedule.due(now_ns);
+            if due == 0 || self.is_asked_out() {
+                return Ok(());
+            }
+            let Some(index) = self.listed.pop_front() else { return Ok(()) };
+            self.clients[index].is_listed = false;
+            let share = due.div_ceil(self.listed.len() as u64 + 1);
+            self.fill(index, share as usize, now_ns)?;
+            if self.clients[index].socket.is_some() && !self.clients[index].is_stuck() {
+                self.list(index);
+            }
+        }
+    }
+
+    /// Whether all requests have been asked.
+    fn is_asked_out(&self) -> bool {
+        self.is_done || self.job.quota.is_some_and(|quota| self.asked >= quota)
+    }
+
+    /// Has a client ask as much as it has room for, at most `most` requests, in one write.
+    #[inline]
+    fn fill(&mut self, index: usize, most: usize, now_ns: u64) -> Result<(), Error> {
+        if self.is_asked_out() || !self.connect(index)? {
+            return Ok(());
+        }
+        let client = &mut self.clients[index];
+        let depth = if self.job.close { 1 } else { self.job.depth };
+        let room = (depth - client.flights.len().min(depth)).min(most);
+        if client.is_stuck() {
+            return Ok(());
+        }
+        if client.flights.is_empty() {
+            client.active_ns = now_ns;
+        }
+        self.burst.clear();
+        for _ in 0..room {
+            if self.burst.len() >= MOST_BURST
+                || self.job.quota.is_some_and(|quota| self.asked >= quota)
+            {
+                break;
+            }
+            let Some(ask) = self.job.protocol.ask(&mut self.burst) else {
+                self.is_done = true;
+                break;
+            };
+            let start_ns = match &mut self.job.schedule {
+                None => now_ns,
+                Some(schedule) => {
+                    let due_ns = schedule.next_ns();
+                    schedule.advance();
+                    due_ns
+                }
+            };
+            self.asked += u64::from(start_ns >= self.job.from_ns);
+            client.flights.push_back(Flight { start_ns, ask });
+        }
+        if self.burst.is_empty() {
+            return Ok(());
+        }
+        if now_ns >= self.job.from_ns {
+            self.tally.sent += self.burst.len() as u64;
+        }
+        match client.send(&self.epoll, index, &self.burst) {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                let lost = lost(client.answered, error);
+                self.go_on(index, lost, now_ns)
+            }
+        }
+    }
+
+    /// Something happened to a client's connection.
+    fn on_event(
+        &mut self,
+        index: usize,
+        flags: EventFlags,
+        buffer: &mut [u8],
+    ) -> Result<(), Error> {
+        if flags.contains(EventFlags::OUT) && !flags.intersects(EventFlags::ERR) {
+            let client = &mut self.clients[index];
+            if let Err(error) = client.flush(&self.epoll, index) {
+                let lost = lost(client.answered, error);
+                let now_ns = self.now_ns();
+                return self.go_on(index, lost, now_ns);
+            }
+            if !client.is_stuck() && !flags.contains(EventFlags::IN) {
+                let now_ns = self.now_ns();
+                return self.go_on(index, After::Go, now_ns);
+            }
+        }
+        if !flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+            return Ok(());
+        }
+        let Some(socket) = &self.clients[index].socket else { return Ok(()) };
+        let received = recv(socket, &mut *buffer, RecvFlags::empty());
+        let now_ns = self.now_ns();
+        let after = match received {
+            Ok((_, 0)) => self.ended(index, now_ns),
+            Ok((_, count)) => self.answers(index, &buffer[..count], now_ns),
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
+            Err(error) => lost(self.clients[index].answered, error),
+        };
+        self.go_on(index, after, now_ns)
+    }
+
+    /// What the state of a connection asks for.
+    fn go_on(&mut self, index: usize, after: After, now_ns: u64) -> Result<(), Error> {
+        match after {
+            After::Go => {}
+            After::Closed => self.clients[index].disconnect(),
+            After::Lost(kind, said) => {
+                self.clients[index].disconnect();
+                self.tally.fail(kind, said);
+                // Not at once: a server that refuses is not to be asked a million times.
+                self.waiting.push(index);
+                return Ok(());
+            }
+        }
+        self.begin(index, now_ns)
+    }
+
+    /// Takes the answers in `input`.
+    #[inline]
+    fn answers(&mut self, index: usize, mut input: &[u8], now_ns: u64) -> After {
+        let client = &mut self.clients[index];
+        let tally = &mut self.tally;
+        let job = &self.job;
+        client.active_ns = now_ns;
+        client.answered = true;
+        if now_ns >= job.from_ns {
+            tally.received += input.len() as u64;
+        }
+        while !input.is_empty() {
+            let Some(&Flight { start_ns, ask }) = client.flights.front() else {
+                let said = "bytes that nobody asked for".to_owned();
+                return After::Lost(ErrorKind::Wrong, said);
+            };
+            let step = job.protocol.scan(&mut client.scan, ask, input);
+            input = &input[step.consumed..];
+            let Some(answer) = step.answer else { break };
+            client.flights.pop_front();
+            if let Err(lost) = count(job, tally, P::kind(ask), answer.verdict, start_ns, now_ns) {
+                return lost;
+            }
+            if answer.closes || job.close {
+                return After::Closed;
+            }
+        }
+        After::Go
+    }
+
+    /// The server has ended a connection.
+    fn ended(&mut self, index: usize, now_ns: u64) -> After {
+        let client = &mut self.clients[index];
+        let Some(&Flight { start_ns, ask }) = client.flights.front() else {
+            return After::Closed;
+        };
+        match self.job.protocol.end(&mut client.scan, ask) {
+            Some(answer) => {
+                client.flights.pop_front();
+                let counted = count(
+                    &self.job,
+                    &mut self.tally,
+                    P::kind(ask),
+                    answer.verdict,
+                    start_ns,
+                    now_ns,
+                );
+                counted.err().unwrap_or(After::Closed)
+            }
+            None => {
+                let said = "the server ended the connection before its answer did";
+                After::Lost(ErrorKind::Closed, said.to_owned())
+            }
+        }
+    }
+}
+
+/// Counts an answer. The connection is lost with one that is none.
+#[inline]
+fn count<P>(
+    job: &Job<P>,
+    tally: &mut Tally,
+    kind: usize,
+    verdict: Verdict,
+    start_ns: u64,
+    now_ns: u64,
+) -> Result<(), After> {
+    let hit = match verdict {
+        Verdict::Done => true,
+        Verdict::Miss => false,
+        Verdict::Refused(said) => {
+            tally.fail(ErrorKind::Refused, said);
+            return Ok(());
+        }
+        Verdict::Wrong(said) => {
+            tally.fail(ErrorKind::Wrong, said);
+            return Ok(());
+        }
+        Verdict::Broken(said) => return Err(After::Lost(ErrorKind::Wrong, said)),
+    };
+    // With a fixed number of requests those count that were asked in time, otherwise those answered in time.
+    let decides_ns = if job.quota.is_some() { start_ns } else { now_ns };
+    if decides_ns >= job.from_ns && now_ns < job.until_ns {
+        let at_ns = now_ns - job.from_ns;
+        tally.record(kind, hit, now_ns.saturating_sub(start_ns), at_ns);
+        tally.last_ns = now_ns;
+    }
+    Ok(())
+}
+
+/// A connection that failed like that: before anything came on it, it was not one.
+fn lost(answered: bool, error: Errno) -> After {
+    let kind = match error {
+        Errno::CONNREFUSED | Errno::TIMEDOUT | Errno::HOSTUNREACH | Errno::NETUNREACH
+            if !answered =>
+        {
+            ErrorKind::Connect
+        }
+        _ => ErrorKind::Reset,
+    };
+    After::Lost(kind, said(error))
+}
+
+/// What the system says of an error.
+fn said(error: Errno) -> String {
+    std::io::Error::from(error).to_string()
+}
+
+/// What this thread has used of a CPU.
+fn cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn timespec(ns: u64) -> Timespec {
+    Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ }
+}
+
+/// A timer that `epoll` tells about.
+fn timer(epoll: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+    let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+    // Told once each time it goes off, as nobody reads it.
+    let flags = EventFlags::IN | EventFlags::ET;
+    epoll::add(epoll, &timer, EventData::new_u64(TIMER), flags)?;
+    Ok(timer)
+}
+
+/// Has the timer go off in so long. What it told before is forgotten, so that nobody needs to read it.
+fn arm(timer: &OwnedFd, left_ns: u64) -> Result<(), Errno> {
+    let time = Itimerspec { it_interval: timespec(0), it_value: timespec(left_ns) };
+    timerfd_settime(timer, TimerfdTimerFlags::empty(), &time).map(drop)
+}

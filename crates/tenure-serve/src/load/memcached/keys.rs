@@ -1,0 +1,120 @@
+//! Which key is asked for next.
+
+use std::sync::Arc;
+
+use fastrand::Rng;
+
+/// How often each key is asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Keys {
+    /// All alike.
+    Uniform,
+    /// Key `k`, counted from 1, in proportion to `1 / k^s`.
+    Zipf(f64),
+    /// One key alone: an object that all cores want.
+    Hot,
+}
+
+/// Draws keys.
+#[derive(Debug, Clone)]
+pub(super) enum Draw {
+    /// One of so many.
+    Uniform(u32),
+    /// With the odds of a table.
+    Table(Arc<[Column]>),
+    /// The first.
+    Hot,
+}
+
+/// A column of Walker's alias method: every key has one of the same width, and what a rare key does not
+/// need of its column belongs to one other key. A draw is one column and one throw, however many keys.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Column {
+    /// The share of the column's own key.
+    own: f32,
+    other: u32,
+}
+
+impl Draw {
+    /// Of `count` keys.
+    pub(super) fn new(keys: Keys, count: u32) -> Self {
+        match keys {
+            Keys::Uniform => Self::Uniform(count),
+            Keys::Hot => Self::Hot,
+            Keys::Zipf(s) => {
+                let weights: Vec<f64> = (1..=count).map(|key| f64::from(key).powf(-s)).collect();
+                Self::Table(columns(&weights))
+            }
+        }
+    }
+
+    /// A key.
+    #[inline]
+    pub(super) fn next(&self, random: &mut Rng) -> u32 {
+        match self {
+            Self::Hot => 0,
+            Self::Uniform(count) => random.u32(..count),
+            Self::Table(columns) => {
+                let key = random.u32(..columns.len() as u32);
+                let column = columns[key as usize];
+                if random.f32() < column.own { key } else { column.other }
+            }
+        }
+    }
+}
+
+/// Fills what each rare key leaves of its column with a frequent one.
+fn columns(weights: &[f64]) -> Arc<[Column]> {
+    let width = weights.iter().sum::<f64>() / weights.len() as f64;
+    let mut left: Vec<f64> = weights.iter().map(|weight| weight / width).collect();
+    let mut columns: Vec<Column> =
+        (0..weights.len() as u32).map(|other| Column { own: 1.0, other }).collect();
+    let (mut rare, mut frequent): (Vec<u32>, Vec<u32>) =
+        (0..weights.len() as u32).partition(|&key| left[key as usize] < 1.0);
+    while let (Some(small), Some(&large)) = (rare.pop(), frequent.last()) {
+        let own = left[small as usize];
+        columns[small as usize] = Column { own: own as f32, other: large };
+        left[large as usize] -= 1.0 - own;
+        if left[large as usize] < 1.0 {
+            frequent.pop();
+            rare.push(large);
+        }
+    }
+    columns.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shares(keys: Keys, count: u32) -> Vec<f64> {
+        const DRAWS: u32 = 400_000;
+        let (draw, mut random) = (Draw::new(keys, count), Rng::with_seed(7));
+        let mut counts = vec![0_u32; count as usize];
+        for _ in 0..DRAWS {
+            counts[draw.next(&mut random) as usize] += 1;
+        }
+        counts.into_iter().map(|count| f64::from(count) / f64::from(DRAWS)).collect()
+    }
+
+    #[test]
+    fn zipf_draws_each_key_as_often_as_its_weight_says() {
+        for s in [0.5, 1.0, 1.3] {
+            let all: f64 = (1..=50).map(|key| f64::from(key).powf(-s)).sum();
+            for (index, share) in shares(Keys::Zipf(s), 50).into_iter().enumerate() {
+                let wanted = (index as f64 + 1.0).powf(-s) / all;
+                // Five standard deviations, of a seed that is always the same.
+                let width = 5.0 * (wanted / 400_000.0).sqrt();
+                assert!((share - wanted).abs() < width, "{s}: {index} {share} {wanted}");
+            }
+        }
+    }
+
+    #[test]
+    fn uniform_draws_all_and_hot_draws_one() {
+        let uniform = shares(Keys::Uniform, 4);
+        assert!(uniform.iter().all(|share| (share - 0.25).abs() < 0.01), "{uniform:?}");
+        assert_eq!(shares(Keys::Hot, 3), [1.0, 0.0, 0.0]);
+        assert_eq!(shares(Keys::Zipf(1.0), 1), [1.0]);
+    }
+}

@@ -1,0 +1,296 @@
+//! From a plan to an outcome.
+
+use std::net::TcpStream;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::cpu::CpuTimes;
+use super::engine::protocol::Protocol;
+use super::engine::tally::Tally;
+use super::engine::worker::{Job, Worker};
+use super::error::Error;
+use super::outcome::{Cpu, ErrorKind, Errors, Kind, Latency, Outcome, Request, SCHEMA, Second};
+use super::plan::{Phase, Plan, Workload};
+use super::settings::{Generator, Length, Settings};
+use super::tool;
+
+/// Shows how far a run is.
+pub trait Progress {
+    /// Something is being done, in so many steps.
+    fn begin(&mut self, what: &str, total: u64);
+    /// So many steps more are done.
+    fn advance(&mut self, done: u64);
+    /// It is done.
+    fn end(&mut self);
+}
+
+/// Nobody looks.
+impl Progress for () {
+    fn begin(&mut self, _: &str, _: u64) {}
+    fn advance(&mut self, _: u64) {}
+    fn end(&mut self) {}
+}
+
+/// How often a run is looked after.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Descriptors for everything but the connections.
+const OTHER_FILES: u64 = 64;
+
+/// Makes the load, and tells what came of it.
+///
+/// # Errors
+///
+/// A plan that makes no sense, a server that is not there or does not store keys, a system without room for so
+/// many connections, or another generator that is not there or fails. What goes wrong with single requests is
+/// counted and ends no run.
+pub fn run(plan: &Plan, progress: &mut dyn Progress) -> Result<Outcome, Error> {
+    match plan {
+        Plan::Memcached(plan) => run_workload(plan, progress),
+        Plan::Http(plan) => run_workload(plan, progress),
+    }
+}
+
+fn run_workload<P: Workload>(plan: &P, progress: &mut dyn Progress) -> Result<Outcome, Error> {
+    let settings = plan.settings();
+    settings.check()?;
+    plan.check()?;
+    tool::check(settings)?;
+    reach(settings)?;
+    if !settings.pids.is_empty() && CpuTimes::of(&settings.pids).is_empty() {
+        return Err(Error::new("no process has a --pid that was given; leave it away or mend it"));
+    }
+    let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    if let Some(jobs) = plan.fill(&Phase::fill()) {
+        fill(jobs, progress)?;
+    }
+    let found = match settings.generator {
+        Generator::Own => measure(plan, progress)?,
+        Generator::Memtier | Generator::Wrk => tool::run(&plan.task(), settings, progress)?,
+    };
+    Ok(Outcome {
+        schema: SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started,
+        request: request(plan),
+        ..found
+    })
+}
+
+/// What was asked for, as an outcome tells it.
+fn request<P: Workload>(plan: &P) -> Request {
+    let settings = plan.settings();
+    Request {
+        protocol: P::NAME.to_owned(),
+        address: settings.target.to_string(),
+        threads: settings.threads,
+        clients: settings.clients,
+        pipeline: settings.pipeline,
+        rate: settings.rate,
+        close: plan.closes(),
+        warmup: settings.warmup.as_secs_f64(),
+        load: plan.load(),
+    }
+}
+
+/// Fails if there is no server, before a hundred clients find out.
+fn reach(settings: &Settings) -> Result<(), Error> {
+    match TcpStream::connect_timeout(&settings.target, settings.timeout) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let target = settings.target;
+            Err(Error::new(format!("cannot connect to {target}: {error}; is the server running?")))
+        }
+    }
+}
+
+/// Sets the keys.
+fn fill<P: Protocol>(jobs: Vec<Job<P>>, progress: &mut dyn Progress) -> Result<(), Error> {
+    progress.begin("setting the keys", 0);
+    let found = drive(jobs, None, &mut |_, _| {});
+    progress.end();
+    let tally = found?;
+    match tally.first_failure() {
+        None => Ok(()),
+        Some(said) => Err(Error::new(format!(
+            "cannot set the keys: {said}; give the server more memory, or set fewer or shorter values"
+        ))),
+    }
+}
+
+/// Makes the load and counts.
+fn measure<P: Workload>(plan: &P, progress: &mut dyn Progress) -> Result<Outcome, Error> {
+    let settings = plan.settings();
+    make_room(settings)?;
+    let phase = Phase::measure(settings, plan.closes());
+    let jobs = plan.measure(&phase);
+    let steps = match settings.length {
+        Length::Time(time) => (settings.warmup + time).as_millis() as u64,
+        Length::Requests(count) => count,
+    };
+    progress.begin("measuring", steps);
+    let mut before = None;
+    let mut shown_ms = 0;
+    let tally = drive(jobs, Some(&phase), &mut |elapsed, answered| {
+        if before.is_none() && elapsed >= phase.warmup {
+            before = Some(CpuTimes::of(&settings.pids));
+        }
+        match settings.length {
+            Length::Requests(_) => progress.advance(answered),
+            Length::Time(_) => {
+                let elapsed_ms = elapsed.as_millis() as u64;
+                progress.advance(elapsed_ms.saturating_sub(shown_ms));
+                shown_ms = elapsed_ms;
+            }
+        }
+    });
+    let after = CpuTimes::of(&settings.pids);
+    progress.end();
+    let tally = tally?;
+    let ended = match settings.length {
+        Length::Time(time) => time,
+        Length::Requests(_) => Duration::from_nanos(tally.last_ns).saturating_sub(settings.warmup),
+    };
+    let server_ns = (!settings.pids.is_empty()).then(|| after.since(&before.unwrap_or_default()));
+    Ok(outcome(tally, <P::Protocol as Protocol>::KINDS, ended, server_ns))
+}
+
+/// Runs all threads. Calls `look` now and then with the time since the start and the answers since the last
+/// call, so that one of the calls is at the end of the warm-up.
+fn drive<P: Protocol>(
+    jobs: Vec<Job<P>>,
+    phase: Option<&Phase>,
+    look: &mut dyn FnMut(Duration, u64),
+) -> Result<Tally, Error> {
+    let (sender, receiver) = channel();
+    thread::scope(|scope| {
+        let threads: Vec<_> = jobs
+            .into_iter()
+            .map(|job| {
+                let sender = sender.clone();
+                scope.spawn(move || {
+                    let found = Worker::new(job).and_then(|worker| worker.run(&sender));
+                    if found.is_err() {
+                        // Word of the end for all threads: nobody listens any more.
+                        let _ = sender.send(FAILED);
+                    }
+                    found
+                })
+            })
+            .collect();
+        drop(sender);
+        watch(receiver, phase, look);
+        let mut all: Option<Tally> = None;
+        for thread in threads {
+            let tally = thread.join().expect("a thread of the generator does not panic")?;
+            match &mut all {
+                None => all = Some(tally),
+                Some(all) => all.merge(tally),
+            }
+        }
+        Ok(all.expect("a run has at least one thread"))
+    })
+}
+
+/// What a thread says that cannot go on, in place of a number of answers.
+const FAILED: u64 = u64::MAX;
+
+/// Until all threads have ended, or one has failed.
+// By value: the other threads end because the receiver is gone.
+#[allow(clippy::needless_pass_by_value)]
+fn watch(receiver: Receiver<u64>, phase: Option<&Phase>, look: &mut dyn FnMut(Duration, u64)) {
+    let base = phase.map_or_else(Instant::now, |phase| phase.base);
+    let warmup = phase.map_or(Duration::ZERO, |phase| phase.warmup);
+    loop {
+        let elapsed = base.elapsed();
+        // Not after the end of the warm-up, if that comes first.
+        let wait = warmup.checked_sub(elapsed).filter(|left| !left.is_zero()).unwrap_or(LOOK);
+        match receiver.recv_timeout(wait.min(LOOK)) {
+            Ok(FAILED) | Err(RecvTimeoutError::Disconnected) => return,
+            Ok(answered) => look(base.elapsed(), answered),
+            Err(RecvTimeoutError::Timeout) => look(base.elapsed(), 0),
+        }
+    }
+}
+
+/// Lets this process have as many connections as it asks for, as far as it may.
+fn make_room(settings: &Settings) -> Result<(), Error> {
+    let needed = settings.connections() as u64 + OTHER_FILES;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    let allowed = limit.maximum.is_none_or(|maximum| maximum >= needed);
+    let raised = Rlimit { current: Some(needed), ..limit };
+    if allowed && setrlimit(Resource::Nofile, raised).is_ok() {
+        return Ok(());
+    }
+    Err(Error::new(format!(
+        "{} connections are more than this process may have; use fewer clients, or raise the limit (`ulimit -Hn`)",
+        settings.connections()
+    )))
+}
+
+/// What was counted, as an outcome. Whoever asked fills in what the run was.
+fn outcome(tally: Tally, names: &[&str], measured: Duration, server_ns: Option<u64>) -> Outcome {
+    let seconds = measured.as_secs_f64();
+    let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let mut all = super::engine::tally::histogram();
+    for kind in &tally.kinds {
+        all.add(&kind.latency).expect("all histograms have the same bounds");
+    }
+    let ops = all.len();
+    let kinds = tally.kinds.iter().zip(names).map(|(kind, name)| Kind {
+        name: (*name).to_owned(),
+        ops: kind.latency.len(),
+        ops_per_second: per_second(kind.latency.len()),
+        hits: kind.hits,
+        misses: kind.misses,
+        latency: Latency::of(&kind.latency),
+    });
+    let errors: Vec<Errors> = ErrorKind::ALL
+        .into_iter()
+        .zip(tally.errors)
+        .filter_map(|(kind, (count, first))| Some(Errors { kind, count, first: first? }))
+        .collect();
+    let wrong = errors.iter().any(|errors| errors.kind == ErrorKind::Wrong);
+    Outcome {
+        generator: "tenure".to_owned(),
+        seconds,
+        ops,
+        ops_per_second: per_second(ops),
+        sent_per_second: Some(per_second(tally.sent)),
+        received_per_second: Some(per_second(tally.received)),
+        latency: Latency::of(&all),
+        kinds: kinds.collect(),
+        errors,
+        unanswered: Some(tally.unanswered),
+        series: tally
+            .seconds
+            .iter()
+            .map(|it| Second { ops: it.ops, slowest_ns: Some(it.slowest_ns as f64) })
+            .collect(),
+        client_cpu: Some(Cpu::new(tally.cpu_ns, ops)),
+        server_cpu: server_ns.map(|ns| Cpu::new(ns, ops)),
+        passed: ops > 0 && !wrong,
+        ..Outcome::default()
+    }
+}
+
+impl Latency {
+    /// Of nothing there is none.
+    fn of(histogram: &hdrhistogram::Histogram<u64>) -> Option<Self> {
+        let at = |quantile| histogram.value_at_quantile(quantile) as f64;
+        (!histogram.is_empty()).then(|| Self {
+            mean_ns: histogram.mean(),
+            p50_ns: at(0.5),
+            p90_ns: Some(at(0.9)),
+            p99_ns: at(0.99),
+            p999_ns: Some(at(0.999)),
+            max_ns: Some(histogram.max() as f64),
+        })
+    }
+}

@@ -1,0 +1,135 @@
+//! Other generators: found on `PATH`, run, and what they print read into the same [`Outcome`].
+
+mod memtier;
+mod wrk;
+
+use std::io;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{UsageWho, getrusage};
+
+use super::cpu::CpuTimes;
+use super::error::Error;
+use super::outcome::{Cpu, Outcome};
+use super::run::Progress;
+use super::settings::{Generator, Length, Settings};
+
+pub(super) use memtier::Keys;
+
+/// What another generator is to ask for.
+#[derive(Debug, Clone)]
+pub(super) enum Task {
+    /// Keys, by memtier.
+    Memtier(Keys),
+    /// A page, by wrk.
+    Wrk {
+        /// Where it is.
+        url: String,
+        /// Lines of the head beside the usual ones.
+        fields: Vec<String>,
+    },
+}
+
+/// How often a run is looked after.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Has another generator make the load.
+pub(super) fn run(
+    task: &Task,
+    settings: &Settings,
+    progress: &mut dyn Progress,
+) -> Result<Outcome, Error> {
+    if settings.warmup > Duration::ZERO {
+        progress.begin("warming up", settings.warmup.as_millis() as u64);
+        // Neither knows of a warm-up, and both count whole seconds.
+        let whole = Duration::from_secs(settings.warmup.as_secs_f64().ceil() as u64);
+        let warmup = Settings { length: Length::Time(whole), ..settings.clone() };
+        let found = once(task, &warmup, progress);
+        progress.end();
+        found?;
+    }
+    let total = match settings.length {
+        Length::Time(time) => time.as_millis() as u64,
+        Length::Requests(_) => 0,
+    };
+    progress.begin("measuring", total);
+    let before = (CpuTimes::of(&settings.pids), children_ns());
+    let found = once(task, settings, progress);
+    let after = (CpuTimes::of(&settings.pids), children_ns());
+    progress.end();
+    let outcome = found?;
+    let ops = outcome.ops;
+    let server_ns = (!settings.pids.is_empty()).then(|| after.0.since(&before.0));
+    Ok(Outcome {
+        client_cpu: Some(Cpu::new(after.1 - before.1, ops)),
+        server_cpu: server_ns.map(|ns| Cpu::new(ns, ops)),
+        passed: ops > 0,
+        ..outcome
+    })
+}
+
+fn once(task: &Task, settings: &Settings, progress: &mut dyn Progress) -> Result<Outcome, Error> {
+    match task {
+        Task::Memtier(keys) => memtier::run(keys, settings, progress),
+        Task::Wrk { url, fields } => wrk::run(url, fields, settings, progress),
+    }
+}
+
+/// Fails if a generator cannot do what is asked.
+pub(super) fn check(settings: &Settings) -> Result<(), Error> {
+    let line = match (settings.generator, settings.length) {
+        (Generator::Own, _) => return Ok(()),
+        (_, Length::Time(time)) if time.subsec_nanos() != 0 => {
+            "memtier_benchmark and wrk run for whole seconds; give --seconds without decimals"
+        }
+        (Generator::Wrk, Length::Requests(_)) => {
+            "wrk runs for a time and not for a number of requests; give --seconds"
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::new(line))
+}
+
+/// Runs a program to its end.
+fn output(command: &mut Command, progress: &mut dyn Progress) -> Result<String, Error> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let cannot = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            Error::new(format!("{name} is not on PATH; install it, or leave --with away"))
+        }
+        _ => Error::new(format!("cannot run {name}: {error}")),
+    };
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(cannot)?;
+    let mut shown = Instant::now();
+    // What they print at the end, and every second, fits into a pipe.
+    while child.try_wait().map_err(cannot)?.is_none() {
+        thread::sleep(LOOK);
+        progress.advance(shown.elapsed().as_millis() as u64);
+        shown = Instant::now();
+    }
+    let Output { status, stdout, stderr } = child.wait_with_output().map_err(cannot)?;
+    let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    if status.success() {
+        return Ok(stdout.into_owned());
+    }
+    let said = stderr.lines().chain(stdout.lines()).rfind(|line| !line.trim().is_empty());
+    let said = said.map_or_else(|| status.to_string(), |line| line.trim().to_owned());
+    Err(Error::new(format!("{name} failed: {said}")))
+}
+
+/// The CPU time of all children that have ended.
+fn children_ns() -> u64 {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return 0 };
+    [usage.user_time(), usage.system_time()]
+        .into_iter()
+        .map(|time| time.tv_sec() as u64 * 1_000_000_000 + time.tv_usec() as u64 * 1_000)
+        .sum()
+}
+
+/// What is printed cannot be read.
+fn unreadable(name: &str, what: &str) -> Error {
+    Error::new(format!("cannot read what {name} prints: no {what}; its version may be another one"))
+}

@@ -1,0 +1,195 @@
+//! [`Connection`]: a socket, what the handler remembers of it, and the bytes that wait.
+
+use std::io::IoSlice;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
+
+use super::counters::Counters;
+use super::poll::Interest;
+use super::socket::{self, Moved};
+use crate::buffers::Buffer;
+use crate::handler::{Handler, Next, Output};
+
+/// Pieces that are sent by one system call.
+const SLICES: usize = 64;
+
+/// Times that a connection is read before others have their turn.
+const READS: usize = 8;
+
+/// A connection of a worker.
+pub(super) struct Connection<H: Handler> {
+    pub(super) socket: OwnedFd,
+    pub(super) session: H::Session,
+    /// Bytes that the handler could not use yet; always there with [`Handler::KEEPS_BUFFERS`].
+    pub(super) input: Option<Buffer>,
+    /// Bytes that the socket did not take yet; always there with [`Handler::KEEPS_BUFFERS`].
+    pub(super) output: Option<Output<H::Chunk>>,
+    pub(super) phase: Phase,
+    /// What epoll waits for; `None` if it does not know the socket.
+    pub(super) interest: Option<Interest>,
+    /// When something moved last.
+    pub(super) active: Instant,
+    /// Which connection of the same place this is: an event may be for an earlier one.
+    pub(super) generation: u32,
+}
+
+/// Where a connection is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Requests come and are answered.
+    Open,
+    /// The handler has more to write although no more input came.
+    Writing,
+    /// Ends once the output is sent.
+    Ending,
+    /// As `Ending`, and then lingers.
+    EndingLate,
+    /// All is sent; what still comes is dropped.
+    Lingering,
+}
+
+/// What a turn ended with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The connection goes on, when there is something to read or room to write.
+    Waits(Interest),
+    /// All is said: the socket is to be closed.
+    Over,
+    /// The socket is broken.
+    Broken,
+}
+
+/// The buffers of a turn.
+pub(super) struct Hands<'a, C> {
+    pub(super) input: &'a mut Buffer,
+    pub(super) output: &'a mut Output<C>,
+}
+
+impl<H: Handler> Connection<H> {
+    /// Reads, answers and sends, until there is nothing to do at the moment.
+    pub(super) fn turn(
+        &mut self,
+        handler: &mut H,
+        hands: &mut Hands<'_, H::Chunk>,
+        counters: &Counters,
+    ) -> Fate {
+        if self.phase == Phase::Lingering {
+            return self.drop_input(hands.input, counters);
+        }
+        // What an earlier turn left behind goes first: no new answers before the client took the old ones.
+        if let Some(fate) = self.flush(hands.output, counters) {
+            return fate;
+        }
+        let mut reads = READS;
+        let mut drained = false;
+        loop {
+            if let Some(fate) = self.answer(handler, hands, counters) {
+                return fate;
+            }
+            if drained || reads == 0 {
+                return Fate::Waits(Interest::Read);
+            }
+            reads -= 1;
+            if hands.input.is_empty() {
+                hands.input.clear();
+            } else if hands.input.spare() == 0 {
+                hands.input.compact();
+            }
+            let room = hands.input.spare();
+            if room == 0 {
+                debug_assert!(false, "a handler makes progress with a full buffer");
+                return Fate::Broken;
+            }
+            match socket::read(self.socket.as_fd(), hands.input.spare_mut()) {
+                // Half a request is worth nothing. A client that only ended its output has its answers.
+                Moved::Bytes(0) => return Fate::Over,
+                Moved::Bytes(count) => {
+                    hands.input.commit(count);
+                    counters.read.add(count as u64);
+                    // To read again would tell, mostly, that there is no more.
+                    drained = count < room;
+                }
+                Moved::Blocked => return Fate::Waits(Interest::Read),
+                Moved::Broken => return Fate::Broken,
+            }
+        }
+    }
+
+    /// Answers what the input has, and sends the answers. `None` if more input is wanted.
+    fn answer(
+        &mut self,
+        handler: &mut H,
+        hands: &mut Hands<'_, H::Chunk>,
+        counters: &Counters,
+    ) -> Option<Fate> {
+        loop {
+            let calls = match self.phase {
+                Phase::Open => !hands.input.is_empty(),
+                Phase::Writing => true,
+                Phase::Ending | Phase::EndingLate | Phase::Lingering => false,
+            };
+            if calls {
+                let progress = handler.handle(&mut self.session, hands.input, hands.output);
+                hands.input.consume(progress.consumed);
+                self.phase = match progress.next {
+                    Next::Input => Phase::Open,
+                    Next::Room => Phase::Writing,
+                    Next::End => Phase::Ending,
+                    Next::Linger => Phase::EndingLate,
+                };
+                if self.phase == Phase::Writing && progress.consumed == 0 && hands.output.is_empty()
+                {
+                    debug_assert!(false, "a handler that asks for room has filled some");
+                    return Some(Fate::Broken);
+                }
+            }
+            if let Some(fate) = self.flush(hands.output, counters) {
+                return Some(fate);
+            }
+            match self.phase {
+                Phase::Open => return None,
+                Phase::Writing => {}
+                Phase::Ending => return Some(Fate::Over),
+                Phase::EndingLate | Phase::Lingering => {
+                    socket::end_output(self.socket.as_fd());
+                    self.phase = Phase::Lingering;
+                    return Some(self.drop_input(hands.input, counters));
+                }
+            }
+        }
+    }
+
+    /// Sends all of the output. If that does not work now, says how the turn ends.
+    fn flush(&mut self, output: &mut Output<H::Chunk>, counters: &Counters) -> Option<Fate> {
+        let last = matches!(self.phase, Phase::Ending | Phase::EndingLate);
+        while !output.is_empty() {
+            let mut slices = [IoSlice::new(&[]); SLICES];
+            match socket::write(self.socket.as_fd(), output.fill(&mut slices), last) {
+                Moved::Bytes(count) => {
+                    counters.written.add(count as u64);
+                    output.advance(count);
+                }
+                Moved::Blocked => {
+                    counters.stalled.add(1);
+                    return Some(Fate::Waits(Interest::Write));
+                }
+                Moved::Broken => return Some(Fate::Broken),
+            }
+        }
+        None
+    }
+
+    /// Drops what the client still sends, until it ends.
+    fn drop_input(&mut self, input: &mut Buffer, counters: &Counters) -> Fate {
+        for _ in 0..READS {
+            input.clear();
+            match socket::read(self.socket.as_fd(), input.spare_mut()) {
+                Moved::Bytes(0) => return Fate::Over,
+                Moved::Bytes(count) => counters.read.add(count as u64),
+                Moved::Blocked => break,
+                Moved::Broken => return Fate::Broken,
+            }
+        }
+        Fate::Waits(Interest::Read)
+    }
+}

@@ -1,0 +1,46 @@
+//! The event loop: one thread for each core, each with its own epoll and its own listening socket.
+//!
+//! ```text
+//!            ┌─ Worker 0: epoll ─┬─ listening socket (SO_REUSEPORT)
+//!  Server ───┤                   ├─ inbox: connections that another worker hands over
+//!            │                   └─ connections ── Handler
+//!            └─ Worker 1: ...
+//! ```
+//!
+//! # The life of a connection
+//!
+//! | state | waits for | leaves it when |
+//! |---|---|---|
+//! | reading | bytes of the client | they came: the handler is called until it has no more to answer, and all answers go out in one `sendmsg` |
+//! | writing | room in the socket | all is sent. **Nothing is read meanwhile**: a client that does not read its answers cannot ask for more |
+//! | lingering | the client's end | it came, or two seconds later |
+//!
+//! A connection that neither sent nor took a byte for [`Settings::idle`] is closed, in whatever state.
+//!
+//! # Buffers
+//!
+//! A worker has one receive buffer and one send buffer, which serve all of its connections in turn. A connection gets
+//! them only while bytes wait: half a request, or an answer that the socket did not take. Then the worker takes
+//! new ones from the pool. So ten thousand idle connections need no buffers, and busy ones find theirs in the
+//! cache. A handler that [keeps buffers](crate::handler::Handler::KEEPS_BUFFERS) has a pair for each connection
+//! from accept to close instead.
+//!
+//! # System calls
+//!
+//! A request on an open connection costs `recv` and `sendmsg`, and its share of an `epoll_wait`; there is no second
+//! `recv` to find out that there is no more. A short connection costs `accept4`, `recv`, `sendmsg` and
+//! `close`: a new socket is read at once, and epoll hears of it only if nothing was there.
+
+mod connection;
+mod counters;
+mod inbox;
+mod poll;
+mod server;
+mod settings;
+mod socket;
+mod worker;
+
+pub(crate) use counters::Counter;
+pub use counters::Statistics;
+pub use server::{Server, Shared};
+pub use settings::Settings;

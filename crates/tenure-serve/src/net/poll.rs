@@ -1,0 +1,73 @@
+//! epoll, and what its events mean.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+
+/// Events that are taken from the kernel at once.
+const EVENTS: usize = 256;
+
+/// What a file is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Interest {
+    /// Something to read.
+    Read,
+    /// Room to write.
+    Write,
+}
+
+impl Interest {
+    fn flags(self) -> EventFlags {
+        match self {
+            Self::Read => EventFlags::IN,
+            Self::Write => EventFlags::OUT,
+        }
+    }
+}
+
+/// An epoll instance, and room for its events.
+pub(super) struct Poll {
+    epoll: OwnedFd,
+    events: Vec<Event>,
+}
+
+impl Poll {
+    pub(super) fn new() -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let none = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
+        Ok(Self { epoll, events: vec![none; EVENTS] })
+    }
+
+    /// Waits for `file` under `token`.
+    pub(super) fn add(&self, file: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, file, EventData::new_u64(token), interest.flags())?)
+    }
+
+    /// Waits for something else.
+    pub(super) fn change(&self, file: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        Ok(epoll::modify(&self.epoll, file, EventData::new_u64(token), interest.flags())?)
+    }
+
+    /// Waits no longer.
+    pub(super) fn remove(&self, file: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, file)?)
+    }
+
+    /// Waits for events, and returns how many there are.
+    pub(super) fn wait(&mut self, timeout: Duration) -> io::Result<usize> {
+        let timeout = Timespec::try_from(timeout).ok();
+        match epoll::wait(&self.epoll, &mut self.events[..], timeout.as_ref()) {
+            Ok(count) => Ok(count),
+            Err(rustix::io::Errno::INTR) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The token of an event of the last wait.
+    pub(super) fn token(&self, at: usize) -> u64 {
+        self.events[at].data.u64()
+    }
+}

@@ -1,0 +1,342 @@
+//! [`Worker`]: one thread's loop over events, and its connections.
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use slab::Slab;
+
+use super::connection::{Connection, Fate, Hands, Phase};
+use super::counters::Counters;
+use super::poll::{Interest, Poll};
+use super::server::{Shared, TICK};
+use super::socket::{self, NotAccepted};
+use crate::buffers::Buffer;
+use crate::handler::{Handler, Output};
+
+/// The tokens of what is no connection. Those of connections have a smaller upper half.
+const LISTENER: u64 = u64::MAX;
+const INBOX: u64 = u64::MAX - 1;
+
+/// Connections that are accepted before others have their turn.
+const ACCEPTS: usize = 64;
+
+/// How long a lingering connection may take.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// A thread's part of a server.
+pub(super) struct Worker<H: Handler> {
+    at: usize,
+    shared: Arc<Shared>,
+    handler: H,
+    poll: Poll,
+    listener: Option<OwnedFd>,
+    /// The process has no more files: nothing is accepted until then.
+    paused: Option<Instant>,
+    connections: Slab<Connection<H>>,
+    generation: u32,
+    /// The buffers of a turn, unless the last one needed them for longer.
+    input: Option<Buffer>,
+    output: Option<Output<H::Chunk>>,
+    now: Instant,
+    swept: Instant,
+}
+
+impl<H: Handler> Worker<H> {
+    pub(super) fn new(
+        at: usize,
+        listener: OwnedFd,
+        shared: Arc<Shared>,
+        handler: H,
+    ) -> io::Result<Self> {
+        let poll = Poll::new()?;
+        poll.add(&listener, LISTENER, Interest::Read)?;
+        poll.add(&shared.inboxes[at], INBOX, Interest::Read)?;
+        let now = Instant::now();
+        Ok(Self {
+            at,
+            shared,
+            handler,
+            poll,
+            listener: Some(listener),
+            paused: None,
+            connections: Slab::new(),
+            generation: 0,
+            input: None,
+            output: None,
+            now,
+            swept: now,
+        })
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.shared.counters[self.at]
+    }
+
+    /// Serves until the server stops.
+    pub(super) fn run(&mut self) -> io::Result<()> {
+        let mut deadline = None;
+        loop {
+            let events = self.poll.wait(TICK)?;
+            self.now = Instant::now();
+            self.handler.tick(self.now);
+            for at in 0..events {
+                match self.poll.token(at) {
+                    LISTENER => self.accept(),
+                    INBOX => self.adopt_arrivals(),
+                    token => self.event(token),
+                }
+            }
+            self.sweep();
+            if self.shared.is_stopping() {
+                let deadline =
+                    *deadline.get_or_insert_with(|| self.now + self.shared.settings.grace);
+                self.listener = None;
+                self.adopt_arrivals();
+                let past = self.now >= deadline;
+                self.close_where(|connection| past || connection.is_idle());
+                if self.connections.is_empty() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Accepts who waits.
+    fn accept(&mut self) {
+        for _ in 0..ACCEPTS {
+            let Some(listener) = &self.listener else { return };
+            match socket::accept(listener) {
+                Ok((socket, from)) => {
+                    self.counters().accepted.add(1);
+                    let open: u64 = self.shared.counters.iter().map(|of| of.open.get()).sum();
+                    if open >= self.shared.settings.connections as u64 {
+                        self.counters().refused.add(1);
+                        continue;
+                    }
+                    self.place(socket, from);
+                }
+                Err(NotAccepted::Gone) => {}
+                Err(NotAccepted::Nobody) => return,
+                Err(NotAccepted::Exhausted) => return self.pause(),
+            }
+        }
+    }
+
+    /// Keeps a new connection, or hands it to the worker that has the fewest.
+    fn place(&mut self, socket: OwnedFd, from: IpAddr) {
+        let counters = &self.shared.counters;
+        let open = |at: usize| counters[at].open.get();
+        let fewest = (0..counters.len()).min_by_key(|&at| open(at)).unwrap_or(self.at);
+        let keeps = !self.shared.settings.spread || open(self.at) <= open(fewest);
+        let owner = if keeps { self.at } else { fewest };
+        counters[owner].open.add_from_anywhere(1);
+        if owner == self.at {
+            self.adopt(socket, from);
+        } else {
+            self.counters().handed_over.add(1);
+            self.shared.inboxes[owner].push((socket, from));
+        }
+    }
+
+    /// There are no more files: waits for some to be closed instead of being told again and again.
+    fn pause(&mut self) {
+        self.counters().exhausted.add(1);
+        if let Some(listener) = &self.listener
+            && self.poll.remove(listener).is_ok()
+        {
+            self.paused = Some(self.now + TICK);
+        }
+    }
+
+    fn adopt_arrivals(&mut self) {
+        for (socket, from) in self.shared.inboxes[self.at].take() {
+            self.adopt(socket, from);
+        }
+    }
+
+    /// Takes a connection, which counts as open already, and gives it its first turn.
+    fn adopt(&mut self, socket: OwnedFd, from: IpAddr) {
+        let Some(session) = self.handler.open(from) else {
+            self.counters().refused.add(1);
+            self.counters().open.sub_from_anywhere(1);
+            return;
+        };
+        self.generation = self.generation.wrapping_add(1) % (u32::MAX - 1);
+        let mut connection = Connection {
+            socket,
+            session,
+            input: None,
+            output: None,
+            phase: Phase::Open,
+            interest: None,
+            active: self.now,
+            generation: self.generation,
+        };
+        if H::KEEPS_BUFFERS && !self.equip(&mut connection) {
+            return self.end(connection);
+        }
+        let key = self.connections.insert(connection);
+        // The first request is often there already. If so, epoll need not hear of a short connection.
+        self.turn(key);
+    }
+
+    /// Gives a connection its own pair of buffers.
+    fn equip(&mut self, connection: &mut Connection<H>) -> bool {
+        let began = self.shared.settings.time_acquires.then(Instant::now);
+        let pair = self.shared.buffers.acquire_pair();
+        if let Some(began) = began {
+            let nanoseconds = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            let acquires = &self.shared.acquires[self.at];
+            acquires.lock().unwrap_or_else(PoisonError::into_inner).saturating_record(nanoseconds);
+        }
+        let Ok((send, receive)) = pair else {
+            self.counters().without_buffer.add(1);
+            return false;
+        };
+        connection.output = Some(Output::new(send));
+        connection.input = Some(receive);
+        true
+    }
+
+    /// Something happened at a connection.
+    fn event(&mut self, token: u64) {
+        let (key, generation) = (token as u32 as usize, (token >> 32) as u32);
+        // An earlier event of this round may have closed it.
+        if self.connections.get(key).is_some_and(|one| one.generation == generation) {
+            self.turn(key);
+        }
+    }
+
+    /// A connection's turn.
+    fn turn(&mut self, key: usize) {
+        let counters = &self.shared.counters[self.at];
+        let connection = &mut self.connections[key];
+        let Some((mut input, mut output)) =
+            buffers(connection, &mut self.input, &mut self.output, &self.shared)
+        else {
+            counters.without_buffer.add(1);
+            return self.close(key);
+        };
+        let before = (counters.read.get(), counters.written.get());
+        let mut hands = Hands { input: &mut input, output: &mut output };
+        let fate = connection.turn(&mut self.handler, &mut hands, counters);
+        if before != (counters.read.get(), counters.written.get()) {
+            connection.active = self.now;
+        }
+        // Bytes that wait go with the connection; otherwise the next turn has the buffers.
+        if H::KEEPS_BUFFERS || !input.is_empty() {
+            connection.input = Some(input);
+        } else {
+            input.clear();
+            self.input = Some(input);
+        }
+        if H::KEEPS_BUFFERS || !output.is_empty() {
+            connection.output = Some(output);
+        } else {
+            self.output = Some(output);
+        }
+        match fate {
+            Fate::Waits(interest) => self.wait(key, interest),
+            Fate::Over => self.close(key),
+            Fate::Broken => {
+                counters.broken.add(1);
+                self.close(key);
+            }
+        }
+    }
+
+    /// Lets epoll wait for a connection.
+    fn wait(&mut self, key: usize, interest: Interest) {
+        let connection = &mut self.connections[key];
+        let token = u64::from(connection.generation) << 32 | key as u64;
+        let told = match connection.interest {
+            Some(before) if before == interest => Ok(()),
+            Some(_) => self.poll.change(&connection.socket, token, interest),
+            None => self.poll.add(&connection.socket, token, interest),
+        };
+        connection.interest = Some(interest);
+        if told.is_err() {
+            // The system has no memory for it.
+            self.counters().exhausted.add(1);
+            self.close(key);
+        }
+    }
+
+    fn close(&mut self, key: usize) {
+        let connection = self.connections.remove(key);
+        self.end(connection);
+    }
+
+    /// Ends a connection, which is not in the table any more. Its socket closes with it.
+    fn end(&mut self, connection: Connection<H>) {
+        let Connection { session, .. } = connection;
+        self.handler.close(session);
+        self.counters().open.sub_from_anywhere(1);
+    }
+
+    fn close_where(&mut self, over: impl Fn(&Connection<H>) -> bool) -> u64 {
+        let keys: Vec<usize> =
+            self.connections.iter().filter(|(_, one)| over(one)).map(|(key, _)| key).collect();
+        keys.iter().for_each(|&key| self.close(key));
+        keys.len() as u64
+    }
+
+    /// Every now and then: closes connections on which nothing moved for too long, and accepts again after a pause.
+    fn sweep(&mut self) {
+        if self.paused.is_some_and(|until| self.now >= until) {
+            self.paused = None;
+            if let Some(listener) = &self.listener {
+                // If epoll has no memory yet either, the next pause is over at once.
+                if self.poll.add(listener, LISTENER, Interest::Read).is_err() {
+                    self.paused = Some(self.now + TICK);
+                }
+            }
+        }
+        let idle = self.shared.settings.idle;
+        // Looks at all: at 50 ns for each of ten thousand, a thousandth of the time at most.
+        if self.now - self.swept < (idle / 16).clamp(Duration::from_millis(1), TICK) {
+            return;
+        }
+        self.swept = self.now;
+        let now = self.now;
+        let closed = self.close_where(|connection| {
+            let allowed = if connection.phase == Phase::Lingering { LINGER } else { idle };
+            now - connection.active >= allowed
+        });
+        self.counters().timed_out.add(closed);
+    }
+}
+
+impl<H: Handler> Drop for Worker<H> {
+    fn drop(&mut self) {
+        self.adopt_arrivals();
+        self.close_where(|_| true);
+    }
+}
+
+impl<H: Handler> Connection<H> {
+    /// Whether nothing is under way: no half request, and no answer that waits.
+    fn is_idle(&self) -> bool {
+        let waits = self.input.as_ref().is_some_and(|input| !input.is_empty())
+            || self.output.as_ref().is_some_and(|output| !output.is_empty());
+        !waits && matches!(self.phase, Phase::Open | Phase::Lingering)
+    }
+}
+
+/// The buffers for a turn: the connection's own, the worker's, or new ones. `None` if the pool has none.
+fn buffers<H: Handler>(
+    connection: &mut Connection<H>,
+    input: &mut Option<Buffer>,
+    output: &mut Option<Output<H::Chunk>>,
+    shared: &Shared,
+) -> Option<(Buffer, Output<H::Chunk>)> {
+    let receive = connection.input.take().or_else(|| input.take());
+    let send = connection.output.take().or_else(|| output.take());
+    Some((
+        receive.or_else(|| shared.buffers.acquire().ok())?,
+        send.or_else(|| shared.buffers.acquire().ok().map(Output::new))?,
+    ))
+}

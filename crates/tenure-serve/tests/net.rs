@@ -1,0 +1,342 @@
+//! The event loop, with a small protocol: each line is answered by itself, by a chunk or by a copy.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tenure_serve::handler::{Handler, Next, Output, Progress};
+use tenure_serve::net::{Server, Settings, Shared};
+
+/// Answers lines: `copy ...` and `chunk ...` by themselves, `big` by a megabyte, `end` and `linger` by the end.
+struct Lines<const KEEPS: bool> {
+    /// Has as many references as there are chunks under way, and one more.
+    big: Arc<[u8]>,
+    refuses: bool,
+}
+
+const BIG: usize = 1 << 20;
+
+impl<const KEEPS: bool> Handler for Lines<KEEPS> {
+    type Session = IpAddr;
+    type Chunk = Arc<[u8]>;
+    const KEEPS_BUFFERS: bool = KEEPS;
+
+    fn open(&mut self, from: IpAddr) -> Option<IpAddr> {
+        (!self.refuses).then_some(from)
+    }
+
+    fn handle(&mut self, _: &mut IpAddr, input: &[u8], output: &mut Output<Arc<[u8]>>) -> Progress {
+        let mut consumed = 0;
+        while let Some(len) = input[consumed..].iter().position(|&byte| byte == b'\n') {
+            if output.is_full() {
+                return Progress { consumed, next: Next::Room };
+            }
+            let line = &input[consumed..=consumed + len];
+            consumed += line.len();
+            match line {
+                b"end\n" => return Progress { consumed, next: Next::End },
+                b"linger\n" => {
+                    output.write(b"no\n");
+                    return Progress { consumed, next: Next::Linger };
+                }
+                b"big\n" => output.send(Arc::clone(&self.big), 0),
+                line if line.starts_with(b"chunk") => output.send(Arc::from(line), 0),
+                line => output.write(line),
+            }
+        }
+        Progress { consumed, next: Next::Input }
+    }
+
+    fn close(&mut self, _: IpAddr) {}
+}
+
+fn settings() -> Settings {
+    Settings { threads: 2, ..Settings::at(SocketAddr::from(([127, 0, 0, 1], 0))) }
+}
+
+fn start<const KEEPS: bool>(settings: Settings) -> (Server, Arc<[u8]>) {
+    let big: Arc<[u8]> = Arc::from(vec![b'x'; BIG]);
+    let shared = Arc::clone(&big);
+    let handler =
+        move |_, _: &Arc<Shared>| Lines::<KEEPS> { big: Arc::clone(&shared), refuses: false };
+    (Server::start(settings, handler).unwrap(), big)
+}
+
+fn client(server: &Server) -> TcpStream {
+    let client = TcpStream::connect(server.address()).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    client.set_nodelay(true).unwrap();
+    client
+}
+
+fn answer(client: &mut TcpStream, len: usize) -> Vec<u8> {
+    let mut answer = vec![0; len];
+    client.read_exact(&mut answer).unwrap();
+    answer
+}
+
+/// Waits until it is so.
+fn eventually(what: &str, mut is: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !is() {
+        assert!(Instant::now() < deadline, "still not: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Stops, and sees that nothing is left.
+fn stop(server: Server, big: &Arc<[u8]>) {
+    let shared = Arc::clone(server.shared());
+    server.stop().unwrap();
+    let statistics = shared.statistics();
+    assert_eq!((statistics.open, statistics.buffers.in_use), (0, 0), "{statistics:?}");
+    assert_eq!(Arc::strong_count(big), 1, "chunks are let go");
+}
+
+fn lines_are_answered<const KEEPS: bool>() {
+    let (server, big) = start::<KEEPS>(settings());
+    let mut clients: Vec<_> = (0..10).map(|_| client(&server)).collect();
+    for client in &mut clients {
+        client.write_all(b"copy 1\nchunk 2\ncopy 3\n").unwrap();
+    }
+    for client in &mut clients {
+        assert_eq!(answer(client, 22), b"copy 1\nchunk 2\ncopy 3\n");
+    }
+    // A line in two halves.
+    clients[0].write_all(b"half").unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    clients[0].write_all(b" and half\n").unwrap();
+    assert_eq!(answer(&mut clients[0], 14), b"half and half\n");
+    let statistics = server.shared().statistics();
+    assert_eq!((statistics.open, statistics.accepted), (10, 10));
+    let buffers = if KEEPS { 20 } else { 4 };
+    assert!(statistics.buffers.in_use <= buffers, "{statistics:?}");
+    stop(server, &big);
+}
+
+#[test]
+fn lines_are_answered_with_buffers_for_each_connection() {
+    lines_are_answered::<true>();
+}
+
+#[test]
+fn lines_are_answered_with_buffers_for_each_worker() {
+    lines_are_answered::<false>();
+}
+
+#[test]
+fn connections_are_spread_evenly_or_stay_where_they_come() {
+    let (server, big) = start::<false>(settings());
+    let clients: Vec<_> = (0..40).map(|_| client(&server)).collect();
+    eventually("all open", || server.shared().statistics().open == 40);
+    let by_worker = server.shared().open_by_worker();
+    // Two workers may both take themselves for the one with fewer.
+    assert!(by_worker.iter().all(|&open| (15..=25).contains(&open)), "{by_worker:?}");
+    drop(clients);
+    stop(server, &big);
+    let (server, big) = start::<false>(Settings { spread: false, ..settings() });
+    let clients: Vec<_> = (0..40).map(|_| client(&server)).collect();
+    eventually("all open", || server.shared().statistics().open == 40);
+    assert_eq!(server.shared().statistics().handed_over, 0);
+    drop(clients);
+    stop(server, &big);
+}
+
+fn a_client_that_does_not_read_is_not_read<const KEEPS: bool>() {
+    let (server, big) = start::<KEEPS>(settings());
+    let mut slow = client(&server);
+    // A thousand megabytes of answers are asked for, in one write.
+    slow.write_all(&b"big\n".repeat(1000)).unwrap();
+    eventually("a stall", || server.shared().statistics().stalled > 0);
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(Arc::strong_count(&big) <= 6, "{} chunks wait", Arc::strong_count(&big));
+    // Others are served meanwhile, on both workers.
+    for _ in 0..4 {
+        let mut other = client(&server);
+        other.write_all(b"copy\n").unwrap();
+        assert_eq!(answer(&mut other, 5), b"copy\n");
+    }
+    // It reads some, and gets on.
+    for _ in 0..50 {
+        assert!(answer(&mut slow, BIG).iter().all(|&byte| byte == b'x'));
+    }
+    drop(slow);
+    eventually("its end", || server.shared().statistics().open == 0);
+    stop(server, &big);
+}
+
+#[test]
+fn a_client_that_does_not_read_is_not_read_with_buffers_for_each_connection() {
+    a_client_that_does_not_read_is_not_read::<true>();
+}
+
+#[test]
+fn a_client_that_does_not_read_is_not_read_with_buffers_for_each_worker() {
+    a_client_that_does_not_read_is_not_read::<false>();
+}
+
+#[test]
+fn every_answer_arrives_though_the_client_reads_slowly() {
+    let (server, big) = start::<false>(settings());
+    let mut slow = client(&server);
+    let lines: Vec<u8> = (0..60_000).flat_map(|at| format!("line {at}\n").into_bytes()).collect();
+    let mut writer = slow.try_clone().unwrap();
+    let sent = lines.clone();
+    let writing = std::thread::spawn(move || writer.write_all(&sent).unwrap());
+    let mut received = Vec::new();
+    let mut piece = [0; 3000];
+    while received.len() < lines.len() {
+        let count = slow.read(&mut piece).unwrap();
+        assert_ne!(count, 0, "the server closed");
+        received.extend_from_slice(&piece[..count]);
+    }
+    writing.join().unwrap();
+    assert!(received == lines);
+    stop(server, &big);
+}
+
+#[test]
+fn a_connection_on_which_nothing_moves_is_closed() {
+    let (server, big) = start::<false>(Settings { idle: Duration::from_millis(300), ..settings() });
+    let (mut idle, mut half, mut slow) = (client(&server), client(&server), client(&server));
+    half.write_all(b"half a li").unwrap();
+    slow.write_all(&b"big\n".repeat(1000)).unwrap();
+    assert_eq!(idle.read(&mut [0; 8]).unwrap(), 0);
+    assert_eq!(half.read(&mut [0; 8]).unwrap(), 0);
+    eventually("all closed", || server.shared().statistics().open == 0);
+    eventually("all told of", || server.shared().statistics().timed_out == 3);
+    stop(server, &big);
+}
+
+#[test]
+fn connections_beyond_the_limit_are_closed_at_once() {
+    let (server, big) = start::<false>(Settings { connections: 5, ..settings() });
+    let mut clients: Vec<_> = (0..5).map(|_| client(&server)).collect();
+    for client in &mut clients {
+        client.write_all(b"in\n").unwrap();
+        assert_eq!(answer(client, 3), b"in\n");
+    }
+    let refused = client(&server).read(&mut [0; 8]);
+    assert!(matches!(refused, Ok(0) | Err(_)), "{refused:?}");
+    clients.pop();
+    eventually("one has left", || server.shared().statistics().open == 4);
+    let mut late = client(&server);
+    late.write_all(b"in\n").unwrap();
+    assert_eq!(answer(&mut late, 3), b"in\n");
+    assert_eq!(server.shared().statistics().refused, 1);
+    stop(server, &big);
+}
+
+#[test]
+fn a_handler_may_refuse_a_connection() {
+    let big: Arc<[u8]> = Arc::from([]);
+    let shared = Arc::clone(&big);
+    let handler =
+        move |_, _: &Arc<Shared>| Lines::<true> { big: Arc::clone(&shared), refuses: true };
+    let server = Server::start(settings(), handler).unwrap();
+    let refused = client(&server).read(&mut [0; 8]);
+    assert!(matches!(refused, Ok(0) | Err(_)), "{refused:?}");
+    eventually("one refusal", || server.shared().statistics().refused == 1);
+    stop(server, &big);
+}
+
+#[test]
+fn clients_that_die_at_any_moment_leave_nothing_behind() {
+    let (server, big) = start::<false>(settings());
+    for at in 0..60 {
+        let mut client = client(&server);
+        let request = [b"big\n", b"half", b"end\n"][at % 3];
+        client.write_all(&request.repeat(at)).unwrap();
+        if at % 2 == 0 && at % 3 == 0 && at > 0 {
+            // With unread bytes, the system resets the connection.
+            let _ = client.read(&mut [0; 1]);
+        }
+    }
+    eventually("all gone", || server.shared().statistics().open == 0);
+    stop(server, &big);
+}
+
+#[test]
+fn a_client_that_ended_its_output_gets_its_answers() {
+    let (server, big) = start::<false>(settings());
+    let mut client = client(&server);
+    client.write_all(b"big\nbig\nlast\nhalf").unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    let mut all = Vec::new();
+    client.read_to_end(&mut all).unwrap();
+    assert_eq!((all.len(), &all[2 * BIG..]), (2 * BIG + 5, &b"last\n"[..]));
+    stop(server, &big);
+}
+
+#[test]
+fn an_end_follows_the_answers_and_a_lingering_one_survives_unread_input() {
+    let (server, big) = start::<false>(settings());
+    let mut ended = client(&server);
+    ended.write_all(b"one\nend\n").unwrap();
+    let mut all = Vec::new();
+    ended.read_to_end(&mut all).unwrap();
+    assert_eq!(all, b"one\n");
+
+    let mut lingering = client(&server);
+    lingering.write_all(b"linger\n").unwrap();
+    lingering.write_all(&[b'z'; 300_000]).unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(answer(&mut lingering, 3), b"no\n");
+    assert_eq!(lingering.read(&mut [0; 1]).unwrap(), 0);
+    drop(lingering);
+    eventually("all gone", || server.shared().statistics().open == 0);
+    stop(server, &big);
+}
+
+#[test]
+fn a_server_that_stops_ends_what_it_is_at_and_closes_what_is_idle() {
+    let (server, big) = start::<false>(settings());
+    let (mut idle, mut slow) = (client(&server), client(&server));
+    slow.write_all(&b"big\n".repeat(10)).unwrap();
+    eventually("a stall", || server.shared().statistics().stalled > 0);
+    let address = server.address();
+    let stopping = std::thread::spawn(move || stop(server, &big));
+    assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0);
+    let mut all = Vec::new();
+    slow.read_to_end(&mut all).unwrap();
+    assert_eq!(all.len(), 10 * BIG);
+    stopping.join().unwrap();
+    assert!(TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn a_server_that_stops_waits_no_longer_than_its_grace() {
+    let (server, big) =
+        start::<false>(Settings { grace: Duration::from_millis(200), ..settings() });
+    let mut slow = client(&server);
+    slow.write_all(&b"big\n".repeat(100)).unwrap();
+    eventually("a stall", || server.shared().statistics().stalled > 0);
+    stop(server, &big);
+}
+
+#[test]
+fn an_address_in_use_is_an_error() {
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (server, _) = start::<true>(settings());
+    for taken in [other.local_addr().unwrap(), server.address()] {
+        let settings = Settings { listen: taken, ..settings() };
+        let handler = |_, _: &Arc<Shared>| Lines::<true> { big: Arc::from([]), refuses: false };
+        let error = Server::start(settings, handler).err().unwrap();
+        assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
+    }
+}
+
+#[test]
+fn acquires_are_timed_if_asked_for() {
+    let (server, big) = start::<true>(Settings { time_acquires: true, ..settings() });
+    for _ in 0..5 {
+        let mut client = client(&server);
+        client.write_all(b"x\nend\n").unwrap();
+        assert_eq!(answer(&mut client, 2), b"x\n");
+    }
+    let acquires = server.shared().acquires();
+    assert_eq!(acquires.len(), 5);
+    assert!(acquires.max() > 0);
+    stop(server, &big);
+}

@@ -1,0 +1,277 @@
+//! What a registry promises to threads: creations that meet, ends on other threads, and threads that end themselves.
+
+#![cfg(all(feature = "registry", target_has_atomic = "64"))]
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Barrier, Mutex};
+use std::thread;
+use tenure::count::{RcuRef, RefCount, TicketRef};
+use tenure::memory::{Atomic, Memory, Native, Ordering};
+use tenure::registry::{Ref, Registry};
+
+type Counter = <Native as Memory>::AtomicU32;
+
+/// Counts those that exist.
+struct Counted(Arc<Counter>);
+
+impl Counted {
+    fn new(alive: &Arc<Counter>) -> Self {
+        alive.fetch_add(1, Ordering::Relaxed);
+        Self(alive.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn threads_that_come_together_create_one_object() {
+    const THREADS: usize = 8;
+    for _ in 0..200 {
+        let objects: Registry<u32, u32> = Registry::new();
+        let together = Barrier::new(THREADS);
+        let created = Counter::new(0);
+        thread::scope(|scope| {
+            let threads = Vec::from_iter((0..THREADS).map(|_| {
+                scope.spawn(|| {
+                    together.wait();
+                    objects.acquire(&1, || created.fetch_add(1, Ordering::Relaxed))
+                })
+            }));
+            let held = Vec::from_iter(threads.into_iter().map(|thread| thread.join().unwrap()));
+            assert!(held.iter().all(|object| Ref::ptr_eq(object, &held[0])));
+        });
+        assert_eq!(created.load(Ordering::Relaxed), 1);
+        assert!(objects.is_empty());
+    }
+}
+
+/// One acquires and creates; others come meanwhile.
+struct Creation {
+    objects: Registry<u32, u32>,
+    begun: Receiver<()>,
+    outcome: Sender<Result<u32, u32>>,
+    creator: thread::JoinHandle<Option<Ref<u32, u32>>>,
+}
+
+impl Creation {
+    fn begin() -> Self {
+        let objects = Registry::new();
+        let (begin, begun) = channel();
+        let (outcome, decided) = channel::<Result<u32, u32>>();
+        let creator = thread::spawn({
+            let objects: Registry<u32, u32> = objects.clone();
+            move || {
+                let create = || {
+                    begin.send(()).unwrap();
+                    decided.recv().unwrap_or_else(|_| panic!("told to panic"))
+                };
+                catch_unwind(AssertUnwindSafe(|| objects.try_acquire(&1, create))).ok()?.ok()
+            }
+        });
+        Self { objects, begun, outcome, creator }
+    }
+
+    /// Another acquire, which waits.
+    fn wait_for_it(&self) -> thread::JoinHandle<u32> {
+        let objects = self.objects.clone();
+        let waiter = thread::spawn(move || *objects.acquire(&1, || 2));
+        while self.objects.statistics().waited == 0 {
+            thread::yield_now();
+        }
+        waiter
+    }
+}
+
+#[test]
+fn who_comes_while_an_object_is_created_waits_for_it_and_is_counted() {
+    let creation = Creation::begin();
+    creation.begun.recv().unwrap();
+    assert!(creation.objects.get(&1).is_none(), "a lookup waits for nobody");
+    let waiter = creation.wait_for_it();
+    creation.outcome.send(Ok(1)).unwrap();
+    assert_eq!(waiter.join().unwrap(), 1);
+    assert_eq!(creation.creator.join().unwrap().map(|object| *object), Some(1));
+    let said = creation.objects.statistics();
+    assert_eq!((said.created, said.failed, said.waited), (1, 0, 1));
+}
+
+#[test]
+fn who_waits_for_a_create_that_fails_runs_its_own() {
+    for panics in [false, true] {
+        let creation = Creation::begin();
+        creation.begun.recv().unwrap();
+        let waiter = creation.wait_for_it();
+        if panics {
+            drop(creation.outcome);
+        } else {
+            creation.outcome.send(Err(1)).unwrap();
+        }
+        assert_eq!(waiter.join().unwrap(), 2);
+        assert!(creation.creator.join().unwrap().is_none());
+        let said = creation.objects.statistics();
+        assert_eq!((said.created, said.destroyed, said.failed, said.waited), (1, 1, 1, 1));
+    }
+}
+
+#[test]
+fn a_create_of_one_key_keeps_nobody_from_another() {
+    let creation = Creation::begin();
+    creation.begun.recv().unwrap();
+    for key in 2..100 {
+        assert_eq!(*creation.objects.acquire(&key, || key), key);
+    }
+    creation.outcome.send(Ok(1)).unwrap();
+    assert!(creation.creator.join().unwrap().is_some());
+}
+
+#[test]
+fn the_next_object_is_created_while_the_destructor_of_the_last_one_runs() {
+    struct Slow(Option<(Sender<()>, Receiver<()>)>);
+    // A receiver is not `Sync`.
+    struct Locked(Mutex<Slow>);
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            if let Some((begun, go_on)) = &self.0 {
+                begun.send(()).unwrap();
+                go_on.recv().unwrap();
+            }
+        }
+    }
+    let objects: Registry<u32, Locked> = Registry::new();
+    let (begin, begun) = channel();
+    let (go_on, wait) = channel();
+    let old = objects.acquire(&1, || Locked(Mutex::new(Slow(Some((begin, wait))))));
+    let end = thread::spawn(move || drop(old));
+    begun.recv().unwrap();
+    let next = objects.acquire(&1, || Locked(Mutex::new(Slow(None))));
+    assert!(next.0.lock().unwrap().0.is_none());
+    go_on.send(()).unwrap();
+    end.join().unwrap();
+    assert!(Ref::ptr_eq(&next, &objects.get(&1).unwrap()));
+}
+
+#[test]
+fn an_object_is_destroyed_where_its_last_reference_is_dropped() {
+    struct Where(Sender<thread::ThreadId>);
+    // A sender is `Sync`, so this is.
+    impl Drop for Where {
+        fn drop(&mut self) {
+            self.0.send(thread::current().id()).unwrap();
+        }
+    }
+    let (send, receive) = channel();
+    let object = Registry::<u32, Where>::new().acquire(&1, || Where(send));
+    let other = thread::spawn(move || drop(object));
+    let id = other.thread().id();
+    other.join().unwrap();
+    assert_eq!(receive.recv().unwrap(), id);
+}
+
+/// References in a thread-local that is destroyed after all that the registry has there.
+fn kept_in_a_thread_local<C: RefCount + 'static>() {
+    // Generic statics do not exist, so what is kept is anything.
+    thread_local!(static KEPT: RefCell<Vec<Box<dyn std::any::Any>>> = const { RefCell::new(Vec::new()) });
+    let objects = Registry::<u32, Counted, C>::default();
+    let alive = Arc::new(Counter::new(0));
+    for round in 0..50 {
+        let (objects, alive) = (objects.clone(), alive.clone());
+        let thread = thread::spawn(move || {
+            // Initialised first, so destroyed last.
+            KEPT.with_borrow_mut(Vec::clear);
+            for key in round..round + 3 {
+                let object = objects.acquire(&key, || Counted::new(&alive));
+                KEPT.with_borrow_mut(|kept| kept.push(Box::new(object)));
+            }
+        });
+        thread.join().unwrap();
+    }
+    assert_eq!((alive.load(Ordering::Relaxed), objects.len()), (0, 0));
+}
+
+#[test]
+fn references_in_thread_locals_are_dropped_when_the_thread_ends() {
+    kept_in_a_thread_local::<TicketRef>();
+    kept_in_a_thread_local::<RcuRef>();
+}
+
+#[test]
+fn a_snapshot_under_churn_has_what_is_held_and_nothing_that_is_dead() {
+    const HELD: u32 = 20;
+    let objects: Registry<u32, Counted> = Registry::new();
+    let alive = Arc::new(Counter::new(0));
+    let held = Vec::from_iter((0..HELD).map(|key| objects.acquire(&key, || Counted::new(&alive))));
+    thread::scope(|scope| {
+        for thread in 1..3 {
+            let (objects, alive) = (&objects, &alive);
+            scope.spawn(move || {
+                for turn in 0..5_000 {
+                    drop(objects.acquire(&(thread * 1_000 + turn % 100), || Counted::new(alive)));
+                }
+            });
+        }
+        for _ in 0..200 {
+            let seen = objects.snapshot();
+            let mut keys = Vec::from_iter(seen.iter().map(|object| *Ref::key(object)));
+            keys.sort_unstable();
+            assert!(keys.windows(2).all(|pair| pair[0] < pair[1]), "a key is there twice");
+            assert_eq!(keys[..HELD as usize], *Vec::from_iter(0..HELD));
+        }
+    });
+    assert_eq!(objects.len(), HELD as usize);
+    drop(held);
+    assert_eq!((alive.load(Ordering::Relaxed), objects.len()), (0, 0));
+}
+
+/// Keys that count, to see when the memory of dead entries goes.
+#[derive(Clone, Hash, PartialEq, Eq)]
+struct Key(u32, Tracked);
+
+struct Tracked(Arc<Counter>);
+
+impl Clone for Tracked {
+    fn clone(&self) -> Self {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Self(self.0.clone())
+    }
+}
+
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl std::hash::Hash for Tracked {
+    fn hash<H: std::hash::Hasher>(&self, _state: &mut H) {}
+}
+
+impl PartialEq for Tracked {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Tracked {}
+
+#[test]
+fn the_memory_of_dead_entries_is_bounded_and_goes_with_the_registry() {
+    let keys = Arc::new(Counter::new(1));
+    let tracked = Tracked(keys.clone());
+    let objects: Registry<Key, u32> = Registry::new();
+    let mut most = 0;
+    for n in 0..20_000 {
+        drop(objects.acquire(&Key(n % 1_000, tracked.clone()), || n));
+        most = most.max(keys.load(Ordering::Relaxed));
+    }
+    let batch = thread::available_parallelism().map_or(1, usize::from).max(32).next_power_of_two();
+    assert!(most as usize <= 2 * batch + 2, "{most} keys waited at a time");
+    drop(objects);
+    assert_eq!(keys.load(Ordering::Relaxed), 1, "nothing waits for a registry that is gone");
+    drop(tracked);
+}

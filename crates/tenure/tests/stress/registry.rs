@@ -1,0 +1,106 @@
+//! A few keys whose objects come and go while other threads look them up, acquire them and let them go.
+
+use crate::support::{Canary, objects, on_threads};
+use std::sync::Arc;
+use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
+use tenure::line::Isolated;
+use tenure::memory::{Atomic, Memory, Native, Ordering};
+use tenure::registry::Registry;
+
+type Counter = <Native as Memory>::AtomicU64;
+
+struct Object {
+    key: u32,
+    canary: Canary,
+    destroyed: Arc<Counter>,
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        self.canary.destroy();
+        self.destroyed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+const KEYS: u32 = 3;
+
+/// Each thread has so many turns. Returns how many objects came and went.
+fn race<C: RefCount + 'static>(turns: u32) -> u64 {
+    let registry = Registry::<u32, Object, C>::default();
+    let destroyed = Arc::new(Counter::new(0));
+    let (same, gone) = (registry.clone(), destroyed.clone());
+    on_threads(move |thread| {
+        let mut kept = None;
+        for turn in 0..turns {
+            let key = (turn + thread as u32) % KEYS;
+            let create = || Object { key, canary: Canary::new(), destroyed: destroyed.clone() };
+            let found = match turn % 7 {
+                0 => registry.get(&key),
+                1 => registry.snapshot().pop(),
+                2 => registry
+                    .try_acquire(&key, || if turn % 2 == 0 { Ok(create()) } else { Err(()) })
+                    .ok(),
+                _ => Some(registry.acquire(&key, create)),
+            };
+            if let Some(found) = found {
+                found.canary.check();
+                assert!(turn % 7 == 1 || found.key == key, "a key finds the object of another");
+                let again = found.clone();
+                // Kept until the next turn, so that others find it alive or dying.
+                kept = (turn % 3 != 0).then_some(found);
+                again.canary.check();
+            }
+        }
+        drop(kept);
+    });
+    let said = same.statistics();
+    assert_eq!(said.created, said.destroyed);
+    assert_eq!(gone.load(Ordering::Relaxed), said.created);
+    assert!(same.is_empty() && same.snapshot().is_empty());
+    said.created
+}
+
+#[test]
+fn registered_objects_come_and_go_under_lookups_with_ticketref() {
+    assert!(race::<TicketRef>(objects(100_000)) > 0);
+}
+
+#[test]
+fn registered_objects_come_and_go_under_lookups_with_an_isolated_ticketref() {
+    assert!(race::<Isolated<TicketRef>>(objects(50_000)) > 0);
+}
+
+#[test]
+fn registered_objects_come_and_go_under_lookups_with_rcuref() {
+    assert!(race::<RcuRef>(objects(50_000)) > 0);
+}
+
+#[test]
+fn registered_objects_come_and_go_under_lookups_with_inc_not_zero() {
+    assert!(race::<IncNotZero>(objects(50_000)) > 0);
+}
+
+/// Registries that end while the last references to their objects are dropped elsewhere, and maps that grow meanwhile.
+#[test]
+fn registries_end_under_their_last_references() {
+    for _ in 0..objects(300) {
+        let registry: Registry<u32, Canary> = Registry::new();
+        let threads = on_threads({
+            let registry = registry.clone();
+            move |thread| {
+                let mine = thread as u32 * 100;
+                Vec::from_iter((mine..mine + 100).map(|key| registry.acquire(&key, Canary::new)))
+            }
+        });
+        drop(registry);
+        std::thread::scope(|scope| {
+            for held in threads {
+                scope.spawn(move || {
+                    for object in held {
+                        object.check();
+                    }
+                });
+            }
+        });
+    }
+}
