@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{output, unreadable};
 use crate::load::error::Error;
-use crate::load::outcome::{Kind, Latency, Outcome, Second};
+use crate::load::outcome::{ErrorKind, Errors, Kind, Latency, Outcome, Second};
 use crate::load::run::Progress;
 use crate::load::settings::{Length, Settings};
 
@@ -16,7 +16,7 @@ use crate::load::settings::{Length, Settings};
 pub(in crate::load) struct Keys {
     pub(in crate::load) sets: u32,
     pub(in crate::load) gets: u32,
-    /// From 0 on.
+    /// From 1 on, as it knows no key 0.
     pub(in crate::load) count: u32,
     pub(in crate::load) prefix: String,
     pub(in crate::load) value: RangeInclusive<usize>,
@@ -54,10 +54,11 @@ fn arguments(keys: &Keys, settings: &Settings) -> Vec<String> {
         format!("--pipeline={}", settings.pipeline),
         format!("--ratio={}:{}", keys.sets, keys.gets),
         format!("--key-prefix={}", keys.prefix),
-        "--key-minimum=0".to_owned(),
-        format!("--key-maximum={}", keys.count - 1),
+        "--key-minimum=1".to_owned(),
+        format!("--key-maximum={}", keys.count),
         "--key-pattern=R:R".to_owned(),
         "--hide-histogram".to_owned(),
+        "--print-percentiles=50,90,99,99.9".to_owned(),
         length,
         value,
     ]
@@ -84,6 +85,7 @@ fn parse(text: &str) -> Result<Outcome, Error> {
         sent_per_second: totals["KB/sec TX"].as_f64().map(|kib| kib * 1024.0),
         latency: latency(totals),
         kinds: kinds.into_iter().map(|(name, key)| kind(name, &stats[key], seconds)).collect(),
+        errors: errors(totals),
         series: series(&totals["Time-Serie"]),
         ..Outcome::default()
     })
@@ -115,6 +117,12 @@ fn latency(of: &Value) -> Option<Latency> {
         p999_ns: at("p99.90"),
         max_ns: ns(&of["Max Latency"]),
     })
+}
+
+fn errors(totals: &Value) -> Vec<Errors> {
+    let count = totals["Connection Errors"].as_u64().unwrap_or(0);
+    let first = "connection errors".to_owned();
+    Vec::from_iter((count > 0).then_some(Errors { kind: ErrorKind::Connect, count, first }))
 }
 
 fn series(of: &Value) -> Vec<Second> {
