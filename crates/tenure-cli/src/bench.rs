@@ -9,6 +9,7 @@ use tenure_bench::scenario::GroupInfo;
 
 use crate::args::Bench;
 use crate::failure::Failure;
+use crate::load;
 use crate::output::{self, Json};
 use crate::progress::Reporter;
 
@@ -47,8 +48,9 @@ fn servers(arguments: &Bench) -> Result<(), Failure> {
         Some(&[threads]) => Some(threads),
         Some(_) => return Err(Failure::Input("`e2e` takes one number of threads".to_owned())),
     };
-    let tenure = std::env::current_exe()
-        .map_err(|error| Failure::Input(format!("cannot find this command to start servers: {error}")))?;
+    let tenure = std::env::current_exe().map_err(|error| {
+        Failure::Input(format!("cannot find this command to start servers: {error}"))
+    })?;
     let json = Json::of(arguments.json.as_ref());
     let folder = json.folder(arguments.report.as_ref());
     let page = folder.as_ref().map(|folder| folder.join(e2e::FILE_NAME));
@@ -60,7 +62,7 @@ fn servers(arguments: &Bench) -> Result<(), Failure> {
         quick: arguments.quick,
         seed: arguments.seed,
         tenure,
-        generator: arguments.with.unwrap_or_default(),
+        generator: load::generator(arguments.with.as_deref()),
     };
     let report = e2e::run(&request, &mut Reporter::new("measuring", "thread"));
     let report = report.map_err(Failure::input)?;
