@@ -72,10 +72,16 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Memcached<C, P> {
         let now = shared.clock.seconds(Instant::now());
         Self { shared, worker, now }
     }
+
+    /// What this thread unlinked is freed as soon as nobody looks at it. Otherwise the collector waits for more.
+    fn settle(&self) {
+        self.shared.store.visit(&self.worker, self.now).settle();
+    }
 }
 
 impl<C: RefCount + 'static, P: RefCount + 'static> Drop for Memcached<C, P> {
     fn drop(&mut self) {
+        self.settle();
         self.shared.workers.leave(&self.worker);
     }
 }
@@ -117,7 +123,11 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Handler for Memcached<C, P> {
     }
 
     fn tick(&mut self, now: Instant) {
-        self.now = self.shared.clock.seconds(now);
+        let now = self.shared.clock.seconds(now);
+        if self.now != now {
+            self.now = now;
+            self.settle();
+        }
     }
 }
 

@@ -61,11 +61,29 @@ const COUNT: usize = Counter::ALL.len();
 /// The counts of one worker, which alone writes them.
 pub(super) struct Worker {
     counts: Isolated<[AtomicU64; COUNT]>,
+    /// Bytes of items that it unlinked since it last asked for the end of the grace period.
+    unlinked: Isolated<AtomicU64>,
 }
 
 impl Worker {
     fn new() -> Self {
-        Self { counts: Isolated::new([(); COUNT].map(|()| Atomic::new(0))) }
+        let counts = Isolated::new([(); COUNT].map(|()| Atomic::new(0)));
+        Self { counts, unlinked: Isolated::new(Atomic::new(0)) }
+    }
+
+    /// Adds to the bytes that were unlinked, and returns them.
+    pub(super) fn add_unlinked(&self, bytes: usize) -> u64 {
+        // Relaxed: this worker alone reads and writes it.
+        let all = self.unlinked.load(Ordering::Relaxed) + bytes as u64;
+        // Relaxed: as above.
+        self.unlinked.store(all, Ordering::Relaxed);
+        all
+    }
+
+    /// Nothing is unlinked any more.
+    pub(super) fn clear_unlinked(&self) {
+        // Relaxed: as above.
+        self.unlinked.store(0, Ordering::Relaxed);
     }
 
     #[inline]

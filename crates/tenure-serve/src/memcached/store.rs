@@ -28,8 +28,9 @@ const SHARDS: usize = 256;
 /// What an item costs beside its allocation: the map's entry and slot, the queue's node, what the allocator adds.
 const OVERHEAD: usize = 80;
 
-/// Bytes that were unlinked by a thread, after which it asks for the end of the grace period.
-const FLUSH_BYTES: usize = 1 << 20;
+/// Bytes that a worker has unlinked before it asks for the end of the grace period. The collector waits for a number
+/// of items, and they may be large.
+const FLUSH_BYTES: u64 = 1 << 20;
 
 /// The map's reference to an item.
 struct Entry<C: RefCount + 'static>(ItemRef<C>);
@@ -281,6 +282,14 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
     #[inline]
     pub(super) fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
         self.store.key(bytes)
+    }
+
+    /// Has the collector free what this worker unlinked as soon as nobody looks at it.
+    pub(super) fn settle(&self) {
+        if self.worker.add_unlinked(0) > 0 {
+            self.guard.flush();
+            self.worker.clear_unlinked();
+        }
     }
 
     fn peek(&self, key: Key<'_>) -> Option<&ItemRef<C>> {
@@ -553,9 +562,8 @@ impl<'v, C: RefCount + 'static> Locked<'v, '_, C> {
 
 impl<C: RefCount + 'static> Drop for Locked<'_, '_, C> {
     fn drop(&mut self) {
-        if self.unlinked >= FLUSH_BYTES {
-            // Large values would make a batch of the collector too much memory.
-            self.visit.guard.flush();
+        if self.unlinked > 0 && self.visit.worker.add_unlinked(self.unlinked) >= FLUSH_BYTES {
+            self.visit.settle();
         }
     }
 }
@@ -592,5 +600,75 @@ impl<C: RefCount + 'static> Visit<'_, C> {
             None => Counter::Evictions,
         });
         self.unlink(queue, &item)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memcached::counters::Workers;
+    use tenure::count::{IncNotZero, RcuRef, TicketRef};
+
+    fn store<C: RefCount + 'static>(visit: &Visit<'_, C>, name: &str, data: &str) -> ItemRef<C> {
+        let key = visit.key(name.as_bytes());
+        let (bytes, hash, len) = (key.bytes, key.hash, data.len());
+        let recipe = Recipe { key: bytes, hash, flags: 0, expiry: 0, len, state: 0 };
+        let mut draft = visit.draft(&recipe).unwrap();
+        draft.fill(data.as_bytes());
+        draft.fill(b"\r\n");
+        let item = draft.finish();
+        let how = Storing { verb: Verb::Set, cas: 0, stale: false };
+        assert!(matches!(visit.store(&item, how), Outcome::Done(_)));
+        item
+    }
+
+    fn an_item_outlives_the_store_as_long_as_somebody_has_it<C: RefCount + 'static>() {
+        let workers = Workers::new();
+        let worker = workers.join();
+        let all = Store::<C>::new(1 << 20);
+        let accounts: Vec<_> = all.shards.iter().map(|shard| shard.account.clone()).collect();
+        let alive = || accounts.iter().map(|account| account.read().0).sum::<u64>();
+        let held = {
+            let visit = all.visit(&worker, 100);
+            for number in 0..100 {
+                drop(store(&visit, &format!("key{}", number % 50), "value"));
+            }
+            let held = store(&visit, "held", "held");
+            drop(store(&visit, "held", "new"));
+            visit.settle();
+            held
+        };
+        assert_eq!((all.len(), alive()), (51, 52));
+        drop(all);
+        assert_eq!((held.data(), alive()), (&b"held"[..], 1));
+        drop(held);
+        assert_eq!(alive(), 0);
+    }
+
+    #[test]
+    fn with_every_count_an_item_outlives_the_store_as_long_as_somebody_has_it() {
+        an_item_outlives_the_store_as_long_as_somebody_has_it::<IncNotZero>();
+        an_item_outlives_the_store_as_long_as_somebody_has_it::<RcuRef>();
+        an_item_outlives_the_store_as_long_as_somebody_has_it::<TicketRef>();
+    }
+
+    #[test]
+    fn a_full_shard_makes_others_give_way() {
+        let workers = Workers::new();
+        let worker = workers.join();
+        let all = Store::<TicketRef>::new(10_000);
+        let visit = all.visit(&worker, 100);
+        for number in 0..20 {
+            drop(store(&visit, &format!("key{number}"), &"x".repeat(900)));
+        }
+        assert!(
+            all.used() <= 10_000 && all.len() == 9,
+            "{} bytes, {} items",
+            all.used(),
+            all.len()
+        );
+        drop(store(&visit, "large", &"x".repeat(9_000)));
+        assert_eq!(all.len(), 1);
+        assert!(visit.find(visit.key(b"large")).is_some());
     }
 }

@@ -1,0 +1,257 @@
+//! The memcached server as a cache: what it forgets and when, and that it keeps nothing that it should not.
+
+mod support;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+use support::{Server, text};
+use tenure_serve::handler::{Handler, Next, Output};
+use tenure_serve::memcached::Config;
+
+fn config(memory: u64) -> Config {
+    let mut config = Config::default();
+    config.memory = memory;
+    config
+}
+
+/// What `stats` says under that name.
+fn stat(server: &mut Server, name: &str) -> u64 {
+    let stats = server.ask("stats\r\n");
+    let line = stats.lines().find_map(|line| line.strip_prefix(&format!("STAT {name} ")));
+    line.unwrap_or_else(|| panic!("{name} in {stats}")).parse().unwrap()
+}
+
+#[test]
+fn memory_stays_within_the_limit_and_what_is_used_stays() {
+    let mut server = Server::with(&config(1 << 20));
+    let value = "x".repeat(1000);
+    for number in 0..5000 {
+        if number >= 100 {
+            assert!(server.ask("get hot\r\n").starts_with("VALUE"), "at {number}");
+        } else {
+            server.ask(format!("set hot 0 0 1000\r\n{value}\r\n"));
+        }
+        assert_eq!(server.ask(format!("set k{number} 0 0 1000\r\n{value}\r\n")), "STORED\r\n");
+        assert!(server.cache.used() <= 1 << 20);
+    }
+    assert_eq!(server.ask("get k0\r\n"), "END\r\n");
+    assert!(server.ask("get k4999\r\n").starts_with("VALUE"));
+    let items = stat(&mut server, "curr_items");
+    assert!((700..1000).contains(&items), "{items} items");
+    assert_eq!(stat(&mut server, "evictions"), 5001 - items);
+}
+
+#[test]
+fn what_is_over_makes_room_before_what_is_not() {
+    let mut server = Server::with(&config(1 << 20));
+    let start = Instant::now();
+    let value = "x".repeat(1000);
+    for number in 0..400 {
+        server.ask(format!(
+            "set k{number} 0 0 1000\r\n{value}\r\nset old{number} 0 10 1000\r\n{value}\r\n"
+        ));
+        server.ask(format!("get old{number}\r\n"));
+    }
+    server.handler.tick(start + Duration::from_secs(20));
+    for number in 0..300 {
+        server.ask(format!("set new{number} 0 0 1000\r\n{value}\r\n"));
+    }
+    assert!(stat(&mut server, "reclaimed") > 0);
+    assert!(server.cache.used() <= 1 << 20);
+}
+
+#[test]
+fn the_limit_may_be_changed_while_the_server_runs() {
+    let mut server = Server::with(&config(64 << 20));
+    let value = "x".repeat(100_000);
+    for number in 0..200 {
+        server.ask(format!("set k{number} 0 0 100000\r\n{value}\r\n"));
+    }
+    assert_eq!(stat(&mut server, "curr_items"), 200);
+    assert_eq!(server.ask("cache_memlimit 8\r\nset k 0 0 1\r\n1\r\n"), "OK\r\nSTORED\r\n");
+    assert!(server.cache.used() <= 8 << 20);
+}
+
+#[test]
+fn items_are_over_when_their_time_has_come() {
+    let mut server = Server::new();
+    let start = Instant::now();
+    let at =
+        |server: &mut Server, seconds| server.handler.tick(start + Duration::from_secs(seconds));
+    server.ask("set a 0 10 1\r\n1\r\nset b 0 0 1\r\n1\r\nset c 0 10 1\r\n1\r\ntouch c 100\r\n");
+    at(&mut server, 8);
+    assert_eq!(server.ask("mg a t\r\nmg b t\r\n"), "HD t2\r\nHD t-1\r\n");
+    at(&mut server, 12);
+    assert_eq!(
+        server.ask("mg a\r\nmg b\r\nmg c\r\nadd a 0 0 1\r\n2\r\n"),
+        "EN\r\nHD\r\nHD\r\nSTORED\r\n"
+    );
+    at(&mut server, 200);
+    assert_eq!(server.ask("get a b c\r\n"), "VALUE a 0 1\r\n2\r\nVALUE b 0 1\r\n1\r\nEND\r\n");
+    at(&mut server, 201);
+    assert_eq!((server.cache.items(), stat(&mut server, "get_expired")), ((2, 2), 2));
+}
+
+#[test]
+fn a_flush_comes_when_it_was_told_to_and_takes_what_was_there() {
+    let mut server = Server::new();
+    let start = Instant::now();
+    server.ask("set a 0 0 1\r\n1\r\nflush_all 10\r\nset b 0 0 1\r\n1\r\n");
+    server.handler.tick(start + Duration::from_secs(5));
+    assert_eq!(server.ask("mg a\r\nmg b\r\n"), "HD\r\nHD\r\n");
+    server.handler.tick(start + Duration::from_secs(15));
+    assert_eq!(
+        server.ask("set c 0 0 1\r\n1\r\nmg a\r\nmg b\r\nmg c\r\n"),
+        "STORED\r\nEN\r\nEN\r\nHD\r\n"
+    );
+    assert_eq!(stat(&mut server, "get_flushed"), 2);
+}
+
+#[test]
+fn the_time_since_the_last_hit_is_told() {
+    let mut server = Server::new();
+    let start = Instant::now();
+    server.ask("set a 0 0 1\r\n1\r\n");
+    server.handler.tick(start + Duration::from_secs(7));
+    let idle: u32 = server
+        .ask("mg a l h\r\n")
+        .trim()
+        .strip_prefix("HD l")
+        .unwrap()
+        .strip_suffix(" h0")
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!((6..=8).contains(&idle));
+    assert_eq!(server.ask("mg a l h\r\n"), "HD l0 h1\r\n");
+}
+
+#[test]
+fn a_client_that_dies_at_any_byte_leaves_nothing() {
+    let mut server = Server::new();
+    let requests = b"set k 0 0 10\r\n0123456789\r\nms k 3 k O1\r\nabc\r\nget a b c\r\nset k 0 0 9999999\r\nxxx";
+    for end in 0..requests.len() {
+        server.cut(&requests[..end], 7);
+        server.ask("flush_all\r\nget k\r\n");
+        server.handler.tick(Instant::now() + Duration::from_secs(end as u64));
+        assert_eq!(server.cache.items(), (0, 0), "at {end}");
+        assert_eq!(server.cache.peers(), 0, "at {end}");
+    }
+}
+
+#[test]
+fn an_address_has_its_number_of_connections() {
+    let mut settings = Config::default();
+    settings.connections_per_peer = 2;
+    let mut server = Server::with(&settings);
+    let from = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let first = server.handler.open(from).unwrap();
+    let second = server.handler.open(from).unwrap();
+    assert!(server.handler.open(from).is_none());
+    let other = server.handler.open(IpAddr::V4(Ipv4Addr::BROADCAST)).unwrap();
+    assert_eq!(server.cache.peers(), 2);
+    server.handler.close(first);
+    let again = server.handler.open(from).unwrap();
+    for session in [second, other, again] {
+        server.handler.close(session);
+    }
+    assert_eq!(server.cache.peers(), 0);
+    assert_eq!(stat(&mut server, "rejected_connections"), 1);
+}
+
+#[test]
+fn a_reader_that_is_slow_holds_its_items_and_no_more() {
+    let mut server = Server::new();
+    server.ask(format!("set k 0 0 1000\r\n{}\r\n", "x".repeat(1000)));
+    let mut session = server.handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
+    let mut output = Output::new(server.buffers.acquire().unwrap());
+    let requests = b"get k k k k\r\n".repeat(1000);
+    let progress = server.handler.handle(&mut session, &requests, &mut output);
+    assert_eq!(progress.next, Next::Room);
+    assert!(progress.consumed < requests.len() && output.pending() < 2 << 20);
+    server.ask("delete k\r\n");
+    server.handler.tick(Instant::now() + Duration::from_secs(5));
+    assert_eq!(server.cache.items(), (0, 1), "it is not sent yet");
+    output.advance(output.pending());
+    assert_eq!(server.cache.items(), (0, 0));
+    server.handler.close(session);
+}
+
+#[test]
+fn a_retrieval_may_be_longer_than_any_buffer() {
+    let mut server = Server::new();
+    server.ask("set a 0 0 1\r\n1\r\n");
+    let keys = "miss ".repeat(20_000);
+    assert_eq!(server.ask(format!("get {keys} a\r\nmn\r\n")), "VALUE a 0 1\r\n1\r\nEND\r\nMN\r\n");
+    assert_eq!(
+        server.ask(format!("get {keys} {}\r\nmn\r\n", "k".repeat(300))),
+        "CLIENT_ERROR bad command line format\r\nMN\r\n"
+    );
+}
+
+#[test]
+fn other_lines_that_are_too_long_end_the_connection() {
+    let mut server = Server::new();
+    for line in ["x".repeat(5000), "set ".repeat(2000), format!("{}get a", " ".repeat(3000))] {
+        assert_eq!(text(&server.cut(line.as_bytes(), 1000)), "");
+        let ended = format!("{line}\r\nmn\r\n");
+        assert_eq!(text(&server.cut(ended.as_bytes(), 1000)), "", "{}", &line[..10]);
+    }
+}
+
+#[test]
+fn a_server_adds_its_lines_to_stats() {
+    let mut server = Server::new();
+    server.cache.add_to_stats(|lines| lines.stat("buffers_in_use", 3));
+    assert_eq!(stat(&mut server, "buffers_in_use"), 3);
+    for name in [
+        "pid",
+        "uptime",
+        "curr_connections",
+        "cmd_get",
+        "get_hits",
+        "bytes",
+        "limit_maxbytes",
+        "items_alive",
+        "curr_peers",
+        "threads",
+    ] {
+        stat(&mut server, name);
+    }
+    for kind in ["settings", "items", "slabs", "conns"] {
+        let answer = server.ask(format!("stats {kind}\r\n"));
+        assert!(answer.starts_with("STAT ") && answer.ends_with("\r\nEND\r\n"), "{answer}");
+    }
+}
+
+#[test]
+fn requests_are_counted() {
+    let mut server = Server::new();
+    server.ask("set k 0 0 1\r\n1\r\nget k n\r\ngets k\r\ndelete k\r\ndelete k\r\nincr k 1\r\ntouch k 1\r\ncas k 0 0 1 1\r\n1\r\n");
+    for (name, count) in [
+        ("cmd_set", 2),
+        ("cmd_get", 3),
+        ("get_hits", 2),
+        ("get_misses", 1),
+        ("delete_hits", 1),
+        ("delete_misses", 1),
+        ("incr_misses", 1),
+        ("touch_misses", 1),
+        ("cas_misses", 1),
+        ("total_items", 1),
+    ] {
+        assert_eq!(stat(&mut server, name), count, "{name}");
+    }
+    server.ask("stats reset\r\n");
+    assert_eq!(stat(&mut server, "cmd_get"), 0);
+}
+
+#[test]
+fn what_is_known_of_an_item_is_told_to_people() {
+    let mut server = Server::new();
+    let answer = server.ask("set k 0 0 1\r\n1\r\nme k\r\nget k\r\nme k\r\n");
+    let lines: Vec<&str> = answer.lines().filter(|line| line.starts_with("ME ")).collect();
+    assert!(lines[0].starts_with("ME k exp=-1 la=0 cas=1 fetch=no cls=1 size="), "{answer}");
+    assert!(lines[1].contains("fetch=yes"), "{answer}");
+}

@@ -1,0 +1,171 @@
+//! The memcached server under many threads, and under input that nobody makes sense of.
+
+mod support;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::thread;
+
+use proptest::prelude::*;
+use support::{Server, requests, text};
+use tenure::count::RefCount;
+use tenure_serve::buffers::{Buffers, PoolKind};
+use tenure_serve::handler::{Handler, Next, Output};
+use tenure_serve::memcached::{Cache, Config, CountKind, LineKind, Visitor, script, with_cell};
+
+const KEYS: u64 = 8;
+const THREADS: u64 = 4;
+const ROUNDS: u64 = 3000;
+
+/// A token that says which key it belongs to, who wrote it, and when.
+fn token(key: u64, thread: u64, round: u64) -> String {
+    format!("[{key} {thread} {round:>5} {}]", "x".repeat((round % 60) as usize))
+}
+
+/// Every value of a key is tokens of that key, none of them cut.
+fn check(answers: &str, key: u64) {
+    for (at, _) in answers.match_indices('[') {
+        let end = at + answers[at..].find(']').expect("a whole token");
+        let mut words = answers[at + 1..end].split_whitespace();
+        let mut number = || words.next().unwrap().parse::<u64>().unwrap();
+        let written = (number(), number(), number());
+        assert!(written.0 == key && written.1 < THREADS && written.2 < ROUNDS, "{written:?}");
+        assert_eq!(answers[at..=end], token(written.0, written.1, written.2));
+    }
+}
+
+struct Stress;
+
+impl Visitor for Stress {
+    type Result = ();
+
+    fn visit<C: RefCount + 'static, P: RefCount + 'static>(self, cache: Cache<C, P>) {
+        let buffers = Buffers::new(PoolKind::Magazines, 16 << 10).unwrap();
+        thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (cache, buffers) = (&cache, &buffers);
+                scope.spawn(move || {
+                    let mut handler = cache.handler();
+                    let mut seed = thread + 1;
+                    for round in 0..ROUNDS {
+                        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                        let key = (seed >> 40) % KEYS;
+                        let value = token(key, thread, round);
+                        let len = value.len();
+                        let request = match (seed >> 33) % 16 {
+                            0 | 1 => format!("set k{key} 0 0 {len}\r\n{value}\r\n"),
+                            2 => format!("append k{key} 0 0 {len}\r\n{value}\r\n"),
+                            3 => format!("delete k{key}\r\n"),
+                            4 => format!("mg k{key} N100 v\r\n"),
+                            5 => format!("md k{key} I\r\nmg k{key} v\r\n"),
+                            6 => format!("gat 1000 k{key}\r\nincr k{key} 1\r\n"),
+                            7 if round % 500 == 0 => "flush_all\r\n".to_owned(),
+                            _ => format!("get k{key}\r\ngets k{key}\r\n"),
+                        };
+                        let pieces = (1..).map(|at| at * 20).take_while(|at| *at < request.len());
+                        let answers =
+                            script::answers(&mut handler, buffers, request.as_bytes(), pieces);
+                        check(&text(&answers.unwrap()), key);
+                    }
+                });
+            }
+        });
+        let (current, alive) = cache.items();
+        assert_eq!(current, alive, "nobody has what was unlinked");
+        assert!(current <= KEYS && cache.peers() == 0);
+    }
+}
+
+#[test]
+fn with_every_cell_threads_read_what_was_written_and_leave_nothing() {
+    for (count, _) in CountKind::ALL {
+        for (line, _) in LineKind::ALL {
+            let mut config = Config::default();
+            (config.count, config.line) = (count, line);
+            with_cell(&config, Stress);
+        }
+    }
+}
+
+struct Evicting;
+
+impl Visitor for Evicting {
+    type Result = ();
+
+    /// Far more than there is memory for, from several threads.
+    fn visit<C: RefCount + 'static, P: RefCount + 'static>(self, cache: Cache<C, P>) {
+        let buffers = Buffers::new(PoolKind::Magazines, 16 << 10).unwrap();
+        let script: Vec<u8> = (0..2000)
+            .flat_map(|number| {
+                let len = number * 7 % 3000;
+                let data = "x".repeat(len);
+                format!("set k{number} 0 0 {len}\r\n{data}\r\nget k{}\r\n", number / 2).into_bytes()
+            })
+            .collect();
+        let played = script::play(&cache, &buffers, &script, 16 << 10, 3, 3).unwrap();
+        assert_eq!(played.requests, 9 * script.len() as u64);
+        assert!(cache.used() <= 1 << 20, "{} bytes", cache.used());
+        let (current, alive) = cache.items();
+        assert!(current == alive && current > 100, "{current} of {alive}");
+    }
+}
+
+#[test]
+fn threads_that_store_more_than_fits_stay_within_the_limit() {
+    let mut config = Config::default();
+    config.memory = 1 << 20;
+    with_cell(&config, Evicting);
+}
+
+/// Feeds a handler as the event loop does: with a buffer that it has to make room in.
+fn feed(bytes: &[u8], buffer: usize) {
+    let mut server = Server::new();
+    let mut session = server.handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
+    let mut output = Output::new(server.buffers.acquire().unwrap());
+    let (mut from, mut to) = (0, 0);
+    loop {
+        to = bytes.len().min(from + buffer).max(to);
+        let progress = server.handler.handle(&mut session, &bytes[from..to], &mut output);
+        let full = to - from == buffer;
+        let has_output = !output.is_empty();
+        output.advance(output.pending());
+        from += progress.consumed;
+        match progress.next {
+            Next::End | Next::Linger => break,
+            Next::Room => assert!(progress.consumed > 0 || has_output),
+            Next::Input if to == bytes.len() && progress.consumed == 0 && !full => break,
+            Next::Input => assert!(progress.consumed > 0 || !full, "stuck at {from}"),
+        }
+    }
+    server.handler.close(session);
+    assert_eq!(server.cache.peers(), 0);
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_the_handler_panic_or_stop(
+        bytes in proptest::collection::vec(any::<u8>(), 0..6000),
+        buffer in 2100..5000_usize,
+    ) {
+        feed(&bytes, buffer);
+    }
+
+    #[test]
+    fn no_text_makes_the_handler_panic_or_stop(
+        words in proptest::collection::vec("(get|gets|gat|set|ms|mg|ma|[a-z0-9 ]{0,20}|\r\n| |\n)", 0..500),
+        buffer in 2100..5000_usize,
+    ) {
+        feed(words.join(" ").as_bytes(), buffer);
+    }
+
+    #[test]
+    fn requests_are_answered_the_same_however_they_are_cut(
+        requests in requests::requests(),
+        mut cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..8),
+    ) {
+        let mut ends: Vec<usize> = cuts.drain(..).map(|cut| cut.index(requests.len())).collect();
+        ends.sort_unstable();
+        let whole = Server::new().cut(&requests, 16 << 10);
+        let cut = Server::new().cut_at(&requests, ends.iter().copied());
+        prop_assert_eq!(text(&whole), text(&cut));
+    }
+}
