@@ -4,7 +4,7 @@ use std::io::Write;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-use super::server::PROTOCOLS;
+use super::server::{PROTOCOLS, Protocol};
 use super::traffic::{expect_small, is_served, small, start, stop};
 
 /// Connections, if the system lets a process have so many files.
@@ -43,8 +43,10 @@ fn ten_thousand_idle_connections_are_kept_and_let_go() {
         }
         let used = (server.resident() - before) / crowd;
         eprintln!("{protocol:?}: {used} bytes of memory for each idle connection");
-        // Two buffers of 16 KiB for each, where each has them all the time; hardly anything else.
-        assert!(used < 40_000, "{used}");
+        // Two buffers of 16 KiB for each, where each has them all the time, and what the allocator loses by aligning them
+        // to pages; hardly anything else.
+        let buffers = if protocol == Protocol::Http { 2 * (20 << 10) } else { 0 };
+        assert!(used < buffers + 2048, "{used}");
         for client in clients.iter_mut().step_by(100) {
             client.write_all(&request[5..]).unwrap();
             expect_small(&server, client);

@@ -35,10 +35,10 @@ fn curl_gets_files_parts_of_them_and_refusals() {
         (&["--http1.0"], "index.html", "200", "<p>hello</p>\n"),
         (&[], "a%20b", "200", "blank"),
         (&["-r", "3-7"], "", "206", "hello"),
-        (&["-r", "-5"], "", "206", "/p>\n"),
+        (&["-r", "-5"], "", "206", "</p>\n"),
         (&["-r", "100-"], "", "416", ""),
-        (&["-z", "2094-11-06"], "", "304", ""),
-        (&["-z", "1994-11-06"], "", "200", "<p>hello</p>\n"),
+        (&["-z", "6 Nov 2037"], "", "304", ""),
+        (&["-z", "6 Nov 1994"], "", "200", "<p>hello</p>\n"),
         (&["-H", "If-None-Match: *"], "", "304", ""),
         (&[], "sub", "301", ""),
         (&["-L"], "sub", "200", "sub"),
@@ -50,10 +50,9 @@ fn curl_gets_files_parts_of_them_and_refusals() {
         (&["-X", "BREW"], "", "501", "501 Not Implemented\n"),
         (&["-H", "Host:"], "", "400", "400 Bad Request\n"),
     ] {
-        let expected = if words == ["-r", "-5"] { "</p>\n" } else { body };
         match curl(&server, words, name) {
             Some(got) => {
-                assert_eq!(got, (status.to_owned(), expected.to_owned()), "{words:?} {name}")
+                assert_eq!(got, (status.to_owned(), body.to_owned()), "{words:?} {name}");
             }
             None => return,
         }

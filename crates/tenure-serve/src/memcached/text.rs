@@ -52,6 +52,10 @@ pub(super) const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache\r\
 pub(super) const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory storing object\r\n";
 pub(super) const ERROR: &[u8] = b"ERROR\r\n";
 
+/// The version of memcached whose answers these are, then ours. Clients decide by it what to expect: those of
+/// libmemcached take a version that begins with 0 for a broken answer.
+pub(super) const VERSION: &str = concat!("1.6.18-tenure-", env!("CARGO_PKG_VERSION"));
+
 /// A request, and what it is made to.
 pub(super) struct Request<'a, C: RefCount + 'static, P: RefCount + 'static> {
     pub(super) shared: &'a Shared<C, P>,
@@ -103,11 +107,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             (b"touch", 3 | 4) => self.touch(&words, output),
             (b"flush_all", 1..=3) => self.flush_all(&words, output),
             (b"stats", _) => self.stats(&words, output),
-            (b"version", _) => reply(
-                output,
-                false,
-                concat!("VERSION ", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes(),
-            ),
+            (b"version", _) => reply(output, false, format!("VERSION {VERSION}\r\n").as_bytes()),
             (b"verbosity", 2 | 3) => match number::unsigned_32(words[1]) {
                 Some(_) => reply(output, noreply, b"OK\r\n"),
                 None => reply(output, noreply, BAD_LINE),
