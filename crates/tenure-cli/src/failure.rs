@@ -57,7 +57,7 @@ impl Failure {
                 Self::Told(error.render().to_string())
             }
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-                Self::Input("no command given; `tenure --help` lists them".to_owned())
+                Self::Input(format!("no command given; `{}` lists them", help()))
             }
             _ => Self::Input(one_line(&error)),
         }
@@ -85,6 +85,10 @@ fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let first = text.lines().next().unwrap_or_default();
     let mut line = first.strip_prefix("error: ").unwrap_or(first).trim_end_matches(':').to_owned();
+    if let Some(ContextValue::Strings(names)) = error.get(ContextKind::InvalidArg) {
+        // What is missing; clap lists it on lines of its own.
+        line += &format!(": {}", names.join(" "));
+    }
     let suggestion =
         [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue]
             .into_iter()

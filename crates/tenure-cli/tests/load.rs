@@ -59,7 +59,7 @@ fn short(address: &str) -> [&str; 11] {
 fn with_program(folder: &Path, name: &str, script: &str, words: &[&str]) -> Output {
     let program = folder.join(name);
     std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     Command::new(env!("CARGO_BIN_EXE_tenure"))
         .args(words)
         .current_dir(folder)
@@ -108,6 +108,7 @@ fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
     };
     let there = "127.0.0.1:1";
     refused(&["redis", there], &["redis"]);
+    refused(&[], &["no command given", "tenure load --help"]);
     refused(&["memcached"], &["ADDR", "tenure load memcached --help"]);
     refused(&["memcached", "here"], &["`here`", "HOST:PORT"]);
     refused(&["memcached", "127.0.0.1"], &["HOST:PORT"]);
@@ -138,7 +139,7 @@ fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
     refused(&["memcached", there, "--prefix", &"x".repeat(250)], &["250 bytes"]);
     refused(&["memcached", there, "--value", "9-1"], &["--value", "32-1024"]);
     refused(&["memcached", there, "--value", "999999999"], &["values"]);
-    refused(&["memcached", there, "--zipf", "-1"], &["--zipf"]);
+    refused(&["memcached", there, "--zipf=-1"], &["Zipf", "0 to 10"]);
     refused(&["memcached", there, "--zipf", "11"], &["Zipf", "0 to 10"]);
     refused(&["memcached", there, "--zipf", "1", "--hot"], &["--zipf", "--hot"]);
     refused(&["http", there, "--json", "/"], &["cannot write", "another path"]);

@@ -154,7 +154,8 @@ fn measure<P: Workload>(plan: &P, progress: &mut dyn Progress) -> Result<Outcome
         Length::Time(time) => time,
         Length::Requests(_) => Duration::from_nanos(tally.last_ns).saturating_sub(settings.warmup),
     };
-    let server_ns = (!settings.pids.is_empty()).then(|| after.since(&before.unwrap_or_default()));
+    let before = before.filter(|before| !before.is_empty());
+    let server_ns = before.map(|before| after.since(&before));
     Ok(outcome(tally, <P::Protocol as Protocol>::KINDS, ended, server_ns))
 }
 
@@ -204,8 +205,13 @@ const FAILED: u64 = u64::MAX;
 fn watch(receiver: Receiver<u64>, phase: Option<&Phase>, look: &mut dyn FnMut(Duration, u64)) {
     let base = phase.map_or_else(Instant::now, |phase| phase.base);
     let warmup = phase.map_or(Duration::ZERO, |phase| phase.warmup);
+    let mut is_warm = false;
     loop {
         let elapsed = base.elapsed();
+        if elapsed >= warmup && !is_warm {
+            is_warm = true;
+            look(elapsed, 0);
+        }
         // Not after the end of the warm-up, if that comes first.
         let wait = warmup.checked_sub(elapsed).filter(|left| !left.is_zero()).unwrap_or(LOOK);
         match receiver.recv_timeout(wait.min(LOOK)) {

@@ -11,7 +11,7 @@ use super::outcome::{Cpu, Latency, Outcome, Second};
 #[must_use]
 pub fn render(outcome: &Outcome, style: Style) -> String {
     let mut text = String::new();
-    line(&mut text, &style.strong(&title(outcome)));
+    line(&mut text, &style.strong(&style.wrapped(&title(outcome), "")));
     line(&mut text, &style.wrapped(&shape(outcome), ""));
     line(&mut text, "");
     let fullness = [true, false].map(|full| vec![kinds(outcome, style, full)]);
@@ -106,9 +106,9 @@ fn sentences(outcome: &Outcome) -> Vec<String> {
     sentences.extend(stability(&outcome.series, outcome.seconds));
     match (outcome.unanswered, outcome.request.rate) {
         (Some(count), Some(_)) if count > 0 => sentences.push(format!(
-            "At the end {} had no answer, and {} not in the latencies.",
-            counted(count as usize, "request that was due"),
-            if count == 1 { "is" } else { "are" }
+            "At the end, {} that {} due had no answer; the latencies are without.",
+            counted(count as usize, "request"),
+            if count == 1 { "was" } else { "were" }
         )),
         _ => {}
     }
@@ -148,4 +148,115 @@ fn failures(outcome: &Outcome) -> Vec<String> {
         lines.push("No request had an answer that counts.".to_owned());
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::outcome::{ErrorKind, Errors, Kind, Request};
+
+    fn latency(us: f64) -> Option<Latency> {
+        Some(Latency {
+            mean_ns: us * 1e3,
+            p50_ns: us * 1e3,
+            p90_ns: Some(us * 2e3),
+            p99_ns: us * 3e3,
+            p999_ns: Some(us * 4e3),
+            max_ns: Some(us * 1e6),
+        })
+    }
+
+    fn kind(name: &str, ops: u64, misses: u64, us: f64) -> Kind {
+        let (ops_per_second, hits) = (ops as f64 / 3.0, ops - misses);
+        Kind { name: name.to_owned(), ops, ops_per_second, hits, misses, latency: latency(us) }
+    }
+
+    fn second(ops: u64) -> Second {
+        Second { ops, slowest_ns: None }
+    }
+
+    fn outcome() -> Outcome {
+        Outcome {
+            generator: "tenure".to_owned(),
+            request: Request {
+                protocol: "memcached".to_owned(),
+                address: "127.0.0.1:11211".to_owned(),
+                load: "set:get 1:10, 10000 keys (uniform), values of 100 bytes".to_owned(),
+                threads: 2,
+                clients: 50,
+                pipeline: 16,
+                ..Request::default()
+            },
+            seconds: 3.0,
+            ops: 1_100,
+            ops_per_second: 1_100.0 / 3.0,
+            sent_per_second: Some(1.5e6),
+            received_per_second: Some(3e6),
+            latency: latency(52.5),
+            kinds: vec![kind("get", 1_000, 1, 50.0), kind("set", 100, 0, 75.0)],
+            series: [1_000, 50, 50, 0].map(second).to_vec(),
+            client_cpu: Some(Cpu::new(1_500_000_000, 1_100)),
+            server_cpu: Some(Cpu::new(3_000_000_000, 1_100)),
+            unanswered: Some(7),
+            passed: true,
+            ..Outcome::default()
+        }
+    }
+
+    #[test]
+    fn a_row_for_each_kind_and_one_for_all_in_microseconds() {
+        let text = render(&outcome(), Style::PLAIN);
+        let rows: Vec<Vec<&str>> =
+            text.lines().map(|line| line.split_whitespace().collect()).collect();
+        for row in [
+            ["get", "333", "1", "50.0", "50.0", "100", "150", "200", "50,000"],
+            ["set", "33.3", "0", "75.0", "75.0", "150", "225", "300", "75,000"],
+            ["all", "367", "1", "52.5", "52.5", "105", "158", "210", "52,500"],
+        ] {
+            assert!(rows.iter().any(|words| words[..] == row), "{row:?} in\n{text}");
+        }
+        assert!(
+            text.contains("2 threads, 50 clients each, 16 requests under way on each"),
+            "{text}"
+        );
+        assert!(text.contains("Server: 2,727 µs of CPU for each answer, 1.00 CPUs"), "{text}");
+        assert!(text.contains("In a second: 50 to 1,000 answers."), "{text}");
+        assert!(!text.contains("At the end"), "a closed loop always has some under way");
+    }
+
+    #[test]
+    fn one_kind_is_all_and_misses_are_told_where_there_are_some() {
+        let one = Outcome { kinds: vec![kind("request", 30, 0, 1.0)], ..outcome() };
+        let text = render(&one, Style::PLAIN);
+        assert!(text.contains("request") && !text.contains("misses"), "{text}");
+        assert!(!text.lines().any(|line| line.starts_with("all")), "{text}");
+    }
+
+    #[test]
+    fn an_open_loop_tells_what_waits_and_errors_are_told_with_the_first() {
+        let request = Request { rate: Some(5_000.0), ..outcome().request };
+        let first = "other bytes".to_owned();
+        let errors = vec![Errors { kind: ErrorKind::Wrong, count: 1_234, first }];
+        let text = render(&Outcome { request, errors, ..outcome() }, Style::PLAIN);
+        assert!(text.contains("open loop of 5,000 requests/s"), "{text}");
+        assert!(text.contains("7 requests that were due had no answer"), "{text}");
+        assert!(text.contains("1,234 wrong answers; the first: other bytes"), "{text}");
+    }
+
+    #[test]
+    fn it_fits_and_colour_is_all_that_colour_adds() {
+        for width in [100, 80, 70] {
+            let text = render(&outcome(), Style { width, colour: false });
+            let widest = text.lines().map(console::measure_text_width).max().unwrap();
+            assert!(widest <= width, "{widest} > {width}\n{text}");
+        }
+        grid::assert_colour_is_all_it_adds(|style| render(&outcome(), style));
+    }
+
+    #[test]
+    fn an_outcome_of_nothing_is_survived() {
+        let text = render(&Outcome::default(), Style::PLAIN);
+        assert!(text.contains("No request had an answer that counts."), "{text}");
+        assert!(!text.contains("NaN") && !text.contains("inf"));
+    }
 }

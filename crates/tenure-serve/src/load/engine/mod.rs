@@ -12,6 +12,7 @@
 //! piece all have the same latency.
 
 mod client;
+mod clock;
 pub(super) mod protocol;
 pub(super) mod schedule;
 mod socket;

@@ -7,16 +7,12 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
-use rustix::event::Timespec;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::epoll::{self, CreateFlags, Event, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
-use rustix::time::{
-    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, clock_gettime,
-    timerfd_create, timerfd_settime,
-};
 
 use super::client::{Client, Flight};
+use super::clock::{arm, cpu_ns, timer, timespec};
 use super::protocol::{Protocol, Verdict};
 use super::schedule::Schedule;
 use super::socket;
@@ -104,7 +100,7 @@ impl<P: Protocol> Worker<P> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(Error::system)?;
         let timer = match job.schedule {
             None => None,
-            Some(_) => Some(timer(&epoll).map_err(Error::system)?),
+            Some(_) => Some(timer(&epoll, TIMER).map_err(Error::system)?),
         };
         Ok(Self {
             epoll,
@@ -127,7 +123,7 @@ impl<P: Protocol> Worker<P> {
         let mut buffer = vec![0; BUFFER];
         let mut next_tick_ns = TICK_NS;
         let mut told = 0;
-        let mut cpu_ns = cpu_ns();
+        let mut cpu_from_ns = cpu_ns();
         let mut is_measuring = false;
         for index in 0..self.clients.len() {
             let now_ns = self.now_ns();
@@ -137,7 +133,7 @@ impl<P: Protocol> Worker<P> {
             let now_ns = self.now_ns();
             if !is_measuring && now_ns >= self.job.from_ns {
                 is_measuring = true;
-                cpu_ns = self::cpu_ns();
+                cpu_from_ns = cpu_ns();
             }
             if now_ns >= self.job.until_ns || self.is_finished(now_ns) {
                 break;
@@ -165,7 +161,7 @@ impl<P: Protocol> Worker<P> {
                 }
             }
         }
-        self.tally.cpu_ns = self::cpu_ns() - cpu_ns;
+        self.tally.cpu_ns = cpu_ns() - cpu_from_ns;
         self.tally.unanswered = self.unanswered();
         Ok(self.tally)
     }
@@ -508,30 +504,4 @@ fn lost(answered: bool, error: Errno) -> After {
 /// What the system says of an error.
 fn said(error: Errno) -> String {
     std::io::Error::from(error).to_string()
-}
-
-/// What this thread has used of a CPU.
-fn cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-fn timespec(ns: u64) -> Timespec {
-    Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ }
-}
-
-/// A timer that `epoll` tells about.
-fn timer(epoll: &OwnedFd) -> Result<OwnedFd, Errno> {
-    let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-    let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-    // Told once each time it goes off, as nobody reads it.
-    let flags = EventFlags::IN | EventFlags::ET;
-    epoll::add(epoll, &timer, EventData::new_u64(TIMER), flags)?;
-    Ok(timer)
-}
-
-/// Has the timer go off in so long. What it told before is forgotten, so that nobody needs to read it.
-fn arm(timer: &OwnedFd, left_ns: u64) -> Result<(), Errno> {
-    let time = Itimerspec { it_interval: timespec(0), it_value: timespec(left_ns) };
-    timerfd_settime(timer, TimerfdTimerFlags::empty(), &time).map(drop)
 }

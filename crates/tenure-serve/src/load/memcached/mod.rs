@@ -10,6 +10,7 @@ mod values;
 use std::ops::RangeInclusive;
 
 use fastrand::Rng;
+use tenure_report::words::counted;
 
 pub use keys::Keys;
 
@@ -131,8 +132,8 @@ impl Workload for Plan {
             Keys::Zipf(s) => format!("Zipf {s}"),
             Keys::Hot => "one hot key".to_owned(),
         };
-        let (sets, gets, keys) = (self.sets, self.gets, self.keys);
-        format!("set:get {sets}:{gets}, {keys} keys ({choice}), values of {value} bytes")
+        let (sets, gets, keys) = (self.sets, self.gets, counted(self.keys as usize, "key"));
+        format!("set:get {sets}:{gets}, {keys} ({choice}), values of {value} bytes")
     }
 
     fn task(&self) -> Task {

@@ -61,7 +61,7 @@ pub(super) fn run(
     progress.end();
     let outcome = found?;
     let ops = outcome.ops;
-    let server_ns = (!settings.pids.is_empty()).then(|| after.0.since(&before.0));
+    let server_ns = (!before.0.is_empty()).then(|| after.0.since(&before.0));
     Ok(Outcome {
         client_cpu: Some(Cpu::new(after.1 - before.1, ops)),
         server_cpu: server_ns.map(|ns| Cpu::new(ns, ops)),
