@@ -171,7 +171,8 @@ pub struct Registry<K: Key, V, C: RefCount + 'static = TicketRef, G: Ground = Co
 
 /// What handles and entries keep alive.
 struct Core<K: Key, V, C: RefCount + 'static, G: Ground> {
-    map: G::Map<Entry<K, V, C, G>>,
+    /// Read by every lookup, so not beside what creations write: that, and the count of this core's owners.
+    map: Isolated<G::Map<Entry<K, V, C, G>>>,
     counters: Isolated<Counters<G::Memory>>,
 }
 
@@ -206,8 +207,8 @@ impl<K: Key, V: Send + Sync + 'static, C: RefCount + 'static, G: Ground> Registr
     /// [`with_hasher`](Registry::with_hasher) on any ground.
     #[must_use]
     pub fn new_in(hasher: G::Hasher) -> Self {
-        let counters = Isolated::new(Counters::new());
-        Self { core: Shared::new(Core { map: G::map(hasher), counters }) }
+        let map = Isolated::new(G::map(hasher));
+        Self { core: Shared::new(Core { map, counters: Isolated::new(Counters::new()) }) }
     }
 }
 
