@@ -190,6 +190,22 @@ const CLAIMS: &[Claim] = &[
             check("1024 parked", At::AllCpus, Against::Baseline, 1.5),
         ],
     },
+    Claim {
+        text: "To acquire and drop the one key there is takes at most half of a locked map's time with all CPUs",
+        scenario: "registry/hit",
+        checks: &[
+            check("registry", At::OneThread, Against::Baseline, 1.0),
+            check("registry", At::AllCpus, Against::Baseline, 0.5),
+        ],
+    },
+    Claim {
+        text: "With many keys it takes at most a fifth of a locked map's time with all CPUs",
+        scenario: "registry/spread",
+        checks: &[
+            check("registry", At::OneThread, Against::Baseline, 1.0),
+            check("registry", At::AllCpus, Against::Baseline, 0.2),
+        ],
+    },
 ];
 
 /// Judges every claim whose scenario was measured where the claim looks, on a machine of `cpus`.

@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Benchmark contended reference counts, Arc, Weak, pools and lazy references on this machine
+    /// Benchmark contended reference counts, Arc, Weak, pools, lazy references and registries on this machine
     ///
     /// Prints a table for each scenario and what the figures say about this project's claims, and
     /// writes an HTML report.

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use tenure::count::{RcuRef, RefCount, TicketRef};
-use tenure::memory::{Atomic, Memory, Native, Ordering};
+use tenure::memory::{Memory, Native, Ordering};
 use tenure::registry::{Ref, Registry};
 
 type Counter = <Native as Memory>::AtomicU32;

@@ -23,7 +23,7 @@
 //! ```
 
 use super::Core;
-use super::ground::{Element, Ground, Lock};
+use super::ground::{Element, Ground, Lock, Map};
 use super::key::Key;
 use crate::count::RefCount;
 use crate::memory::{Atomic, Memory, Ordering, Plain};
@@ -149,10 +149,10 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Entry<K, V, C, G> {
         let core = unsafe { Shared::from_raw(core) };
         // Drops the value and lets go of the memory, whatever panics, and lets go of the core after that.
         let life = Life { entry: this, core };
-        let guard = super::ground::Map::enter(&life.core.map);
+        let guard = life.core.map.enter();
         // First, so that an acquire does not find it while the value's destructor runs, which may come here as well.
         // SAFETY: it was inserted there, and the life's part can be read.
-        unsafe { super::ground::Map::remove(&life.core.map, this, &guard) };
+        unsafe { life.core.map.remove(this, &guard) };
         drop(guard);
         drop(life);
     }

@@ -93,14 +93,15 @@ fn registries_end_under_their_last_references() {
             }
         });
         drop(registry);
-        std::thread::scope(|scope| {
-            for held in threads {
-                scope.spawn(move || {
-                    for object in held {
-                        object.check();
-                    }
-                });
-            }
+        let threads = threads.into_iter().map(|held| {
+            std::thread::spawn(move || {
+                for object in held {
+                    object.check();
+                }
+            })
         });
+        for thread in Vec::from_iter(threads) {
+            thread.join().unwrap();
+        }
     }
 }
