@@ -362,7 +362,9 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         }
         line.push(b"\r\n");
         output.write(&line);
-        if let Some(chunk) = item.get().filter(|_| flags.value) {
+        if flags.value
+            && let Some(chunk) = item.chunk(false)
+        {
             output.send(chunk, item.data_start());
         }
         if !flags.no_bump {

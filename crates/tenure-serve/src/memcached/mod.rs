@@ -20,7 +20,8 @@
 //! ```
 //!
 //! Two counts are taken and released, and their lines are the only shared ones that are written, but for the
-//! mark of a hit, once between two passes of the eviction's hand and once a second. Nothing is allocated or copied.
+//! mark of a hit, once between two passes of the eviction's hand and once a second. Nothing is allocated or copied,
+//! and the answer to one key is one piece, its end included.
 //!
 //! # What is counted how
 //!
@@ -53,7 +54,7 @@ use tenure::line::Isolated;
 use tenure::sync::Arc;
 
 pub use connection::{Memcached, Session};
-pub use item::ItemRef;
+pub use item::Chunk;
 pub use start::{Running, start};
 pub use stats::Lines;
 

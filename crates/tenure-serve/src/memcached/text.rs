@@ -5,7 +5,7 @@ use tenure::count::RefCount;
 use super::Shared;
 use super::clock::Seconds;
 use super::counters::Counter;
-use super::item::{Draft, ItemRef, MOST_KEY, Recipe};
+use super::item::{Chunk, Draft, MOST_KEY, Recipe};
 use super::meta::Echo;
 use super::number::{self, Decimal};
 use super::peer::Limits;
@@ -13,7 +13,7 @@ use super::store::{Delta, Key, Outcome, Removal, Storing, Verb, Visit};
 use super::words::Words;
 use crate::handler::Output;
 
-pub(super) type Answer<C> = Output<ItemRef<C>>;
+pub(super) type Answer<C> = Output<Chunk<C>>;
 
 /// What a request leaves to be done.
 pub(super) enum Then<C: RefCount + 'static> {
