@@ -285,8 +285,10 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
             return Some(Next::Input);
         }
         let spaces = rest.iter().take_while(|byte| **byte == b' ').count();
-        let retrieval = retrieval(rest).filter(|kind| spaces <= MOST_SPACES && !kind.touches);
-        let Some(kind) = retrieval else {
+        let may_be_long = |kind: &&Retrieval| {
+            spaces <= MOST_SPACES && !kind.touches && rest[spaces + kind.name.len()] == b' '
+        };
+        let Some(kind) = retrieval(rest).filter(may_be_long) else {
             return Some(Next::End);
         };
         self.session.requests += 1;
@@ -304,8 +306,7 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
         output: &mut Answer<C>,
     ) -> Then<C> {
         let text = memchr(0, line).map_or(line, |end| &line[..end]);
-        let mut words = text.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
-        let name = words.next();
+        let mut words = text.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).skip(1);
         let Some(first) = words.next() else {
             output.write(ERROR);
             return Then::Done;
@@ -326,7 +327,6 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
             output.write(BAD_LINE);
             return Then::Done;
         }
-        debug_assert!(name.is_some());
         self.at += start.as_ptr().addr() - line.as_ptr().addr();
         Then::Keys(keys)
     }

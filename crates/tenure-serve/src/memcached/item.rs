@@ -265,6 +265,15 @@ impl<C: RefCount + 'static> ItemRef<C> {
         Some(Chunk { item: self.get()?, end })
     }
 
+    /// Another reference, of somebody who has one.
+    ///
+    /// # Panics
+    ///
+    /// If the item is dead, which one that is held is not.
+    pub(super) fn share(&self) -> Self {
+        self.get().expect("an item that is held")
+    }
+
     /// Another reference.
     ///
     /// `None` if the item is dead, which one that a guard or a reference keeps is not.

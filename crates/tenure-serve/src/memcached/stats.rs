@@ -7,7 +7,7 @@ use tenure::registry::Ref;
 
 use super::clock::Clock;
 use super::counters::Counter;
-use super::text::{Answer, ERROR, Request, Then};
+use super::text::{Answer, ERROR, Request, Then, VERSION};
 use super::words::Words;
 
 /// The lines of an answer to `stats`.
@@ -76,7 +76,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         lines.stat("pid", std::process::id());
         lines.stat("uptime", Clock::uptime(now));
         lines.stat("time", shared.clock.wall(now));
-        lines.stat("version", env!("CARGO_PKG_VERSION"));
+        lines.stat("version", VERSION);
         lines.stat("pointer_size", usize::BITS);
         let peers = shared.peers.list();
         let connections: u64 = peers.iter().map(|peer| peer.connections()).sum();

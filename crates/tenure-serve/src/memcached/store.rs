@@ -446,13 +446,11 @@ impl<'v, C: RefCount + 'static> Locked<'v, '_, C> {
     pub(super) fn link(&mut self, new: &ItemRef<C>) -> u64 {
         let store = self.visit.store;
         let cas = self.stamp(new);
-        if let (Some(queue), Some(map)) = (new.get(), new.get()) {
-            new.set_place(self.queue.push(queue));
-            store.map.insert(Entry(map), (), &self.visit.guard);
-            // Relaxed: a number that is compared with the limit.
-            store.used.fetch_add(Self::charge(new), Ordering::Relaxed);
-            self.make_room();
-        }
+        new.set_place(self.queue.push(new.share()));
+        store.map.insert(Entry(new.share()), (), &self.visit.guard);
+        // Relaxed: a number that is compared with the limit.
+        store.used.fetch_add(Self::charge(new), Ordering::Relaxed);
+        self.make_room();
         cas
     }
 
@@ -468,22 +466,20 @@ impl<'v, C: RefCount + 'static> Locked<'v, '_, C> {
     pub(super) fn replace(&mut self, old: &ItemRef<C>, new: &ItemRef<C>) -> u64 {
         let store = self.visit.store;
         let cas = self.stamp(new);
-        if let (Some(queue), Some(map)) = (new.get(), new.get()) {
-            new.set_place(old.place());
-            // A value that is written again is used.
-            new.mark(state::REFERENCED, 0);
-            drop(self.queue.replace(old.place(), queue));
-            store.map.insert(Entry(map), (), &self.visit.guard);
-            self.unlinked += old.size();
-            let (less, more) = (Self::charge(old), Self::charge(new));
-            if more > less {
-                // Relaxed: as in `link`.
-                store.used.fetch_add(more - less, Ordering::Relaxed);
-                self.make_room();
-            } else if less > more {
-                // Relaxed: as in `link`.
-                store.used.fetch_sub(less - more, Ordering::Relaxed);
-            }
+        new.set_place(old.place());
+        // A value that is written again is used.
+        new.mark(state::REFERENCED, 0);
+        drop(self.queue.replace(old.place(), new.share()));
+        store.map.insert(Entry(new.share()), (), &self.visit.guard);
+        self.unlinked += old.size();
+        let (less, more) = (Self::charge(old), Self::charge(new));
+        if more > less {
+            // Relaxed: as in `link`.
+            store.used.fetch_add(more - less, Ordering::Relaxed);
+            self.make_room();
+        } else if less > more {
+            // Relaxed: as in `link`.
+            store.used.fetch_sub(less - more, Ordering::Relaxed);
         }
         cas
     }
@@ -592,9 +588,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
             return 0;
         };
         // Another reference: the queue's goes on the way.
-        let Some(item) = queue.get(at).get() else {
-            return 0;
-        };
+        let item = queue.get(at).share();
         self.worker.count(match self.store.gone(&item, self.now) {
             Some(_) => Counter::Reclaimed,
             None => Counter::Evictions,

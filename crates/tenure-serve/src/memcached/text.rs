@@ -47,6 +47,9 @@ pub(super) struct Pending<C: RefCount + 'static> {
     pub(super) echo: Option<Echo>,
 }
 
+/// The memcached whose answers these are, and this server. Clients read the numbers in front, and one of them refuses a 0.
+pub(super) const VERSION: &str = concat!("1.6.18-tenure-", env!("CARGO_PKG_VERSION"));
+
 pub(super) const BAD_LINE: &[u8] = b"CLIENT_ERROR bad command line format\r\n";
 pub(super) const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache\r\n";
 pub(super) const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory storing object\r\n";
@@ -103,11 +106,11 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             (b"touch", 3 | 4) => self.touch(&words, output),
             (b"flush_all", 1..=3) => self.flush_all(&words, output),
             (b"stats", _) => self.stats(&words, output),
-            (b"version", _) => reply(
-                output,
-                false,
-                concat!("VERSION ", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes(),
-            ),
+            (b"version", _) => {
+                output.write(b"VERSION ");
+                output.write(VERSION.as_bytes());
+                reply(output, false, b"\r\n")
+            }
             (b"verbosity", 2 | 3) => match number::unsigned_32(words[1]) {
                 Some(_) => reply(output, noreply, b"OK\r\n"),
                 None => reply(output, noreply, BAD_LINE),
