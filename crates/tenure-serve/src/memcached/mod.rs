@@ -6,8 +6,8 @@
 //! | room | what it is for |
 //! |---|---|
 //! | `connection` | the state of a connection, retrievals, the [`Handler`](crate::handler::Handler) |
-//! | `text`, `meta`, `stats` | what the other commands do |
-//! | `store` | items by their keys: a map without locks for lookups, shards with locks for the rest |
+//! | `text`, `flags`, `meta`, `stats` | what the other commands do |
+//! | `store` | items by their keys: a map that is read without a lock, shards with a lock for what changes, eviction |
 //! | `item` | one allocation with a count; who owns it when |
 //! | `queue` | who is evicted next: SIEVE |
 //! | `peer` | what all connections of an address share |
@@ -32,6 +32,7 @@ mod base64;
 mod clock;
 mod connection;
 mod counters;
+mod flags;
 mod item;
 mod meta;
 mod number;
