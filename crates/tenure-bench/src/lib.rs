@@ -22,6 +22,7 @@
 
 mod chart;
 pub mod claims;
+pub mod e2e;
 pub mod machine;
 pub mod report;
 pub mod result;

@@ -8,6 +8,7 @@
 //! | [`handler`] | what a protocol is to the event loop: bytes in, bytes and counted chunks out |
 //! | [`net`] | the event loop: a thread for each core, connections, timeouts, limits, shutdown |
 //! | [`buffers`] | the buffers of connections, from a pool whose free list is chosen at run time |
+//! | [`running`] | a server of either protocol, from start to stop |
 //! | [`summary`] | what happened on a server, by eye and for machines |
 //! | [`load`] | load generators for both protocols, and what they find |
 
@@ -17,4 +18,5 @@ pub mod http;
 pub mod load;
 pub mod memcached;
 pub mod net;
+pub mod running;
 pub mod summary;

@@ -172,3 +172,46 @@ fn a_lookup_that_hits_clones_no_key() {
     let _again = objects.acquire(&Loud(1), || 1);
     assert_eq!((CLONES.get(), objects.get(&Loud(1)).is_some()), (1, true));
 }
+
+#[test]
+fn an_object_may_refer_to_others_of_its_own_registry() {
+    struct Node(Option<Ref<u32, Node>>);
+    let nodes: Registry<u32, Node> = Registry::new();
+    let mut last = nodes.acquire(&0, || Node(None));
+    for key in 1..100 {
+        last = nodes.acquire(&key, || Node(Some(last.clone())));
+    }
+    let path = std::iter::successors(Some(&last), |node| node.0.as_ref());
+    assert_eq!((path.count(), nodes.len()), (100, 100));
+    drop(last);
+    assert!(nodes.is_empty());
+}
+
+#[test]
+fn a_reference_shows_what_its_object_shows() {
+    let objects: Registry<&str, u32> = Registry::new();
+    let object = objects.acquire(&"a", || 7);
+    assert_eq!((format!("{object} {object:?}"), *object.as_ref()), ("7 7".to_owned(), 7));
+    assert_eq!(format!("{objects:?}"), "Registry { len: 1, .. }");
+    assert_eq!(size_of_val(&object), size_of::<usize>());
+}
+
+#[test]
+fn keys_may_hash_as_one_and_are_told_apart() {
+    #[derive(Default)]
+    struct Same;
+    impl std::hash::Hasher for Same {
+        fn finish(&self) -> u64 {
+            7
+        }
+        fn write(&mut self, _bytes: &[u8]) {}
+    }
+    type Hasher = std::hash::BuildHasherDefault<Same>;
+    let objects: Registry<u32, u32, TicketRef, Concurrent<Hasher>> =
+        Registry::with_hasher(Hasher::default());
+    let held = Vec::from_iter((0..50).map(|key| objects.acquire(&key, || key)));
+    drop(objects.acquire(&50, || 50));
+    assert!((0..50).all(|key| *objects.get(&key).unwrap() == key) && objects.get(&50).is_none());
+    drop(held);
+    assert!(objects.is_empty());
+}

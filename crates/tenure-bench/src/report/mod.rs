@@ -7,7 +7,7 @@
 pub mod html;
 pub mod json;
 pub mod table;
-mod words;
+pub(crate) mod words;
 
 #[cfg(test)]
 mod fixtures;

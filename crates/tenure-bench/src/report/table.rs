@@ -55,7 +55,7 @@ fn render_group(text: &mut String, group: &Group, style: Style) {
 
 fn render_verdicts(text: &mut String, report: &Report, style: Style) {
     line(text, "");
-    line(text, &style.strong(&words::answer(report)));
+    line(text, &style.strong(&words::answer(&report.verdicts)));
     for verdict in words::ordered(&report.verdicts) {
         let colour = match verdict.outcome {
             Outcome::Holds => console::Style::new().green(),

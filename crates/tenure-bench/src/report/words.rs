@@ -5,12 +5,12 @@ pub(super) use tenure_report::words::{bytes, counted, number, ratio, short, whol
 use crate::result::{Estimate, Machine, Outcome, Point, Report, Scenario, Verdict};
 
 /// `[0.40, 0.42]`, with the digits that `show` gives.
-pub(super) fn interval(estimate: &Estimate, show: fn(f64) -> String) -> String {
+pub(crate) fn interval(estimate: &Estimate, show: fn(f64) -> String) -> String {
     format!("[{}, {}]", show(estimate.low), show(estimate.high))
 }
 
 /// A ratio's verdict on itself: the ratio, or that it is not resolved.
-pub(super) fn ratio_or_words(estimate: &Estimate) -> String {
+pub(crate) fn ratio_or_words(estimate: &Estimate) -> String {
     if estimate.resolved() {
         format!("{}x", ratio(estimate.median))
     } else {
@@ -19,7 +19,7 @@ pub(super) fn ratio_or_words(estimate: &Estimate) -> String {
 }
 
 /// The words that open a verdict.
-pub(super) fn outcome(outcome: Outcome) -> &'static str {
+pub(crate) fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Holds => "holds here",
         Outcome::DoesNotHold => "does not hold here",
@@ -33,8 +33,7 @@ pub(super) const OUTCOMES: [Outcome; 4] =
     [Outcome::Holds, Outcome::DoesNotHold, Outcome::NotResolved, Outcome::NeedsMoreCpus];
 
 /// The whole run in a sentence.
-pub(super) fn answer(report: &Report) -> String {
-    let verdicts = &report.verdicts;
+pub(crate) fn answer(verdicts: &[Verdict]) -> String {
     if verdicts.is_empty() {
         return "No claim was tested: the figures stand for themselves.".to_owned();
     }
@@ -64,7 +63,7 @@ pub(super) fn answer(report: &Report) -> String {
 }
 
 /// The machine's processor and CPUs in a line.
-pub(super) fn machine(machine: &Machine) -> String {
+pub(crate) fn machine(machine: &Machine) -> String {
     let name = if machine.cpu.is_empty() { &machine.arch } else { &machine.cpu };
     let mut parts = vec![name.clone(), counted(machine.cpus, "CPU")];
     if machine.cores > 0 && machine.cores != machine.cpus {
@@ -77,7 +76,7 @@ pub(super) fn machine(machine: &Machine) -> String {
 }
 
 /// The verdicts in the order they are told: by outcome, and as they came within one.
-pub(super) fn ordered(verdicts: &[Verdict]) -> Vec<&Verdict> {
+pub(crate) fn ordered(verdicts: &[Verdict]) -> Vec<&Verdict> {
     OUTCOMES
         .into_iter()
         .flat_map(|outcome| verdicts.iter().filter(move |verdict| verdict.outcome == outcome))
@@ -143,14 +142,14 @@ mod tests {
     #[test]
     fn the_answer_counts_each_outcome_once() {
         assert_eq!(
-            answer(&fixtures::xeon()),
+            answer(&fixtures::xeon().verdicts),
             "Of 4 claims, 2 hold here, 1 does not hold here and 1 is not resolved."
         );
         let mut report = fixtures::xeon();
         report.verdicts.truncate(1);
-        assert_eq!(answer(&report), "1 claim was tested: it holds here.");
+        assert_eq!(answer(&report.verdicts), "1 claim was tested: it holds here.");
         report.verdicts.clear();
-        assert!(answer(&report).starts_with("No claim"));
+        assert!(answer(&report.verdicts).starts_with("No claim"));
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod per_thread;
 mod place;
 pub mod pool;
 pub mod refs;
+pub mod registry;
 pub mod route;
 
 use std::fmt;
@@ -222,6 +223,7 @@ pub fn native() -> Vec<Group> {
             _ => {}
         }
     }
+    groups.push(registry::group());
     groups
 }
 

@@ -3,13 +3,13 @@
 mod args;
 
 use std::io;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tenure_serve::net::Server;
+use tenure_serve::running::Running;
 use tenure_serve::summary::Summary;
 use tenure_serve::{http, memcached};
 
@@ -26,12 +26,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
     match arguments {
         Serve::Memcached(arguments) => {
             let settings = arguments.net.settings(11211);
-            let running =
-                memcached::start(&arguments.config(), settings).map_err(Failure::input)?;
-            let json = prepare(&arguments.net)?;
-            wait(json, &running.server)?;
-            let (ended, summary) = running.stop();
-            tell(json, ended, &summary)
+            serve(&arguments.net, memcached::start(&arguments.config(), settings))
         }
         Serve::Http(arguments) => {
             let fixed = arguments.body.map(|bytes| http::Fixed { path: "/".to_owned(), bytes });
@@ -43,14 +38,18 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
             };
             let mut settings = arguments.net.settings(8080);
             settings.time_acquires = arguments.time_acquires;
-            let server = http::start(&config, settings).map_err(Failure::input)?;
-            let json = prepare(&arguments.net)?;
-            wait(json, &server)?;
-            let shared = Arc::clone(server.shared());
-            let ended = server.stop();
-            tell(json, ended, &Summary::of("http", &shared))
+            serve(&arguments.net, http::start(&config, settings))
         }
     }
+}
+
+/// Serves until a signal comes, and tells what happened.
+fn serve(arguments: &Net, started: Result<Running, String>) -> Result<(), Failure> {
+    let running = started.map_err(Failure::input)?;
+    let json = prepare(arguments)?;
+    wait(json, &running.server)?;
+    let (ended, summary) = running.stop();
+    tell(json, ended, &summary)
 }
 
 /// Where the JSON goes, which can be written there.

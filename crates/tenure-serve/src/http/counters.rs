@@ -61,7 +61,7 @@ pub struct Statistics {
     pub requests: u64,
     /// Of those: answered with an error.
     pub refused: u64,
-    /// Versions of files that a worker or an answer has now.
+    /// Versions of files that a worker or an answer has now; the answer of a fixed size is none.
     pub files: u64,
 }
 

@@ -38,7 +38,11 @@ use self::request::{Parsed, Persistence};
 use crate::buffers::DEFAULT_BYTES;
 use crate::handler::{Handler, Next, Output, Progress};
 use crate::net::{Server, Settings, Shared};
+use crate::running::Running;
 use crate::summary::Summary;
+
+/// What the protocol is called where a server tells of itself.
+const PROTOCOL: &str = "http";
 
 /// What is served.
 #[derive(Debug, Clone, Default)]
@@ -115,7 +119,14 @@ impl Site {
     /// What was asked for so far, and the files that are held now.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        self.counters.read(self.root.live())
+        let ours = usize::from(self.fixed.is_some());
+        self.counters.read(self.root.live() - ours)
+    }
+
+    fn add_to(&self, summary: &mut Summary) {
+        for (name, figure) in self.statistics().named() {
+            summary.add(name, figure);
+        }
     }
 }
 
@@ -157,20 +168,31 @@ impl Http {
     }
 }
 
-/// Starts a server of HTTP. Its connections stay with the worker that accepts them.
+/// Starts a server of HTTP. Its connections stay with the worker that accepts them, and a head may have as many bytes as a
+/// buffer.
 ///
 /// # Errors
 ///
 /// In one line: what is wrong with `config` (see [`Site::new`]), or why the server does not [start](Server::start).
-pub fn start(config: &Config, settings: Settings) -> Result<Server, String> {
-    let site = Arc::new(Site::new(config)?);
+pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
+    let mut config = config.clone();
+    config.limits.head = settings.buffer;
+    let site = Arc::new(Site::new(&config)?);
     let settings = Settings { spread: false, ..settings };
     let address = settings.listen;
+    let of_workers = Arc::clone(&site);
     let handler = move |_, shared: &std::sync::Arc<Shared>| {
-        let shared = std::sync::Arc::clone(shared);
-        Http::new(Arc::clone(&site), move || Summary::of("http", &shared).json())
+        let (site, shared) = (Arc::clone(&of_workers), std::sync::Arc::clone(shared));
+        let told = Arc::clone(&site);
+        Http::new(site, move || {
+            let mut summary = Summary::of(PROTOCOL, &shared);
+            told.add_to(&mut summary);
+            summary.json()
+        })
     };
-    Server::start(settings, handler).map_err(|error| format!("cannot listen at {address}: {error}"))
+    let server = Server::start(settings, handler)
+        .map_err(|error| format!("cannot listen at {address}: {error}"))?;
+    Ok(Running::new(server, PROTOCOL, move |summary| site.add_to(summary)))
 }
 
 /// What is remembered of a connection.

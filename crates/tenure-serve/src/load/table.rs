@@ -145,7 +145,7 @@ fn failures(outcome: &Outcome) -> Vec<String> {
         })
         .collect();
     if outcome.ops == 0 {
-        lines.push("No request was answered.".to_owned());
+        lines.push("No request had an answer that counts.".to_owned());
     }
     lines
 }

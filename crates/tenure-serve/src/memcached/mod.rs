@@ -56,7 +56,7 @@ use tenure::sync::Arc;
 
 pub use connection::{Memcached, Session};
 pub use item::Chunk;
-pub use start::{Running, start};
+pub use start::start;
 pub use stats::Lines;
 
 use clock::Clock;

@@ -6,26 +6,8 @@ use tenure::count::RefCount;
 
 use super::{Cache, Config, Visitor, with_cell};
 use crate::net::{Server, Settings};
+use crate::running::Running;
 use crate::summary::Summary;
-
-/// A cache that serves.
-pub struct Running {
-    /// The event loop. Its drop stops it.
-    pub server: Server,
-    figures: Box<dyn Fn(&mut Summary)>,
-}
-
-impl Running {
-    /// Stops the server, and tells what happened on it.
-    pub fn stop(self) -> (std::io::Result<()>, Summary) {
-        let Self { server, figures } = self;
-        let shared = Arc::clone(server.shared());
-        let ended = server.stop();
-        let mut summary = Summary::of("memcached", &shared);
-        figures(&mut summary);
-        (ended, summary)
-    }
-}
 
 /// Starts a cache with the counts that `config` asks for.
 ///
@@ -60,7 +42,7 @@ pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
                 summary.add("bytes", cache.used());
                 summary.add("peers", cache.peers() as u64);
             };
-            Ok(Running { server, figures: Box::new(figures) })
+            Ok(Running::new(server, "memcached", figures))
         }
     }
 

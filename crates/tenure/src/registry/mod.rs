@@ -1,6 +1,6 @@
 //! One live object per key: created on first use, gone with its last reference.
 //!
-//! Peers by address, tenants by name, open files by path: objects that are shared while somebody uses them.
+//! Peers by address, tenants by name, open files by path: objects that are shared by key while somebody uses them.
 //!
 //! ```
 //! use std::net::{IpAddr, Ipv4Addr};
@@ -19,6 +19,119 @@
 //! assert_eq!(peers.len(), 1);
 //! drop(second); // the last one: the object leaves the registry, here and now
 //! assert!(peers.get(&address).is_none());
+//! ```
+//!
+//! Keys are looked up as borrowed ones are in std's maps, and cloned where an object is created, not where it is found.
+//! A `create` that may fail is for [`try_acquire`](Registry::try_acquire):
+//!
+//! ```
+//! use std::fs::File;
+//! use tenure::registry::{Ref, Registry};
+//!
+//! let files: Registry<String, File> = Registry::new();
+//! let missing = files.try_acquire("/no/such/file", || File::open("/no/such/file"));
+//! assert!(missing.is_err() && files.is_empty());
+//!
+//! let manifest = files.try_acquire("Cargo.toml", || File::open("Cargo.toml"))?;
+//! let again = files.get("Cargo.toml").unwrap();
+//! assert!(Ref::ptr_eq(&manifest, &again));
+//! assert_eq!(Ref::key(&again), "Cargo.toml");
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! # What happens when
+//!
+//! A concurrent map has an entry for each key: a count, the value, the key. The map holds no reference. Lookups take
+//! no lock; the map may show them what is about to go, and the *count* decides whether it lives.
+//!
+//! - **A lookup** finds an entry under a guard that keeps its memory readable, and takes a reference. Where the count is
+//!   dead there is no object.
+//! - **An acquire** that finds a dead count removes that entry, without waiting for whoever was told to, and inserts its
+//!   own. What several insert at a time goes in once: the others find it, and have a reference to it before it has a value.
+//! - **The value** is written by the first of them that gets the entry's own lock, once; no lock of the map is held. An
+//!   error or a panic gives it to the next. If all fail the entry goes with the last of their references.
+//! - **The last put** is told so by the count, to one thread only. That one removes the entry, and only this very one, for
+//!   the key may have another by now; then it drops the value, so that its destructor may use the registry, or panic.
+//! - **The memory** of an entry, count and key in it, is freed when both that thread and the map are done with it: the map
+//!   is when no guard exists any more that was there as the entry left it (a *grace period*, by seize).
+//!
+//! Orderings: an entry becomes *ready* with Release, which lookups Acquire. Puts are Release, and the verdict that ends
+//! the object is Acquire, as in [`count`](crate::count). Whoever is done first with an entry says so with Release to the
+//! second one's Acquire. The rules are numbered in `entry.rs`; `tests/models` runs the code on a model checker, and has a
+//! twin that breaks each.
+//!
+//! # Cost
+//!
+//! | | atomic operations on shared lines | besides |
+//! |---|---|---|
+//! | [`get`](Registry::get), or [`acquire`](Registry::acquire) of what is there | the count's get | a hash, the map's lookup, a guard: one exchange of a word of the thread's own |
+//! | [`Ref::clone`] | the count's get | |
+//! | drop of a [`Ref`] that is not the last | the count's put | with [`RcuRef`](crate::count::RcuRef) a guard, as above |
+//! | an acquire that creates, and the drop that ends it | the put's verdict; insert and removal; two of the registry's own count; two statistics | two allocations, a lock that nobody else wants, a clone of the key |
+//!
+//! The count is what `C` says: [`TicketRef`] unless told otherwise, and
+//! `Registry<K, V, Isolated<TicketRef>>` for objects whose fields many threads read while others come and go: the count is
+//! on a [line of its own](crate::line::Isolated) then, for 120 to 250 bytes more.
+//!
+//! ```
+//! use tenure::count::TicketRef;
+//! use tenure::line::Isolated;
+//! use tenure::registry::Registry;
+//!
+//! let routes: Registry<u32, [u8; 6], Isolated<TicketRef>> = Registry::default();
+//! assert_eq!(routes.acquire(&7, || [1; 6])[0], 1);
+//! ```
+//!
+//! # Limits
+//!
+//! - **One hot key is one hot line.** All threads that acquire it write its count. The lookup writes nothing else that is
+//!   shared, but this line moves. For an object that every request needs, keep a [`Ref`], or see [`lazy`](crate::lazy).
+//! - **The next object may be created while the destructor of the last one still runs**: it has left the registry by then.
+//!   What must not exist twice, such as a lock file, has to be released by something that `create` waits for.
+//! - **The memory of dead entries waits**: for the guards of that moment, and until the thread that removed them has
+//!   removed 32 (or as many as there are CPUs, as a power of two, if that is more). So each thread
+//!   keeps up to that many entries, the size of `V` each, though `V` itself is dropped; they go with the registry at the
+//!   latest. With `RcuRef` they wait twice, and the second time for the process. Box a `V` that is large.
+//! - **Keys are dropped late**, with that memory, on any thread. Their destructors must not panic.
+//! - **Equality and hash must not panic**, and should not take long: they run under a guard. If they do, memory leaks.
+//! - **`create` must not wait for its own key.** Acquiring it in the same thread is a panic; where two threads each create
+//!   what the other one wants, both wait for ever.
+//! - **Creation and end are no fast path**: they cost about what a locked map does on one thread, and write two
+//!   lines that all creations share.
+//! - **A forgotten [`Ref`]** (`mem::forget`) keeps its object, and all of the registry's memory.
+//!
+//! # Instead of a map of weak pointers
+//!
+//! | | `Mutex<HashMap<K, Weak<V>>>` | a sharded map of `Weak` | a cache (moka) | `Registry` |
+//! |---|---|---|---|---|
+//! | a lookup that hits | lock, upgrade loop, unlock: two lines | a read lock of a shard, the same | lock-free, statistics of use | the count, once |
+//! | created once | under the lock, which all keys wait for | under a shard's lock | yes | under the object's own |
+//! | when nobody uses an object | its entry stays, unless a destructor looks for it | the same | the cache keeps it | it has left the map, no sweep |
+//! | a destructor that uses the map | deadlocks if the lock is held | the same | | may do so |
+//!
+//! `tenure bench registry` measures them.
+//!
+//! # Threads
+//!
+//! Handles and references go to any thread; keys and values have to be `Send` and `Sync`:
+//!
+//! ```compile_fail,E0277
+//! use std::cell::Cell;
+//! let objects = tenure::registry::Registry::<u32, Cell<u32>>::new(); // not `Sync`
+//! ```
+//! ```compile_fail,E0277
+//! use std::sync::MutexGuard;
+//! let objects = tenure::registry::Registry::<u32, MutexGuard<'static, u32>>::new(); // not `Send`
+//! ```
+//! ```compile_fail,E0277
+//! use std::rc::Rc;
+//! let objects = tenure::registry::Registry::<Rc<u32>, u32>::new(); // a key that is neither
+//! ```
+//! ```
+//! fn may_go_anywhere<T: Send + Sync>(_: &T) {}
+//! let objects = tenure::registry::Registry::<u32, u32>::new();
+//! may_go_anywhere(&objects);
+//! may_go_anywhere(&objects.acquire(&1, || 1));
 //! ```
 
 mod concurrent;

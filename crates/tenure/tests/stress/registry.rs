@@ -4,7 +4,7 @@ use crate::support::{Canary, objects, on_threads};
 use std::sync::Arc;
 use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
 use tenure::line::Isolated;
-use tenure::memory::{Atomic, Memory, Native, Ordering};
+use tenure::memory::{Memory, Native, Ordering};
 use tenure::registry::Registry;
 
 type Counter = <Native as Memory>::AtomicU64;

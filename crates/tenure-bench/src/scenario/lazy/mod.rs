@@ -35,7 +35,7 @@ use tenure::count::IncNotZero;
 use tenure::lazy::{Counted, Mask, Shootdown};
 
 pub(crate) use same::{OwnLine, Same};
-pub(crate) use workers::Workers;
+pub(crate) use workers::{Value, Work, Workers};
 
 /// The work of a context switch, in nanoseconds: 192 CPUs that make 118 million a second take so long for each.
 pub(crate) const SWITCH_NS: u32 = 1_600;

@@ -9,12 +9,12 @@ use tenure::memory::{Atomic, Memory, Ordering};
 pub(crate) struct Value<M: Memory>(M::AtomicU64);
 
 impl<M: Memory> Value<M> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Atomic::new(7))
     }
 
     #[inline(always)]
-    pub(super) fn read(&self) -> u64 {
+    pub(crate) fn read(&self) -> u64 {
         // Relaxed: nobody writes it.
         self.0.load(Ordering::Relaxed)
     }

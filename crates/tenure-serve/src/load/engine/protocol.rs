@@ -62,3 +62,10 @@ impl From<Verdict> for Answer {
         Self { verdict, closes: false }
     }
 }
+
+/// The beginning of what came, fit to be shown in a line.
+#[cold]
+pub(crate) fn shown(bytes: &[u8]) -> String {
+    let bytes = bytes.trim_ascii_end();
+    String::from_utf8_lossy(&bytes[..bytes.len().min(80)]).escape_debug().to_string()
+}

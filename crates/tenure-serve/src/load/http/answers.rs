@@ -4,7 +4,7 @@
 
 use memchr::memchr;
 
-use crate::load::engine::protocol::{Answer, Step, Verdict};
+use crate::load::engine::protocol::{Answer, Step, Verdict, shown};
 
 /// No line of a head is longer, and no answer has more heads before it than lines of this length.
 const MOST_LINE: usize = 64 << 10;
@@ -117,8 +117,7 @@ impl Scan {
     #[cold]
     fn broken(&mut self, consumed: usize, line: &[u8]) -> Step {
         *self = Self::default();
-        let said = String::from_utf8_lossy(&line[..line.len().min(80)]).escape_debug().to_string();
-        Step { consumed, answer: Some(Verdict::Broken(said).into()) }
+        Step { consumed, answer: Some(Verdict::Broken(shown(line)).into()) }
     }
 
     /// A whole line. Returns whether the answer ends with it, and fails if it is none of an answer.

@@ -3,7 +3,7 @@
 use memchr::memchr;
 
 use super::values::Values;
-use crate::load::engine::protocol::{Step, Verdict};
+use crate::load::engine::protocol::{Step, Verdict, shown};
 
 /// No line of an answer is longer: a key has at most 250 bytes.
 const MOST_LINE: usize = 2048;
@@ -160,12 +160,6 @@ fn is_error(line: &[u8]) -> bool {
 #[cold]
 fn broken(line: &str) -> Verdict {
     Verdict::Broken(line.to_owned())
-}
-
-/// The beginning of what came, fit to be shown.
-#[cold]
-fn shown(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(80)]).escape_debug().to_string()
 }
 
 /// A decimal number that is not absurd.

@@ -11,7 +11,7 @@ pub enum Keys {
     Uniform,
     /// Key `k`, counted from 1, in proportion to `1 / k^s`.
     Zipf(f64),
-    /// One key alone: an object that all cores want.
+    /// The first alone: an object that all cores want.
     Hot,
 }
 
@@ -48,16 +48,16 @@ impl Draw {
         }
     }
 
-    /// A key.
+    /// A key, from 1 on.
     #[inline]
     pub(super) fn next(&self, random: &mut Rng) -> u32 {
         match self {
-            Self::Hot => 0,
-            Self::Uniform(count) => random.u32(..count),
+            Self::Hot => 1,
+            Self::Uniform(count) => random.u32(1..=*count),
             Self::Table(columns) => {
                 let key = random.u32(..columns.len() as u32);
                 let column = columns[key as usize];
-                if random.f32() < column.own { key } else { column.other }
+                1 + if random.f32() < column.own { key } else { column.other }
             }
         }
     }
@@ -92,7 +92,7 @@ mod tests {
         let (draw, mut random) = (Draw::new(keys, count), Rng::with_seed(7));
         let mut counts = vec![0_u32; count as usize];
         for _ in 0..DRAWS {
-            counts[draw.next(&mut random) as usize] += 1;
+            counts[draw.next(&mut random) as usize - 1] += 1;
         }
         counts.into_iter().map(|count| f64::from(count) / f64::from(DRAWS)).collect()
     }

@@ -43,7 +43,7 @@ pub struct Plan {
     pub sets: u32,
     /// ... to so many gets.
     pub gets: u32,
-    /// How many keys there are.
+    /// How many keys there are; they are numbered from 1.
     pub keys: u32,
     /// What a key begins with; its number comes after.
     pub prefix: String,
@@ -147,7 +147,7 @@ impl Workload for Plan {
 
     fn fill(&self, phase: &Phase) -> Option<Vec<Job<Requests>>> {
         let threads = self.settings.threads as u64;
-        let bound = |index: usize| (u64::from(self.keys) * index as u64 / threads) as u32;
+        let bound = |index: usize| 1 + (u64::from(self.keys) * index as u64 / threads) as u32;
         self.preload.then(|| {
             self.jobs(phase, FILL_DEPTH, |index| Order::Fill(bound(index)..bound(index + 1)))
         })

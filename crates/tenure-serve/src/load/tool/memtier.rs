@@ -2,12 +2,14 @@
 
 use std::ops::RangeInclusive;
 use std::process::Command;
+use std::{fs, io};
 
 use serde_json::Value;
+use tempfile::NamedTempFile;
 
 use super::{output, unreadable};
 use crate::load::error::Error;
-use crate::load::outcome::{Kind, Latency, Outcome, Second};
+use crate::load::outcome::{ErrorKind, Errors, Kind, Latency, Outcome, Second};
 use crate::load::run::Progress;
 use crate::load::settings::{Length, Settings};
 
@@ -16,7 +18,7 @@ use crate::load::settings::{Length, Settings};
 pub(in crate::load) struct Keys {
     pub(in crate::load) sets: u32,
     pub(in crate::load) gets: u32,
-    /// From 0 on.
+    /// From 1 on, as it knows no key 0.
     pub(in crate::load) count: u32,
     pub(in crate::load) prefix: String,
     pub(in crate::load) value: RangeInclusive<usize>,
@@ -28,9 +30,15 @@ pub(super) fn run(
     settings: &Settings,
     progress: &mut dyn Progress,
 ) -> Result<Outcome, Error> {
+    let cannot = |error: io::Error| {
+        Error::new(format!("cannot have memtier_benchmark write a temporary file: {error}"))
+    };
+    // It goes back and forth in what it writes, which a pipe does not have.
+    let json = NamedTempFile::new().map_err(cannot)?;
     let mut command = Command::new("memtier_benchmark");
-    command.args(arguments(keys, settings)).arg("--json-out-file=/dev/stdout").arg("-o/dev/null");
-    parse(&output(&mut command, progress)?)
+    command.args(arguments(keys, settings)).arg("--json-out-file").arg(json.path());
+    output(&mut command, progress)?;
+    parse(&fs::read_to_string(json.path()).map_err(cannot)?)
 }
 
 fn arguments(keys: &Keys, settings: &Settings) -> Vec<String> {
@@ -54,10 +62,11 @@ fn arguments(keys: &Keys, settings: &Settings) -> Vec<String> {
         format!("--pipeline={}", settings.pipeline),
         format!("--ratio={}:{}", keys.sets, keys.gets),
         format!("--key-prefix={}", keys.prefix),
-        "--key-minimum=0".to_owned(),
-        format!("--key-maximum={}", keys.count - 1),
+        "--key-minimum=1".to_owned(),
+        format!("--key-maximum={}", keys.count),
         "--key-pattern=R:R".to_owned(),
         "--hide-histogram".to_owned(),
+        "--print-percentiles=50,90,99,99.9".to_owned(),
         length,
         value,
     ]
@@ -66,9 +75,7 @@ fn arguments(keys: &Keys, settings: &Settings) -> Vec<String> {
 /// Reads what it writes.
 fn parse(text: &str) -> Result<Outcome, Error> {
     let missing = |what: &str| unreadable("memtier_benchmark", what);
-    let from = text.find('{').ok_or_else(|| missing("JSON"))?;
-    let mut values = serde_json::Deserializer::from_str(&text[from..]).into_iter::<Value>();
-    let report = values.next().and_then(Result::ok).ok_or_else(|| missing("JSON"))?;
+    let report: Value = serde_json::from_str(text).map_err(|_| missing("JSON"))?;
     let stats = &report["ALL STATS"];
     let totals = &stats["Totals"];
     let seconds =
@@ -84,6 +91,7 @@ fn parse(text: &str) -> Result<Outcome, Error> {
         sent_per_second: totals["KB/sec TX"].as_f64().map(|kib| kib * 1024.0),
         latency: latency(totals),
         kinds: kinds.into_iter().map(|(name, key)| kind(name, &stats[key], seconds)).collect(),
+        errors: errors(totals),
         series: series(&totals["Time-Serie"]),
         ..Outcome::default()
     })
@@ -117,6 +125,12 @@ fn latency(of: &Value) -> Option<Latency> {
     })
 }
 
+fn errors(totals: &Value) -> Vec<Errors> {
+    let count = totals["Connection Errors"].as_u64().unwrap_or(0);
+    let first = "connection errors".to_owned();
+    Vec::from_iter((count > 0).then_some(Errors { kind: ErrorKind::Connect, count, first }))
+}
+
 fn series(of: &Value) -> Vec<Second> {
     let Some(entries) = of.as_object() else { return Vec::new() };
     let mut seconds: Vec<(u64, Second)> = entries
@@ -128,4 +142,89 @@ fn series(of: &Value) -> Vec<Second> {
         .collect();
     seconds.sort_by_key(|(second, _)| *second);
     seconds.into_iter().map(|(_, of)| of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const TEXT: &str = r#"{
+        "configuration": { "server": "127.0.0.1" },
+        "ALL STATS": {
+            "Runtime": { "Total duration": 2004, "Time unit": "MILLISECONDS" },
+            "Sets": {
+                "Count": 10, "Ops/sec": 5.0, "Hits/sec": 0.00, "Misses/sec": 0.00,
+                "Average Latency": 1.8, "Max Latency": 18.9, "KB/sec": 92.03,
+                "Percentile Latencies": { "p50.00": 0.767, "p99.00": 11.967, "p99.90": 18.815 }
+            },
+            "Gets": {
+                "Count": 1000, "Ops/sec": 499.0, "Hits/sec": 250.0, "Misses/sec": 249.501,
+                "Average Latency": 1.5, "Max Latency": 20.0,
+                "Percentile Latencies":
+                    { "p50.00": 0.5, "p90.00": 1.25, "p99.00": 12.0, "p99.90": 18.0 }
+            },
+            "Totals": {
+                "Count": 1010, "Ops/sec": 504.0, "Connection Errors": 3,
+                "Average Latency": 1.503, "Max Latency": 20.0,
+                "KB/sec RX": 8.0, "KB/sec TX": 2.0,
+                "Time-Serie": {
+                    "10": { "Count": 3 },
+                    "0": { "Count": 1000, "Max Latency": 20.0 },
+                    "1": { "Count": 7, "Max Latency": 2.5 }
+                },
+                "Percentile Latencies":
+                    { "p50.00": 0.5, "p90.00": 1.25, "p99.00": 12.0, "p99.90": 18.0 }
+            }
+        }
+    }"#;
+
+    #[test]
+    fn what_it_writes_is_read() {
+        let outcome = parse(TEXT).unwrap();
+        assert_eq!((outcome.seconds, outcome.ops, outcome.ops_per_second), (2.004, 1010, 504.0));
+        assert_eq!(outcome.received_per_second, Some(8192.0));
+        let [gets, sets] = &outcome.kinds[..] else { panic!("{:?}", outcome.kinds) };
+        assert_eq!((gets.name.as_str(), gets.ops, gets.hits, gets.misses), ("get", 1000, 500, 500));
+        assert_eq!((sets.name.as_str(), sets.ops, sets.hits, sets.misses), ("set", 10, 10, 0));
+        let latency = outcome.latency.unwrap();
+        assert_eq!((latency.mean_ns, latency.p50_ns), (1.503e6, 0.5e6));
+        assert_eq!((latency.p90_ns, latency.max_ns), (Some(1.25e6), Some(20e6)));
+        assert_eq!(sets.latency.unwrap().p90_ns, None);
+        let series: Vec<_> = outcome.series.iter().map(|it| (it.ops, it.slowest_ns)).collect();
+        assert_eq!(series, [(1000, Some(20e6)), (7, Some(2.5e6)), (3, None)]);
+        assert_eq!(outcome.count(ErrorKind::Connect), 3);
+    }
+
+    #[test]
+    fn other_text_is_refused_in_one_line() {
+        for (cut, says) in [("{", "JSON"), ("Total duration", "duration"), ("Totals", "operations")]
+        {
+            let line = parse(&TEXT.replacen(cut, "x", 1)).unwrap_err().to_string();
+            assert!(line.contains(says) && line.lines().count() == 1, "{line}");
+        }
+    }
+
+    #[test]
+    fn it_is_told_the_same_load() {
+        let keys = Keys { sets: 1, gets: 10, count: 99, prefix: "k-".to_owned(), value: 32..=64 };
+        let settings = Settings::new("127.0.0.1:11211".parse().unwrap());
+        let settings = Settings { length: Length::Time(Duration::from_secs(3)), ..settings };
+        let told = arguments(&keys, &settings);
+        for argument in [
+            "--port=11211",
+            "--clients=50",
+            "--ratio=1:10",
+            "--key-prefix=k-",
+            "--key-maximum=99",
+            "--data-size-range=32-64",
+            "--test-time=3",
+        ] {
+            assert!(told.iter().any(|it| it == argument), "{argument} in {told:?}");
+        }
+        let settings = Settings { length: Length::Requests(1_001), ..settings };
+        let fixed = arguments(&Keys { value: 8..=8, ..keys }, &settings);
+        assert!(fixed.iter().any(|it| it == "--data-size=8"));
+        assert!(fixed.iter().any(|it| it == "--requests=11"), "of each of 100 connections");
+    }
 }

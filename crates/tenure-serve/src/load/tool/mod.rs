@@ -102,22 +102,31 @@ fn output(command: &mut Command, progress: &mut dyn Progress) -> Result<String, 
         _ => Error::new(format!("cannot run {name}: {error}")),
     };
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(cannot)?;
+    let child = command.spawn().map_err(cannot)?;
+    // Both pipes are read all the time, as a long run prints more than they hold.
+    let ended = thread::spawn(move || child.wait_with_output());
     let mut shown = Instant::now();
-    // What they print at the end, and every second, fits into a pipe.
-    while child.try_wait().map_err(cannot)?.is_none() {
+    while !ended.is_finished() {
         thread::sleep(LOOK);
         progress.advance(shown.elapsed().as_millis() as u64);
         shown = Instant::now();
     }
-    let Output { status, stdout, stderr } = child.wait_with_output().map_err(cannot)?;
+    let ended = ended.join().expect("to wait for a program does not panic");
+    let Output { status, stdout, stderr } = ended.map_err(cannot)?;
     let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     if status.success() {
         return Ok(stdout.into_owned());
     }
-    let said = stderr.lines().chain(stdout.lines()).rfind(|line| !line.trim().is_empty());
-    let said = said.map_or_else(|| status.to_string(), |line| line.trim().to_owned());
+    let said = what_failed(&stderr, &stdout).unwrap_or_else(|| status.to_string());
     Err(Error::new(format!("{name} failed: {said}")))
+}
+
+/// The first line that speaks of a failure, or the first at all.
+fn what_failed(stderr: &str, stdout: &str) -> Option<String> {
+    let lines = || stderr.lines().chain(stdout.lines()).map(str::trim).filter(|it| !it.is_empty());
+    let speaks = |line: &&str| ["error", "unable", "failed"].iter().any(|word| line.contains(word));
+    let line = lines().find(speaks).or_else(|| lines().next())?;
+    Some(line.strip_prefix("error: ").unwrap_or(line).to_owned())
 }
 
 /// The CPU time of all children that have ended.

@@ -1,0 +1,239 @@
+//! The report as one HTML file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use tenure_report::file;
+
+use super::result::{Report, Row, Scenario};
+use super::table::{microseconds, name, named, rate, ratio};
+use crate::chart::{self, Bar, Bars, Figure, Key, Look};
+use crate::report::words;
+use crate::result::Verdict;
+
+/// The name of the HTML file in a folder of reports.
+pub const FILE_NAME: &str = "e2e.html";
+
+/// Writes the HTML report into `dir`, which is created if need be, and returns its path.
+///
+/// # Errors
+///
+/// The folder cannot be created or written.
+pub fn write_report(report: &Report, dir: &Path) -> io::Result<PathBuf> {
+    let path = dir.join(FILE_NAME);
+    file::write(&path, &render(report))?;
+    Ok(path)
+}
+
+fn render(report: &Report) -> String {
+    let rules = include_str!("../report/html/style.css");
+    chart::page(include_str!("e2e.html"), &Page::of(report), rules, &super::json(report))
+}
+
+#[derive(Serialize)]
+struct Page {
+    title: String,
+    version: String,
+    answer: String,
+    quick: bool,
+    started: String,
+    took: String,
+    method: String,
+    machine: String,
+    kernel: String,
+    schema: String,
+    missing: Vec<String>,
+    verdicts: Vec<Told>,
+    scenarios: Vec<Shown>,
+}
+
+#[derive(Serialize)]
+struct Told {
+    outcome: crate::result::Outcome,
+    words: &'static str,
+    claim: String,
+    detail: String,
+    scenario: String,
+    anchor: String,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    anchor: String,
+    id: String,
+    title: String,
+    about: String,
+    sockets: bool,
+    rival: Option<String>,
+    keys: Vec<Key>,
+    figures: Vec<Figure>,
+    rows: Vec<Line>,
+    /// Names of columns, and lines of them.
+    acquires: Option<(Vec<&'static str>, Vec<(String, Vec<String>)>)>,
+}
+
+#[derive(Serialize)]
+struct Line {
+    name: String,
+    mark: &'static str,
+    rate: String,
+    cpu: String,
+    latency: Option<[String; 3]>,
+    baseline: Option<[String; 2]>,
+    rival: Option<[String; 2]>,
+}
+
+impl Page {
+    fn of(report: &Report) -> Self {
+        let settings = &report.settings;
+        Self {
+            title: format!("Tenure's servers on {}", words::machine(&report.machine)),
+            version: report.version.clone(),
+            answer: words::answer(&report.verdicts),
+            quick: settings.quick,
+            started: report.started.replace('T', " ").replace('Z', " UTC"),
+            took: words::number(report.seconds),
+            method: format!(
+                "{} threads for each server and for the load generator ({}); {} rounds of {} s of each server, in random order (seed {})",
+                settings.threads,
+                settings.generator,
+                settings.rounds,
+                words::short(settings.seconds),
+                settings.seed
+            ),
+            machine: words::machine(&report.machine),
+            kernel: report.machine.kernel.clone(),
+            schema: report.schema.clone(),
+            missing: report.missing.clone(),
+            verdicts: words::ordered(&report.verdicts).into_iter().map(told).collect(),
+            scenarios: report.scenarios.iter().map(shown).collect(),
+        }
+    }
+}
+
+fn told(verdict: &Verdict) -> Told {
+    Told {
+        outcome: verdict.outcome,
+        words: words::outcome(verdict.outcome),
+        claim: verdict.claim.clone(),
+        detail: verdict.detail.clone(),
+        scenario: verdict.scenario.clone(),
+        anchor: anchor(&verdict.scenario),
+    }
+}
+
+fn anchor(id: &str) -> String {
+    id.replace('/', "-")
+}
+
+fn shown(scenario: &Scenario) -> Shown {
+    let rows = &scenario.rows;
+    let looks =
+        chart::looks(rows.iter().map(|row| row.cell.as_str()), &scenario.baseline, None);
+    let acquires: Vec<_> = rows
+        .iter()
+        .filter_map(|row| Some((row.cell.clone(), named(&row.acquires?))))
+        .collect();
+    Shown {
+        anchor: anchor(&scenario.id),
+        id: scenario.id.clone(),
+        title: scenario.title.clone(),
+        about: scenario.about.clone(),
+        sockets: scenario.sockets,
+        rival: scenario.rival.clone(),
+        keys: Vec::new(),
+        figures: figures(scenario, &looks),
+        rows: rows.iter().map(|row| line(row, scenario)).collect(),
+        acquires: acquires.first().map(|(_, first)| first.map(|(name, _)| name).to_vec()).map(
+            |names| {
+                let told = |figures: [(&str, u64); 5]| {
+                    figures.map(|(_, ns)| tenure_report::words::grouped(&ns.to_string())).to_vec()
+                };
+                (names, acquires.into_iter().map(|(cell, it)| (cell, told(it))).collect())
+            },
+        ),
+    }
+}
+
+fn line(row: &Row, scenario: &Scenario) -> Line {
+    let pair = |ratios: &super::result::Ratios| [ratio(&ratios.rate, true), ratio(&ratios.cpu, true)];
+    Line {
+        name: name(row, scenario),
+        mark: chart::mark(&row.cell, row.cell == scenario.baseline, false),
+        rate: rate(row.ops_per_second.median),
+        cpu: microseconds(row.cpu_ns_per_op.median),
+        latency: row.latency.as_ref().map(|it| {
+            let tail = it.p999_ns.map_or_else(String::new, microseconds);
+            [microseconds(it.p50_ns), microseconds(it.p99_ns), tail]
+        }),
+        baseline: row.to_baseline.as_ref().map(pair),
+        rival: row.to_rival.as_ref().map(pair),
+    }
+}
+
+fn figures(scenario: &Scenario, looks: &[Look<'_>]) -> Vec<Figure> {
+    let names: Vec<String> = scenario.rows.iter().map(|row| name(row, scenario)).collect();
+    let bars: Vec<Bar<'_>> = scenario
+        .rows
+        .iter()
+        .zip(&names)
+        .filter_map(|(row, name)| {
+            let look = looks.iter().find(|look| look.name == row.cell)?;
+            let cpu = &row.cpu_ns_per_op;
+            Some(Bar {
+                name,
+                role: look.role,
+                value: cpu.median,
+                interval: Some((cpu.low, cpu.high)),
+                figure: format!("{} us {}", microseconds(cpu.median), words::interval(cpu, microseconds)),
+            })
+        })
+        .collect();
+    let described: Vec<String> = scenario
+        .rows
+        .iter()
+        .zip(&names)
+        .map(|(row, name)| format!("{name} {} us", microseconds(row.cpu_ns_per_op.median)))
+        .collect();
+    let of = Bars {
+        id: &format!("{}-cpu", anchor(&scenario.id)),
+        title: &format!("{}: CPU time per request", scenario.title),
+        caption: "CPU time of the server per request",
+        aside: "shorter is better; the mark is the 95 % interval",
+    };
+    of.figure(&bars, &described).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::checks;
+    use crate::e2e::fixtures;
+    use tenure_report::html;
+
+    #[test]
+    fn the_page_asks_for_nothing_and_its_charts_and_ids_are_sound() {
+        let page = render(&fixtures::report());
+        checks::asks_for_nothing(&page);
+        checks::charts_are_sound(&page);
+        checks::ids_are_sound(&page);
+    }
+
+    #[test]
+    fn no_text_of_a_report_becomes_markup() {
+        let mut report = fixtures::report();
+        let script = "<script>alert(1)</script>";
+        report.scenarios[0].rows[0].program = script.to_owned();
+        report.scenarios[0].title = script.to_owned();
+        report.missing = vec![script.to_owned()];
+        checks::no_script_was_let_in(&render(&report));
+    }
+
+    #[test]
+    fn the_data_in_the_page_is_the_report() {
+        let page = render(&fixtures::report());
+        let data: Report = serde_json::from_str(html::data(&page)).unwrap();
+        assert_eq!(data, fixtures::report());
+    }
+}

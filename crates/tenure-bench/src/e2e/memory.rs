@@ -1,0 +1,110 @@
+//! Handlers of memcached fed from memory: what is left of a server without the kernel.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use tenure::count::RefCount;
+use tenure_serve::buffers::{Buffers, DEFAULT_BYTES, PoolKind};
+use tenure_serve::memcached::{Cache, Config, CountKind, LineKind, Visitor, script, with_cell};
+
+/// Keys, values and requests: those of the load on sockets.
+const KEYS: usize = 10_000;
+const VALUE: &str = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+const GETS_TO_A_SET: usize = 100;
+
+/// Requests that are fed over and over.
+const REQUESTS: usize = 20_000;
+
+/// The counts and layouts.
+pub(super) const CELLS: [(&str, CountKind, LineKind); 6] = [
+    ("inc_not_zero, shared", CountKind::IncNotZero, LineKind::Shared),
+    ("inc_not_zero, isolated", CountKind::IncNotZero, LineKind::Isolated),
+    ("rcuref, shared", CountKind::RcuRef, LineKind::Shared),
+    ("rcuref, isolated", CountKind::RcuRef, LineKind::Isolated),
+    ("ticket, shared", CountKind::Ticket, LineKind::Shared),
+    ("ticket, isolated", CountKind::Ticket, LineKind::Isolated),
+];
+
+/// A cache, its keys set, whatever its counts are.
+pub(super) trait Player {
+    /// Feeds requests to so many threads for about `seconds`. Returns the requests of all and the time.
+    fn play(&self, threads: usize, seconds: f64) -> Result<(u64, Duration), String>;
+}
+
+/// The cache of a cell.
+pub(super) fn player(count: CountKind, line: LineKind, seed: u64) -> Result<Box<dyn Player>, String> {
+    let mut config = Config::default();
+    (config.count, config.line, config.memory) = (count, line, 256 << 20);
+    with_cell(&config, Prepare { seed })
+}
+
+struct Prepare {
+    seed: u64,
+}
+
+struct Prepared<C: RefCount + 'static, P: RefCount + 'static> {
+    cache: Cache<C, P>,
+    buffers: Buffers,
+    script: String,
+}
+
+impl Visitor for Prepare {
+    type Result = Result<Box<dyn Player>, String>;
+
+    fn visit<C: RefCount + 'static, P: RefCount + 'static>(self, cache: Cache<C, P>) -> Self::Result {
+        let buffers = Buffers::new(PoolKind::Magazines, DEFAULT_BYTES).map_err(|error| error.to_string())?;
+        let mut keys = String::new();
+        (0..KEYS).for_each(|key| set(&mut keys, key));
+        let mut random = fastrand::Rng::with_seed(self.seed);
+        let mut script = String::new();
+        for at in 0..REQUESTS {
+            let key = random.usize(..KEYS);
+            if at % (GETS_TO_A_SET + 1) == GETS_TO_A_SET {
+                set(&mut script, key);
+            } else {
+                let _ = write!(script, "get tenure-{key}\r\n"); // A string takes all.
+            }
+        }
+        let prepared = Prepared { cache, buffers, script };
+        prepared.feed(&keys, 1, 1)?;
+        Ok(Box::new(prepared))
+    }
+}
+
+fn set(script: &mut String, key: usize) {
+    let _ = write!(script, "set tenure-{key} 0 0 {}\r\n{VALUE}\r\n", VALUE.len()); // As above.
+}
+
+impl<C: RefCount + 'static, P: RefCount + 'static> Prepared<C, P> {
+    fn feed(&self, script: &str, threads: usize, rounds: u64) -> Result<Duration, String> {
+        let bytes = script.as_bytes();
+        let played = script::play(&self.cache, &self.buffers, bytes, DEFAULT_BYTES, threads, rounds);
+        played.map(|played| played.time).map_err(|error| error.to_string())
+    }
+}
+
+impl<C: RefCount + 'static, P: RefCount + 'static> Player for Prepared<C, P> {
+    fn play(&self, threads: usize, seconds: f64) -> Result<(u64, Duration), String> {
+        // How many rounds that takes; and the caches are warm then.
+        let once = self.feed(&self.script, threads, 1)?.as_secs_f64().max(1e-6);
+        // A count of rounds, at least one.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let rounds = (seconds / once).ceil().max(1.0) as u64;
+        let time = self.feed(&self.script, threads, rounds)?;
+        Ok((REQUESTS as u64 * rounds * threads as u64, time))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cell_answers_all_requests_that_it_is_fed() {
+        for (name, count, line) in CELLS {
+            let player = player(count, line, 1).unwrap();
+            let (requests, time) = player.play(2, 0.001).unwrap();
+            assert!(requests >= 2 * REQUESTS as u64 && !time.is_zero(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! [`Program`]: a server that runs as a process of its own.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, Uid};
+use tempfile::TempDir;
+
+use super::result::Acquires;
+
+/// How long a server may take to start, and to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A server that runs. Its drop ends it.
+pub(super) struct Program {
+    child: Child,
+    /// What the server prints goes here; a pipe that nobody has would end it.
+    _stdout: Option<ChildStdout>,
+    pub(super) address: SocketAddr,
+    /// Its name and version.
+    pub(super) name: String,
+    folder: TempDir,
+    _site: Option<TempDir>,
+}
+
+impl Program {
+    /// Our own server: `tenure serve ARGUMENTS`.
+    pub(super) fn tenure(tenure: &Path, arguments: &[String]) -> Result<Self, String> {
+        let folder = folder()?;
+        let mut child = Command::new(tenure)
+            .arg("serve")
+            .args(arguments)
+            .args(["--listen", "127.0.0.1:0", "--idle", "3600", "--json"])
+            .arg(summary(&folder))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("cannot start {}: {error}", tenure.display()))?;
+        let stdout = child.stdout.take().expect("it is piped");
+        let mut reader = BufReader::new(stdout);
+        let mut line = String::new();
+        let _ = reader.read_line(&mut line); // An empty line says no less.
+        let address = line.trim().strip_prefix("listening on ").and_then(|text| text.parse().ok());
+        let Some(address) = address else {
+            let _ = child.kill();
+            let mut said = String::new();
+            let _ = child.stderr.take().map(|mut stderr| stderr.read_to_string(&mut said));
+            let _ = child.wait();
+            return Err(format!("`tenure serve` did not start: {}", said.trim()));
+        };
+        let name = format!("tenure {}", env!("CARGO_PKG_VERSION"));
+        Ok(Self { child, _stdout: Some(reader.into_inner()), address, name, folder, _site: None })
+    }
+
+    /// Keeps what it serves for as long as it runs.
+    pub(super) fn keep(&mut self, site: TempDir) {
+        self._site = Some(site);
+    }
+
+    /// memcached, if it is installed.
+    pub(super) fn memcached(threads: usize) -> Result<Self, String> {
+        let name = version("memcached", "-V")?;
+        let address = free_address()?;
+        let mut command = Command::new("memcached");
+        command.args(["-l", "127.0.0.1", "-U", "0", "-m", "256", "-c", "4096"]);
+        command.args(["-p", &address.port().to_string(), "-t", &threads.to_string()]);
+        if Uid::effective().is_root() {
+            command.args(["-u", "root"]);
+        }
+        Self::other(command, name, address, folder()?)
+    }
+
+    /// nginx, if it is installed, with the file of [`site`].
+    pub(super) fn nginx(threads: usize) -> Result<Self, String> {
+        let name = version("nginx", "-v")?.replace("nginx version: nginx/", "nginx ");
+        let (address, folder) = (free_address()?, folder()?);
+        let place = folder.path().display();
+        let user = if Uid::effective().is_root() { "user root;" } else { "" };
+        let scratch: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|what| format!("{what}_temp_path {place}/{what}; "))
+            .concat();
+        let settings = format!(
+            "{user} worker_processes {threads}; daemon off; pid {place}/pid; error_log {place}/log;\n\
+             events {{ worker_connections 4096; }}\n\
+             http {{ access_log off; sendfile on; tcp_nopush on; types {{ text/html html; }} {scratch}\n\
+             server {{ listen {address}; root {}; }} }}\n",
+            site(&folder)?.display()
+        );
+        let file = folder.path().join("nginx.conf");
+        fs::write(&file, settings).map_err(|error| format!("cannot write {place}: {error}"))?;
+        let mut command = Command::new("nginx");
+        command.arg("-c").arg(&file).arg("-e").arg(folder.path().join("log"));
+        Self::other(command, name, address, folder)
+    }
+
+    fn other(
+        mut command: Command,
+        name: String,
+        address: SocketAddr,
+        folder: TempDir,
+    ) -> Result<Self, String> {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
+        let mut program = Self { child, _stdout: None, address, name, folder, _site: None };
+        let deadline = Instant::now() + PATIENCE;
+        while TcpStream::connect(address).is_err() {
+            if matches!(program.child.try_wait(), Ok(Some(_))) || Instant::now() > deadline {
+                return Err(format!("{} did not start", program.name));
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        Ok(program)
+    }
+
+    /// The process.
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it as its operator would, and returns how long its acquires took if it timed them.
+    pub(super) fn stop(mut self) -> Option<Acquires> {
+        self.terminate();
+        let text = fs::read_to_string(summary(&self.folder)).ok()?;
+        let summary: serde_json::Value = serde_json::from_str(&text).ok()?;
+        serde_json::from_value(summary.get("acquire_ns")?.clone()).ok()
+    }
+
+    fn terminate(&mut self) {
+        if let Ok(pid) = i32::try_from(self.child.id()) {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGTERM); // It may have ended by itself.
+        }
+        let deadline = Instant::now() + PATIENCE;
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() > deadline {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.terminate();
+    }
+}
+
+/// The bytes of the file that HTTP servers serve: those of the page that nginx comes with.
+pub(super) const PAGE_BYTES: usize = 612;
+
+/// A folder with one page in it, `index.html`.
+pub(super) fn site(folder: &TempDir) -> Result<PathBuf, String> {
+    let site = folder.path().join("site");
+    let page = site.join("index.html");
+    let written = fs::create_dir_all(&site).and_then(|()| fs::write(page, vec![b'x'; PAGE_BYTES]));
+    written.map_err(|error| format!("cannot write {}: {error}", site.display()))?;
+    Ok(site)
+}
+
+/// A folder that goes with its owner.
+pub(super) fn folder() -> Result<TempDir, String> {
+    tempfile::tempdir().map_err(|error| format!("cannot make a temporary folder: {error}"))
+}
+
+fn summary(folder: &TempDir) -> PathBuf {
+    folder.path().join("summary.json")
+}
+
+/// The name and version that a program tells of itself.
+fn version(program: &str, option: &str) -> Result<String, String> {
+    let output = Command::new(program).arg(option).stdin(Stdio::null()).output();
+    let output = output.map_err(|_| format!("{program} is not installed"))?;
+    let said = [output.stdout, output.stderr].concat();
+    let line = String::from_utf8_lossy(&said).lines().next().unwrap_or(program).trim().to_owned();
+    Ok(line)
+}
+
+/// An address that was free a moment ago.
+fn free_address() -> Result<SocketAddr, String> {
+    let listener = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    listener.map_err(|error| format!("cannot listen at 127.0.0.1: {error}"))
+}

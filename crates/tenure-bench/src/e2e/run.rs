@@ -1,0 +1,382 @@
+//! A run: all servers of a scenario at once, each driven in turn.
+
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
+
+use tenure_serve::load::settings::{Generator, Length, Settings as LoadSettings};
+use tenure_serve::load::{self, Outcome};
+
+use super::memory::{self, Player};
+use super::program::Program;
+use super::result::{Latency, Ratios, Report, Row, SCHEMA, Scenario, Settings};
+use super::scenario::{self, Kind, Load};
+use super::verdicts;
+use crate::result::Estimate;
+use crate::run::Progress;
+use crate::runner::affinity;
+use crate::{machine, stats};
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Names of scenarios, or `e2e` for all.
+    pub names: Vec<String>,
+    /// Threads of each server and of the load generator; all CPUs by default.
+    pub threads: Option<usize>,
+    /// Seconds of each round of each server.
+    pub seconds: Option<f64>,
+    /// Only see that everything works.
+    pub quick: bool,
+    /// The seed of the order.
+    pub seed: Option<u64>,
+    /// The command `tenure`, which is started to serve.
+    pub tenure: PathBuf,
+    /// What makes the load on sockets. `wrk` makes that of HTTP alone, memtier that of memcached; the own
+    /// generator makes the rest.
+    pub generator: Generator,
+}
+
+const SECONDS: f64 = 1.0;
+const ROUNDS: usize = 12;
+const QUICK_SECONDS: f64 = 0.1;
+
+/// A round of a row.
+#[derive(Clone, Copy)]
+struct Sample {
+    rate: f64,
+    cpu: f64,
+    latency: Option<Latency>,
+    errors: u64,
+}
+
+/// Measures what `request` asks for.
+///
+/// # Errors
+///
+/// In one line: a name that does not exist, a server that does not start, or a load that cannot be made.
+pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, String> {
+    let (began, clock) = (SystemTime::now(), Instant::now());
+    let chosen = chosen(&request.names)?;
+    let threads = request.threads.unwrap_or_else(|| affinity::cpus().len()).max(1);
+    let (seconds, rounds) =
+        if request.quick { (QUICK_SECONDS, stats::FEWEST) } else { (SECONDS, ROUNDS) };
+    let seed = request.seed.unwrap_or_else(|| fastrand::u64(..));
+    let settings = Settings {
+        quick: request.quick,
+        seconds: request.seconds.unwrap_or(seconds),
+        rounds,
+        threads,
+        seed,
+        generator: match request.generator {
+            Generator::Own => "tenure",
+            Generator::Memtier => "memtier",
+            Generator::Wrk => "wrk",
+        }
+        .to_owned(),
+    };
+    let mut random = fastrand::Rng::with_seed(seed);
+    let cells = chosen.iter().map(|one| match &one.kind {
+        Kind::Sockets(load) => load.cells.len(),
+        Kind::Memory => memory::CELLS.len(),
+    });
+    progress.begin((cells.sum::<usize>() * rounds) as u64);
+    let mut done = 0;
+    let mut missing = Vec::new();
+    let mut scenarios = Vec::new();
+    for one in &chosen {
+        let mut step = || {
+            done += 1;
+            progress.step(one.id, threads, done);
+        };
+        let measured = match &one.kind {
+            Kind::Sockets(load) => {
+                sockets(one, load, request, &settings, &mut random, &mut missing, &mut step)?
+            }
+            Kind::Memory => in_memory(one, &settings, &mut random, &mut step)?,
+        };
+        scenarios.push(measured);
+    }
+    progress.end();
+    Ok(Report {
+        schema: SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: humantime::format_rfc3339_seconds(began).to_string(),
+        seconds: clock.elapsed().as_secs_f64(),
+        settings,
+        machine: machine::describe(),
+        verdicts: verdicts::judge(&scenarios),
+        scenarios,
+        missing,
+    })
+}
+
+fn chosen(names: &[String]) -> Result<Vec<scenario::Scenario>, String> {
+    let mut all = scenario::all();
+    for name in names {
+        if name != scenario::GROUP && !all.iter().any(|one| one.id == name) {
+            let known: Vec<_> = all.iter().map(|one| one.id).collect();
+            return Err(format!("there is no scenario '{name}'; there are {}", known.join(", ")));
+        }
+    }
+    if !names.iter().any(|name| name == scenario::GROUP) {
+        all.retain(|one| names.iter().any(|name| name == one.id));
+    }
+    Ok(all)
+}
+
+/// A server, the connections that are only held, and what was measured.
+struct Driven {
+    name: &'static str,
+    is_rival: bool,
+    program: Program,
+    _held: Vec<TcpStream>,
+    samples: Vec<Sample>,
+}
+
+fn sockets(
+    scenario: &scenario::Scenario,
+    load: &Load,
+    request: &Request,
+    settings: &Settings,
+    random: &mut fastrand::Rng,
+    missing: &mut Vec<String>,
+    step: &mut dyn FnMut(),
+) -> Result<Scenario, String> {
+    let mut driven = Vec::new();
+    for cell in load.cells {
+        let program = match cell.server.start(&request.tenure, settings.threads) {
+            Ok(program) => program,
+            Err(why) if cell.server.is_rival() => {
+                missing.push(format!("{}: {}: {why}", scenario.id, cell.name));
+                continue;
+            }
+            Err(why) => return Err(why),
+        };
+        let held: std::io::Result<Vec<_>> =
+            (0..load.held).map(|_| TcpStream::connect(program.address)).collect();
+        let held = held.map_err(|error| format!("cannot hold connections: {error}"))?;
+        let plain = load_settings(settings, &program, Generator::Own);
+        if let Some(plan) = scenario::preload(load.protocol, program.address, short(plain)) {
+            drive(&plan)?;
+        }
+        driven.push(Driven {
+            name: cell.name,
+            is_rival: cell.server.is_rival(),
+            program,
+            _held: held,
+            samples: Vec::new(),
+        });
+    }
+    let generator = generator(load, request.generator);
+    for _ in 0..settings.rounds {
+        let mut order: Vec<usize> = (0..driven.len()).collect();
+        random.shuffle(&mut order);
+        for at in order {
+            let one = &mut driven[at];
+            let plain = load_settings(settings, &one.program, generator);
+            let plan = scenario::plan(load.protocol, one.program.address, plain);
+            one.samples.push(sample(&drive(&plan)?));
+            step();
+        }
+    }
+    let rival = driven.iter().find(|one| one.is_rival).map(|one| one.name.to_owned());
+    let named: Vec<_> = driven
+        .into_iter()
+        .map(|one| {
+            let program = one.program.name.clone();
+            drop(one._held);
+            (one.name, program, one.samples, one.program.stop())
+        })
+        .collect();
+    let samples_of = |name: &str| named.iter().find(|one| one.0 == name).map(|one| &one.2[..]);
+    let rows = named.iter().map(|(name, program, samples, acquires)| Row {
+        acquires: *acquires,
+        ..row(
+            name,
+            program,
+            samples,
+            samples_of(scenario.baseline).filter(|_| *name != scenario.baseline),
+            rival.as_deref().filter(|rival| rival != name).and_then(samples_of),
+        )
+    });
+    let rows = rows.collect();
+    Ok(told(scenario, true, rival, rows))
+}
+
+/// The generator that was asked for, where it speaks the protocol.
+fn generator(load: &Load, asked: Generator) -> Generator {
+    match (asked, load.protocol) {
+        (Generator::Memtier, scenario::Protocol::Memcached { .. })
+        | (Generator::Wrk, scenario::Protocol::HttpClose) => asked,
+        _ => Generator::Own,
+    }
+}
+
+fn load_settings(settings: &Settings, program: &Program, generator: Generator) -> LoadSettings {
+    LoadSettings {
+        threads: settings.threads,
+        length: Length::Time(Duration::from_secs_f64(settings.seconds)),
+        warmup: Duration::from_secs_f64(settings.seconds / 8.0),
+        pids: vec![program.pid()],
+        generator,
+        ..LoadSettings::new(program.address)
+    }
+}
+
+/// The same, for a moment.
+fn short(settings: LoadSettings) -> LoadSettings {
+    LoadSettings { length: Length::Requests(1000), warmup: Duration::ZERO, ..settings }
+}
+
+fn drive(plan: &load::Plan) -> Result<Outcome, String> {
+    load::run(plan, &mut ()).map_err(|error| error.to_string())
+}
+
+fn sample(outcome: &Outcome) -> Sample {
+    let latency = outcome.latency.as_ref();
+    Sample {
+        rate: outcome.ops_per_second,
+        cpu: outcome.server_cpu.as_ref().map_or(f64::NAN, |cpu| cpu.ns_per_op),
+        latency: latency.map(|it| Latency { p50_ns: it.p50_ns, p99_ns: it.p99_ns, p999_ns: it.p999_ns }),
+        errors: outcome.errors.iter().map(|errors| errors.count).sum(),
+    }
+}
+
+fn in_memory(
+    scenario: &scenario::Scenario,
+    settings: &Settings,
+    random: &mut fastrand::Rng,
+    step: &mut dyn FnMut(),
+) -> Result<Scenario, String> {
+    let players: Result<Vec<Box<dyn Player>>, String> = memory::CELLS
+        .iter()
+        .map(|&(_, count, line)| memory::player(count, line, settings.seed))
+        .collect();
+    let players = players?;
+    let mut samples = vec![Vec::new(); players.len()];
+    for _ in 0..settings.rounds {
+        let mut order: Vec<usize> = (0..players.len()).collect();
+        random.shuffle(&mut order);
+        for at in order {
+            let (requests, time) = players[at].play(settings.threads, settings.seconds / 2.0)?;
+            let (requests, seconds) = (requests as f64, time.as_secs_f64());
+            samples[at].push(Sample {
+                rate: requests / seconds,
+                // Each of its threads was on a CPU all the time, or waited for one.
+                cpu: seconds * 1e9 * settings.threads as f64 / requests,
+                latency: None,
+                errors: 0,
+            });
+            step();
+        }
+    }
+    let at = memory::CELLS.iter().position(|cell| cell.0 == scenario.baseline);
+    let baseline = at.map(|at| &samples[at][..]);
+    let program = format!("tenure {}", env!("CARGO_PKG_VERSION"));
+    let rows = memory::CELLS.iter().zip(&samples).map(|((name, ..), of)| {
+        row(name, &program, of, baseline.filter(|_| *name != scenario.baseline), None)
+    });
+    Ok(told(scenario, false, None, rows.collect()))
+}
+
+fn told(
+    scenario: &scenario::Scenario,
+    sockets: bool,
+    rival: Option<String>,
+    rows: Vec<Row>,
+) -> Scenario {
+    Scenario {
+        id: scenario.id.to_owned(),
+        title: scenario.title.to_owned(),
+        about: scenario.about.to_owned(),
+        sockets,
+        baseline: scenario.baseline.to_owned(),
+        rival,
+        rows,
+    }
+}
+
+fn row(
+    name: &str,
+    program: &str,
+    samples: &[Sample],
+    baseline: Option<&[Sample]>,
+    rival: Option<&[Sample]>,
+) -> Row {
+    let of = |figure: &dyn Fn(&Sample) -> f64| estimate(samples.iter().map(figure));
+    let middle = |figure: &dyn Fn(&Latency) -> Option<f64>| {
+        let values: Option<Vec<f64>> =
+            samples.iter().map(|sample| figure(sample.latency.as_ref()?)).collect();
+        stats::median(&values?)
+    };
+    let latency = || {
+        Some(Latency {
+            p50_ns: middle(&|it| Some(it.p50_ns))?,
+            p99_ns: middle(&|it| Some(it.p99_ns))?,
+            p999_ns: middle(&|it| it.p999_ns),
+        })
+    };
+    Row {
+        cell: name.to_owned(),
+        program: program.to_owned(),
+        ops_per_second: of(&|sample| sample.rate),
+        cpu_ns_per_op: of(&|sample| sample.cpu),
+        latency: latency(),
+        to_baseline: baseline.map(|other| ratios(samples, other)),
+        to_rival: rival.map(|other| ratios(samples, other)),
+        acquires: None,
+        errors: samples.iter().map(|sample| sample.errors).sum(),
+    }
+}
+
+/// Round by round.
+fn ratios(samples: &[Sample], others: &[Sample]) -> Ratios {
+    let pairs = || samples.iter().zip(others);
+    let tails: Option<Vec<f64>> =
+        pairs().map(|(one, other)| Some(one.latency?.p99_ns / other.latency?.p99_ns)).collect();
+    Ratios {
+        rate: estimate(pairs().map(|(one, other)| one.rate / other.rate)),
+        cpu: estimate(pairs().map(|(one, other)| one.cpu / other.cpu)),
+        p99: tails.map(|tails| estimate(tails.into_iter())),
+    }
+}
+
+fn estimate(values: impl Iterator<Item = f64>) -> Estimate {
+    let values: Vec<f64> = values.collect();
+    stats::estimate(&values).unwrap_or(Estimate { median: f64::NAN, low: f64::NAN, high: f64::NAN })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(rate: f64, cpu: f64) -> Sample {
+        let latency = Latency { p50_ns: 1.0, p99_ns: cpu, p999_ns: None };
+        Sample { rate, cpu, latency: Some(latency), errors: 1 }
+    }
+
+    #[test]
+    fn ratios_are_of_the_same_round_and_not_of_medians() {
+        // Each round twice as slow as the one before, for both.
+        let ours: Vec<_> = (0..8).map(|round| sample(300.0 / 2_f64.powi(round), 1.0)).collect();
+        let others: Vec<_> = (0..8).map(|round| sample(200.0 / 2_f64.powi(round), 2.0)).collect();
+        let row = row("ours", "program", &ours, Some(&others), None);
+        let ratios = row.to_baseline.unwrap();
+        assert_eq!((ratios.rate.low, ratios.rate.high), (1.5, 1.5));
+        assert_eq!((ratios.cpu.median, ratios.p99.unwrap().median), (0.5, 0.5));
+        assert_eq!((row.errors, row.to_rival), (8, None));
+        assert_eq!(row.latency.unwrap().p999_ns, None);
+    }
+
+    #[test]
+    fn names_are_scenarios_or_all_of_them() {
+        let count = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            chosen(&names).map(|chosen| chosen.len())
+        };
+        assert_eq!(count(&["e2e"]), Ok(5));
+        assert_eq!(count(&["e2e/memory", "e2e/memcached"]), Ok(2));
+        assert!(count(&["e2e/nope"]).unwrap_err().starts_with("there is no scenario 'e2e/nope'"));
+    }
+}

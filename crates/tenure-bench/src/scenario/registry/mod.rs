@@ -1,0 +1,90 @@
+//! Group `registry`: one live object per key, on the real machine alone.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `tables` | what is compared: the library's registry, and what programs take instead |
+//! | `turns` | what a thread does with one: hits on one key, hits on many, objects that come and go |
+
+mod tables;
+mod turns;
+
+use super::lazy::Workers;
+use super::refs::Bare;
+use super::{Group, Scenario, Variant};
+use tables::{Cached, Locked, Registered, Sharded};
+use tenure::count::TicketRef;
+use tenure::line::Isolated;
+use tenure::memory::Native;
+use turns::{Churn, Hit, Spread};
+
+type Isolating = Isolated<TicketRef>;
+
+/// The variants of a turn in which the last reference is never dropped.
+macro_rules! hits {
+    ($turn:ident) => {
+        [
+            Variant::placed::<Workers<$turn<Locked>>>("mutex map"),
+            Variant::placed::<Workers<$turn<Sharded>>>("dashmap"),
+            Variant::placed::<Workers<$turn<Cached>>>("moka"),
+            Variant::placed::<Workers<$turn<Registered<TicketRef>>>>("registry"),
+            Variant::placed::<Workers<$turn<Registered<Isolating>>>>("registry, isolated"),
+        ]
+    };
+}
+
+/// The group.
+#[must_use]
+pub fn group() -> Group {
+    Group {
+        name: "registry",
+        title: "One live object per key",
+        about: "Objects that threads share by key while somebody uses them, and that are gone when nobody does. What \
+                programs do about it today is a map of std's Weak, behind one lock (mutex map) or many (dashmap); \
+                an object that goes removes its own entry. moka is a cache: it keeps what nobody uses, and is here \
+                for the price of a lookup. All maps hash with std's RandomState.",
+        scenarios: vec![
+            Scenario {
+                id: "registry/hit",
+                title: "acquire + drop one key",
+                about: "One operation acquires the object of the one key that there is, which somebody else holds \
+                        as well, reads it and drops the reference. The limit is a bare addition and subtraction of \
+                        one shared word.",
+                shared: true,
+                baseline: "mutex map",
+                limit: Some("limit"),
+                rivals: &["dashmap"],
+                variants: [Variant::of::<Bare<Native>>("limit")]
+                    .into_iter()
+                    .chain(hits!(Hit))
+                    .collect(),
+            },
+            Scenario {
+                id: "registry/spread",
+                title: "acquire + drop, many keys",
+                about: "The same with 1,024 keys, which each thread goes through from a place of its own.",
+                shared: true,
+                baseline: "mutex map",
+                limit: None,
+                rivals: &["dashmap"],
+                variants: hits!(Spread).into(),
+            },
+            Scenario {
+                id: "registry/churn",
+                title: "an object comes and goes",
+                about: "One operation acquires a key that nobody holds, which creates the object, reads it, and drops \
+                        the only reference, which destroys it. Each thread has 64 keys of its own, and 1,024 \
+                        other objects are there all the time.",
+                shared: true,
+                baseline: "mutex map",
+                limit: None,
+                rivals: &["dashmap"],
+                variants: vec![
+                    Variant::placed::<Workers<Churn<Locked>>>("mutex map"),
+                    Variant::placed::<Workers<Churn<Sharded>>>("dashmap"),
+                    Variant::placed::<Workers<Churn<Registered<TicketRef>>>>("registry"),
+                    Variant::placed::<Workers<Churn<Registered<Isolating>>>>("registry, isolated"),
+                ],
+            },
+        ],
+    }
+}

@@ -1,0 +1,48 @@
+//! Programs that others wrote.
+
+use std::process::{Command, Output, Stdio};
+
+/// What a program said, if it is installed. It has to end well.
+#[track_caller]
+pub(crate) fn run(program: &str, words: &[&str]) -> Option<String> {
+    let output = output(program, words)?;
+    let (said, complained) = (text(&output.stdout), text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{program} {words:?}: {}\n{said}\n{complained}",
+        output.status
+    );
+    Some(said)
+}
+
+/// What a program did, if it is installed.
+#[track_caller]
+pub(crate) fn output(program: &str, words: &[&str]) -> Option<Output> {
+    let command = Command::new(program).args(words).stdin(Stdio::null()).output();
+    match command {
+        Ok(output) => Some(output),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => missing(program),
+        Err(error) => panic!("{program}: {error}"),
+    }
+}
+
+/// Says that a program is missing.
+#[track_caller]
+pub(crate) fn missing<T>(program: &str) -> Option<T> {
+    let required = std::env::var("TENURE_CLIENTS").is_ok_and(|value| value == "required");
+    assert!(!required, "{program} is not installed, and TENURE_CLIENTS asks for it");
+    eprintln!("skipped: {program} is not installed");
+    None
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The whole number behind a word of a program's report.
+#[track_caller]
+pub(crate) fn number(report: &str, word: &str) -> u64 {
+    let behind = report.split_once(word).unwrap_or_else(|| panic!("no {word:?} in:\n{report}")).1;
+    let digits: String = behind.trim_start().chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or_else(|_| panic!("no number behind {word:?} in:\n{report}"))
+}

@@ -1,0 +1,59 @@
+//! Ten thousand connections that do nothing.
+
+use std::io::Write;
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+use super::server::PROTOCOLS;
+use super::traffic::{expect_small, is_served, small, start, stop};
+
+/// Connections, if the system lets a process have so many files.
+const CROWD: u64 = 10_000;
+
+/// Lets this process and its children have as many files as they may, and says how many connections that makes.
+fn crowd() -> u64 {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let files = limit.current.unwrap_or(u64::MAX);
+    let crowd = CROWD.min(files.saturating_sub(500));
+    if crowd < CROWD {
+        eprintln!(
+            "{crowd} connections in place of {CROWD}: no process may have more than {files} files"
+        );
+    }
+    crowd
+}
+
+#[test]
+fn ten_thousand_idle_connections_are_kept_and_let_go() {
+    let crowd = crowd();
+    for protocol in PROTOCOLS {
+        let server = start(protocol, &[]);
+        is_served(&server);
+        let (before, files) = (server.resident(), server.files());
+        let mut clients: Vec<_> = (0..crowd).map(|_| server.connect()).collect();
+        server.wait_for("all are there", |figures| figures["curr_connections"] == crowd + 1);
+        // Every hundredth has sent something, or half of it.
+        let request = small(protocol);
+        for client in clients.iter_mut().step_by(100) {
+            client.write_all(request).unwrap();
+            expect_small(&server, client);
+            client.write_all(&request[..5]).unwrap();
+        }
+        let used = (server.resident() - before) / crowd;
+        eprintln!("{protocol:?}: {used} bytes of memory for each idle connection");
+        // Two buffers of 16 KiB for each, where each has them all the time; hardly anything else.
+        assert!(used < 40_000, "{used}");
+        for client in clients.iter_mut().step_by(100) {
+            client.write_all(&request[5..]).unwrap();
+            expect_small(&server, client);
+        }
+        drop(clients);
+        server.wait_for_no_clients();
+        is_served(&server);
+        server.wait_for_no_clients();
+        assert!(server.files() <= files + 2, "{} files after {files}", server.files());
+        stop(server);
+    }
+}

@@ -1,0 +1,190 @@
+//! A server in a process of its own.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+use tempfile::TempDir;
+
+/// Nothing here takes longer, unless it hangs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Http,
+    Memcached,
+}
+
+pub(crate) const PROTOCOLS: [Protocol; 2] = [Protocol::Http, Protocol::Memcached];
+
+/// The path of the statistics.
+const STATS: &str = "/stats";
+
+/// What a server counted.
+pub(crate) type Figures = BTreeMap<String, u64>;
+
+/// A running server, and a folder: that of its files, if it speaks HTTP.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) protocol: Protocol,
+    pub(crate) address: SocketAddr,
+    pub(crate) folder: TempDir,
+}
+
+impl Server {
+    /// Starts one at a port of its own.
+    pub(crate) fn start(protocol: Protocol, more: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+        command.arg("serve");
+        match protocol {
+            Protocol::Http => {
+                std::fs::create_dir(folder.path().join("root")).unwrap();
+                command.arg("http").arg(folder.path().join("root")).args(["--stats", STATS]);
+            }
+            Protocol::Memcached => drop(command.arg("memcached")),
+        }
+        command.args(["--listen", "127.0.0.1:0", "--threads", "2", "--json"]);
+        command.arg(folder.path().join("summary.json")).args(more).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut first = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
+        let address = first.trim().strip_prefix("listening on ").and_then(|text| text.parse().ok());
+        let address = address.unwrap_or_else(|| panic!("the server says {first:?}"));
+        Self { child, protocol, address, folder }
+    }
+
+    /// Puts a file below the root.
+    pub(crate) fn file(&self, name: &str, contents: impl AsRef<[u8]>) {
+        std::fs::write(self.folder.path().join("root").join(name), contents).unwrap();
+    }
+
+    pub(crate) fn url(&self, name: &str) -> String {
+        format!("http://{}/{name}", self.address)
+    }
+
+    /// Another client, whose reads do not hang.
+    pub(crate) fn connect(&self) -> TcpStream {
+        let client = TcpStream::connect(self.address).unwrap();
+        client.set_read_timeout(Some(PATIENCE)).unwrap();
+        client.set_write_timeout(Some(PATIENCE)).unwrap();
+        client
+    }
+
+    /// Sends that over a connection of its own, and returns all that comes until the server ends it.
+    pub(crate) fn talk(&self, request: &[u8]) -> Vec<u8> {
+        let mut client = self.connect();
+        client.write_all(request).unwrap();
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).unwrap();
+        answer
+    }
+
+    /// What the server tells of itself, over a connection of its own: that one is among the open ones.
+    pub(crate) fn figures(&self) -> Figures {
+        match self.protocol {
+            Protocol::Http => {
+                let answer = self.talk(format!("GET {STATS} HTTP/1.0\r\n\r\n").as_bytes());
+                let text = std::str::from_utf8(&answer).unwrap();
+                let (_, body) = text.split_once("\r\n\r\n").unwrap();
+                figures(body)
+            }
+            Protocol::Memcached => {
+                let answer = String::from_utf8(self.talk(b"stats\r\nquit\r\n")).unwrap();
+                let lines = answer.lines().filter_map(|line| line.strip_prefix("STAT "));
+                let named = lines.filter_map(|line| line.split_once(' '));
+                named
+                    .filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)))
+                    .collect()
+            }
+        }
+    }
+
+    /// Waits until what the server tells of itself is so.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, what: &str, is: impl Fn(&Figures) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let figures = self.figures();
+            if is(&figures) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "still not: {what}: {figures:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits until all clients have left but the one that asks.
+    #[track_caller]
+    pub(crate) fn wait_for_no_clients(&self) {
+        self.wait_for("all clients have left", |figures| figures["curr_connections"] == 1);
+    }
+
+    /// Bytes of its memory that are resident.
+    pub(crate) fn resident(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(path).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().trim().parse::<u64>().unwrap() << 10
+    }
+
+    /// Files that it has open.
+    pub(crate) fn files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        rustix::process::kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => return status,
+                None => assert!(Instant::now() < deadline, "the server does not end"),
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Stops it, and sees that it ends well and that nothing is left. Returns what it counted.
+    #[track_caller]
+    pub(crate) fn stop(mut self) -> Figures {
+        self.signal(Signal::TERM);
+        self.ended()
+    }
+
+    /// Waits for its end, and sees that it is a good one and that nothing is left.
+    #[track_caller]
+    pub(crate) fn ended(&mut self) -> Figures {
+        assert_eq!(self.wait().code(), Some(0));
+        let json = std::fs::read_to_string(self.folder.path().join("summary.json")).unwrap();
+        let figures = figures(&json);
+        for name in ["curr_connections", "buffers_in_use"] {
+            assert_eq!(figures[name], 0, "{name}: {figures:?}");
+        }
+        figures
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It has ended already, unless the test fails.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn figures(json: &str) -> Figures {
+    let all: serde_json::Value = serde_json::from_str(json).unwrap();
+    let figures = all["figures"].as_object().unwrap();
+    figures.iter().map(|(name, figure)| (name.clone(), figure.as_u64().unwrap())).collect()
+}

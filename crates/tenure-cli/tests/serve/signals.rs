@@ -1,0 +1,62 @@
+//! How a server ends.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use rustix::process::Signal;
+
+use super::server::{PROTOCOLS, Protocol};
+use super::traffic::{drain, expect_large, large, small, start};
+
+#[test]
+fn a_server_that_is_told_to_end_finishes_what_is_under_way() {
+    for protocol in PROTOCOLS {
+        for signal in [Signal::TERM, Signal::INT] {
+            let mut server = start(protocol, &[]);
+            let (mut idle, mut half, mut busy) =
+                (server.connect(), server.connect(), server.connect());
+            half.write_all(&small(protocol)[..5]).unwrap();
+            busy.write_all(&large(protocol).repeat(10)).unwrap();
+            server.wait_for("it stalls", |figures| figures["stalled_writes"] >= 1);
+            server.signal(signal);
+            // Whoever is idle is closed, and no one else comes.
+            assert!(drain(&mut idle).is_empty());
+            for _ in 0..10 {
+                expect_large(&server, &mut busy);
+            }
+            assert!(drain(&mut busy).is_empty());
+            server.ended();
+            assert!(TcpStream::connect(server.address).is_err());
+            let mut line = String::new();
+            half.read_to_string(&mut line).unwrap_or_default();
+            assert!(line.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_server_waits_no_longer_than_its_grace() {
+    for protocol in PROTOCOLS {
+        let mut server = start(protocol, &["--grace", "0.2"]);
+        let mut slow = server.connect();
+        slow.write_all(&large(protocol).repeat(50)).unwrap();
+        server.wait_for("it stalls", |figures| figures["stalled_writes"] >= 1);
+        server.signal(Signal::TERM);
+        server.ended();
+    }
+}
+
+#[test]
+fn a_second_signal_ends_a_server_at_once() {
+    let mut server = start(Protocol::Http, &["--grace", "100"]);
+    let mut slow = server.connect();
+    slow.write_all(&large(Protocol::Http).repeat(50)).unwrap();
+    server.wait_for("it stalls", |figures| figures["stalled_writes"] >= 1);
+    server.signal(Signal::TERM);
+    // The first one has been heard once nobody can connect any more.
+    while TcpStream::connect(server.address).is_ok() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    server.signal(Signal::INT);
+    assert_eq!(server.wait().code(), Some(1));
+}
