@@ -25,7 +25,7 @@ use tenure::sync::Arc;
 use super::Shared;
 use super::clock::Seconds;
 use super::counters::{Counter, Worker};
-use super::item::{ItemRef, MOST_KEY};
+use super::item::{Chunk, END, MOST_KEY};
 use super::number;
 use super::peer::PeerRef;
 use super::store::Visit;
@@ -88,7 +88,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Drop for Memcached<C, P> {
 
 impl<C: RefCount + 'static, P: RefCount + 'static> Handler for Memcached<C, P> {
     type Session = Session<C, P>;
-    type Chunk = ItemRef<C>;
+    type Chunk = Chunk<C>;
 
     const KEEPS_BUFFERS: bool = false;
 
@@ -105,7 +105,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Handler for Memcached<C, P> {
         &mut self,
         session: &mut Session<C, P>,
         input: &[u8],
-        output: &mut Output<ItemRef<C>>,
+        output: &mut Output<Chunk<C>>,
     ) -> Progress {
         let visit = self.shared.store.visit(&self.worker, self.now);
         let mut run = Run { shared: &self.shared, visit: &visit, session, input, at: 0 };
@@ -244,8 +244,7 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
             let (peer, request) = self.begin();
             self.at += end + 1;
             if key.len() <= request.limits.key {
-                self.get(key, Keys { cas: false, touch: None }, output);
-                output.write(b"END\r\n");
+                self.get(key, Keys { cas: false, touch: None }, true, output);
             } else {
                 output.write(BAD_LINE);
             }
@@ -286,8 +285,10 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
             return Some(Next::Input);
         }
         let spaces = rest.iter().take_while(|byte| **byte == b' ').count();
-        let retrieval = retrieval(rest).filter(|kind| spaces <= MOST_SPACES && !kind.touches);
-        let Some(kind) = retrieval else {
+        let may_be_long = |kind: &&Retrieval| {
+            spaces <= MOST_SPACES && !kind.touches && rest[spaces + kind.name.len()] == b' '
+        };
+        let Some(kind) = retrieval(rest).filter(may_be_long) else {
             return Some(Next::End);
         };
         self.session.requests += 1;
@@ -305,8 +306,7 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
         output: &mut Answer<C>,
     ) -> Then<C> {
         let text = memchr(0, line).map_or(line, |end| &line[..end]);
-        let mut words = text.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
-        let name = words.next();
+        let mut words = text.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).skip(1);
         let Some(first) = words.next() else {
             output.write(ERROR);
             return Then::Done;
@@ -327,7 +327,6 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
             output.write(BAD_LINE);
             return Then::Done;
         }
-        debug_assert!(name.is_some());
         self.at += start.as_ptr().addr() - line.as_ptr().addr();
         Then::Keys(keys)
     }
@@ -355,12 +354,14 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
                 self.session.state = State::Rest;
                 return None;
             }
+            let ends = rest[len] != b' ';
             if !key.is_empty() {
-                self.get(key, keys, output);
+                self.get(key, keys, ends, output);
+            } else if ends {
+                output.write(END);
             }
             self.at += len;
-            if rest[len] != b' ' {
-                output.write(b"END\r\n");
+            if ends {
                 self.session.state = State::Rest;
                 return None;
             }
@@ -368,9 +369,9 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
         None
     }
 
-    /// Answers one key.
+    /// Answers one key. `ends` is whether it is the last.
     #[inline]
-    fn get(&self, key: &[u8], keys: Keys, output: &mut Answer<C>) {
+    fn get(&self, key: &[u8], keys: Keys, ends: bool, output: &mut Answer<C>) {
         let visit = self.visit;
         let key = visit.key(key);
         let (commands, hits, misses) = match keys.touch {
@@ -384,19 +385,22 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
         };
         let found = item.and_then(|item| {
             item.hit(visit.now);
-            item.get()
+            Some((item.chunk(ends)?, item))
         });
-        let Some(chunk) = found else {
+        let Some((chunk, item)) = found else {
             visit.worker.count(misses);
+            if ends {
+                output.write(END);
+            }
             return;
         };
         visit.worker.count(hits);
         let mut start = 0;
         if keys.cas {
-            start = chunk.data_start();
+            start = item.data_start();
             output.write(&chunk.as_ref()[..start - 2]);
             output.write(b" ");
-            output.write(&number::Decimal::new(chunk.cas()));
+            output.write(&number::Decimal::new(item.cas()));
             output.write(b"\r\n");
         }
         output.send(chunk, start);

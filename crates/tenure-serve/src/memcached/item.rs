@@ -1,10 +1,12 @@
 //! Items: one allocation each, with a count, and already written as a `get` answers it.
 //!
 //! ```text
-//!  ┌ Header ────────────────────────────────────────────┬ text ──────────────────────────────────────┐
-//!  │ count │ state, time, expiry, place, cas │ hash ... │ VALUE <key> <flags> <length>\r\n<data>\r\n │
-//!  └────────────────────────────────────────────────────┴────────────────────────────────────────────┘
+//!  ┌ Header ────────────────────────────────────────────┬ text ─────────────────────────────────────────────┐
+//!  │ count │ state, time, expiry, place, cas │ hash ... │ VALUE <key> <flags> <length>\r\n<data>\r\nEND\r\n │
+//!  └────────────────────────────────────────────────────┴───────────────────────────────────────────────────┘
 //! ```
+//!
+//! The end of the answer is part of it, so that the answer to a retrieval of one key is one piece.
 //!
 //! # Who owns an item when
 //!
@@ -113,8 +115,11 @@ pub(super) struct Header<C> {
     account: Arc<Account>,
 }
 
-/// A reference to an item. Its bytes are what a `get` answers.
-pub struct ItemRef<C: RefCount + 'static> {
+/// What ends the answer to a retrieval.
+pub(super) const END: &[u8] = b"END\r\n";
+
+/// A reference to an item.
+pub(super) struct ItemRef<C: RefCount + 'static> {
     header: NonNull<Header<C>>,
 }
 
@@ -145,7 +150,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
     }
 
     pub(super) fn key(&self) -> &[u8] {
-        &self.as_ref()["VALUE ".len()..][..usize::from(self.header().key)]
+        &self.bytes()["VALUE ".len()..][..usize::from(self.header().key)]
     }
 
     pub(super) fn hash(&self) -> u64 {
@@ -163,8 +168,8 @@ impl<C: RefCount + 'static> ItemRef<C> {
     }
 
     pub(super) fn data(&self) -> &[u8] {
-        let text = self.as_ref();
-        &text[self.data_start()..text.len() - 2]
+        let text = self.bytes();
+        &text[self.data_start()..text.len() - END.len() - 2]
     }
 
     /// What was allocated for the item.
@@ -245,6 +250,30 @@ impl<C: RefCount + 'static> ItemRef<C> {
         self.header().place.store(place, Ordering::Relaxed);
     }
 
+    /// The whole text.
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        let len = self.header().text as usize;
+        // SAFETY: the text has that many bytes; all were written before the draft became a reference.
+        unsafe { std::slice::from_raw_parts(self.text(), len) }
+    }
+
+    /// Another reference, to send the item. `ends` is whether the answer ends with it. `None` as for [`get`](Self::get).
+    #[inline]
+    pub(super) fn chunk(&self, ends: bool) -> Option<Chunk<C>> {
+        let end = self.header().text - if ends { 0 } else { END.len() as u32 };
+        Some(Chunk { item: self.get()?, end })
+    }
+
+    /// Another reference, of somebody who has one.
+    ///
+    /// # Panics
+    ///
+    /// If the item is dead, which one that is held is not.
+    pub(super) fn share(&self) -> Self {
+        self.get().expect("an item that is held")
+    }
+
     /// Another reference.
     ///
     /// `None` if the item is dead, which one that a guard or a reference keeps is not.
@@ -254,12 +283,16 @@ impl<C: RefCount + 'static> ItemRef<C> {
     }
 }
 
-impl<C: RefCount + 'static> AsRef<[u8]> for ItemRef<C> {
+/// An item that is sent: its bytes are what a retrieval answers for its key, with or without the end.
+pub struct Chunk<C: RefCount + 'static> {
+    item: ItemRef<C>,
+    end: u32,
+}
+
+impl<C: RefCount + 'static> AsRef<[u8]> for Chunk<C> {
     #[inline]
     fn as_ref(&self) -> &[u8] {
-        let len = self.header().text as usize;
-        // SAFETY: the text has that many bytes; all were written before the draft became a reference.
-        unsafe { std::slice::from_raw_parts(self.text(), len) }
+        &self.item.bytes()[..self.end as usize]
     }
 }
 
@@ -314,7 +347,7 @@ impl<C: RefCount + 'static> Draft<C> {
         let (flags, len) = (Decimal::new(recipe.flags.into()), Decimal::new(recipe.len as u64));
         let pieces: [&[u8]; 7] = [b"VALUE ", recipe.key, b" ", &flags, b" ", &len, b"\r\n"];
         let start: usize = pieces.iter().map(|piece| piece.len()).sum();
-        let text = start + recipe.len + 2;
+        let text = start + recipe.len + 2 + END.len();
         let layout = ItemRef::<C>::layout(text);
         // SAFETY: the layout has bytes: those of the header.
         let header = NonNull::new(unsafe { alloc(layout) })?.cast::<Header<C>>();
@@ -343,7 +376,7 @@ impl<C: RefCount + 'static> Draft<C> {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        assert!(bytes.len() <= self.missing());
+        assert!(bytes.len() <= self.item.header().text as usize - self.filled);
         // SAFETY: inside the text, for `filled` is at most its length.
         let to = unsafe { self.item.text().add(self.filled) };
         // SAFETY: so many bytes are missing from there on, and nobody else has the item.
@@ -353,7 +386,7 @@ impl<C: RefCount + 'static> Draft<C> {
 
     /// Bytes that are still to come, those of the line's end included.
     pub(super) fn missing(&self) -> usize {
-        self.item.header().text as usize - self.filled
+        self.item.header().text as usize - END.len() - self.filled
     }
 
     /// Takes as many of the bytes as are missing, and returns how many that were.
@@ -365,7 +398,9 @@ impl<C: RefCount + 'static> Draft<C> {
 
     /// Whether the data is complete, and what came last is the end of a line.
     pub(super) fn ends_line(&self) -> bool {
-        self.missing() == 0 && self.item.as_ref().ends_with(b"\r\n")
+        // SAFETY: so many bytes of the text are written.
+        let written = unsafe { std::slice::from_raw_parts(self.item.text(), self.filled) };
+        self.missing() == 0 && written.ends_with(b"\r\n")
     }
 
     /// The item, once nothing is missing.
@@ -373,8 +408,9 @@ impl<C: RefCount + 'static> Draft<C> {
     /// # Panics
     ///
     /// If something is.
-    pub(super) fn finish(self) -> ItemRef<C> {
+    pub(super) fn finish(mut self) -> ItemRef<C> {
         assert_eq!(self.missing(), 0, "an item without all of its data");
+        self.write(END);
         self.item
     }
 }
@@ -395,7 +431,8 @@ mod tests {
         assert_eq!(draft.fill(b"da"), 2);
         assert_eq!(draft.fill(b"ta\r\nget"), 4);
         let item = draft.finish();
-        assert_eq!(item.as_ref(), b"VALUE key 7 4\r\ndata\r\n");
+        assert_eq!(item.chunk(true).unwrap().as_ref(), b"VALUE key 7 4\r\ndata\r\nEND\r\n");
+        assert_eq!(item.chunk(false).unwrap().as_ref(), b"VALUE key 7 4\r\ndata\r\n");
         assert_eq!((item.key(), item.data(), item.flags()), (&b"key"[..], &b"data"[..], 7));
         let other = item.get().unwrap();
         assert_eq!(account.read(), (1, item.size() as u64));

@@ -5,6 +5,7 @@ use tenure::count::RefCount;
 use super::base64;
 use super::clock::Seconds;
 use super::counters::Counter;
+use super::flags::KeyBytes;
 use super::item::{ItemRef, MOST_KEY, Recipe, state};
 use super::number::{self, Decimal};
 use super::store::{Delta, Outcome, Removal, Storing, Verb};
@@ -17,57 +18,7 @@ const MOST_WORDS: usize = 19;
 /// Longest opaque token, with the letter of its flag.
 const MOST_OPAQUE: usize = 32;
 
-const BAD_TOKEN: &[u8] = b"CLIENT_ERROR bad token in command line format\r\n";
 const LONG_OPAQUE: &[u8] = b"CLIENT_ERROR opaque token too long\r\n";
-
-/// What the flags of a command say. Which are to be answered, and in which order, is in the words.
-#[derive(Default)]
-struct Flags {
-    vivify: Option<Seconds>,
-    expiry: Option<Seconds>,
-    recache: Option<Seconds>,
-    value: bool,
-    quiet: bool,
-    binary: bool,
-    no_bump: bool,
-    invalidate: bool,
-    client: u32,
-    cas: Option<u64>,
-    mode: Option<u8>,
-    initial: u64,
-    delta: Option<u64>,
-}
-
-/// A key, decoded if it came in base64.
-struct KeyBytes {
-    bytes: [u8; MOST_KEY],
-    len: usize,
-}
-
-impl KeyBytes {
-    /// # Panics
-    ///
-    /// If the key is too long.
-    fn new(word: &[u8]) -> Self {
-        let mut key = Self { bytes: [0; MOST_KEY], len: word.len() };
-        key.bytes[..word.len()].copy_from_slice(word);
-        key
-    }
-
-    fn decode(&mut self) -> bool {
-        let mut bytes = [0; MOST_KEY];
-        let len = base64::decode(self, &mut bytes);
-        *self = Self { bytes, len: len.unwrap_or(0) };
-        len.is_some()
-    }
-}
-
-impl std::ops::Deref for KeyBytes {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-}
 
 fn push_key(line: &mut Line, key: &[u8], binary: bool) {
     line.push(b" k");
@@ -163,91 +114,6 @@ impl Echo {
 }
 
 impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
-    /// What the flags say. The error is the last that was found, as in memcached.
-    fn flags(&self, words: &[&[u8]], key: &mut KeyBytes) -> Result<Flags, &'static [u8]> {
-        let mut flags = Flags::default();
-        let mut seen = [false; 127];
-        let mut error: Option<&'static [u8]> = None;
-        let mut last = BAD_LINE;
-        for word in words {
-            let token = &word[1..];
-            match seen.get_mut(usize::from(word[0])) {
-                Some(seen) if !*seen => *seen = true,
-                _ => return Err(b"CLIENT_ERROR duplicate flag\r\n"),
-            }
-            let expiry = || number::signed_32(token).map(|expiry| self.expiry(expiry));
-            let failed = match word[0] {
-                b'b' => {
-                    flags.binary = true;
-                    (!key.decode()).then_some(&b"CLIENT_ERROR error decoding key\r\n"[..])
-                }
-                b'N' => {
-                    flags.vivify = expiry();
-                    flags.vivify.is_none().then_some(BAD_TOKEN)
-                }
-                b'T' => {
-                    flags.expiry = expiry();
-                    flags.expiry.is_none().then_some(BAD_TOKEN)
-                }
-                b'R' => {
-                    flags.recache = expiry();
-                    flags.recache.is_none().then_some(BAD_TOKEN)
-                }
-                b'C' => {
-                    flags.cas = number::unsigned(token);
-                    flags.cas.is_none().then_some(BAD_TOKEN)
-                }
-                b'F' => match number::unsigned_32(token) {
-                    Some(client) => {
-                        flags.client = client;
-                        None
-                    }
-                    None => Some(last),
-                },
-                b'M' => {
-                    flags.mode = token.first().copied();
-                    let error = b"CLIENT_ERROR incorrect length for M token\r\n";
-                    (token.len() != 1).then_some(&error[..])
-                }
-                b'J' => match number::unsigned(token) {
-                    Some(initial) => {
-                        flags.initial = initial;
-                        None
-                    }
-                    None => Some(&b"CLIENT_ERROR invalid numeric initial value\r\n"[..]),
-                },
-                b'D' => {
-                    flags.delta = number::unsigned(token);
-                    let error = b"CLIENT_ERROR invalid numeric delta value\r\n";
-                    flags.delta.is_none().then_some(&error[..])
-                }
-                b'v' => {
-                    flags.value = true;
-                    None
-                }
-                b'u' => {
-                    flags.no_bump = true;
-                    None
-                }
-                b'q' => {
-                    flags.quiet = true;
-                    None
-                }
-                b'I' => {
-                    flags.invalidate = true;
-                    None
-                }
-                b'l' | b'O' | b'P' | b'L' | b'k' | b's' | b't' | b'c' | b'f' | b'h' => None,
-                _ => return Err(b"CLIENT_ERROR invalid flag\r\n"),
-            };
-            if let Some(failed) = failed {
-                last = failed;
-                error = Some(failed);
-            }
-        }
-        error.map_or(Ok(flags), Err)
-    }
-
     pub(super) fn meta_get(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
         self.answered(self.meta_get_inner(words, output), output)
     }
@@ -362,7 +228,9 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         }
         line.push(b"\r\n");
         output.write(&line);
-        if let Some(chunk) = item.get().filter(|_| flags.value) {
+        if flags.value
+            && let Some(chunk) = item.chunk(false)
+        {
             output.send(chunk, item.data_start());
         }
         if !flags.no_bump {

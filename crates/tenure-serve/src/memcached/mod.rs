@@ -6,8 +6,8 @@
 //! | room | what it is for |
 //! |---|---|
 //! | `connection` | the state of a connection, retrievals, the [`Handler`](crate::handler::Handler) |
-//! | `text`, `meta`, `stats` | what the other commands do |
-//! | `store` | items by their keys: a map without locks for lookups, shards with locks for the rest |
+//! | `text`, `flags`, `meta`, `stats` | what the other commands do |
+//! | `store` | items by their keys: a map that is read without a lock, shards with a lock for what changes, eviction |
 //! | `item` | one allocation with a count; who owns it when |
 //! | `queue` | who is evicted next: SIEVE |
 //! | `peer` | what all connections of an address share |
@@ -20,7 +20,8 @@
 //! ```
 //!
 //! Two counts are taken and released, and their lines are the only shared ones that are written, but for the
-//! mark of a hit, once between two passes of the eviction's hand and once a second. Nothing is allocated or copied.
+//! mark of a hit, once between two passes of the eviction's hand and once a second. Nothing is allocated or copied,
+//! and the answer to one key is one piece, its end included.
 //!
 //! # What is counted how
 //!
@@ -31,6 +32,7 @@ mod base64;
 mod clock;
 mod connection;
 mod counters;
+mod flags;
 mod item;
 mod meta;
 mod number;
@@ -53,7 +55,7 @@ use tenure::line::Isolated;
 use tenure::sync::Arc;
 
 pub use connection::{Memcached, Session};
-pub use item::ItemRef;
+pub use item::Chunk;
 pub use start::start;
 pub use stats::Lines;
 

@@ -5,7 +5,7 @@ use tenure::count::RefCount;
 use super::Shared;
 use super::clock::Seconds;
 use super::counters::Counter;
-use super::item::{Draft, ItemRef, MOST_KEY, Recipe};
+use super::item::{Chunk, Draft, MOST_KEY, Recipe};
 use super::meta::Echo;
 use super::number::{self, Decimal};
 use super::peer::Limits;
@@ -13,7 +13,7 @@ use super::store::{Delta, Key, Outcome, Removal, Storing, Verb, Visit};
 use super::words::Words;
 use crate::handler::Output;
 
-pub(super) type Answer<C> = Output<ItemRef<C>>;
+pub(super) type Answer<C> = Output<Chunk<C>>;
 
 /// What a request leaves to be done.
 pub(super) enum Then<C: RefCount + 'static> {
@@ -46,6 +46,9 @@ pub(super) struct Pending<C: RefCount + 'static> {
     /// What the answer to a meta command repeats.
     pub(super) echo: Option<Echo>,
 }
+
+/// The memcached whose answers these are, and this server. Clients read the numbers in front, and one of them refuses a 0.
+pub(super) const VERSION: &str = concat!("1.6.18-tenure-", env!("CARGO_PKG_VERSION"));
 
 pub(super) const BAD_LINE: &[u8] = b"CLIENT_ERROR bad command line format\r\n";
 pub(super) const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache\r\n";
@@ -107,7 +110,11 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             (b"touch", 3 | 4) => self.touch(&words, output),
             (b"flush_all", 1..=3) => self.flush_all(&words, output),
             (b"stats", _) => self.stats(&words, output),
-            (b"version", _) => reply(output, false, format!("VERSION {VERSION}\r\n").as_bytes()),
+            (b"version", _) => {
+                output.write(b"VERSION ");
+                output.write(VERSION.as_bytes());
+                reply(output, false, b"\r\n")
+            }
             (b"verbosity", 2 | 3) => match number::unsigned_32(words[1]) {
                 Some(_) => reply(output, noreply, b"OK\r\n"),
                 None => reply(output, noreply, BAD_LINE),

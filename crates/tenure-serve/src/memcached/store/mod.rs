@@ -7,8 +7,10 @@
 //! memory that is in use change together. Orderings are those of the map (an insert releases, a lookup acquires)
 //! and of the locks; what is atomic here is counted or compared, and Relaxed but for the mark of a flush.
 
+mod shard;
+
 use std::hash::{BuildHasher, Hash, Hasher};
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::Mutex;
 
 use papaya::{Equivalent, Guard, HashMap, LocalGuard};
 use tenure::count::RefCount;
@@ -19,18 +21,11 @@ use tenure::sync::Arc;
 use super::clock::Seconds;
 use super::counters::{Counter, Worker};
 use super::item::{Account, AtomicU32, AtomicU64, Draft, ItemRef, Recipe, state};
-use super::number::{self, Decimal};
-use super::queue::{Queue, Verdict};
+use super::queue::Queue;
+pub(super) use shard::{Delta, Locked};
 
 /// Shards, each with its lock.
 const SHARDS: usize = 256;
-
-/// What an item costs beside its allocation: the map's entry and slot, the queue's node, what the allocator adds.
-const OVERHEAD: usize = 80;
-
-/// Bytes that a worker has unlinked before it asks for the end of the grace period. The collector waits for a number
-/// of items, and they may be large.
-const FLUSH_BYTES: u64 = 1 << 20;
 
 /// The map's reference to an item.
 struct Entry<C: RefCount + 'static>(ItemRef<C>);
@@ -150,16 +145,6 @@ pub(super) enum Outcome {
     Refused,
     Exists,
     NotFound,
-}
-
-/// What became of an addition.
-#[must_use]
-pub(super) enum Delta<C: RefCount + 'static> {
-    Value(u64, ItemRef<C>),
-    NotFound,
-    NonNumeric,
-    Mismatch,
-    NoMemory,
 }
 
 /// What became of a deletion.
@@ -320,9 +305,7 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
 
     /// Takes the lock of a key.
     pub(super) fn lock(&self, key: Key<'_>) -> Locked<'_, 'a, C> {
-        let shard = self.store.shard(key.hash);
-        let queue = self.store.shards[shard].queue.lock().expect("no panic under this lock");
-        Locked { visit: self, shard, queue, unlinked: 0 }
+        Locked::new(self, key)
     }
 
     /// Stores a value.
@@ -413,193 +396,6 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
                 Removal::NotFound
             }
         }
-    }
-}
-
-/// A visit with the lock of a shard.
-pub(super) struct Locked<'v, 'a, C: RefCount + 'static> {
-    visit: &'v Visit<'a, C>,
-    shard: usize,
-    queue: MutexGuard<'v, Queue<ItemRef<C>>>,
-    /// Bytes of items that were unlinked.
-    unlinked: usize,
-}
-
-impl<'v, C: RefCount + 'static> Locked<'v, '_, C> {
-    fn charge(item: &ItemRef<C>) -> u64 {
-        (item.size() + OVERHEAD) as u64
-    }
-
-    /// The item of a key of this shard. One that is over is unlinked.
-    pub(super) fn find(&mut self, key: Key<'_>) -> Option<&'v ItemRef<C>> {
-        let visit = self.visit;
-        let item = visit.peek(key)?;
-        if let Some(reason) = visit.store.gone(item, visit.now) {
-            visit.worker.count(reason);
-            self.unlink(item);
-            return None;
-        }
-        Some(item)
-    }
-
-    /// Links an item whose key has none, and returns its number.
-    pub(super) fn link(&mut self, new: &ItemRef<C>) -> u64 {
-        let store = self.visit.store;
-        let cas = self.stamp(new);
-        if let (Some(queue), Some(map)) = (new.get(), new.get()) {
-            new.set_place(self.queue.push(queue));
-            store.map.insert(Entry(map), (), &self.visit.guard);
-            // Relaxed: a number that is compared with the limit.
-            store.used.fetch_add(Self::charge(new), Ordering::Relaxed);
-            self.make_room();
-        }
-        cas
-    }
-
-    fn stamp(&self, new: &ItemRef<C>) -> u64 {
-        let cas = self.visit.store.next_cas();
-        new.set_cas(cas);
-        new.set_time(self.visit.now);
-        self.visit.worker.count(Counter::TotalItems);
-        cas
-    }
-
-    /// Links an item at the place of another one with its key, and returns its number.
-    pub(super) fn replace(&mut self, old: &ItemRef<C>, new: &ItemRef<C>) -> u64 {
-        let store = self.visit.store;
-        let cas = self.stamp(new);
-        if let (Some(queue), Some(map)) = (new.get(), new.get()) {
-            new.set_place(old.place());
-            // A value that is written again is used.
-            new.mark(state::REFERENCED, 0);
-            drop(self.queue.replace(old.place(), queue));
-            store.map.insert(Entry(map), (), &self.visit.guard);
-            self.unlinked += old.size();
-            let (less, more) = (Self::charge(old), Self::charge(new));
-            if more > less {
-                // Relaxed: as in `link`.
-                store.used.fetch_add(more - less, Ordering::Relaxed);
-                self.make_room();
-            } else if less > more {
-                // Relaxed: as in `link`.
-                store.used.fetch_sub(less - more, Ordering::Relaxed);
-            }
-        }
-        cas
-    }
-
-    /// Replaces an item by one with other data and the same flags and expiry. `None` without memory.
-    fn rewrite(&mut self, old: &ItemRef<C>, state: u32, data: &[&[u8]]) -> Option<ItemRef<C>> {
-        let len = data.iter().map(|piece| piece.len()).sum();
-        let (flags, expiry, hash) = (old.flags(), old.expiry(), old.hash());
-        let recipe = Recipe { key: old.key(), hash, flags, expiry, len, state };
-        let mut draft = self.visit.draft(&recipe)?;
-        for piece in data {
-            draft.fill(piece);
-        }
-        draft.fill(b"\r\n");
-        let new = draft.finish();
-        self.replace(old, &new);
-        Some(new)
-    }
-
-    /// Adds to the number that is the value of a key, or subtracts from it.
-    pub(super) fn add(&mut self, key: Key<'_>, up: bool, delta: u64, cas: u64) -> Delta<C> {
-        let Some(old) = self.find(key) else {
-            return Delta::NotFound;
-        };
-        if old.data().is_empty() {
-            return Delta::NonNumeric;
-        }
-        if cas != 0 && cas != old.cas() {
-            return Delta::Mismatch;
-        }
-        let Some(value) = number::unsigned(old.data()) else {
-            return Delta::NonNumeric;
-        };
-        let value = if up { value.wrapping_add(delta) } else { value.saturating_sub(delta) };
-        self.visit.worker.count(if up { Counter::IncrHits } else { Counter::DecrHits });
-        let digits = Decimal::new(value);
-        // As in memcached: a number that did not become longer is filled up with spaces, and keeps its marks.
-        let fits = digits.len() <= old.data().len();
-        let spaces = vec![b' '; old.data().len().saturating_sub(digits.len())];
-        let marks = if fits { old.state() } else { 0 };
-        let new = self.rewrite(old, marks, &[&digits, &spaces]);
-        new.map_or(Delta::NoMemory, |new| Delta::Value(value, new))
-    }
-
-    /// Unlinks an item of this shard.
-    pub(super) fn unlink(&mut self, item: &ItemRef<C>) {
-        self.unlinked += self.visit.unlink(&mut self.queue, item);
-    }
-
-    /// Evicts until what is in use is within the limit: from this shard, but for its last item, then from others.
-    fn make_room(&mut self) {
-        let visit = self.visit;
-        let store = visit.store;
-        if store.used() <= store.limit() {
-            return;
-        }
-        while store.used() > store.limit() && self.queue.len() > 1 {
-            self.unlinked += visit.evict(&mut self.queue);
-        }
-        for step in 1..SHARDS {
-            if store.used() <= store.limit() {
-                return;
-            }
-            // Not waited for: two that are full would wait for each other.
-            let mut other = match store.shards[(self.shard + step) % SHARDS].queue.try_lock() {
-                Ok(queue) => queue,
-                Err(TryLockError::WouldBlock) => continue,
-                Err(TryLockError::Poisoned(_)) => panic!("a panic under the lock of a shard"),
-            };
-            while store.used() > store.limit() && other.len() > 0 {
-                self.unlinked += visit.evict(&mut other);
-            }
-        }
-    }
-}
-
-impl<C: RefCount + 'static> Drop for Locked<'_, '_, C> {
-    fn drop(&mut self) {
-        if self.unlinked > 0 && self.visit.worker.add_unlinked(self.unlinked) >= FLUSH_BYTES {
-            self.visit.settle();
-        }
-    }
-}
-
-impl<C: RefCount + 'static> Visit<'_, C> {
-    /// Unlinks an item from its shard's queue and the map, and returns its bytes.
-    fn unlink(&self, queue: &mut Queue<ItemRef<C>>, item: &ItemRef<C>) -> usize {
-        let key = Key { bytes: item.key(), hash: item.hash() };
-        // Relaxed: as in `link`.
-        self.store.used.fetch_sub(Locked::charge(item), Ordering::Relaxed);
-        // `item` may be the queue's own reference, but the map's keeps it readable.
-        let removed = self.store.map.remove(&key, &self.guard);
-        debug_assert!(removed.is_some(), "the queue and the map have the same items");
-        drop(queue.remove(item.place()));
-        item.size()
-    }
-
-    fn evict(&self, queue: &mut Queue<ItemRef<C>>) -> usize {
-        let Some(at) = queue.sweep(|item| {
-            if item.state() & state::REFERENCED == 0 || self.store.gone(item, self.now).is_some() {
-                return Verdict::Evict;
-            }
-            item.mark(0, state::REFERENCED);
-            Verdict::Keep
-        }) else {
-            return 0;
-        };
-        // Another reference: the queue's goes on the way.
-        let Some(item) = queue.get(at).get() else {
-            return 0;
-        };
-        self.worker.count(match self.store.gone(&item, self.now) {
-            Some(_) => Counter::Reclaimed,
-            None => Counter::Evictions,
-        });
-        self.unlink(queue, &item)
     }
 }
 
