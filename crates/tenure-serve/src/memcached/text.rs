@@ -55,10 +55,6 @@ pub(super) const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache\r\
 pub(super) const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory storing object\r\n";
 pub(super) const ERROR: &[u8] = b"ERROR\r\n";
 
-/// The version of memcached whose answers these are, then ours. Clients decide by it what to expect: those of
-/// libmemcached take a version that begins with 0 for a broken answer.
-pub(super) const VERSION: &str = concat!("1.6.18-tenure-", env!("CARGO_PKG_VERSION"));
-
 /// A request, and what it is made to.
 pub(super) struct Request<'a, C: RefCount + 'static, P: RefCount + 'static> {
     pub(super) shared: &'a Shared<C, P>,
