@@ -212,7 +212,7 @@ pub(crate) struct LoadMemcached {
     #[arg(long, value_name = "SET:GET", default_value = "1:100", value_parser = ratio)]
     pub(crate) ratio: (u32, u32),
 
-    /// Keys
+    /// How many keys to ask for
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) keys: u32,
 

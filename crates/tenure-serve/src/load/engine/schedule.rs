@@ -30,9 +30,12 @@ impl Schedule {
 
     /// How many are due by now.
     pub(crate) fn due(&self, now_ns: u64) -> u64 {
+        if now_ns < self.next_ns() {
+            return 0;
+        }
         let passed = (now_ns as f64 - self.offset_ns) / self.interval_ns;
-        // Cut to 0 before the first.
-        ((passed + 1.0) as u64).saturating_sub(self.next)
+        // At least the next, whatever the rounding says: its time has come.
+        (passed as u64 + 1).saturating_sub(self.next).max(1)
     }
 }
 

@@ -81,6 +81,8 @@ pub(crate) struct Worker<P: Protocol> {
     job: Job<P>,
     epoll: OwnedFd,
     timer: Option<OwnedFd>,
+    /// When the timer goes off, or went.
+    armed_ns: u64,
     clients: Vec<Client<P>>,
     /// Clients with room for a request, the one that has waited longest first. For an open loop.
     listed: VecDeque<usize>,
@@ -105,6 +107,7 @@ impl<P: Protocol> Worker<P> {
         Ok(Self {
             epoll,
             timer,
+            armed_ns: u64::MAX,
             clients: (0..job.clients).map(|_| Client::new(job.depth)).collect(),
             listed: VecDeque::with_capacity(job.clients),
             waiting: Vec::new(),
@@ -197,9 +200,12 @@ impl<P: Protocol> Worker<P> {
         if let (Some(timer), Some(schedule)) = (&self.timer, &self.job.schedule) {
             // With every client busy nothing can be sent before an answer comes.
             if !self.listed.is_empty() {
-                // The timer reads 0 as "off".
-                let left_ns = schedule.next_ns().saturating_sub(now_ns).max(1);
-                arm(timer, left_ns).map_err(Error::system)?;
+                let due_ns = schedule.next_ns();
+                if due_ns != self.armed_ns {
+                    // The timer reads 0 as "off".
+                    arm(timer, due_ns.saturating_sub(now_ns).max(1)).map_err(Error::system)?;
+                    self.armed_ns = due_ns;
+                }
             }
         }
         // Up to a millisecond late, which ticks and ends can bear.

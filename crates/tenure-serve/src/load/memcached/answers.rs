@@ -153,7 +153,9 @@ impl Scan {
 }
 
 fn is_error(line: &[u8]) -> bool {
-    line == b"ERROR" || line.starts_with(b"SERVER_ERROR") || line.starts_with(b"CLIENT_ERROR")
+    // `ERROR Too many open connections` is the one with words after it.
+    let first = line.split(|&byte| byte == b' ').next();
+    matches!(first, Some(b"ERROR" | b"SERVER_ERROR" | b"CLIENT_ERROR"))
 }
 
 /// A line that is no answer.
@@ -229,7 +231,9 @@ mod tests {
         assert_eq!(verdict(true, "STORED\r\n"), Verdict::Done);
         let full = "SERVER_ERROR out of memory storing object";
         assert_eq!(verdict(true, &format!("{full}\r\n")), Verdict::Refused(full.to_owned()));
-        assert_eq!(verdict(false, "ERROR\r\n"), Verdict::Refused("ERROR".to_owned()));
+        for text in ["ERROR", "ERROR Too many open connections"] {
+            assert_eq!(verdict(false, &format!("{text}\r\n")), Verdict::Refused(text.to_owned()));
+        }
     }
 
     #[test]
@@ -258,6 +262,7 @@ mod tests {
         let (values, get) = (values(), Ask { key: KEY, set: false });
         for text in [
             "STORED\r\n",
+            "ERRORS\r\n",
             "END\n",
             "VALUE k-7 0\r\n",
             "VALUE k-7 0 x\r\n",
