@@ -47,8 +47,9 @@ fn servers(arguments: &Bench) -> Result<(), Failure> {
         Some(&[threads]) => Some(threads),
         Some(_) => return Err(Failure::Input("`e2e` takes one number of threads".to_owned())),
     };
-    let tenure = std::env::current_exe()
-        .map_err(|error| Failure::Input(format!("cannot find this command to start servers: {error}")))?;
+    let tenure = std::env::current_exe().map_err(|error| {
+        Failure::Input(format!("cannot find this command to start servers: {error}"))
+    })?;
     let json = Json::of(arguments.json.as_ref());
     let folder = json.folder(arguments.report.as_ref());
     let page = folder.as_ref().map(|folder| folder.join(e2e::FILE_NAME));
