@@ -102,6 +102,10 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "SEED")]
     pub(crate) seed: Option<u64>,
 
+    /// For `e2e`: have wrk make the load of HTTP, or memtier that of memcached
+    #[arg(long, value_name = "NAME", value_parser = ["memtier", "wrk"])]
+    pub(crate) with: Option<String>,
+
     /// List the groups and their scenarios, and measure nothing
     #[arg(long)]
     pub(crate) list: bool,

@@ -9,6 +9,7 @@ use tenure_bench::scenario::GroupInfo;
 
 use crate::args::Bench;
 use crate::failure::Failure;
+use crate::load;
 use crate::output::{self, Json};
 use crate::progress::Reporter;
 
@@ -61,7 +62,7 @@ fn servers(arguments: &Bench) -> Result<(), Failure> {
         quick: arguments.quick,
         seed: arguments.seed,
         tenure,
-        generator: arguments.with.unwrap_or_default(),
+        generator: load::generator(arguments.with.as_deref()),
     };
     let report = e2e::run(&request, &mut Reporter::new("measuring", "thread"));
     let report = report.map_err(Failure::input)?;

@@ -79,12 +79,17 @@ fn settings(arguments: &LoadCommon) -> Result<Settings, Failure> {
         warmup: duration(arguments.warmup)?,
         timeout: duration(arguments.timeout)?,
         pids: arguments.pids.clone(),
-        generator: match arguments.generator.as_deref() {
-            None => Generator::Own,
-            Some("wrk") => Generator::Wrk,
-            Some(_) => Generator::Memtier,
-        },
+        generator: generator(arguments.generator.as_deref()),
     })
+}
+
+/// The generator that was named.
+pub(crate) fn generator(name: Option<&str>) -> Generator {
+    match name {
+        None => Generator::Own,
+        Some("wrk") => Generator::Wrk,
+        Some(_) => Generator::Memtier,
+    }
 }
 
 /// A day is more than anybody measures, and less than makes any arithmetic overflow.

@@ -37,7 +37,8 @@ pub(super) fn report() -> Report {
     theirs.errors = 3;
     let mut base = row("inc_not_zero, shared", 1_480_000.0);
     base.to_rival = ratios(2.75);
-    let acquires = Acquires { count: 12_345, p50: 5_200, p90: 6_100, p99: 9_000, p999: 20_000, max: 100_000 };
+    let acquires =
+        Acquires { count: 12_345, p50: 5_200, p90: 6_100, p99: 9_000, p999: 20_000, max: 100_000 };
     let mut scan = row("scan", 40_000.0);
     scan.acquires = Some(acquires);
     let mut magazines = row("magazines", 44_000.0);

@@ -93,13 +93,13 @@ impl Page {
             answer: words::answer(&report.verdicts),
             quick: settings.quick,
             started: report.started.replace('T', " ").replace('Z', " UTC"),
-            took: words::number(report.seconds),
+            took: tenure_report::words::number(report.seconds),
             method: format!(
                 "{} threads for each server and for the load generator ({}); {} rounds of {} s of each server, in random order (seed {})",
                 settings.threads,
                 settings.generator,
                 settings.rounds,
-                words::short(settings.seconds),
+                tenure_report::words::short(settings.seconds),
                 settings.seed
             ),
             machine: words::machine(&report.machine),
@@ -129,12 +129,9 @@ fn anchor(id: &str) -> String {
 
 fn shown(scenario: &Scenario) -> Shown {
     let rows = &scenario.rows;
-    let looks =
-        chart::looks(rows.iter().map(|row| row.cell.as_str()), &scenario.baseline, None);
-    let acquires: Vec<_> = rows
-        .iter()
-        .filter_map(|row| Some((row.cell.clone(), named(&row.acquires?))))
-        .collect();
+    let looks = chart::looks(rows.iter().map(|row| row.cell.as_str()), &scenario.baseline, None);
+    let acquires: Vec<_> =
+        rows.iter().filter_map(|row| Some((row.cell.clone(), named(&row.acquires?)))).collect();
     Shown {
         anchor: anchor(&scenario.id),
         id: scenario.id.clone(),
@@ -157,7 +154,8 @@ fn shown(scenario: &Scenario) -> Shown {
 }
 
 fn line(row: &Row, scenario: &Scenario) -> Line {
-    let pair = |ratios: &super::result::Ratios| [ratio(&ratios.rate, true), ratio(&ratios.cpu, true)];
+    let pair =
+        |ratios: &super::result::Ratios| [ratio(&ratios.rate, true), ratio(&ratios.cpu, true)];
     Line {
         name: name(row, scenario),
         mark: chart::mark(&row.cell, row.cell == scenario.baseline, false),
@@ -186,7 +184,11 @@ fn figures(scenario: &Scenario, looks: &[Look<'_>]) -> Vec<Figure> {
                 role: look.role,
                 value: cpu.median,
                 interval: Some((cpu.low, cpu.high)),
-                figure: format!("{} us {}", microseconds(cpu.median), words::interval(cpu, microseconds)),
+                figure: format!(
+                    "{} us {}",
+                    microseconds(cpu.median),
+                    words::interval(cpu, microseconds)
+                ),
             })
         })
         .collect();

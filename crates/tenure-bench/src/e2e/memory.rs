@@ -32,7 +32,11 @@ pub(super) trait Player {
 }
 
 /// The cache of a cell.
-pub(super) fn player(count: CountKind, line: LineKind, seed: u64) -> Result<Box<dyn Player>, String> {
+pub(super) fn player(
+    count: CountKind,
+    line: LineKind,
+    seed: u64,
+) -> Result<Box<dyn Player>, String> {
     let mut config = Config::default();
     (config.count, config.line, config.memory) = (count, line, 256 << 20);
     with_cell(&config, Prepare { seed })
@@ -51,8 +55,12 @@ struct Prepared<C: RefCount + 'static, P: RefCount + 'static> {
 impl Visitor for Prepare {
     type Result = Result<Box<dyn Player>, String>;
 
-    fn visit<C: RefCount + 'static, P: RefCount + 'static>(self, cache: Cache<C, P>) -> Self::Result {
-        let buffers = Buffers::new(PoolKind::Magazines, DEFAULT_BYTES).map_err(|error| error.to_string())?;
+    fn visit<C: RefCount + 'static, P: RefCount + 'static>(
+        self,
+        cache: Cache<C, P>,
+    ) -> Self::Result {
+        let buffers =
+            Buffers::new(PoolKind::Magazines, DEFAULT_BYTES).map_err(|error| error.to_string())?;
         let mut keys = String::new();
         (0..KEYS).for_each(|key| set(&mut keys, key));
         let mut random = fastrand::Rng::with_seed(self.seed);
@@ -78,7 +86,8 @@ fn set(script: &mut String, key: usize) {
 impl<C: RefCount + 'static, P: RefCount + 'static> Prepared<C, P> {
     fn feed(&self, script: &str, threads: usize, rounds: u64) -> Result<Duration, String> {
         let bytes = script.as_bytes();
-        let played = script::play(&self.cache, &self.buffers, bytes, DEFAULT_BYTES, threads, rounds);
+        let played =
+            script::play(&self.cache, &self.buffers, bytes, DEFAULT_BYTES, threads, rounds);
         played.map(|played| played.time).map_err(|error| error.to_string())
     }
 }

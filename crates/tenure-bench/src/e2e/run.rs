@@ -238,7 +238,11 @@ fn sample(outcome: &Outcome) -> Sample {
     Sample {
         rate: outcome.ops_per_second,
         cpu: outcome.server_cpu.as_ref().map_or(f64::NAN, |cpu| cpu.ns_per_op),
-        latency: latency.map(|it| Latency { p50_ns: it.p50_ns, p99_ns: it.p99_ns, p999_ns: it.p999_ns }),
+        latency: latency.map(|it| Latency {
+            p50_ns: it.p50_ns,
+            p99_ns: it.p99_ns,
+            p999_ns: it.p999_ns,
+        }),
         errors: outcome.errors.iter().map(|errors| errors.count).sum(),
     }
 }

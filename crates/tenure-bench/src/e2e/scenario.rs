@@ -52,9 +52,15 @@ pub(super) struct Cell {
 
 pub(super) enum Server {
     /// `tenure serve memcached` with these.
-    Memcached { count: &'static str, line: &'static str },
+    Memcached {
+        count: &'static str,
+        line: &'static str,
+    },
     /// `tenure serve http` with that free list, and its acquires timed or not.
-    Http { pool: &'static str, timed: bool },
+    Http {
+        pool: &'static str,
+        timed: bool,
+    },
     /// Debian's, or whichever is on PATH.
     RealMemcached,
     Nginx,
@@ -216,9 +222,7 @@ pub(super) fn preload(
     settings: Settings,
 ) -> Option<load::Plan> {
     match plan(protocol, address, settings) {
-        load::Plan::Memcached(plan) => {
-            Some(load::memcached::Plan { preload: true, ..plan }.into())
-        }
+        load::Plan::Memcached(plan) => Some(load::memcached::Plan { preload: true, ..plan }.into()),
         load::Plan::Http(_) => None,
     }
 }

@@ -31,7 +31,10 @@ pub fn render(report: &Report, style: Style) -> String {
     );
     for scenario in &report.scenarios {
         line(&mut text, "");
-        line(&mut text, &format!("{}  {}", style.strong(&scenario.title), style.quiet(&scenario.id)));
+        line(
+            &mut text,
+            &format!("{}  {}", style.strong(&scenario.title), style.quiet(&scenario.id)),
+        );
         line(&mut text, &style.wrapped(&scenario.about, ""));
         line(&mut text, "");
         line(&mut text, &table(scenario, style));
@@ -72,9 +75,12 @@ fn fill(scenario: &Scenario, (intervals, tails): (bool, bool), style: Style) -> 
     header.extend(["rate vs baseline", "CPU vs baseline"]);
     let names = other.map(|name| (format!("rate vs {name}"), format!("CPU vs {name}")));
     header.extend(names.iter().flat_map(|(rate, cpu)| [rate.as_str(), cpu.as_str()]));
-    table.set_header(header.into_iter().enumerate().map(|(at, name)| {
-        aligned(Cell::new(name).add_attribute(Attribute::Dim), at > 0)
-    }));
+    table.set_header(
+        header
+            .into_iter()
+            .enumerate()
+            .map(|(at, name)| aligned(Cell::new(name).add_attribute(Attribute::Dim), at > 0)),
+    );
     for row in &scenario.rows {
         let mut cells = vec![name(row, scenario)];
         cells.push(rate(row.ops_per_second.median));
@@ -140,10 +146,13 @@ fn acquires(scenario: &Scenario, style: Style) -> Option<String> {
     }
     let mut table = grid::table(style);
     let names = named(&timed[0].1).map(|(name, _)| format!("{name} ns"));
-    let header = ["acquire of a pair".to_owned()].into_iter().chain(names).chain(["acquires".to_owned()]);
-    table.set_header(header.enumerate().map(|(at, name)| {
-        aligned(Cell::new(name).add_attribute(Attribute::Dim), at > 0)
-    }));
+    let header =
+        ["acquire of a pair".to_owned()].into_iter().chain(names).chain(["acquires".to_owned()]);
+    table.set_header(
+        header
+            .enumerate()
+            .map(|(at, name)| aligned(Cell::new(name).add_attribute(Attribute::Dim), at > 0)),
+    );
     for (cell, acquires) in timed {
         let figures = named(&acquires).map(|(_, ns)| grouped(&ns.to_string()));
         let count = grouped(&acquires.count.to_string());
@@ -167,7 +176,13 @@ mod tests {
     #[test]
     fn every_server_has_a_line_and_what_is_missing_is_told() {
         let text = render(&fixtures::report(), Style::PLAIN);
-        for part in ["ticket, isolated", "memcached 1.6.18", "2.75", "Not measured: e2e/http-close: nginx", "holds here"] {
+        for part in [
+            "ticket, isolated",
+            "memcached 1.6.18",
+            "2.75",
+            "Not measured: e2e/http-close: nginx",
+            "holds here",
+        ] {
             assert!(text.contains(part), "{part}:\n{text}");
         }
         assert!(text.contains("acquire of a pair"), "{text}");

@@ -113,9 +113,10 @@ fn verdict(claim: &Claim, scenarios: &[Scenario]) -> Option<Verdict> {
             let told = format!("{} the requests per second of {other}", times(&ratios.rate));
             (more(&ratios.rate, at_least), told)
         }
-        Figure::Cpu => {
-            (less(&ratios.cpu), format!("{} the CPU time per request of {other}", times(&ratios.cpu)))
-        }
+        Figure::Cpu => (
+            less(&ratios.cpu),
+            format!("{} the CPU time per request of {other}", times(&ratios.cpu)),
+        ),
         Figure::Tail => {
             let tail = ratios.p99?;
             (less(&tail), format!("{} the latency that 99 % keep to with {other}", times(&tail)))

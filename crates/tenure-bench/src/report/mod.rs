@@ -10,7 +10,7 @@ pub mod table;
 pub(crate) mod words;
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 pub(super) use tenure_report::words::{bytes, counted, number, ratio, short, whole};
 
-use crate::result::{Estimate, Machine, Outcome, Point, Report, Scenario, Verdict};
+use crate::result::{Estimate, Machine, Outcome, Point, Scenario, Verdict};
 
 /// `[0.40, 0.42]`, with the digits that `show` gives.
 pub(crate) fn interval(estimate: &Estimate, show: fn(f64) -> String) -> String {
