@@ -137,6 +137,43 @@ fn clients_beyond_the_limit_are_closed_at_once() {
 }
 
 #[test]
+fn a_server_without_files_serves_who_is_there_and_the_others_later() {
+    for protocol in PROTOCOLS {
+        let server = start(protocol, &[]);
+        is_served(&server);
+        server.wait_for_no_clients();
+        server.limit_files(server.files() + 20);
+        let mut early: Vec<_> = (0..15).map(|_| server.connect()).collect();
+        for client in &mut early {
+            client.write_all(small(protocol)).unwrap();
+            expect_small(&server, client);
+        }
+        // The system takes them, the server cannot.
+        let mut late: Vec<_> = (0..15).map(|_| server.connect()).collect();
+        // Long enough that the server looks again whether the file is still the same, if it could.
+        std::thread::sleep(Duration::from_millis(1200));
+        for client in &mut early {
+            client.write_all(small(protocol)).unwrap();
+            expect_small(&server, client);
+        }
+        if protocol == Protocol::Http {
+            early[0].write_all(b"GET /large HTTP/1.0\r\n\r\n").unwrap();
+            assert!(drain(&mut early[0]).starts_with(b"HTTP/1.1 503 Service Unavailable\r\n"));
+        }
+        drop(early);
+        for client in &mut late {
+            client.write_all(small(protocol)).unwrap();
+            expect_small(&server, client);
+        }
+        drop(late);
+        server.wait_for_no_clients();
+        let figures = server.figures();
+        assert!(figures["listen_disabled_num"] > 0, "{figures:?}");
+        stop(server);
+    }
+}
+
+#[test]
 fn a_client_that_ended_its_output_gets_its_answers() {
     for protocol in PROTOCOLS {
         let server = start(protocol, &[]);

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Resource, Rlimit, Signal};
 use tempfile::TempDir;
 
 /// Nothing here takes longer, unless it hangs.
@@ -135,6 +135,14 @@ impl Server {
     /// Files that it has open.
     pub(crate) fn files(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
+    }
+
+    /// Lets it have no more files than that.
+    pub(crate) fn limit_files(&self, most: usize) {
+        let most = Some(most as u64);
+        let limit = Rlimit { current: most, maximum: most };
+        rustix::process::prlimit(Some(Pid::from_child(&self.child)), Resource::Nofile, limit)
+            .unwrap();
     }
 
     /// Sends a signal.

@@ -150,7 +150,9 @@ impl Root {
                 read.map_err(|error| {
                     Errno::from_io_error(&error).map_or(Missing::Busy, Missing::from)
                 })?;
-                if bytes.len() < len || self::stamp(&rustix::fs::fstat(&file)?) != stamp {
+                // Its name may have gone to another one meanwhile: that changes no byte of it.
+                let now = self::stamp(&rustix::fs::fstat(&file)?);
+                if bytes.len() < len || (now.len, now.modified) != (stamp.len, stamp.modified) {
                     return Err(Missing::Busy);
                 }
                 Contents::Held(bytes)

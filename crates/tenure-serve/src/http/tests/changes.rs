@@ -122,6 +122,45 @@ fn what_is_no_file_or_may_not_be_read_is_forbidden() {
     assert_eq!(body(&mut Client::of(&site), "pipe").0, "403");
 }
 
+#[test]
+fn a_file_that_is_replaced_all_the_time_is_never_sent_as_a_mixture() {
+    let (directory, site) = site();
+    let (file, next) = (directory.path().join("root/file"), directory.path().join("next"));
+    fs::write(&file, "a".repeat(50_000)).unwrap();
+    let workers: Vec<_> = (0..2)
+        .map(|_| {
+            let site = Arc::clone(&site);
+            std::thread::spawn(move || {
+                let mut client = Client::of(&site);
+                let mut seen = [false; 26];
+                for _ in 0..300 {
+                    let (status, body) = body(&mut client, "file");
+                    let first = body.as_bytes()[0];
+                    assert_eq!(
+                        (status.as_str(), body.len() % 1000),
+                        ("200", usize::from(first - b'a'))
+                    );
+                    assert!(body.bytes().all(|byte| byte == first));
+                    seen[usize::from(first - b'a')] = true;
+                    client.second();
+                }
+                seen.into_iter().filter(|seen| *seen).count()
+            })
+        })
+        .collect();
+    let mut letters = (b'a'..=b'z').cycle();
+    while !workers.iter().all(std::thread::JoinHandle::is_finished) {
+        let letter = letters.next().unwrap_or_default();
+        let len = 50_000 + usize::from(letter - b'a');
+        fs::write(&next, vec![letter; len]).unwrap();
+        fs::rename(&next, &file).unwrap();
+    }
+    for worker in workers {
+        assert!(worker.join().unwrap() > 1, "changes are seen");
+    }
+    assert_eq!(site.statistics().files, 0);
+}
+
 /// A file of 1,000,003 bytes, which is not held in memory.
 fn large(directory: &TempDir) -> Vec<u8> {
     let bytes: Vec<u8> = (0..1_000_003_u32).map(|at| (at % 251) as u8).collect();
