@@ -191,7 +191,7 @@ const CLAIMS: &[Claim] = &[
         ],
     },
     Claim {
-        text: "To acquire and drop the one key there is takes at most half of a locked map's time with all CPUs",
+        text: "To acquire and drop the one key there is takes a locked map's time at most, and half of it with all CPUs",
         scenario: "registry/hit",
         checks: &[
             check("registry", At::OneThread, Against::Baseline, 1.0),
@@ -199,7 +199,7 @@ const CLAIMS: &[Claim] = &[
         ],
     },
     Claim {
-        text: "With many keys it takes at most a fifth of a locked map's time with all CPUs",
+        text: "With many keys it takes a locked map's time at most, and a fifth of it with all CPUs",
         scenario: "registry/spread",
         checks: &[
             check("registry", At::OneThread, Against::Baseline, 1.0),
