@@ -62,6 +62,17 @@ fn what_is_over_makes_room_before_what_is_not() {
 }
 
 #[test]
+fn large_values_that_were_replaced_do_not_pile_up() {
+    let mut server = Server::with(&config(4 << 20));
+    let value = "x".repeat(400_000);
+    for number in 0..100 {
+        server.ask(format!("set k{} 0 0 400000\r\n{value}\r\n", number % 5));
+        let bytes = stat(&mut server, "items_alive_bytes");
+        assert!(bytes < 4 << 20, "{bytes} bytes after {number}");
+    }
+}
+
+#[test]
 fn the_limit_may_be_changed_while_the_server_runs() {
     let mut server = Server::with(&config(64 << 20));
     let value = "x".repeat(100_000);

@@ -3,6 +3,14 @@
 //! Answers are those of memcached 1.6.18, byte for byte, where they do not tell of its insides
 //! (`tests/memcached_differential.rs` compares them).
 //!
+//! Where they differ on purpose:
+//!
+//! - A key that is too long in a retrieval makes memcached throw the unsent answers to earlier requests away. Not here.
+//! - `incr` and `decr` leave a number that becomes shorter its length and fill it up with spaces. memcached does so too,
+//!   unless an unsent answer holds the item.
+//! - A value of spaces alone is no number. memcached looks for one behind its end.
+//! - `me` and `stats` know no slab classes, and commands that tune slabs, crawlers and logs are refused.
+//!
 //! | room | what it is for |
 //! |---|---|
 //! | `connection` | the state of a connection, retrievals, the [`Handler`](crate::handler::Handler) |
