@@ -2,10 +2,11 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::server::{PROTOCOLS, Protocol};
+use super::server::{PATIENCE, PROTOCOLS, Protocol};
 use super::traffic::{drain, expect_large, expect_small, large, small, start};
 
 #[test]
@@ -55,8 +56,10 @@ fn a_second_signal_ends_a_server_at_once() {
     server.wait_for("it stalls", |figures| figures["stalled_writes"] >= 1);
     server.signal(Signal::TERM);
     // The first one has been heard once nobody can connect any more.
+    let deadline = Instant::now() + PATIENCE;
     while TcpStream::connect(server.address).is_ok() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert!(Instant::now() < deadline, "the signal is not heard");
+        std::thread::sleep(Duration::from_millis(5));
     }
     server.signal(Signal::INT);
     assert_eq!(server.wait().code(), Some(1));
