@@ -22,6 +22,7 @@
 
 mod chart;
 pub mod claims;
+#[cfg(target_os = "linux")]
 pub mod e2e;
 pub mod machine;
 pub mod report;

@@ -1,7 +1,6 @@
 //! What can be typed.
 
 use std::ffi::OsString;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -10,6 +9,9 @@ use tenure_bench::simulate::cpus::Cpus;
 use tenure_bench::simulate::machine;
 use tenure_bench::simulate::run::{DEFAULT_SEED, DEFAULT_US, MOST_US};
 
+#[cfg(target_os = "linux")]
+use crate::load::Load;
+#[cfg(target_os = "linux")]
 use crate::serve::Serve;
 
 /// Find shared objects that slow down as cores are added, and measure what mends them
@@ -49,6 +51,7 @@ pub(crate) enum Command {
                       Exit status: 0; 1 if a check failed; 2 if something could not be read or understood."
     )]
     Layout(Layout),
+    #[cfg(target_os = "linux")]
     /// Make load for a memcached or an HTTP server, and measure how it answers
     ///
     /// Prints answers a second, latencies, what went wrong, and the CPU time that each answer took.
@@ -71,6 +74,7 @@ pub(crate) enum Command {
                             A machine file is TOML; the documentation of the crate tenure-sim, its module \
                             `machine`, has one (`cargo doc -p tenure-sim --open`).")]
     Sim(Sim),
+    #[cfg(target_os = "linux")]
     /// Serve memcached's protocol or HTTP from objects that all cores share
     ///
     /// The counts, layouts and free lists under the server are chosen here, so that what each repair is
@@ -187,129 +191,6 @@ pub(crate) struct Layout {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Load {
-    #[command(subcommand)]
-    pub(crate) protocol: LoadProtocol,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum LoadProtocol {
-    /// Gets and sets of keys, in memcached's text protocol
-    ///
-    /// All keys are set first, so that every get finds one. A value follows from its key, and an
-    /// answer with another one fails the run.
-    Memcached(LoadMemcached),
-    /// Gets of a page, in HTTP/1.1
-    Http(LoadHttp),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LoadMemcached {
-    #[command(flatten)]
-    pub(crate) common: LoadCommon,
-
-    /// Sets to gets
-    #[arg(long, value_name = "SET:GET", default_value = "1:100", value_parser = ratio)]
-    pub(crate) ratio: (u32, u32),
-
-    /// How many keys to ask for
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    pub(crate) keys: u32,
-
-    /// What keys begin with; a number comes after
-    #[arg(long, value_name = "TEXT", default_value = "tenure-")]
-    pub(crate) prefix: String,
-
-    /// Bytes of a value: a number, or the shortest and the longest, such as `32-1024`
-    #[arg(long, value_name = "BYTES", default_value = "100", value_parser = sizes)]
-    pub(crate) value: RangeInclusive<usize>,
-
-    /// Ask for some keys more often than for others: key k in proportion to 1 / k^S [default: for all
-    /// alike]
-    #[arg(long, value_name = "S")]
-    pub(crate) zipf: Option<f64>,
-
-    /// Ask for one key alone
-    #[arg(long, conflicts_with = "zipf")]
-    pub(crate) hot: bool,
-
-    /// Leave the keys as they are on the server
-    #[arg(long)]
-    pub(crate) no_preload: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LoadHttp {
-    #[command(flatten)]
-    pub(crate) common: LoadCommon,
-
-    /// What to get
-    #[arg(long, value_name = "PATH", default_value = "/")]
-    pub(crate) path: String,
-
-    /// The name of the host in requests [default: ADDR]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) host: Option<String>,
-
-    /// Make a connection for each request; its time counts
-    #[arg(long)]
-    pub(crate) close: bool,
-}
-
-/// What every load has.
-#[derive(Debug, Args)]
-pub(crate) struct LoadCommon {
-    /// The server: HOST:PORT
-    #[arg(value_name = "ADDR")]
-    pub(crate) address: String,
-
-    /// Threads that make the load
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    pub(crate) threads: usize,
-
-    /// Clients of each thread: connections
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    pub(crate) clients: usize,
-
-    /// Requests under way on each connection
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) pipeline: usize,
-
-    /// Make so many requests a second in all, and count latencies from when each was due (an open
-    /// loop) [default: each client asks again when it has its answer]
-    #[arg(long, value_name = "R")]
-    pub(crate) rate: Option<f64>,
-
-    /// Seconds to measure [default: 10]
-    #[arg(long, value_name = "S", value_parser = seconds)]
-    pub(crate) seconds: Option<f64>,
-
-    /// Measure so many requests instead
-    #[arg(long, value_name = "N", conflicts_with = "seconds")]
-    pub(crate) requests: Option<u64>,
-
-    /// Seconds of load before that
-    #[arg(long, value_name = "S", default_value = "1", value_parser = seconds_or_none)]
-    pub(crate) warmup: f64,
-
-    /// Seconds without any answer after which a client gives its connection up
-    #[arg(long, value_name = "S", default_value = "10", value_parser = seconds)]
-    pub(crate) timeout: f64,
-
-    /// Tell the CPU time of this process, of its threads and its children: the server (repeatable)
-    #[arg(long = "pid", value_name = "PID")]
-    pub(crate) pids: Vec<u32>,
-
-    /// Have another generator make the load, which is to be on PATH [default: this one does]
-    #[arg(long = "with", value_name = "NAME", value_parser = ["memtier", "wrk"])]
-    pub(crate) generator: Option<String>,
-
-    /// Write the results as JSON to a file, or with `-` to standard output in place of the table
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct Sim {
     /// Groups or single scenarios to simulate; all of them if none is named (see --list)
     #[arg(value_name = "SCENARIO")]
@@ -363,19 +244,6 @@ fn line(text: &str) -> Result<u64, String> {
     }
 }
 
-fn ratio(text: &str) -> Result<(u32, u32), String> {
-    let parse = |(sets, gets): (&str, &str)| Some((sets.parse().ok()?, gets.parse().ok()?));
-    text.split_once(':').and_then(parse).ok_or_else(|| "a ratio looks like `1:100`".to_owned())
-}
-
-fn sizes(text: &str) -> Result<RangeInclusive<usize>, String> {
-    let (shortest, longest) = text.split_once('-').unwrap_or((text, text));
-    match (shortest.parse(), longest.parse()) {
-        (Ok(shortest), Ok(longest)) if shortest <= longest => Ok(shortest..=longest),
-        _ => Err("sizes look like `100` or `32-1024`".to_owned()),
-    }
-}
-
 fn threads(text: &str) -> Result<usize, String> {
     match text.trim().parse() {
         Ok(0) => Err("a run needs at least 1 thread".to_owned()),
@@ -394,15 +262,11 @@ fn microseconds(text: &str) -> Result<u32, String> {
     }
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
         _ => Err("seconds are a number above 0, such as `0.5`".to_owned()),
     }
-}
-
-fn seconds_or_none(text: &str) -> Result<f64, String> {
-    if text.trim() == "0" { Ok(0.0) } else { seconds(text) }
 }
 
 #[cfg(test)]

@@ -6,11 +6,15 @@
 
 mod args;
 mod bench;
+#[cfg(target_os = "linux")]
+mod e2e;
 mod failure;
 mod layout;
+#[cfg(target_os = "linux")]
 mod load;
 mod output;
 mod progress;
+#[cfg(target_os = "linux")]
 mod serve;
 mod sim;
 
@@ -32,8 +36,10 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
+        #[cfg(target_os = "linux")]
         Command::Load(arguments) => load::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
+        #[cfg(target_os = "linux")]
         Command::Serve(arguments) => serve::run(&arguments),
     }
 }

@@ -11,6 +11,10 @@
 //! | [`running`] | a server of either protocol, from start to stop |
 //! | [`summary`] | what happened on a server, by eye and for machines |
 //! | [`load`] | load generators for both protocols, and what they find |
+//!
+//! For Linux, whose epoll and sockets it uses: elsewhere this crate is empty.
+
+#![cfg(target_os = "linux")]
 
 pub mod buffers;
 pub mod handler;

@@ -1,5 +1,7 @@
 //! `tenure load`.
 
+mod args;
+
 use std::time::Duration;
 
 use tenure_report::json;
@@ -7,10 +9,11 @@ use tenure_serve::load::memcached::Keys;
 use tenure_serve::load::settings::{self, Generator, Length, Settings};
 use tenure_serve::load::{self, Plan, http, memcached, table};
 
-use crate::args::{Load, LoadCommon, LoadHttp, LoadMemcached, LoadProtocol};
 use crate::failure::Failure;
 use crate::output::{self, Json};
 use crate::progress::Steps;
+pub(crate) use args::Load;
+use args::{LoadCommon, LoadHttp, LoadMemcached, LoadProtocol};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Load) -> Result<(), Failure> {
