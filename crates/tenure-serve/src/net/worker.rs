@@ -20,6 +20,9 @@ use crate::handler::{Handler, Output};
 const LISTENER: u64 = u64::MAX;
 const INBOX: u64 = u64::MAX - 1;
 
+/// Events at once that tell of a machine with more to do than CPUs.
+const CROWD: usize = 4;
+
 /// Connections that are accepted before others have their turn.
 const ACCEPTS: usize = 64;
 
@@ -88,6 +91,12 @@ impl<H: Handler> Worker<H> {
                     INBOX => self.adopt_arrivals(),
                     token => self.event(token),
                 }
+            }
+            if events >= CROWD {
+                // Who else wants this CPU, such as the clients of this machine, has it now, and not when a time slice is
+                // over: with two threads of the server and two of clients on two CPUs, the slowest 1 % of requests took 6 ms
+                // without this and 1 to 4 ms with it, and there were no fewer of them.
+                std::thread::yield_now();
             }
             self.sweep();
             if self.shared.is_stopping() {
