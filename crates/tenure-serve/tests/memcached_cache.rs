@@ -219,7 +219,7 @@ fn a_server_adds_its_lines_to_stats() {
     for name in [
         "pid",
         "uptime",
-        "curr_connections",
+        "peer_connections",
         "cmd_get",
         "get_hits",
         "bytes",

@@ -97,6 +97,6 @@ pub mod sync {
 }
 
 /// The examples of the README, so that they compile.
-#[cfg(all(doctest, feature = "alloc", target_has_atomic = "64"))]
+#[cfg(all(doctest, feature = "registry", target_has_atomic = "64"))]
 #[doc = include_str!("../../../README.md")]
 mod readme {}

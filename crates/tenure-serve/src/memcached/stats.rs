@@ -80,7 +80,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         lines.stat("pointer_size", usize::BITS);
         let peers = shared.peers.list();
         let connections: u64 = peers.iter().map(|peer| peer.connections()).sum();
-        lines.stat("curr_connections", connections);
+        lines.stat("peer_connections", connections);
         lines.stat("curr_peers", peers.len());
         for ((_, name), count) in Counter::ALL.iter().zip(shared.workers.sum()) {
             lines.stat(name, count);

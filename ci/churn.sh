@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Both servers under churn for some minutes: clients that come and go, values of all sizes, evictions, connections for
+# single requests. Asserts that resident memory does not grow, and that nothing is left when the clients are.
+#
+# Not a part of .ci/run: run it after a change to the servers, or to what they count and pool with.
+#
+# Usage: ci/churn.sh [SECONDS]     (600 by default)
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+seconds=${1:-600}
+out=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$out"' EXIT
+
+cargo build --release -p tenure-cli
+tenure=${CARGO_TARGET_DIR:-target}/release/tenure
+mkdir "$out/site"
+head -c 20000 /dev/zero >"$out/site/index.html"
+
+"$tenure" serve memcached --listen 127.0.0.1:0 --memory 32m --json "$out/memcached.json" >"$out/memcached" &
+memcached=$!
+"$tenure" serve http "$out/site" --listen 127.0.0.1:0 --json "$out/http.json" >"$out/http" &
+http=$!
+address() {
+    until grep -q '^listening on ' "$1"; do sleep 0.1; done
+    sed -n 's/^listening on //p' "$1"
+}
+cache=$(address "$out/memcached") pages=$(address "$out/http")
+resident() { awk '/^VmRSS/ { print $2 }' "/proc/$1/status"; }
+
+end=$((SECONDS + seconds))
+while ((SECONDS < end)); do
+    # More than fits, so that items are evicted; every load has new connections.
+    "$tenure" load memcached "$cache" --ratio 1:2 --keys 100000 --value 16-4096 --no-preload --seconds 4 --warmup 0 \
+        --clients $((RANDOM % 100 + 1)) --pipeline $((RANDOM % 16 + 1)) >/dev/null
+    "$tenure" load http "$pages" --path /index.html --close --seconds 3 --warmup 0 --clients 50 >/dev/null
+    "$tenure" load http "$pages" --path /index.html --seconds 1 --warmup 0 --clients 200 >/dev/null
+    echo "$SECONDS s: memcached $(resident $memcached) KiB, http $(resident $http) KiB" | tee -a "$out/resident"
+done
+kill -TERM $memcached $http
+wait $memcached $http
+
+python3 - "$out" <<'PYTHON'
+import json, re, sys
+out = sys.argv[1]
+lines = [re.findall(r"(\d+) KiB", line) for line in open(f"{out}/resident")]
+for at, name in enumerate(("memcached", "http")):
+    figures = json.load(open(f"{out}/{name}.json"))["figures"]
+    left = {key: figures[key] for key in ("curr_connections", "buffers_in_use", "peers") if key in figures}
+    assert not any(left.values()), (name, left)
+    resident = [int(line[at]) for line in lines]
+    third = len(resident) // 3
+    if third:
+        before, after = max(resident[third:2 * third]), max(resident[2 * third:])
+        print(f"{name}: {figures['total_connections']} connections, {figures['bytes_read']} bytes read; "
+              f"resident {before} KiB at most in the second third, {after} in the last")
+        assert after <= before * 1.05, "resident memory grows"
+    if "items_alive" in figures:
+        assert figures["items_alive"] == figures["curr_items"], "items that nobody can find are alive"
+PYTHON
