@@ -16,6 +16,9 @@ const SLICES: usize = 64;
 /// Times that a connection is read before others have their turn.
 const READS: usize = 8;
 
+/// Times that its output is filled and sent before others have theirs, however fast the client reads.
+const FILLS: usize = 8;
+
 /// A connection of a worker.
 pub(super) struct Connection<H: Handler> {
     pub(super) socket: OwnedFd,
@@ -122,7 +125,7 @@ impl<H: Handler> Connection<H> {
         hands: &mut Hands<'_, H::Chunk>,
         counters: &Counters,
     ) -> Option<Fate> {
-        loop {
+        for _ in 0..FILLS {
             let calls = match self.phase {
                 Phase::Open => !hands.input.is_empty(),
                 Phase::Writing => true,
@@ -157,6 +160,8 @@ impl<H: Handler> Connection<H> {
                 }
             }
         }
+        // There is room, so that the next round of events goes on here.
+        Some(Fate::Waits(Interest::Write))
     }
 
     /// Sends all of the output. If that does not work now, says how the turn ends.
