@@ -69,8 +69,16 @@ struct Shown {
     keys: Vec<Key>,
     figures: Vec<Figure>,
     rows: Vec<Line>,
-    /// Names of columns, and lines of them.
-    acquires: Option<(Vec<&'static str>, Vec<(String, Vec<String>)>)>,
+    acquires: Option<Timed>,
+}
+
+/// How long acquires took.
+#[derive(Serialize)]
+struct Timed {
+    /// What the columns are.
+    names: Vec<&'static str>,
+    /// A free list, and its times.
+    rows: Vec<(String, Vec<String>)>,
 }
 
 #[derive(Serialize)]
@@ -130,8 +138,6 @@ fn anchor(id: &str) -> String {
 fn shown(scenario: &Scenario) -> Shown {
     let rows = &scenario.rows;
     let looks = chart::looks(rows.iter().map(|row| row.cell.as_str()), &scenario.baseline, None);
-    let acquires: Vec<_> =
-        rows.iter().filter_map(|row| Some((row.cell.clone(), named(&row.acquires?)))).collect();
     Shown {
         anchor: anchor(&scenario.id),
         id: scenario.id.clone(),
@@ -142,15 +148,17 @@ fn shown(scenario: &Scenario) -> Shown {
         keys: Vec::new(),
         figures: figures(scenario, &looks),
         rows: rows.iter().map(|row| line(row, scenario)).collect(),
-        acquires: acquires.first().map(|(_, first)| first.map(|(name, _)| name).to_vec()).map(
-            |names| {
-                let told = |figures: [(&str, u64); 5]| {
-                    figures.map(|(_, ns)| tenure_report::words::grouped(&ns.to_string())).to_vec()
-                };
-                (names, acquires.into_iter().map(|(cell, it)| (cell, told(it))).collect())
-            },
-        ),
+        acquires: timed(rows),
     }
+}
+
+fn timed(rows: &[Row]) -> Option<Timed> {
+    let told = |ns: u64| tenure_report::words::grouped(&ns.to_string());
+    let timed = || rows.iter().filter_map(|row| Some((row, named(&row.acquires?))));
+    let names = timed().next()?.1.map(|(name, _)| name).to_vec();
+    let rows =
+        timed().map(|(row, times)| (row.cell.clone(), times.map(|(_, ns)| told(ns)).to_vec()));
+    Some(Timed { names, rows: rows.collect() })
 }
 
 fn line(row: &Row, scenario: &Scenario) -> Line {
