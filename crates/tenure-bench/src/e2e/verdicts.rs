@@ -36,7 +36,7 @@ const CLAIMS: [Claim; 9] = [
     },
     Claim {
         scenario: "e2e/memcached",
-        text: "And its slowest 1 % wait no longer",
+        text: "One at a time, the slowest 1 % of requests wait no longer than with memcached",
         cell: "ticket, isolated",
         against: Against::Rival,
         figure: Figure::Tail,
@@ -50,7 +50,7 @@ const CLAIMS: [Claim; 9] = [
     },
     Claim {
         scenario: "e2e/memcached-pipeline",
-        text: "And its slowest 1 % wait no longer",
+        text: "With 16 at a time, the slowest 1 % wait no longer than with memcached",
         cell: "ticket, isolated",
         against: Against::Rival,
         figure: Figure::Tail,
@@ -78,7 +78,7 @@ const CLAIMS: [Claim; 9] = [
     },
     Claim {
         scenario: "e2e/http-held",
-        text: "And requests per second are no fewer",
+        text: "With 1,000 buffers in use, magazines answer no fewer requests",
         cell: "magazines",
         against: Against::Baseline,
         figure: Figure::Rate { at_least: 1.0 },
