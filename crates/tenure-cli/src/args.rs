@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Benchmark contended reference counts, Arc, Weak, pools, lazy references and registries on this machine
+    /// Benchmark counts, Arc, Weak, pools, lazy references and registries on this machine, or whole servers
     ///
     /// Prints a table for each scenario and what the figures say about this project's claims, and
     /// writes an HTML report.
@@ -85,16 +85,18 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
-    /// Groups or single scenarios to run; all of them if none is named (see --list)
+    /// Groups or single scenarios to run; all of them but e2e if none is named (see --list). e2e runs by
+    /// itself
     #[arg(value_name = "GROUP")]
     pub(crate) groups: Vec<String>,
 
-    /// Numbers of threads to run with [default: 1, 2, 4, ... up to all CPUs, and twice as many]
+    /// Numbers of threads to run with [default: 1, 2, 4, ... up to all CPUs, and twice as many]; for e2e
+    /// one number, of each server and of the load [default: all CPUs]
     #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = threads)]
     pub(crate) threads: Option<Vec<usize>>,
 
     /// Seconds to measure each row at each number of threads [default: 0.5, or less where all rows
-    /// together would take more than 45]
+    /// together would take more than 45]; for e2e of each of 12 rounds [default: 1]
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub(crate) seconds: Option<f64>,
 

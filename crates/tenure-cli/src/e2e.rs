@@ -20,7 +20,11 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
     let threads = match arguments.threads.as_deref() {
         None => None,
         Some(&[threads]) => Some(threads),
-        Some(_) => return Err(Failure::Input("`e2e` takes one number of threads".to_owned())),
+        Some(_) => {
+            return Err(Failure::Input(
+                "`e2e` takes one number of threads, such as `--threads 2`".to_owned(),
+            ));
+        }
     };
     let tenure = std::env::current_exe().map_err(|error| {
         Failure::Input(format!("cannot find this command to start servers: {error}"))

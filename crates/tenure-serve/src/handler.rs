@@ -4,7 +4,7 @@
 //! request at every byte, by a fuzzer, and by the benchmark that leaves the kernel out.
 //!
 //! ```text
-//!  socket ──read──▶ input ──▶ Handler::handle ──▶ Output ──writev──▶ socket
+//!  socket ──recv──▶ input ──▶ Handler::handle ──▶ Output ──sendmsg──▶ socket
 //!                                                  ├── bytes: in the send buffer
 //!                                                  └── chunks: counted objects, sent from where they are
 //! ```
@@ -34,7 +34,7 @@ pub trait Handler {
     ///
     /// Returns when a request is incomplete, when the output [is full](Output::is_full), or when the
     /// connection is to end. It may consume a part of a request. It makes progress: with `input` as full as
-    /// buffers get (`Limits::line` bytes at least) it consumes something, asks for the end, or has filled the output.
+    /// buffers get ([`Settings::buffer`](crate::net::Settings)) it consumes something, asks for the end, or has filled the output.
     fn handle(
         &mut self,
         session: &mut Self::Session,
@@ -78,7 +78,7 @@ pub enum Next {
 /// An answer may be so long before a handler has to look whether the output is full.
 const RESERVE: usize = 4096;
 
-/// Chunks that wait at once. With the bytes between them they fit into one `writev`.
+/// Chunks that wait at once. With the bytes between them they fit into one `sendmsg`.
 const MOST_SEGMENTS: usize = 512;
 
 /// Bytes that wait at once, those of chunks included; one chunk may be longer.

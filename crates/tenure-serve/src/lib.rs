@@ -1,5 +1,5 @@
-//! The end-to-end proof of [`tenure`]: servers in which the shared object is really shared, and the load
-//! generators that measure them.
+//! The end-to-end proof of [`tenure`]: servers in which every request uses an object that all threads
+//! share, and the load generators that measure them.
 //!
 //! | room | what it is for |
 //! |---|---|
@@ -8,6 +8,7 @@
 //! | [`handler`] | what a protocol is to the event loop: bytes in, bytes and counted chunks out |
 //! | [`net`] | the event loop: a thread for each core, connections, timeouts, limits, shutdown |
 //! | [`buffers`] | the buffers of connections, from a pool whose free list is chosen at run time |
+//! | [`open_files`] | the limit of open files, which connections count as |
 //! | [`running`] | a server of either protocol, from start to stop |
 //! | [`summary`] | what happened on a server, by eye and for machines |
 //! | [`load`] | load generators for both protocols, and what they find |
@@ -22,5 +23,6 @@ pub mod http;
 pub mod load;
 pub mod memcached;
 pub mod net;
+pub mod open_files;
 pub mod running;
 pub mod summary;

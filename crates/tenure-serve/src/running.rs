@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::net::Server;
@@ -33,6 +34,15 @@ impl Running {
         (self.figures)(&mut summary);
         (ended, summary)
     }
+}
+
+/// The line for an address that cannot be listened at.
+pub(crate) fn not_listening(address: SocketAddr, error: &io::Error) -> String {
+    let hint = match error.kind() {
+        io::ErrorKind::AddrInUse => "; choose another, or port 0 for any that is free",
+        _ => "",
+    };
+    format!("cannot listen at {address}: {error}{hint}")
 }
 
 impl fmt::Debug for Running {

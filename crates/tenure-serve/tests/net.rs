@@ -290,6 +290,20 @@ fn an_end_follows_the_answers_and_a_lingering_one_survives_unread_input() {
 }
 
 #[test]
+fn a_client_that_never_ends_does_not_linger_for_ever() {
+    let (server, big) = start::<true>(settings());
+    let mut client = client(&server);
+    client.write_all(b"linger\n").unwrap();
+    assert_eq!(answer(&mut client, 3), b"no\n");
+    // A byte now and then, until the server has had enough.
+    eventually("its end", || {
+        std::thread::sleep(Duration::from_millis(50));
+        client.write_all(b"z").is_err() || server.shared().statistics().open == 0
+    });
+    stop(server, &big);
+}
+
+#[test]
 fn a_server_that_stops_ends_what_it_is_at_and_closes_what_is_idle() {
     let (server, big) = start::<false>(settings());
     let (mut idle, mut slow) = (client(&server), client(&server));

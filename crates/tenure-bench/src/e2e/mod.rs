@@ -5,14 +5,14 @@
 //!
 //! | figure | what it has in it |
 //! |---|---|
-//! | requests/s | server, kernel **and load generator**, on the same CPUs: whatever the load costs is missing to the server |
+//! | requests/s | server, kernel **and load generator**, on the same CPUs: what the load generator uses, the server does not get |
 //! | CPU per request | what the server's threads were on a CPU for, the kernel's work for them included: the figure that resolves on a small machine |
 //! | latencies | as the clients saw them, waiting for a CPU included |
-//! | CPU per request, `memory/...` | the same handlers fed from memory: **no kernel, no load generator** |
+//! | CPU per request, `e2e/memory` | the same handlers fed from memory: **no kernel, no load generator**. Elapsed time times threads: on a busy machine it is too high |
 //! | acquire | the one call that a free list is there for, timed by itself inside of the server |
 //!
-//! The cells of the memcached server are two layouts of the object that all connections of one client share, by
-//! two counts of it: see [`tenure_serve::memcached`].
+//! Through sockets the memcached server has four cells: the compare-exchange loop or `TicketRef`, on the line of what
+//! requests read or on its own ([`tenure_serve::memcached`]). `e2e/memory` adds `RcuRef`: six.
 
 #[cfg(test)]
 mod fixtures;

@@ -17,7 +17,7 @@ impl fmt::Display for Unknown {
         let Self { name, groups } = self;
         write!(
             f,
-            "there is no group or scenario '{name}'; the groups are {}; --list names their scenarios",
+            "there is no group or scenario '{name}'; the groups are {} and e2e; --list names their scenarios",
             groups.join(", ")
         )
     }

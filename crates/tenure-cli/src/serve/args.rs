@@ -14,7 +14,12 @@ use tenure_serve::net::Settings;
 pub(crate) enum Serve {
     /// Serve a cache that speaks memcached's text protocol
     ///
-    /// All commands of memcached 1.6, the meta commands included. Items are counted by what `--count` says, and sent
+    /// The data commands of memcached 1.6 (get, gets, gat, gats, set, add, replace, append, prepend, cas, incr,
+    /// decr, delete, touch, flush_all), the meta commands, stats, version, verbosity, cache_memlimit and quit. Not
+    /// there: the binary protocol, UDP, TLS, SASL, watch, shutdown, and commands for slabs, crawlers and
+    /// extstore.
+    ///
+    /// Items are counted by what `--count` says, and sent
     /// from where they are. All connections from one address share one object, to which every request takes and
     /// releases a reference while it reads what lies beside the count: `--line` says how close.
     #[command(after_help = "Examples:\n  \
@@ -45,7 +50,9 @@ pub(crate) struct Memcached {
     #[arg(long, value_name = "LINE", default_value_t)]
     pub(crate) line: LineKind,
 
-    /// Bytes of all items together; beyond that some are evicted
+    /// Bytes of all items that can be found, with their keys and what they cost beside; beyond that some
+    /// are evicted. Not in it: values that are still coming in (at most --connections times
+    /// --largest-item), items being sent, and buffers
     #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = memory)]
     pub(crate) memory: usize,
 
@@ -77,7 +84,7 @@ impl Memcached {
 #[derive(Debug, Args)]
 pub(crate) struct Http {
     /// The folder whose files are served
-    #[arg(value_name = "ROOT", required_unless_present_any = ["body", "stats"])]
+    #[arg(value_name = "ROOT")]
     pub(crate) root: Option<PathBuf>,
 
     /// Answer `GET /` with so many bytes, for benchmarks
@@ -99,7 +106,8 @@ pub(crate) struct Http {
 /// What both protocols are told.
 #[derive(Debug, Args)]
 pub(crate) struct Net {
-    /// Where to listen; port 0 for any that is free [default: 127.0.0.1, and the protocol's usual port]
+    /// Where to listen; port 0 for any that is free. 0.0.0.0 makes it reachable for everybody: there is
+    /// no password and no TLS [default: 127.0.0.1:11211 for memcached, 127.0.0.1:8080 for HTTP]
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
 
@@ -111,11 +119,11 @@ pub(crate) struct Net {
     #[arg(long, value_name = "LIST", default_value_t)]
     pub(crate) pool: PoolKind,
 
-    /// Bytes of each buffer, a power of two; no request line or head may be longer
+    /// Bytes of each buffer, a power of two. For HTTP also the longest head of a request
     #[arg(long, value_name = "BYTES", default_value = "16k", value_parser = buffer)]
     pub(crate) buffer: usize,
 
-    /// Connections that may be open at once
+    /// Connections that may be open at once, as far as the limit of open files allows
     #[arg(long, value_name = "N", default_value_t = 16_384)]
     pub(crate) connections: usize,
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use tenure_serve::net::Server;
+use tenure_serve::net::{Server, Settings};
+use tenure_serve::open_files::allow_connections;
 use tenure_serve::running::Running;
 use tenure_serve::summary::Summary;
 use tenure_serve::{http, memcached};
@@ -26,6 +27,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
     match arguments {
         Serve::Memcached(arguments) => {
             let settings = arguments.net.settings(11211);
+            make_room(&settings);
             serve(&arguments.net, memcached::start(&arguments.config(), settings))
         }
         Serve::Http(arguments) => {
@@ -38,8 +40,20 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
             };
             let mut settings = arguments.net.settings(8080);
             settings.time_acquires = arguments.time_acquires;
+            make_room(&settings);
             serve(&arguments.net, http::start(&config, settings))
         }
+    }
+}
+
+/// Sees to the limit of open files, and warns where it stays below what the connections need.
+fn make_room(settings: &Settings) {
+    if !allow_connections(settings.connections) {
+        eprintln!(
+            "warning: the limit of open files allows fewer than {} connections; raise it (`ulimit -Hn`), or give \
+             --connections",
+            settings.connections
+        );
     }
 }
 

@@ -2,10 +2,12 @@
 //!
 //! `GET` and `HEAD`, with conditions and single ranges, over connections that stay or end; as a
 //! [`Handler`], so that it knows no sockets. A file that is small enough lies in memory once for all workers, and each
-//! answer sends it from there: what it adds to the shared count of the file, its end takes away. See `files` for what
-//! is below the root, and when a change is seen.
+//! answer sends it from there: what it adds to the shared count of the file, its end takes away. Larger files (over 1 MiB) are
+//! read while they are sent. A change is seen within a second.
 //!
-//! What is refused, and how: `request`. A request that has a body gets its answer, and its connection ends.
+//! A directory answers with its `index.html`, or 404: there are no listings. There is no compression, and there are no multiple ranges. Links that
+//! lead out of the root are not followed (`openat2`, Linux 5.6). Other methods are 405 or 501, ambiguous lengths 400, heads that do not
+//! fit into a buffer 414 or 431. A request that has a body gets its answer, and its connection ends.
 
 mod answer;
 mod condition;
@@ -38,7 +40,7 @@ use self::request::{Parsed, Persistence};
 use crate::buffers::DEFAULT_BYTES;
 use crate::handler::{Handler, Next, Output, Progress};
 use crate::net::{Server, Settings, Shared};
-use crate::running::Running;
+use crate::running::{Running, not_listening};
 use crate::summary::Summary;
 
 /// What the protocol is called where a server tells of itself.
@@ -103,6 +105,9 @@ impl Site {
     ///
     /// In one line: a root that is no directory or cannot be read, or a path that is none.
     pub fn new(config: &Config) -> Result<Self, String> {
+        if config.root.is_none() && config.fixed.is_none() && config.stats.is_none() {
+            return Err("nothing to serve; give a folder, --body BYTES or --stats PATH".to_owned());
+        }
         let limits = config.limits;
         let root = Root::open(config.root.as_deref(), limits)?;
         let fixed = match &config.fixed {
@@ -190,8 +195,8 @@ pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
             summary.json()
         })
     };
-    let server = Server::start(settings, handler)
-        .map_err(|error| format!("cannot listen at {address}: {error}"))?;
+    let server =
+        Server::start(settings, handler).map_err(|error| not_listening(address, &error))?;
     Ok(Running::new(server, PROTOCOL, move |summary| site.add_to(summary)))
 }
 

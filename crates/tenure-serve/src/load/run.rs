@@ -5,8 +5,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
 use super::cpu::CpuTimes;
 use super::engine::protocol::Protocol;
 use super::engine::tally::Tally;
@@ -16,6 +14,7 @@ use super::outcome::{Cpu, ErrorKind, Errors, Kind, Latency, Outcome, Request, SC
 use super::plan::{Phase, Plan, Workload};
 use super::settings::{Generator, Length, Settings};
 use super::tool;
+use crate::open_files::allow_connections;
 
 /// Shows how far a run is.
 pub trait Progress {
@@ -36,9 +35,6 @@ impl Progress for () {
 
 /// How often a run is looked after.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// Descriptors for everything but the connections.
-const OTHER_FILES: u64 = 64;
 
 /// Makes the load, and tells what came of it.
 ///
@@ -222,16 +218,9 @@ fn watch(receiver: Receiver<u64>, phase: Option<&Phase>, look: &mut dyn FnMut(Du
     }
 }
 
-/// Lets this process have as many connections as it asks for, as far as it may.
+/// Sees to it that the process may have as many files as there are connections.
 fn make_room(settings: &Settings) -> Result<(), Error> {
-    let needed = settings.connections() as u64 + OTHER_FILES;
-    let limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= needed) {
-        return Ok(());
-    }
-    let allowed = limit.maximum.is_none_or(|maximum| maximum >= needed);
-    let raised = Rlimit { current: Some(needed), ..limit };
-    if allowed && setrlimit(Resource::Nofile, raised).is_ok() {
+    if allow_connections(settings.connections()) {
         return Ok(());
     }
     Err(Error::new(format!(

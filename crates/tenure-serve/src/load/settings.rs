@@ -107,7 +107,7 @@ impl Settings {
         }
         match self.rate {
             Some(rate) if !(rate > 0.0 && rate <= 1e9) => {
-                Err(Error::new("a rate is above 0 and at most 1,000,000,000 requests a second"))
+                Err(Error::new("--rate is above 0 and at most 1,000,000,000 requests a second"))
             }
             Some(_) if self.generator != Generator::Own => {
                 let line =
@@ -130,7 +130,7 @@ pub fn resolve(address: &str) -> Result<SocketAddr, Error> {
         // Several lines of detail would follow from the resolver.
         let why = error.lines().next().unwrap_or_default();
         Error::new(format!(
-            "`{address}` is no address ({why}); it is HOST:PORT, such as 127.0.0.1:11211"
+            "`{address}` is no address ({why}); it is HOST:PORT, such as 127.0.0.1:11211, with no `http://` in front"
         ))
     })?;
     found.next().ok_or_else(|| Error::new(format!("`{address}` has no address")))

@@ -117,6 +117,9 @@ fn sentences(outcome: &Outcome) -> Vec<String> {
 
 fn used(cpu: Cpu, outcome: &Outcome) -> String {
     let cpus = if outcome.seconds > 0.0 { cpu.seconds / outcome.seconds } else { 0.0 };
+    if outcome.ops == 0 {
+        return format!("{} CPUs on average", number(cpus));
+    }
     format!(
         "{} µs of CPU for each answer, {} CPUs on average",
         number(cpu.ns_per_op / 1e3),

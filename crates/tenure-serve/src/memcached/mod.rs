@@ -9,7 +9,11 @@
 //! - `incr` and `decr` leave a number that becomes shorter its length and fill it up with spaces. memcached does so too,
 //!   unless an unsent answer holds the item.
 //! - A value of spaces alone is no number. memcached looks for one behind its end.
-//! - `me` and `stats` know no slab classes, and commands that tune slabs, crawlers and logs are refused.
+//! - `me` knows no slab classes and `stats` one; commands that tune slabs, crawlers and logs are refused.
+//! - Evicted is by SIEVE, not by a segmented LRU.
+//! - A connection on which nothing moves for 60 s is closed ([`Settings::idle`](crate::net::Settings)), and one too many at
+//!   once, without a line.
+//! - `stats conns` tells of addresses, not of connections.
 //!
 //! | room | what it is for |
 //! |---|---|
@@ -114,11 +118,13 @@ pub struct Config {
     pub count: CountKind,
     /// Where the count of a peer lies.
     pub line: LineKind,
-    /// Bytes of all items, what they cost beside their values included. More are evicted.
+    /// Bytes of all items that can be found, with what they cost beside their values. More are evicted. Not in it: values that
+    /// are still coming in, items being sent or waiting for the end of a grace period, and buffers.
     pub memory: u64,
     /// Bytes of an item, as memcached counts them: value, key, and about 60 more.
     pub largest_item: usize,
-    /// Bytes of a request's line, but for that of a retrieval, which may be of any length.
+    /// Bytes of a request's line, but for that of a retrieval, which may be of any length. It is looked at when a line
+    /// has not come in full; then the connection ends without an answer.
     pub longest_line: usize,
     /// Connections from one address at once.
     pub connections_per_peer: u64,

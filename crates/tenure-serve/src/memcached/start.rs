@@ -6,7 +6,7 @@ use tenure::count::RefCount;
 
 use super::{Cache, Config, Visitor, with_cell};
 use crate::net::{Server, Settings};
-use crate::running::Running;
+use crate::running::{Running, not_listening};
 use crate::summary::Summary;
 
 /// Starts a cache with the counts that `config` asks for.
@@ -26,13 +26,18 @@ pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
         ) -> Result<Running, String> {
             let handlers = cache.clone();
             let server = Server::start(self.0, move |_, _| handlers.handler())
-                .map_err(|error| format!("cannot listen at {}: {error}", self.0.listen))?;
+                .map_err(|error| not_listening(self.0.listen, &error))?;
             // Weak: the statistics of the cache do not keep the server's, which its workers have.
             let shared = Arc::downgrade(server.shared());
             cache.add_to_stats(move |lines| {
                 let Some(shared) = shared.upgrade() else { return };
+                // Both count those that came and those that were refused; the cache does so under these names already.
+                let told =
+                    |name: &str| ["total_connections", "rejected_connections"].contains(&name);
                 for (name, figure) in shared.statistics().named() {
-                    lines.stat(name, figure);
+                    if !told(name) {
+                        lines.stat(name, figure);
+                    }
                 }
             });
             let figures = move |summary: &mut Summary| {

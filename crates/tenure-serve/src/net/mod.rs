@@ -15,7 +15,8 @@
 //! | writing | room in the socket | all is sent. **Nothing is read meanwhile**: a client that does not read its answers cannot ask for more |
 //! | lingering | the client's end | it came, or two seconds later |
 //!
-//! A connection that neither sent nor took a byte for [`Settings::idle`] is closed, in whatever state.
+//! A connection that neither sent nor took a byte for [`Settings::idle`] is closed, in whatever state. There is no limit
+//! on the time of a whole request: a client that sends a byte within each such time keeps its connection.
 //!
 //! # Buffers
 //!

@@ -20,7 +20,7 @@ pub struct Settings {
     pub grace: Duration,
     /// The free list of the pool of buffers.
     pub pool: PoolKind,
-    /// Bytes of a buffer; a power of two. A request line or head longer than that is refused.
+    /// Bytes of a buffer; a power of two. A protocol may allow less for a line, and more for a retrieval.
     pub buffer: usize,
     /// Hands connections over to the worker that has the fewest: for long ones, of which the system's
     /// own choice gives one worker more than another. Short ones stay where they come.

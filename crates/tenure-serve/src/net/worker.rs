@@ -230,9 +230,11 @@ impl<H: Handler> Worker<H> {
             return self.close(key);
         };
         let before = (counters.read.get(), counters.written.get());
+        // What a lingering client sends is dropped, and gives it no more time.
+        let lingered = connection.phase == Phase::Lingering;
         let mut hands = Hands { input: &mut input, output: &mut output };
         let fate = connection.turn(&mut self.handler, &mut hands, counters);
-        if before != (counters.read.get(), counters.written.get()) {
+        if !lingered && before != (counters.read.get(), counters.written.get()) {
             connection.active = self.now;
         }
         // Bytes that wait go with the connection; otherwise the next turn has the buffers.

@@ -73,6 +73,13 @@
 //! `Registry<K, V, Isolated<TicketRef>>` for objects whose fields many threads read while others come and go: the count is
 //! on a [line of its own](crate::line::Isolated) then, for 120 to 250 bytes more.
 //!
+//! | count | take it |
+//! |---|---|
+//! | `TicketRef` | for almost everything |
+//! | `Isolated<TicketRef>` | if requests read fields of the object while other threads take and release it |
+//! | `RcuRef` | if 4 bytes an entry matter: each put needs a guard, and dead entries wait longer |
+//! | `IncNotZero` | to compare with |
+//!
 //! ```
 //! use tenure::count::TicketRef;
 //! use tenure::line::Isolated;
@@ -91,13 +98,14 @@
 //! - **The memory of dead entries waits**: for the guards of that moment, and until the thread that removed them has
 //!   removed 32 (or as many as there are CPUs, as a power of two, if that is more). So each thread
 //!   keeps up to that many entries, the size of `V` each, though `V` itself is dropped; they go with the registry at the
-//!   latest. With `RcuRef` they wait twice, and the second time for the process. Box a `V` that is large.
+//!   latest. With `RcuRef` they wait for two grace periods: one of the registry, and one that all registries of the
+//!   process share. Box a `V` that is large.
 //! - **Keys are dropped late**, with that memory, on any thread. Their destructors must not panic.
 //! - **Equality and hash must not panic**, and should not take long: they run under a guard. If they do, memory leaks.
 //! - **`create` must not wait for its own key.** Acquiring it in the same thread is a panic; where two threads each create
 //!   what the other one wants, both wait for ever.
-//! - **Creation and end are no fast path**: together they take about four times as long as with a locked map of weak
-//!   pointers, and write two lines that all creations share. The map retires what was removed in batches, each with
+//! - **Creation and end are no fast path**: together they take 3.8 times as long as with a locked map of weak pointers on
+//!   one thread and twice as long on two (BENCHMARKS.md), and write two lines that all creations share. The map retires what was removed in batches, each with
 //!   a barrier that interrupts the threads that run. A registry is for objects that are found more often than they are made.
 //! - **A forgotten [`Ref`]** (`mem::forget`) keeps its object, and all of the registry's memory.
 //!
@@ -105,7 +113,7 @@
 //!
 //! | | `Mutex<HashMap<K, Weak<V>>>` | a sharded map of `Weak` | a cache (moka) | `Registry` |
 //! |---|---|---|---|---|
-//! | a lookup that hits | lock, upgrade loop, unlock: two lines | a read lock of a shard, the same | lock-free, statistics of use | the count, once |
+//! | a lookup that hits | lock, upgrade loop, unlock: two lines | a read lock of a shard, the same | no lock, but it records each use | one get of the count, no lock |
 //! | created once | under the lock, which all keys wait for | under a shard's lock | yes | under the object's own |
 //! | when nobody uses an object | its entry stays, unless a destructor looks for it | the same | the cache keeps it | it has left the map, no sweep |
 //! | a destructor that uses the map | deadlocks if the lock is held | the same | | may do so |

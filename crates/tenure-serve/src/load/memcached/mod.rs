@@ -99,7 +99,7 @@ impl Workload for Plan {
     fn check(&self) -> Result<(), Error> {
         let longest = self.prefix.len() + self.keys.to_string().len();
         let line = if self.keys == 0 || self.keys > MOST_KEYS {
-            format!("there are 1 to {MOST_KEYS} keys, not {}", self.keys)
+            format!("--keys are 1 to {MOST_KEYS}, not {}", self.keys)
         } else if self.sets == 0 && self.gets == 0 {
             "a ratio of 0:0 asks for nothing; the default is 1:100".to_owned()
         } else if longest > LONGEST_KEY {
