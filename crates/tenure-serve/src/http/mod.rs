@@ -105,9 +105,6 @@ impl Site {
     ///
     /// In one line: a root that is no directory or cannot be read, or a path that is none.
     pub fn new(config: &Config) -> Result<Self, String> {
-        if config.root.is_none() && config.fixed.is_none() && config.stats.is_none() {
-            return Err("nothing to serve; give a folder, --body BYTES or --stats PATH".to_owned());
-        }
         let limits = config.limits;
         let root = Root::open(config.root.as_deref(), limits)?;
         let fixed = match &config.fixed {
@@ -182,6 +179,9 @@ impl Http {
 pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
     let mut config = config.clone();
     config.limits.head = settings.buffer;
+    if config.root.is_none() && config.fixed.is_none() && config.stats.is_none() {
+        return Err("nothing to serve; give a folder, --body BYTES or --stats PATH".to_owned());
+    }
     let site = Arc::new(Site::new(&config)?);
     let settings = Settings { spread: false, ..settings };
     let address = settings.listen;
