@@ -42,6 +42,13 @@ pub trait Handler {
         output: &mut Output<Self::Chunk>,
     ) -> Progress;
 
+    /// Whether the connection is between two requests, as far as the handler has taken input: a server that stops closes such
+    /// connections at once.
+    fn is_idle(&self, session: &Self::Session) -> bool {
+        let _ = session;
+        true
+    }
+
     /// The connection has ended, in whatever way and state.
     fn close(&mut self, session: Self::Session);
 

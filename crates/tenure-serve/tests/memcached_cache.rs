@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use support::{Server, text};
+use tenure_serve::buffers::{Buffers, PoolKind};
 use tenure_serve::handler::{Handler, Next, Output};
 use tenure_serve::memcached::Config;
 
@@ -168,7 +169,7 @@ fn an_address_has_its_number_of_connections() {
         server.handler.close(session);
     }
     assert_eq!(server.cache.peers(), 0);
-    assert_eq!(stat(&mut server, "rejected_connections"), 1);
+    assert_eq!(stat(&mut server, "peer_rejected_connections"), 1);
 }
 
 #[test]
@@ -272,4 +273,48 @@ fn the_version_begins_with_that_of_the_memcached_whose_answers_these_are() {
     let mut server = Server::new();
     assert!(server.ask("version\r\n").starts_with("VERSION 1.6.18-tenure-"));
     assert!(server.ask("stats\r\n").contains("STAT version 1.6.18-tenure-"));
+}
+
+#[test]
+fn a_value_does_not_grow_beyond_the_largest_item_by_what_is_appended() {
+    let mut server = Server::with(&config(8 << 20));
+    let value = "x".repeat(500_000);
+    assert_eq!(server.ask(format!("set k 0 0 500000\r\n{value}\r\n")), "STORED\r\n");
+    for (verb, answer) in
+        [("append", "STORED\r\n"), ("append", "NOT_STORED\r\n"), ("prepend", "NOT_STORED\r\n")]
+    {
+        assert_eq!(server.ask(format!("{verb} k 0 0 500000\r\n{value}\r\n")), answer);
+    }
+    assert!(server.ask("get k\r\n").starts_with("VALUE k 0 1000000\r\n"));
+    assert!(server.cache.used() < 1 << 20);
+}
+
+#[test]
+fn no_value_is_larger_than_half_of_the_memory() {
+    let mut server = Server::with(&config(1 << 20));
+    let ask = |len: usize| format!("set k 0 0 {len}\r\n{}\r\n", "x".repeat(len));
+    assert_eq!(server.ask(ask(600_000)), "SERVER_ERROR object too large for cache\r\n");
+    assert_eq!(server.ask(ask(500_000)), "STORED\r\n");
+}
+
+#[test]
+fn large_values_that_never_come_in_full_take_no_more_than_twice_the_memory() {
+    let mut server = Server::with(&config(4 << 20));
+    let buffers = Buffers::new(PoolKind::Magazines, 16 << 10).unwrap();
+    let mut sessions = Vec::new();
+    let mut refused = 0;
+    for key in 0..40 {
+        let mut session = server.handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
+        let mut output = Output::new(buffers.acquire().unwrap());
+        let half = format!("set k{key} 0 0 1000000\r\nthe beginning");
+        let progress = server.handler.handle(&mut session, half.as_bytes(), &mut output);
+        assert_eq!(progress.next, Next::Input);
+        assert!(!server.handler.is_idle(&session), "a value is coming in");
+        refused += usize::from(output.to_vec().starts_with(b"SERVER_ERROR out of memory"));
+        sessions.push(session);
+    }
+    assert!((25..35).contains(&refused), "{refused} of 40 were refused");
+    assert!(server.cache.items().1 < 15);
+    sessions.into_iter().for_each(|session| server.handler.close(session));
+    assert_eq!(server.cache.items().1, 0);
 }

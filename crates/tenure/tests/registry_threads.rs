@@ -201,6 +201,21 @@ fn references_in_thread_locals_are_dropped_when_the_thread_ends() {
 }
 
 #[test]
+fn a_reference_in_a_thread_local_is_dropped_though_the_thread_used_seize_before_the_registry() {
+    thread_local!(static KEPT: RefCell<Option<Box<dyn std::any::Any>>> = const { RefCell::new(None) });
+    let objects = Registry::<u32, Counted>::new();
+    let alive = Arc::new(Counter::new(0));
+    let object = objects.acquire(&1, || Counted::new(&alive));
+    let thread = thread::spawn(move || {
+        // Made elsewhere: the registry has nothing in this thread before it ends.
+        KEPT.set(Some(Box::new(object)));
+        drop(seize::Collector::new().enter());
+    });
+    thread.join().unwrap();
+    assert_eq!((alive.load(Ordering::Relaxed), objects.len()), (0, 0));
+}
+
+#[test]
 fn a_snapshot_under_churn_has_what_is_held_and_nothing_that_is_dead() {
     const HELD: u32 = 20;
     let objects: Registry<u32, Counted> = Registry::new();

@@ -1,13 +1,15 @@
 //! [`Program`]: a server that runs as a process of its own.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
 use tempfile::TempDir;
@@ -33,7 +35,9 @@ impl Program {
     /// Our own server: `tenure serve ARGUMENTS`.
     pub(super) fn tenure(tenure: &Path, arguments: &[String]) -> Result<Self, String> {
         let folder = folder()?;
-        let mut child = Command::new(tenure)
+        let mut command = Command::new(tenure);
+        end_with_us(&mut command);
+        let mut child = command
             .arg("serve")
             .args(arguments)
             .args(["--listen", "127.0.0.1:0", "--idle", "3600", "--json"])
@@ -90,7 +94,8 @@ impl Program {
             "{user} worker_processes {threads}; daemon off; pid {place}/pid; error_log {place}/log;\n\
              events {{ worker_connections 4096; }}\n\
              http {{ access_log off; sendfile on; tcp_nopush on; types {{ text/html html; }} {scratch}\n\
-             server {{ listen {address}; root {}; }} }}\n",
+             open_file_cache max=100;\n\
+             server {{ listen {address} reuseport backlog=4096; root {}; }} }}\n",
             site(&folder)?.display()
         );
         let file = folder.path().join("nginx.conf");
@@ -107,6 +112,7 @@ impl Program {
         folder: TempDir,
     ) -> Result<Self, String> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        end_with_us(&mut command);
         let child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
         let mut program = Self { child, _stdout: None, address, name, folder, _site: None };
         let deadline = Instant::now() + PATIENCE;
@@ -152,6 +158,13 @@ impl Drop for Program {
     fn drop(&mut self) {
         self.terminate();
     }
+}
+
+/// Has the system end the program if this one is killed.
+fn end_with_us(command: &mut Command) {
+    let ask = || set_pdeathsig(Signal::SIGTERM).map_err(io::Error::from);
+    // SAFETY: one system call, which allocates nothing and takes no lock.
+    unsafe { command.pre_exec(ask) };
 }
 
 /// The bytes of the file that HTTP servers serve: those of the page that nginx comes with.

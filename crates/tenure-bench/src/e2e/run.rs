@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tenure_serve::load::settings::{Generator, Length, Settings as LoadSettings};
 use tenure_serve::load::{self, Outcome};
+use tenure_serve::open_files::allow_connections;
 
 use super::memory::{self, Player};
 use super::program::Program;
@@ -39,6 +40,8 @@ pub struct Request {
 
 const SECONDS: f64 = 1.0;
 const ROUNDS: usize = 12;
+/// More than all servers of a scenario have at once.
+const MOST_CONNECTIONS: usize = 4096;
 const QUICK_SECONDS: f64 = 0.1;
 
 /// A round of a row.
@@ -75,6 +78,8 @@ pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, Str
         }
         .to_owned(),
     };
+    // Those that are held, and those of the load; the servers inherit it. Where it is not allowed, connections fail and say so.
+    let _ = allow_connections(MOST_CONNECTIONS);
     let mut random = fastrand::Rng::with_seed(seed);
     let cells = chosen.iter().map(|one| match &one.kind {
         Kind::Sockets(load) => load.cells.len(),
@@ -230,7 +235,12 @@ fn short(settings: LoadSettings) -> LoadSettings {
 }
 
 fn drive(plan: &load::Plan) -> Result<Outcome, String> {
-    load::run(plan, &mut ()).map_err(|error| error.to_string())
+    let outcome = load::run(plan, &mut ()).map_err(|error| error.to_string())?;
+    if outcome.passed {
+        return Ok(outcome);
+    }
+    let why = outcome.errors.first().map_or("no request had an answer that counts", |it| &it.first);
+    Err(format!("a server at {} failed: {why}", outcome.request.address))
 }
 
 fn sample(outcome: &Outcome) -> Sample {

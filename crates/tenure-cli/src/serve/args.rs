@@ -51,12 +51,12 @@ pub(crate) struct Memcached {
     pub(crate) line: LineKind,
 
     /// Bytes of all items that can be found, with their keys and what they cost beside; beyond that some
-    /// are evicted. Not in it: values that are still coming in (at most --connections times
-    /// --largest-item), items being sent, and buffers
+    /// are evicted. Not in it: values that are still coming in, items being sent, and buffers. Where all
+    /// items take twice as much with these, values over 16k are refused
     #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = memory)]
     pub(crate) memory: usize,
 
-    /// Bytes of the largest item
+    /// Bytes of the largest item; at most half of --memory
     #[arg(long, value_name = "BYTES", default_value = "1m", value_parser = item)]
     pub(crate) largest_item: usize,
 

@@ -24,6 +24,8 @@ pub(super) fn wanted(method: Method, conditions: &Conditions<'_>, file: &File) -
     let Some(version) = file.version() else { return Wanted::All };
     let unwanted = match (conditions.if_match.once(), conditions.if_unmodified_since.once()) {
         (Some(tags), _) => !lists(tags, version, Comparison::Strong),
+        // A date counts only where there are no tags.
+        (None, _) if !conditions.if_match.is_absent() => false,
         (None, Some(date)) => parse_date(date).is_some_and(|date| version.modified > date),
         (None, None) => false,
     };
@@ -32,6 +34,7 @@ pub(super) fn wanted(method: Method, conditions: &Conditions<'_>, file: &File) -
     }
     let known = match (conditions.if_none_match.once(), conditions.if_modified_since.once()) {
         (Some(tags), _) => lists(tags, version, Comparison::Weak),
+        (None, _) if !conditions.if_none_match.is_absent() => false,
         (None, Some(date)) => parse_date(date).is_some_and(|date| version.modified <= date),
         (None, None) => false,
     };
@@ -43,7 +46,8 @@ pub(super) fn wanted(method: Method, conditions: &Conditions<'_>, file: &File) -
             tag == version.tag.as_bytes()
         }
         Some(date) => parse_date(date) == Some(version.modified),
-        None => true,
+        // Of two that disagree none is to be trusted: a part of another version would be put together with what the client has.
+        None => conditions.if_range.is_absent(),
     };
     match conditions.range.once() {
         Some(text) if method == Method::Get && same => range(text, file.len()),

@@ -39,6 +39,9 @@ const FRESH: Duration = Duration::from_secs(1);
 /// A file that nobody asked for leaves the cache after that time.
 const UNUSED: Duration = Duration::from_secs(30);
 
+/// Files that are open and not in memory; a worker keeps no more of them at hand.
+const MOST_ON_DISK: usize = 64;
+
 /// Times that a file is read which changes meanwhile.
 const ATTEMPTS: usize = 3;
 
@@ -226,6 +229,14 @@ impl Cache {
         };
         self.remove(name);
         let held = held(&file);
+        if file.held().is_none() {
+            // Each is an open file.
+            while self.on_disk().count() >= MOST_ON_DISK {
+                let oldest = self.on_disk().min_by_key(|(_, entry)| entry.used);
+                let Some(name) = oldest.map(|(name, _)| name.clone()) else { break };
+                self.remove(&name);
+            }
+        }
         if held <= root.limits.cached_bytes && root.limits.cached_files > 0 {
             while self.entries.len() >= root.limits.cached_files
                 || self.bytes + held > root.limits.cached_bytes
@@ -237,6 +248,10 @@ impl Cache {
             self.entries.insert(name.to_vec(), entry);
         }
         Ok(file)
+    }
+
+    fn on_disk(&self) -> impl Iterator<Item = (&Vec<u8>, &Entry)> {
+        self.entries.iter().filter(|(_, entry)| entry.file.held().is_none())
     }
 
     /// Drops what was not asked for in a while.

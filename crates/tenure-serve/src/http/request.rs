@@ -88,6 +88,10 @@ impl<'a> Field<'a> {
         };
     }
 
+    pub(super) fn is_absent(self) -> bool {
+        matches!(self, Self::Absent)
+    }
+
     /// The value, if there is exactly one.
     pub(super) fn once(self) -> Option<&'a [u8]> {
         match self {

@@ -92,6 +92,10 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Handler for Memcached<C, P> {
 
     const KEEPS_BUFFERS: bool = false;
 
+    fn is_idle(&self, session: &Session<C, P>) -> bool {
+        matches!(session.state, State::Command)
+    }
+
     fn open(&mut self, from: IpAddr) -> Option<Session<C, P>> {
         self.worker.count(Counter::TotalConnections);
         let peer = self.shared.peers.join(from);
@@ -286,7 +290,9 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
         }
         let spaces = rest.iter().take_while(|byte| **byte == b' ').count();
         let may_be_long = |kind: &&Retrieval| {
-            spaces <= MOST_SPACES && !kind.touches && rest[spaces + kind.name.len()] == b' '
+            spaces <= MOST_SPACES
+                && !kind.touches
+                && rest.get(spaces + kind.name.len()) == Some(&b' ')
         };
         let Some(kind) = retrieval(rest).filter(may_be_long) else {
             return Some(Next::End);

@@ -24,8 +24,8 @@ macro_rules! counters {
 }
 
 counters! {
-    TotalConnections = "total_connections",
-    RejectedConnections = "rejected_connections",
+    TotalConnections = "peer_total_connections",
+    RejectedConnections = "peer_rejected_connections",
     Gets = "cmd_get",
     Sets = "cmd_set",
     Flushes = "cmd_flush",

@@ -119,7 +119,8 @@ pub struct Config {
     /// Where the count of a peer lies.
     pub line: LineKind,
     /// Bytes of all items that can be found, with what they cost beside their values. More are evicted. Not in it: values that
-    /// are still coming in, items being sent or waiting for the end of a grace period, and buffers.
+    /// are still coming in, items being sent or waiting for the end of a grace period, and buffers. Where all items together, these
+    /// included, take twice as much, values over 16 KiB are refused.
     pub memory: u64,
     /// Bytes of an item, as memcached counts them: value, key, and about 60 more.
     pub largest_item: usize,
@@ -165,14 +166,17 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Cache<C, P> {
     /// An empty cache. Its counts are those of the type; the ones of `config` are for [`with_cell`].
     #[must_use]
     pub fn new(config: &Config) -> Self {
+        // Half of the memory, so that a value is not all that there is room for.
+        let half = usize::try_from(config.memory / 2).unwrap_or(usize::MAX);
+        let largest = config.largest_item.min(1 << 30).min(half);
         let limits = Limits {
             connections: config.connections_per_peer,
-            item: config.largest_item.min(1 << 30),
+            item: largest,
             line: config.longest_line,
             key: item::MOST_KEY,
         };
         let shared = Shared {
-            store: Store::new(config.memory),
+            store: Store::new(config.memory, largest),
             peers: Peers::new(limits),
             workers: Workers::new(),
             clock: Clock::new(Instant::now(), SystemTime::now()),

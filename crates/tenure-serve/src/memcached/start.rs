@@ -31,13 +31,8 @@ pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
             let shared = Arc::downgrade(server.shared());
             cache.add_to_stats(move |lines| {
                 let Some(shared) = shared.upgrade() else { return };
-                // Both count those that came and those that were refused; the cache does so under these names already.
-                let told =
-                    |name: &str| ["total_connections", "rejected_connections"].contains(&name);
                 for (name, figure) in shared.statistics().named() {
-                    if !told(name) {
-                        lines.stat(name, figure);
-                    }
+                    lines.stat(name, figure);
                 }
             });
             let figures = move |summary: &mut Summary| {

@@ -140,8 +140,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
 
     /// Whether an item is larger than allowed, as memcached counts it: with its header of 56 bytes.
     pub(super) fn is_too_large(&self, key: &[u8], flags: u32, len: usize) -> bool {
-        let flags = if flags == 0 { 0 } else { size_of_val(&flags) };
-        56 + key.len() + 1 + flags + len + 2 > self.limits.item
+        !self.shared.store.takes(key, flags, len)
     }
 
     fn update(&self, words: &Words<'_>, verb: Verb, output: &mut Answer<C>) -> Then<C> {

@@ -174,10 +174,7 @@ impl<H: Handler> Connection<H> {
                     counters.written.add(count as u64);
                     output.advance(count);
                 }
-                Moved::Blocked => {
-                    counters.stalled.add(1);
-                    return Some(Fate::Waits(Interest::Write));
-                }
+                Moved::Blocked => return Some(Fate::Waits(Interest::Write)),
                 Moved::Broken => return Some(Fate::Broken),
             }
         }

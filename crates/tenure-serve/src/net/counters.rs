@@ -79,7 +79,7 @@ pub struct Statistics {
     pub read: u64,
     /// Bytes that were sent.
     pub written: u64,
-    /// Times that a client did not take its answers fast enough, so that nothing more was read of it.
+    /// Times that a connection had to wait for room to write, so that nothing more was read from it.
     pub stalled: u64,
     /// The pool of buffers, all size classes together.
     pub buffers: Counts,

@@ -82,7 +82,7 @@ impl<H: Handler> Worker<H> {
     pub(super) fn run(&mut self) -> io::Result<()> {
         let mut deadline = None;
         loop {
-            let events = self.poll.wait(TICK)?;
+            let events = self.poll.wait(self.patience())?;
             self.now = Instant::now();
             self.handler.tick(self.now);
             for at in 0..events {
@@ -105,12 +105,21 @@ impl<H: Handler> Worker<H> {
                 self.listener = None;
                 self.adopt_arrivals();
                 let past = self.now >= deadline;
-                self.close_where(|connection| past || connection.is_idle());
+                self.close_where(|handler, connection| {
+                    past || connection.is_idle() && handler.is_idle(&connection.session)
+                });
                 if self.connections.is_empty() {
                     return Ok(());
                 }
             }
         }
+    }
+
+    /// How long to wait for events: no longer than until it has to be seen who is late.
+    fn patience(&self) -> Duration {
+        let settings = &self.shared.settings;
+        let until = settings.idle.min(settings.grace) / 16;
+        until.clamp(Duration::from_millis(1), TICK)
     }
 
     /// Accepts who waits.
@@ -263,6 +272,9 @@ impl<H: Handler> Worker<H> {
     fn wait(&mut self, key: usize, interest: Interest) {
         let connection = &mut self.connections[key];
         let token = u64::from(connection.generation) << 32 | key as u64;
+        if interest == Interest::Write && connection.interest != Some(interest) {
+            self.shared.counters[self.at].stalled.add(1);
+        }
         let told = match connection.interest {
             Some(before) if before == interest => Ok(()),
             Some(_) => self.poll.change(&connection.socket, token, interest),
@@ -288,9 +300,10 @@ impl<H: Handler> Worker<H> {
         self.counters().open.sub_from_anywhere(1);
     }
 
-    fn close_where(&mut self, over: impl Fn(&Connection<H>) -> bool) -> u64 {
-        let keys: Vec<usize> =
-            self.connections.iter().filter(|(_, one)| over(one)).map(|(key, _)| key).collect();
+    fn close_where(&mut self, over: impl Fn(&H, &Connection<H>) -> bool) -> u64 {
+        let handler = &self.handler;
+        let over = self.connections.iter().filter(|(_, one)| over(handler, one));
+        let keys: Vec<usize> = over.map(|(key, _)| key).collect();
         keys.iter().for_each(|&key| self.close(key));
         keys.len() as u64
     }
@@ -313,7 +326,7 @@ impl<H: Handler> Worker<H> {
         }
         self.swept = self.now;
         let now = self.now;
-        let closed = self.close_where(|connection| {
+        let closed = self.close_where(|_, connection| {
             let allowed = if connection.phase == Phase::Lingering { LINGER } else { idle };
             now - connection.active >= allowed
         });
@@ -323,8 +336,10 @@ impl<H: Handler> Worker<H> {
 
 impl<H: Handler> Drop for Worker<H> {
     fn drop(&mut self) {
-        self.adopt_arrivals();
-        self.close_where(|_| true);
+        if !std::thread::panicking() {
+            self.adopt_arrivals();
+            self.close_where(|_, _| true);
+        }
     }
 }
 

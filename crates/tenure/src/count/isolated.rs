@@ -39,6 +39,13 @@ impl<C: RefCount> RefCount for Isolated<C> {
         (**self).put_by(enter)
     }
     #[inline(always)]
+    unsafe fn put_raw_by<R: ReadSide>(this: *const Self, enter: impl FnOnce() -> R) -> Put {
+        // SAFETY: the caller's.
+        let count = unsafe { Isolated::raw(this) };
+        // SAFETY: the caller's.
+        unsafe { C::put_raw_by(count, enter) }
+    }
+    #[inline(always)]
     #[track_caller]
     fn put_many(&self, n: NonZeroU16, witness: Self::Witness<'_>) -> Put {
         (**self).put_many(n, witness)

@@ -192,6 +192,18 @@ pub trait RefCount: Send + Sync + Sized {
     fn put(&self, witness: Self::Witness<'_>) -> Put;
     /// [`put`](Self::put) with a guard that is made for it, where the count asks for one: others do not call `enter`.
     fn put_by<R: ReadSide>(&self, enter: impl FnOnce() -> R) -> Put;
+    /// [`put_by`](Self::put_by) where the memory around the count may be freed before the call returns.
+    ///
+    /// A count wider than its word, such as [`Isolated`](crate::line::Isolated), takes no reference to the rest of it here.
+    ///
+    /// # Safety
+    ///
+    /// The count can be read, up to the put that the call makes.
+    #[inline(always)]
+    unsafe fn put_raw_by<R: ReadSide>(this: *const Self, enter: impl FnOnce() -> R) -> Put {
+        // SAFETY: the caller's.
+        unsafe { &*this }.put_by(enter)
+    }
     /// Gives `n` references back at once.
     fn put_many(&self, n: NonZeroU16, witness: Self::Witness<'_>) -> Put;
     /// Gives back a reference that is probably the last one: one atomic operation if so.

@@ -53,6 +53,17 @@ impl<T> Isolated<T> {
         Self { value }
     }
 
+    /// The value, without a reference to the padding.
+    ///
+    /// # Safety
+    ///
+    /// `this` points into an object that is there.
+    #[inline(always)]
+    pub(crate) const unsafe fn raw(this: *const Self) -> *const T {
+        // SAFETY: the caller's.
+        unsafe { &raw const (*this).value }
+    }
+
     /// Takes the value out.
     pub fn into_inner(self) -> T {
         self.value

@@ -17,6 +17,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use seize::{Collector, Guard as _, LocalGuard, OwnedGuard};
 use std::hash::RandomState;
+use std::panic::catch_unwind;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread_local;
 
@@ -64,19 +65,22 @@ enum Scheme<'c> {
     Late(OwnedGuard<'c>),
 }
 
-/// Is destroyed before seize's own thread-local, which panics when it is used after its end.
-struct Sentinel;
+/// Is destroyed before seize's own thread-local, which panics when it is used after its end. Or says that it came too late
+/// for that.
+struct Sentinel {
+    /// Seize's thread-local was there when this began.
+    in_time: bool,
+}
 
 impl Drop for Sentinel {
     fn drop(&mut self) {}
 }
 
 thread_local! {
-    // Thread-locals are destroyed in the opposite order of their initialisation, and this guard initialises seize's.
-    static SENTINEL: Sentinel = {
-        drop(COLLECTOR.enter());
-        Sentinel
-    };
+    // Thread-locals are destroyed in the opposite order of their initialisation, and this guard initialises seize's. If somebody
+    // else did before, and the thread is ending now, seize's is gone: then the guard panics, which is how to find out.
+    static SENTINEL: Sentinel =
+        Sentinel { in_time: catch_unwind(|| drop(COLLECTOR.enter())).is_ok() };
 }
 
 impl<'c> Guard<'c> {
@@ -85,9 +89,9 @@ impl<'c> Guard<'c> {
         local: impl FnOnce() -> LocalGuard<'c>,
         late: impl FnOnce() -> OwnedGuard<'c>,
     ) -> Self {
-        Self(match SENTINEL.try_with(|_| ()) {
-            Ok(()) => Scheme::Local(local()),
-            Err(_) => Scheme::Late(late()),
+        Self(match SENTINEL.try_with(|sentinel| sentinel.in_time) {
+            Ok(true) => Scheme::Local(local()),
+            Ok(false) | Err(_) => Scheme::Late(late()),
         })
     }
 }

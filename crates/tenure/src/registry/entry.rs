@@ -25,7 +25,7 @@
 use super::Core;
 use super::ground::{Element, Ground, Lock, Map};
 use super::key::Key;
-use crate::count::RefCount;
+use crate::count::{Put, RefCount};
 use crate::memory::{Atomic, Memory, Ordering, Plain};
 use crate::shared::{RawShared, Shared};
 use alloc::boxed::Box;
@@ -83,6 +83,19 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Entry<K, V, C, G> {
     pub(super) unsafe fn count<'e>(this: NonNull<Self>) -> &'e C {
         // SAFETY: the caller's.
         unsafe { &(*this.as_ptr()).count }
+    }
+
+    /// Gives a reference back.
+    ///
+    /// # Safety
+    ///
+    /// It is the caller's.
+    #[inline(always)]
+    pub(super) unsafe fn put(this: NonNull<Self>) -> Put {
+        // SAFETY: the reference keeps the entry.
+        let count = unsafe { &raw const (*this.as_ptr()).count };
+        // SAFETY: as above, up to the put.
+        unsafe { C::put_raw_by(count, G::enter) }
     }
 
     pub(super) fn key(&self) -> &K {

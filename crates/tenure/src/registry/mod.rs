@@ -353,7 +353,7 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Registry<K, V, C, G> {
         }
     }
 
-    /// The number of objects, at some moment of the call.
+    /// The number of objects. Where some come and go during the call, at least as many as there were all the time.
     #[must_use]
     pub fn len(&self) -> usize {
         usize::try_from(self.core.counters.live()).unwrap_or(usize::MAX)

@@ -93,9 +93,8 @@ fn dead() -> ! {
 impl<K: Key, V, C: RefCount + 'static, G: Ground> Drop for Ref<K, V, C, G> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: the reference keeps the entry, up to the put.
-        let count = unsafe { Entry::count(self.0) };
-        if count.put_by(G::enter).is_last() {
+        // SAFETY: this one's, which ends here.
+        if unsafe { Entry::put(self.0) }.is_last() {
             // SAFETY: just told so.
             unsafe { Entry::end(self.0) };
         }

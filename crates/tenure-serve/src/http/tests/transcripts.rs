@@ -288,6 +288,8 @@ fn a_version_that_the_client_has_is_not_sent_again() {
         format!("If-Modified-Since: {past}\r\n"),
         "If-Modified-Since: yesterday\r\n".into(),
         format!("If-None-Match: {tag}\r\nIf-None-Match: {tag}\r\n"),
+        format!("If-None-Match: \"a\"\r\nIf-None-Match: \"b\"\r\nIf-Modified-Since: {future}\r\n"),
+        format!("If-Match: {tag}\r\nIf-Match: {tag}\r\nIf-Unmodified-Since: {past}\r\n"),
         format!("If-Match: {tag}\r\n"),
         "If-Match: *\r\n".into(),
         format!("If-Unmodified-Since: {date}\r\n"),
@@ -325,6 +327,7 @@ fn a_range_is_sent_if_the_version_is_that_of_the_client() {
         format!("Range: bytes=3-7\r\nIf-Range: W/{tag}\r\n"),
         "Range: bytes=3-7\r\nIf-Range: Sun, 06 Nov 1994 08:49:37 GMT\r\n".into(),
         "Range: bytes=3-7\r\nIf-Range: yesterday\r\n".into(),
+        "Range: bytes=3-7\r\nIf-Range: \"a\"\r\nIf-Range: \"b\"\r\n".into(),
         "Range: bytes=3-7\r\nRange: bytes=3-7\r\n".into(),
         "Range: bytes=1-2,3-4\r\n".into(),
     ] {

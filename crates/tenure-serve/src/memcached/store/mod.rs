@@ -105,6 +105,8 @@ pub(super) struct Store<C: RefCount + 'static> {
     hasher: foldhash::quality::RandomState,
     /// Bytes that may be in use.
     limit: AtomicU64,
+    /// Bytes of an item, as memcached counts them.
+    largest: usize,
     /// Items that were stored or hit up to here are gone from this second on; 0 if there was no flush.
     flushed_time: AtomicU32,
     /// Items with a smaller number are gone, too.
@@ -157,13 +159,14 @@ pub(super) enum Removal {
 }
 
 impl<C: RefCount + 'static> Store<C> {
-    pub(super) fn new(limit: u64) -> Self {
+    pub(super) fn new(limit: u64, largest: usize) -> Self {
         let shard = || Shard { queue: Mutex::new(Queue::new()), account: Arc::new(Account::new()) };
         Self {
             map: HashMap::with_hasher(Hashed(0)),
             shards: (0..SHARDS).map(|_| Isolated::new(shard())).collect(),
             hasher: foldhash::quality::RandomState::default(),
             limit: Atomic::new(limit),
+            largest,
             flushed_time: Atomic::new(0),
             flushed_cas: Atomic::new(0),
             used: Isolated::new(Atomic::new(0)),
@@ -204,6 +207,12 @@ impl<C: RefCount + 'static> Store<C> {
             .iter()
             .map(|shard| shard.account.read())
             .fold((0, 0), |sum, shard| (sum.0 + shard.0, sum.1.wrapping_add(shard.1)))
+    }
+
+    /// Whether a value of so many bytes is not too large, as memcached counts them.
+    pub(super) fn takes(&self, key: &[u8], flags: u32, len: usize) -> bool {
+        let flags = if flags == 0 { 0 } else { size_of_val(&flags) };
+        56 + key.len() + 1 + flags + len + 2 <= self.largest
     }
 
     pub(super) fn limit(&self) -> u64 {
@@ -255,6 +264,9 @@ impl<C: RefCount + 'static> Store<C> {
     }
 }
 
+/// A value that does not come in one buffer, and may be waited for.
+const LARGE: usize = 16 << 10;
+
 /// A worker that is in the store: what it finds stays readable as long as this exists.
 pub(super) struct Visit<'a, C: RefCount + 'static> {
     store: &'a Store<C>,
@@ -271,10 +283,9 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
 
     /// Has the collector free what this worker unlinked as soon as nobody looks at it.
     pub(super) fn settle(&self) {
-        if self.worker.add_unlinked(0) > 0 {
-            self.guard.flush();
-            self.worker.clear_unlinked();
-        }
+        // Not only if there was something since the last time: a flush keeps a few entries back while other threads look.
+        self.guard.flush();
+        self.worker.clear_unlinked();
     }
 
     fn peek(&self, key: Key<'_>) -> Option<&ItemRef<C>> {
@@ -299,7 +310,13 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
     }
 
     /// Room for a value.
+    ///
+    /// Values that are still coming in, and items that are only being sent, do not count towards the limit. But there is none
+    /// for a large one where all items together, these included, already take twice that.
     pub(super) fn draft(&self, recipe: &Recipe<'_>) -> Option<Draft<C>> {
+        if recipe.len > LARGE && self.store.alive().1 > self.store.limit().saturating_mul(2) {
+            return None;
+        }
         Draft::new(recipe, &self.store.shards[self.store.shard(recipe.hash)].account)
     }
 
@@ -421,7 +438,7 @@ mod tests {
     fn an_item_outlives_the_store_as_long_as_somebody_has_it<C: RefCount + 'static>() {
         let workers = Workers::new();
         let worker = workers.join();
-        let all = Store::<C>::new(1 << 20);
+        let all = Store::<C>::new(1 << 20, 1 << 20);
         let accounts: Vec<_> = all.shards.iter().map(|shard| shard.account.clone()).collect();
         let alive = || accounts.iter().map(|account| account.read().0).sum::<u64>();
         let held = {
@@ -452,7 +469,7 @@ mod tests {
     fn a_full_shard_makes_others_give_way() {
         let workers = Workers::new();
         let worker = workers.join();
-        let all = Store::<TicketRef>::new(10_000);
+        let all = Store::<TicketRef>::new(10_000, 1 << 20);
         let visit = all.visit(&worker, 100);
         for number in 0..20 {
             drop(store(&visit, &format!("key{number}"), &"x".repeat(900)));

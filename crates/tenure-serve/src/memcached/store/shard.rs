@@ -103,7 +103,8 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         cas
     }
 
-    /// Replaces an item by one with other data and the same flags and expiry. `None` without memory.
+    /// Replaces an item by one with other data and the same flags and expiry. `None` without memory, and where it would be too
+    /// large.
     pub(in crate::memcached) fn rewrite(
         &mut self,
         old: &ItemRef<C>,
@@ -112,6 +113,9 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
     ) -> Option<ItemRef<C>> {
         let len = data.iter().map(|piece| piece.len()).sum();
         let (flags, expiry, hash) = (old.flags(), old.expiry(), old.hash());
+        if !self.visit.store.takes(old.key(), flags, len) {
+            return None;
+        }
         let recipe = Recipe { key: old.key(), hash, flags, expiry, len, state };
         let mut draft = self.visit.draft(&recipe)?;
         for piece in data {
