@@ -173,6 +173,10 @@ impl Server {
                 worker.join().unwrap_or_else(|_| Err(io::Error::other("a worker panicked")));
             first = first.and(ended);
         }
+        // Handed over by a worker that did not know yet, to one that had ended.
+        for (inbox, worker) in self.shared.inboxes.iter().zip(&self.shared.counters) {
+            worker.open.sub_from_anywhere(inbox.take().len() as u64);
+        }
         first
     }
 }
