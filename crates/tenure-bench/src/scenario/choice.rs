@@ -93,13 +93,13 @@ mod tests {
         assert_eq!(ids(&["dst/packet", "refs/get"]), ["refs/get", "dst/packet"]);
         assert_eq!(ids(&["dst", "dst/cells"]), ["dst/cells", "dst/packet"]);
         assert_eq!(ids(&["pool/churn"]), ["pool/churn"]);
-        assert_eq!(ids(&[]).len(), 25);
+        assert_eq!(ids(&[]).len(), 28);
     }
 
     #[test]
     fn a_name_that_nobody_has_is_told_with_those_there_are() {
         let error = chosen(native(), &["refs".into(), "nope".into()]).unwrap_err();
-        let said = "there is no group or scenario 'nope'; the groups are refs, dst, pool, lazy; \
+        let said = "there is no group or scenario 'nope'; the groups are refs, dst, pool, lazy, registry; \
                     --list names their scenarios";
         assert_eq!(error.to_string(), said);
     }
