@@ -1,7 +1,6 @@
 //! Servers that answer as a test wants them to.
 
-// Each test file has the whole module, and uses a part of it.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test uses a part")]
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -43,27 +43,17 @@ fn a_change_is_seen_after_a_second_and_a_file_that_went_is_gone() {
 fn workers_share_one_object_for_each_version_and_it_goes_with_the_last_that_has_it() {
     let (directory, site) = site();
     let mut clients = [Client::of(&site), Client::of(&site)];
-    let mut entries = || {
-        clients
-            .iter_mut()
-            .map(|client| {
-                client.http.cache.find(&site.root, b"index.html", client.http.now).unwrap()
-            })
-            .collect::<Vec<_>>()
+    let entries = |clients: &mut [Client]| {
+        let find = |client: &mut Client| {
+            client.http.cache.find(&site.root, b"index.html", client.http.now).unwrap()
+        };
+        clients.iter_mut().map(find).collect::<Vec<_>>()
     };
-    let before = entries();
+    let before = entries(&mut clients);
     assert!(std::ptr::eq(&*before[0], &*before[1]));
     fs::write(directory.path().join("root/index.html"), "another").unwrap();
     clients[0].second();
-    let mut entries = || {
-        clients
-            .iter_mut()
-            .map(|client| {
-                client.http.cache.find(&site.root, b"index.html", client.http.now).unwrap()
-            })
-            .collect::<Vec<_>>()
-    };
-    let after = entries();
+    let after = entries(&mut clients);
     assert!(std::ptr::eq(&*before[0], &*after[1]) && !std::ptr::eq(&*before[0], &*after[0]));
     drop((before, after));
     for client in &mut clients {
