@@ -81,8 +81,8 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Memcached<C, P> {
 
 impl<C: RefCount + 'static, P: RefCount + 'static> Drop for Memcached<C, P> {
     fn drop(&mut self) {
-        self.settle();
-        self.shared.workers.leave(&self.worker);
+        let visit = self.shared.store.visit(&self.worker, self.now);
+        self.shared.workers.leave(&self.worker, |workers| visit.leave(workers));
     }
 }
 

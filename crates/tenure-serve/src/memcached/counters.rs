@@ -139,9 +139,10 @@ impl Workers {
         worker
     }
 
-    /// A worker ends.
-    pub(super) fn leave(&self, worker: &Arc<Worker>) {
+    /// A worker ends. Calls `last` with the number of workers, this one among them; none joins meanwhile.
+    pub(super) fn leave(&self, worker: &Arc<Worker>, last: impl FnOnce(usize)) {
         let mut inner = self.lock();
+        last(inner.workers.len());
         for (rest, count) in inner.rest.iter_mut().zip(worker.read()) {
             *rest = rest.wrapping_add(count);
         }
@@ -178,7 +179,7 @@ mod tests {
         let (first, second) = (workers.join(), workers.join());
         first.count(Counter::Gets);
         second.count(Counter::Gets);
-        workers.leave(&first);
+        workers.leave(&first, |workers| assert_eq!(workers, 2));
         assert_eq!((workers.len(), workers.sum()[Counter::Gets as usize]), (1, 2));
         workers.reset();
         assert_eq!(workers.sum(), [0; COUNT]);

@@ -288,6 +288,18 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
         self.worker.clear_unlinked();
     }
 
+    /// Settles for a thread that does not come back, where at most `threads` are in the store.
+    ///
+    /// Otherwise the few entries that a flush keeps back would wait for a thread that gets this one's number.
+    pub(super) fn leave(&self, threads: usize) {
+        for _ in 0..threads {
+            // A flush gives each thread that looks an entry of the batch, and keeps the batch back if they do not suffice.
+            // SAFETY: nobody reads through the pointer, and what is called with it at the end does nothing.
+            unsafe { self.guard.defer_retire(std::ptr::dangling_mut::<()>(), |_, _| {}) };
+        }
+        self.settle();
+    }
+
     fn peek(&self, key: Key<'_>) -> Option<&ItemRef<C>> {
         self.store.map.get_key_value(&key, &self.guard).map(|(entry, ())| &entry.0)
     }
@@ -463,6 +475,26 @@ mod tests {
         an_item_outlives_the_store_as_long_as_somebody_has_it::<IncNotZero>();
         an_item_outlives_the_store_as_long_as_somebody_has_it::<RcuRef>();
         an_item_outlives_the_store_as_long_as_somebody_has_it::<TicketRef>();
+    }
+
+    #[test]
+    fn a_thread_that_leaves_while_others_look_keeps_nothing_back() {
+        let workers = Workers::new();
+        let all = Store::<TicketRef>::new(1 << 20, 1 << 20);
+        let here = workers.join();
+        let looking = all.visit(&here, 100);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let worker = workers.join();
+                let visit = all.visit(&worker, 100);
+                drop(store(&visit, "key", "value"));
+                assert_eq!(visit.delete(visit.key(b"key"), None), Removal::Done);
+                workers.leave(&worker, |threads| visit.leave(threads));
+            });
+        });
+        assert_eq!((all.len(), all.alive().0), (0, 1), "kept for who looks");
+        drop(looking);
+        assert_eq!(all.alive(), (0, 0));
     }
 
     #[test]
