@@ -3,7 +3,6 @@
 mod support;
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::thread;
 
 use proptest::prelude::*;
 use support::{Server, requests, text};
@@ -13,7 +12,7 @@ use tenure_serve::handler::{Handler, Next, Output};
 use tenure_serve::memcached::{Cache, Config, CountKind, LineKind, Visitor, script, with_cell};
 
 const KEYS: u64 = 8;
-const THREADS: u64 = 4;
+const THREADS: usize = 4;
 const ROUNDS: u64 = 3000;
 
 /// A token that says which key it belongs to, who wrote it, and when.
@@ -28,7 +27,10 @@ fn check(answers: &str, key: u64) {
         let mut words = answers[at + 1..end].split_whitespace();
         let mut number = || words.next().unwrap().parse::<u64>().unwrap();
         let written = (number(), number(), number());
-        assert!(written.0 == key && written.1 < THREADS && written.2 < ROUNDS, "{written:?}");
+        assert!(
+            written.0 == key && written.1 < THREADS as u64 && written.2 < ROUNDS,
+            "{written:?}"
+        );
         assert_eq!(answers[at..=end], token(written.0, written.1, written.2));
     }
 }
@@ -40,34 +42,30 @@ impl Visitor for Stress {
 
     fn visit<C: RefCount + 'static, P: RefCount + 'static>(self, cache: Cache<C, P>) {
         let buffers = Buffers::new(PoolKind::Magazines, 16 << 10).unwrap();
-        thread::scope(|scope| {
-            for thread in 0..THREADS {
-                let (cache, buffers) = (&cache, &buffers);
-                scope.spawn(move || {
-                    let mut handler = cache.handler();
-                    let mut seed = thread + 1;
-                    for round in 0..ROUNDS {
-                        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                        let key = (seed >> 40) % KEYS;
-                        let value = token(key, thread, round);
-                        let len = value.len();
-                        let request = match (seed >> 33) % 16 {
-                            0 | 1 => format!("set k{key} 0 0 {len}\r\n{value}\r\n"),
-                            2 => format!("append k{key} 0 0 {len}\r\n{value}\r\n"),
-                            3 => format!("delete k{key}\r\n"),
-                            4 => format!("mg k{key} N100 v\r\n"),
-                            5 => format!("md k{key} I\r\nmg k{key} v\r\n"),
-                            6 => format!("gat 1000 k{key}\r\nincr k{key} 1\r\n"),
-                            7 if round % 500 == 0 => "flush_all\r\n".to_owned(),
-                            _ => format!("get k{key}\r\ngets k{key}\r\n"),
-                        };
-                        let pieces = (1..).map(|at| at * 20).take_while(|at| *at < request.len());
-                        let answers =
-                            script::answers(&mut handler, buffers, request.as_bytes(), pieces);
-                        check(&text(&answers.unwrap()), key);
-                    }
-                });
+        script::in_threads(THREADS, |thread| {
+            let mut handler = cache.handler();
+            let thread = thread as u64;
+            let mut seed = thread + 1;
+            for round in 0..ROUNDS {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let key = (seed >> 40) % KEYS;
+                let value = token(key, thread, round);
+                let len = value.len();
+                let request = match (seed >> 33) % 16 {
+                    0 | 1 => format!("set k{key} 0 0 {len}\r\n{value}\r\n"),
+                    2 => format!("append k{key} 0 0 {len}\r\n{value}\r\n"),
+                    3 => format!("delete k{key}\r\n"),
+                    4 => format!("mg k{key} N100 v\r\n"),
+                    5 => format!("md k{key} I\r\nmg k{key} v\r\n"),
+                    6 => format!("gat 1000 k{key}\r\nincr k{key} 1\r\n"),
+                    7 if round % 500 == 0 => "flush_all\r\n".to_owned(),
+                    _ => format!("get k{key}\r\ngets k{key}\r\n"),
+                };
+                let pieces = (1..).map(|at| at * 20).take_while(|at| *at < request.len());
+                let answers = script::answers(&mut handler, &buffers, request.as_bytes(), pieces);
+                check(&text(&answers.unwrap()), key);
             }
+            (handler, ())
         });
         let (current, alive) = cache.items();
         assert_eq!(current, alive, "nobody has what was unlinked");

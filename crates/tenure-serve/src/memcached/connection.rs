@@ -81,8 +81,12 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Memcached<C, P> {
 
 impl<C: RefCount + 'static, P: RefCount + 'static> Drop for Memcached<C, P> {
     fn drop(&mut self) {
-        let visit = self.shared.store.visit(&self.worker, self.now);
-        self.shared.workers.leave(&self.worker, |workers| visit.leave(workers));
+        let visit = || self.shared.store.visit(&self.worker, self.now);
+        self.shared.workers.leave(&self.worker, |workers| {
+            visit().leave(workers);
+            // What the map freed at the end of that visit may have been the last to keep entries back.
+            visit().leave(workers);
+        });
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Barrier, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tenure::count::RefCount;
 
@@ -48,6 +49,46 @@ pub fn answers<H: Handler>(
     Ok(answers)
 }
 
+/// Calls `work` in so many threads, each with its number, all at once. Returns what each came to.
+///
+/// When all are done, the handlers are dropped one after another: what a thread unlinked while others looked is freed then.
+///
+/// # Panics
+///
+/// If `work` does.
+pub fn in_threads<H: Handler, R: Send>(
+    threads: usize,
+    work: impl Fn(usize) -> (H, R) + Sync,
+) -> Vec<R> {
+    let start = Barrier::new(threads);
+    let (done, all_done) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        let spawn = |number| {
+            let (turn, my_turn) = mpsc::channel::<()>();
+            let (start, work, done) = (&start, &work, done.clone());
+            let thread = scope.spawn(move || {
+                start.wait();
+                let (handler, result) = work(number);
+                drop(done);
+                let _ = my_turn.recv(); // Nothing is sent: the turn has come when nobody could any more.
+                drop(handler);
+                result
+            });
+            (turn, thread)
+        };
+        let players: Vec<_> = (0..threads).map(spawn).collect();
+        drop(done);
+        let _ = all_done.recv(); // As above: all threads are done, or panicked.
+        players
+            .into_iter()
+            .map(|(turn, thread)| {
+                drop(turn);
+                thread.join().expect("a thread that does not panic")
+            })
+            .collect()
+    })
+}
+
 /// What a [`play`] came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Played {
@@ -79,42 +120,47 @@ pub fn play<C: RefCount + 'static, P: RefCount + 'static>(
     threads: usize,
     rounds: u64,
 ) -> io::Result<Played> {
-    let start = std::sync::Barrier::new(threads);
-    let room: Result<Vec<_>, _> = (0..threads).map(|_| buffers.acquire()).collect();
-    let player = |buffer| {
+    let played = in_threads(threads, |_| {
         let mut handler = cache.handler();
-        let mut session = handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).expect("a connection");
-        let mut output = Output::new(buffer);
-        let mut answers = 0;
-        start.wait();
-        let began = std::time::Instant::now();
-        for _ in 0..rounds {
-            let mut at = 0;
-            while at < script.len() {
-                let input = &script[at..script.len().min(at + piece)];
-                let progress = handler.handle(&mut session, input, &mut output);
-                assert!(progress.next != Next::End, "the script ends the connection");
-                assert!(progress.consumed > 0 || !output.is_empty(), "half a request");
-                at += progress.consumed;
-                answers += output.pending() as u64;
-                output.advance(output.pending());
-            }
-        }
-        let time = began.elapsed();
-        handler.close(session);
-        Played { requests: rounds * script.len() as u64, answers, time }
-    };
-    let room = room.map_err(io::Error::other)?;
-    let played: Vec<Played> = thread::scope(|scope| {
-        let players = room.into_iter().map(|buffer| scope.spawn(|| player(buffer)));
-        let players: Vec<_> = players.collect();
-        players.into_iter().map(|player| player.join().expect("a player")).collect()
+        let played = feed(&mut handler, buffers, script, piece, rounds);
+        (handler, played)
     });
-    Ok(played.iter().fold(Played { requests: 0, answers: 0, time: Duration::ZERO }, |sum, one| {
-        Played {
+    let nothing = Played { requests: 0, answers: 0, time: Duration::ZERO };
+    played.into_iter().try_fold(nothing, |sum, one| {
+        let one = one?;
+        Ok(Played {
             requests: sum.requests + one.requests,
             answers: sum.answers + one.answers,
             time: sum.time.max(one.time),
+        })
+    })
+}
+
+/// Feeds `script` to one handler.
+fn feed<H: Handler>(
+    handler: &mut H,
+    buffers: &Buffers,
+    script: &[u8],
+    piece: usize,
+    rounds: u64,
+) -> io::Result<Played> {
+    let mut session = handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).expect("a connection");
+    let mut output = Output::new(buffers.acquire().map_err(io::Error::other)?);
+    let mut answers = 0;
+    let began = Instant::now();
+    for _ in 0..rounds {
+        let mut at = 0;
+        while at < script.len() {
+            let input = &script[at..script.len().min(at + piece)];
+            let progress = handler.handle(&mut session, input, &mut output);
+            assert!(progress.next != Next::End, "the script ends the connection");
+            assert!(progress.consumed > 0 || !output.is_empty(), "half a request");
+            at += progress.consumed;
+            answers += output.pending() as u64;
+            output.advance(output.pending());
         }
-    }))
+    }
+    let time = began.elapsed();
+    handler.close(session);
+    Ok(Played { requests: rounds * script.len() as u64, answers, time })
 }

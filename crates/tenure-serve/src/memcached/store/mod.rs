@@ -288,10 +288,13 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
         self.worker.clear_unlinked();
     }
 
-    /// Settles for a thread that does not come back, where at most `threads` are in the store.
+    /// Settles for a thread that does not come back, while at most `threads` are in the store, this one among them.
     ///
-    /// Otherwise the few entries that a flush keeps back would wait for a thread that gets this one's number.
-    pub(super) fn leave(&self, threads: usize) {
+    /// Otherwise the few entries that a flush keeps back would wait for a thread that gets this one's number, and those that
+    /// were unlinked while the map grew for a thread that goes on with that.
+    pub(super) fn leave(self, threads: usize) {
+        // Looking at all entries makes the map complete a growth.
+        let _ = self.store.map.iter(&self.guard).next();
         for _ in 0..threads {
             // A flush gives each thread that looks an entry of the batch, and keeps the batch back if they do not suffice.
             // SAFETY: nobody reads through the pointer, and what is called with it at the end does nothing.
