@@ -8,11 +8,20 @@ use std::time::{Duration, Instant};
 use tenure_serve::handler::{Handler, Next, Output, Progress};
 use tenure_serve::net::{Server, Settings, Shared};
 
-/// Answers lines: `copy ...` and `chunk ...` by themselves, `big` by a megabyte, `end` and `linger` by the end.
+/// Answers lines: `copy ...` and `chunk ...` by themselves, `big` by a megabyte, `end` and `linger` by the end, `endless` by
+/// byte after byte until somebody says `enough`.
 struct Lines<const KEEPS: bool> {
     /// Has as many references as there are chunks under way, and one more.
     big: Arc<[u8]>,
     refuses: bool,
+    /// When what is endless ends all the same.
+    enough: Instant,
+}
+
+impl<const KEEPS: bool> Lines<KEEPS> {
+    fn new(big: Arc<[u8]>, refuses: bool) -> Self {
+        Self { big, refuses, enough: Instant::now() + Duration::from_secs(30) }
+    }
 }
 
 const BIG: usize = 1 << 20;
@@ -40,6 +49,14 @@ impl<const KEEPS: bool> Handler for Lines<KEEPS> {
                     output.write(b"no\n");
                     return Progress { consumed, next: Next::Linger };
                 }
+                b"endless\n" if Instant::now() < self.enough => {
+                    output.write(b".");
+                    return Progress { consumed: consumed - line.len(), next: Next::Room };
+                }
+                b"enough\n" => {
+                    self.enough = Instant::now();
+                    output.write(line);
+                }
                 b"big\n" => output.send(Arc::clone(&self.big), 0),
                 line if line.starts_with(b"chunk") => output.send(Arc::from(line), 0),
                 line => output.write(line),
@@ -58,8 +75,7 @@ fn settings() -> Settings {
 fn start<const KEEPS: bool>(settings: Settings) -> (Server, Arc<[u8]>) {
     let big: Arc<[u8]> = Arc::from(vec![b'x'; BIG]);
     let shared = Arc::clone(&big);
-    let handler =
-        move |_, _: &Arc<Shared>| Lines::<KEEPS> { big: Arc::clone(&shared), refuses: false };
+    let handler = move |_, _: &Arc<Shared>| Lines::<KEEPS>::new(Arc::clone(&shared), false);
     (Server::start(settings, handler).unwrap(), big)
 }
 
@@ -197,6 +213,21 @@ fn every_answer_arrives_though_the_client_reads_slowly() {
 }
 
 #[test]
+fn a_client_that_reads_as_fast_as_it_is_answered_leaves_others_their_turns() {
+    let (server, big) = start::<false>(Settings { threads: 1, ..settings() });
+    let (mut greedy, mut other) = (client(&server), client(&server));
+    greedy.write_all(b"endless\n").unwrap();
+    greedy.shutdown(Shutdown::Write).unwrap();
+    let reader = std::thread::spawn(move || std::io::copy(&mut greedy, &mut std::io::sink()));
+    eventually("it is answered", || server.shared().statistics().written > 100);
+    other.write_all(b"enough\n").unwrap();
+    assert_eq!(answer(&mut other, 7), b"enough\n");
+    assert!(reader.join().unwrap().unwrap() > 100);
+    drop(other);
+    stop(server, &big);
+}
+
+#[test]
 fn a_connection_on_which_nothing_moves_is_closed() {
     let (server, big) = start::<false>(Settings { idle: Duration::from_millis(300), ..settings() });
     let (mut idle, mut half, mut slow) = (client(&server), client(&server), client(&server));
@@ -232,8 +263,7 @@ fn connections_beyond_the_limit_are_closed_at_once() {
 fn a_handler_may_refuse_a_connection() {
     let big: Arc<[u8]> = Arc::from([]);
     let shared = Arc::clone(&big);
-    let handler =
-        move |_, _: &Arc<Shared>| Lines::<true> { big: Arc::clone(&shared), refuses: true };
+    let handler = move |_, _: &Arc<Shared>| Lines::<true>::new(Arc::clone(&shared), true);
     let server = Server::start(settings(), handler).unwrap();
     let refused = client(&server).read(&mut [0; 8]);
     assert!(matches!(refused, Ok(0) | Err(_)), "{refused:?}");
@@ -330,12 +360,41 @@ fn a_server_that_stops_waits_no_longer_than_its_grace() {
 }
 
 #[test]
+fn connections_that_come_while_a_server_stops_are_closed_wherever_they_are() {
+    for _ in 0..50 {
+        let (server, big) = start::<true>(settings());
+        let address = server.address();
+        let crowd: Vec<_> = (0..4)
+            .map(|_| {
+                std::thread::spawn(move || {
+                    let mut clients: Vec<TcpStream> = Vec::new();
+                    while let Ok(client) = TcpStream::connect(address) {
+                        clients.push(client);
+                    }
+                    for mut client in clients {
+                        client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+                        // Where nobody had accepted it yet, the system may say so only to who sends.
+                        let _ = client.write_all(b"x\n");
+                        if let Err(error) = client.read_to_end(&mut Vec::new()) {
+                            assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+                        }
+                    }
+                })
+            })
+            .collect();
+        eventually("some have come", || server.shared().statistics().accepted > 10);
+        stop(server, &big);
+        crowd.into_iter().for_each(|clients| clients.join().unwrap());
+    }
+}
+
+#[test]
 fn an_address_in_use_is_an_error() {
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let (server, _) = start::<true>(settings());
     for taken in [other.local_addr().unwrap(), server.address()] {
         let settings = Settings { listen: taken, ..settings() };
-        let handler = |_, _: &Arc<Shared>| Lines::<true> { big: Arc::from([]), refuses: false };
+        let handler = |_, _: &Arc<Shared>| Lines::<true>::new(Arc::from([]), false);
         let error = Server::start(settings, handler).err().unwrap();
         assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
     }

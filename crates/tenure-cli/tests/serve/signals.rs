@@ -6,8 +6,18 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::server::{PATIENCE, PROTOCOLS, Protocol};
+use super::server::{PATIENCE, PROTOCOLS, Protocol, Server};
 use super::traffic::{drain, expect_large, expect_small, large, small, start};
+
+/// Waits until nobody can connect: the signal has been heard.
+#[track_caller]
+fn is_deaf(server: &Server) {
+    let deadline = Instant::now() + PATIENCE;
+    while TcpStream::connect(server.address).is_ok() {
+        assert!(Instant::now() < deadline, "the signal is not heard");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
 
 #[test]
 fn a_server_that_is_told_to_end_finishes_what_is_under_way() {
@@ -37,6 +47,19 @@ fn a_server_that_is_told_to_end_finishes_what_is_under_way() {
 }
 
 #[test]
+fn half_a_value_may_still_become_one_while_a_server_ends() {
+    let mut server = start(Protocol::Memcached, &["--grace", "60"]);
+    let mut client = server.connect();
+    client.write_all(b"set half 0 0 10\r\n12345").unwrap();
+    server.wait_for("half a value", |figures| figures["items_alive"] > figures["curr_items"]);
+    server.signal(Signal::TERM);
+    is_deaf(&server);
+    client.write_all(b"67890\r\n").unwrap();
+    assert_eq!(drain(&mut client), b"STORED\r\n");
+    server.ended();
+}
+
+#[test]
 fn a_server_waits_no_longer_than_its_grace() {
     for protocol in PROTOCOLS {
         let mut server = start(protocol, &["--grace", "0.2"]);
@@ -55,12 +78,7 @@ fn a_second_signal_ends_a_server_at_once() {
     slow.write_all(&large(Protocol::Http).repeat(50)).unwrap();
     server.wait_for("it stalls", |figures| figures["stalled_writes"] >= 1);
     server.signal(Signal::TERM);
-    // The first one has been heard once nobody can connect any more.
-    let deadline = Instant::now() + PATIENCE;
-    while TcpStream::connect(server.address).is_ok() {
-        assert!(Instant::now() < deadline, "the signal is not heard");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    is_deaf(&server);
     server.signal(Signal::INT);
     assert_eq!(server.wait().code(), Some(1));
 }

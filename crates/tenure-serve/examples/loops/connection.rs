@@ -1,0 +1,90 @@
+//! What the loops of mio and tokio share: a connection without its socket.
+
+use std::io::{self, IoSlice};
+use std::net::IpAddr;
+
+use tenure::count::TicketRef;
+use tenure::line::Isolated;
+use tenure_serve::buffers::{Buffer, Buffers};
+use tenure_serve::handler::{Handler, Next, Output};
+use tenure_serve::memcached::{Cache, Chunk, Config, Memcached, Session};
+
+/// Times that a connection is read before others have their turn.
+pub(crate) const READS: usize = 8;
+
+/// Pieces that are sent by one system call.
+const SLICES: usize = 64;
+
+type Peer = Isolated<TicketRef>;
+
+/// The cache of the default cell.
+pub(crate) fn cache() -> Cache<TicketRef, Peer> {
+    Cache::new(&Config::default())
+}
+
+/// The handler of a thread.
+pub(crate) type Protocol = Memcached<TicketRef, Peer>;
+
+/// A connection's state and buffers.
+pub(crate) struct Connection {
+    session: Option<Session<TicketRef, Peer>>,
+    pub(crate) input: Buffer,
+    output: Output<Chunk<TicketRef>>,
+    next: Next,
+}
+
+impl Connection {
+    pub(crate) fn open(
+        protocol: &mut Protocol,
+        from: IpAddr,
+        buffers: &Buffers,
+    ) -> io::Result<Self> {
+        let (send, receive) = buffers.acquire_pair().map_err(io::Error::other)?;
+        let session = protocol.open(from);
+        Ok(Self { session, input: receive, output: Output::new(send), next: Next::Input })
+    }
+
+    /// Room for input.
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        if self.input.is_empty() {
+            self.input.clear();
+        } else if self.input.spare() == 0 {
+            self.input.compact();
+        }
+        self.input.spare_mut()
+    }
+
+    /// Answers what the input has, and sends the answers by `send`. An error says that the connection has to wait
+    /// for room, or is over.
+    pub(crate) fn answer(
+        &mut self,
+        protocol: &mut Protocol,
+        mut send: impl FnMut(&[IoSlice<'_>]) -> io::Result<usize>,
+    ) -> io::Result<()> {
+        let session = self.session.as_mut().ok_or(io::ErrorKind::ConnectionRefused)?;
+        loop {
+            while !self.output.is_empty() {
+                let mut slices = [IoSlice::new(&[]); SLICES];
+                let sent = send(self.output.fill(&mut slices))?;
+                self.output.advance(sent);
+            }
+            match self.next {
+                Next::Input if self.input.is_empty() => return Ok(()),
+                Next::End | Next::Linger => return Err(io::ErrorKind::ConnectionAborted.into()),
+                Next::Input | Next::Room => {}
+            }
+            let progress = protocol.handle(session, &self.input, &mut self.output);
+            self.input.consume(progress.consumed);
+            self.next = progress.next;
+            if self.next == Next::Input && self.output.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(crate) fn close(&mut self, protocol: &mut Protocol) {
+        if let Some(session) = self.session.take() {
+            protocol.close(session);
+        }
+    }
+}
