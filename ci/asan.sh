@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# AddressSanitizer and LeakSanitizer over the library's tests that use real threads: report every
-# access to freed memory, and every object that nobody destroyed.
+# AddressSanitizer and LeakSanitizer over the library's tests that use real threads, and over the servers' whose items and
+# buffers several threads have: report every access to freed memory, and every object that nobody destroyed.
 #
 # Runs on the stable toolchain (RUSTC_BOOTSTRAP). loom's tests are left out: loom switches stacks by
 # itself.
@@ -15,3 +15,4 @@ export ASAN_OPTIONS="halt_on_error=1 detect_leaks=1 detect_stack_use_after_retur
 LEFT_OUT='^pool_buffers_memory' sanitize address "$@"
 expect_report address use-after-free "AddressSanitizer: heap-use-after-free"
 expect_report address leak "LeakSanitizer: detected memory leaks"
+sanitized address test tenure-serve --test memcached_cache --test memcached_stress --test net -- --test-threads=1 "$@"

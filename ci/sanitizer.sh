@@ -6,15 +6,15 @@ export TENURE_STRESS="${TENURE_STRESS:-0.25}"
 
 host=$(rustc -vV | sed -n 's/^host: //p')
 
-# sanitized KIND COMMAND ARGUMENT... : runs the cargo command with the sanitizer on.
+# sanitized KIND COMMAND PACKAGE ARGUMENT... : runs the cargo command with the sanitizer on.
 #
 # --target, so that build scripts and macros, which run inside the compiler, are not instrumented.
 sanitized() {
-    local kind=$1 command=$2
-    shift 2
+    local kind=$1 command=$2 package=$3
+    shift 3
     RUSTFLAGS="-Zsanitizer=$kind -Cunsafe-allow-abi-mismatch=sanitizer -Cforce-frame-pointers=yes" \
         CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/sanitizer-$kind" \
-        cargo "$command" --package tenure --target "$host" "$@"
+        cargo "$command" --package "$package" --target "$host" "$@"
 }
 
 # sanitize KIND TEST-ARGUMENT... : runs the tests, but for those whose names match LEFT_OUT.
@@ -32,13 +32,13 @@ sanitize() {
     done
     echo "$kind sanitizer: ${targets[*]}"
     # One test at a time: a report shows the threads of that test and no others.
-    sanitized "$kind" test --all-features "${targets[@]}" -- --test-threads=1 "$@"
+    sanitized "$kind" test tenure --all-features "${targets[@]}" -- --test-threads=1 "$@"
 }
 
 # expect_report KIND BUG MESSAGE : the sanitizer finds a bug that is there on purpose.
 expect_report() {
     local kind=$1 bug=$2 message=$3 output
-    if output=$(sanitized "$kind" run --quiet --example sanitizer_control -- "$bug" 2>&1); then
+    if output=$(sanitized "$kind" run tenure --quiet --example sanitizer_control -- "$bug" 2>&1); then
         echo "$kind sanitizer: the control '$bug' was not reported:" >&2
         echo "$output" >&2
         exit 1
