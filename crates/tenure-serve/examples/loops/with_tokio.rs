@@ -71,7 +71,8 @@ async fn drive(
 ) -> io::Result<()> {
     loop {
         let send = |slices: &[IoSlice<'_>]| socket.try_write_vectored(slices);
-        match connection.answer(&mut protocol.borrow_mut(), send) {
+        let answered = connection.answer(&mut protocol.borrow_mut(), send);
+        match answered {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 socket.writable().await?;

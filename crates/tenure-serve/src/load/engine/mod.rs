@@ -13,6 +13,7 @@
 
 mod client;
 mod clock;
+pub(super) mod lines;
 pub(super) mod protocol;
 pub(super) mod schedule;
 mod socket;

@@ -4,6 +4,7 @@
 
 use memchr::memchr;
 
+use crate::load::engine::lines::{Lines, Piece};
 use crate::load::engine::protocol::{Answer, Step, Verdict, shown};
 
 /// No line of a head is longer, and no answer has more heads before it than lines of this length.
@@ -13,8 +14,7 @@ const MOST_LINE: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     state: State,
-    /// The beginning of a line that was cut.
-    cut: Vec<u8>,
+    lines: Lines,
     head: Head,
 }
 
@@ -69,27 +69,18 @@ impl Scan {
                 }
                 _ => {}
             }
-            let end = memchr(b'\n', rest);
-            if self.cut.len() + end.unwrap_or(rest.len()) > MOST_LINE {
-                return self.broken(input.len(), b"a line without an end");
-            }
-            let Some(end) = end else {
-                self.cut.extend_from_slice(rest);
-                return Step { consumed: input.len(), answer: None };
+            let line = match self.lines.take(rest, MOST_LINE) {
+                Piece::Line(line, count) => {
+                    consumed += count;
+                    line
+                }
+                Piece::Cut => return Step { consumed: input.len(), answer: None },
+                Piece::TooLong => return self.broken(input.len(), b"a line without an end"),
             };
-            consumed += end + 1;
-            let whole;
-            let line = if self.cut.is_empty() {
-                &rest[..end]
-            } else {
-                self.cut.extend_from_slice(&rest[..end]);
-                whole = std::mem::take(&mut self.cut);
-                &whole
-            };
-            match self.line(line.strip_suffix(b"\r").unwrap_or(line)) {
+            match self.line(line.strip_suffix(b"\r").unwrap_or(&line)) {
                 Ok(false) => {}
                 Ok(true) => return self.done(consumed),
-                Err(()) => return self.broken(consumed, line),
+                Err(()) => return self.broken(consumed, &line),
             }
         }
         Step { consumed, answer: None }

@@ -1,8 +1,7 @@
 //! Answers of the text protocol, recognised as they come.
 
-use memchr::memchr;
-
 use super::values::Values;
+use crate::load::engine::lines::{Lines, Piece};
 use crate::load::engine::protocol::{Step, Verdict, shown};
 
 /// No line of an answer is longer: a key has at most 250 bytes.
@@ -21,8 +20,7 @@ pub(crate) struct Ask {
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     state: State,
-    /// The beginning of a line that was cut.
-    cut: Vec<u8>,
+    lines: Lines,
     /// The value is not the one of its key.
     wrong: Option<String>,
 }
@@ -59,24 +57,16 @@ impl Scan {
                 }
                 continue;
             }
-            let Some(end) = memchr(b'\n', rest) else {
-                self.cut.extend_from_slice(rest);
-                if self.cut.len() > MOST_LINE {
-                    return self.done(input.len(), broken("a line without an end"));
+            let line = match self.lines.take(rest, MOST_LINE) {
+                Piece::Line(line, count) => {
+                    consumed += count;
+                    line
                 }
-                return Step { consumed: input.len(), answer: None };
-            };
-            consumed += end + 1;
-            let whole;
-            let line = if self.cut.is_empty() {
-                &rest[..end]
-            } else {
-                self.cut.extend_from_slice(&rest[..end]);
-                whole = std::mem::take(&mut self.cut);
-                &whole
+                Piece::Cut => return Step { consumed: input.len(), answer: None },
+                Piece::TooLong => return self.done(input.len(), broken("a line without an end")),
             };
             let Some(line) = line.strip_suffix(b"\r") else {
-                return self.done(consumed, broken(&shown(line)));
+                return self.done(consumed, broken(&shown(&line)));
             };
             match self.line(ask, prefix, values, line) {
                 Line::Answer(verdict) => return self.done(consumed, verdict),
