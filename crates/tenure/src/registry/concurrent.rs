@@ -53,7 +53,7 @@ unsafe impl<S: BuildHasher + Send + Sync + 'static> Ground for Concurrent<S> {
     }
 
     fn map<E: Element>(hasher: S) -> LockFree<E, S> {
-        LockFree(papaya::HashMap::with_hasher(hasher))
+        LockFree { elements: papaya::HashMap::with_hasher(Stored(0)), hasher }
     }
 }
 
@@ -137,7 +137,39 @@ impl seize::Guard for Guard<'_> {
 }
 
 /// papaya's map. A value is the element that the map holds, a key is the way to it.
-pub struct LockFree<E: Element, S>(papaya::HashMap<Handle<E>, Slot<E>, S>);
+pub struct LockFree<E: Element, S> {
+    elements: papaya::HashMap<Handle<E>, Slot<E>, Stored>,
+    /// Asked once for each acquire: elements remember their hashes.
+    hasher: S,
+}
+
+/// Passes on a hash that was made before.
+#[derive(Clone, Copy)]
+struct Stored(u64);
+
+impl Hasher for Stored {
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("what is in the map writes its hash");
+    }
+
+    #[inline]
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+impl BuildHasher for Stored {
+    type Hasher = Self;
+    #[inline]
+    fn build_hasher(&self) -> Self {
+        *self
+    }
+}
 
 /// An element, by its key.
 struct Handle<E>(NonNull<E>);
@@ -146,21 +178,22 @@ struct Handle<E>(NonNull<E>);
 struct Slot<E: Element>(NonNull<E>);
 
 impl<E: Element> Handle<E> {
-    fn key(&self) -> &E::Key {
+    #[inline]
+    fn element(&self) -> &E {
         // SAFETY: handles are compared in the map and with what is about to be inserted: the element is not freed.
-        unsafe { self.0.as_ref() }.key()
+        unsafe { self.0.as_ref() }
     }
 }
 
 impl<E: Element> Hash for Handle<E> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.key().hash(state);
+        state.write_u64(self.element().hash());
     }
 }
 
 impl<E: Element> PartialEq for Handle<E> {
     fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0 || self.key() == other.key()
+        self.0 == other.0 || self.element().key() == other.element().key()
     }
 }
 
@@ -174,19 +207,22 @@ impl<E: Element> Drop for Slot<E> {
 }
 
 /// A borrowed key to look for.
-struct Lookup<'q, Q: ?Sized>(&'q Q);
+struct Lookup<'q, Q: ?Sized> {
+    key: &'q Q,
+    hash: u64,
+}
 
-impl<Q: Hash + ?Sized> Hash for Lookup<'_, Q> {
+impl<Q: ?Sized> Hash for Lookup<'_, Q> {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.hash(state);
+        state.write_u64(self.hash);
     }
 }
 
 impl<E: Element<Key: Borrow<Q>>, Q: Eq + ?Sized> papaya::Equivalent<Handle<E>> for Lookup<'_, Q> {
     #[inline]
     fn equivalent(&self, handle: &Handle<E>) -> bool {
-        self.0 == handle.key().borrow()
+        self.key == handle.element().key().borrow()
     }
 }
 
@@ -200,36 +236,41 @@ unsafe impl<E: Element, S: BuildHasher> Map<E> for LockFree<E, S> {
 
     #[inline(always)]
     fn enter(&self) -> Guard<'_> {
-        Guard::enter(|| self.0.guard(), || self.0.owned_guard())
+        Guard::enter(|| self.elements.guard(), || self.elements.owned_guard())
     }
 
     #[inline]
-    fn find<Q>(&self, key: &Q, guard: &Guard<'_>) -> Option<NonNull<E>>
+    fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
+    #[inline]
+    fn find<Q>(&self, key: &Q, hash: u64, guard: &Guard<'_>) -> Option<NonNull<E>>
     where
         E::Key: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        self.0.get(&Lookup(key), guard).map(|slot| slot.0)
+        self.elements.get(&Lookup { key, hash }, guard).map(|slot| slot.0)
     }
 
-    unsafe fn insert(&self, element: NonNull<E>, guard: &Guard<'_>) -> bool {
-        match self.0.try_insert(Handle(element), Slot(element), guard) {
-            Ok(_) => true,
+    unsafe fn insert(&self, element: NonNull<E>, guard: &Guard<'_>) -> Result<(), NonNull<E>> {
+        match self.elements.try_insert(Handle(element), Slot(element), guard) {
+            Ok(_) => Ok(()),
             Err(occupied) => {
                 // The caller has the element still.
                 core::mem::forget(occupied.not_inserted);
-                false
+                Err(occupied.current.0)
             }
         }
     }
 
     unsafe fn remove(&self, element: NonNull<E>, guard: &Guard<'_>) {
         // Whether somebody else has removed it makes no difference.
-        let _ = self.0.remove_if(&Handle(element), |found, _| found.0 == element, guard);
+        let _ = self.elements.remove_if(&Handle(element), |found, _| found.0 == element, guard);
     }
 
     fn for_each(&self, guard: &Guard<'_>, mut visit: impl FnMut(NonNull<E>)) {
-        for slot in self.0.values(guard) {
+        for slot in self.elements.values(guard) {
             visit(slot.0);
         }
     }

@@ -46,18 +46,24 @@ pub(super) struct Entry<K: Key, V, C: RefCount + 'static, G: Ground> {
     core: RawShared<Core<K, V, C, G>, G::Memory>,
     value: <G::Memory as Memory>::Plain<MaybeUninit<V>>,
     key: K,
+    hash: u64,
     creating: G::Lock,
 }
 
 impl<K: Key, V, C: RefCount + 'static, G: Ground> Entry<K, V, C, G> {
     /// An entry with one reference, the caller's, and without a value. It is in no map.
-    pub(super) fn allocate(key: K, core: Shared<Core<K, V, C, G>, G::Memory>) -> NonNull<Self> {
+    pub(super) fn allocate(
+        key: K,
+        hash: u64,
+        core: Shared<Core<K, V, C, G>, G::Memory>,
+    ) -> NonNull<Self> {
         NonNull::from(Box::leak(Box::new(Self {
             count: C::new_in(),
             state: Atomic::new(0),
             core: core.into_raw(),
             value: Plain::new(MaybeUninit::uninit()),
             key,
+            hash,
             creating: G::Lock::new(),
         })))
     }
@@ -241,6 +247,11 @@ unsafe impl<K: Key, V, C: RefCount + 'static, G: Ground> Element for Entry<K, V,
     #[inline(always)]
     fn key(&self) -> &K {
         &self.key
+    }
+
+    #[inline(always)]
+    fn hash(&self) -> u64 {
+        self.hash
     }
 
     unsafe fn release(this: NonNull<Self>) {

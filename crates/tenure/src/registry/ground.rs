@@ -74,6 +74,9 @@ pub unsafe trait Element: Sized {
     /// The key.
     fn key(&self) -> &Self::Key;
 
+    /// What the map said is the [hash](Map::hash) of the key.
+    fn hash(&self) -> u64;
+
     /// The map lets go of the element: it is in the map no more, and no guard that saw it there exists.
     ///
     /// # Safety
@@ -104,18 +107,26 @@ pub unsafe trait Map<E: Element> {
     /// A guard of this map.
     fn enter(&self) -> Self::Guard<'_>;
 
-    /// The element of that key, if there is one.
-    fn find<Q>(&self, key: &Q, guard: &Self::Guard<'_>) -> Option<NonNull<E>>
+    /// The hash of a key: the same for one that is borrowed.
+    fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64;
+
+    /// The element of that key, which has that hash, if there is one.
+    fn find<Q>(&self, key: &Q, hash: u64, guard: &Self::Guard<'_>) -> Option<NonNull<E>>
     where
         E::Key: Borrow<Q>,
         Q: Hash + Eq + ?Sized;
 
-    /// Inserts an element, unless there is one of that key: then nothing has happened, and it says `false`.
+    /// Inserts an element, unless there is one of that key: then nothing has happened, and it is found.
+    ///
+    /// # Errors
+    ///
+    /// The one that is there.
     ///
     /// # Safety
     ///
     /// The element is valid until the map releases it, and in no map.
-    unsafe fn insert(&self, element: NonNull<E>, guard: &Self::Guard<'_>) -> bool;
+    unsafe fn insert(&self, element: NonNull<E>, guard: &Self::Guard<'_>)
+    -> Result<(), NonNull<E>>;
 
     /// Removes that very element, if it is still there. Another one of that key stays.
     ///

@@ -4,8 +4,8 @@ use core::hash::Hash;
 
 /// What every key has: a short name for it, which all such types have by themselves.
 ///
-/// Keys are hashed and compared under a guard that holds back the freeing of memory, so that neither should take long. They
-/// are dropped late, and by any thread: see [limits](super#limits).
+/// Keys are hashed once for each acquire or get, and compared under a guard that holds back the freeing of memory, which
+/// should not take long. They are dropped late, and by any thread: see [limits](super#limits).
 pub trait Key: Hash + Eq + Send + Sync + 'static {}
 
 impl<K: Hash + Eq + Send + Sync + 'static> Key for K {}

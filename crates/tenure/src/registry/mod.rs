@@ -101,7 +101,7 @@
 //!   latest. With `RcuRef` they wait for two grace periods: one of the registry, and one that all registries of the
 //!   process share. Box a `V` that is large.
 //! - **Keys are dropped late**, with that memory, on any thread. Their destructors must not panic.
-//! - **Equality and hash must not panic**, and should not take long: they run under a guard. If they do, memory leaks.
+//! - **Equality must not panic**, and should not take long: it runs under a guard. If it does, memory leaks.
 //! - **`create` must not wait for its own key.** Acquiring it in the same thread is a panic; where two threads each create
 //!   what the other one wants, both wait for ever.
 //! - **Creation and end are no fast path**: together they take 3.8 times as long as with a locked map of weak pointers on
@@ -261,9 +261,10 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Registry<K, V, C, G> {
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        match self.get(key) {
+        let hash = self.core.map.hash(key);
+        match self.find(key, hash) {
             Some(object) => Ok(object),
-            None => self.enter(key, create),
+            None => self.enter(key, hash, create),
         }
     }
 
@@ -275,8 +276,18 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Registry<K, V, C, G> {
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
+        self.find(key, self.core.map.hash(key))
+    }
+
+    /// The object of that key, whose hash is known.
+    #[inline(always)]
+    fn find<Q>(&self, key: &Q, hash: u64) -> Option<Ref<K, V, C, G>>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
         let guard = self.core.map.enter();
-        let found = self.core.map.find(key, &guard)?;
+        let found = self.core.map.find(key, hash, &guard)?;
         Self::reference(found)
     }
 
@@ -305,13 +316,14 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Registry<K, V, C, G> {
     fn enter<Q, E>(
         &self,
         key: &Q,
+        hash: u64,
         create: impl FnOnce() -> Result<V, E>,
     ) -> Result<Ref<K, V, C, G>, E>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let (object, is_first) = self.find_or_insert(key);
+        let (object, is_first) = self.insert_or_find(key.to_owned(), hash);
         if !object.entry().is_ready() {
             if !is_first {
                 self.core.counters.waited();
@@ -322,34 +334,23 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Registry<K, V, C, G> {
     }
 
     /// A reference to the entry of that key, which may not be ready, and whether it is new.
-    fn find_or_insert<Q>(&self, key: &Q) -> (Ref<K, V, C, G>, bool)
-    where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-    {
+    fn insert_or_find(&self, key: K, hash: u64) -> (Ref<K, V, C, G>, bool) {
         let Core { map, counters } = &*self.core;
-        let mut spare = Spare(None);
+        let spare = Spare(Entry::allocate(key, hash, self.core.clone()));
         let guard = map.enter();
         loop {
-            if let Some(found) = map.find(key, &guard) {
-                if let Some(object) = Self::unready(found) {
-                    return (object, false);
-                }
-                counters.met_dying();
-                // Does not wait for whoever was told of the last put, who may not run for long.
-                // SAFETY: it was found there, with that guard.
-                unsafe { map.remove(found, &guard) };
-            }
-            let entry = spare
-                .0
-                .take()
-                .unwrap_or_else(|| Entry::allocate(key.to_owned(), self.core.clone()));
             // SAFETY: it is in no map, and has its map's part.
-            if unsafe { map.insert(entry, &guard) } {
+            let Err(found) = (unsafe { map.insert(spare.0, &guard) }) else {
                 // SAFETY: the first reference, which nobody else has.
-                return (unsafe { Ref::from_raw(entry) }, true);
+                return (unsafe { Ref::from_raw(spare.into_inserted()) }, true);
+            };
+            if let Some(object) = Self::unready(found) {
+                return (object, false);
             }
-            spare.0 = Some(entry);
+            counters.met_dying();
+            // Does not wait for whoever was told of the last put, who may not run for long.
+            // SAFETY: it was found there, with that guard.
+            unsafe { map.remove(found, &guard) };
         }
     }
 
@@ -394,15 +395,22 @@ unsafe impl<K: Key, V: Send + Sync, C: RefCount + 'static, G: Ground> Sync
 {
 }
 
-/// An entry that was in the way of another, if there is one.
-struct Spare<K: Key, V, C: RefCount + 'static, G: Ground>(Option<NonNull<Entry<K, V, C, G>>>);
+/// An entry that is in no map yet.
+struct Spare<K: Key, V, C: RefCount + 'static, G: Ground>(NonNull<Entry<K, V, C, G>>);
+
+impl<K: Key, V, C: RefCount + 'static, G: Ground> Spare<K, V, C, G> {
+    /// The entry, which a map has taken.
+    fn into_inserted(self) -> NonNull<Entry<K, V, C, G>> {
+        let entry = self.0;
+        core::mem::forget(self);
+        entry
+    }
+}
 
 impl<K: Key, V, C: RefCount + 'static, G: Ground> Drop for Spare<K, V, C, G> {
     fn drop(&mut self) {
-        if let Some(entry) = self.0 {
-            // SAFETY: the map did not take it, and nobody else knows of it.
-            unsafe { Entry::discard(entry) };
-        }
+        // SAFETY: no map took it, and nobody else knows of it.
+        unsafe { Entry::discard(self.0) };
     }
 }
 

@@ -207,7 +207,11 @@ unsafe impl<E: Element, F: Flaw> Map<E> for OneKey<E, F> {
         Inside(&self.lookups)
     }
 
-    fn find<Q>(&self, key: &Q, _guard: &Inside<&Scheme>) -> Option<NonNull<E>>
+    fn hash<Q: Hash + ?Sized>(&self, _key: &Q) -> u64 {
+        0
+    }
+
+    fn find<Q>(&self, key: &Q, _hash: u64, _guard: &Inside<&Scheme>) -> Option<NonNull<E>>
     where
         E::Key: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
@@ -219,11 +223,17 @@ unsafe impl<E: Element, F: Flaw> Map<E> for OneKey<E, F> {
         Some(found)
     }
 
-    unsafe fn insert(&self, element: NonNull<E>, _guard: &Inside<&Scheme>) -> bool {
-        // Release: pairs with the Acquire in `find`.
-        self.place
-            .compare_exchange(null_mut(), element.as_ptr(), Ordering::Release, Ordering::Relaxed)
-            .is_ok()
+    unsafe fn insert(
+        &self,
+        element: NonNull<E>,
+        _guard: &Inside<&Scheme>,
+    ) -> Result<(), NonNull<E>> {
+        // Release: pairs with the Acquire of who finds it; which one that is there is, too.
+        let (new, success, failure) = (element.as_ptr(), Ordering::Release, Ordering::Acquire);
+        match self.place.compare_exchange(null_mut(), new, success, failure) {
+            Ok(_) => Ok(()),
+            Err(there) => Err(NonNull::new(there).expect("a strong exchange fails with another")),
+        }
     }
 
     unsafe fn remove(&self, element: NonNull<E>, _guard: &Inside<&Scheme>) {

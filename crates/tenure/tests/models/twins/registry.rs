@@ -68,6 +68,9 @@ unsafe impl<F: Flaw> Element for Entry<F> {
     fn key(&self) -> &u32 {
         &KEY
     }
+    fn hash(&self) -> u64 {
+        0
+    }
     unsafe fn release(this: NonNull<Self>) {
         if F::LIFE_HAS_A_PART {
             // SAFETY: the map's part.
@@ -96,7 +99,7 @@ impl<F: Flaw> Entry<F> {
     fn acquire(entries: &Entries<F>, late: bool) -> Option<NonNull<Self>> {
         let guard = entries.enter();
         loop {
-            if let Some(found) = entries.find(&KEY, &guard) {
+            if let Some(found) = entries.find(&KEY, 0, &guard) {
                 // SAFETY: the guard keeps it.
                 let entry = unsafe { found.as_ref() };
                 if late && entry.state.load(Ordering::Acquire) & READY == 0 {
@@ -120,7 +123,7 @@ impl<F: Flaw> Entry<F> {
                 new.value.write(1);
             }
             // SAFETY: it is in no map.
-            if unsafe { entries.insert(entry, &guard) } {
+            if unsafe { entries.insert(entry, &guard) }.is_ok() {
                 if late {
                     new.value.write(1);
                     new.state.store(READY, F::READY);
