@@ -38,7 +38,10 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
 
 fn request(arguments: &Bench) -> Result<Request, Failure> {
     // A run finds out too, but after folders for its report were made.
-    run::check_names(&arguments.groups).map_err(Failure::input)?;
+    run::check_names(&arguments.groups).map_err(|error| Failure::input(with_e2e(error)))?;
+    if arguments.with.is_some() {
+        return Err(Failure::Input("--with is for `tenure bench e2e`".to_owned()));
+    }
     Ok(Request {
         groups: arguments.groups.clone(),
         threads: arguments.threads.clone(),
@@ -46,6 +49,17 @@ fn request(arguments: &Bench) -> Result<Request, Failure> {
         quick: arguments.quick,
         seed: arguments.seed,
     })
+}
+
+/// The error of a run, with the group that runs by itself among those there are.
+fn with_e2e(mut error: run::Error) -> run::Error {
+    #[cfg(target_os = "linux")]
+    if let run::Error::Unknown(unknown) = &mut error {
+        unknown.groups.push(tenure_bench::e2e::listed().name);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = &mut error;
+    error
 }
 
 /// The groups with their scenarios.

@@ -40,6 +40,9 @@ impl Running {
 pub(crate) fn not_listening(address: SocketAddr, error: &io::Error) -> String {
     let hint = match error.kind() {
         io::ErrorKind::AddrInUse => "; choose another, or port 0 for any that is free",
+        io::ErrorKind::AddrNotAvailable => {
+            "; this machine does not have it; 0.0.0.0 and [::] are all it has"
+        }
         _ => "",
     };
     format!("cannot listen at {address}: {error}{hint}")

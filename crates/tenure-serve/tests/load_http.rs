@@ -5,6 +5,7 @@ mod scripted;
 use std::io::BufReader;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::time::Duration;
 
 use scripted::{Counter, head, send, server, settings};
 use tenure_serve::load::http::Plan;
@@ -88,6 +89,30 @@ fn a_server_that_announces_the_end_of_a_connection_makes_no_error() {
     let outcome = made(Plan::new(settings(target, 2, Length::Requests(30))));
     assert_eq!((outcome.ops, connections.get()), (30, 30));
     assert!(outcome.errors.is_empty(), "{:?}", outcome.errors);
+}
+
+#[test]
+fn requests_behind_the_last_answer_of_a_connection_are_told_as_unanswered() {
+    let (target, _) = http(|_, stream| {
+        send(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", stream);
+        false
+    });
+    let settings = Settings { pipeline: 8, ..settings(target, 3, Length::Requests(400)) };
+    let outcome = made(Plan::new(settings));
+    let errors = outcome.errors.iter().map(|error| error.count).sum::<u64>();
+    assert_eq!(outcome.ops + errors + outcome.unanswered.unwrap(), 400);
+    assert!((40..200).contains(&outcome.ops), "{} of 400", outcome.ops);
+}
+
+#[test]
+fn a_number_of_requests_ends_when_the_server_has_gone() {
+    let asked = Counter::default();
+    let (target, _) = http(move |_, stream| asked.add() < 100 && send(HELLO.as_bytes(), stream));
+    let timeout = Duration::from_millis(300);
+    let settings = Settings { timeout, ..settings(target, 3, Length::Requests(400)) };
+    let outcome = made(Plan::new(settings));
+    assert_eq!(outcome.ops, 100);
+    assert!(!outcome.errors.is_empty());
 }
 
 #[test]

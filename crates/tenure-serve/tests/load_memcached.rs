@@ -176,9 +176,11 @@ fn an_open_loop_counts_the_wait_of_every_request_that_was_due() {
 
 #[test]
 fn a_closed_loop_counts_the_wait_of_the_one_request_that_met_it() {
-    let outcome = made(Plan { preload: false, ..plan(hesitant(Duration::from_millis(300))) });
+    let settings =
+        Settings { length: Length::Requests(60), ..hesitant(Duration::from_millis(300)) };
+    let outcome = made(Plan { preload: false, ..plan(settings) });
     assert!(outcome.latency.unwrap().max_ns.unwrap() >= 290e6);
-    assert!(outcome.ops > 41);
+    assert_eq!(outcome.ops, 60);
 }
 
 #[test]

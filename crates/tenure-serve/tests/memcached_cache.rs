@@ -44,6 +44,28 @@ fn memory_stays_within_the_limit_and_what_is_used_stays() {
 }
 
 #[test]
+fn a_new_value_stays_though_all_others_are_used() {
+    // Few enough that some shards have one item, or none.
+    let mut server = Server::with(&config(1 << 20));
+    let value = "x".repeat(10_000);
+    let set = |key: usize| format!("set k{key} 0 0 10000\r\n{value}\r\n");
+    for number in 0..400_usize {
+        for earlier in number.max(200) - 200..number {
+            server.ask(format!("get k{earlier}\r\n"));
+        }
+        assert_eq!(server.ask(set(number)), "STORED\r\n");
+        let found = server.ask(format!("get k{number}\r\n"));
+        assert!(found.starts_with("VALUE"), "k{number} has gone");
+        assert!(server.cache.used() <= 1 << 20);
+        // A longer value for a key whose own is the only one of its shard, mostly.
+        let longer = format!("append k{number} 0 0 5000\r\n{}\r\n", &value[..5000]);
+        assert_eq!(server.ask(longer), "STORED\r\n");
+        let found = server.ask(format!("get k{number}\r\n"));
+        assert!(found.starts_with("VALUE"), "the longer k{number} has gone");
+    }
+}
+
+#[test]
 fn what_is_over_makes_room_before_what_is_not() {
     let mut server = Server::with(&config(1 << 20));
     let start = Instant::now();
@@ -295,6 +317,39 @@ fn no_value_is_larger_than_half_of_the_memory() {
     let ask = |len: usize| format!("set k 0 0 {len}\r\n{}\r\n", "x".repeat(len));
     assert_eq!(server.ask(ask(600_000)), "SERVER_ERROR object too large for cache\r\n");
     assert_eq!(server.ask(ask(500_000)), "STORED\r\n");
+}
+
+#[test]
+fn values_that_clients_ask_for_and_do_not_take_end_the_room_for_others_some_time() {
+    let mut server = Server::with(&config(1 << 20));
+    let buffers = Buffers::new(PoolKind::Magazines, 16 << 10).unwrap();
+    let value = "x".repeat(16_000);
+    let mut held = Vec::new();
+    let mut answers = String::new();
+    for round in 0..200 {
+        for key in 0..50 {
+            answers = server.ask(format!("set k{key} 0 0 16000\r\n{value}\r\n"));
+        }
+        if answers.starts_with("SERVER_ERROR out of memory") {
+            assert!(round > 40, "after {round} rounds of 800 kB");
+            break;
+        }
+        let mut session = server.handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
+        let mut output = Output::new(buffers.acquire().unwrap());
+        let all: String = (0..50).map(|key| format!("get k{key}\r\n")).collect();
+        let _ = server.handler.handle(&mut session, all.as_bytes(), &mut output);
+        held.push((session, output));
+    }
+    assert!(answers.starts_with("SERVER_ERROR out of memory"), "{answers}");
+    let bytes = stat(&mut server, "items_alive_bytes");
+    assert!((60 << 20..80 << 20).contains(&bytes), "{bytes} bytes");
+    for (session, output) in held {
+        drop(output);
+        server.handler.close(session);
+    }
+    // It is looked at every so many values.
+    let stored = (0..100).map(|_| server.ask("set k 0 0 1\r\nx\r\n"));
+    assert_eq!(stored.last().unwrap(), "STORED\r\n");
 }
 
 #[test]

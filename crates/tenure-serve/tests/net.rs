@@ -1,5 +1,6 @@
 //! The event loop, with a small protocol: each line is answered by itself, by a chunk or by a copy.
 
+use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -335,7 +336,7 @@ fn a_client_that_never_ends_does_not_linger_for_ever() {
 
 #[test]
 fn a_server_that_stops_ends_what_it_is_at_and_closes_what_is_idle() {
-    let (server, big) = start::<false>(settings());
+    let (server, big) = start::<false>(Settings { grace: Duration::from_secs(60), ..settings() });
     let (mut idle, mut slow) = (client(&server), client(&server));
     slow.write_all(&b"big\n".repeat(10)).unwrap();
     eventually("a stall", || server.shared().statistics().stalled > 0);
@@ -367,9 +368,13 @@ fn connections_that_come_while_a_server_stops_are_closed_wherever_they_are() {
         let crowd: Vec<_> = (0..4)
             .map(|_| {
                 std::thread::spawn(move || {
-                    let mut clients: Vec<TcpStream> = Vec::new();
+                    let mut clients = VecDeque::new();
                     while let Ok(client) = TcpStream::connect(address) {
-                        clients.push(client);
+                        clients.push_back(client);
+                        // Files are not without number.
+                        if clients.len() > 30 {
+                            clients.pop_front();
+                        }
                     }
                     for mut client in clients {
                         client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

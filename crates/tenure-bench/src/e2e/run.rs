@@ -61,6 +61,15 @@ struct Sample {
 pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, String> {
     let (began, clock) = (SystemTime::now(), Instant::now());
     let chosen = chosen(&request.names)?;
+    let is_of_use = |one: &scenario::Scenario| match &one.kind {
+        Kind::Sockets(load) => generator(load, request.generator) == request.generator,
+        Kind::Memory => false,
+    };
+    if request.generator != Generator::Own && !chosen.iter().any(is_of_use) {
+        return Err("--with: that generator makes no load of what was named; wrk makes that of \
+                    e2e/http-close, memtier that of memcached"
+            .to_owned());
+    }
     let threads = request.threads.unwrap_or_else(|| affinity::cpus().len()).max(1);
     let (seconds, rounds) =
         if request.quick { (QUICK_SECONDS, stats::FEWEST) } else { (SECONDS, ROUNDS) };

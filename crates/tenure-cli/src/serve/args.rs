@@ -1,13 +1,16 @@
 //! What can be typed after `tenure serve`.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use tenure_serve::buffers::PoolKind;
+use tenure_serve::load::settings::resolve;
 use tenure_serve::memcached::{Config, CountKind, LineKind};
 use tenure_serve::net::Settings;
+
+use crate::failure::Failure;
 
 /// The protocols.
 #[derive(Debug, Subcommand)]
@@ -30,6 +33,8 @@ pub(crate) enum Serve {
     Memcached(Memcached),
     /// Serve static files, or an answer of a fixed size, over HTTP/1.1
     ///
+    /// A folder is answered with its `index.html`; folders are not listed. Hidden files are sent, too.
+    ///
     /// Each connection has a send and a receive buffer from one pool, from its first byte to its last: what
     /// `--pool scan` costs with many connections is what `--pool magazines` saves.
     #[command(after_help = "Examples:\n  \
@@ -50,34 +55,42 @@ pub(crate) struct Memcached {
     #[arg(long, value_name = "LINE", default_value_t)]
     pub(crate) line: LineKind,
 
-    /// Bytes of all items that can be found, with their keys and what they cost beside; beyond that some
-    /// are evicted. Not in it: values that are still coming in, items being sent, and buffers. Where all
-    /// items take twice as much with these, values over 16k are refused
+    /// Bytes (such as 512k, 64m, 1g) of all items that can be found, with their keys and what they cost
+    /// beside; beyond that some are evicted. Not in it: values that are still coming
+    /// in, items being sent, and buffers. Where all items take twice as much with these, values over 16k are
+    /// refused, and all where they take four times as much (or 64m more)
     #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = memory)]
     pub(crate) memory: usize,
 
-    /// Bytes of the largest item; at most half of --memory
-    #[arg(long, value_name = "BYTES", default_value = "1m", value_parser = item)]
-    pub(crate) largest_item: usize,
+    /// Bytes of the largest item; at most half of --memory [default: 1m, or that half]
+    #[arg(long, value_name = "BYTES", value_parser = item)]
+    pub(crate) largest_item: Option<usize>,
 
     /// Connections from one address that may be open at once [default: any number]
-    #[arg(long, value_name = "N")]
-    pub(crate) connections_per_peer: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = connections)]
+    pub(crate) connections_per_peer: Option<usize>,
 
     #[command(flatten)]
     pub(crate) net: Net,
 }
 
 impl Memcached {
-    pub(crate) fn config(&self) -> Config {
+    pub(crate) fn config(&self) -> Result<Config, Failure> {
         let mut config = Config::default();
+        if let Some(largest) = self.largest_item {
+            if largest > self.memory / 2 {
+                let line = "--largest-item is at most half of --memory; give more memory";
+                return Err(Failure::Input(line.to_owned()));
+            }
+            config.largest_item = largest;
+        }
         config.count = self.count;
         config.line = self.line;
         config.memory = self.memory as u64;
-        config.largest_item = self.largest_item;
-        config.connections_per_peer =
-            self.connections_per_peer.unwrap_or(config.connections_per_peer);
-        config
+        if let Some(connections) = self.connections_per_peer {
+            config.connections_per_peer = connections as u64;
+        }
+        Ok(config)
     }
 }
 
@@ -87,11 +100,13 @@ pub(crate) struct Http {
     #[arg(value_name = "ROOT")]
     pub(crate) root: Option<PathBuf>,
 
-    /// Answer `GET /` with so many bytes, for benchmarks
+    /// Answer `GET /` with so many bytes (such as 612 or 16k), for benchmarks; other paths are files of ROOT, if
+    /// there is one
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub(crate) body: Option<usize>,
 
-    /// Tell what happened so far, as JSON, at this path, such as /stats [default: nowhere]
+    /// Tell what happened so far, as JSON, at this path, such as /stats, whatever else is there [default:
+    /// nowhere]
     #[arg(long, value_name = "PATH")]
     pub(crate) stats: Option<String>,
 
@@ -119,12 +134,12 @@ pub(crate) struct Net {
     #[arg(long, value_name = "LIST", default_value_t)]
     pub(crate) pool: PoolKind,
 
-    /// Bytes of each buffer, a power of two. For HTTP also the longest head of a request
+    /// Bytes of each buffer, a power of two such as 16k. For HTTP also the longest head of a request
     #[arg(long, value_name = "BYTES", default_value = "16k", value_parser = buffer)]
     pub(crate) buffer: usize,
 
     /// Connections that may be open at once, as far as the limit of open files allows
-    #[arg(long, value_name = "N", default_value_t = 16_384)]
+    #[arg(long, value_name = "N", default_value = "16384", value_parser = connections)]
     pub(crate) connections: usize,
 
     /// Close a connection on which nothing moves for so many seconds
@@ -158,8 +173,12 @@ impl Net {
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
-    let found = text.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
-    found.ok_or_else(|| "an address looks like `127.0.0.1:8080` or `[::1]:8080`".to_owned())
+    resolve(text).map_err(|error| error.to_string())
+}
+
+fn connections(text: &str) -> Result<usize, String> {
+    let count = text.trim().parse().ok().filter(|count| *count > 0);
+    count.ok_or_else(|| "a server has 1 connection at least".to_owned())
 }
 
 /// Bytes, with `k`, `m` or `g` for the powers of 1,024.

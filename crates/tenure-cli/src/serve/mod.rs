@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
         Serve::Memcached(arguments) => {
             let settings = arguments.net.settings(11211);
             make_room(&settings);
-            serve(&arguments.net, memcached::start(&arguments.config(), settings))
+            serve(&arguments.net, memcached::start(&arguments.config()?, settings))
         }
         Serve::Http(arguments) => {
             let fixed = arguments.body.map(|bytes| http::Fixed { path: "/".to_owned(), bytes });

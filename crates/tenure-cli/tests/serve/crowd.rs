@@ -41,7 +41,7 @@ fn ten_thousand_idle_connections_are_kept_and_let_go() {
             expect_small(&server, client);
             client.write_all(&request[..5]).unwrap();
         }
-        let used = (server.resident() - before) / crowd;
+        let used = server.resident().saturating_sub(before) / crowd;
         eprintln!("{protocol:?}: {used} bytes of memory for each idle connection");
         // Two buffers of 16 KiB for each, where each has them all the time, and what the allocator loses by aligning them
         // to pages; hardly anything else.

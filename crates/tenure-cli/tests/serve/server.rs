@@ -121,7 +121,26 @@ impl Server {
     /// Waits until all clients have left but the one that asks.
     #[track_caller]
     pub(crate) fn wait_for_no_clients(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.backlog() > 0 {
+            assert!(Instant::now() < deadline, "connections are not accepted");
+            std::thread::sleep(Duration::from_millis(5));
+        }
         self.wait_for("all clients have left", |figures| figures["curr_connections"] == 1);
+    }
+
+    /// Connections that the system has made and no thread of the server has accepted.
+    fn backlog(&self) -> u64 {
+        let listening = format!(":{:04X}", self.address.port());
+        let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+        let waiting = table.lines().filter_map(|line| {
+            let mut words = line.split_whitespace().skip(1);
+            let (address, state) = (words.next()?, words.nth(1)?);
+            // A socket that listens: its queue is behind the colon.
+            (address.ends_with(&listening) && state == "0A").then_some(())?;
+            u64::from_str_radix(words.next()?.split(':').nth(1)?, 16).ok()
+        });
+        waiting.sum()
     }
 
     /// Bytes of its memory that are resident.

@@ -109,11 +109,11 @@ impl Http {
     #[inline]
     fn find(&mut self, name: &[u8]) -> Result<FileRef, Instead> {
         let site = &self.site;
-        if let Some((_, file)) = site.fixed.as_ref().filter(|(fixed, _)| fixed == name) {
-            return Ok(FileRef::clone(file));
-        }
         if site.stats.as_deref() == Some(name) {
             return Err(Instead::Statistics);
+        }
+        if let Some((_, file)) = site.fixed.as_ref().filter(|(fixed, _)| fixed == name) {
+            return Ok(FileRef::clone(file));
         }
         let is_directory = name.is_empty() || name.ends_with(b"/");
         let found = if is_directory {

@@ -111,9 +111,14 @@ fn fill<P: Protocol>(jobs: Vec<Job<P>>, progress: &mut dyn Progress) -> Result<(
     let tally = found?;
     match tally.first_failure() {
         None => Ok(()),
-        Some(said) => Err(Error::new(format!(
-            "cannot set the keys: {said}; give the server more memory, or set fewer or shorter values"
-        ))),
+        Some(said) => {
+            let hint = if said.starts_with("SERVER_ERROR") {
+                "give the server more memory, or set fewer or shorter values"
+            } else {
+                "is it a memcached server, and does it allow so many connections?"
+            };
+            Err(Error::new(format!("cannot set the keys: {said}; {hint}")))
+        }
     }
 }
 

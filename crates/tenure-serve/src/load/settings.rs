@@ -130,7 +130,7 @@ pub fn resolve(address: &str) -> Result<SocketAddr, Error> {
         // Several lines of detail would follow from the resolver.
         let why = error.lines().next().unwrap_or_default();
         Error::new(format!(
-            "`{address}` is no address ({why}); it is HOST:PORT, such as 127.0.0.1:11211, with no `http://` in front"
+            "`{address}` is no address ({why}); it is HOST:PORT, such as 127.0.0.1:8080, without `http://` and without a path"
         ))
     })?;
     found.next().ok_or_else(|| Error::new(format!("`{address}` has no address")))

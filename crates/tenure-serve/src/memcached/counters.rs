@@ -63,12 +63,29 @@ pub(super) struct Worker {
     counts: Isolated<[AtomicU64; COUNT]>,
     /// Bytes of items that it unlinked since it last asked for the end of the grace period.
     unlinked: Isolated<AtomicU64>,
+    /// Times that it was asked something that is found out now and then, twice as many, and one more if it is so.
+    asked: Isolated<AtomicU64>,
 }
+
+/// Every how manieth time it is found out.
+const NOW_AND_THEN: u64 = 64;
 
 impl Worker {
     fn new() -> Self {
         let counts = Isolated::new([(); COUNT].map(|()| Atomic::new(0)));
-        Self { counts, unlinked: Isolated::new(Atomic::new(0)) }
+        let zero = || Isolated::new(Atomic::new(0));
+        Self { counts, unlinked: zero(), asked: zero() }
+    }
+
+    /// What `find_out` says, or said at one of the last times.
+    pub(super) fn now_and_then(&self, find_out: impl FnOnce() -> bool) -> bool {
+        // Relaxed: this worker alone reads and writes it.
+        let asked = self.asked.load(Ordering::Relaxed);
+        let (times, known) = (asked / 2, asked % 2 == 1);
+        let is_so = if times.is_multiple_of(NOW_AND_THEN) { find_out() } else { known };
+        // Relaxed: as above.
+        self.asked.store(2 * (times + 1) + u64::from(is_so), Ordering::Relaxed);
+        is_so
     }
 
     /// Adds to the bytes that were unlinked, and returns them.
@@ -172,6 +189,23 @@ impl Workers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_found_out_now_and_then_holds_until_the_next_time() {
+        let worker = Workers::new().join();
+        let mut found_out = 0;
+        let said: Vec<bool> = (0..3 * NOW_AND_THEN)
+            .map(|_| {
+                worker.now_and_then(|| {
+                    found_out += 1;
+                    found_out == 2
+                })
+            })
+            .collect();
+        assert_eq!(found_out, 3);
+        let second = NOW_AND_THEN as usize..2 * NOW_AND_THEN as usize;
+        assert!(said.iter().enumerate().all(|(at, &is_so)| is_so == second.contains(&at)));
+    }
 
     #[test]
     fn counts_of_workers_that_left_stay_and_a_reset_takes_all_away() {

@@ -205,9 +205,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
             // Relaxed: as in `state`.
             self.header().state.fetch_or(HIT, Ordering::Relaxed);
         }
-        if self.time() != now {
-            self.set_time(now);
-        }
+        self.set_time(now);
     }
 
     pub(super) fn time(&self) -> Seconds {
@@ -215,9 +213,12 @@ impl<C: RefCount + 'static> ItemRef<C> {
         self.header().time.load(Ordering::Relaxed)
     }
 
+    /// Never back: workers whose rounds began in different seconds meet at an item, and one from before a flush would be over.
     pub(super) fn set_time(&self, now: Seconds) {
-        // Relaxed: as in `time`.
-        self.header().time.store(now, Ordering::Relaxed);
+        if now > self.time() {
+            // Relaxed: as in `time`.
+            self.header().time.store(now, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn expiry(&self) -> Seconds {

@@ -120,7 +120,8 @@ pub struct Config {
     pub line: LineKind,
     /// Bytes of all items that can be found, with what they cost beside their values. More are evicted. Not in it: values that
     /// are still coming in, items being sent or waiting for the end of a grace period, and buffers. Where all items together, these
-    /// included, take twice as much, values over 16 KiB are refused.
+    /// included, take twice as much, values over 16 KiB are refused; where they take four times as much, or 64 MiB more if
+    /// that is more, all are.
     pub memory: u64,
     /// Bytes of an item, as memcached counts them: value, key, and about 60 more.
     pub largest_item: usize,

@@ -11,6 +11,7 @@
 //! nothing. It reads the clock once for each read from a socket, so that of requests that are answered in one
 //! piece all have the same latency.
 
+mod after;
 mod client;
 mod clock;
 pub(super) mod lines;

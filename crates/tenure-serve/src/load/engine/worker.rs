@@ -11,9 +11,10 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
+use super::after::{After, count, lost, said};
 use super::client::{Client, Flight};
 use super::clock::{arm, cpu_ns, timer, timespec};
-use super::protocol::{Protocol, Verdict};
+use super::protocol::Protocol;
 use super::schedule::Schedule;
 use super::socket;
 use super::tally::Tally;
@@ -66,16 +67,6 @@ pub(crate) struct Job<P> {
     pub(crate) is_strict: bool,
 }
 
-/// How a connection goes on.
-enum After {
-    /// As it is.
-    Go,
-    /// It has ended, as it should.
-    Closed,
-    /// It has ended, and should not have.
-    Lost(ErrorKind, String),
-}
-
 /// A thread's state.
 pub(crate) struct Worker<P: Protocol> {
     job: Job<P>,
@@ -94,6 +85,10 @@ pub(crate) struct Worker<P: Protocol> {
     asked: u64,
     /// The protocol has nothing more to ask.
     is_done: bool,
+    /// When something came last, on any connection.
+    heard_ns: u64,
+    /// Connections were lost since then.
+    is_failing: bool,
 }
 
 impl<P: Protocol> Worker<P> {
@@ -115,6 +110,8 @@ impl<P: Protocol> Worker<P> {
             burst: Vec::with_capacity(MOST_BURST),
             asked: 0,
             is_done: false,
+            heard_ns: 0,
+            is_failing: false,
             job,
         })
     }
@@ -165,7 +162,7 @@ impl<P: Protocol> Worker<P> {
             }
         }
         self.tally.cpu_ns = cpu_ns() - cpu_from_ns;
-        self.tally.unanswered = self.unanswered();
+        self.tally.unanswered += self.unanswered();
         Ok(self.tally)
     }
 
@@ -177,6 +174,12 @@ impl<P: Protocol> Worker<P> {
     /// Whether there is nothing left to ask or to wait for.
     fn is_finished(&self, now_ns: u64) -> bool {
         if self.job.is_strict && self.tally.failures() > 0 {
+            return true;
+        }
+        // A number of requests has no other end where the server has gone.
+        let is_lost = self.is_failing
+            && now_ns.saturating_sub(self.heard_ns) > self.job.timeout.as_nanos() as u64;
+        if is_lost && self.job.quota.is_some() {
             return true;
         }
         let asked_all = self.is_done || self.job.quota.is_some_and(|quota| self.asked >= quota);
@@ -275,6 +278,7 @@ impl<P: Protocol> Worker<P> {
             Err(error) => (ErrorKind::Connect, said(error)),
         };
         self.tally.fail(error.0, error.1);
+        self.is_failing = true;
         self.waiting.push(index);
         Ok(false)
     }
@@ -392,9 +396,10 @@ impl<P: Protocol> Worker<P> {
     fn go_on(&mut self, index: usize, after: After, now_ns: u64) -> Result<(), Error> {
         match after {
             After::Go => {}
-            After::Closed => self.clients[index].disconnect(),
+            After::Closed => self.disconnect(index, 0),
             After::Lost(kind, said) => {
-                self.clients[index].disconnect();
+                self.disconnect(index, 1);
+                self.is_failing = true;
                 self.tally.fail(kind, said);
                 // Not at once: a server that refuses is not to be asked a million times.
                 self.waiting.push(index);
@@ -402,6 +407,15 @@ impl<P: Protocol> Worker<P> {
             }
         }
         self.begin(index, now_ns)
+    }
+
+    /// Ends a client's connection. What was under way has no answer, but for the first ones, of which an error tells.
+    fn disconnect(&mut self, index: usize, told: usize) {
+        let from_ns = self.job.from_ns;
+        let flights = self.clients[index].flights.iter().skip(told);
+        let counting = flights.filter(|flight| flight.start_ns >= from_ns);
+        self.tally.unanswered += counting.count() as u64;
+        self.clients[index].disconnect();
     }
 
     /// Takes the answers in `input`.
@@ -412,6 +426,8 @@ impl<P: Protocol> Worker<P> {
         let job = &self.job;
         client.active_ns = now_ns;
         client.answered = true;
+        self.heard_ns = now_ns;
+        self.is_failing = false;
         if now_ns >= job.from_ns {
             tally.received += input.len() as u64;
         }
@@ -459,55 +475,4 @@ impl<P: Protocol> Worker<P> {
             }
         }
     }
-}
-
-/// Counts an answer. The connection is lost with one that is none.
-#[inline]
-fn count<P>(
-    job: &Job<P>,
-    tally: &mut Tally,
-    kind: usize,
-    verdict: Verdict,
-    start_ns: u64,
-    now_ns: u64,
-) -> Result<(), After> {
-    let hit = match verdict {
-        Verdict::Done => true,
-        Verdict::Miss => false,
-        Verdict::Refused(said) => {
-            tally.fail(ErrorKind::Refused, said);
-            return Ok(());
-        }
-        Verdict::Wrong(said) => {
-            tally.fail(ErrorKind::Wrong, said);
-            return Ok(());
-        }
-        Verdict::Broken(said) => return Err(After::Lost(ErrorKind::Wrong, said)),
-    };
-    // With a fixed number of requests those count that were asked in time, otherwise those answered in time.
-    let decides_ns = if job.quota.is_some() { start_ns } else { now_ns };
-    if decides_ns >= job.from_ns && now_ns < job.until_ns {
-        let at_ns = now_ns - job.from_ns;
-        tally.record(kind, hit, now_ns.saturating_sub(start_ns), at_ns);
-        tally.last_ns = now_ns;
-    }
-    Ok(())
-}
-
-/// A connection that failed like that: before anything came on it, it was not one.
-fn lost(answered: bool, error: Errno) -> After {
-    let kind = match error {
-        Errno::CONNREFUSED | Errno::TIMEDOUT | Errno::HOSTUNREACH | Errno::NETUNREACH
-            if !answered =>
-        {
-            ErrorKind::Connect
-        }
-        _ => ErrorKind::Reset,
-    };
-    After::Lost(kind, said(error))
-}
-
-/// What the system says of an error.
-fn said(error: Errno) -> String {
-    std::io::Error::from(error).to_string()
 }

@@ -111,6 +111,8 @@ pub(super) struct Store<C: RefCount + 'static> {
     flushed_time: AtomicU32,
     /// Items with a smaller number are gone, too.
     flushed_cas: AtomicU64,
+    /// When the last flush was asked for.
+    flush_asked: AtomicU32,
     /// Bytes of linked items.
     used: Isolated<AtomicU64>,
     /// The last number that was given to a value.
@@ -169,6 +171,7 @@ impl<C: RefCount + 'static> Store<C> {
             largest,
             flushed_time: Atomic::new(0),
             flushed_cas: Atomic::new(0),
+            flush_asked: Atomic::new(0),
             used: Isolated::new(Atomic::new(0)),
             cas: Isolated::new(Atomic::new(0)),
         }
@@ -236,8 +239,16 @@ impl<C: RefCount + 'static> Store<C> {
             // Relaxed: published by the store below.
             self.flushed_cas.store(self.next_cas(), Ordering::Relaxed);
         }
+        // Relaxed: as above.
+        self.flush_asked.store(now, Ordering::Relaxed);
         // Release: pairs with the Acquire in `is_flushed`: who sees the time sees the number.
         self.flushed_time.store(when - 1, Ordering::Release);
+    }
+
+    /// The time of what is stored now. A worker whose round began in the second before a flush does not store what is flushed.
+    fn stamp(&self, now: Seconds) -> Seconds {
+        // Relaxed: who stores because of a flush has heard of it through the system.
+        now.max(self.flush_asked.load(Ordering::Relaxed))
     }
 
     pub(super) fn flushed(&self) -> Seconds {
@@ -327,12 +338,27 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
     /// Room for a value.
     ///
     /// Values that are still coming in, and items that are only being sent, do not count towards the limit. But there is none
-    /// for a large one where all items together, these included, already take twice that.
+    /// for a large one where all items together, these included, already take twice that, and for none where they take
+    /// [more](Self::is_crowded).
     pub(super) fn draft(&self, recipe: &Recipe<'_>) -> Option<Draft<C>> {
-        if recipe.len > LARGE && self.store.alive().1 > self.store.limit().saturating_mul(2) {
+        let is_crowded = if recipe.len > LARGE {
+            self.store.alive().1 > self.store.limit().saturating_mul(2)
+        } else {
+            self.is_crowded()
+        };
+        if is_crowded {
             return None;
         }
         Draft::new(recipe, &self.store.shards[self.store.shard(recipe.hash)].account)
+    }
+
+    /// Whether all items together take four times the limit, or 64 MiB more if that is more: clients do not take what they asked
+    /// for. A worker looks at every 64th value.
+    fn is_crowded(&self) -> bool {
+        self.worker.now_and_then(|| {
+            let limit = self.store.limit();
+            self.store.alive().1 > limit.saturating_mul(4).max(limit.saturating_add(64 << 20))
+        })
     }
 
     /// Takes the lock of a key.

@@ -18,6 +18,15 @@ const OVERHEAD: usize = 80;
 /// of items, and they may be large.
 const FLUSH_BYTES: u64 = 1 << 20;
 
+/// How much is done to make room.
+#[derive(Clone, Copy)]
+enum Effort {
+    /// What was used since the hand came by stays, and loses that mark.
+    Spares,
+    /// It goes, too.
+    Takes,
+}
+
 /// What became of an addition.
 #[must_use]
 pub(in crate::memcached) enum Delta<C: RefCount + 'static> {
@@ -69,14 +78,14 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         store.map.insert(Entry(new.share()), (), &self.visit.guard);
         // Relaxed: a number that is compared with the limit.
         store.used.fetch_add(Self::charge(new), Ordering::Relaxed);
-        self.make_room();
+        self.make_room(new.place());
         cas
     }
 
     fn stamp(&self, new: &ItemRef<C>) -> u64 {
         let cas = self.visit.store.next_cas();
         new.set_cas(cas);
-        new.set_time(self.visit.now);
+        new.set_time(self.visit.store.stamp(self.visit.now));
         self.visit.worker.count(Counter::TotalItems);
         cas
     }
@@ -95,7 +104,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         if more > less {
             // Relaxed: as in `link`.
             store.used.fetch_add(more - less, Ordering::Relaxed);
-            self.make_room();
+            self.make_room(new.place());
         } else if less > more {
             // Relaxed: as in `link`.
             store.used.fetch_sub(less - more, Ordering::Relaxed);
@@ -163,28 +172,26 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         self.unlinked += self.visit.unlink(&mut self.queue, item);
     }
 
-    /// Evicts until what is in use is within the limit: from this shard, but for its last item, then from others.
-    fn make_room(&mut self) {
+    /// Evicts until what is in use is within the limit: from this shard, but for the item at `newest`, then from others. What
+    /// is used goes only where all the rest is not enough.
+    fn make_room(&mut self, newest: u32) {
         let visit = self.visit;
         let store = visit.store;
-        if store.used() <= store.limit() {
-            return;
-        }
-        while store.used() > store.limit() && self.queue.len() > 1 {
-            self.unlinked += visit.evict(&mut self.queue);
-        }
-        for step in 1..SHARDS {
-            if store.used() <= store.limit() {
-                return;
-            }
-            // Not waited for: two that are full would wait for each other.
-            let mut other = match store.shards[(self.shard + step) % SHARDS].queue.try_lock() {
-                Ok(queue) => queue,
-                Err(TryLockError::WouldBlock) => continue,
-                Err(TryLockError::Poisoned(_)) => panic!("a panic under the lock of a shard"),
-            };
-            while store.used() > store.limit() && other.len() > 0 {
-                self.unlinked += visit.evict(&mut other);
+        for effort in [Effort::Spares, Effort::Takes] {
+            for step in 0..SHARDS {
+                if store.used() <= store.limit() {
+                    return;
+                }
+                if step == 0 {
+                    self.unlinked += visit.evict(&mut self.queue, effort, Some(newest));
+                    continue;
+                }
+                // Not waited for: two that are full would wait for each other.
+                match store.shards[(self.shard + step) % SHARDS].queue.try_lock() {
+                    Ok(mut other) => self.unlinked += visit.evict(&mut other, effort, None),
+                    Err(TryLockError::WouldBlock) => {}
+                    Err(TryLockError::Poisoned(_)) => panic!("a panic under the lock of a shard"),
+                }
             }
         }
     }
@@ -211,22 +218,37 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         item.size()
     }
 
-    fn evict(&self, queue: &mut Queue<ItemRef<C>>) -> usize {
-        let Some(at) = queue.sweep(|item| {
+    /// Evicts items of a shard until what is in use is within the limit, but not the one at `spared`. Returns their bytes.
+    fn evict(&self, queue: &mut Queue<ItemRef<C>>, effort: Effort, spared: Option<u32>) -> usize {
+        let judge = |item: &ItemRef<C>| {
+            if Some(item.place()) == spared {
+                return Verdict::Keep;
+            }
             if item.state() & state::REFERENCED == 0 || self.store.gone(item, self.now).is_some() {
                 return Verdict::Evict;
             }
             item.mark(0, state::REFERENCED);
             Verdict::Keep
-        }) else {
-            return 0;
         };
-        // Another reference: the queue's goes on the way.
-        let item = queue.get(at).share();
-        self.worker.count(match self.store.gone(&item, self.now) {
-            Some(_) => Counter::Reclaimed,
-            None => Counter::Evictions,
-        });
-        self.unlink(queue, &item)
+        let mut evicted = 0;
+        while self.store.used() > self.store.limit() {
+            let found = match effort {
+                Effort::Spares => queue.sweep(judge),
+                // Items that are used all the time do not hold it up.
+                Effort::Takes => queue
+                    .sweep(judge)
+                    .or_else(|| queue.sweep(judge))
+                    .or_else(|| queue.at_hand().filter(|at| Some(*at) != spared)),
+            };
+            let Some(at) = found else { break };
+            // Another reference: the queue's goes on the way.
+            let item = queue.get(at).share();
+            self.worker.count(match self.store.gone(&item, self.now) {
+                Some(_) => Counter::Reclaimed,
+                None => Counter::Evictions,
+            });
+            evicted += self.unlink(queue, &item);
+        }
+        evicted
     }
 }
