@@ -46,6 +46,13 @@ fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
     is_refused(&tenure(&["bench", "--seconds", "inf"]), &["--seconds", "above 0"]);
     is_refused(&tenure(&["bench", "--seed", "x"]), &["--seed"]);
     is_refused(&tenure(&["bench", "--quick", "--quick"]), &["--quick"]);
+    #[cfg(target_os = "linux")]
+    {
+        is_refused(&tenure(&["bench", "no-such"]), &["registry, e2e"]);
+        is_refused(&tenure(&["bench", "refs", "--with", "wrk"]), &["--with", "e2e"]);
+        let memtier = ["bench", "e2e/http-close", "--with", "memtier"];
+        is_refused(&tenure(&memtier), &["--with", "wrk"]);
+    }
 }
 
 #[test]

@@ -9,6 +9,11 @@ mod curl;
 mod hostile;
 mod http_load;
 mod memcached;
+mod refused;
 mod server;
 mod signals;
 mod traffic;
+
+#[path = "../support/mod.rs"]
+#[allow(dead_code, reason = "these tests use a part")]
+mod support;

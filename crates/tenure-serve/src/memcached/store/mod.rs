@@ -7,12 +7,13 @@
 //! memory that is in use change together. Orderings are those of the map (an insert releases, a lookup acquires)
 //! and of the locks; what is atomic here is counted or compared, and Relaxed but for the mark of a flush.
 
+mod key;
 mod shard;
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hasher};
 use std::sync::Mutex;
 
-use papaya::{Equivalent, Guard, HashMap, LocalGuard};
+use papaya::{Guard, HashMap, LocalGuard};
 use tenure::count::RefCount;
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Ordering};
@@ -22,76 +23,12 @@ use super::clock::Seconds;
 use super::counters::{Counter, Worker};
 use super::item::{Account, AtomicU32, AtomicU64, Draft, ItemRef, Recipe, state};
 use super::queue::Queue;
+pub(super) use key::Key;
+use key::{Entry, Hashed};
 pub(super) use shard::{Delta, Locked};
 
 /// Shards, each with its lock.
 const SHARDS: usize = 256;
-
-/// The map's reference to an item.
-struct Entry<C: RefCount + 'static>(ItemRef<C>);
-
-impl<C: RefCount + 'static> Hash for Entry<C> {
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
-        hasher.write_u64(self.0.hash());
-    }
-}
-
-impl<C: RefCount + 'static> PartialEq for Entry<C> {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.hash() == other.0.hash() && self.0.key() == other.0.key()
-    }
-}
-
-impl<C: RefCount + 'static> Eq for Entry<C> {}
-
-/// A key with its hash.
-#[derive(Clone, Copy)]
-pub(super) struct Key<'a> {
-    pub(super) bytes: &'a [u8],
-    pub(super) hash: u64,
-}
-
-impl Hash for Key<'_> {
-    #[inline]
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
-        hasher.write_u64(self.hash);
-    }
-}
-
-impl<C: RefCount + 'static> Equivalent<Entry<C>> for Key<'_> {
-    #[inline]
-    fn equivalent(&self, entry: &Entry<C>) -> bool {
-        self.hash == entry.0.hash() && self.bytes == entry.0.key()
-    }
-}
-
-/// The hash of what is a hash already.
-#[derive(Clone, Copy, Default)]
-struct Hashed(u64);
-
-impl Hasher for Hashed {
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("keys write their hash");
-    }
-
-    #[inline]
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-}
-
-impl BuildHasher for Hashed {
-    type Hasher = Self;
-    #[inline]
-    fn build_hasher(&self) -> Self {
-        Self(0)
-    }
-}
 
 struct Shard<C: RefCount + 'static> {
     queue: Mutex<Queue<ItemRef<C>>>,

@@ -1,0 +1,32 @@
+//! What a server does not start with.
+
+use std::net::TcpListener;
+
+use crate::support::{is_refused, tenure};
+
+#[test]
+fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
+    let refused = |words: &[&str], said: &[&str]| {
+        let words: Vec<_> = ["serve"].iter().chain(words).copied().collect();
+        is_refused(&tenure(&words), said);
+    };
+    refused(&["redis"], &["redis"]);
+    refused(&["http"], &["nothing to serve", "--body"]);
+    refused(&["http", "/no/such"], &["/no/such"]);
+    refused(&["http", "--body", "lots"], &["--body", "16k"]);
+    refused(&["http", "--body", "1", "--stats", "x"], &["\"x\" is no path"]);
+    refused(&["http", "--body", "1", "--listen", "8080"], &["--listen", "HOST:PORT"]);
+    refused(&["http", "--body", "1", "--listen", "no.such.invalid:80"], &["no.such.invalid"]);
+    refused(&["memcached", "--count", "arc"], &["--count", "ticket"]);
+    refused(&["memcached", "--pool", "malloc"], &["--pool", "magazines"]);
+    refused(&["memcached", "--memory", "1k"], &["--memory", "1m"]);
+    refused(&["memcached", "--largest-item", "40m"], &["half of --memory"]);
+    refused(&["memcached", "--connections", "0"], &["--connections", "1 connection"]);
+    refused(&["memcached", "--connections-per-peer", "0"], &["--connections-per-peer"]);
+    refused(&["memcached", "--buffer", "1000"], &["--buffer", "power of two"]);
+    refused(&["memcached", "--idle", "0"], &["--idle", "seconds"]);
+    refused(&["memcached", "--listen", "192.0.2.1:1"], &["192.0.2.1:1", "0.0.0.0"]);
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap().to_string();
+    refused(&["memcached", "--listen", &taken], &[&taken, "port 0"]);
+}

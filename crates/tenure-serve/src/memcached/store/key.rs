@@ -1,0 +1,74 @@
+//! What items are found by in the map: keys with their hashes, which are made once for each request.
+
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use papaya::Equivalent;
+use tenure::count::RefCount;
+
+use crate::memcached::item::ItemRef;
+
+/// The map's reference to an item.
+pub(super) struct Entry<C: RefCount + 'static>(pub(super) ItemRef<C>);
+
+impl<C: RefCount + 'static> Hash for Entry<C> {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write_u64(self.0.hash());
+    }
+}
+
+impl<C: RefCount + 'static> PartialEq for Entry<C> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.hash() == other.0.hash() && self.0.key() == other.0.key()
+    }
+}
+
+impl<C: RefCount + 'static> Eq for Entry<C> {}
+
+/// A key with its hash.
+#[derive(Clone, Copy)]
+pub(in crate::memcached) struct Key<'a> {
+    pub(in crate::memcached) bytes: &'a [u8],
+    pub(in crate::memcached) hash: u64,
+}
+
+impl Hash for Key<'_> {
+    #[inline]
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write_u64(self.hash);
+    }
+}
+
+impl<C: RefCount + 'static> Equivalent<Entry<C>> for Key<'_> {
+    #[inline]
+    fn equivalent(&self, entry: &Entry<C>) -> bool {
+        self.hash == entry.0.hash() && self.bytes == entry.0.key()
+    }
+}
+
+/// The hash of what is a hash already.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Hashed(pub(super) u64);
+
+impl Hasher for Hashed {
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("keys write their hash");
+    }
+
+    #[inline]
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+impl BuildHasher for Hashed {
+    type Hasher = Self;
+    #[inline]
+    fn build_hasher(&self) -> Self {
+        Self(0)
+    }
+}
