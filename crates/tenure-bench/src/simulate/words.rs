@@ -144,7 +144,7 @@ pub(super) const LEFT_OUT: &str = "The simulator models the transfer of cache li
     else: no store buffers, no overlapping misses, no cache capacity, no bandwidth, no prefetching and no \
     scheduler.";
 
-/// How many of the published figures the simulator meets, also without those that it was fitted to.
+/// How many of the measured figures the simulator meets, also without those that it was fitted to.
 pub(super) fn validity(checks: &[Check]) -> String {
     let within = |checks: &[&Check]| whole(checks.iter().filter(|check| check.within).count());
     let all: Vec<&Check> = checks.iter().collect();
@@ -153,8 +153,8 @@ pub(super) fn validity(checks: &[Check]) -> String {
         "{} of {} within a factor of {WITHIN}",
         within(&all),
         match all.len() {
-            1 => "1 published figure is".to_owned(),
-            count => format!("{} published figures are", whole(count)),
+            1 => "1 measured figure is".to_owned(),
+            count => format!("{} measured figures are", whole(count)),
         }
     );
     if unfitted.len() < all.len() {
@@ -326,11 +326,11 @@ mod tests {
         let checks = fixtures::xeon().validation;
         assert_eq!(
             validity(&checks),
-            "5 of 7 published figures are within a factor of 1.5; of the 6 that no parameter was fitted \
+            "5 of 7 measured figures are within a factor of 1.5; of the 6 that no parameter was fitted \
              to, 4 are"
         );
         let unfitted: Vec<_> = checks.into_iter().filter(|check| !check.fitted).collect();
-        assert_eq!(validity(&unfitted), "4 of 6 published figures are within a factor of 1.5");
+        assert_eq!(validity(&unfitted), "4 of 6 measured figures are within a factor of 1.5");
     }
 
     #[test]
