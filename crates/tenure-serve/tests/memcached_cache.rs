@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use support::{Server, text};
 use tenure_serve::buffers::{Buffers, PoolKind};
 use tenure_serve::handler::{Handler, Next, Output};
-use tenure_serve::memcached::Config;
+use tenure_serve::memcached::{Config, script};
 
 fn config(memory: u64) -> Config {
     let mut config = Config::default();
@@ -317,6 +317,20 @@ fn no_value_is_larger_than_half_of_the_memory() {
     let ask = |len: usize| format!("set k 0 0 {len}\r\n{}\r\n", "x".repeat(len));
     assert_eq!(server.ask(ask(600_000)), "SERVER_ERROR object too large for cache\r\n");
     assert_eq!(server.ask(ask(500_000)), "STORED\r\n");
+}
+
+#[test]
+fn a_worker_whose_clock_is_behind_stores_values_that_an_earlier_flush_leaves() {
+    let mut server = Server::new();
+    let mut late = server.cache.handler();
+    server.handler.tick(Instant::now() + Duration::from_secs(20));
+    server.ask("set old 0 0 1\r\nx\r\n");
+    assert_eq!(server.ask("flush_all\r\n"), "OK\r\n");
+    let set = script::answers(&mut late, &server.buffers, b"set new 0 0 1\r\nx\r\n", []);
+    assert_eq!(text(&set.unwrap()), "STORED\r\n");
+    let get = script::answers(&mut late, &server.buffers, b"get new\r\n", []);
+    assert_eq!(text(&get.unwrap()), "VALUE new 0 1\r\nx\r\nEND\r\n");
+    assert_eq!(server.ask("get old new\r\n"), "VALUE new 0 1\r\nx\r\nEND\r\n");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Buffers and objects that are used again: O(1), however many are in use.
 //!
 //! A server that keeps its buffers in a list, and walks the list for a free one, pays for every buffer that is in
-//! use. In the SMC sockets of Linux that takes 4 to 6.5 us with 200 connections, and 30 us with 1,000. One shared
+//! use. In the SMC sockets of Linux that takes
+//! [4 to 6.5 us with 200 connections](https://lore.kernel.org/netdev/20241101082342.1254-1-liqiang64@huawei.com/). One shared
 //! list of the *free* buffers makes it O(1), but then every core writes the head of that list. Without a tag
 //! against ABA such a list also hands one buffer to two connections. Here each thread keeps some free buffers to
 //! itself, and no line is written by all:
