@@ -104,9 +104,10 @@
 //! - **Equality must not panic**, and should not take long: it runs under a guard. If it does, memory leaks.
 //! - **`create` must not wait for its own key.** Acquiring it in the same thread is a panic; where two threads each create
 //!   what the other one wants, both wait for ever.
-//! - **Creation and end are no fast path**: together they take 3.8 times as long as with a locked map of weak pointers on
-//!   one thread and twice as long on two (BENCHMARKS.md), and write two lines that all creations share. The map retires what was removed in batches, each with
-//!   a barrier that interrupts the threads that run. A registry is for objects that are found more often than they are made.
+//! - **Creation and end are no fast path**: together they take 3.0 times as long as with a locked map of weak pointers on
+//!   one thread and twice as long on two (BENCHMARKS.md), and write two lines that all creations share. The map retires what was
+//!   removed in batches, each with a barrier that interrupts the threads that run. A registry is for objects that are found more
+//!   often than they are made.
 //! - **A forgotten [`Ref`]** (`mem::forget`) keeps its object, and all of the registry's memory.
 //!
 //! # Instead of a map of weak pointers
