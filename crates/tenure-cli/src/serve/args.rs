@@ -55,7 +55,7 @@ pub(crate) struct Memcached {
     #[arg(long, value_name = "LINE", default_value_t)]
     pub(crate) line: LineKind,
 
-    /// Bytes (such as 512k, 64m, 1g) of all items that can be found, with their keys and what they cost
+    /// Bytes (such as 64m or 1g) of all items that can be found, with their keys and what they cost
     /// beside; beyond that some are evicted. Not in it: values that are still coming
     /// in, items being sent, and buffers. Where all items take twice as much with these, values over 16k are
     /// refused, and all where they take four times as much (or 64m more)
