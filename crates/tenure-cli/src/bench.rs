@@ -14,10 +14,7 @@ use crate::progress::Reporter;
 /// Runs the command.
 pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
     if arguments.list {
-        let groups = run::groups();
-        #[cfg(target_os = "linux")]
-        let groups = [groups, vec![tenure_bench::e2e::listed()]].concat();
-        return output::print(&list(&groups));
+        return output::print(&list(&groups()));
     }
     #[cfg(target_os = "linux")]
     if arguments.groups.iter().any(|name| tenure_bench::e2e::is_meant(name)) {
@@ -38,7 +35,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
 
 fn request(arguments: &Bench) -> Result<Request, Failure> {
     // A run finds out too, but after folders for its report were made.
-    run::check_names(&arguments.groups).map_err(|error| Failure::input(with_e2e(error)))?;
+    run::check_names(&arguments.groups).map_err(|error| Failure::input(told(error)))?;
     if arguments.with.is_some() {
         return Err(Failure::Input("--with is for `tenure bench e2e`".to_owned()));
     }
@@ -51,14 +48,19 @@ fn request(arguments: &Bench) -> Result<Request, Failure> {
     })
 }
 
-/// The error of a run, with the group that runs by itself among those there are.
-fn with_e2e(mut error: run::Error) -> run::Error {
+/// All groups, the one that runs by itself among them.
+fn groups() -> Vec<GroupInfo> {
+    let groups = run::groups();
     #[cfg(target_os = "linux")]
+    let groups = [groups, vec![tenure_bench::e2e::listed()]].concat();
+    groups
+}
+
+/// The error of a run, which knows those groups alone that it runs.
+fn told(mut error: run::Error) -> run::Error {
     if let run::Error::Unknown(unknown) = &mut error {
-        unknown.groups.push(tenure_bench::e2e::listed().name);
+        unknown.groups = groups().iter().map(|group| group.name).collect();
     }
-    #[cfg(not(target_os = "linux"))]
-    let _ = &mut error;
     error
 }
 

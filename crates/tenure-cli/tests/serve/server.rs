@@ -121,11 +121,7 @@ impl Server {
     /// Waits until all clients have left but the one that asks.
     #[track_caller]
     pub(crate) fn wait_for_no_clients(&self) {
-        let deadline = Instant::now() + PATIENCE;
-        while self.backlog() > 0 {
-            assert!(Instant::now() < deadline, "connections are not accepted");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        eventually("all connections are accepted", || self.backlog() == 0);
         self.wait_for("all clients have left", |figures| figures["curr_connections"] == 1);
     }
 
@@ -207,6 +203,16 @@ impl Drop for Server {
         // It has ended already, unless the test fails.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Waits until it is so.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut is: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is() {
+        assert!(Instant::now() < deadline, "still not: {what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

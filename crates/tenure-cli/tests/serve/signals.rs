@@ -2,21 +2,16 @@
 
 use std::io::Write;
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::server::{PATIENCE, PROTOCOLS, Protocol, Server};
+use super::server::{PROTOCOLS, Protocol, Server, eventually};
 use super::traffic::{drain, expect_large, expect_small, large, small, start};
 
 /// Waits until nobody can connect: the signal has been heard.
 #[track_caller]
 fn is_deaf(server: &Server) {
-    let deadline = Instant::now() + PATIENCE;
-    while TcpStream::connect(server.address).is_ok() {
-        assert!(Instant::now() < deadline, "the signal is not heard");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    eventually("the signal is heard", || TcpStream::connect(server.address).is_err());
 }
 
 #[test]

@@ -9,9 +9,6 @@ use tenure_serve::buffers::{Buffer, Buffers};
 use tenure_serve::handler::{Handler, Next, Output};
 use tenure_serve::memcached::{Cache, Chunk, Config, Memcached, Session};
 
-/// Times that a connection is read before others have their turn.
-pub(crate) const READS: usize = 8;
-
 /// Pieces that are sent by one system call.
 const SLICES: usize = 64;
 

@@ -11,7 +11,7 @@ use slab::Slab;
 use tenure_serve::buffers::Buffers;
 use tenure_serve::handler::Handler;
 
-use crate::connection::{Connection, Protocol, READS, cache};
+use crate::connection::{Connection, Protocol, cache};
 
 const WAKER: Token = Token(usize::MAX);
 
@@ -95,21 +95,20 @@ fn drive(
     connection: &mut Connection,
     protocol: &mut Protocol,
 ) -> io::Result<()> {
+    // Edge-triggered: read until there is no more, which a read that does not fill the buffer tells, too.
+    let mut drained = false;
     loop {
         connection.answer(protocol, |slices: &[IoSlice<'_>]| socket.write_vectored(slices))?;
-        // Edge-triggered: read until there is no more, which a read that does not fill the buffer tells, too.
-        for _ in 0..READS {
-            let room = connection.room();
-            let len = room.len();
-            let count = socket.read(room)?;
-            if count == 0 {
-                return Err(ErrorKind::UnexpectedEof.into());
-            }
-            connection.input.commit(count);
-            connection.answer(protocol, |slices: &[IoSlice<'_>]| socket.write_vectored(slices))?;
-            if count < len {
-                return Ok(());
-            }
+        if drained {
+            return Ok(());
         }
+        let room = connection.room();
+        let len = room.len();
+        let count = socket.read(room)?;
+        if count == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        connection.input.commit(count);
+        drained = count < len;
     }
 }

@@ -73,19 +73,22 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Memcached<C, P> {
         Self { shared, worker, now }
     }
 
+    fn visit(&self) -> Visit<'_, C> {
+        self.shared.store.visit(&self.worker, self.now)
+    }
+
     /// What this thread unlinked is freed as soon as nobody looks at it. Otherwise the collector waits for more.
     fn settle(&self) {
-        self.shared.store.visit(&self.worker, self.now).settle();
+        self.visit().settle();
     }
 }
 
 impl<C: RefCount + 'static, P: RefCount + 'static> Drop for Memcached<C, P> {
     fn drop(&mut self) {
-        let visit = || self.shared.store.visit(&self.worker, self.now);
         self.shared.workers.leave(&self.worker, |workers| {
-            visit().leave(workers);
+            self.visit().leave(workers);
             // What the map freed at the end of that visit may have been the last to keep entries back.
-            visit().leave(workers);
+            self.visit().leave(workers);
         });
     }
 }
@@ -115,7 +118,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Handler for Memcached<C, P> {
         input: &[u8],
         output: &mut Output<Chunk<C>>,
     ) -> Progress {
-        let visit = self.shared.store.visit(&self.worker, self.now);
+        let visit = self.visit();
         let mut run = Run { shared: &self.shared, visit: &visit, session, input, at: 0 };
         let next = run.all(output);
         let consumed = run.at;

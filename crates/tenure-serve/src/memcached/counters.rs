@@ -63,29 +63,30 @@ pub(super) struct Worker {
     counts: Isolated<[AtomicU64; COUNT]>,
     /// Bytes of items that it unlinked since it last asked for the end of the grace period.
     unlinked: Isolated<AtomicU64>,
-    /// Times that it was asked something that is found out now and then, twice as many, and one more if it is so.
-    asked: Isolated<AtomicU64>,
+    /// Times that it was asked something which is found out [now and then](Self::now_and_then), and whether it was so.
+    asked: Isolated<(AtomicU64, AtomicU64)>,
 }
 
-/// Every how manieth time it is found out.
+/// Times that something is asked for each time that it is found out.
 const NOW_AND_THEN: u64 = 64;
 
 impl Worker {
     fn new() -> Self {
         let counts = Isolated::new([(); COUNT].map(|()| Atomic::new(0)));
-        let zero = || Isolated::new(Atomic::new(0));
-        Self { counts, unlinked: zero(), asked: zero() }
+        let asked = Isolated::new((Atomic::new(0), Atomic::new(0)));
+        Self { counts, unlinked: Isolated::new(Atomic::new(0)), asked }
     }
 
     /// What `find_out` says, or said at one of the last times.
     pub(super) fn now_and_then(&self, find_out: impl FnOnce() -> bool) -> bool {
-        // Relaxed: this worker alone reads and writes it.
-        let asked = self.asked.load(Ordering::Relaxed);
-        let (times, known) = (asked / 2, asked % 2 == 1);
-        let is_so = if times.is_multiple_of(NOW_AND_THEN) { find_out() } else { known };
-        // Relaxed: as above.
-        self.asked.store(2 * (times + 1) + u64::from(is_so), Ordering::Relaxed);
-        is_so
+        let (asked, is_so) = &*self.asked;
+        // Relaxed, here and below: this worker alone reads and writes them.
+        let times = asked.load(Ordering::Relaxed);
+        asked.store(times + 1, Ordering::Relaxed);
+        if times.is_multiple_of(NOW_AND_THEN) {
+            is_so.store(find_out().into(), Ordering::Relaxed);
+        }
+        is_so.load(Ordering::Relaxed) != 0
     }
 
     /// Adds to the bytes that were unlinked, and returns them.

@@ -182,8 +182,7 @@ impl<P: Protocol> Worker<P> {
         if is_lost && self.job.quota.is_some() {
             return true;
         }
-        let asked_all = self.is_done || self.job.quota.is_some_and(|quota| self.asked >= quota);
-        asked_all
+        self.is_asked_out()
             && now_ns >= self.job.from_ns
             && self.clients.iter().all(|client| client.flights.is_empty())
     }
