@@ -9,6 +9,8 @@ macro_rules! impl_ref_count {
         true
     };
     ($count:ident, put_last by $put_last:ident, witness $witness:ty $(as $shown:ident)?) => {
+        impl<M: Memory> super::sealed::Sealed for $count<M> {}
+
         impl<M: Memory> RefCount for $count<M> {
             type Witness<'w> = $witness;
             const NAME: &'static str = stringify!($count);

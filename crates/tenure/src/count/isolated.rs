@@ -1,8 +1,10 @@
 //! A count on a line of its own is a count.
 
-use super::{Get, Put, ReadSide, RefCount};
+use super::{Get, Put, ReadSide, RefCount, sealed};
 use crate::line::Isolated;
 use core::num::NonZeroU16;
+
+impl<C: RefCount> sealed::Sealed for Isolated<C> {}
 
 /// The count, which shares its line with nothing that it counts.
 impl<C: RefCount> RefCount for Isolated<C> {

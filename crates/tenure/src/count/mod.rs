@@ -108,6 +108,11 @@ pub use zone::{DEAD, MAXREF, NOREF, ONEREF, RELEASED, SATURATED};
 
 use core::num::NonZeroU16;
 
+mod sealed {
+    /// A count that keeps its word: one caller is told of the last put, and every get from then on fails.
+    pub trait Sealed {}
+}
+
 /// The outcome of a get.
 #[must_use = "a get that failed gave no reference"]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -169,7 +174,31 @@ impl Put {
 /// assert!(visit(&TicketRef::new(), ()));
 /// assert!(visit(&IncNotZero::new(), ()));
 /// ```
-pub trait RefCount: Send + Sync + Sized {
+///
+/// Sealed: memory is freed on a count's word, so no other type implements it.
+///
+/// ```compile_fail,E0277
+/// use std::num::NonZeroU16;
+/// use tenure::count::{Get, Put, ReadSide, RefCount};
+///
+/// struct Liar;
+/// impl RefCount for Liar { // error: `Liar` is no count of this crate
+///     type Witness<'w> = ();
+///     const NAME: &'static str = "Liar";
+///     const NEEDS_GRACE_PERIOD: bool = false;
+///     fn new_in() -> Self { Self }
+///     fn get(&self) -> Get { Get::Acquired }
+///     fn get_acquire(&self) -> Get { Get::Acquired }
+///     fn get_many(&self, _: NonZeroU16) -> Get { Get::Acquired }
+///     fn put(&self, _: ()) -> Put { Put::Last }
+///     fn put_by<R: ReadSide>(&self, _: impl FnOnce() -> R) -> Put { Put::Last }
+///     fn put_many(&self, _: NonZeroU16, _: ()) -> Put { Put::Last }
+///     fn put_last(&self, _: ()) -> Put { Put::Last }
+///     fn read(&self) -> u32 { 1 }
+///     fn is_dead(&self) -> bool { false }
+/// }
+/// ```
+pub trait RefCount: sealed::Sealed + Send + Sync + Sized {
     /// What a put asks of its caller: `()`, or the proof that memory stays [`Readable`].
     type Witness<'w>: Copy;
 

@@ -16,6 +16,11 @@ use core::marker::PhantomData;
 /// While a value of this type exists, the memory of an object that its scheme frees, and that the
 /// value's owner found alive, must not be freed or reused, even if the object dies. That an object
 /// is put with a witness of *its* scheme is for whoever frees the object to see to.
+///
+/// ```compile_fail,E0200
+/// struct Nothing;
+/// impl tenure::count::ReadSide for Nothing {} // error: requires an `unsafe impl` declaration
+/// ```
 pub unsafe trait ReadSide {}
 
 #[cfg(feature = "seize")]

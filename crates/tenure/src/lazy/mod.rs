@@ -191,4 +191,8 @@ use crate::memory::{Memory, Native};
 ///
 /// assert_eq!([longest::<Shootdown>(), longest::<Mask>(), longest::<Counted>()], [5; 3]);
 /// ```
+/// ```compile_fail,E0277
+/// enum Mine {}
+/// impl tenure::lazy::Scheme for Mine {} // error: `Mine` is no scheme of this crate
+/// ```
 pub trait Scheme<M: Memory = Native>: protocol::Protocol<M> {}

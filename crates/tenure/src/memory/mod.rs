@@ -36,6 +36,22 @@ pub use threads::{Resident, Threads};
 ///
 /// Algorithms rely on it that the types and functions do what is said of them, and of [`Atomic`], [`Pointer`] and
 /// [`Plain`]: a pointer that is loaded is one that was stored, say, and a pair of barriers orders what it promises to.
+/// Those three traits are safe to implement, since nothing believes them but through a `Memory`.
+///
+/// ```compile_fail,E0200
+/// use tenure::memory::{Memory, Native};
+///
+/// enum Mine {}
+/// impl Memory for Mine { // error: requires an `unsafe impl` declaration
+///     type AtomicU32 = <Native as Memory>::AtomicU32;
+///     type AtomicU64 = <Native as Memory>::AtomicU64;
+///     type Pointer<T> = <Native as Memory>::Pointer<T>;
+///     type Plain<T> = <Native as Memory>::Plain<T>;
+///     fn light_barrier() {}
+///     fn heavy_barrier() {}
+///     fn spin_hint() {}
+/// }
+/// ```
 ///
 /// # Example
 ///

@@ -12,6 +12,11 @@ use alloc::sync::Weak;
 ///
 /// What a thread keeps under its number is its own while it is told that number: no two threads have one number at a time,
 /// and a thread that [is lost](Self::is_lost) does nothing any more.
+///
+/// ```compile_fail,E0200
+/// enum Mine {}
+/// impl tenure::memory::Threads for Mine {} // error: requires an `unsafe impl` declaration
+/// ```
 pub unsafe trait Threads: Memory {
     /// The number of the calling thread, which no other thread has as long as this one is told it.
     ///
@@ -34,6 +39,8 @@ pub unsafe trait Threads: Memory {
 }
 
 /// Something that keeps a part of itself for each thread.
+///
+/// Safe to implement: one whose [`leave`](Self::leave) does nothing leaves what the thread kept to the next one of its number.
 pub trait Resident: Send + Sync {
     /// The calling thread, whose number is `thread`, ends.
     ///

@@ -297,7 +297,8 @@ fn this_thread() -> *mut () {
     HERE.with(|here| (&raw const *here).cast_mut().cast())
 }
 
-impl Lock for CreateLock {
+// SAFETY: a mutex.
+unsafe impl Lock for CreateLock {
     type Held<'l> = Held<'l>;
 
     fn new() -> Self {

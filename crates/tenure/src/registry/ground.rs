@@ -45,7 +45,20 @@ pub unsafe trait Ground: Sized + 'static {
 }
 
 /// A lock of a [`Ground`].
-pub trait Lock: Send + Sync {
+///
+/// # Safety
+///
+/// It has one holder at a time: two creations of one object would write one value.
+///
+/// ```compile_fail,E0200
+/// struct Open;
+/// impl tenure::registry::ground::Lock for Open { // error: requires an `unsafe impl` declaration
+///     type Held<'l> = ();
+///     fn new() -> Self { Self }
+///     fn lock(&self) {}
+/// }
+/// ```
+pub unsafe trait Lock: Send + Sync {
     /// Holds the lock until it is dropped, also where a panic drops it.
     type Held<'l>
     where

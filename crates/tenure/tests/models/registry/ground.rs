@@ -281,7 +281,8 @@ impl<E, F> Drop for OneKey<E, F> {
 /// loom's mutex.
 pub(crate) struct Mutual<F>(loom::sync::Mutex<()>, PhantomData<fn() -> F>);
 
-impl<F: Flaw> Lock for Mutual<F> {
+// SAFETY: a mutex; where it has no flaw.
+unsafe impl<F: Flaw> Lock for Mutual<F> {
     type Held<'l> = Option<loom::sync::MutexGuard<'l, ()>>;
 
     fn new() -> Self {
