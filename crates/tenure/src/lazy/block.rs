@@ -1,13 +1,14 @@
 //! [`Block`]: an object of a domain on the heap.
 
 use super::core::Core;
+use super::ends::destroy;
 use super::protocol::Protocol;
 use crate::count::TicketRef;
 use crate::line::Isolated;
-use crate::memory::Memory;
+use crate::memory::{Memory, Pointer};
 use crate::shared::Shared;
 use alloc::boxed::Box;
-use core::ptr::NonNull;
+use core::ptr::{self, NonNull};
 
 /// A value, and what it takes to know who has it.
 ///
@@ -23,6 +24,8 @@ pub(crate) struct Header<T, S: Protocol<M>, M: Memory> {
     pub(crate) strong: TicketRef<M>,
     /// What the scheme keeps with each object.
     pub(crate) object: S::Object<T>,
+    /// In a list of those that end.
+    pub(crate) next: M::Pointer<Block<T, S, M>>,
     pub(crate) core: Shared<Core<T, S, M>, M>,
 }
 
@@ -33,22 +36,12 @@ impl<T, S: Protocol<M>, M: Memory> Block<T, S, M> {
         object: S::Object<T>,
         value: T,
     ) -> NonNull<Self> {
-        let header = Isolated::new(Header { strong: TicketRef::new_in(), object, core });
+        let (strong, next) = (TicketRef::new_in(), Pointer::new(ptr::null_mut()));
+        let header = Isolated::new(Header { strong, object, next, core });
         NonNull::from(Box::leak(Box::new(Self { value, header })))
     }
 
-    /// Drops the value and frees the block.
-    ///
-    /// # Safety
-    ///
-    /// Nobody has the block, and all that anybody did with it happened before.
-    pub(crate) unsafe fn destroy(block: NonNull<Self>) {
-        // SAFETY: allocated by `allocate`; the caller's for the rest. Where the value's drop panics the box is
-        // freed all the same.
-        drop(unsafe { Box::from_raw(block.as_ptr()) });
-    }
-
-    /// [`destroy`](Self::destroy), of those that nobody has without a strong reference, and counts them.
+    /// [`destroy`], of those that nobody has without a strong reference, and counts them.
     ///
     /// # Safety
     ///
@@ -60,7 +53,7 @@ impl<T, S: Protocol<M>, M: Memory> Block<T, S, M> {
         for block in blocks {
             core.counters.ended.add(1);
             // SAFETY: the caller's.
-            unsafe { Self::destroy(block) };
+            unsafe { destroy(block) };
         }
     }
 
@@ -73,16 +66,5 @@ impl<T, S: Protocol<M>, M: Memory> Block<T, S, M> {
     pub(crate) unsafe fn header<'a>(block: NonNull<Self>) -> &'a Header<T, S, M> {
         // SAFETY: the caller's.
         unsafe { &(*block.as_ptr()).header }
-    }
-
-    /// The value.
-    ///
-    /// # Safety
-    ///
-    /// Somebody keeps the block for `'a`.
-    #[inline(always)]
-    pub(crate) unsafe fn value<'a>(block: NonNull<Self>) -> &'a T {
-        // SAFETY: the caller's.
-        unsafe { &(*block.as_ptr()).value }
     }
 }

@@ -92,11 +92,15 @@
 //! | a seat keeps it, and is not using it | the same, after one barrier; the seat need not run | when the seat enters something else, is [cleared](Seat::clear) or dropped |
 //! | a seat is using it | when it leaves, by the thread that leaves | as above |
 //!
-//! At once means: before the drop of the context returns. There is one exception. If another thread is ending objects of
-//! this domain at that moment, the object is handed to that thread, and the drop of the context may return first. The
-//! other thread takes it from all seats before it runs any destructor. If it loses its CPU meanwhile, the objects that
-//! were handed to it wait until it runs again; it is never one that sleeps. It is handed 256 objects at most; who comes
-//! then does not hand over.
+//! At once means: before the drop of the context returns. There are two exceptions:
+//!
+//! - If another thread is ending objects of this domain at that moment, the object is handed to that thread, and the drop of
+//!   the context may return first. The other thread takes it from all seats before it runs any destructor. If it loses its
+//!   CPU meanwhile, the objects that were handed to it wait until it runs again. That thread is running, never asleep. Once
+//!   256 objects are handed to it, later droppers end their own objects.
+//! - If the context is dropped by the destructor of another value of this domain, its value is dropped when that destructor
+//!   has returned. So lists and trees of any size end without deep recursion: those of one domain, and those that go
+//!   through a few. (Not without the feature `std`. There the destructors call each other.)
 //!
 //! So the drop of a context may run destructors of other objects too. Release your locks first, and have no destructor
 //! wait for the end of another object.
@@ -157,6 +161,7 @@ mod context;
 mod core;
 mod counted;
 mod domain;
+mod ends;
 mod guard;
 mod mask;
 mod protocol;

@@ -22,6 +22,7 @@ mod native;
 #[cfg(feature = "alloc")]
 mod threads;
 
+use core::cell::Cell;
 pub use core::sync::atomic::Ordering;
 pub(crate) use native::FnSlot;
 pub use native::{Native, PlainCell};
@@ -107,6 +108,14 @@ pub unsafe trait Memory: Sized + 'static {
 
     /// Tells the processor, or the scheduler of the machine, that this thread waits for another.
     fn spin_hint();
+
+    /// Calls `access` with a word that is the calling thread's own: null, or what the thread put there last.
+    ///
+    /// `None`, and `access` is not called, where threads have no such word, as on [`Native`] without the feature `std`.
+    fn thread_word<R>(access: impl FnOnce(&Cell<*const ()>) -> R) -> Option<R> {
+        let _ = access;
+        None
+    }
 }
 
 /// An atomic integer of a [`Memory`].

@@ -66,6 +66,7 @@ mod guard;
 mod reader;
 
 use super::core::Slot;
+use super::ends::destroy;
 use super::seat::InUse;
 use super::shootdown::{Ending, Object, Shootdown, Words};
 use super::{Context, Domain, Statistics};
@@ -214,7 +215,7 @@ impl<T, M: Threads> Cached<T, M> {
                 Err(_) => {
                     self.shared.domain.core().counters.ended.add(1);
                     // SAFETY: it was not stored, so nobody has seen it, and its one reference is here.
-                    unsafe { Object::destroy(new) };
+                    unsafe { destroy(new) };
                 }
             }
         }

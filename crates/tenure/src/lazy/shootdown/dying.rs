@@ -60,7 +60,7 @@ impl<T, M: Threads, const VERIFY: bool> Dying<T, M, VERIFY> {
     /// It is the caller's.
     pub(super) unsafe fn push(&self, block: NonNull<Object<T, M, VERIFY>>) {
         // SAFETY: the caller's.
-        let next = &unsafe { Object::header(block) }.object.next;
+        let next = &unsafe { Object::header(block) }.next;
         // Relaxed, here and on failure: compared only; whoever takes the stack acquires all of it.
         let mut first = self.first.load(Ordering::Relaxed);
         loop {
@@ -161,7 +161,7 @@ impl<T, M: Threads, const VERIFY: bool> List<T, M, VERIFY> {
         // SAFETY: the caller's.
         let header = unsafe { Object::header(block) };
         // Relaxed: the list has one owner.
-        header.object.next.store(self.first, Ordering::Relaxed);
+        header.next.store(self.first, Ordering::Relaxed);
         self.first = block.as_ptr();
     }
 }
@@ -173,5 +173,5 @@ fn next<T, M: Threads, const VERIFY: bool>(
     // SAFETY: a list's owner owns its blocks.
     let header = unsafe { Object::header(block) };
     // Relaxed: acquired by whoever took the list.
-    header.object.next.load(Ordering::Relaxed)
+    header.next.load(Ordering::Relaxed)
 }

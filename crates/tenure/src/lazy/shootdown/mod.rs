@@ -65,6 +65,7 @@ mod verify;
 use super::Scheme;
 use super::block::Block;
 use super::core::Core;
+use super::ends::destroy;
 use super::protocol::Protocol;
 use crate::count::TicketRef;
 use crate::memory::{Atomic, Ordering, Plain, Pointer, Threads};
@@ -103,8 +104,6 @@ const ROUNDS: usize = 8;
 pub struct Ending<T, M: Threads, const VERIFY: bool> {
     /// From the last strong reference on: the ender's, and those that were donated.
     holders: TicketRef<M>,
-    /// In the list of those that end.
-    next: M::Pointer<Object<T, M, VERIFY>>,
     /// In a bucket of the batch it ends with.
     chain: M::Plain<*mut Object<T, M, VERIFY>>,
     /// Whether a seat ever entered it: those that none did are not looked for. Set by owners, who have a strong reference.
@@ -117,7 +116,6 @@ impl<T, M: Threads, const VERIFY: bool> Ending<T, M, VERIFY> {
     fn new(published: bool) -> Self {
         Self {
             holders: TicketRef::new_in(),
-            next: Pointer::new(ptr::null_mut()),
             chain: Plain::new(ptr::null_mut()),
             entered: Atomic::new(0),
             published,
@@ -253,7 +251,7 @@ impl<T, M: Threads, const VERIFY: bool> Ended<T, M, VERIFY> {
     fn destroy(&mut self) {
         while let Some(block) = self.0.pop() {
             // SAFETY: rule 3.
-            unsafe { Block::destroy(block) };
+            unsafe { destroy(block) };
         }
     }
 }
@@ -281,7 +279,7 @@ unsafe fn give_back<T, M: Threads, const VERIFY: bool>(block: NonNull<Object<T, 
     let holders = &unsafe { Block::header(block) }.object.holders;
     if holders.put().is_last() {
         // SAFETY: rule 3: the ender has settled all slots, and all donations are back.
-        unsafe { Block::destroy(block) };
+        unsafe { destroy(block) };
     }
 }
 

@@ -10,6 +10,8 @@ mod threads;
 mod unnumbered;
 
 use super::{Atomic, Memory, Ordering, Plain, Pointer};
+#[cfg(feature = "std")]
+use core::cell::Cell;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 
@@ -45,6 +47,12 @@ unsafe impl Memory for Native {
     #[inline(always)]
     fn spin_hint() {
         core::hint::spin_loop();
+    }
+    #[cfg(feature = "std")]
+    fn thread_word<R>(access: impl FnOnce(&Cell<*const ()>) -> R) -> Option<R> {
+        std::thread_local!(static WORD: Cell<*const ()> = const { Cell::new(core::ptr::null()) });
+        // It has no destructor, so it is there up to the end of the thread.
+        WORD.try_with(access).ok()
     }
 }
 
