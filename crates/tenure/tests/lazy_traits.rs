@@ -7,8 +7,9 @@ use lazies::Kind;
 use std::cell::Cell;
 use std::fmt::Debug;
 use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
-use std::sync::MutexGuard;
+use std::sync::{Arc, MutexGuard};
 use tenure::lazy::cached::{CachedGuard, ReadGuard, Reader};
 use tenure::lazy::{
     Active, Cached, Context, Counted, Domain, LazyGuard, Mask, Seat, Shootdown, Statistics,
@@ -101,6 +102,53 @@ fn the_guard_of_a_read_without_a_reader_stays_on_its_thread() {
     assert_eq!(auto!(CachedGuard<'static, Rc<u8>>), NEITHER);
 }
 
+// --- panics ---
+
+/// Compiles if both hold.
+fn may_be_used_after_a_panic<T: UnwindSafe + RefUnwindSafe>() {}
+
+fn what_std_lets_through_a_panic_goes_through<S: Kind>() {
+    may_be_used_after_a_panic::<Domain<String, S>>();
+    may_be_used_after_a_panic::<Context<String, S>>();
+    may_be_used_after_a_panic::<Seat<String, S>>();
+    may_be_used_after_a_panic::<Active<'_, String, S>>();
+    may_be_used_after_a_panic::<LazyGuard<'_, String, S>>();
+    may_be_used_after_a_panic::<Cached<String>>();
+    may_be_used_after_a_panic::<Reader<String>>();
+    may_be_used_after_a_panic::<ReadGuard<'_, String>>();
+    may_be_used_after_a_panic::<CachedGuard<'_, String>>();
+}
+
+/// As `Arc<Cell<u8>>`.
+#[test]
+fn what_a_panic_may_leave_in_disorder_is_no_more_safe_than_in_an_arc() {
+    struct Asked<T>(PhantomData<T>);
+    trait Not {
+        const SAFE: bool = false;
+    }
+    impl<T> Not for Asked<T> {}
+    impl<T: UnwindSafe> Asked<T> {
+        const SAFE: bool = true;
+    }
+    macro_rules! safe {
+        ($value:ty) => {
+            [
+                <Asked<Arc<$value>>>::SAFE,
+                <Asked<Domain<$value>>>::SAFE,
+                <Asked<Context<$value>>>::SAFE,
+                <Asked<Seat<$value>>>::SAFE,
+                <Asked<Active<'_, $value>>>::SAFE,
+                <Asked<Cached<$value>>>::SAFE,
+                <Asked<Reader<$value>>>::SAFE,
+                <Asked<ReadGuard<'_, $value>>>::SAFE,
+                <Asked<CachedGuard<'_, $value>>>::SAFE,
+            ]
+        };
+    }
+    assert_eq!(safe!(u8), [true; 9]);
+    assert_eq!(safe!(Cell<u8>), [false; 9]);
+}
+
 #[test]
 fn handles_are_a_word_and_one_that_may_be_none_is_no_more() {
     assert_eq!(size_of::<Context<[u64; 9]>>(), size_of::<usize>());
@@ -109,6 +157,42 @@ fn handles_are_a_word_and_one_that_may_be_none_is_no_more() {
 }
 
 // --- values ---
+
+/// Where one of a shorter life is asked for, one of a longer life will do, as with `Arc`.
+fn contexts_and_guards_are_covariant<S: Kind>() {
+    fn longest<'a, S: Kind>(
+        context: &Context<&'a str, S>,
+        guard: &Active<'_, &'a str, S>,
+        other: &'a str,
+    ) -> usize {
+        context.len().max(guard.len()).max(other.len())
+    }
+    fn shorter_to_use<'s, 'a, S: Kind>(
+        guard: LazyGuard<'s, &'static str, S>,
+    ) -> LazyGuard<'s, &'a str, S> {
+        guard
+    }
+    fn shorter_to_read<'r, 'a>(
+        (one, other): (ReadGuard<'r, &'static str>, CachedGuard<'r, &'static str>),
+    ) -> (ReadGuard<'r, &'a str>, CachedGuard<'r, &'a str>) {
+        (one, other)
+    }
+    let domain = Domain::<&'static str, S>::new_in();
+    let (mut seat, context) = (domain.seat(), domain.context("static"));
+    {
+        let other = String::from("of this block");
+        assert_eq!(longest(&context, &seat.enter(&context), &other), other.len());
+    }
+    assert_eq!(*shorter_to_use(seat.lazy().unwrap()), "static");
+    let cached = Cached::new("static");
+    let mut reader = cached.reader();
+    // The second of one thread has a seat of its own.
+    let _first = cached.read();
+    let (one, other) = shorter_to_read((reader.read(), cached.read()));
+    assert_eq!((*one, *other), ("static", "static"));
+    drop(other);
+    assert_eq!(cached.statistics().seats, 2);
+}
 
 fn values_may_borrow<S: Kind>() {
     let text = String::from("borrowed");
@@ -195,6 +279,8 @@ fn handles_and_guards_show_what_the_value_shows<S: Kind>() {
 }
 
 claims! {
+    what_std_lets_through_a_panic_goes_through,
+    contexts_and_guards_are_covariant,
     values_may_borrow,
     a_value_that_borrows_is_dropped_before_what_it_borrows,
     values_of_no_size_are_values,

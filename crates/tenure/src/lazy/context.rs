@@ -7,6 +7,7 @@ use super::{Scheme, Shootdown};
 use crate::memory::{Memory, Native};
 use crate::shared::Shared;
 use core::fmt;
+use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::NonNull;
@@ -34,7 +35,11 @@ use core::ptr::NonNull;
 /// assert_eq!(other.len(), 3);
 /// ```
 pub struct Context<T, S: Scheme<M> = Shootdown, M: Memory = Native> {
-    block: NonNull<Block<T, S, M>>,
+    /// The value, which is first in its block. Not the block: contexts are covariant in `T`, which blocks are not, since
+    /// the compiler does not look into what schemes keep. They may be, as std's `Arc` is: a context changes no value,
+    /// and the domain, which takes values in, is invariant.
+    value: NonNull<T>,
+    of: PhantomData<fn() -> (S, M)>,
 }
 
 // SAFETY: as std's `Arc`: references to the value are shared, and any thread may be the one that drops it.
@@ -49,7 +54,7 @@ impl<T, S: Scheme<M>, M: Memory> Context<T, S, M> {
     ///
     /// There is one, and nobody else takes it over.
     pub(crate) unsafe fn from_raw(block: NonNull<Block<T, S, M>>) -> Self {
-        Self { block }
+        Self { value: block.cast(), of: PhantomData }
     }
 
     /// [`from_raw`](Self::from_raw), of what a pointer holds.
@@ -66,13 +71,13 @@ impl<T, S: Scheme<M>, M: Memory> Context<T, S, M> {
 
     /// The block, whose reference the caller has to give back by [`from_raw`](Self::from_raw).
     pub(crate) fn into_raw(self) -> NonNull<Block<T, S, M>> {
-        ManuallyDrop::new(self).block
+        ManuallyDrop::new(self).block()
     }
 
     /// The block, for as long as there is a context.
     #[inline(always)]
     pub(crate) fn block(&self) -> NonNull<Block<T, S, M>> {
-        self.block
+        self.value.cast()
     }
 
     /// Gives the reference back, and returns the block if that was the last one: the caller has to retire it.
@@ -85,7 +90,7 @@ impl<T, S: Scheme<M>, M: Memory> Context<T, S, M> {
     /// Whether this is a context of the domain with that core.
     pub(crate) fn is_of(&self, core: &Shared<Core<T, S, M>, M>) -> bool {
         // SAFETY: this is a reference.
-        let header = unsafe { Block::header(self.block) };
+        let header = unsafe { Block::header(self.block()) };
         core::ptr::eq(&raw const *header.core, &raw const **core)
     }
 
@@ -101,7 +106,7 @@ impl<T, S: Scheme<M>, M: Memory> Context<T, S, M> {
     /// ```
     #[must_use]
     pub fn ptr_eq(this: &Self, other: &Self) -> bool {
-        this.block == other.block
+        this.value == other.value
     }
 }
 
@@ -137,7 +142,7 @@ impl<T, S: Scheme<M>, M: Memory> Deref for Context<T, S, M> {
     #[inline(always)]
     fn deref(&self) -> &T {
         // SAFETY: this is a reference.
-        unsafe { Block::value(self.block) }
+        unsafe { self.value.as_ref() }
     }
 }
 
@@ -145,8 +150,8 @@ impl<T, S: Scheme<M>, M: Memory> Clone for Context<T, S, M> {
     #[inline]
     fn clone(&self) -> Self {
         // SAFETY: this is a reference.
-        unsafe { Block::header(self.block) }.strong.get_held();
-        Self { block: self.block }
+        unsafe { Block::header(self.block()) }.strong.get_held();
+        Self { ..*self }
     }
 }
 
@@ -154,7 +159,7 @@ impl<T, S: Scheme<M>, M: Memory> Drop for Context<T, S, M> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: this is a reference, and is not used again.
-        unsafe { give_back(self.block) };
+        unsafe { give_back(self.block()) };
     }
 }
 

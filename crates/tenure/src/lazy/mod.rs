@@ -141,6 +141,19 @@
 //!
 //! - A seat uses one object at a time. For two at once take two seats.
 //! - Types are sized; for others use a `Box`.
+//! - [`Context`]s and guards are covariant in `T`, as std's `Arc` is. [`Domain`] and [`Cached`] are not: they take values in,
+//!   as a `Mutex` does. Nor are [`Seat`] and [`Reader`], which are used through `&mut` anyway.
+//!
+//!   ```
+//!   # use tenure::lazy::Context;
+//!   fn shorter<'a>(context: Context<&'static str>) -> Context<&'a str> { context }
+//!   ```
+//!   ```compile_fail
+//!   # use tenure::lazy::Domain;
+//!   fn shorter<'a>(domain: Domain<&'static str>) -> Domain<&'a str> { domain } // error: may not live long enough
+//!   ```
+//! - All are `UnwindSafe` and `RefUnwindSafe` if `T` is `RefUnwindSafe`, as std's `Arc`: what a panic interrupts leaves
+//!   them in order, and only the value can be left in disorder.
 //! - A signal handler must not use a seat, or a [`Cached`], of the thread that it interrupts.
 //! - Any thread of the domain may drop a value. So domains, contexts and seats go from thread to thread only if
 //!   `T: Send + Sync`.
@@ -168,6 +181,7 @@ mod protocol;
 mod seat;
 mod shootdown;
 mod statistics;
+mod unwind;
 
 #[doc(inline)]
 pub use cached::{Cached, CachedGuard, ReadGuard, Reader};

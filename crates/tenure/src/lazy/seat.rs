@@ -4,6 +4,7 @@ use super::block::Block;
 use super::context::upgrade;
 use super::core::{Core, Slot};
 use super::guard::guard;
+use super::shootdown::Words;
 use super::{Context, Scheme, Shootdown};
 use crate::memory::{Memory, Native, Threads};
 use crate::shared::Shared;
@@ -206,9 +207,12 @@ impl<T, S: Scheme<M>, M: Memory> fmt::Debug for Seat<T, S, M> {
 
 /// A block that a slot uses, up to the drop.
 pub(crate) struct InUse<'s, T, S: Scheme<M>, M: Memory> {
-    slot: NonNull<S::Slot<T>>,
-    block: NonNull<Block<T, S, M>>,
-    seat: PhantomData<&'s mut Seat<T, S, M>>,
+    /// An `S::Slot<T>`. Guards are covariant in `T`, as [`Context`]s are.
+    slot: NonNull<()>,
+    /// The value, which is first in its block.
+    value: NonNull<T>,
+    seat: PhantomData<&'s mut ()>,
+    of: PhantomData<fn() -> (S, M)>,
 }
 
 impl<T, S: Scheme<M>, M: Memory> InUse<'_, T, S, M> {
@@ -217,22 +221,24 @@ impl<T, S: Scheme<M>, M: Memory> InUse<'_, T, S, M> {
     /// The block is in use by the slot, which its owner does not use otherwise for `'s`, and which lasts as long.
     #[inline(always)]
     pub(crate) unsafe fn new(slot: &S::Slot<T>, block: NonNull<Block<T, S, M>>) -> Self {
-        Self { slot: NonNull::from(slot), block, seat: PhantomData }
+        let (slot, value) = (NonNull::from(slot).cast(), block.cast());
+        Self { slot, value, seat: PhantomData, of: PhantomData }
     }
 
     #[inline(always)]
     pub(crate) fn value(&self) -> &T {
         // SAFETY: rule 3: it is in use until the drop.
-        unsafe { Block::value(self.block) }
+        unsafe { self.value.as_ref() }
     }
 
+    #[inline(always)]
     pub(crate) fn block(&self) -> NonNull<Block<T, S, M>> {
-        self.block
+        self.value.cast()
     }
 
     pub(crate) fn upgrade(&self) -> Option<Context<T, S, M>> {
         // SAFETY: rule 3.
-        unsafe { upgrade(self.block) }
+        unsafe { upgrade(self.block()) }
     }
 }
 
@@ -245,7 +251,7 @@ impl<T, M: Threads, const VERIFY: bool> InUse<'_, T, Shootdown<VERIFY>, M> {
     pub(crate) unsafe fn leave_for_good(self) {
         let this = ManuallyDrop::new(self);
         // SAFETY: the domain of the seat that is borrowed keeps the slot.
-        let slot = unsafe { this.slot.as_ref() };
+        let slot = unsafe { this.slot.cast::<Words<T, M, VERIFY>>().as_ref() };
         // SAFETY: the caller's; it is this guard that uses the block.
         unsafe { slot.leave_for_good() };
     }
@@ -255,9 +261,9 @@ impl<T, S: Scheme<M>, M: Memory> Drop for InUse<'_, T, S, M> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: the domain of the seat that is borrowed keeps the slot.
-        let slot = unsafe { self.slot.as_ref() };
+        let slot = unsafe { self.slot.cast::<S::Slot<T>>().as_ref() };
         // SAFETY: it is this guard that uses the block.
-        unsafe { S::leave(slot, self.block) };
+        unsafe { S::leave(slot, self.block()) };
     }
 }
 

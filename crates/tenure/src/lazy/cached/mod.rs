@@ -89,6 +89,13 @@ type ThreadSlot<T, M> = Slot<T, Shootdown, M>;
 /// Cloning gives another handle to the same value. Readers keep it alive, too. To be shared between threads it asks for
 /// `T: Send + Sync`. (`M` is for tests on other [machines](crate::memory).)
 ///
+/// Invariant in `T`, as a `Mutex` is, since values are put in through a shared reference:
+///
+/// ```compile_fail
+/// # use tenure::lazy::Cached;
+/// fn shorter<'c, 'a>(cached: &'c Cached<&'static str>) -> &'c Cached<&'a str> { cached } // error: may not live long enough
+/// ```
+///
 /// Not for signal handlers: one that reads while the thread it interrupts does would share that thread's place.
 pub struct Cached<T, M: Threads = Native> {
     shared: Shared<Published<T, M>, M>,
