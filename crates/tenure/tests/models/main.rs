@@ -10,7 +10,7 @@
 //! | [`lazy`] | domains and `Cached`: nobody reads a value after its end, which waits for nobody but who reads it |
 //! | [`registry`] | one live object per key: created once, destroyed once, and no memory is freed under a lookup or a put |
 //! | [`twins`] | for each rule a small copy that breaks it: has to fail, in the way that the flaw predicts |
-//! | [`memory`] | the machine: loom's atomics, with memory that can be freed. Its limits are listed there |
+//! | [`memory`], [`clocks`] | the machine: loom's atomics, with memory that can be freed. Its limits are listed there |
 //! | [`stage`], [`handles`], [`quarantine`] | what a model is made of |
 //!
 //! A model over two or three threads is explored exhaustively where that takes about a second, and
@@ -22,6 +22,7 @@
 #![cfg(all(feature = "alloc", target_has_atomic = "64", not(miri)))]
 
 mod arc;
+mod clocks;
 mod counts;
 mod handles;
 mod lazy;

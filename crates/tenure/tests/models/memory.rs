@@ -40,7 +40,8 @@
 //!
 //! Nor an ordering that is too weak where a fence is near: any two of loom's SeqCst fences order all that is on both
 //! sides, and what is stored after one is released. A light barrier does neither. So there are models in which some of
-//! them do nothing ([`unfenced`]).
+//! them do nothing ([`unfenced`]), and on [`InOrder`] accesses are judged once more, by [`clocks`] to which no barrier is
+//! anything.
 //!
 //! # What loom sees too much of
 //!
@@ -70,6 +71,8 @@
 //! lets the two yield to each other ever longer. Two downgrades that meet the lock at once are
 //! not modelled for that reason.
 
+use super::clocks::Access::{Change, Load, Store};
+use super::clocks::{self, Step};
 use loom::cell::UnsafeCell;
 use std::cell::Cell;
 use std::sync::Weak;
@@ -81,7 +84,7 @@ use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, Pointer, Resident,
 pub(crate) enum Loom<const IN_ORDER: bool = false, const SWAPS: bool = IN_ORDER> {}
 
 /// The machine for models in which a store races with read-modify-writes, or in which loom has to try when a
-/// load comes.
+/// load comes. The one whose [`clocks`] are kept.
 pub(crate) type InOrder = Loom<true>;
 
 /// The machine for models in which only stores of pointers race with read-modify-writes.
@@ -118,6 +121,9 @@ unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Memory for Loom<IN_ORDER, S
         // hand the same stale value to the loop's load forever.
         loom::thread::yield_now();
     }
+    fn thread_word<R>(access: impl FnOnce(&Cell<*const ()>) -> R) -> Option<R> {
+        Some(WORD.with(access))
+    }
 }
 
 /// What an access was to, that loom is about to judge.
@@ -131,6 +137,7 @@ pub(crate) enum Access {
 
 loom::thread_local! {
     static NUMBER: Cell<Option<usize>> = Cell::new(None);
+    static WORD: Cell<*const ()> = Cell::new(core::ptr::null());
     static PASSES_BARRIERS_UNFENCED: Cell<bool> = Cell::new(false);
     static HEAVY_BARRIERS: Cell<u32> = Cell::new(0);
 }
@@ -138,6 +145,11 @@ loom::thread_local! {
 /// Gives the calling thread of a model a number. Threads without one have none.
 pub(crate) fn seat(number: usize) {
     NUMBER.with(|seat| seat.set(Some(number)));
+}
+
+/// The calling thread gives its number up.
+pub(crate) fn unseat() {
+    NUMBER.with(|seat| seat.set(None));
 }
 
 /// How many heavy barriers the calling thread has passed.
@@ -192,6 +204,7 @@ pub(crate) fn last_access() -> Access {
 pub(crate) struct Word<A, const IN_ORDER: bool, const SWAPS: bool> {
     atomic: A,
     memory: UnsafeCell<()>,
+    made: Step,
     /// 1 from the drop on. Not loom's: it is the model's own knowledge, not the program's.
     freed: <Native as Memory>::AtomicU32,
 }
@@ -206,7 +219,37 @@ const _: () = assert!(!core::mem::needs_drop::<UnsafeCell<()>>());
 
 impl<A, const I: bool, const S: bool> Word<A, I, S> {
     fn holding(atomic: A) -> Self {
-        Self { atomic, memory: UnsafeCell::new(()), freed: Atomic::new(0) }
+        let memory = UnsafeCell::new(());
+        Self { atomic, memory, made: Step::next(), freed: Atomic::new(0) }
+    }
+
+    /// [`judge`](Self::judge), of a compare-exchange.
+    fn judge_exchange(
+        &self,
+        is_done: bool,
+        change: clocks::Access,
+        success: Ordering,
+        failure: Ordering,
+    ) {
+        if is_done {
+            self.judge(change, success);
+        } else {
+            self.judge(Load, failure);
+        }
+    }
+
+    /// A subtraction, which was judged, left this.
+    fn judge_put(&self, left: impl Into<u64>) {
+        if I && !std::thread::panicking() {
+            clocks::subtracted((&raw const self.atomic).addr(), left.into());
+        }
+    }
+
+    /// What was just done to the atomic.
+    fn judge(&self, access: clocks::Access, order: Ordering) {
+        if I && !std::thread::panicking() {
+            clocks::accessed((&raw const self.atomic).addr(), self.made, access, order);
+        }
     }
 
     /// The atomic, for one operation, now.
@@ -225,8 +268,15 @@ impl<A, const I: bool, const S: bool> Drop for Word<A, I, S> {
             note(Access::Memory);
             self.memory.with_mut(|_| ());
             assert_eq!(self.freed.fetch_add(1, Ordering::Relaxed), 0, "double free of a count");
+            if I {
+                clocks::freed((&raw const self.atomic).addr(), self.made);
+            }
         }
     }
+}
+
+fn change(old: impl Into<u64>, new: impl Into<u64>) -> clocks::Access {
+    Change { old: old.into(), new: new.into() }
 }
 
 macro_rules! word {
@@ -238,7 +288,10 @@ macro_rules! word {
                 Self::holding(loom::sync::atomic::$atomic::new(value))
             }
             fn load(&self, order: Ordering) -> $int {
-                if IN_ORDER { self.touch().fetch_add(0, order) } else { self.touch().load(order) }
+                let word = self.touch();
+                let value = if IN_ORDER { word.fetch_add(0, order) } else { word.load(order) };
+                self.judge(Load, order);
+                value
             }
             fn store(&self, value: $int, order: Ordering) {
                 if SWAPS {
@@ -246,15 +299,23 @@ macro_rules! word {
                 } else {
                     self.touch().store(value, order);
                 }
+                self.judge(Store, order);
             }
             fn fetch_add(&self, value: $int, order: Ordering) -> $int {
-                self.touch().fetch_add(value, order)
+                let old = self.touch().fetch_add(value, order);
+                self.judge(change(old, old.wrapping_add(value)), order);
+                old
             }
             fn fetch_sub(&self, value: $int, order: Ordering) -> $int {
-                self.touch().fetch_sub(value, order)
+                let old = self.touch().fetch_sub(value, order);
+                self.judge(change(old, old.wrapping_sub(value)), order);
+                self.judge_put(old.wrapping_sub(value));
+                old
             }
             fn fetch_or(&self, value: $int, order: Ordering) -> $int {
-                self.touch().fetch_or(value, order)
+                let old = self.touch().fetch_or(value, order);
+                self.judge(change(old, old | value), order);
+                old
             }
             fn compare_exchange(
                 &self,
@@ -263,7 +324,9 @@ macro_rules! word {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$int, $int> {
-                self.touch().compare_exchange(current, new, success, failure)
+                let result = self.touch().compare_exchange(current, new, success, failure);
+                self.judge_exchange(result.is_ok(), change(current, new), success, failure);
+                result
             }
             fn compare_exchange_weak(
                 &self,
@@ -272,7 +335,9 @@ macro_rules! word {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$int, $int> {
-                self.touch().compare_exchange_weak(current, new, success, failure)
+                let result = self.touch().compare_exchange_weak(current, new, success, failure);
+                self.judge_exchange(result.is_ok(), change(current, new), success, failure);
+                result
             }
         }
     };
@@ -292,6 +357,7 @@ impl<T, const IN_ORDER: bool, const SWAPS: bool> Pointer<T>
     fn load(&self, order: Ordering) -> *mut T {
         let word = self.touch();
         let address = if IN_ORDER { word.fetch_add(0, order) } else { word.load(order) };
+        self.judge(Load, order);
         core::ptr::with_exposed_provenance_mut(address)
     }
     fn store(&self, value: *mut T, order: Ordering) {
@@ -302,6 +368,7 @@ impl<T, const IN_ORDER: bool, const SWAPS: bool> Pointer<T>
         } else {
             self.touch().store(address, order);
         }
+        self.judge(Store, order);
     }
     fn compare_exchange(
         &self,
@@ -310,27 +377,41 @@ impl<T, const IN_ORDER: bool, const SWAPS: bool> Pointer<T>
         success: Ordering,
         failure: Ordering,
     ) -> Result<*mut T, *mut T> {
-        self.touch()
-            .compare_exchange(current.addr(), new.expose_provenance(), success, failure)
+        let (current, new) = (current.addr(), new.expose_provenance());
+        let result = self.touch().compare_exchange(current, new, success, failure);
+        self.judge_exchange(result.is_ok(), change(0_u32, 0_u32), success, failure);
+        result
             .map(core::ptr::with_exposed_provenance_mut)
             .map_err(core::ptr::with_exposed_provenance_mut)
     }
 }
 
 /// A plain field, whose readers and writers loom keeps apart.
-pub(crate) struct Field<T>(UnsafeCell<T>);
+pub(crate) struct Field<T> {
+    value: UnsafeCell<T>,
+    made: Step,
+}
+
+impl<T> Field<T> {
+    fn judge(&self, writes: bool) {
+        note(Access::Field);
+        if !std::thread::panicking() {
+            clocks::field((&raw const self.value).addr(), self.made, writes);
+        }
+    }
+}
 
 impl<T> Plain<T> for Field<T> {
     fn new(value: T) -> Self {
-        Self(UnsafeCell::new(value))
+        Self { value: UnsafeCell::new(value), made: Step::next() }
     }
     fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
-        note(Access::Field);
-        self.0.with(read)
+        self.judge(false);
+        self.value.with(read)
     }
     fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
-        note(Access::Field);
-        self.0.with_mut(write)
+        self.judge(true);
+        self.value.with_mut(write)
     }
 }
 

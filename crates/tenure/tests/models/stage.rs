@@ -2,8 +2,7 @@
 //! two ways to run a model, [`passes`] and [`fails`].
 
 use super::memory::{Access, Field, Loom, last_access};
-use super::quarantine;
-use loom::thread::JoinHandle;
+use super::{clocks, quarantine};
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -151,7 +150,23 @@ impl<C: Shipped> Count for C {
 
 /// Runs `thread` as one of the threads of a model.
 pub(crate) fn spawn<R: 'static>(thread: impl FnOnce() -> R + 'static) -> JoinHandle<R> {
-    loom::thread::spawn(thread)
+    let clock = clocks::spawning();
+    JoinHandle(loom::thread::spawn(move || {
+        clocks::spawned(clock);
+        let result = thread();
+        (result, clocks::spawning())
+    }))
+}
+
+/// Waits for a thread.
+pub(crate) struct JoinHandle<R>(loom::thread::JoinHandle<(R, clocks::Clock)>);
+
+impl<R> JoinHandle<R> {
+    pub(crate) fn join(self) -> std::thread::Result<R> {
+        let (result, clock) = self.0.join()?;
+        clocks::joined(clock);
+        Ok(result)
+    }
 }
 
 /// Waits for `threads` to end.
@@ -190,6 +205,7 @@ fn explore(preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
     builder.check(move || {
         // What the execution before this one left.
         quarantine::flush();
+        clocks::begin();
         model();
     });
 }

@@ -4,18 +4,18 @@
 //! ended comes back in these models as that of the next ones ([`quarantine::recycle`]), as on a real heap: an
 //! address says nothing about which value is there.
 
-use super::super::memory::{InOrder, PointersInOrder};
+use super::super::clocks::counts_are_held;
+use super::super::memory::{InOrder, PointersInOrder, seat, unseat};
 use super::super::quarantine;
-use super::super::stage::{ALL, passes, spawn};
+use super::super::stage::{ALL, Heap, JoinHandle, passes, spawn};
 use super::{Fate, Object, begin, ends_in_every_way, worker};
-use loom::thread::JoinHandle;
 use tenure::lazy::Cached;
 use tenure::lazy::cached::{CachedGuard, Reader};
-use tenure::memory::Threads;
+use tenure::memory::{Atomic, Ordering, Threads};
 
 /// A `Cached` of value 1.
 fn cached<M: Threads>() -> (Cached<Object, M>, Fate) {
-    begin();
+    begin::<M>();
     quarantine::recycle();
     let (first, fate) = Object::new(1);
     (Cached::new_in(first), fate)
@@ -62,6 +62,7 @@ fn end<M: Threads>(cached: Cached<Object, M>, old: &[Fate], current: &Fate) {
 
 fn a_first_read_under_a_store<M: Threads>() {
     let (cached, first) = cached::<M>();
+    counts_are_held();
     let mut reader = cached.reader();
     let (storing, second) = store(1, &cached, 2);
     read(&mut reader);
@@ -99,6 +100,7 @@ fn two_reads_under_a_store<M: Threads>() {
 
 fn a_read_of_what_was_read_before_under_a_store<M: Threads>() {
     let (cached, first) = cached::<M>();
+    counts_are_held();
     let mut reader = cached.reader();
     assert_eq!(read(&mut reader), 1);
     let (storing, second) = store(1, &cached, 2);
@@ -127,6 +129,7 @@ fn a_guard_held_across_a_store<M: Threads>() {
 
 fn a_guard_dropped_under_a_store<M: Threads>() {
     let (cached, first) = cached::<M>();
+    counts_are_held();
     let mut reader = cached.reader();
     let guard = reader.read();
     let (storing, second) = store(1, &cached, 2);
@@ -333,6 +336,37 @@ fn a_read_of_a_thread_without_a_number_under_a_store<M: Threads>() {
     end(cached, &[first], &second);
 }
 
+/// A thread that ends has given its number up, and drops a guard afterwards, while the thread that has the number now
+/// reads by the same place, and the value is replaced.
+fn a_guard_that_outlives_its_threads_number_under_the_next_owner<M: Threads>() {
+    let (cached, first) = cached::<M>();
+    let is_given_up = Heap::new(M::AtomicU32::new(0));
+    let ending = {
+        let (cached, is_given_up) = (cached.clone(), is_given_up.clone());
+        worker(1, move || {
+            let guard = cached.read();
+            unseat();
+            is_given_up.store(1, Ordering::Release);
+            guard.look();
+            drop(guard);
+        })
+    };
+    let next = {
+        let cached = cached.clone();
+        spawn(move || {
+            if is_given_up.load(Ordering::Acquire) == 1 {
+                seat(1);
+                cached.read().look();
+            }
+        })
+    };
+    let (two, second) = Object::new(2);
+    cached.store(two);
+    ending.join().unwrap();
+    next.join().unwrap();
+    end(cached, &[first], &second);
+}
+
 /// The last handle goes with a reader: the value is that one's to end.
 fn the_last_handle_dropped_under_a_reader<M: Threads>() {
     let (cached, first) = cached::<M>();
@@ -383,5 +417,6 @@ on_both_machines! {
     a_guard_upgraded_under_a_store: Some(3), Some(3);
     a_read_in_a_read_of_one_thread_under_a_store: Some(2), Some(2);
     a_read_of_a_thread_without_a_number_under_a_store: Some(3), Some(3);
+    a_guard_that_outlives_its_threads_number_under_the_next_owner: Some(2), Some(2);
     the_last_handle_dropped_under_a_reader: ALL, Some(3);
 }

@@ -4,9 +4,8 @@
 //! The promise: when all that were there have returned, all that they dropped is gone. Nobody need come again.
 
 use super::super::memory::{InOrder, Loom, PointersInOrder};
-use super::super::stage::{ALL, passes, spawn};
+use super::super::stage::{ALL, JoinHandle, passes, spawn};
 use super::{Fate, Object, assert_ended, domain, ends_in_every_way, object, worker};
-use loom::thread::JoinHandle;
 use tenure::lazy::{Context, Domain, Scheme, Seat, Shootdown};
 use tenure::memory::Memory;
 
@@ -152,7 +151,7 @@ fn an_object_whose_end_ends_another_under_a_seat<S: Scheme<M>, M: Memory>() {
 
     let (first, one) = Object::new(1);
     let (second, two) = Object::new(2);
-    super::begin();
+    super::begin::<M>();
     let domain = Domain::<_, S, M>::new_in();
     let second = domain.context(Chain { object: second, _next: None });
     let mut seat = domain.seat();

@@ -50,10 +50,10 @@ mod ending;
 mod schemes;
 mod shootdown;
 
+use super::clocks::judge;
 use super::memory::seat;
 use super::quarantine;
-use super::stage::{Preemptions, Value, passes, spawn};
-use loom::thread::JoinHandle;
+use super::stage::{JoinHandle, Preemptions, Value, passes, spawn};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::rc::Rc;
@@ -98,14 +98,15 @@ impl Fate {
     }
 }
 
-/// The first step of every model: this is thread 0.
-fn begin() {
+/// The first step of every model: this is thread 0. What the machine's barriers pass on besides is not to be relied on.
+fn begin<M: Memory>() {
+    judge::<M>();
     seat(0);
     quarantine::keep();
 }
 
 fn domain<S: Scheme<M>, M: Memory>() -> Domain<Object, S, M> {
-    begin();
+    begin::<M>();
     Domain::new_in()
 }
 

@@ -3,6 +3,7 @@
 //! In each model the thread that has the seat is this one, and another drops the last handle. When both have done
 //! the value is gone, whether the seat has heard of it or not: the seats are dropped after that question.
 
+use super::super::clocks::counts_are_held;
 use super::super::memory::{InOrder, Loom, PointersInOrder, heavy_barriers, unfenced};
 use super::super::stage::{ALL, Heap, passes, spawn};
 use super::{Fate, Object, assert_ended, domain, ends_in_every_way, object, worker};
@@ -67,6 +68,7 @@ fn entered_again_and_its_handle_dropped_inside<S: Scheme<M>, M: Memory>() {
 
 fn left_under_the_last_drop<S: Scheme<M>, M: Memory>() {
     let domain = domain::<S, M>();
+    counts_are_held();
     let (context, fate) = object(&domain, 1);
     let mut seat = domain.seat();
     let active = seat.enter(&context);
@@ -101,6 +103,7 @@ fn the_last_handle_dropped_inside_its_own_guard_under_a_seat_that_keeps_it<
 
 fn used_lazily_under_the_last_drop<S: Scheme<M>, M: Memory>() {
     let domain = domain::<S, M>();
+    counts_are_held();
     let (mut seat, context, fate) = keep(&domain);
     let dropper = worker(1, move || drop(context));
     look_lazily(&mut seat);
@@ -111,6 +114,7 @@ fn used_lazily_under_the_last_drop<S: Scheme<M>, M: Memory>() {
 
 fn used_lazily_twice_under_the_last_drop<S: Scheme<M>, M: Memory>() {
     let domain = domain::<S, M>();
+    counts_are_held();
     let (mut seat, context, fate) = keep(&domain);
     let dropper = worker(1, move || drop(context));
     let first = look_lazily(&mut seat);
@@ -157,6 +161,7 @@ fn a_use_under_the_last_drop_ends_in_every_way() {
 
 fn moved_on_under_the_last_drop<S: Scheme<M>, M: Memory>() {
     let domain = domain::<S, M>();
+    counts_are_held();
     let (mut seat, context, fate) = keep(&domain);
     let (next, fate_of_next) = object(&domain, 2);
     let dropper = worker(1, move || drop(context));

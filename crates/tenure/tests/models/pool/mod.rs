@@ -36,8 +36,7 @@ mod hoards;
 pub(crate) mod lists;
 
 use super::memory::{Field, Loom, seat};
-use super::stage::{Heap, spawn};
-use loom::thread::JoinHandle;
+use super::stage::{Heap, JoinHandle, spawn};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 use tenure::memory::{Atomic, Memory, Ordering, Plain, Resident};
