@@ -293,8 +293,8 @@ fn what_is_known_of_an_item_is_told_to_people() {
 #[test]
 fn the_version_begins_with_that_of_the_memcached_whose_answers_these_are() {
     let mut server = Server::new();
-    assert!(server.ask("version\r\n").starts_with("VERSION 1.6.18-tenure-"));
-    assert!(server.ask("stats\r\n").contains("STAT version 1.6.18-tenure-"));
+    assert!(server.ask("version\r\n").starts_with("VERSION 1.6.45-tenure-"));
+    assert!(server.ask("stats\r\n").contains("STAT version 1.6.45-tenure-"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use support::{Real, Server, text, transcripts};
 
 #[test]
 fn the_real_memcached_answers_every_transcript_as_written() {
-    for transcript in transcripts() {
+    for transcript in transcripts().iter().filter(|transcript| !transcript.is_ours) {
         let Some(real) = Real::start() else {
             return;
         };
@@ -16,7 +16,7 @@ fn the_real_memcached_answers_every_transcript_as_written() {
     }
 }
 
-/// Both number their values from 1 on, so that the numbers are the same, too.
+/// Numbers of values are told and compared only where a request has chosen them.
 #[test]
 fn the_real_memcached_answers_whatever_comes_as_this_server_does() {
     if Real::start().is_none() {

@@ -18,7 +18,7 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use memchr::{memchr, memchr2};
+use memchr::memchr;
 use tenure::count::RefCount;
 use tenure::sync::Arc;
 
@@ -29,7 +29,7 @@ use super::item::{Chunk, END, MOST_KEY};
 use super::number;
 use super::peer::PeerRef;
 use super::store::Visit;
-use super::text::{Answer, BAD_LINE, ERROR, Keys, Pending, Request, Then};
+use super::text::{Answer, BAD_LINE, Keys, Pending, Request, Then};
 use crate::handler::{Handler, Next, Output, Progress};
 
 /// Requests of a connection after which its peer hears of them.
@@ -250,7 +250,7 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
         };
         if let Some(key) = line.strip_prefix(b"get ")
             && !key.is_empty()
-            && memchr2(b' ', 0, key).is_none()
+            && memchr(b' ', key).is_none()
         {
             let (peer, request) = self.begin();
             self.at += end + 1;
@@ -276,6 +276,7 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
             Then::Keys(keys) => self.session.state = State::Keys(keys),
             Then::Swallow(count) => self.session.state = State::Swallow(count),
             Then::End => return Some(Next::End),
+            Then::Linger => return Some(Next::Linger),
             Then::Data(mut pending) => {
                 self.at += pending.draft.fill(self.rest());
                 if pending.draft.missing() == 0 {
@@ -318,16 +319,16 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
         line: &[u8],
         output: &mut Answer<C>,
     ) -> Then<C> {
-        let text = memchr(0, line).map_or(line, |end| &line[..end]);
-        let mut words = text.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).skip(1);
-        let Some(first) = words.next() else {
-            output.write(ERROR);
+        let mut words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).skip(1);
+        let has_keys = words.clone().nth(kind.touches.into()).is_some();
+        let Some(first) = words.next().filter(|_| has_keys) else {
+            output.write(BAD_LINE);
             return Then::Done;
         };
         let mut keys = Keys { cas: kind.cas, touch: None };
         let mut start = first;
         if kind.touches {
-            let Some(expiry) = number::signed_32(first) else {
+            let Some(expiry) = number::signed(first) else {
                 output.write(b"CLIENT_ERROR invalid exptime argument\r\n");
                 return Then::Done;
             };
@@ -336,7 +337,7 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
         }
         // Short lines have no long keys.
         let mut every = words.chain((!kind.touches).then_some(first));
-        if text.len() > MOST_KEY && every.any(|key| key.len() > MOST_KEY) {
+        if line.len() > MOST_KEY && every.any(|key| key.len() > MOST_KEY) {
             output.write(BAD_LINE);
             return Then::Done;
         }
@@ -349,7 +350,7 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
         while !output.is_full() {
             self.at += self.rest().iter().take_while(|byte| **byte == b' ').count();
             let rest = self.rest();
-            let Some(len) = rest.iter().position(|byte| matches!(byte, b' ' | b'\n' | 0)) else {
+            let Some(len) = rest.iter().position(|byte| matches!(byte, b' ' | b'\n')) else {
                 // One more for the return that may be the end of the line.
                 if rest.len() > MOST_KEY + 1 {
                     output.write(BAD_LINE);
@@ -427,13 +428,11 @@ struct Retrieval {
     touches: bool,
 }
 
-/// `bget` is old, and in no document.
-const RETRIEVALS: [Retrieval; 5] = [
+const RETRIEVALS: [Retrieval; 4] = [
     Retrieval { name: b"get", cas: false, touches: false },
     Retrieval { name: b"gets", cas: true, touches: false },
     Retrieval { name: b"gat", cas: false, touches: true },
     Retrieval { name: b"gats", cas: true, touches: true },
-    Retrieval { name: b"bget", cas: false, touches: false },
 ];
 
 /// The retrieval that a line begins with.
@@ -441,6 +440,6 @@ fn retrieval(line: &[u8]) -> Option<&'static Retrieval> {
     let spaces = line.iter().take_while(|byte| **byte == b' ').count();
     let line = &line[spaces..];
     RETRIEVALS.iter().find(|kind| {
-        line.strip_prefix(kind.name).is_some_and(|rest| matches!(rest, [] | [b' ' | 0, ..]))
+        line.strip_prefix(kind.name).is_some_and(|rest| matches!(rest, [] | [b' ', ..]))
     })
 }

@@ -9,6 +9,7 @@ use super::number;
 use super::text::{BAD_LINE, Request};
 
 const BAD_TOKEN: &[u8] = b"CLIENT_ERROR bad token in command line format\r\n";
+
 /// What the flags of a command say. Which are to be answered, and in which order, is in the words.
 #[derive(Default)]
 pub(super) struct Flags {
@@ -20,8 +21,12 @@ pub(super) struct Flags {
     pub(super) binary: bool,
     pub(super) no_bump: bool,
     pub(super) invalidate: bool,
+    /// The value goes, and the item stays.
+    pub(super) empty: bool,
     pub(super) client: u32,
     pub(super) cas: Option<u64>,
+    /// The number that what is stored gets.
+    pub(super) number: Option<u64>,
     pub(super) mode: Option<u8>,
     pub(super) initial: u64,
     pub(super) delta: Option<u64>,
@@ -75,7 +80,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
                 Some(seen) if !*seen => *seen = true,
                 _ => return Err(b"CLIENT_ERROR duplicate flag\r\n"),
             }
-            let expiry = || number::signed_32(token).map(|expiry| self.expiry(expiry));
+            let expiry = || number::signed(token).map(|expiry| self.expiry(expiry));
             let failed = match word[0] {
                 b'b' => {
                     flags.binary = true;
@@ -97,6 +102,10 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
                     flags.cas = number::unsigned(token);
                     flags.cas.is_none().then_some(BAD_TOKEN)
                 }
+                b'E' => {
+                    flags.number = number::unsigned(token);
+                    flags.number.is_none().then_some(BAD_TOKEN)
+                }
                 b'F' => match number::unsigned_32(token) {
                     Some(client) => {
                         flags.client = client;
@@ -105,9 +114,8 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
                     None => Some(last),
                 },
                 b'M' => {
-                    flags.mode = token.first().copied();
-                    let error = b"CLIENT_ERROR incorrect length for M token\r\n";
-                    (token.len() != 1).then_some(&error[..])
+                    flags.mode = Some(token.first().copied().unwrap_or_default());
+                    None
                 }
                 b'J' => match number::unsigned(token) {
                     Some(initial) => {
@@ -135,6 +143,10 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
                 }
                 b'I' => {
                     flags.invalidate = true;
+                    None
+                }
+                b'x' => {
+                    flags.empty = true;
                     None
                 }
                 b'l' | b'O' | b'P' | b'L' | b'k' | b's' | b't' | b'c' | b'f' | b'h' => None,

@@ -92,6 +92,10 @@ pub(super) mod state {
     pub(crate) const WON: u32 = 8;
     /// The key is bytes, and goes to clients in base64.
     pub(crate) const BINARY: u32 = 16;
+    /// The upper bits count the flushes, modulo their number, up to when it was stored.
+    pub(crate) const FLUSH: u32 = 1 << 8;
+    /// Those bits.
+    pub(crate) const FLUSHES: u32 = !(FLUSH - 1);
 }
 
 /// What an item has beside its text.
@@ -183,13 +187,13 @@ impl<C: RefCount + 'static> ItemRef<C> {
         self.header().state.load(Ordering::Relaxed)
     }
 
-    /// Sets and clears marks. Returns the marks from before.
+    /// Clears marks, and sets others. Returns the marks from before.
     pub(super) fn mark(&self, set: u32, clear: u32) -> u32 {
         let mut old = self.state();
         loop {
             // Relaxed: as in `state`.
             let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-            let new = (old | set) & !clear;
+            let new = old & !clear | set;
             match self.header().state.compare_exchange_weak(old, new, success, failure) {
                 Ok(old) => return old,
                 Err(found) => old = found,
@@ -328,6 +332,8 @@ pub(super) struct Recipe<'a> {
     /// Bytes of the data.
     pub(super) len: usize,
     pub(super) state: u32,
+    /// The number of the value, from a client; 0 for the next.
+    pub(super) number: u64,
 }
 
 /// An item whose data is not complete. Nobody else has it.
@@ -358,7 +364,7 @@ impl<C: RefCount + 'static> Draft<C> {
             time: Atomic::new(0),
             expiry: Atomic::new(recipe.expiry),
             place: Atomic::new(0),
-            cas: Atomic::new(0),
+            cas: Atomic::new(recipe.number),
             hash: recipe.hash,
             flags: recipe.flags,
             text: text as u32,
@@ -422,7 +428,7 @@ mod tests {
     use tenure::count::{IncNotZero, RcuRef, TicketRef};
 
     fn recipe(key: &[u8], len: usize) -> Recipe<'_> {
-        Recipe { key, hash: 1, flags: 7, expiry: 0, len, state: 0 }
+        Recipe { key, hash: 1, flags: 7, expiry: 0, len, state: 0, number: 0 }
     }
 
     fn an_item_is_written_as_a_get_answers_it<C: RefCount + 'static>() {

@@ -5,20 +5,25 @@ use tenure::count::RefCount;
 use super::base64;
 use super::clock::Seconds;
 use super::counters::Counter;
-use super::flags::KeyBytes;
+use super::flags::{Flags, KeyBytes};
 use super::item::{ItemRef, MOST_KEY, Recipe, state};
-use super::number::{self, Decimal};
-use super::store::{Delta, Outcome, Removal, Storing, Verb};
-use super::text::{Answer, BAD_LINE, ERROR, NON_NUMERIC, Pending, Request, Then};
+use super::number::Decimal;
+use super::store::{Delta, Key, Outcome, Removal, Storing, Verb};
+use super::text::{Answer, BAD_LINE, NON_NUMERIC, Pending, Request, Then, value_length};
 use super::words::{Line, Words};
 
 /// Most words of a meta command.
-const MOST_WORDS: usize = 19;
+const MOST_WORDS: usize = 20;
 
 /// Longest opaque token, with the letter of its flag.
 const MOST_OPAQUE: usize = 32;
 
 const LONG_OPAQUE: &[u8] = b"CLIENT_ERROR opaque token too long\r\n";
+
+/// Whether words may be those of a meta command: with a key, and with flags that begin with a letter or a digit.
+fn is_meta(words: &Words<'_>) -> bool {
+    words.len() > 1 && words[2..].iter().all(|flag| matches!(flag[0], b'0'..=b'9' | b'A'..=b'z'))
+}
 
 fn push_key(line: &mut Line, key: &[u8], binary: bool) {
     line.push(b" k");
@@ -62,14 +67,14 @@ fn push_echo(line: &mut Line, word: &[u8], key: &[u8], binary: bool) -> Result<(
 pub(super) struct Echo {
     opaque: [u8; MOST_OPAQUE],
     opaque_len: usize,
-    /// The flags `O`, `k` and `c` in the order in which they came.
-    order: [u8; 3],
+    /// The flags `O`, `k`, `c` and `s` in the order in which they came.
+    order: [u8; 4],
 }
 
 impl Echo {
     fn new(words: &[&[u8]]) -> Result<Self, &'static [u8]> {
-        let mut echo = Self { opaque: [0; MOST_OPAQUE], opaque_len: 0, order: [0; 3] };
-        let asked = words.iter().filter(|word| matches!(word[0], b'O' | b'k' | b'c'));
+        let mut echo = Self { opaque: [0; MOST_OPAQUE], opaque_len: 0, order: [0; 4] };
+        let asked = words.iter().filter(|word| matches!(word[0], b'O' | b'k' | b'c' | b's'));
         // No flag comes twice.
         for (place, word) in echo.order.iter_mut().zip(asked) {
             *place = word[0];
@@ -89,12 +94,13 @@ impl Echo {
         quiet: bool,
         output: &mut Answer<C>,
     ) {
-        let (code, cas) = match stored {
-            Outcome::Done(_) if quiet => return,
-            Outcome::Done(cas) => (b"HD", cas),
-            Outcome::Refused => (b"NS", 0),
-            Outcome::Exists => (b"EX", 0),
-            Outcome::NotFound => (b"NF", 0),
+        let sent = item.data().len();
+        let (code, cas, len) = match stored {
+            Outcome::Done { .. } if quiet => return,
+            Outcome::Done { cas, len } => (b"HD", cas, len),
+            Outcome::Refused => (b"NS", 0, sent),
+            Outcome::Exists => (b"EX", 0, sent),
+            Outcome::NotFound => (b"NF", 0, sent),
         };
         let mut line = Line::new(code);
         for flag in self.order {
@@ -105,6 +111,7 @@ impl Echo {
                 }
                 b'k' => push_key(&mut line, item.key(), item.state() & state::BINARY != 0),
                 b'c' => push_number(&mut line, b" c", cas),
+                b's' => push_number(&mut line, b" s", len as u64),
                 _ => {}
             }
         }
@@ -126,16 +133,30 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         Then::Done
     }
 
-    /// The key of a command. `long` is the answer to too many flags.
-    fn meta_key(words: &Words<'_>, long: &'static [u8]) -> Result<KeyBytes, &'static [u8]> {
-        let key = words.get(1).ok_or(ERROR)?;
-        if key.len() > MOST_KEY {
-            return Err(BAD_LINE);
-        }
+    /// The key of a command.
+    fn meta_key(words: &Words<'_>) -> Result<KeyBytes, &'static [u8]> {
+        let key = words.get(1).filter(|key| key.len() <= MOST_KEY && is_meta(words));
+        let key = key.ok_or(BAD_LINE)?;
         if words.len() > MOST_WORDS {
-            return Err(long);
+            return Err(b"CLIENT_ERROR options flags are too long\r\n");
         }
         Ok(KeyBytes::new(key))
+    }
+
+    /// An item that a command makes of its own, with that data. It is not linked yet.
+    fn made(&self, key: Key<'_>, flags: &Flags, client: u32, data: &[u8]) -> Option<ItemRef<C>> {
+        let mut draft = self.visit.draft(&Recipe {
+            key: key.bytes,
+            hash: key.hash,
+            flags: client,
+            expiry: flags.expiry.unwrap_or(0),
+            len: data.len(),
+            state: if flags.binary { state::BINARY } else { 0 },
+            number: flags.number.unwrap_or(0),
+        })?;
+        draft.fill(data);
+        draft.fill(b"\r\n");
+        Some(draft.finish())
     }
 
     fn meta_get_inner(
@@ -143,8 +164,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         words: &Words<'_>,
         output: &mut Answer<C>,
     ) -> Result<(), &'static [u8]> {
-        let long = b"CLIENT_ERROR options flags are too long\r\n";
-        let mut bytes = Self::meta_key(words, long)?;
+        let mut bytes = Self::meta_key(words)?;
         let words = &words[2..];
         let flags = self.flags(words, &mut bytes)?;
         let key = self.visit.key(&bytes);
@@ -161,11 +181,8 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         }
         let mut made = None;
         if let (None, Some(_), Some(locked)) = (found, flags.vivify, &mut locked) {
-            let recipe =
-                Recipe { key: &bytes, hash: key.hash, flags: 0, expiry: 0, len: 0, state: 0 };
-            if let Some(mut draft) = self.visit.draft(&recipe) {
-                draft.fill(b"\r\n");
-                let item = made.insert(draft.finish());
+            made = self.made(key, &flags, 0, b"");
+            if let Some(item) = &made {
                 locked.link(item);
             }
         }
@@ -185,8 +202,10 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             return Ok(());
         };
 
+        // A client that has this value already does not get it again.
+        let sends = flags.value && flags.cas != Some(item.cas());
         let mut line = Line::new(b"HD");
-        if flags.value {
+        if sends {
             line = Line::new(b"VA ");
             line.push(&Decimal::new(item.data().len() as u64));
         }
@@ -228,9 +247,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         }
         line.push(b"\r\n");
         output.write(&line);
-        if flags.value
-            && let Some(chunk) = item.chunk(false)
-        {
+        if sends && let Some(chunk) = item.chunk(false) {
             output.send(chunk, item.data_start());
         }
         if !flags.no_bump {
@@ -247,21 +264,16 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
     }
 
     pub(super) fn meta_set(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
-        let long = b"CLIENT_ERROR options flags too long\r\n";
-        let start = || {
-            let key = match words.get(1) {
-                Some(_) if words.len() == 2 => return Err(BAD_LINE),
-                _ => Self::meta_key(words, long)?,
-            };
-            let len = number::signed_32(words[2]).and_then(|len| usize::try_from(len).ok());
-            let len = len.filter(|len| *len <= i32::MAX as usize - 2).ok_or(BAD_LINE)?;
-            Ok((key, len))
+        // No flag begins with a digit: a length in such a place says that the key has spaces in it.
+        let is_clear =
+            words.are_all() && !words.iter().skip(3).any(|flag| flag[0].is_ascii_digit());
+        let Some(len) = words.get(2).filter(|_| is_clear).and_then(|len| value_length(len)) else {
+            output.write(BAD_LINE);
+            // A key alone announces no value. A number alone is the length of one whose key is empty.
+            let announces = words.get(1).is_some_and(|key| value_length(key).is_some());
+            return if words.len() < 3 && !announces { Then::Done } else { Then::Linger };
         };
-        let (key, len) = match start() {
-            Ok(start) => start,
-            Err(error) => return self.answered(Err(error), output),
-        };
-        match self.meta_set_inner(&words[3..], key, len) {
+        match Self::meta_key(words).and_then(|key| self.meta_set_inner(&words[3..], key, len)) {
             Ok(pending) => Then::Data(pending),
             Err(error) => {
                 output.write(error);
@@ -286,6 +298,9 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             Some(b'R') => Verb::Replace,
             Some(_) => return Err(b"CLIENT_ERROR invalid mode for ms M token\r\n"),
         };
+        let adds = matches!(verb, Verb::Append | Verb::Prepend);
+        let makes = adds && flags.vivify.is_some();
+        let expiry = if makes { flags.vivify } else { flags.expiry };
         let compares = flags.cas.is_some() && matches!(verb, Verb::Set | Verb::Replace);
         let verb = if compares { Verb::Cas } else { verb };
         let echo = echo?;
@@ -294,13 +309,14 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             key: &bytes,
             hash: key.hash,
             flags: flags.client,
-            expiry: flags.expiry.unwrap_or(0),
+            expiry: expiry.unwrap_or(0),
             len,
             state: if flags.binary { state::BINARY } else { 0 },
+            number: flags.number.unwrap_or(0),
         };
         let draft = self.draft(&recipe).inspect_err(|_| self.forget(key))?;
         let stale = flags.invalidate && verb == Verb::Cas;
-        let storing = Storing { verb, cas: flags.cas.unwrap_or(0), stale };
+        let storing = Storing { verb, cas: flags.cas.unwrap_or(0), stale, makes };
         Ok(Pending { draft, storing, noreply: flags.quiet, echo: Some(echo) })
     }
 
@@ -313,16 +329,20 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         words: &Words<'_>,
         output: &mut Answer<C>,
     ) -> Result<(), &'static [u8]> {
-        let mut bytes = Self::meta_key(words, b"CLIENT_ERROR options flags too long\r\n")?;
+        let mut bytes = Self::meta_key(words)?;
         let words = &words[2..];
-        let flags = self.flags(words, &mut bytes).map_err(|_| INVALID_FLAG)?;
+        let flags = self.flags(words, &mut bytes)?;
         let mut echo = Line::new(b"");
         for word in words {
             push_echo(&mut echo, word, &bytes, flags.binary)?;
         }
         let key = self.visit.key(&bytes);
-        let deleted = if flags.invalidate {
-            self.visit.invalidate(key, flags.cas, flags.expiry)
+        let deleted = if flags.empty {
+            let no_memory = b"SERVER_ERROR out of memory\r\n";
+            let empty = self.made(key, &flags, flags.client, b"").ok_or(&no_memory[..])?;
+            self.visit.empty(key, flags.cas, &empty, flags.invalidate)
+        } else if flags.invalidate {
+            self.visit.invalidate(key, flags.cas, flags.expiry, flags.number)
         } else {
             self.visit.delete(key, flags.cas)
         };
@@ -347,7 +367,10 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         words: &Words<'_>,
         output: &mut Answer<C>,
     ) -> Result<(), &'static [u8]> {
-        let mut bytes = Self::meta_key(words, b"CLIENT_ERROR options flags too long\r\n")?;
+        if !is_meta(words) {
+            return Err(BAD_LINE);
+        }
+        let mut bytes = Self::meta_key(words).map_err(|_| INVALID_FLAG)?;
         let words = &words[2..];
         let flags = self.flags(words, &mut bytes).map_err(|_| INVALID_FLAG)?;
         let up = match flags.mode {
@@ -360,20 +383,19 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         let mut created = false;
         let delta = locked.add(key, up, flags.delta.unwrap_or(1), flags.cas.unwrap_or(0));
         let (code, result) = match delta {
-            Delta::Value(value, item) => (b"HD", Some((value, item))),
+            Delta::Value(value, item) => {
+                if let Some(number) = flags.number {
+                    item.set_cas(number);
+                }
+                (b"HD", Some((value, item)))
+            }
             Delta::NonNumeric => return Err(NON_NUMERIC),
             Delta::NoMemory => return Err(b"SERVER_ERROR out of memory\r\n"),
             Delta::Mismatch => (b"EX", None),
             Delta::NotFound if flags.vivify.is_some() => {
-                let digits = Decimal::new(flags.initial);
-                let len = digits.len();
-                let recipe =
-                    Recipe { key: &bytes, hash: key.hash, flags: 0, expiry: 0, len, state: 0 };
                 let no_memory = b"SERVER_ERROR Out of memory allocating new item\r\n";
-                let mut draft = self.visit.draft(&recipe).ok_or(&no_memory[..])?;
-                draft.fill(&digits);
-                draft.fill(b"\r\n");
-                let item = draft.finish();
+                let digits = Decimal::new(flags.initial);
+                let item = self.made(key, &flags, 0, &digits).ok_or(&no_memory[..])?;
                 locked.link(&item);
                 created = true;
                 (b"HD", Some((flags.initial, item)))
@@ -411,8 +433,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             line.push(&digits);
         }
         line.push(b"\r\n");
-        // As in memcached: what was created is told even to those who want to hear of errors alone.
-        if created || !flags.quiet {
+        if !flags.quiet {
             output.write(&line);
         }
         Ok(())
@@ -438,7 +459,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             }
             let now = self.visit.now;
             let expiry =
-                if item.expiry() == 0 { -1 } else { i64::from(now) - i64::from(item.expiry()) };
+                if item.expiry() == 0 { -1 } else { i64::from(item.expiry()) - i64::from(now) };
             let fetched = if item.state() & state::FETCHED != 0 { "yes" } else { "no" };
             let (idle, cas, size) = (now.wrapping_sub(item.time()), item.cas(), item.size());
             let rest =

@@ -1,11 +1,17 @@
 //! A cache that speaks memcached's text protocol, in which each item and each peer is a counted object.
 //!
-//! Answers are those of memcached 1.6.18, byte for byte, where they do not tell of its insides
+//! Answers are those of memcached 1.6.45, byte for byte, where they do not tell of its insides
 //! (`tests/memcached_differential.rs` compares them).
 //!
 //! Where they differ on purpose:
 //!
 //! - A key that is too long in a retrieval makes memcached throw the unsent answers to earlier requests away. Not here.
+//! - The value of a refused line is always thrown away. Where its length is not certain, the connection ends after the error:
+//!   a key with spaces in it, for example, moves the length to another place. memcached reads such a value as commands.
+//! - A storage command has no words behind its last one but `noreply`; expiries and flags that do not fit into 32 bits are
+//!   refused.
+//! - The number of a value starts at 1 and grows only when something is stored. A line may begin with spaces.
+//! - An item that `mg`, `ma` or `md` makes under a key in base64 goes to clients with its key in base64.
 //! - `incr` and `decr` leave a number that becomes shorter its length and fill it up with spaces. memcached does so too,
 //!   unless an unsent answer holds the item.
 //! - A value of spaces alone is no number. memcached looks for one behind its end.

@@ -1,50 +1,42 @@
-//! Numbers as the protocol has them: what C's `strtol` and `strtoul` make of a word, and decimal digits.
+//! Numbers as the protocol has them: words of digits, values that are numbers, and decimal digits.
 
-/// Sign and magnitude of the number that `word` starts with.
-///
-/// White space may stand before it, and white space or a NUL must follow it, unless it ends the word.
-fn parse(word: &[u8]) -> Option<(bool, u64)> {
-    let mut at = word.iter().position(|byte| !is_space(*byte))?;
-    let negative = word[at] == b'-';
-    if negative || word[at] == b'+' {
-        at += 1;
+/// The number that the digits of `word` make, which are all of it.
+fn digits(word: &[u8]) -> Option<u64> {
+    if word.is_empty() {
+        return None;
     }
-    let digits = word[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let magnitude = word[at..at + digits].iter().try_fold(0_u64, |value, digit| {
-        value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
-    })?;
-    let ends = word.get(at + digits).is_none_or(|byte| is_space(*byte) || *byte == 0);
-    (digits > 0 && ends).then_some((negative, magnitude))
+    word.iter().try_fold(0_u64, |value, byte| {
+        let digit = byte.is_ascii_digit().then(|| byte - b'0')?;
+        value.checked_mul(10)?.checked_add(digit.into())
+    })
 }
 
-fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t'..=b'\r')
+/// A number that may have a minus.
+pub(super) fn signed(word: &[u8]) -> Option<i32> {
+    let value = match word {
+        [b'-', magnitude @ ..] => -i64::try_from(digits(magnitude)?).ok()?,
+        magnitude => i64::try_from(digits(magnitude)?).ok()?,
+    };
+    value.try_into().ok()
 }
 
-/// A number with a sign.
-pub(super) fn signed(word: &[u8]) -> Option<i64> {
-    let (negative, magnitude) = parse(word)?;
-    if negative { 0_i64.checked_sub_unsigned(magnitude) } else { magnitude.try_into().ok() }
-}
-
-/// A number with a sign, cut to 32 bits as memcached cuts it.
-pub(super) fn signed_32(word: &[u8]) -> Option<i32> {
-    signed(word).map(|value| value as i32)
-}
-
-/// A number without a sign. A negative one is taken for its complement, unless that is large: C does so.
+/// A number of 64 bits.
 pub(super) fn unsigned(word: &[u8]) -> Option<u64> {
-    let (negative, magnitude) = parse(word)?;
-    if !negative {
-        return Some(magnitude);
-    }
-    let complement = magnitude.wrapping_neg();
-    (complement <= i64::MAX as u64).then_some(complement)
+    digits(word)
 }
 
-/// A number without a sign, cut to 32 bits as memcached cuts it.
+/// A number of 32 bits.
 pub(super) fn unsigned_32(word: &[u8]) -> Option<u32> {
-    unsigned(word).map(|value| value as u32)
+    digits(word)?.try_into().ok()
+}
+
+/// The number that a value is, for arithmetic: as C's `strtoull` reads it, with white space before it, and white space and
+/// anything else behind it. `decr` leaves spaces there.
+pub(super) fn value(data: &[u8]) -> Option<u64> {
+    let data = data.trim_ascii_start();
+    let data = data.strip_prefix(b"+").unwrap_or(data);
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r' | 0);
+    digits(&data[..data.iter().position(is_space).unwrap_or(data.len())])
 }
 
 /// A number in decimal digits.
@@ -81,31 +73,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_numbers_as_c_reads_them() {
+    fn a_word_is_a_number_if_all_of_it_is_and_it_fits() {
         for (word, value) in [
             ("0", Some(0)),
             ("-1", Some(-1)),
-            ("+7", Some(7)),
-            ("\t 12", Some(12)),
-            ("12\tx", Some(12)),
+            ("007", Some(7)),
+            ("2147483647", Some(i32::MAX)),
+            ("-2147483648", Some(i32::MIN)),
+            ("2147483648", None),
+            ("+7", None),
+            ("\t12", None),
             ("12x", None),
             ("", None),
             ("-", None),
-            (" ", None),
-            ("9223372036854775807", Some(i64::MAX)),
-            ("-9223372036854775808", Some(i64::MIN)),
-            ("9223372036854775808", None),
             ("99999999999999999999", None),
         ] {
             assert_eq!(signed(word.as_bytes()), value, "{word:?}");
         }
-        assert_eq!(signed_32(b"4294967297"), Some(1));
         assert_eq!(unsigned(b"18446744073709551615"), Some(u64::MAX));
         assert_eq!(unsigned(b"18446744073709551616"), None);
         assert_eq!(unsigned(b"-1"), None);
-        assert_eq!(unsigned(b"-18446744073709551615"), Some(1));
-        assert_eq!(unsigned_32(b"4294967298"), Some(2));
-        assert_eq!(unsigned(b"5\0x"), Some(5));
+        assert_eq!(unsigned_32(b"4294967295"), Some(u32::MAX));
+        assert_eq!(unsigned_32(b"4294967296"), None);
+    }
+
+    #[test]
+    fn a_value_is_a_number_with_anything_behind_white_space() {
+        for (data, number) in [
+            ("12", Some(12)),
+            ("9   ", Some(9)),
+            (" +12\tx", Some(12)),
+            ("5\0x", Some(5)),
+            ("12x", None),
+            ("-1", None),
+            ("   ", None),
+            ("", None),
+        ] {
+            assert_eq!(value(data.as_bytes()), number, "{data:?}");
+        }
     }
 
     #[test]

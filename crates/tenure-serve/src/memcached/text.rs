@@ -27,6 +27,8 @@ pub(super) enum Then<C: RefCount + 'static> {
     Swallow(usize),
     /// The connection ends.
     End,
+    /// The connection ends once the answer is sent, and what still comes is thrown away.
+    Linger,
 }
 
 /// A retrieval whose keys follow.
@@ -48,7 +50,7 @@ pub(super) struct Pending<C: RefCount + 'static> {
 }
 
 /// The memcached whose answers these are, and this server. Clients read the numbers in front, and one of them refuses a 0.
-pub(super) const VERSION: &str = concat!("1.6.18-tenure-", env!("CARGO_PKG_VERSION"));
+pub(super) const VERSION: &str = concat!("1.6.45-tenure-", env!("CARGO_PKG_VERSION"));
 
 pub(super) const BAD_LINE: &[u8] = b"CLIENT_ERROR bad command line format\r\n";
 pub(super) const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache\r\n";
@@ -81,43 +83,47 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
 
     /// Answers one line.
     pub(super) fn line(&self, line: &[u8], output: &mut Answer<C>) -> Then<C> {
+        if line.len() < 2 {
+            return reply(output, false, BAD_LINE);
+        }
         let words = Words::new(line);
-        let Some(command) = words.first().filter(|command| command.len() >= 2) else {
+        let Some(command) = words.first() else {
             return reply(output, false, ERROR);
         };
         let count = words.len();
         let noreply = words.noreply();
         match (*command, count) {
-            (b"set", 5 | 6) => self.update(&words, Verb::Set, output),
-            (b"add", 5 | 6) => self.update(&words, Verb::Add, output),
-            (b"replace", 5 | 6) => self.update(&words, Verb::Replace, output),
-            (b"append", 5 | 6) => self.update(&words, Verb::Append, output),
-            (b"prepend", 5 | 6) => self.update(&words, Verb::Prepend, output),
-            (b"cas", 6 | 7) => self.update(&words, Verb::Cas, output),
+            (b"set", _) => self.update(&words, Verb::Set, output),
+            (b"add", _) => self.update(&words, Verb::Add, output),
+            (b"replace", _) => self.update(&words, Verb::Replace, output),
+            (b"append", _) => self.update(&words, Verb::Append, output),
+            (b"prepend", _) => self.update(&words, Verb::Prepend, output),
+            (b"cas", _) => self.update(&words, Verb::Cas, output),
             (b"mg", _) => self.meta_get(&words, output),
             (b"ms", _) => self.meta_set(&words, output),
             (b"md", _) => self.meta_delete(&words, output),
             (b"ma", _) => self.meta_arithmetic(&words, output),
             (b"me", _) => self.meta_debug(&words, output),
             (b"mn", _) => reply(output, false, b"MN\r\n"),
-            (b"incr", 3 | 4) => self.arithmetic(&words, true, output),
-            (b"decr", 3 | 4) => self.arithmetic(&words, false, output),
-            (b"delete", 2..=4) => self.delete(&words, output),
-            (b"touch", 3 | 4) => self.touch(&words, output),
-            (b"flush_all", 1..=3) => self.flush_all(&words, output),
+            (b"incr", 3..) => self.arithmetic(&words, true, output),
+            (b"decr", 3..) => self.arithmetic(&words, false, output),
+            (b"delete", 2..) => self.delete(&words, output),
+            (b"touch", 3..) => self.touch(&words, output),
+            (b"incr" | b"decr" | b"delete" | b"touch", _) => reply(output, false, BAD_LINE),
+            (b"flush_all", _) => self.flush_all(&words, output),
             (b"stats", _) => self.stats(&words, output),
             (b"version", _) => {
                 output.write(b"VERSION ");
                 output.write(VERSION.as_bytes());
                 reply(output, false, b"\r\n")
             }
-            (b"verbosity", 2 | 3) => match number::unsigned_32(words[1]) {
+            (b"verbosity", _) => match words.get(1).and_then(|level| number::unsigned_32(level)) {
                 Some(_) => reply(output, noreply, b"OK\r\n"),
                 None => reply(output, noreply, BAD_LINE),
             },
-            (b"cache_memlimit", 2 | 3) => self.memory_limit(&words, output),
+            (b"cache_memlimit", _) => self.memory_limit(&words, output),
             (b"quit", _) => Then::End,
-            (b"shutdown", _) => reply(output, false, b"ERROR: shutdown not enabled\r\n"),
+            (b"shutdown", _) => reply(output, noreply, b"SERVER_ERROR: shutdown not enabled\r\n"),
             (b"watch", _) => reply(output, noreply, b"CLIENT_ERROR watch commands not allowed\r\n"),
             (b"slabs", 4) if words[1] == b"reassign" => {
                 reply(output, false, b"CLIENT_ERROR slab reassignment disabled\r\n")
@@ -125,17 +131,14 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             (b"lru_crawler", 3) if matches!(words[1], b"crawl" | b"metadump") => {
                 reply(output, false, b"CLIENT_ERROR lru crawler disabled\r\n")
             }
-            // Somebody took this for a web server.
-            _ if self.is_http(&words) => Then::End,
-            _ => reply(output, false, ERROR),
+            (b"slabs", 3..) if words[1] == b"automove" => match number::unsigned_32(words[2]) {
+                Some(_) => reply(output, noreply, b"CLIENT_ERROR slab automove disabled\r\n"),
+                None => reply(output, noreply, BAD_LINE),
+            },
+            // A client that takes this for a web server.
+            _ if words[1..].last().is_some_and(|word| word.starts_with(b"HTTP/")) => Then::End,
+            _ => reply(output, noreply, ERROR),
         }
-    }
-
-    /// memcached looks for this only where the command is none of those that begin like one of its own.
-    fn is_http(&self, words: &Words<'_>) -> bool {
-        let known = matches!(words[0][0], b'g' | b's' | b'a' | b'c' | b'i' | b'd' | b't');
-        let meta = words[0].len() == 2 && words[0][0] == b'm';
-        !(known || meta) && words.last().is_some_and(|word| word.starts_with(b"HTTP/"))
     }
 
     /// Whether an item is larger than allowed, as memcached counts it: with its header of 56 bytes.
@@ -143,25 +146,32 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         !self.shared.store.takes(key, flags, len)
     }
 
+    /// A command that is followed by a value.
+    ///
+    /// The value of a refused line is thrown away, never read as commands: whoever chose the key may have chosen the value.
     fn update(&self, words: &Words<'_>, verb: Verb, output: &mut Answer<C>) -> Then<C> {
         let noreply = words.noreply();
+        let Some(len) = Self::announced(words, verb) else {
+            output.write(BAD_LINE);
+            // Fewer words than a line with an empty key has: no value was announced.
+            return if words.len() < 4 { Then::Done } else { Then::Linger };
+        };
         let numbers = || {
             let flags = number::unsigned_32(words[2])?;
-            let expiry = number::signed_32(words[3])?;
-            let len = number::signed_32(words[4])?;
-            let cas = if verb == Verb::Cas { number::unsigned(words[5])? } else { 0 };
-            let len = usize::try_from(len).ok().filter(|len| *len <= i32::MAX as usize - 2)?;
-            Some((flags, self.expiry(expiry), len, cas))
+            let expiry = number::signed(words[3])?;
+            let cas = if verb == Verb::Cas { number::unsigned(words.get(5)?)? } else { 0 };
+            Some((flags, self.expiry(expiry), cas))
         };
-        let Some((flags, expiry, len, cas)) = numbers().filter(|_| words[1].len() <= MOST_KEY)
-        else {
-            return reply(output, noreply, BAD_LINE);
+        let Some((flags, expiry, cas)) = numbers().filter(|_| words[1].len() <= MOST_KEY) else {
+            reply(output, noreply, BAD_LINE);
+            return Then::Swallow(len + 2);
         };
         let key = self.visit.key(words[1]);
-        let recipe = Recipe { key: key.bytes, hash: key.hash, flags, expiry, len, state: 0 };
+        let (bytes, hash) = (key.bytes, key.hash);
+        let recipe = Recipe { key: bytes, hash, flags, expiry, len, state: 0, number: 0 };
         match self.draft(&recipe) {
             Ok(draft) => {
-                let storing = Storing { verb, cas, stale: false };
+                let storing = Storing { verb, cas, stale: false, makes: false };
                 Then::Data(Pending { draft, storing, noreply, echo: None })
             }
             Err(error) => {
@@ -172,6 +182,17 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
                 Then::Swallow(len + 2)
             }
         }
+    }
+
+    /// How long the value is that a line announces. `None` where that is not certain: a key with spaces in it, say, has the
+    /// length at another place.
+    fn announced(words: &Words<'_>, verb: Verb) -> Option<usize> {
+        let is_whole = match (verb, words.len()) {
+            (Verb::Cas, 5 | 6) | (_, 5) => true,
+            (Verb::Cas, 7) | (_, 6) => words.noreply(),
+            _ => false,
+        };
+        value_length(words.get(4).filter(|_| is_whole)?)
     }
 
     /// Room for an item, or the answer that says why there is none.
@@ -212,7 +233,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             output,
             noreply,
             match stored {
-                Outcome::Done(_) => b"STORED\r\n",
+                Outcome::Done { .. } => b"STORED\r\n",
                 Outcome::Refused => b"NOT_STORED\r\n",
                 Outcome::Exists => b"EXISTS\r\n",
                 Outcome::NotFound => b"NOT_FOUND\r\n",
@@ -246,16 +267,6 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
 
     fn delete(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
         let noreply = words.len() > 2 && words.noreply();
-        let zero = words.get(2).is_some_and(|word| *word == b"0");
-        let valid = match words.len() {
-            2 => true,
-            3 => zero || noreply,
-            _ => zero && noreply,
-        };
-        if !valid {
-            let usage = b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n";
-            return reply(output, noreply, usage);
-        }
         if words[1].len() > MOST_KEY {
             return reply(output, noreply, BAD_LINE);
         }
@@ -270,7 +281,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         if words[1].len() > MOST_KEY {
             return reply(output, noreply, BAD_LINE);
         }
-        let Some(expiry) = number::signed_32(words[2]) else {
+        let Some(expiry) = number::signed(words[2]) else {
             return reply(output, noreply, b"CLIENT_ERROR invalid exptime argument\r\n");
         };
         let key = self.visit.key(words[1]);
@@ -294,7 +305,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         let now = self.visit.now;
         let mut when = now;
         if words.len() != if noreply { 2 } else { 1 } {
-            let Some(delay) = number::signed_32(words[1]) else {
+            let Some(delay) = number::signed(words[1]) else {
                 return reply(output, noreply, b"CLIENT_ERROR invalid exptime argument\r\n");
             };
             if delay > 0 {
@@ -307,7 +318,8 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
 
     fn memory_limit(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
         let noreply = words.noreply();
-        let answer: &[u8] = match number::unsigned_32(words[1]) {
+        let limit = words.get(1).and_then(|limit| number::unsigned_32(limit));
+        let answer: &[u8] = match limit {
             None => ERROR,
             Some(..8) => b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n",
             Some(1_000_000_001..) => {
@@ -320,6 +332,12 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         };
         reply(output, noreply, answer)
     }
+}
+
+/// The length of a value, from the word that says it.
+pub(super) fn value_length(word: &[u8]) -> Option<usize> {
+    const MOST: u32 = i32::MAX as u32 - 2;
+    number::unsigned_32(word).filter(|len| *len <= MOST).map(|len| len as usize)
 }
 
 pub(super) const NON_NUMERIC: &[u8] =

@@ -10,9 +10,8 @@ pub(super) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// Cuts a line at its spaces. It ends at a NUL, as for a program in C.
+    /// Cuts a line at its spaces.
     pub(super) fn new(line: &'a [u8]) -> Self {
-        let line = memchr::memchr(0, line).map_or(line, |end| &line[..end]);
         let mut words = Self { words: [&[]; MOST], len: 0 };
         let cut = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
         for (place, word) in words.words.iter_mut().zip(cut) {
@@ -20,6 +19,11 @@ impl<'a> Words<'a> {
             words.len += 1;
         }
         words
+    }
+
+    /// Whether these are certainly all words of the line.
+    pub(super) fn are_all(&self) -> bool {
+        self.len < MOST
     }
 
     /// Whether the last word asks for no reply.
@@ -72,13 +76,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_cut_at_its_spaces_and_ends_at_a_nul() {
-        let words = Words::new(b"  set  key\t1 \r noreply \0 x");
-        assert_eq!(*words, [&b"set"[..], b"key\t1", b"\r", b"noreply"]);
+    fn a_line_is_cut_at_its_spaces_alone() {
+        let words = Words::new(b"  set  key\t1\0 \r noreply ");
+        assert_eq!(*words, [&b"set"[..], b"key\t1\0", b"\r", b"noreply"]);
         assert!(words.noreply());
         assert!(Words::new(b"").is_empty() && !Words::new(b"").noreply());
         let many = [b"a ".repeat(22), b"b c d".to_vec()].concat();
         assert_eq!(Words::new(&many).len(), MOST);
+        assert!(words.are_all() && !Words::new(&many).are_all());
         assert_eq!(Words::new(&many).last(), Some(&&b"b"[..]));
     }
 }

@@ -76,8 +76,8 @@ impl Real {
         };
         let version = Command::new("memcached").arg("-V").output().ok();
         let version = version.map(|output| text(&output.stdout)).unwrap_or_default();
-        if version.trim() != "memcached 1.6.18" {
-            eprintln!("skipped: memcached 1.6.18 is not on PATH (found: {:?})", version.trim());
+        if version.trim() != "memcached 1.6.45" {
+            eprintln!("skipped: memcached 1.6.45 is not on PATH (found: {:?})", version.trim());
             return None;
         }
         let socket =
@@ -124,6 +124,8 @@ pub(crate) struct Transcript {
     pub(crate) name: String,
     pub(crate) requests: Vec<u8>,
     pub(crate) answers: Vec<u8>,
+    /// Whether memcached answers otherwise.
+    pub(crate) is_ours: bool,
 }
 
 /// Those of `tests/memcached.transcripts`.
@@ -133,10 +135,11 @@ pub(crate) fn transcripts() -> Vec<Transcript> {
         let (kind, rest) = line.split_at(line.len().min(2));
         match (kind.trim_end(), all.last_mut()) {
             ("", _) | ("#", _) => {}
-            ("=", _) => all.push(Transcript {
+            ("=" | "~", _) => all.push(Transcript {
                 name: rest.to_owned(),
                 requests: Vec::new(),
                 answers: Vec::new(),
+                is_ours: kind.starts_with('~'),
             }),
             (">", Some(last)) => last.requests.extend(bytes_of(rest)),
             ("<", Some(last)) => last.answers.extend(bytes_of(rest)),

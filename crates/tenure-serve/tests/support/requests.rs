@@ -16,7 +16,7 @@ fn key() -> impl Strategy<Value = String> {
     prop_oneof![20 => short_key(), 1 => Just("y".repeat(251))]
 }
 
-/// Has memcached send what it answered. Until then the answer to `mg` holds its item, and an `incr` of that
+/// Has memcached send what it answered. Until then the answer to `get` or `mg` holds its item, and an `incr` of that
 /// makes a new one, which may be shorter.
 const SENT: &str = "mn\r\n";
 
@@ -28,12 +28,23 @@ fn binary_key() -> impl Strategy<Value = &'static str> {
 fn number() -> impl Strategy<Value = String> {
     prop_oneof![
         8 => (0..12_u32).prop_map(|n| n.to_string()),
-        1 => select(vec![
-            "-1", "+3", "007", "1x", "x", "\t5", "4294967295", "4294967296", "2147483647", "2147483648",
-            "18446744073709551615", "18446744073709551616", "-18446744073709551615", "9223372036854775808",
-        ])
-        .prop_map(str::to_owned),
+        // memcached cuts the client's flags to 32 bits; here those are refused.
+        1 => select(vec!["-1", "007", "1x", "x", "4294967295"]).prop_map(str::to_owned),
     ]
+}
+
+/// Also one that does not fit.
+fn large_number() -> impl Strategy<Value = String> {
+    prop_oneof![
+        8 => number(),
+        1 => select(vec!["18446744073709551615", "18446744073709551616", "-18446744073709551615"])
+            .prop_map(str::to_owned),
+    ]
+}
+
+/// The number of a value. The server's own are smaller.
+fn chosen() -> impl Strategy<Value = String> {
+    prop_oneof![4 => (1000..1003_u32).prop_map(|n| n.to_string()), 1 => Just("x".to_owned())]
 }
 
 /// Not so near that a second more or less matters.
@@ -48,14 +59,13 @@ fn expiry() -> impl Strategy<Value = &'static str> {
         "2592000",
         "2592001",
         "1000000000",
-        "4000000000",
         "x",
         "1000 ",
     ])
 }
 
 fn noreply() -> impl Strategy<Value = &'static str> {
-    prop_oneof![6 => Just(""), 1 => Just(" noreply"), 1 => Just(" nope")]
+    prop_oneof![6 => Just(""), 1 => Just(" noreply")]
 }
 
 fn data() -> impl Strategy<Value = String> {
@@ -64,7 +74,7 @@ fn data() -> impl Strategy<Value = String> {
         1 => Just("18446744073709551615".to_owned()),
         1 => Just("12 ".to_owned()),
         // Not of spaces alone: memcached looks for a number behind the end of such.
-        4 => "([a-z][a-z\r\n ]{0,11})?",
+        4 => "([a-z]([a-z ]|\r\n){0,11})?",
         // As lines they are not too long.
         1 => "z{0,1800}",
     ]
@@ -88,7 +98,7 @@ fn storage() -> impl Strategy<Value = Vec<u8>> {
             (format!("{name} {key} {flags} {expiry}"), data, noreply.to_owned())
         },
     );
-    let cas = (key(), number(), expiry(), data(), number(), noreply()).prop_map(
+    let cas = (key(), number(), expiry(), data(), chosen(), noreply()).prop_map(
         |(key, flags, expiry, data, cas, noreply)| {
             (format!("cas {key} {flags} {expiry}"), data, format!(" {cas}{noreply}"))
         },
@@ -100,29 +110,29 @@ fn line() -> impl Strategy<Value = String> {
     let keys = || proptest::collection::vec(short_key(), 0..4).prop_map(|keys| keys.join(" "));
     let many = proptest::collection::vec(short_key(), 20..60).prop_map(|keys| keys.join(" "));
     prop_oneof![
-        4 => (select(vec!["get", "gets", "bget"]), keys()).prop_map(|(name, keys)| format!("{name} {keys}")),
-        1 => (select(vec!["get", "gets"]), many).prop_map(|(name, keys)| format!("{name} {keys}")),
-        2 => (select(vec!["gat", "gats"]), expiry(), keys()).prop_map(|(name, expiry, keys)| format!("{name} {expiry} {keys}")),
-        2 => (select(vec!["incr", "decr"]), key(), number(), noreply()).prop_map(|(name, key, by, noreply)| format!("{name} {key} {by}{noreply}")),
+        4 => keys().prop_map(|keys| format!("get {keys}")),
+        1 => many.prop_map(|keys| format!("get {keys}")),
+        2 => (Just("gat"), expiry(), keys()).prop_map(|(name, expiry, keys)| format!("{name} {expiry} {keys}")),
+        2 => (select(vec!["incr", "decr"]), key(), large_number(), noreply()).prop_map(|(name, key, by, noreply)| format!("{name} {key} {by}{noreply}")),
         1 => (key(), expiry(), noreply()).prop_map(|(key, expiry, noreply)| format!("touch {key} {expiry}{noreply}")),
         1 => (key(), select(vec!["", " 0", " 1"]), noreply()).prop_map(|(key, zero, noreply)| format!("delete {key}{zero}{noreply}")),
         1 => (select(vec!["", " 0", " -1", " x"]), noreply()).prop_map(|(delay, noreply)| format!("flush_all{delay}{noreply}")),
         1 => (number(), noreply()).prop_map(|(level, noreply)| format!("verbosity {level}{noreply}")),
-        1 => select(vec!["mn", "mn x", "mx", "", " ", "GET a", "get", "gets  ", "set", "delete", "incr a", "foo bar", "shutdown", "\r"]).prop_map(str::to_owned),
+        1 => select(vec!["mn", "mn x", "mx", "", " ", "GET a", "get", "gets  ", "set", "set a", "delete", "incr a", "foo bar", "shutdown", "\r"]).prop_map(str::to_owned),
     ]
 }
 
 fn flag() -> impl Strategy<Value = String> {
-    let plain = select(vec!["c", "f", "h", "k", "l", "q", "s", "t", "u", "v", "v", "k", "c"]);
+    let plain = select(vec!["f", "h", "k", "l", "q", "s", "t", "u", "v", "v", "k"]);
     prop_oneof![
         20 => plain.prop_map(str::to_owned),
         2 => (select(vec!["N", "T", "R"]), expiry()).prop_map(|(flag, expiry)| format!("{flag}{expiry}")),
         3 => "O[a-z]{0,6}",
         1 => Just(format!("O{}", "o".repeat(31))),
-        1 => Just(format!("O{}", "o".repeat(32))),
-        2 => (select(vec!["C", "F", "J", "D"]), number()).prop_map(|(flag, number)| format!("{flag}{number}")),
+        2 => (select(vec!["C", "E"]), chosen()).prop_map(|(flag, number)| format!("{flag}{number}")),
+        2 => (select(vec!["F", "J", "D"]), number()).prop_map(|(flag, number)| format!("{flag}{number}")),
         2 => select(vec!["I", "MS", "ME", "MA", "MP", "MR", "MI", "MD", "M+", "M-", "Mx", "M", "P1", "L2"]).prop_map(str::to_owned),
-        1 => select(vec!["x", "S5", "!", "1", "\u{e9}"]).prop_map(str::to_owned),
+        1 => select(vec!["x", "S5", "j", "z9"]).prop_map(str::to_owned),
     ]
 }
 
@@ -130,7 +140,7 @@ fn flags() -> impl Strategy<Value = String> {
     let none: Vec<String> = Vec::new();
     prop_oneof![
         30 => proptest::collection::hash_set(flag(), 0..5).prop_map(Vec::from_iter),
-        1 => proptest::collection::vec(flag(), 2..30),
+        1 => proptest::collection::vec(flag(), 2..20),
         1 => Just(none),
     ]
     .prop_map(|flags| flags.iter().map(|flag| format!(" {flag}")).collect())
@@ -144,15 +154,19 @@ fn meta() -> impl Strategy<Value = Vec<u8>> {
         ]
     };
     let short = (select(vec!["mg", "mg", "mg", "md", "ma"]), key(), flags()).prop_map(
-        |(name, (key, binary), flags)| {
+        |(name, (key, binary), mut flags)| {
+            // An item that one of these makes answers with the bytes of its key, there.
+            if !binary.is_empty() {
+                let kept = flags.split(' ').filter(|flag| !flag.starts_with(['N', 'x']));
+                flags = kept.collect::<Vec<_>>().join(" ");
+            }
             format!("{name} {key}{binary}{flags}\r\n{SENT}").into_bytes()
         },
     );
     let set = with_data((key(), data(), flags()).prop_map(|((key, binary), data, flags)| {
         (format!("ms {key}"), data, format!("{binary}{flags}"))
     }));
-    let wrong =
-        select(vec!["mg", "ms", "md", "ma", "ms a", "ms a x", "ms a -1", "ms a 2147483647 c"]);
+    let wrong = select(vec!["mg", "ms", "md", "ma", "ms a", "mg a !", "md a 1", "ma a \u{e9}"]);
     prop_oneof![
         6 => short,
         4 => set,
@@ -165,19 +179,12 @@ fn soup() -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![
         select(vec![
             "get",
-            "gets",
             "gat",
-            "gats",
-            "set",
-            "add",
-            "cas",
-            "append",
             "delete",
             "incr",
             "decr",
             "touch",
             "mg",
-            "ms",
             "md",
             "ma",
             "noreply",
@@ -189,7 +196,7 @@ fn soup() -> impl Strategy<Value = Vec<u8>> {
         number(),
         flag(),
     ];
-    let end = select(vec!["\r\n", "\n", " \r\n", "\r\r\n", "\0 a\r\n"]);
+    let end = select(vec!["\r\n", " \r\n", "\r\r\n", "\0 a\r\n"]);
     (proptest::collection::vec(word, 0..9), end)
         .prop_map(|(words, end)| format!("{}{end}{SENT}", words.join(" ")).into_bytes())
 }
@@ -198,7 +205,7 @@ fn soup() -> impl Strategy<Value = Vec<u8>> {
 pub(crate) fn requests() -> impl Strategy<Value = Vec<u8>> {
     let request = prop_oneof![
         5 => storage(),
-        5 => line().prop_map(|line| format!("{line}\r\n").into_bytes()),
+        5 => line().prop_map(|line| format!("{line}\r\n{SENT}").into_bytes()),
         5 => meta(),
         1 => soup(),
     ];

@@ -44,12 +44,10 @@ pub(super) struct Store<C: RefCount + 'static> {
     limit: AtomicU64,
     /// Bytes of an item, as memcached counts them.
     largest: usize,
-    /// Items that were stored or hit up to here are gone from this second on; 0 if there was no flush.
+    /// Items that were stored or hit up to here are gone from this second on; 0 if no flush was put off.
     flushed_time: AtomicU32,
-    /// Items with a smaller number are gone, too.
-    flushed_cas: AtomicU64,
-    /// When the last flush was asked for.
-    flush_asked: AtomicU32,
+    /// Flushes so far, in steps of [`state::FLUSH`]. Items that were stored at another count are gone.
+    flushes: AtomicU32,
     /// Bytes of linked items.
     used: Isolated<AtomicU64>,
     /// The last number that was given to a value.
@@ -75,14 +73,19 @@ pub(super) struct Storing {
     pub(super) cas: u64,
     /// Whether one with a smaller number is stored as stale.
     pub(super) stale: bool,
+    /// Whether what is to be appended or prepended is stored where nothing is.
+    pub(super) makes: bool,
 }
 
 /// What became of a value that was to be stored.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// With that number.
-    Done(u64),
+    /// With that number, and a value of so many bytes.
+    Done {
+        cas: u64,
+        len: usize,
+    },
     Refused,
     Exists,
     NotFound,
@@ -107,8 +110,7 @@ impl<C: RefCount + 'static> Store<C> {
             limit: Atomic::new(limit),
             largest,
             flushed_time: Atomic::new(0),
-            flushed_cas: Atomic::new(0),
-            flush_asked: Atomic::new(0),
+            flushes: Atomic::new(0),
             used: Isolated::new(Atomic::new(0)),
             cas: Isolated::new(Atomic::new(0)),
         }
@@ -172,20 +174,20 @@ impl<C: RefCount + 'static> Store<C> {
 
     /// Everything that is stored now is gone at the moment `when`.
     pub(super) fn flush(&self, when: Seconds, now: Seconds) {
+        let mut later = when - 1;
         if when <= now + 1 {
-            // Relaxed: published by the store below.
-            self.flushed_cas.store(self.next_cas(), Ordering::Relaxed);
+            // Relaxed: a number that is compared. A client that stores because of a flush has heard of it through the system.
+            self.flushes.fetch_add(state::FLUSH, Ordering::Relaxed);
+            later = 0;
         }
-        // Relaxed: as above.
-        self.flush_asked.store(now, Ordering::Relaxed);
-        // Release: pairs with the Acquire in `is_flushed`: who sees the time sees the number.
-        self.flushed_time.store(when - 1, Ordering::Release);
+        // Relaxed: a moment that is compared, and nothing else is published through it.
+        self.flushed_time.store(later, Ordering::Relaxed);
     }
 
-    /// The time of what is stored now. A worker whose round began in the second before a flush does not store what is flushed.
-    fn stamp(&self, now: Seconds) -> Seconds {
-        // Relaxed: who stores because of a flush has heard of it through the system.
-        now.max(self.flush_asked.load(Ordering::Relaxed))
+    /// The flushes so far, as the marks of an item have them.
+    fn flushes(&self) -> u32 {
+        // Relaxed: see `flush`.
+        self.flushes.load(Ordering::Relaxed)
     }
 
     pub(super) fn flushed(&self) -> Seconds {
@@ -195,11 +197,9 @@ impl<C: RefCount + 'static> Store<C> {
 
     #[inline]
     fn is_flushed(&self, item: &ItemRef<C>, now: Seconds) -> bool {
-        // Acquire: pairs with the Release in `flush`.
-        let time = self.flushed_time.load(Ordering::Acquire);
-        // Relaxed: the Acquire above orders it.
-        let cas = || self.flushed_cas.load(Ordering::Relaxed);
-        time != 0 && time <= now && (item.time() <= time || item.cas() < cas())
+        let time = self.flushed();
+        item.state() & state::FLUSHES != self.flushes()
+            || time != 0 && time <= now && item.time() <= time
     }
 
     #[inline]
@@ -305,12 +305,16 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
 
     /// Stores a value.
     pub(super) fn store(&self, new: &ItemRef<C>, storing: Storing) -> Outcome {
-        let Storing { verb, cas, stale } = storing;
+        let Storing { verb, cas, stale, makes } = storing;
+        let len = new.data().len();
         let key = Key { bytes: new.key(), hash: new.hash() };
         let mut locked = self.lock(key);
         let Some(old) = locked.find(key) else {
             return match verb {
-                Verb::Set | Verb::Add => Outcome::Done(locked.link(new)),
+                Verb::Set | Verb::Add => Outcome::Done { cas: locked.link(new), len },
+                Verb::Append | Verb::Prepend if makes => {
+                    Outcome::Done { cas: locked.link(new), len }
+                }
                 Verb::Cas => {
                     self.worker.count(Counter::CasMisses);
                     Outcome::NotFound
@@ -324,26 +328,29 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
                 old.set_time(self.now);
                 Outcome::Refused
             }
-            Verb::Set | Verb::Replace => Outcome::Done(locked.replace(old, new)),
+            Verb::Set | Verb::Replace => Outcome::Done { cas: locked.replace(old, new), len },
             Verb::Cas if cas != 0 && (matches || stale && cas < old.cas()) => {
                 self.worker.count(Counter::CasHits);
                 if !matches {
                     new.set_expiry(old.expiry());
                     new.mark(state::STALE | (old.state() & state::WON), 0);
                 }
-                Outcome::Done(locked.replace(old, new))
+                Outcome::Done { cas: locked.replace(old, new), len }
             }
             Verb::Cas => {
                 self.worker.count(Counter::CasBadval);
                 Outcome::Exists
             }
             Verb::Append | Verb::Prepend if cas != 0 && !matches => Outcome::Exists,
-            Verb::Append => locked
-                .rewrite(old, 0, &[old.data(), new.data()])
-                .map_or(Outcome::Refused, |new| Outcome::Done(new.cas())),
-            Verb::Prepend => locked
-                .rewrite(old, 0, &[new.data(), old.data()])
-                .map_or(Outcome::Refused, |new| Outcome::Done(new.cas())),
+            Verb::Append | Verb::Prepend => {
+                let data = match verb {
+                    Verb::Append => [old.data(), new.data()],
+                    _ => [new.data(), old.data()],
+                };
+                locked.rewrite(old, 0, new.cas(), &data).map_or(Outcome::Refused, |all| {
+                    Outcome::Done { cas: all.cas(), len: all.data().len() }
+                })
+            }
         }
     }
 
@@ -365,12 +372,43 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
         deleted
     }
 
-    /// Marks the value of a key as stale, if it has that number.
+    /// Puts an item without data in the place of that of a key, if it has that number. Then it is stale, or keeps its number
+    /// unless the new one has its own.
+    pub(super) fn empty(
+        &self,
+        key: Key<'_>,
+        cas: Option<u64>,
+        new: &ItemRef<C>,
+        stale: bool,
+    ) -> Removal {
+        let mut locked = self.lock(key);
+        let emptied = match locked.find(key) {
+            None => Removal::NotFound,
+            Some(old) if cas.is_some_and(|cas| cas != old.cas()) => Removal::Exists,
+            Some(old) => {
+                if stale {
+                    new.mark(state::STALE, 0);
+                } else if new.cas() == 0 {
+                    new.set_cas(old.cas());
+                }
+                locked.replace(old, new);
+                Removal::Done
+            }
+        };
+        self.worker.count(match emptied {
+            Removal::Done => Counter::DeleteHits,
+            Removal::Exists | Removal::NotFound => Counter::DeleteMisses,
+        });
+        emptied
+    }
+
+    /// Marks the value of a key as stale, if it has that number. It gets the next one, or the one that is given.
     pub(super) fn invalidate(
         &self,
         key: Key<'_>,
         cas: Option<u64>,
         expiry: Option<Seconds>,
+        number: Option<u64>,
     ) -> Removal {
         let mut locked = self.lock(key);
         match locked.find(key) {
@@ -383,7 +421,7 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
                     item.set_expiry(expiry);
                 }
                 item.mark(state::STALE, state::WON);
-                item.set_cas(self.store.next_cas());
+                item.set_cas(number.unwrap_or_else(|| self.store.next_cas()));
                 Removal::Done
             }
             None => {
@@ -403,13 +441,13 @@ mod tests {
     fn store<C: RefCount + 'static>(visit: &Visit<'_, C>, name: &str, data: &str) -> ItemRef<C> {
         let key = visit.key(name.as_bytes());
         let (bytes, hash, len) = (key.bytes, key.hash, data.len());
-        let recipe = Recipe { key: bytes, hash, flags: 0, expiry: 0, len, state: 0 };
+        let recipe = Recipe { key: bytes, hash, flags: 0, expiry: 0, len, state: 0, number: 0 };
         let mut draft = visit.draft(&recipe).unwrap();
         draft.fill(data.as_bytes());
         draft.fill(b"\r\n");
         let item = draft.finish();
-        let how = Storing { verb: Verb::Set, cas: 0, stale: false };
-        assert!(matches!(visit.store(&item, how), Outcome::Done(_)));
+        let how = Storing { verb: Verb::Set, cas: 0, stale: false, makes: false };
+        assert!(matches!(visit.store(&item, how), Outcome::Done { .. }));
         item
     }
 

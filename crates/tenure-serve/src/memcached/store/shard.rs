@@ -83,9 +83,15 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
     }
 
     fn stamp(&self, new: &ItemRef<C>) -> u64 {
-        let cas = self.visit.store.next_cas();
+        let store = self.visit.store;
+        let cas = match new.cas() {
+            0 => store.next_cas(),
+            // A client has chosen it.
+            given => given,
+        };
         new.set_cas(cas);
-        new.set_time(self.visit.store.stamp(self.visit.now));
+        new.set_time(self.visit.now);
+        new.mark(store.flushes(), state::FLUSHES);
         self.visit.worker.count(Counter::TotalItems);
         cas
     }
@@ -112,12 +118,13 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         cas
     }
 
-    /// Replaces an item by one with other data and the same flags and expiry. `None` without memory, and where it would be too
+    /// Replaces an item by one with other data, that number unless it is 0, and the same flags and expiry. `None` without memory, and where it would be too
     /// large.
     pub(in crate::memcached) fn rewrite(
         &mut self,
         old: &ItemRef<C>,
         state: u32,
+        number: u64,
         data: &[&[u8]],
     ) -> Option<ItemRef<C>> {
         let len = data.iter().map(|piece| piece.len()).sum();
@@ -125,7 +132,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         if !self.visit.store.takes(old.key(), flags, len) {
             return None;
         }
-        let recipe = Recipe { key: old.key(), hash, flags, expiry, len, state };
+        let recipe = Recipe { key: old.key(), hash, flags, expiry, len, state, number };
         let mut draft = self.visit.draft(&recipe)?;
         for piece in data {
             draft.fill(piece);
@@ -153,7 +160,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         if cas != 0 && cas != old.cas() {
             return Delta::Mismatch;
         }
-        let Some(value) = number::unsigned(old.data()) else {
+        let Some(value) = number::value(old.data()) else {
             return Delta::NonNumeric;
         };
         let value = if up { value.wrapping_add(delta) } else { value.saturating_sub(delta) };
@@ -163,7 +170,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         let fits = digits.len() <= old.data().len();
         let spaces = vec![b' '; old.data().len().saturating_sub(digits.len())];
         let marks = if fits { old.state() } else { 0 };
-        let new = self.rewrite(old, marks, &[&digits, &spaces]);
+        let new = self.rewrite(old, marks, 0, &[&digits, &spaces]);
         new.map_or(Delta::NoMemory, |new| Delta::Value(value, new))
     }
 
