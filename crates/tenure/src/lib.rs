@@ -54,6 +54,8 @@
 //! | `derive` | no | [`#[derive(LineLayout)]`](mod@line#checked-by-the-compiler) |
 //!
 //! Without default features the crate needs `core` alone.
+//!
+//! A program that enters a sandbox (a seccomp filter) while it runs: see [`memory::use_full_fences`].
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

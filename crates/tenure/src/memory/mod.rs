@@ -25,7 +25,7 @@ mod threads;
 use core::cell::Cell;
 pub use core::sync::atomic::Ordering;
 pub(crate) use native::FnSlot;
-pub use native::{Native, PlainCell};
+pub use native::{Native, PlainCell, use_full_fences};
 #[cfg(feature = "alloc")]
 pub use threads::{Resident, Threads};
 

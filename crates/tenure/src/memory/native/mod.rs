@@ -9,6 +9,8 @@ mod threads;
 #[cfg(all(feature = "alloc", not(feature = "std")))]
 mod unnumbered;
 
+pub use barrier::use_full_fences;
+
 use super::{Atomic, Memory, Ordering, Plain, Pointer};
 #[cfg(feature = "std")]
 use core::cell::Cell;

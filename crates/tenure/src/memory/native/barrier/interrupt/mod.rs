@@ -1,0 +1,67 @@
+//! Interrupting the other threads of this process, on Linux.
+//!
+//! Each way here makes every CPU that runs a thread of this process pass a full fence between the call and the
+//! return. They are tried in order, for a sandbox that is entered late may refuse any of them:
+//!
+//! | way | costs, on 2 CPUs | where it is right |
+//! |---|---|---|
+//! | [`membarrier`] | 15 us | everywhere |
+//! | [`unmap`] a page | 25 us | on x86-64 CPUs whose kernel flushes other CPUs' TLBs by interrupting them |
+//! | [`visit`] every CPU | 50 us and more | where this thread may run on every CPU that another one may run on |
+//!
+//! A refusal is not remembered: filters belong to threads, and another thread may have none. Being refused costs
+//! a fraction of a microsecond.
+
+#[cfg(target_arch = "x86_64")]
+mod cpu;
+mod unmap;
+mod visit;
+
+#[cfg(test)]
+pub(super) use visit::Cpus;
+
+/// A way to interrupt the others. Returns whether it did.
+pub(super) type Way = fn() -> bool;
+
+pub(super) const WAYS: [Way; 3] = [membarrier, unmap::a_page, visit::every_cpu];
+
+fn call(command: libc::c_int) -> bool {
+    // SAFETY: the system call takes three integers and touches no memory of ours.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+/// Whether threads can be interrupted from now on.
+pub(super) fn register() -> bool {
+    call(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
+}
+
+/// Source: membarrier(2); Linux `kernel/sched/membarrier.c`, since 4.14.
+fn membarrier() -> bool {
+    let interrupted = || call(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    // A process that was forked may have to register again.
+    interrupted() || (register() && interrupted())
+}
+
+/// Interrupts them, or ends the process.
+pub(super) fn others() {
+    if !WAYS.iter().any(|way| way()) {
+        // Light barriers are compiler fences by now. Going on would be a race, and unwinding would leave
+        // others waiting for the one that needed the barrier.
+        std::eprintln!(
+            "tenure: cannot interrupt other threads: the system refuses membarrier, which it granted before, and all \
+             that could replace it (a seccomp filter?). Allow membarrier, or call tenure::memory::use_full_fences() \
+             first thing in main"
+        );
+        std::process::abort();
+    }
+}
+
+/// Whether the system says that it can interrupt threads.
+#[cfg(test)]
+pub(super) fn is_there() -> bool {
+    // SAFETY: as in `call`.
+    let commands = unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_QUERY, 0, 0) };
+    let all =
+        libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED | libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+    commands >= 0 && commands & libc::c_long::from(all) == libc::c_long::from(all)
+}

@@ -1,0 +1,146 @@
+//! Asymmetric barriers: on Linux the heavy side interrupts the other threads; elsewhere both sides are full fences.
+//!
+//! An interrupted CPU passes a full fence, and so does a thread that is switched in. So a heavy side that
+//! interrupts every CPU on which this process runs makes a compiler fence enough on the light one.
+//!
+//! Both sides have to agree. The first barrier of the process decides for all, unless
+//! [`use_full_fences`] was called before it:
+//!
+//! | state | light | heavy |
+//! |---|---|---|
+//! | `UNKNOWN` | asks the system; full fence | asks the system, then as below |
+//! | `INTERRUPTS` | compiler fence | full fence, [interrupts](interrupt) the others, full fence |
+//! | `FENCES` | full fence | full fence |
+//!
+//! Asking registers the process for `membarrier`, which takes the kernel a few milliseconds if there are threads
+//! already. A light barrier that still reads `UNKNOWN` does more than it has to. A heavy one never does less: it
+//! has the answer before it chooses, and the first answer is the answer for all.
+//!
+//! A decision for compiler fences cannot be taken back: a thread that passed one may sleep, or go on, without
+//! a fence for as long as it likes. So where the kernel refuses `membarrier` later, something else has to
+//! interrupt; see [`interrupt`].
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "this directory wraps core's"
+)]
+
+#[cfg(all(feature = "std", target_os = "linux", not(miri)))]
+mod interrupt;
+#[cfg(not(all(feature = "std", target_os = "linux", not(miri))))]
+mod interrupt {
+    pub(super) fn register() -> bool {
+        false
+    }
+    pub(super) fn others() {}
+}
+#[cfg(all(test, feature = "std"))]
+mod tests;
+
+use core::sync::atomic::{AtomicU8, Ordering, compiler_fence, fence};
+
+const UNKNOWN: u8 = 0;
+const INTERRUPTS: u8 = 1;
+const FENCES: u8 = 2;
+
+static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+#[inline(always)]
+pub(super) fn light() {
+    // Relaxed: see the table; an old value only costs time.
+    light_in(STATE.load(Ordering::Relaxed));
+}
+
+#[inline(always)]
+fn light_in(state: u8) {
+    match state {
+        INTERRUPTS => free_light(),
+        FENCES => fence(Ordering::SeqCst),
+        _ => {
+            ask();
+            fence(Ordering::SeqCst);
+        }
+    }
+}
+
+/// What a light barrier is where the system can interrupt threads.
+#[inline(always)]
+pub(super) fn free_light() {
+    compiler_fence(Ordering::SeqCst);
+}
+
+pub(super) fn light_is_free() -> bool {
+    answer() == INTERRUPTS
+}
+
+#[cold]
+pub(super) fn heavy() {
+    heavy_in(answer(), interrupt::others);
+}
+
+/// What the system says, which is always the same.
+fn answer() -> u8 {
+    // Relaxed: what others know orders nothing.
+    match STATE.load(Ordering::Relaxed) {
+        UNKNOWN => ask(),
+        known => known,
+    }
+}
+
+#[cold]
+fn ask() -> u8 {
+    decide(if interrupt::register() { INTERRUPTS } else { FENCES })
+}
+
+/// The first decision is everybody's. Returns that.
+fn decide(state: u8) -> u8 {
+    // Relaxed: as in `answer`.
+    match STATE.compare_exchange(UNKNOWN, state, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => state,
+        Err(known) => known,
+    }
+}
+
+/// Makes every barrier of this process a full fence, on both sides. Returns whether they all are: `false` if a
+/// barrier was passed before this call and relies on `membarrier`.
+///
+/// For programs that enter a sandbox. On Linux a pool, a domain or a [`Cached`](crate::lazy::Cached) interrupts the other
+/// threads of the process by the system call `membarrier` when it is trimmed or closed, when an object ends, or when a
+/// value is stored. A seccomp filter that is installed *before* the first of them needs nothing: the library sees
+/// that the call is refused, and uses full fences. If the filter comes *later*, threads already rely on being
+/// interrupted. The library then goes on by
+///
+/// - mapping and unmapping a page (`mmap`, `munmap`), on x86-64 CPUs which interrupt each other for that, or
+/// - running on every CPU in turn (`sched_setaffinity`, `sched_getaffinity`, and `/proc/self/task` to check that it
+///   saw all), which takes from tens of microseconds up to a time slice for each CPU.
+///
+/// If the filter refuses these as well, the process is aborted with a line on standard error; if it kills the process for
+/// calling `membarrier`, that happens. Call this function first thing in `main` to need no system call at all. Allowing
+/// `membarrier` in the filter is as good, and faster.
+///
+/// Cost: one or two full fences (some nanoseconds each) wherever a thread takes a slot from a pool or gives it
+/// back, or enters an object. Atomics on the fast path stay as few, and threads scale as before.
+///
+/// A [`Registry`](mod@crate::registry) is not covered: its table comes from another crate, with barriers of its own.
+///
+/// # Example
+///
+/// ```
+/// // First thing in `main`, before any pool or domain is used.
+/// if !tenure::memory::use_full_fences() {
+///     eprintln!("membarrier has to stay allowed in the sandbox");
+/// }
+/// ```
+#[must_use = "if barriers rely on membarrier already, it has to stay allowed"]
+pub fn use_full_fences() -> bool {
+    decide(FENCES) == FENCES
+}
+
+fn heavy_in(state: u8, interrupt_others: impl FnOnce()) {
+    fence(Ordering::SeqCst);
+    if state == INTERRUPTS {
+        interrupt_others();
+        fence(Ordering::SeqCst);
+    }
+}

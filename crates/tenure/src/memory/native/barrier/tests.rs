@@ -1,0 +1,199 @@
+use super::*;
+use core::cell::UnsafeCell;
+use core::sync::atomic::AtomicU32;
+
+/// A word on lines of its own, so that a store can wait in its CPU's buffer.
+#[derive(Default)]
+#[repr(align(128))]
+struct Word(AtomicU32);
+
+impl Word {
+    /// Waits until the word is at least `value`, and returns it.
+    fn wait_for(&self, value: u32) -> u32 {
+        let mut turns = 0;
+        loop {
+            // Acquire: pairs with the Release stores in `run`.
+            let found = self.0.load(Ordering::Acquire);
+            if found >= value {
+                return found;
+            }
+            turns += 1;
+            if turns % 1_000 == 0 {
+                std::thread::yield_now();
+            } else {
+                core::hint::spin_loop();
+            }
+        }
+    }
+}
+
+/// Lines that both threads write: the more of them a thread has to fetch, the longer its next store waits.
+struct Ballast(UnsafeCell<[u8; 512]>);
+
+// SAFETY: `run` says when which thread writes.
+unsafe impl Sync for Ballast {}
+
+impl Default for Ballast {
+    fn default() -> Self {
+        Self(UnsafeCell::new([0; 512]))
+    }
+}
+
+/// Two threads each store a word of their own, pass a barrier, and load the other's word.
+#[derive(Default)]
+struct Litmus {
+    words: [Word; 2],
+    arrived: [Word; 2],
+    /// Twice the round, and 1 more if the thread saw the other's store.
+    seen: [Word; 2],
+    ballast: Ballast,
+}
+
+impl Litmus {
+    /// Nothing stands between the store and the load but the barrier. The first thread's store waits behind its
+    /// ballast, and the second thread comes a little later, so that without barriers the first one's load is early.
+    fn run(&self, rounds: u32, mine: usize, barrier: impl Fn()) -> u32 {
+        let other = 1 - mine;
+        let mut missed = 0;
+        for round in 1..=rounds {
+            self.arrived[mine].0.store(round, Ordering::Release);
+            self.arrived[other].wait_for(round);
+            if mine == 0 {
+                self.load_ballast(round);
+            } else {
+                (0..round % 48).for_each(|turn| _ = core::hint::black_box(turn));
+            }
+            // Relaxed: the barrier is what is tested.
+            self.words[mine].0.store(round, Ordering::Relaxed);
+            barrier();
+            let saw = self.words[other].0.load(Ordering::Relaxed) == round;
+            self.seen[mine].0.store(2 * round + u32::from(saw), Ordering::Release);
+            let other_saw = self.seen[other].wait_for(2 * round) > 2 * round;
+            missed += u32::from(!saw && !other_saw);
+            if mine == 1 {
+                self.load_ballast(round);
+            }
+        }
+        missed
+    }
+
+    fn load_ballast(&self, round: u32) {
+        // SAFETY: the first thread writes between its arrival and `seen`, the second between `seen` and its
+        // arrival, and each waits for the other at both.
+        unsafe { self.ballast.0.get().cast::<[u8; 512]>().write([round as u8; 512]) };
+    }
+}
+
+/// Returns in how many of the rounds neither thread saw the other's store.
+fn both_missed(rounds: u32, one_barrier: impl Fn() + Send, other_barrier: impl Fn() + Send) -> u32 {
+    let litmus = &Litmus::default();
+    std::thread::scope(|scope| {
+        let one = scope.spawn(move || on_cpu(0, || litmus.run(rounds, 0, one_barrier)));
+        let other = scope.spawn(move || on_cpu(1, || litmus.run(rounds, 1, other_barrier)));
+        let missed = one.join().unwrap();
+        assert_eq!(other.join().unwrap(), missed, "both count the same rounds");
+        missed
+    })
+}
+
+/// Keeps the two threads from taking turns on one CPU, where the system lets them choose.
+fn on_cpu<R>(nth: usize, act: impl FnOnce() -> R) -> R {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    interrupt::Cpus::stay_on(nth);
+    let _ = nth;
+    act()
+}
+
+/// So many rounds of barriers that interrupt nobody that some of them missed stores: proof that the litmus test sees
+/// a missing interrupt, on this machine and now.
+fn telling_rounds() -> u32 {
+    const ENOUGH: u32 = 50;
+    const AT_ONCE: u32 = 1_000;
+    const AT_MOST: u32 = 1_000_000;
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 1) {
+        std::eprintln!("skipped: with one CPU no store is ever missed");
+        return 0;
+    }
+    // All of a heavy barrier but the interrupt.
+    let heavy = || heavy_in(core::hint::black_box(INTERRUPTS), || ());
+    let (mut rounds, mut missed) = (0, 0);
+    while missed < ENOUGH {
+        missed += both_missed(AT_ONCE, free_light, heavy);
+        rounds += AT_ONCE;
+        assert!(rounds < AT_MOST, "the control sees {missed} missed stores in {rounds} rounds");
+    }
+    rounds
+}
+
+/// One litmus test at a time: two would take the CPUs from each other.
+fn alone() -> impl Drop {
+    static BUSY: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    BUSY.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// In as many rounds as show a missing barrier, these miss nothing.
+fn is_a_pair(one_barrier: impl Fn() + Send, other_barrier: impl Fn() + Send) {
+    let _alone = alone();
+    assert_eq!(both_missed(telling_rounds(), one_barrier, other_barrier), 0);
+}
+
+fn heavy_state() -> u8 {
+    heavy();
+    STATE.load(Ordering::Relaxed)
+}
+
+#[test]
+fn of_a_light_and_a_heavy_barrier_one_sees_the_others_store() {
+    if heavy_state() == INTERRUPTS {
+        // What `light` is then. Without the look at the state, which gives stores time in a debug build.
+        is_a_pair(free_light, heavy);
+    } else {
+        is_a_pair(light, heavy);
+    }
+}
+
+#[test]
+fn light_barriers_from_before_the_answer_go_with_heavy_ones_from_after() {
+    let state = heavy_state();
+    is_a_pair(|| light_in(UNKNOWN), move || heavy_in(state, interrupt::others));
+}
+
+#[test]
+fn where_the_system_cannot_interrupt_fences_do() {
+    is_a_pair(|| light_in(FENCES), || heavy_in(FENCES, interrupt::others));
+}
+
+#[test]
+fn two_heavy_barriers_are_a_pair_too() {
+    is_a_pair(heavy, heavy);
+}
+
+#[test]
+fn full_fences_cannot_be_chosen_once_barriers_interrupt() {
+    let state = heavy_state();
+    assert_eq!(use_full_fences(), state == FENCES);
+    assert_eq!(heavy_state(), state, "and it stays so");
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+mod interrupts {
+    use super::*;
+
+    #[test]
+    fn the_state_is_what_the_system_can_do() {
+        assert_eq!(heavy_state(), if interrupt::is_there() { INTERRUPTS } else { FENCES });
+    }
+
+    /// Each by itself, as if the ways before it were refused.
+    #[test]
+    fn each_way_that_replaces_membarrier_goes_with_a_light_barrier_that_is_free() {
+        // The first is `membarrier`, which `heavy` has passed already where there is one.
+        for (at, way) in interrupt::WAYS.into_iter().enumerate().skip(1) {
+            if !way() {
+                std::eprintln!("way {at} is not to be had here");
+                continue;
+            }
+            is_a_pair(free_light, move || heavy_in(INTERRUPTS, || assert!(way())));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Pools, domains and `Cached` in a process that enters a sandbox when they are in use already.
+//!
+//! Threads rely on `membarrier` by then, and the filter refuses it.
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "std",
+    not(miri)
+))]
+
+mod lazies;
+mod sandboxes;
+
+use lazies::Token;
+use sandboxes::{NO_SUCH_CALL, has_membarrier, in_child, passes_in_child, refuse};
+use std::thread;
+use tenure::lazy::{Cached, Context, Domain, Seat};
+use tenure::memory::{Memory, Native, Ordering, use_full_fences};
+use tenure::pool::SlotPool;
+
+const MEMBARRIER: libc::c_long = libc::SYS_membarrier;
+/// What unmaps a page.
+const UNMAP: libc::c_long = libc::SYS_munmap;
+/// What goes to another CPU.
+const VISIT: libc::c_long = libc::SYS_sched_setaffinity;
+
+type Flag = <Native as Memory>::AtomicU32;
+
+/// Everything that passes heavy barriers, in use.
+struct Daemon {
+    objects: Token,
+    values: Token,
+    pool: SlotPool<u64>,
+    domain: Domain<Token>,
+    seat: Seat<Token>,
+    context: Context<Token>,
+    cached: Cached<(u32, Token)>,
+}
+
+impl Daemon {
+    fn start() -> Self {
+        let [objects, values] = [(); 2].map(|()| Token::new());
+        let pool = SlotPool::builder(|| 7).build();
+        drop(pool.acquire().unwrap());
+        let domain = Domain::new();
+        let (mut seat, context) = (domain.seat(), domain.context(objects.clone()));
+        drop(seat.enter(&context));
+        let cached = Cached::new((0, values.clone()));
+        assert_eq!(cached.read().0, 0);
+        Self { objects, values, pool, domain, seat, context, cached }
+    }
+
+    /// Does each thing that passes a heavy barrier, while other threads work.
+    fn work(mut self) {
+        const TURNS: u32 = 50;
+        let stop = Flag::new(0);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                let (pool, domain, cached) = (&self.pool, &self.domain, &self.cached);
+                let (objects, stop) = (&self.objects, &stop);
+                scope.spawn(move || {
+                    let (mut seat, mut reader, mut last) = (domain.seat(), cached.reader(), 0);
+                    // Relaxed: only a flag.
+                    while stop.load(Ordering::Relaxed) == 0 {
+                        // None when the pool is closed.
+                        drop(pool.acquire());
+                        let context = domain.context(objects.clone());
+                        seat.enter(&context).check();
+                        let value = reader.read();
+                        value.1.check();
+                        assert!(value.0 >= last, "{} after {last}", value.0);
+                        last = value.0;
+                    }
+                });
+            }
+            for turn in 1..=TURNS {
+                drop(self.pool.acquire().unwrap());
+                self.pool.trim();
+                // The seat has the object that ends.
+                self.context = self.domain.context(self.objects.clone());
+                self.seat.enter(&self.context).check();
+                self.cached.store((turn, self.values.clone()));
+            }
+            self.pool.close();
+            assert!(self.pool.acquire().is_err());
+            // Relaxed: only a flag.
+            stop.store(1, Ordering::Relaxed);
+        });
+        assert!(self.pool.is_empty(), "slots are left");
+        assert_eq!(self.cached.read().0, TURNS);
+        assert!(self.domain.statistics().barriers > 0, "nothing passed a barrier");
+        drop((self.seat, self.context, self.domain, self.cached));
+        assert_eq!((self.objects.objects(), self.values.objects()), (0, 0), "objects are left");
+    }
+}
+
+#[test]
+fn everything_goes_on_where_membarrier_is_refused_later() {
+    passes_in_child("everything_goes_on_where_membarrier_is_refused_later", || {
+        let daemon = Daemon::start();
+        refuse(&[MEMBARRIER], NO_SUCH_CALL);
+        daemon.work();
+    });
+}
+
+#[test]
+fn everything_goes_on_where_threads_can_only_visit_other_cpus() {
+    passes_in_child("everything_goes_on_where_threads_can_only_visit_other_cpus", || {
+        let daemon = Daemon::start();
+        refuse(&[MEMBARRIER, UNMAP], NO_SUCH_CALL);
+        daemon.work();
+    });
+}
+
+#[test]
+fn where_nothing_can_interrupt_threads_the_process_says_what_to_do_and_aborts() {
+    let child = in_child(
+        "where_nothing_can_interrupt_threads_the_process_says_what_to_do_and_aborts",
+        || {
+            let daemon = Daemon::start();
+            refuse(&[MEMBARRIER, UNMAP, VISIT], NO_SUCH_CALL);
+            daemon.work();
+        },
+    );
+    let Some(child) = child else { return };
+    let said = String::from_utf8_lossy(&child.stderr);
+    // The control: where there was no membarrier from the start there are full fences, which need nothing.
+    assert_eq!(child.status.success(), !has_membarrier(), "{}: {said}", child.status);
+    let lines = said.lines().filter(|line| {
+        line.starts_with("tenure: cannot interrupt other threads")
+            && line.contains("tenure::memory::use_full_fences()")
+    });
+    assert_eq!(lines.count(), usize::from(has_membarrier()), "{said}");
+}
+
+#[test]
+fn with_full_fences_chosen_at_the_start_nothing_is_called() {
+    passes_in_child("with_full_fences_chosen_at_the_start_nothing_is_called", || {
+        assert!(use_full_fences());
+        let daemon = Daemon::start();
+        refuse(&[MEMBARRIER, VISIT], libc::SECCOMP_RET_KILL_PROCESS);
+        daemon.work();
+        assert!(use_full_fences(), "and it stays so");
+    });
+}
+
+#[test]
+fn full_fences_are_not_to_be_had_once_threads_rely_on_membarrier() {
+    passes_in_child("full_fences_are_not_to_be_had_once_threads_rely_on_membarrier", || {
+        let daemon = Daemon::start();
+        assert_eq!(use_full_fences(), !has_membarrier());
+        daemon.work();
+    });
+}
