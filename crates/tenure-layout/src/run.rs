@@ -162,15 +162,6 @@ impl Asked {
             let before = types.len();
             let named = model.composites().filter(|(_, ty, _)| glob.matches(&ty.name));
             types.extend(named.map(|(id, _, _)| id));
-            // A typedef of a struct without a name is the struct's name to whoever uses it.
-            types.extend(model.iter().filter(|(_, ty)| glob.matches(&ty.name)).filter_map(
-                |(id, _)| {
-                    let to = model.resolved(id);
-                    let nameless = model[to].name.is_empty();
-                    (to != id && nameless && matches!(model[to].kind, Kind::Composite { .. }))
-                        .then_some(to)
-                },
-            ));
             if types.len() == before {
                 return Err(unknown_type(word, model));
             }

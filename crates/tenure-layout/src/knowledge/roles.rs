@@ -73,7 +73,6 @@ impl Roles {
     pub(super) fn new(knowledge: &Knowledge, model: &Model) -> Self {
         let claims = Types::new(knowledge, model).claims();
         let certain = Certain::default();
-        let names = typedef_names(model);
         let mut members = Members {
             knowledge,
             types: &claims,
@@ -81,10 +80,9 @@ impl Roles {
             certain_atomics: certain,
         };
         for (id, ty, _) in model.composites() {
-            let name = if ty.name.is_empty() { names.get(&id).copied() } else { Some(&*ty.name) };
-            if let Some(name) = name {
-                collect(&mut members.certain, &knowledge.members, model, id, name);
-                collect(&mut members.certain_atomics, &knowledge.atomics, model, id, name);
+            if !ty.name.is_empty() {
+                collect(&mut members.certain, &knowledge.members, model, id, &ty.name);
+                collect(&mut members.certain_atomics, &knowledge.atomics, model, id, &ty.name);
             }
         }
 
@@ -205,20 +203,6 @@ impl<'a> Types<'a> {
             }
         }
     }
-}
-
-/// The names of types that have none but by a `typedef`.
-fn typedef_names(model: &Model) -> FxHashMap<TypeId, &str> {
-    let mut names = FxHashMap::default();
-    for ty in model.types() {
-        if let Kind::Alias(of) = ty.kind
-            && model[of].name.is_empty()
-            && matches!(model[of].kind, Kind::Composite { .. })
-        {
-            names.entry(of).or_insert(&*ty.name);
-        }
-    }
-    names
 }
 
 /// Notes what rules for certain members say of those of one type, and of those inside it.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::alignment;
 use super::types::{Format, Kind, Member, Model, Name, Static, Type, TypeId};
+use super::{alignment, naming};
 use crate::error::one_line;
 
 /// How deep types may lie in each other by value. Rust's deepest iterators and futures stay under a
@@ -134,7 +134,7 @@ impl Builder {
     }
 
     /// Checks and completes the types: sorts members, works out the sizes of arrays and aliases, and
-    /// alignments.
+    /// alignments, and names what has no name.
     ///
     /// # Errors
     ///
@@ -152,7 +152,9 @@ impl Builder {
         statics
             .dedup_by(|a, b| a.section == b.section && a.address == b.address && a.name == b.name);
         types.shrink_to_fit();
-        Ok(Model { format, units, types, statics })
+        let mut model = Model { format, units, types, statics };
+        naming::name(&mut model);
+        Ok(model)
     }
 }
 

@@ -10,10 +10,13 @@
 //! 3. The members of a composite are in the order of their offsets (as declared where those are
 //!    equal).
 //! 4. Every alignment is a power of two.
+//!
+//! It also names structs and unions that have no name of their own: by a `typedef`, or by what points to or holds them.
 
 mod alignment;
 mod builder;
 mod holes;
+mod naming;
 mod types;
 
 pub use builder::{Builder, MOST_NESTING, Malformed};

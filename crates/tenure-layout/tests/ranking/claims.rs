@@ -1,6 +1,6 @@
 //! One claim about the ranking each.
 
-use tenure_layout::model::{Kind, Shape, Static};
+use tenure_layout::model::{Kind, Qualifier, Shape, Static};
 use tenure_layout::result::{Finding, Level, Sharing};
 
 use super::{Maker, composite, findings_of};
@@ -224,4 +224,29 @@ fn a_declared_alignment_makes_it_certain() {
     assert_eq!((confidence(64).level, confidence(64).placements), (Level::High, 1.0));
     let loose = confidence(8);
     assert_eq!((loose.level, loose.placements), (Level::Low, 0.25));
+}
+
+#[test]
+fn a_struct_without_a_name_is_found_by_its_typedef() {
+    // typedef struct { _Atomic int refcnt; void *ops; } anon_t;
+    let mut maker = Maker::new();
+    let word = maker.builder.add("", 0, Kind::Qualified(Qualifier::Atomic, maker.int));
+    let pointer = maker.pointer;
+    let anonymous = maker.add("", 16, &[("refcnt", 0, word), ("ops", 8, pointer)]);
+    maker.builder.add("anon_t", 0, Kind::Alias(anonymous));
+    let findings = findings_of(&maker.finish());
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    assert_eq!((&*finding.type_name, &*finding.contended.path), ("anon_t", "refcnt"));
+    assert_eq!(finding.victims.iter().map(|one| &*one.path).collect::<Vec<_>>(), ["ops"]);
+}
+
+#[test]
+fn a_struct_without_a_name_behind_a_pointer_is_found_by_the_member_that_points_to_it() {
+    let mut maker = Maker::new();
+    let (count, pointer) = (maker.count, maker.pointer);
+    let anonymous = maker.add("", 16, &[("refs", 0, count), ("ops", 8, pointer)]);
+    let to = maker.builder.add("", 8, Kind::Pointer(Some(anonymous)));
+    maker.add("server", 8, &[("state", 0, to)]);
+    let findings = findings_of(&maker.finish());
+    assert!(findings.iter().any(|one| one.type_name == "server.state"), "{findings:?}");
 }

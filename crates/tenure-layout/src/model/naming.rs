@@ -1,0 +1,173 @@
+//! Names for structs and unions that the source gives none.
+//!
+//! `typedef struct { … } session_t;` is how much C code writes every struct. Findings, checks and rules go by the name of
+//! a type, so such a type takes one from where it is used, the first of these that there is:
+//!
+//! | used as | its name |
+//! |---|---|
+//! | `typedef struct { … } session_t;` | `session_t` |
+//! | `struct server { struct { … } *sessions; };` | `server.sessions` |
+//! | `static struct { … } sessions[8];` | `sessions` |
+//!
+//! A type that lies by value in a composite stays without: what it holds counts as the outer type's.
+
+use std::collections::HashMap;
+
+use super::types::{Kind, Model, Name, TypeId};
+
+/// A name put together that would be longer is not given: a small file could ask for any amount of memory.
+const LONGEST: usize = 256;
+
+/// Names that types are to have.
+type Given = HashMap<TypeId, Name>;
+
+/// Names what has no name.
+pub(super) fn name(model: &mut Model) {
+    let mut given = Given::new();
+    for ty in model.types() {
+        // Not another name of a typedef.
+        if let Kind::Alias(of) = ty.kind
+            && !matches!(model[of].kind, Kind::Alias(_) | Kind::Array { .. })
+            && let Some(id) = composite(model, of)
+        {
+            given.entry(id).or_insert_with(|| ty.name.clone());
+        }
+    }
+    give(model, given);
+
+    let mut given = Given::new();
+    for (_, ty, members) in model.composites().filter(|(_, ty, _)| !ty.name.is_empty()) {
+        for member in members {
+            if let Kind::Pointer(Some(to)) = model[element(model, member.ty)].kind
+                && let Some(id) = composite(model, to)
+                && ty.name.len() + member.name.len() < LONGEST
+            {
+                given.entry(id).or_insert_with(|| format!("{}.{}", ty.name, member.name).into());
+            }
+        }
+    }
+    for variable in model.statics() {
+        if let Some(id) = composite(model, variable.ty) {
+            given.entry(id).or_insert_with(|| variable.name.clone());
+        }
+    }
+    for (_, _, members) in model.composites() {
+        for id in members.iter().filter_map(|member| composite(model, member.ty)) {
+            given.remove(&id);
+        }
+    }
+    give(model, given);
+}
+
+fn give(model: &mut Model, names: Given) {
+    for (id, name) in names {
+        model.types[id.index()].name = name;
+    }
+}
+
+/// What an array, or an array of arrays, is made of; else the type itself, behind aliases and qualifiers.
+fn element(model: &Model, id: TypeId) -> TypeId {
+    let mut at = model.resolved(id);
+    // Ends: rule 2 of the module.
+    while let Kind::Array { element, .. } = model[at].kind {
+        at = model.resolved(element);
+    }
+    at
+}
+
+/// The composite without a name that a type, or its elements, is.
+fn composite(model: &Model, id: TypeId) -> Option<TypeId> {
+    let at = element(model, id);
+    (model[at].name.is_empty() && matches!(model[at].kind, Kind::Composite { .. })).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Builder, Format, Member, Qualifier, Scalar, Shape, Static};
+    use super::*;
+
+    struct Program {
+        builder: Builder,
+        int: TypeId,
+    }
+
+    impl Program {
+        fn new() -> Self {
+            let mut builder = Builder::new();
+            let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
+            Self { builder, int }
+        }
+
+        fn composite(&mut self, name: &str, members: &[(&str, TypeId)]) -> TypeId {
+            let members =
+                (0..).zip(members).map(|(at, (name, ty))| Member::new(*name, at * 8, *ty));
+            let kind = Kind::Composite { shape: Shape::Struct, members: members.collect() };
+            self.builder.add(name, 64, kind)
+        }
+
+        fn nameless(&mut self) -> TypeId {
+            let int = self.int;
+            self.composite("", &[("refs", int)])
+        }
+
+        fn pointer(&mut self, to: TypeId) -> TypeId {
+            self.builder.add("", 8, Kind::Pointer(Some(to)))
+        }
+
+        fn names<const N: usize>(self, ids: [TypeId; N]) -> [String; N] {
+            let model = self.builder.finish(Format::Dwarf, 1).unwrap();
+            ids.map(|id| model[id].name.to_string())
+        }
+    }
+
+    #[test]
+    fn a_struct_without_a_name_is_called_by_its_first_typedef() {
+        let mut program = Program::new();
+        let (plain, constant) = (program.nameless(), program.nameless());
+        program.builder.add("anon_t", 0, Kind::Alias(plain));
+        program.builder.add("other_t", 0, Kind::Alias(plain));
+        let qualified = program.builder.add("", 0, Kind::Qualified(Qualifier::Const, constant));
+        program.builder.add("fixed_t", 0, Kind::Alias(qualified));
+        assert_eq!(program.names([plain, constant]), ["anon_t", "fixed_t"]);
+    }
+
+    #[test]
+    fn a_struct_that_only_a_pointer_leads_to_is_called_by_the_member_that_points_to_it() {
+        let mut program = Program::new();
+        let (one, many) = (program.nameless(), program.nameless());
+        let to_one = program.pointer(one);
+        let to_many = program.pointer(many);
+        let table = program.builder.add("", 0, Kind::Array { element: to_many, count: 4 });
+        program.composite("server", &[("state", to_one), ("shards", table)]);
+        assert_eq!(program.names([one, many]), ["server.state", "server.shards"]);
+    }
+
+    #[test]
+    fn a_struct_that_only_a_variable_has_is_called_by_the_variable() {
+        let mut program = Program::new();
+        let element = program.nameless();
+        let ty = program.builder.add("", 0, Kind::Array { element, count: 8 });
+        let (name, section) = ("workers".into(), ".bss".into());
+        let variable = Static { name, section, address: 64, ty, declared: None };
+        program.builder.push_static(variable);
+        assert_eq!(program.names([element]), ["workers"]);
+    }
+
+    #[test]
+    fn a_part_of_another_type_stays_without_a_name() {
+        let mut program = Program::new();
+        let part = program.nameless();
+        let pointer = program.pointer(part);
+        program.composite("session", &[("counts", part), ("at", pointer)]);
+        assert_eq!(program.names([part]), [""]);
+    }
+
+    #[test]
+    fn a_name_of_any_length_is_not_put_together() {
+        let mut program = Program::new();
+        let one = program.nameless();
+        let pointer = program.pointer(one);
+        program.composite(&"s".repeat(LONGEST), &[("state", pointer)]);
+        assert_eq!(program.names([one]), [""]);
+    }
+}
