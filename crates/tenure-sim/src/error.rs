@@ -114,7 +114,7 @@ impl Error {
                 "cannot run {threads} threads on '{machine}'; ask for 1 to {cpus}, its CPUs"
             ),
             Self::Deadlock { waiting } => {
-                write!(f, "deadlock: nobody is left to wake {}", listed(waiting))
+                write!(f, "deadlock: every thread that is left sleeps: {}", listed(waiting))
             }
             Self::Livelock { ns, waiting } => {
                 write!(f, "no end after {:.0} us of simulated time", ns / 1e3)?;

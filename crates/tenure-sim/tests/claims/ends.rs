@@ -28,7 +28,7 @@ fn threads_that_all_sleep_are_a_deadlock_that_says_who_sleeps_on_what() {
     assert!(matches!(&error, Error::Deadlock { waiting } if waiting.len() == 2), "{error:?}");
     assert_eq!(
         text,
-        "deadlock: nobody is left to wake cpu 1 sleeps on the queue; cpu 2 sleeps on the queue"
+        "deadlock: every thread that is left sleeps: cpu 1 sleeps on the queue; cpu 2 sleeps on the queue"
     );
     assert_eq!(Arc::strong_count(&word), 1);
 }
