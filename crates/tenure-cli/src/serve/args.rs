@@ -134,7 +134,8 @@ pub(crate) struct Net {
     #[arg(long, value_name = "LIST", default_value_t)]
     pub(crate) pool: PoolKind,
 
-    /// Bytes of each buffer, a power of two such as 16k. For HTTP also the longest head of a request
+    /// Bytes of each buffer, a power of two such as 16k. For HTTP also the longest head of a request, which has at most
+    /// 64 fields
     #[arg(long, value_name = "BYTES", default_value = "16k", value_parser = buffer)]
     pub(crate) buffer: usize,
 

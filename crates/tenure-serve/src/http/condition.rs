@@ -22,21 +22,19 @@ pub(super) enum Wanted {
 /// What of `file` is to be sent.
 pub(super) fn wanted(method: Method, conditions: &Conditions<'_>, file: &File) -> Wanted {
     let Some(version) = file.version() else { return Wanted::All };
-    let unwanted = match (conditions.if_match.once(), conditions.if_unmodified_since.once()) {
-        (Some(tags), _) => !lists(tags, version, Comparison::Strong),
-        // A date counts only where there are no tags.
-        (None, _) if !conditions.if_match.is_absent() => false,
-        (None, Some(date)) => parse_date(date).is_some_and(|date| version.modified > date),
-        (None, None) => false,
+    // A date counts only where there are no tags.
+    let unwanted = match (&conditions.if_match[..], conditions.if_unmodified_since.once()) {
+        ([], Some(date)) => parse_date(date).is_some_and(|date| version.modified > date),
+        ([], None) => false,
+        (lists, _) => !has(lists, version, Comparison::Strong),
     };
     if unwanted {
         return Wanted::Failed;
     }
-    let known = match (conditions.if_none_match.once(), conditions.if_modified_since.once()) {
-        (Some(tags), _) => lists(tags, version, Comparison::Weak),
-        (None, _) if !conditions.if_none_match.is_absent() => false,
-        (None, Some(date)) => parse_date(date).is_some_and(|date| version.modified <= date),
-        (None, None) => false,
+    let known = match (&conditions.if_none_match[..], conditions.if_modified_since.once()) {
+        ([], Some(date)) => parse_date(date).is_some_and(|date| version.modified <= date),
+        ([], None) => false,
+        (lists, _) => has(lists, version, Comparison::Weak),
     };
     if known {
         return Wanted::NotModified;
@@ -62,13 +60,14 @@ enum Comparison {
     Weak,
 }
 
-/// Whether the list of tags has that of the version, or is `*`. No tag of ours has a comma.
-fn lists(tags: &[u8], version: &Version, comparison: Comparison) -> bool {
-    tags == b"*"
-        || tags.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).any(|tag| {
-            let opaque = tag.strip_prefix(b"W/").filter(|_| comparison == Comparison::Weak);
-            opaque.unwrap_or(tag) == version.tag.as_bytes()
-        })
+/// Whether a list of tags, which came in so many lines, has that of the version, or is `*`. No tag of ours has a comma.
+fn has(lines: &[&[u8]], version: &Version, comparison: Comparison) -> bool {
+    let mut tags = lines.iter().flat_map(|line| line.split(|byte| *byte == b','));
+    let is_ours = |tag: &[u8]| {
+        let opaque = tag.strip_prefix(b"W/").filter(|_| comparison == Comparison::Weak);
+        opaque.unwrap_or(tag) == version.tag.as_bytes()
+    };
+    lines.contains(&&b"*"[..]) || tags.any(|tag| is_ours(tag.trim_ascii()))
 }
 
 fn parse_date(text: &[u8]) -> Option<SystemTime> {

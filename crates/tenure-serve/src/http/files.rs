@@ -2,8 +2,9 @@
 //!
 //! # Below the root
 //!
-//! Names are opened with `openat2` and `RESOLVE_BENEATH`: the kernel follows no symbolic link, absolute or
-//! relative, that leads out of the root, whoever moves directories meanwhile. Links within the root work.
+//! Names are opened with `openat2` and `RESOLVE_BENEATH`: the kernel follows no symbolic link that leads out of the root,
+//! whoever moves directories meanwhile. Relative links within the root work. The kernel refuses every absolute one; where
+//! it leads to a place below the root, that place is opened by its own name, without links.
 //!
 //! # In memory or not
 //!
@@ -20,7 +21,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -120,7 +121,11 @@ impl Root {
         for _ in 0..ATTEMPTS {
             // A pipe that nobody writes to must not hold up the worker.
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-            let file = match beneath(directory, name, flags) {
+            let opened = match beneath(directory, name, flags) {
+                Err(Errno::XDEV) => through_absolute_links(directory, name, flags),
+                opened => opened,
+            };
+            let file = match opened {
                 Err(Errno::AGAIN | Errno::INTR) => continue,
                 opened => fs::File::from(opened?),
             };
@@ -170,6 +175,25 @@ impl Root {
 fn beneath(directory: &OwnedFd, name: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     rustix::fs::openat2(directory, name, flags | OFlags::CLOEXEC, Mode::empty(), resolve)
+}
+
+/// Opens what `name` means through absolute links, if that is below the directory: by the name without links that it has
+/// there, through which no link leads out by the time it is opened.
+fn through_absolute_links(
+    directory: &OwnedFd,
+    name: &[u8],
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
+    let errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::NOENT);
+    // Where the directory is now, should it have been moved.
+    let root = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    let root = fs::read_link(root).map_err(|_| Errno::XDEV)?;
+    let real = fs::canonicalize(root.join(OsStr::from_bytes(name))).map_err(errno)?;
+    let below = real.strip_prefix(&root).map_err(|_| Errno::XDEV)?;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    // The root itself has no name below the root.
+    let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+    rustix::fs::openat2(directory, below, flags | OFlags::CLOEXEC, Mode::empty(), resolve)
 }
 
 #[allow(clippy::unnecessary_cast, clippy::useless_conversion)] // The types differ between targets.

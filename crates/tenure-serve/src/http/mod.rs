@@ -7,7 +7,7 @@
 //!
 //! A directory answers with its `index.html`, or 404: there are no listings. There is no compression, and there are no multiple ranges. Links that
 //! lead out of the root are not followed (`openat2`, Linux 5.6). Other methods are 405 or 501, ambiguous lengths 400, heads that do not
-//! fit into a buffer 414 or 431. A request that has a body gets its answer, and its connection ends.
+//! fit into a buffer 414 or 431, as are those of more than 64 fields. A request that has a body gets its answer, and its connection ends.
 
 mod answer;
 mod condition;
@@ -248,7 +248,8 @@ impl Handler for Http {
                 Parsed::Refused(status) => {
                     self.counters.requests.add(1);
                     consumed = input.len();
-                    self.refuse(status, Persistence::Close, true, output);
+                    let with_body = !rest.trim_ascii_start().starts_with(b"HEAD ");
+                    self.refuse(status, Persistence::Close, with_body, output);
                     session.end = Some(Next::Linger);
                 }
                 Parsed::Head(head) => {

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 
 use super::status::Status;
 
-/// Fields of a head; more are refused.
+/// Fields of a head; more are refused. `--help` says so.
 const MOST_FIELDS: usize = 64;
 
 /// What the front of the input is.
@@ -60,9 +60,11 @@ pub(super) enum Persistence {
 /// The fields on which depends what of a file is sent.
 #[derive(Debug, Default)]
 pub(super) struct Conditions<'a> {
-    pub(super) if_match: Field<'a>,
+    /// A list, in as many lines as came.
+    pub(super) if_match: Vec<&'a [u8]>,
     pub(super) if_unmodified_since: Field<'a>,
-    pub(super) if_none_match: Field<'a>,
+    /// As `if_match`.
+    pub(super) if_none_match: Vec<&'a [u8]>,
     pub(super) if_modified_since: Field<'a>,
     pub(super) if_range: Field<'a>,
     pub(super) range: Field<'a>,
@@ -106,7 +108,10 @@ pub(super) fn parse(input: &[u8], limit: usize) -> Parsed<'_> {
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let mut request = httparse::Request::new(&mut []);
     match request.parse_with_uninit_headers(input, &mut fields) {
-        Ok(httparse::Status::Complete(len)) => head(&request, len),
+        Ok(httparse::Status::Complete(len)) => {
+            let (method, target) = (request.method.unwrap_or(""), request.path.unwrap_or(""));
+            head(method, target, request.version == Some(0), request.headers, len)
+        }
         Ok(httparse::Status::Partial) if input.len() < limit => Parsed::Incomplete,
         // The line or the fields: whichever it is that has no end.
         Ok(httparse::Status::Partial) if request.version.is_none() => {
@@ -115,47 +120,91 @@ pub(super) fn parse(input: &[u8], limit: usize) -> Parsed<'_> {
         Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
             Parsed::Refused(Status::HEAD_TOO_LARGE)
         }
-        Err(httparse::Error::Version) => Parsed::Refused(Status::VERSION_NOT_SUPPORTED),
+        Err(httparse::Error::Version) => other_version(input, limit),
         Err(_) => Parsed::Refused(Status::BAD_REQUEST),
     }
 }
 
-/// What the fields mean.
-fn head<'a>(request: &httparse::Request<'_, 'a>, len: usize) -> Parsed<'a> {
-    let old = request.version == Some(0);
+/// Reads a head of another version than httparse knows. A minor one is answered as HTTP/1.1 (RFC 9110, section 2.5).
+fn other_version(input: &[u8], limit: usize) -> Parsed<'_> {
+    // Empty lines before a request are passed over, as httparse does.
+    let start = input.iter().position(|byte| !b"\r\n".contains(byte)).unwrap_or(input.len());
+    let end = input[start..].iter().position(|byte| *byte == b'\n').map(|at| start + at);
+    let line = &input[start..end.unwrap_or(input.len())];
+    let mut words = line.strip_suffix(b"\r").unwrap_or(line).splitn(3, |byte| *byte == b' ');
+    let (Some(method), Some(target), Some(version)) = (words.next(), words.next(), words.next())
+    else {
+        return Parsed::Refused(Status::BAD_REQUEST);
+    };
+    match (version.strip_prefix(b"HTTP/1."), version.strip_prefix(b"HTTP/")) {
+        (Some([minor]), _) if minor.is_ascii_digit() => {}
+        (None, Some([major, ..])) if major.is_ascii_digit() => {
+            return Parsed::Refused(Status::VERSION_NOT_SUPPORTED);
+        }
+        _ => return Parsed::Refused(Status::BAD_REQUEST),
+    }
+    let word = |bytes: &'_ [u8]| !bytes.is_empty() && bytes.iter().all(u8::is_ascii_graphic);
+    let (Ok(method), Ok(target)) = (std::str::from_utf8(method), std::str::from_utf8(target))
+    else {
+        return Parsed::Refused(Status::BAD_REQUEST);
+    };
+    if !word(method.as_bytes()) || !word(target.as_bytes()) {
+        return Parsed::Refused(Status::BAD_REQUEST);
+    }
+    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let after = end.map_or(input.len(), |end| end + 1);
+    match httparse::parse_headers(&input[after..], &mut fields) {
+        Ok(httparse::Status::Complete((len, fields))) if end.is_some() => {
+            head(method, target, false, fields, after + len)
+        }
+        Ok(_) if input.len() < limit => Parsed::Incomplete,
+        Ok(_) if end.is_none() => Parsed::Refused(Status::URI_TOO_LONG),
+        Ok(_) | Err(httparse::Error::TooManyHeaders) => Parsed::Refused(Status::HEAD_TOO_LARGE),
+        Err(_) => Parsed::Refused(Status::BAD_REQUEST),
+    }
+}
+
+/// What the fields mean. `old` is HTTP/1.0.
+fn head<'a>(
+    method: &str,
+    target: &'a str,
+    old: bool,
+    fields: &[httparse::Header<'a>],
+    len: usize,
+) -> Parsed<'a> {
     let mut host = Field::Absent;
     let mut length: Option<u64> = None;
     let (mut chunked, mut close, mut keep) = (false, false, false);
     let mut expects_more = false;
     let mut conditions = Conditions::default();
-    for field in request.headers.iter() {
+    for field in fields {
         let value = field.value;
         let is = |name: &str| field.name.eq_ignore_ascii_case(name);
         // The length tells most names apart at once.
         match field.name.len() {
             4 if is("host") => host.add(value),
-            5 if is("range") => conditions.add(|all| &mut all.range, value),
+            5 if is("range") => conditions.any().range.add(value),
             6 if is("expect") => expects_more |= !value.eq_ignore_ascii_case(b"100-continue"),
-            8 if is("if-match") => conditions.add(|all| &mut all.if_match, value),
-            8 if is("if-range") => conditions.add(|all| &mut all.if_range, value),
+            8 if is("if-match") => conditions.any().if_match.push(value),
+            8 if is("if-range") => conditions.any().if_range.add(value),
             10 if is("connection") => {
                 for option in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
                     close |= option.eq_ignore_ascii_case(b"close");
                     keep |= option.eq_ignore_ascii_case(b"keep-alive");
                 }
             }
-            13 if is("if-none-match") => conditions.add(|all| &mut all.if_none_match, value),
+            13 if is("if-none-match") => conditions.any().if_none_match.push(value),
             14 if is("content-length") => match digits(value) {
                 Some(said) if length.is_none_or(|before| before == said) => length = Some(said),
                 _ => return Parsed::Refused(Status::BAD_REQUEST),
             },
-            17 if is("transfer-encoding") => chunked = true,
-            17 if is("if-modified-since") => {
-                conditions.add(|all| &mut all.if_modified_since, value);
-            }
-            19 if is("if-unmodified-since") => {
-                conditions.add(|all| &mut all.if_unmodified_since, value);
-            }
+            // Where a body in another coding ends nobody here knows.
+            17 if is("transfer-encoding") => match value.eq_ignore_ascii_case(b"chunked") {
+                true if !chunked => chunked = true,
+                _ => return Parsed::Refused(Status::BAD_REQUEST),
+            },
+            17 if is("if-modified-since") => conditions.any().if_modified_since.add(value),
+            19 if is("if-unmodified-since") => conditions.any().if_unmodified_since.add(value),
             _ => {}
         }
     }
@@ -169,7 +218,7 @@ fn head<'a>(request: &httparse::Request<'_, 'a>, len: usize) -> Parsed<'a> {
     if ambiguous || !hosts {
         return Parsed::Refused(Status::BAD_REQUEST);
     }
-    let method = match request.method.unwrap_or_default() {
+    let method = match method {
         "GET" => Ok(Method::Get),
         "HEAD" => Ok(Method::Head),
         "POST" | "PUT" | "DELETE" | "CONNECT" | "OPTIONS" | "TRACE" | "PATCH" => {
@@ -183,14 +232,15 @@ fn head<'a>(request: &httparse::Request<'_, 'a>, len: usize) -> Parsed<'a> {
         (false, false, _) => Persistence::Keep,
         (false, true, true) => Persistence::KeepAsAsked,
     };
-    let target = request.path.unwrap_or_default().as_bytes();
+    let target = target.as_bytes();
     Parsed::Head(Head { method, target, persistence, has_body, expects_more, conditions, len })
 }
 
-impl<'a> Conditions<'a> {
-    fn add(&mut self, which: impl FnOnce(&mut Self) -> &mut Field<'a>, value: &'a [u8]) {
+impl Conditions<'_> {
+    /// To be added to: there is one from now on.
+    fn any(&mut self) -> &mut Self {
         self.any = true;
-        which(self).add(value);
+        self
     }
 }
 

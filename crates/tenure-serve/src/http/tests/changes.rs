@@ -92,13 +92,20 @@ fn links_are_followed_within_the_root_only() {
     symlink("sub", root.join("sublink")).unwrap();
     symlink("../secret", root.join("out")).unwrap();
     symlink(directory.path().join("secret"), root.join("absolute")).unwrap();
+    symlink(root.join("index.html"), root.join("absolute-within")).unwrap();
+    symlink(root.join("sub"), root.join("absolute-sub")).unwrap();
+    symlink(&root, root.join("absolute-root")).unwrap();
     symlink("..", root.join("up")).unwrap();
     symlink("/proc/self/root/etc/passwd", root.join("magic")).unwrap();
     symlink("loop", root.join("loop")).unwrap();
     let mut client = Client::of(&site);
     assert_eq!(body(&mut client, "within"), ok(PAGE));
     assert_eq!(body(&mut client, "sublink/"), ok("sub"));
-    for name in ["out", "absolute", "up/secret", "up/", "up", "magic", "loop"] {
+    assert_eq!(body(&mut client, "absolute-within"), ok(PAGE));
+    assert_eq!(body(&mut client, "absolute-sub/"), ok("sub"));
+    assert_eq!(body(&mut client, "absolute-root/absolute-sub/index.html"), ok("sub"));
+    for name in ["out", "absolute", "absolute-root/out", "up/secret", "up/", "up", "magic", "loop"]
+    {
         assert_eq!(body(&mut client, name).0, "404", "{name}");
     }
 }

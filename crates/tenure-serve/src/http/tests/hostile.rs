@@ -99,7 +99,7 @@ fn like_a_request() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => prop::sample::select(vec![
             "GET ", "HEAD ", "POST ", "/", "/large", "/sub", "/a%20b.txt", "/fixed", "..", "%2e", "http://", "?", "#", " ",
-            "HTTP/1.1\r\n", "HTTP/1.0\r\n", " HTTP/1.1\r\nHost: x\r\n", "\r\n", "\r\n\r\n", "\n", "\0",
+            "HTTP/1.1\r\n", "HTTP/1.0\r\n", "HTTP/1.2\r\n", " HTTP/1.", " HTTP/3\r\n", " http/1.1\r\n", " HTTP/1.1\r\nHost: x\r\n", "\r\n", "\r\n\r\n", "\n", "\0",
             "Connection: close\r\n", "Connection: keep-alive\r\n", "Content-Length: 3\r\n", "Expect: 100-continue\r\n",
             "Transfer-Encoding: chunked\r\n", "Range: bytes=1-2\r\n", "Range: bytes=-\r\n", "If-None-Match: *\r\n",
             "If-Match: \"", "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n", "Host: ", ": ", "GET / HTTP/1.1\r\nHost: x\r\n\r\n",

@@ -190,6 +190,17 @@ fn a_request_whose_end_is_in_doubt_ends_the_connection() {
         (get("/", "Content-Length: 1\r\nContent-Length: 2\r\n"), "400 Bad Request"),
         (get("/", "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"), "400 Bad Request"),
         ("GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n".into(), "400 Bad Request"),
+        (get("/", "Transfer-Encoding: gzip\r\n"), "400 Bad Request"),
+        (get("/", "Transfer-Encoding: gzip, chunked\r\n"), "400 Bad Request"),
+        (get("/", "Transfer-Encoding: xchunked\r\n"), "400 Bad Request"),
+        (
+            get("/", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
+            "400 Bad Request",
+        ),
+        (get("/", "").replace("HTTP", "http"), "400 Bad Request"),
+        (get("/", "").replace("1.1", "1.10"), "400 Bad Request"),
+        (get("/", "").replace("1.1", "1.x"), "400 Bad Request"),
+        (get("/", "").replace("1.1", "3"), "505 HTTP Version Not Supported"),
         (get("/", "").replace("1.1", "2.0"), "505 HTTP Version Not Supported"),
         ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".into(), "505 HTTP Version Not Supported"),
         ("\u{16}\u{3}\u{1}\u{2}".into(), "400 Bad Request"),
@@ -208,6 +219,30 @@ fn a_request_whose_end_is_in_doubt_ends_the_connection() {
 }
 
 #[test]
+fn a_head_that_is_refused_while_it_is_read_has_no_body() {
+    let (_directory, site) = site();
+    for lines in ["Content-Length: x\r\n", "Transfer-Encoding: gzip\r\n"] {
+        let answer = Client::of(&site).ask(&get("/", lines).replacen("GET", "\r\nHEAD", 1));
+        assert!(answer.starts_with("HTTP/1.1 400 ") && answer.ends_with("\r\n\r\n"), "{answer}");
+    }
+}
+
+#[test]
+fn a_newer_minor_version_is_answered_as_http_1_1() {
+    let (_directory, site) = site();
+    for request in [get("/", ""), format!("\r\n{}", get("/", "a: b\r\n"))] {
+        let request = request.replace("HTTP/1.1", "HTTP/1.2");
+        for cut in 0..=request.len() {
+            let mut client = Client::of(&site);
+            client.receive(&request.as_bytes()[..cut]);
+            client.receive(&request.as_bytes()[cut..]);
+            assert_eq!(client.answers(), format!("{PAGE_HEAD}\r\n{PAGE}"), "cut at {cut}");
+            assert_eq!(client.next, Next::Input);
+        }
+    }
+}
+
+#[test]
 fn a_request_with_a_body_is_answered_and_ends_the_connection() {
     let (_directory, site) = site();
     let page = format!("{PAGE_HEAD}Connection: close\r\n\r\n{PAGE}");
@@ -218,7 +253,7 @@ fn a_request_with_a_body_is_answered_and_ends_the_connection() {
         ("Content-Length: 5\r\nContent-Length: 5\r\n", "hello"),
         ("Content-Length: 5\r\nExpect: 100-continue\r\n", ""),
         ("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n\r\n"),
-        ("Transfer-Encoding: gzip, chunked\r\n", "5\r\nhello\r\n0\r\n\r\n"),
+        ("Transfer-Encoding: Chunked\r\n", "5\r\nhello\r\n0\r\n\r\n"),
         ("Content-Length: 4000000000\r\n", smuggled.as_str()),
     ] {
         let request = get("/", lines) + body;
@@ -278,6 +313,8 @@ fn a_version_that_the_client_has_is_not_sent_again() {
         format!("If-Modified-Since: {date}\r\n"),
         format!("If-Modified-Since: {future}\r\n"),
         format!("If-Match: {tag}\r\nIf-None-Match: {tag}\r\nRange: bytes=0-0\r\n"),
+        format!("If-None-Match: \"a\"\r\nIf-None-Match: {tag}\r\n"),
+        format!("If-None-Match: {tag}\r\nIf-None-Match: \"a\", \"b\"\r\n"),
     ] {
         assert_eq!(client.ask(&get("/", &lines)), not_modified, "{lines}");
         assert_eq!(client.ask(&get("/", &lines).replace("GET", "HEAD")), not_modified, "{lines}");
@@ -287,9 +324,9 @@ fn a_version_that_the_client_has_is_not_sent_again() {
         format!("If-None-Match: \"a\"\r\nIf-Modified-Since: {future}\r\n"),
         format!("If-Modified-Since: {past}\r\n"),
         "If-Modified-Since: yesterday\r\n".into(),
-        format!("If-None-Match: {tag}\r\nIf-None-Match: {tag}\r\n"),
         format!("If-None-Match: \"a\"\r\nIf-None-Match: \"b\"\r\nIf-Modified-Since: {future}\r\n"),
         format!("If-Match: {tag}\r\nIf-Match: {tag}\r\nIf-Unmodified-Since: {past}\r\n"),
+        format!("If-Match: \"a\"\r\nIf-Match: {tag}\r\n"),
         format!("If-Match: {tag}\r\n"),
         "If-Match: *\r\n".into(),
         format!("If-Unmodified-Since: {date}\r\n"),
@@ -299,6 +336,7 @@ fn a_version_that_the_client_has_is_not_sent_again() {
     }
     for lines in [
         "If-Match: \"a\"\r\n".into(),
+        "If-Match: \"a\"\r\nIf-Match: \"b\"\r\n".into(),
         format!("If-Match: W/{tag}\r\n"),
         format!("If-Unmodified-Since: {past}\r\n"),
         format!("If-Match: \"a\"\r\nIf-None-Match: {tag}\r\n"),
