@@ -94,6 +94,15 @@ impl Buffers {
         })
     }
 
+    /// Gives idle buffers back to the allocator.
+    pub fn trim(&self) {
+        match self {
+            Self::Scan(pool) => pool.trim(),
+            Self::Tagged(pool) => pool.trim(),
+            Self::Magazines(pool) => pool.trim(),
+        };
+    }
+
     /// What the pool did and has.
     #[must_use]
     pub fn statistics(&self) -> Statistics {

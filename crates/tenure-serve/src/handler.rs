@@ -23,8 +23,8 @@ pub trait Handler {
     /// A counted object whose bytes are sent without a copy. It is let go once they are.
     type Chunk: AsRef<[u8]>;
 
-    /// Whether a connection keeps a send and a receive buffer as long as it lives. If not, it has
-    /// buffers only while there are bytes that wait in them.
+    /// Whether a connection has a send and a receive buffer of its own while a request is under way, from its first byte to
+    /// the last one of its answer. If not, it has one only while many bytes wait in it. An idle connection has none.
     const KEEPS_BUFFERS: bool;
 
     /// A connection from that address. `None` refuses it: it is closed at once.

@@ -127,8 +127,50 @@ fn lines_are_answered<const KEEPS: bool>() {
     assert_eq!(answer(&mut clients[0], 14), b"half and half\n");
     let statistics = server.shared().statistics();
     assert_eq!((statistics.open, statistics.accepted), (10, 10));
-    let buffers = if KEEPS { 20 } else { 4 };
-    assert!(statistics.buffers.in_use <= buffers, "{statistics:?}");
+    // A pair for each of two workers at most; none for an idle connection.
+    let buffers = || server.shared().statistics().buffers.in_use;
+    eventually("idle connections have no buffers", || buffers() <= if KEEPS { 0 } else { 4 });
+    stop(server, &big);
+}
+
+#[test]
+fn half_a_line_takes_no_buffer_from_the_pool_unless_the_handler_keeps_buffers() {
+    fn in_use<const KEEPS: bool>() -> u64 {
+        let (server, big) = start::<KEEPS>(settings());
+        let mut clients: Vec<_> = (0..100).map(|_| client(&server)).collect();
+        for client in &mut clients {
+            client.write_all(b"half a ").unwrap();
+        }
+        eventually("all is read", || server.shared().statistics().read == 700);
+        std::thread::sleep(Duration::from_millis(20));
+        let in_use = server.shared().statistics().buffers.in_use;
+        for client in &mut clients {
+            client.write_all(b"line\n").unwrap();
+            assert_eq!(answer(client, 12), b"half a line\n");
+        }
+        drop(clients);
+        stop(server, &big);
+        in_use
+    }
+    assert_eq!(in_use::<true>(), 200);
+    assert!(in_use::<false>() <= 4);
+}
+
+#[test]
+fn a_pool_gives_the_memory_of_a_burst_back() {
+    let (server, big) = start::<true>(settings());
+    let mut clients: Vec<_> = (0..400).map(|_| client(&server)).collect();
+    for client in &mut clients {
+        client.write_all(b"half a ").unwrap();
+    }
+    let buffers = || server.shared().statistics().buffers;
+    eventually("all have buffers", || buffers().in_use == 800);
+    for client in &mut clients {
+        client.write_all(b"line\n").unwrap();
+        assert_eq!(answer(client, 12), b"half a line\n");
+    }
+    eventually("the buffers are freed", || buffers().in_use + buffers().idle == 0);
+    drop(clients);
     stop(server, &big);
 }
 
@@ -414,7 +456,8 @@ fn acquires_are_timed_if_asked_for() {
         assert_eq!(answer(&mut client, 2), b"x\n");
     }
     let acquires = server.shared().acquires();
-    assert_eq!(acquires.len(), 5);
+    // One more where the first byte was not there yet.
+    assert!((5..=10).contains(&acquires.len()), "{}", acquires.len());
     assert!(acquires.max() > 0);
     stop(server, &big);
 }

@@ -1,6 +1,7 @@
 //! A run: all servers of a scenario at once, each driven in turn.
 
-use std::net::TcpStream;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -119,7 +120,8 @@ pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, Str
         seconds: clock.elapsed().as_secs_f64(),
         settings,
         machine: machine::describe(),
-        verdicts: verdicts::judge(&scenarios),
+        // The figures of a quick run are too few.
+        verdicts: if request.quick { Vec::new() } else { verdicts::judge(&scenarios) },
         scenarios,
         missing,
     })
@@ -137,6 +139,13 @@ fn chosen(names: &[String]) -> Result<Vec<scenario::Scenario>, String> {
         all.retain(|one| names.iter().any(|name| name == one.id));
     }
     Ok(all)
+}
+
+/// A connection with half a request, which takes a pair of buffers: an idle one has none.
+fn half_a_request(server: SocketAddr) -> std::io::Result<TcpStream> {
+    let mut connection = TcpStream::connect(server)?;
+    connection.write_all(b"GET / HTTP/1.1\r\n")?;
+    Ok(connection)
 }
 
 /// A server, the connections that are only held, and what was measured.
@@ -168,7 +177,7 @@ fn sockets(
             Err(why) => return Err(why),
         };
         let held: std::io::Result<Vec<_>> =
-            (0..load.held).map(|_| TcpStream::connect(program.address)).collect();
+            (0..load.held).map(|_| half_a_request(program.address)).collect();
         let held = held.map_err(|error| format!("cannot hold connections: {error}"))?;
         let plain = load_settings(settings, &program, Generator::Own);
         if let Some(plan) = scenario::preload(load.protocol, program.address, short(plain)) {

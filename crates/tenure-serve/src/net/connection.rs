@@ -23,9 +23,11 @@ const FILLS: usize = 8;
 pub(super) struct Connection<H: Handler> {
     pub(super) socket: OwnedFd,
     pub(super) session: H::Session,
-    /// Bytes that the handler could not use yet; always there with [`Handler::KEEPS_BUFFERS`].
+    /// Bytes that the handler could not use yet, if they are few; `input` is `None` then.
+    pub(super) rest: Vec<u8>,
+    /// Bytes that the handler could not use yet; with [`Handler::KEEPS_BUFFERS`] there as long as `output` is.
     pub(super) input: Option<Buffer>,
-    /// Bytes that the socket did not take yet; always there with [`Handler::KEEPS_BUFFERS`].
+    /// Bytes that the socket did not take yet.
     pub(super) output: Option<Output<H::Chunk>>,
     pub(super) phase: Phase,
     /// What epoll waits for; `None` if it does not know the socket.

@@ -21,10 +21,11 @@
 //! # Buffers
 //!
 //! A worker has one receive buffer and one send buffer, which serve all of its connections in turn. A connection gets
-//! them only while bytes wait: half a request, or an answer that the socket did not take. Then the worker takes
-//! new ones from the pool. So ten thousand idle connections need no buffers, and busy ones find theirs in the
-//! cache. A handler that [keeps buffers](crate::handler::Handler::KEEPS_BUFFERS) has a pair for each connection
-//! from accept to close instead.
+//! them only while bytes wait: a good part of a request, or an answer that the socket did not take. Then the worker takes
+//! new ones from the pool. A short part of a request is copied to memory of its own length. With a handler that
+//! [keeps buffers](crate::handler::Handler::KEEPS_BUFFERS) a connection has a pair instead, from the first byte of a request
+//! to the last byte of its answer. Either way ten thousand idle connections need no buffers, and after a burst the pool
+//! gives its memory back.
 //!
 //! # System calls
 //!

@@ -26,6 +26,12 @@ const CROWD: usize = 4;
 /// Connections that are accepted before others have their turn.
 const ACCEPTS: usize = 64;
 
+/// A part of a request that is no longer than this is kept in memory of its own length, and not in a buffer.
+const MOST_REST: usize = 2048;
+
+/// So many idle buffers stay in the pool however few are in use.
+const MOST_IDLE_BUFFERS: u64 = 512;
+
 /// How long a lingering connection may take.
 const LINGER: Duration = Duration::from_secs(2);
 
@@ -45,6 +51,8 @@ pub(super) struct Worker<H: Handler> {
     output: Option<Output<H::Chunk>>,
     now: Instant,
     swept: Instant,
+    /// More buffers were idle at the last look than a pool should keep.
+    idle_buffers: bool,
 }
 
 impl<H: Handler> Worker<H> {
@@ -71,6 +79,7 @@ impl<H: Handler> Worker<H> {
             output: None,
             now,
             swept: now,
+            idle_buffers: false,
         })
     }
 
@@ -183,9 +192,10 @@ impl<H: Handler> Worker<H> {
             return;
         };
         self.generation = self.generation.wrapping_add(1) % (u32::MAX - 1);
-        let mut connection = Connection {
+        let connection = Connection {
             socket,
             session,
+            rest: Vec::new(),
             input: None,
             output: None,
             phase: Phase::Open,
@@ -193,30 +203,9 @@ impl<H: Handler> Worker<H> {
             active: self.now,
             generation: self.generation,
         };
-        if H::KEEPS_BUFFERS && !self.equip(&mut connection) {
-            return self.end(connection);
-        }
         let key = self.connections.insert(connection);
         // The first request is often there already. If so, epoll need not hear of a short connection.
         self.turn(key);
-    }
-
-    /// Gives a connection its own pair of buffers.
-    fn equip(&mut self, connection: &mut Connection<H>) -> bool {
-        let began = self.shared.settings.time_acquires.then(Instant::now);
-        let pair = self.shared.buffers.acquire_pair();
-        if let Some(began) = began {
-            let nanoseconds = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            let acquires = &self.shared.acquires[self.at];
-            acquires.lock().unwrap_or_else(PoisonError::into_inner).saturating_record(nanoseconds);
-        }
-        let Ok((send, receive)) = pair else {
-            self.counters().without_buffer.add(1);
-            return false;
-        };
-        connection.output = Some(Output::new(send));
-        connection.input = Some(receive);
-        true
     }
 
     /// Something happened at a connection.
@@ -232,9 +221,12 @@ impl<H: Handler> Worker<H> {
     fn turn(&mut self, key: usize) {
         let counters = &self.shared.counters[self.at];
         let connection = &mut self.connections[key];
-        let Some((mut input, mut output)) =
+        let hands = if H::KEEPS_BUFFERS {
+            own_buffers(connection, self.at, &self.shared)
+        } else {
             buffers(connection, &mut self.input, &mut self.output, &self.shared)
-        else {
+        };
+        let Some((mut input, mut output)) = hands else {
             counters.without_buffer.add(1);
             return self.close(key);
         };
@@ -246,17 +238,23 @@ impl<H: Handler> Worker<H> {
         if !lingered && before != (counters.read.get(), counters.written.get()) {
             connection.active = self.now;
         }
-        // Bytes that wait go with the connection; otherwise the next turn has the buffers.
-        if H::KEEPS_BUFFERS || !input.is_empty() {
-            connection.input = Some(input);
+        // Bytes that wait go with the connection. Otherwise the next turn has the buffers, or the pool.
+        if H::KEEPS_BUFFERS {
+            if !input.is_empty() || !output.is_empty() {
+                (connection.input, connection.output) = (Some(input), Some(output));
+            }
         } else {
-            input.clear();
-            self.input = Some(input);
-        }
-        if H::KEEPS_BUFFERS || !output.is_empty() {
-            connection.output = Some(output);
-        } else {
-            self.output = Some(output);
+            if input.is_empty() || connection.keep_rest(&input) {
+                input.clear();
+                self.input = Some(input);
+            } else {
+                connection.input = Some(input);
+            }
+            if output.is_empty() {
+                self.output = Some(output);
+            } else {
+                connection.output = Some(output);
+            }
         }
         match fate {
             Fate::Waits(interest) => self.wait(key, interest),
@@ -325,12 +323,30 @@ impl<H: Handler> Worker<H> {
             return;
         }
         self.swept = self.now;
+        if self.at == 0 {
+            self.give_back();
+        }
         let now = self.now;
         let closed = self.close_where(|_, connection| {
             let allowed = if connection.phase == Phase::Lingering { LINGER } else { idle };
             now - connection.active >= allowed
         });
         self.counters().timed_out.add(closed);
+    }
+}
+
+impl<H: Handler> Worker<H> {
+    /// Gives the memory of a burst back, once it has been idle for two looks.
+    fn give_back(&mut self) {
+        let counts = self.shared.buffers.statistics().total;
+        let was_idle = std::mem::replace(
+            &mut self.idle_buffers,
+            counts.idle > counts.in_use.max(MOST_IDLE_BUFFERS),
+        );
+        if was_idle && self.idle_buffers {
+            self.shared.buffers.trim();
+            self.idle_buffers = false;
+        }
     }
 }
 
@@ -346,10 +362,40 @@ impl<H: Handler> Drop for Worker<H> {
 impl<H: Handler> Connection<H> {
     /// Whether nothing is under way: no half request, and no answer that waits.
     fn is_idle(&self) -> bool {
-        let waits = self.input.as_ref().is_some_and(|input| !input.is_empty())
+        let waits = !self.rest.is_empty()
+            || self.input.as_ref().is_some_and(|input| !input.is_empty())
             || self.output.as_ref().is_some_and(|output| !output.is_empty());
         !waits && matches!(self.phase, Phase::Open | Phase::Lingering)
     }
+
+    /// Keeps a copy of `input`, if it is short and there is memory for it.
+    fn keep_rest(&mut self, input: &[u8]) -> bool {
+        let keeps = input.len() <= MOST_REST && self.rest.try_reserve_exact(input.len()).is_ok();
+        if keeps {
+            self.rest.extend_from_slice(input);
+        }
+        keeps
+    }
+}
+
+/// The buffers for a turn: the connection's own, or a new pair. `None` if the pool has none.
+fn own_buffers<H: Handler>(
+    connection: &mut Connection<H>,
+    worker: usize,
+    shared: &Shared,
+) -> Option<(Buffer, Output<H::Chunk>)> {
+    if let (Some(receive), Some(send)) = (connection.input.take(), connection.output.take()) {
+        return Some((receive, send));
+    }
+    let began = shared.settings.time_acquires.then(Instant::now);
+    let pair = shared.buffers.acquire_pair();
+    if let Some(began) = began {
+        let nanoseconds = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let acquires = &shared.acquires[worker];
+        acquires.lock().unwrap_or_else(PoisonError::into_inner).saturating_record(nanoseconds);
+    }
+    let (send, receive) = pair.ok()?;
+    Some((receive, Output::new(send)))
 }
 
 /// The buffers for a turn: the connection's own, the worker's, or new ones. `None` if the pool has none.
@@ -361,8 +407,11 @@ fn buffers<H: Handler>(
 ) -> Option<(Buffer, Output<H::Chunk>)> {
     let receive = connection.input.take().or_else(|| input.take());
     let send = connection.output.take().or_else(|| output.take());
-    Some((
-        receive.or_else(|| shared.buffers.acquire().ok())?,
-        send.or_else(|| shared.buffers.acquire().ok().map(Output::new))?,
-    ))
+    let mut receive = receive.or_else(|| shared.buffers.acquire().ok())?;
+    let send = send.or_else(|| shared.buffers.acquire().ok().map(Output::new))?;
+    if !connection.rest.is_empty() {
+        // The buffer is an empty one, and longer than any rest that was kept.
+        receive.append(&std::mem::take(&mut connection.rest));
+    }
+    Some((receive, send))
 }
