@@ -213,3 +213,14 @@ fn the_cpu_time_of_a_process_is_told_if_it_is_known() {
     let line = run(&gone.into(), &mut ()).unwrap_err().to_string();
     assert!(line.contains("--pid"), "{line}");
 }
+
+#[test]
+fn a_server_that_goes_away_in_the_middle_fails_the_run_and_its_seconds_count_as_nothing() {
+    let target = memcached(|number, _, answer, stream| number < 500 && send(&answer, stream));
+    let time = Length::Time(Duration::from_millis(2_200));
+    let outcome = made(Plan { preload: false, ..plan(settings(target, 2, time)) });
+    assert!(!outcome.passed);
+    assert_eq!((outcome.ops, outcome.series.len()), (500, 3), "{:?}", outcome.series);
+    assert!(outcome.silent_seconds >= 1, "{:?}", outcome.series);
+    assert!((outcome.ops_per_second - 500.0 / 2.2).abs() < 1.0, "{}", outcome.ops_per_second);
+}

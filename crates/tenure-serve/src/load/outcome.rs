@@ -45,15 +45,19 @@ pub struct Outcome {
     /// Requests that were sent or due by the end and had no answer: those under way, and in an open loop
     /// those that waited for their turn.
     pub unanswered: Option<u64>,
-    /// Each second of the run; the last may be shorter. Empty if the generator does not tell.
+    /// Each second of the run, those without an answer too; the last may be shorter. Empty if the generator does not
+    /// tell.
     pub series: Vec<Second>,
+    /// Whole seconds in which no answer came although requests were under way: the server stood still or was gone.
+    #[serde(default)]
+    pub silent_seconds: u64,
     /// CPU time of the generator.
     pub client_cpu: Option<Cpu>,
     /// CPU time of the server, if its process is known: that of its threads and child processes that lived
     /// from the first to the last moment of the measuring. The measuring of this begins and ends within a few
     /// milliseconds of the run's.
     pub server_cpu: Option<Cpu>,
-    /// Whether answers came, and none was wrong.
+    /// Whether answers came in every whole second, and none was wrong.
     pub passed: bool,
 }
 

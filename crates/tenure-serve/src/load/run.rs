@@ -36,6 +36,9 @@ impl Progress for () {
 /// How often a run is looked after.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// An open loop of so many requests a second has some under way in every second.
+const STEADY: f64 = 20.0;
+
 /// Makes the load, and tells what came of it.
 ///
 /// # Errors
@@ -153,11 +156,16 @@ fn measure<P: Workload>(plan: &P, progress: &mut dyn Progress) -> Result<Outcome
     let tally = tally?;
     let ended = match settings.length {
         Length::Time(time) => time,
+        // Without an answer to each, the run waited for more until now.
+        Length::Requests(_) if tally.unanswered > 0 => {
+            phase.base.elapsed().saturating_sub(settings.warmup)
+        }
         Length::Requests(_) => Duration::from_nanos(tally.last_ns).saturating_sub(settings.warmup),
     };
     let before = before.filter(|before| !before.is_empty());
     let server_ns = before.map(|before| after.since(&before));
-    Ok(outcome(tally, <P::Protocol as Protocol>::KINDS, ended, server_ns))
+    let is_steady = settings.rate.is_none_or(|rate| rate >= STEADY);
+    Ok(outcome(tally, <P::Protocol as Protocol>::KINDS, ended, server_ns, is_steady))
 }
 
 /// Runs all threads. Calls `look` now and then with the time since the start and the answers since the last
@@ -234,8 +242,14 @@ fn make_room(settings: &Settings) -> Result<(), Error> {
     )))
 }
 
-/// What was counted, as an outcome. Whoever asked fills in what the run was.
-fn outcome(tally: Tally, names: &[&str], measured: Duration, server_ns: Option<u64>) -> Outcome {
+/// What was counted, as an outcome; the caller fills in what the run was. In a steady run every second has an answer.
+fn outcome(
+    tally: Tally,
+    names: &[&str],
+    measured: Duration,
+    server_ns: Option<u64>,
+    is_steady: bool,
+) -> Outcome {
     let seconds = measured.as_secs_f64();
     let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let mut all = super::engine::tally::histogram();
@@ -256,6 +270,15 @@ fn outcome(tally: Tally, names: &[&str], measured: Duration, server_ns: Option<u
         .zip(tally.errors)
         .filter_map(|(kind, (count, first))| Some(Errors { kind, count, first: first? }))
         .collect();
+    let mut series: Vec<Second> = tally
+        .seconds
+        .iter()
+        .map(|it| Second { ops: it.ops, slowest_ns: Some(it.slowest_ns as f64) })
+        .collect();
+    let silence = Second { ops: 0, slowest_ns: None };
+    series.resize(series.len().max(seconds.ceil() as usize), silence);
+    let whole = &series[..seconds as usize];
+    let silent = whole.iter().filter(|second| is_steady && second.ops == 0).count();
     let wrong = errors.iter().any(|errors| errors.kind == ErrorKind::Wrong);
     Outcome {
         generator: "tenure".to_owned(),
@@ -268,14 +291,11 @@ fn outcome(tally: Tally, names: &[&str], measured: Duration, server_ns: Option<u
         kinds: kinds.collect(),
         errors,
         unanswered: Some(tally.unanswered),
-        series: tally
-            .seconds
-            .iter()
-            .map(|it| Second { ops: it.ops, slowest_ns: Some(it.slowest_ns as f64) })
-            .collect(),
+        series,
+        silent_seconds: silent as u64,
         client_cpu: Some(Cpu::new(tally.cpu_ns, ops)),
         server_cpu: server_ns.map(|ns| Cpu::new(ns, ops)),
-        passed: ops > 0 && !wrong,
+        passed: ops > 0 && !wrong && silent == 0,
         ..Outcome::default()
     }
 }
@@ -292,5 +312,35 @@ impl Latency {
             p999_ns: Some(at(0.999)),
             max_ns: Some(histogram.max() as f64),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of answers in these seconds of the run.
+    fn answered(seconds: &[u64]) -> Tally {
+        let mut tally = Tally::new(1);
+        for second in seconds {
+            tally.record(0, true, 1_000, second * 1_000_000_000 + 1);
+        }
+        tally
+    }
+
+    fn silent(outcome: &Outcome) -> (u64, Vec<u64>, bool) {
+        (outcome.silent_seconds, outcome.series.iter().map(|it| it.ops).collect(), outcome.passed)
+    }
+
+    #[test]
+    fn seconds_without_an_answer_are_in_the_series_and_fail_the_run() {
+        let tally = || answered(&[0, 0, 2]);
+        let time = |seconds| Duration::from_secs_f64(seconds);
+        let found = outcome(tally(), &["get"], time(5.5), None, true);
+        assert_eq!(silent(&found), (3, vec![2, 0, 1, 0, 0, 0], false));
+        let found = outcome(tally(), &["get"], time(5.5), None, false);
+        assert_eq!(silent(&found), (0, vec![2, 0, 1, 0, 0, 0], true), "so few were asked for");
+        let found = outcome(answered(&[0, 1]), &["get"], time(2.9), None, true);
+        assert_eq!(silent(&found), (0, vec![1, 1, 0], true), "the last second is not a whole one");
     }
 }

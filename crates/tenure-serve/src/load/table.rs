@@ -11,6 +11,10 @@ use super::outcome::{Cpu, Latency, Outcome, Second};
 #[must_use]
 pub fn render(outcome: &Outcome, style: Style) -> String {
     let mut text = String::new();
+    let red = || console::Style::new().red();
+    if let Some(sentence) = silence(outcome) {
+        line(&mut text, &style.text(red(), &style.wrapped(&sentence, "")));
+    }
     line(&mut text, &style.strong(&style.wrapped(&title(outcome), "")));
     line(&mut text, &style.wrapped(&shape(outcome), ""));
     line(&mut text, "");
@@ -21,10 +25,19 @@ pub fn render(outcome: &Outcome, style: Style) -> String {
         line(&mut text, &style.wrapped(&sentence, ""));
     }
     for sentence in failures(outcome) {
-        let red = console::Style::new().red();
-        line(&mut text, &style.text(red, &style.wrapped(&sentence, "")));
+        line(&mut text, &style.text(red(), &style.wrapped(&sentence, "")));
     }
     text
+}
+
+/// That the server stood still, and when.
+fn silence(outcome: &Outcome) -> Option<String> {
+    let whole = &outcome.series[..outcome.series.len().min(outcome.seconds as usize)];
+    let first = whole.iter().position(|second| second.ops == 0)? + 1;
+    (outcome.silent_seconds > 0).then(|| {
+        let (count, all) = (outcome.silent_seconds, whole.len());
+        format!("The server stopped answering: no answer came in {count} of {all} seconds, first in second {first}.")
+    })
 }
 
 fn title(outcome: &Outcome) -> String {
@@ -244,6 +257,16 @@ mod tests {
         assert!(text.contains("open loop of 5,000 requests/s"), "{text}");
         assert!(text.contains("7 requests that were due had no answer"), "{text}");
         assert!(text.contains("1,234 wrong answers; the first: other bytes"), "{text}");
+    }
+
+    #[test]
+    fn a_server_that_stopped_answering_is_the_first_thing_said() {
+        let series = [1_000, 0, 0].map(second).to_vec();
+        let text = render(&Outcome { series, silent_seconds: 2, ..outcome() }, Style::PLAIN);
+        let first =
+            "The server stopped answering: no answer came in 2 of 3 seconds, first in second 2.";
+        assert_eq!(text.lines().next(), Some(first));
+        assert!(text.contains("In a second: 0 to 1,000 answers."), "{text}");
     }
 
     #[test]
