@@ -420,6 +420,8 @@ mod tests {
             threads,
             oversubscribed: false,
             batches: 1,
+            rounds: 1,
+            left_out: 0,
             rows: vec![row("flat", 10.0), row("queue", 10.0 * threads as f64)],
         };
         Scenario {

@@ -26,13 +26,16 @@ pub struct Report {
     pub started: String,
     /// How long the run took, in seconds.
     pub seconds: f64,
+    /// Whether the run was interrupted: what was not measured by then is missing.
+    #[serde(default)]
+    pub interrupted: bool,
     /// What was asked for.
     pub settings: Settings,
     /// What it ran on.
     pub machine: Machine,
     /// What was measured.
     pub groups: Vec<Group>,
-    /// What it says about this project's claims.
+    /// What it says about this project's claims. Nothing if the run was quick.
     pub verdicts: Vec<Verdict>,
 }
 
@@ -126,6 +129,13 @@ pub struct Point {
     pub oversubscribed: bool,
     /// Fresh sets of objects; an interval is over their medians.
     pub batches: usize,
+    /// Rounds that were measured: in a round each variant runs once.
+    #[serde(default)]
+    pub rounds: usize,
+    /// Rounds that were left out, because those before them had taken twice the time that all were meant to take, or because
+    /// the run was interrupted.
+    #[serde(default)]
+    pub left_out: usize,
     /// The variants, in the order of the scenario.
     pub rows: Vec<Row>,
 }

@@ -16,7 +16,7 @@ pub struct Request {
     /// many.
     pub threads: Option<Vec<usize>>,
     /// Measured seconds for each row at each number of threads; by default as many as keep the
-    /// whole run well below two minutes.
+    /// whole run at about two minutes. The rounds of a scenario take at most twice as long.
     pub seconds: Option<f64>,
     /// Only see that everything works.
     pub quick: bool,
@@ -28,6 +28,14 @@ pub struct Request {
 pub trait Progress {
     /// The run begins.
     fn begin(&mut self, total_steps: u64);
+    /// A report was opened: settings and machine are known, and nothing is measured.
+    fn opened(&mut self, report: &Report) {
+        let _ = report;
+    }
+    /// The last scenario of the last group of the report is finished.
+    fn measured(&mut self, report: &Report) {
+        let _ = report;
+    }
     /// A scenario at a number of threads is at work.
     fn step(&mut self, scenario: &str, threads: usize, done_steps: u64);
     /// The run is over.
@@ -79,13 +87,17 @@ const BATCHES: usize = 15;
 const QUICK_SECONDS: f64 = 0.01;
 const QUICK_BATCHES: usize = 6;
 
-/// Measures what `request` asks for.
+/// Measures what `request` asks for, until `cancelled` says otherwise: then the report has what was measured so far.
 ///
 /// # Errors
 ///
 /// A request that names a group that does not exist, or numbers that cannot be measured. Nothing
 /// was measured then.
-pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, Error> {
+pub fn run(
+    request: &Request,
+    cancelled: &(dyn Fn() -> bool + Sync),
+    progress: &mut dyn Progress,
+) -> Result<Report, Error> {
     let began = SystemTime::now();
     let clock = Instant::now();
     let cpus = affinity::cpus();
@@ -105,48 +117,70 @@ pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, Err
     let seed = request.seed.unwrap_or_else(|| fastrand::u64(..));
     let mut random = fastrand::Rng::with_seed(seed);
 
+    let mut report = Report {
+        schema: SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: humantime::format_rfc3339_seconds(began).to_string(),
+        seconds: 0.0,
+        interrupted: false,
+        settings: Settings { quick: request.quick, seconds: plan.seconds, seed },
+        machine: machine::describe(),
+        verdicts: Vec::new(),
+        groups: Vec::new(),
+    };
     progress.begin((points * plan.batches) as u64);
+    progress.opened(&report);
     let mut done = 0;
-    let mut measured = Vec::new();
-    for group in &groups {
-        let mut scenarios = Vec::new();
+    'groups: for group in &groups {
+        report.groups.push(Group {
+            name: group.name.to_owned(),
+            title: group.title.to_owned(),
+            about: group.about.to_owned(),
+            scenarios: Vec::new(),
+        });
         for scenario in &group.scenarios {
             let mut points = Vec::new();
             for &threads in at(scenario) {
                 progress.step(scenario.id, threads, done);
-                points.push(runner::measure(scenario, threads, &cpus, plan, &mut random, || {
+                let step = || {
                     done += 1;
                     progress.step(scenario.id, threads, done);
-                }));
+                };
+                let point =
+                    runner::measure(scenario, threads, &cpus, plan, &mut random, cancelled, step);
+                points.extend(point);
+                if cancelled() {
+                    break;
+                }
             }
-            scenarios.push(Scenario {
-                id: scenario.id.to_owned(),
-                title: scenario.title.to_owned(),
-                about: scenario.about.to_owned(),
-                baseline: scenario.baseline.to_owned(),
-                limit: scenario.limit.map(str::to_owned),
-                points,
-            });
+            report.interrupted = cancelled();
+            if !points.is_empty() {
+                let measured = Scenario {
+                    id: scenario.id.to_owned(),
+                    title: scenario.title.to_owned(),
+                    about: scenario.about.to_owned(),
+                    baseline: scenario.baseline.to_owned(),
+                    limit: scenario.limit.map(str::to_owned),
+                    points,
+                };
+                let group = report.groups.last_mut().expect("one was pushed");
+                group.scenarios.push(measured);
+                progress.measured(&report);
+            }
+            if report.interrupted {
+                break 'groups;
+            }
         }
-        measured.push(Group {
-            name: group.name.to_owned(),
-            title: group.title.to_owned(),
-            about: group.about.to_owned(),
-            scenarios,
-        });
     }
     progress.end();
 
-    Ok(Report {
-        schema: SCHEMA.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: humantime::format_rfc3339_seconds(began).to_string(),
-        seconds: clock.elapsed().as_secs_f64(),
-        settings: Settings { quick: request.quick, seconds: plan.seconds, seed },
-        machine: machine::describe(),
-        verdicts: claims::judge(&measured, cpus.len()),
-        groups: measured,
-    })
+    report.groups.retain(|group| !group.scenarios.is_empty());
+    report.seconds = clock.elapsed().as_secs_f64();
+    // Too few figures for a verdict, and too few of a scenario that was interrupted.
+    if !request.quick && !report.interrupted {
+        report.verdicts = claims::judge(&report.groups, cpus.len());
+    }
+    Ok(report)
 }
 
 /// Finds out whether `names` can be asked for, without a run.
@@ -233,7 +267,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_measured_is_refused_in_one_line() {
-        let request = |request: Request| run(&request, &mut Steps(vec![], 0)).unwrap_err();
+        let request =
+            |request: Request| run(&request, &|| false, &mut Steps(vec![], 0)).unwrap_err();
         let no_group = request(Request { groups: vec!["nope".into()], ..Request::default() });
         assert!(no_group.to_string().starts_with("there is no group or scenario 'nope'"));
         for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY] {
@@ -251,7 +286,7 @@ mod tests {
             seconds: Some(0.001),
             ..Request::default()
         };
-        let report = run(&request, &mut steps).unwrap();
+        let report = run(&request, &|| false, &mut steps).unwrap();
         let measured: Vec<_> =
             report.groups.iter().flat_map(|group| &group.scenarios).map(|s| s.id.clone()).collect();
         let known: Vec<_> =
@@ -266,5 +301,39 @@ mod tests {
                 assert_eq!(row.to_baseline.is_none(), row.variant == scenario.baseline);
             }
         }
+        assert_eq!(report.verdicts, [], "its figures are too few to judge a claim by");
+    }
+
+    #[test]
+    fn an_interrupted_run_tells_what_it_has_and_judges_nothing() {
+        /// Notes which scenarios were finished when.
+        struct Finished(Vec<String>, std::sync::mpsc::Sender<()>);
+        impl Progress for Finished {
+            fn begin(&mut self, _: u64) {}
+            fn step(&mut self, _: &str, _: usize, _: u64) {}
+            fn end(&mut self) {}
+            fn measured(&mut self, report: &Report) {
+                let group = report.groups.last().unwrap();
+                self.0.push(group.scenarios.last().unwrap().id.clone());
+                self.1.send(()).unwrap();
+            }
+        }
+        let (finished, hears) = std::sync::mpsc::channel();
+        let hears = std::sync::Mutex::new((hears, 0));
+        // From the second scenario on.
+        let cancelled = || {
+            let mut hears = hears.lock().unwrap();
+            hears.1 += hears.0.try_iter().count();
+            hears.1 >= 2
+        };
+        let groups = vec!["refs".to_owned()];
+        let request =
+            Request { groups, threads: Some(vec![1]), seconds: Some(0.001), ..Request::default() };
+        let mut progress = Finished(Vec::new(), finished);
+        let report = run(&request, &cancelled, &mut progress).unwrap();
+        let scenarios: Vec<_> = report.groups[0].scenarios.iter().map(|one| &one.id).collect();
+        assert!(report.interrupted && report.verdicts.is_empty());
+        assert_eq!(scenarios.len(), 2, "{scenarios:?}");
+        assert_eq!(progress.0.iter().collect::<Vec<_>>(), scenarios);
     }
 }

@@ -59,8 +59,8 @@ pub(crate) enum Command {
                       tenure load memcached 127.0.0.1:11211 --pipeline 16 --pid $(pidof memcached)\n  \
                       tenure load memcached 127.0.0.1:11211 --rate 50000 --zipf 1\n  \
                       tenure load http 127.0.0.1:8080 --path /index.html --close --clients 100\n\n\
-                      Exit status: 0; 1 if an answer was wrong or there was none; 2 if there was no run. Refusals \
-                      and connections that break are counted and told, and change nothing about it.")]
+                      Exit status: 0; 1 if an answer was wrong, or if no answer came for a whole second; 2 if there \
+                      was no run. Refusals and broken connections are counted and do not change it.")]
     Load(Load),
     /// Simulate contended scenarios on a machine that is not at hand, of up to 1,024 CPUs
     ///

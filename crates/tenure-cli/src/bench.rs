@@ -1,13 +1,12 @@
 //! `tenure bench`.
 
-use std::path::PathBuf;
-
 use tenure_bench::report::{self, json, table};
 use tenure_bench::run::{self, Request};
 use tenure_bench::scenario::GroupInfo;
 
 use crate::args::Bench;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::output::{self, Json};
 use crate::progress::Reporter;
 
@@ -21,16 +20,20 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
         return crate::e2e::run(arguments);
     }
     let json = Json::of(arguments.json.as_ref());
-    let folder = json.folder(arguments.report.as_ref());
     let request = request(arguments)?;
-    let page = folder.as_ref().map(|folder| folder.join(report::FILE_NAME));
+    let page = json.page(arguments.report.as_ref(), "bench", &arguments.groups)?;
     output::check_all(json, page.as_deref())?;
-    let report = run::run(&request, &mut Reporter::new("measuring", "thread"));
+    let interrupt = Interrupt::catch()?;
+    let style = (json != Json::Stdout).then(output::style);
+    let mut reporter = Reporter::new("measuring", "thread").with_tables(style);
+    let report = run::run(&request, &|| interrupt.came(), &mut reporter);
     let report = report.map_err(Failure::input)?;
 
-    let tell = || table::render(&report, output::style());
-    let page = |folder: &PathBuf| report::write_report(&report, folder);
-    output::tell(json, &json::render(&report), tell, folder.as_ref(), page)
+    let ending = || table::ending(&report, output::style());
+    let render = || report::html::render(&report);
+    output::tell(json, &json::render(&report), ending, page.as_deref(), render)?;
+    reporter.printed()?;
+    if report.interrupted { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
 fn request(arguments: &Bench) -> Result<Request, Failure> {

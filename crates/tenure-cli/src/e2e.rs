@@ -1,7 +1,5 @@
 //! `tenure bench e2e`: whole servers, a run of another kind that is told in a report of its own.
 
-use std::path::PathBuf;
-
 use tenure_bench::e2e;
 
 use crate::args::Bench;
@@ -30,8 +28,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
         Failure::Input(format!("cannot find this command to start servers: {error}"))
     })?;
     let json = Json::of(arguments.json.as_ref());
-    let folder = json.folder(arguments.report.as_ref());
-    let page = folder.as_ref().map(|folder| folder.join(e2e::FILE_NAME));
+    let page = json.page(arguments.report.as_ref(), "bench", groups)?;
     output::check_all(json, page.as_deref())?;
     let request = e2e::Request {
         names: groups.clone(),
@@ -46,6 +43,6 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
     let report = report.map_err(Failure::input)?;
 
     let tell = || e2e::text(&report, output::style());
-    let page = |folder: &PathBuf| e2e::write_report(&report, folder);
-    output::tell(json, &e2e::json(&report), tell, folder.as_ref(), page)
+    let render = || e2e::page(&report);
+    output::tell(json, &e2e::json(&report), tell, page.as_deref(), render)
 }

@@ -12,6 +12,9 @@ use crate::output;
 /// The exit status of a check that failed.
 const FAILED: u8 = 1;
 
+/// The exit status after Ctrl-C, as of shells.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// The exit status of a usage or input error.
 const USAGE: u8 = 2;
 
@@ -22,6 +25,8 @@ pub(crate) enum Failure {
     Input(String),
     /// Everything worked, and a check failed. What failed was printed already.
     Check,
+    /// Ctrl-C ended the work early. What there is of it was printed already.
+    Interrupted,
     /// Help or the version was asked for: no failure, but the end.
     Told(String),
     /// Whoever read standard output has had enough.
@@ -71,6 +76,7 @@ impl Failure {
                 ExitCode::from(USAGE)
             }
             Self::Check => ExitCode::from(FAILED),
+            Self::Interrupted => ExitCode::from(INTERRUPTED),
             Self::Told(text) => match output::print(&text) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(failure) => failure.report(),

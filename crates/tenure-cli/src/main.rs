@@ -1,14 +1,15 @@
 //! The command `tenure`.
 //!
 //! It parses what was typed, calls the crates that do the work, and prints what they found. It ends
-//! with 0; with 1 if a check failed; or with 2 and one line on standard error if it could not do
-//! what was asked.
+//! with 0; with 1 if a check failed; with 2 and one line on standard error if it could not do what was
+//! asked; or with 130 if Ctrl-C ended a benchmark early.
 
 mod args;
 mod bench;
 #[cfg(target_os = "linux")]
 mod e2e;
 mod failure;
+mod interrupt;
 mod layout;
 #[cfg(target_os = "linux")]
 mod load;

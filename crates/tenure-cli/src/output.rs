@@ -1,5 +1,6 @@
 //! Standard output: what it can show, and writing to it. Files beside it.
 
+use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -42,39 +43,46 @@ impl<'a> Json<'a> {
 const REPORTS: &str = "tenure-report";
 
 impl Json<'_> {
-    /// The folder of the HTML report: the one `--report` names, or else the usual one, unless a
-    /// program reads standard output.
-    pub(crate) fn folder(self, argument: Option<&PathBuf>) -> Option<PathBuf> {
+    /// The file of the HTML report about `names`: in the folder that `--report` names, or else in the usual one, unless
+    /// a program reads standard output. The folder is created.
+    pub(crate) fn page(
+        self,
+        argument: Option<&PathBuf>,
+        instrument: &str,
+        names: &[String],
+    ) -> Result<Option<PathBuf>, Failure> {
         let unasked = (self != Self::Stdout).then(|| PathBuf::from(REPORTS));
-        argument.cloned().or(unasked)
+        let Some(folder) = argument.cloned().or(unasked) else { return Ok(None) };
+        fs::create_dir_all(&folder).map_err(|error| Failure::unwritable(&folder, &error))?;
+        Ok(Some(folder.join(file::page_name(instrument, names))))
     }
 }
 
-/// Tells a report in every way that was asked for: as JSON, as the text that `tell` makes, and as the
-/// file that `page` writes into `folder`.
+/// Tells a report in every way that was asked for: as JSON, as the text that `tell` makes, and as the page that `render`
+/// makes, in the file `page`.
 pub(crate) fn tell(
     json: Json<'_>,
     as_json: &str,
     tell: impl FnOnce() -> String,
-    folder: Option<&PathBuf>,
-    page: impl FnOnce(&PathBuf) -> io::Result<PathBuf>,
+    page: Option<&Path>,
+    render: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     // Files first: a reader of the tables that goes away does not take them along.
     if let Some(path) = json.file() {
         write(path, as_json)?;
     }
-    let written = folder
-        .map(|folder| page(folder).map_err(|error| Failure::unwritable(folder, &error)))
-        .transpose()?;
+    if let Some(page) = page {
+        write(page, &render())?;
+    }
     if json == Json::Stdout {
         print(as_json)?;
-        if let Some(path) = written {
+        if let Some(path) = page {
             eprintln!("Report: {}", path.display());
         }
         return Ok(());
     }
     print(&tell())?;
-    match written {
+    match page {
         Some(path) => print(&format!("\nReport: {}\n", path.display())),
         None => Ok(()),
     }

@@ -3,12 +3,18 @@
 use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tenure_bench::report::table;
+use tenure_bench::result::Report;
 use tenure_bench::run;
 use tenure_layout::progress;
+use tenure_report::terminal::Style;
 use tenure_report::words::counted;
 use tenure_serve::load;
 
-/// A bar where somebody watches, and one line for each scenario where a log is kept.
+use crate::failure::Failure;
+use crate::output;
+
+/// A bar on a terminal, and elsewhere one line for each scenario. Prints tables as they are finished, if asked to.
 pub(crate) struct Reporter {
     bar: ProgressBar,
     watched: bool,
@@ -17,6 +23,10 @@ pub(crate) struct Reporter {
     /// What it is done on: `thread`.
     unit: &'static str,
     scenario: String,
+    /// How tables are printed; `None` for none.
+    tables: Option<Style>,
+    /// The first failure to print.
+    failure: Option<Failure>,
 }
 
 impl Reporter {
@@ -28,6 +38,26 @@ impl Reporter {
             verb,
             unit,
             scenario: String::new(),
+            tables: None,
+            failure: None,
+        }
+    }
+
+    /// Prints the tables of a benchmark as they are finished.
+    pub(crate) fn with_tables(self, tables: Option<Style>) -> Self {
+        Self { tables, ..self }
+    }
+
+    /// Fails if a table could not be printed.
+    pub(crate) fn printed(self) -> Result<(), Failure> {
+        self.failure.map_or(Ok(()), Err)
+    }
+
+    fn print(&mut self, text: impl FnOnce(Style) -> String) {
+        if let (Some(style), None) = (self.tables, &self.failure) {
+            let printed = self.bar.suspend(|| output::print(&text(style)));
+            // The run goes on for the files it was asked to write.
+            self.failure = printed.err();
         }
     }
 }
@@ -39,6 +69,16 @@ impl run::Progress for Reporter {
                 .expect("the template is sound, as the bar's test shows");
         self.bar.set_style(style);
         self.bar.set_length(total_steps);
+    }
+
+    fn opened(&mut self, report: &Report) {
+        self.print(|style| table::opening(report, style));
+    }
+
+    fn measured(&mut self, report: &Report) {
+        let Some(group) = report.groups.last() else { return };
+        let last = group.scenarios.len() - 1;
+        self.print(|style| table::scenario(group, last, style));
     }
 
     fn step(&mut self, scenario: &str, threads: usize, done_steps: u64) {

@@ -1,6 +1,6 @@
 //! `tenure sim`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tenure_bench::simulate::run::{self, Request};
 use tenure_bench::simulate::{self, calibrate, json, machine, table, validation};
@@ -23,7 +23,6 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
         return calibrate(path);
     }
     let json = Json::of(arguments.json.as_ref());
-    let folder = json.folder(arguments.report.as_ref());
     let request = Request {
         names: arguments.names.clone(),
         cpus: arguments.cpus.clone(),
@@ -32,14 +31,14 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
         seed: arguments.seed,
     };
     run::check(&request).map_err(Failure::input)?;
-    let page = folder.as_ref().map(|folder| folder.join(simulate::FILE_NAME));
+    let page = json.page(arguments.report.as_ref(), "sim", &arguments.names)?;
     output::check_all(json, page.as_deref())?;
     let report = run::run(&request, &mut Reporter::new("simulating", "CPU"));
     let report = report.map_err(Failure::input)?;
 
     let tell = || table::render(&report, output::style());
-    let page = |folder: &PathBuf| simulate::write_report(&report, folder);
-    output::tell(json, &json::render(&report), tell, folder.as_ref(), page)
+    let render = || simulate::html::render(&report);
+    output::tell(json, &json::render(&report), tell, page.as_deref(), render)
 }
 
 /// Writes this machine to a file.

@@ -60,7 +60,12 @@ fn a_path_that_cannot_be_written_is_refused_before_anything_is_measured() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("file"), "").unwrap();
     let long = ["bench", "--seconds", "1000"];
-    for end in [["--json", "file/out.json"], ["--json", "."], ["--report", "file"]] {
+    for end in [
+        ["--json", "file/out.json"],
+        ["--json", "no/such/folder/out.json"],
+        ["--json", "."],
+        ["--report", "file"],
+    ] {
         let words: Vec<_> = long.into_iter().chain(end).collect();
         is_refused(&tenure_in(folder.path(), &words), &["cannot write", "another path"]);
     }
@@ -95,13 +100,53 @@ fn tables_are_plain_in_a_pipe_and_end_with_the_path_of_the_report() {
 }
 
 #[test]
+fn a_quick_run_judges_no_claim() {
+    let folder = tempfile::tempdir().unwrap();
+    let words: Vec<_> = SHORT.into_iter().chain(["--json", "-"]).collect();
+    let output = tenure_in(folder.path(), &words);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["verdicts"], serde_json::json!([]));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_run_with_the_tables_and_files_of_what_was_measured() {
+    use std::io::{BufRead, BufReader, Read};
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["bench", "refs", "--threads", "1", "--seconds", "0.1", "--json", "out.json"];
+    let mut run = std::process::Command::new(env!("CARGO_BIN_EXE_tenure"))
+        .args(words)
+        .current_dir(folder.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(run.stdout.take().unwrap());
+    let mut text = String::new();
+    // The first scenario is there long before the last one is measured.
+    while !text.contains("rcuref") {
+        assert_ne!(output.read_line(&mut text).unwrap(), 0, "{text}");
+    }
+    let pid = rustix::process::Pid::from_child(&run);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    output.read_to_string(&mut text).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(130), "{text}");
+    assert!(text.contains("The run was interrupted"), "{text}");
+    let json = std::fs::read(folder.path().join("out.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(report["interrupted"], true);
+    let page = text.lines().last().unwrap().strip_prefix("Report: ").unwrap();
+    assert!(folder.path().join(page).is_file());
+}
+
+#[test]
 fn the_report_goes_where_it_is_told_to() {
     let folder = tempfile::tempdir().unwrap();
     let words: Vec<_> = SHORT.into_iter().chain(["--json", "-", "--report", "a/b"]).collect();
     let output = tenure_in(folder.path(), &words);
     assert!(output.status.success());
     assert!(text(&output.stderr).contains("Report: a"));
-    assert!(folder.path().join("a/b/bench.html").is_file());
+    assert!(folder.path().join("a/b/bench-refs.html").is_file());
 }
 
 #[cfg(unix)]

@@ -4,8 +4,26 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+/// The file name of a page about `names`, or about everything if there are none: `bench.html`, `bench-refs-upgrade.html`.
+/// Runs about different names do not overwrite each other's pages.
+#[must_use]
+pub fn page_name(instrument: &str, names: &[String]) -> String {
+    /// Far below what file systems allow.
+    const LONGEST: usize = 120;
+    let mut stem = instrument.to_owned();
+    for (at, name) in names.iter().enumerate() {
+        if stem.len() + name.len() > LONGEST {
+            stem += &format!("-and-{}-more", names.len() - at);
+            break;
+        }
+        stem.push('-');
+        stem.extend(name.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }));
+    }
+    stem + ".html"
+}
+
 /// Finds out whether [`write()`] to `path` would work, so that a run of two minutes does not end in
-/// an error. Creates the folders above `path`; leaves a file that is there as it is.
+/// an error. Leaves a file that is there as it is.
 ///
 /// # Errors
 ///
@@ -17,12 +35,12 @@ pub fn check(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes `text` to `path`, creating the folders above it. A reader sees the file that was there
+/// Writes `text` to `path`. A reader sees the file that was there
 /// before or the new one, never a part; a path that is a device or a pipe is written to as it is.
 ///
 /// # Errors
 ///
-/// The path is a folder, or its folder cannot be created or written.
+/// The path is a folder, or its folder is not there or cannot be written.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     match target(path)? {
         Target::Replace(path) => {
@@ -64,7 +82,6 @@ fn temporary_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    fs::create_dir_all(folder)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(".tenure-");
     // As any other new file: readable by whom the umask lets, not by the owner alone.
@@ -77,6 +94,27 @@ fn temporary_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_about_different_names_have_different_files() {
+        let page = |names: &[&str]| {
+            page_name("bench", &names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(page(&[]), "bench.html");
+        assert_eq!(page(&["refs"]), "bench-refs.html");
+        assert_eq!(page(&["refs/get-put", "pool"]), "bench-refs-get-put-pool.html");
+        let many = page(&["refs/a-rather-long-name"; 40]);
+        assert!(many.len() < 200 && many.ends_with("-more.html"), "{many}");
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_an_error_and_is_not_created() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("no/such/out.json");
+        assert_eq!(check(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(write(&path, "").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
 
     #[test]
     fn a_check_leaves_the_folder_as_it_was() {

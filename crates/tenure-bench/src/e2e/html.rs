@@ -1,10 +1,6 @@
 //! The report as one HTML file.
 
-use std::io;
-use std::path::{Path, PathBuf};
-
 use serde::Serialize;
-use tenure_report::file;
 
 use super::result::{Report, Row, Scenario};
 use super::table::{microseconds, name, named, rate, ratio};
@@ -12,21 +8,9 @@ use crate::chart::{self, Bar, Bars, Figure, Key, Look};
 use crate::report::words;
 use crate::result::Verdict;
 
-/// The name of the HTML file in a folder of reports.
-pub const FILE_NAME: &str = "e2e.html";
-
-/// Writes the HTML report into `dir`, which is created if need be, and returns its path.
-///
-/// # Errors
-///
-/// The folder cannot be created or written.
-pub fn write_report(report: &Report, dir: &Path) -> io::Result<PathBuf> {
-    let path = dir.join(FILE_NAME);
-    file::write(&path, &render(report))?;
-    Ok(path)
-}
-
-fn render(report: &Report) -> String {
+/// The report as an HTML page.
+#[must_use]
+pub fn render(report: &Report) -> String {
     let rules = include_str!("../report/html/style.css");
     chart::page(include_str!("e2e.html"), &Page::of(report), rules, &super::json(report))
 }
@@ -98,7 +82,7 @@ impl Page {
         Self {
             title: format!("Tenure's servers on {}", words::machine(&report.machine)),
             version: report.version.clone(),
-            answer: words::answer(&report.verdicts),
+            answer: words::answer(&report.verdicts, report.settings.quick),
             quick: settings.quick,
             started: report.started.replace('T', " ").replace('Z', " UTC"),
             took: tenure_report::words::number(report.seconds),

@@ -28,7 +28,7 @@ mod scenario;
 mod table;
 mod verdicts;
 
-pub use html::{FILE_NAME, write_report};
+pub use html::render as page;
 pub use run::{Request, run};
 pub use scenario::listed;
 pub use table::render as text;

@@ -48,7 +48,7 @@ pub fn render(report: &Report, style: Style) -> String {
         line(&mut text, &style.quiet(&style.wrapped(&format!("Not measured: {missing}."), "  ")));
     }
     line(&mut text, "");
-    line(&mut text, &style.strong(&words::answer(&report.verdicts)));
+    line(&mut text, &style.strong(&words::answer(&report.verdicts, report.settings.quick)));
     for verdict in words::ordered(&report.verdicts) {
         let words = words::outcome(verdict.outcome);
         line(&mut text, &style.wrapped(&format!("{words}: {}", verdict.claim), "  "));

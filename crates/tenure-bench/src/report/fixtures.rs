@@ -184,6 +184,7 @@ fn report(threads: &[usize], cpus: usize) -> Report {
         version: "0.1.0".to_owned(),
         started: "2026-01-15T09:30:00Z".to_owned(),
         seconds: 131.4,
+        interrupted: false,
         settings: Settings { quick: false, seconds: 1.0, seed: 42 },
         machine: Machine {
             cpu: String::new(),
@@ -306,5 +307,5 @@ fn point(
             }
         })
         .collect();
-    Point { threads, oversubscribed, batches: 11, rows }
+    Point { threads, oversubscribed, batches: 11, rounds: 0, left_out: 0, rows }
 }

@@ -9,14 +9,41 @@ use tenure_report::terminal::Style;
 use super::words;
 use crate::result::{Distribution, Estimate, Group, Outcome, Report, Row, Scenario};
 
-/// The report as text that ends in a line break.
+/// The report as text that ends in a line break: its opening, its scenarios and its ending.
 #[must_use]
 pub fn render(report: &Report, style: Style) -> String {
+    let scenarios = report.groups.iter().flat_map(|group| {
+        std::iter::zip(0.., &group.scenarios).map(move |(at, _)| scenario(group, at, style))
+    });
+    let parts = [opening(report, style)].into_iter().chain(scenarios);
+    parts.chain([ending(report, style)]).collect()
+}
+
+/// What is to be said before anything was measured.
+#[must_use]
+pub fn opening(report: &Report, style: Style) -> String {
     let mut text = String::new();
     line(&mut text, &style.wrapped(&machine(report), ""));
-    for group in &report.groups {
-        render_group(&mut text, group, style);
+    text
+}
+
+/// A scenario of a group, by its index; before the first one, what the group is about.
+#[must_use]
+pub fn scenario(group: &Group, at: usize, style: Style) -> String {
+    let mut text = String::new();
+    if at == 0 {
+        line(&mut text, "");
+        line(&mut text, &style.strong(&format!("{}: {}", group.name, group.title)));
+        line(&mut text, &style.wrapped(&group.about, ""));
     }
+    render_scenario(&mut text, &group.scenarios[at], style);
+    text
+}
+
+/// What the figures say about this project's claims.
+#[must_use]
+pub fn ending(report: &Report, style: Style) -> String {
+    let mut text = String::new();
     render_verdicts(&mut text, report, style);
     text
 }
@@ -33,29 +60,24 @@ fn machine(report: &Report) -> String {
     parts.join("; ")
 }
 
-fn render_group(text: &mut String, group: &Group, style: Style) {
+fn render_scenario(text: &mut String, scenario: &Scenario, style: Style) {
     line(text, "");
-    line(text, &style.strong(&format!("{}: {}", group.name, group.title)));
-    line(text, &style.wrapped(&group.about, ""));
-    for scenario in &group.scenarios {
+    line(text, &format!("{}  {}", style.strong(&scenario.title), style.quiet(&scenario.id)));
+    line(text, &style.wrapped(&scenario.about, ""));
+    line(text, "");
+    line(text, &table(scenario, style));
+    if let Some(singles) = singles(scenario, style) {
         line(text, "");
-        line(text, &format!("{}  {}", style.strong(&scenario.title), style.quiet(&scenario.id)));
-        line(text, &style.wrapped(&scenario.about, ""));
-        line(text, "");
-        line(text, &table(scenario, style));
-        if let Some(singles) = singles(scenario, style) {
-            line(text, "");
-            line(text, &singles);
-        }
-        for note in notes(scenario) {
-            line(text, &style.quiet(&style.wrapped(&note, "  ")));
-        }
+        line(text, &singles);
+    }
+    for note in notes(scenario) {
+        line(text, &style.quiet(&style.wrapped(&note, "  ")));
     }
 }
 
 fn render_verdicts(text: &mut String, report: &Report, style: Style) {
     line(text, "");
-    line(text, &style.strong(&words::answer(&report.verdicts)));
+    line(text, &style.strong(&words::conclusion(report)));
     for verdict in words::ordered(&report.verdicts) {
         let colour = match verdict.outcome {
             Outcome::Holds => console::Style::new().green(),
@@ -299,6 +321,24 @@ mod tests {
         assert!(text.contains("256 threads *"));
         assert!(text.contains("300 of 20,300 slices were dropped"), "{text}");
         assert!(!render(&fixtures::one_cpu(), Style::PLAIN).contains("dropped"));
+    }
+
+    #[test]
+    fn a_report_that_is_told_as_it_grows_reads_like_the_whole() {
+        let whole = fixtures::xeon();
+        let mut text = opening(&whole, Style::PLAIN);
+        let mut growing = fixtures::xeon();
+        growing.groups.clear();
+        for group in &whole.groups {
+            growing.groups.push(Group { scenarios: Vec::new(), ..group.clone() });
+            for one in &group.scenarios {
+                let group = growing.groups.last_mut().unwrap();
+                group.scenarios.push(one.clone());
+                text += &scenario(group, group.scenarios.len() - 1, Style::PLAIN);
+            }
+        }
+        text += &ending(&whole, Style::PLAIN);
+        assert_eq!(text, render(&whole, Style::PLAIN));
     }
 
     #[test]

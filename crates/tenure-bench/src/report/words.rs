@@ -2,7 +2,7 @@
 
 pub(super) use tenure_report::words::{bytes, counted, number, ratio, short, whole};
 
-use crate::result::{Estimate, Machine, Outcome, Point, Scenario, Verdict};
+use crate::result::{Estimate, Machine, Outcome, Point, Report, Scenario, Verdict};
 
 /// `[0.40, 0.42]`, with the digits that `show` gives.
 pub(crate) fn interval(estimate: &Estimate, show: fn(f64) -> String) -> String {
@@ -33,7 +33,18 @@ pub(super) const OUTCOMES: [Outcome; 4] =
     [Outcome::Holds, Outcome::DoesNotHold, Outcome::NotResolved, Outcome::NeedsMoreCpus];
 
 /// The whole run in a sentence.
-pub(crate) fn answer(verdicts: &[Verdict]) -> String {
+pub(super) fn conclusion(report: &Report) -> String {
+    if report.interrupted {
+        return "The run was interrupted: no claim is judged.".to_owned();
+    }
+    answer(&report.verdicts, report.settings.quick)
+}
+
+/// What a run's verdicts come to; a quick one has none.
+pub(crate) fn answer(verdicts: &[Verdict], quick: bool) -> String {
+    if quick {
+        return "A quick run judges no claim: its figures are too few.".to_owned();
+    }
     if verdicts.is_empty() {
         return "No claim was tested: the figures stand for themselves.".to_owned();
     }
@@ -93,12 +104,21 @@ pub(super) fn headline(scenario: &Scenario) -> Option<&Point> {
         .or_else(|| scenario.points.first())
 }
 
-/// What is to be said of a scenario's disturbed slices: how many were dropped, and where so few
-/// were undisturbed that the others count.
+/// What is to be said of rounds that were left out and of disturbed slices: how many were dropped, and where so few were
+/// undisturbed that the others count.
 pub(super) fn disturbed(scenario: &Scenario) -> Vec<String> {
     let rows =
         || scenario.points.iter().flat_map(|point| point.rows.iter().map(move |row| (point, row)));
     let mut notes = Vec::new();
+    let sum = |of: fn(&Point) -> usize| scenario.points.iter().map(of).sum::<usize>();
+    let (measured, left_out) = (sum(|point| point.rounds), sum(|point| point.left_out));
+    if left_out > 0 {
+        notes.push(format!(
+            "{} of {} rounds were dropped: the machine was busy, and the others took all the time there was",
+            whole(left_out),
+            whole(measured + left_out)
+        ));
+    }
     let dropped: usize = rows().filter(|(_, row)| row.slices > 0).map(|(_, row)| row.dropped).sum();
     if dropped > 0 {
         let all: usize = rows().map(|(_, row)| row.slices + row.dropped).sum();
@@ -140,16 +160,37 @@ mod tests {
     }
 
     #[test]
+    fn rounds_that_were_left_out_are_counted() {
+        let mut report = fixtures::xeon();
+        let scenario = &mut report.groups[0].scenarios[0];
+        (scenario.points[0].rounds, scenario.points[0].left_out) = (300, 900);
+        let first = disturbed(scenario).remove(0);
+        assert!(
+            first.starts_with("900 of 1,200 rounds were dropped: the machine was busy"),
+            "{first}"
+        );
+    }
+
+    #[test]
+    fn a_quick_run_and_one_that_was_interrupted_say_that_they_judge_nothing() {
+        let mut report = fixtures::xeon();
+        report.settings.quick = true;
+        assert!(conclusion(&report).starts_with("A quick run judges no claim"));
+        report.interrupted = true;
+        assert!(conclusion(&report).starts_with("The run was interrupted"));
+    }
+
+    #[test]
     fn the_answer_counts_each_outcome_once() {
         assert_eq!(
-            answer(&fixtures::xeon().verdicts),
+            conclusion(&fixtures::xeon()),
             "Of 4 claims, 2 hold here, 1 does not hold here and 1 is not resolved."
         );
         let mut report = fixtures::xeon();
         report.verdicts.truncate(1);
-        assert_eq!(answer(&report.verdicts), "1 claim was tested: it holds here.");
+        assert_eq!(conclusion(&report), "1 claim was tested: it holds here.");
         report.verdicts.clear();
-        assert!(answer(&report.verdicts).starts_with("No claim"));
+        assert!(conclusion(&report).starts_with("No claim"));
     }
 
     #[test]

@@ -12,6 +12,8 @@
 //! - A slice in which the scheduler took a thread off its CPU is dropped and counted. With more
 //!   threads than CPUs that is the rule, and none is. Where hardly any slice is left they count
 //!   after all, and the row says so.
+//! - On a busy machine slices take long, as threads wait for one that is switched out. Once the rounds of a point have taken
+//!   twice the time they were meant to take, the rest is left out and counted. Every batch gets its share of that time.
 //! - The objects of a batch are allocated anew, for their place in memory matters. The median over
 //!   the rounds of a batch is one value; estimates and their intervals are over the batches.
 
@@ -25,7 +27,7 @@ use crate::scenario::{Looped, Scenario};
 use samples::{Batch, Sample};
 use singles::Singles;
 use slice::{Gate, Slice, ThreadSample};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How much is measured at a point.
 #[derive(Debug, Clone, Copy)]
@@ -45,23 +47,40 @@ const TRIAL_STEPS: u64 = 2_000;
 /// Operations of a slice, however long they take.
 const FEWEST_STEPS: u64 = 16;
 
+impl Plan {
+    /// How long the rounds of a scenario may take at a number of threads: twice as long as they are meant to. Timing single
+    /// operations takes as long again as the slice that it follows.
+    fn bound(&self, scenario: &Scenario) -> Duration {
+        let singly = scenario.variants.iter().filter(|variant| variant.times_singles).count();
+        let slices = scenario.variants.len() + singly;
+        Duration::from_secs_f64(2.0 * self.seconds * slices as f64)
+    }
+}
+
 /// Measures `scenario` with `threads` threads on `cpus`; calls `done` after each batch.
+///
+/// `None` if `cancelled` said so before there was a round.
 pub fn measure(
     scenario: &Scenario,
     threads: usize,
     cpus: &[usize],
     plan: Plan,
     random: &mut fastrand::Rng,
+    cancelled: &(dyn Fn() -> bool + Sync),
     mut done: impl FnMut(),
-) -> Point {
+) -> Option<Point> {
     let team = Team { threads, cpus };
     let variants: Vec<usize> = (0..scenario.variants.len()).collect();
     let slice = if team.oversubscribed() { OVERSUBSCRIBED_SLICE } else { SLICE };
     let rounds = ((plan.seconds / slice.as_secs_f64()) as usize / plan.batches).max(1);
+    let mut left = plan.bound(scenario);
 
     let none: Vec<Option<Singles>> = variants.iter().map(|_| None).collect();
     let trial = vec![TRIAL_STEPS; variants.len()];
-    let trial = team.run(&prepare(scenario, threads), &variants, &trial, &none);
+    let trial = team.run(&prepare(scenario, threads), &variants, &trial, &none, &|_| !cancelled());
+    if trial.len() < variants.len() {
+        return None;
+    }
     let steps: Vec<u64> = trial
         .iter()
         .map(|sample| (slice.as_secs_f64() * 1e9 / sample.ns_per_op.max(0.1)) as u64)
@@ -74,24 +93,50 @@ pub fn measure(
         .map(|variant| variant.times_singles.then(Singles::default))
         .collect();
     let batches: Vec<Batch> = (0..plan.batches)
-        .map(|_| {
+        .filter_map(|batch| {
             let mut schedule = Vec::with_capacity(rounds * variants.len());
             for _ in 0..rounds {
                 let mut round = variants.clone();
                 random.shuffle(&mut round);
                 schedule.extend(round);
             }
-            let samples = team.run(&prepare(scenario, threads), &schedule, &steps, &singles);
+            let objects = prepare(scenario, threads);
+            let began = Instant::now();
+            let share = left / (plan.batches - batch) as u32;
+            // Whole rounds, and of each batch the first while there is time at all, of the first batch in any case.
+            let may_run = |slice: usize| {
+                let (round, starts_round) =
+                    (slice / variants.len(), slice.is_multiple_of(variants.len()));
+                let in_time = match (batch, round) {
+                    (0, 0) => true,
+                    (_, 0) => !left.is_zero(),
+                    _ => began.elapsed() < share,
+                };
+                !starts_round || (in_time && !cancelled())
+            };
+            let samples = team.run(&objects, &schedule, &steps, &singles, &may_run);
+            left = left.saturating_sub(began.elapsed());
             done();
-            Batch::new(variants.len(), &schedule, &samples)
+            (!samples.is_empty()).then(|| Batch::new(variants.len(), &schedule, &samples))
         })
         .collect();
+    if batches.is_empty() {
+        return None;
+    }
 
     let mut rows = samples::rows(scenario, &batches, team.oversubscribed());
     for (row, singles) in std::iter::zip(&mut rows, &singles) {
         row.singles = singles.as_ref().and_then(Singles::distribution);
     }
-    Point { threads, oversubscribed: team.oversubscribed(), batches: plan.batches, rows }
+    let measured: usize = batches.iter().map(Batch::rounds).sum();
+    Some(Point {
+        threads,
+        oversubscribed: team.oversubscribed(),
+        batches: batches.len(),
+        rounds: measured,
+        left_out: plan.batches * rounds - measured,
+        rows,
+    })
 }
 
 fn prepare(scenario: &Scenario, threads: usize) -> Vec<Box<dyn Looped>> {
@@ -109,13 +154,15 @@ impl Team<'_> {
         self.threads > self.cpus.len()
     }
 
-    /// Runs the slices that `schedule` names, one after the other; `steps` and `singles` are per variant.
+    /// Runs the slices that `schedule` names, one after the other, up to the first that `may_run` refuses; `steps` and
+    /// `singles` are per variant. Returns the samples of those that ran.
     fn run(
         &self,
         objects: &[Box<dyn Looped>],
         schedule: &[usize],
         steps: &[u64],
         singles: &[Option<Singles>],
+        may_run: &(dyn Fn(usize) -> bool + Sync),
     ) -> Vec<Sample> {
         let gates: Vec<Gate> = schedule.iter().map(|_| Gate::new()).collect();
         let slices: Vec<Slice<'_>> = std::iter::zip(schedule, &gates)
@@ -134,7 +181,10 @@ impl Team<'_> {
                     let (slices, cpu) = (&slices, self.cpus[thread % self.cpus.len()]);
                     scope.spawn(move || {
                         affinity::pin(cpu);
-                        slices.iter().map(|slice| slice.run(thread)).collect()
+                        std::iter::zip(0.., slices)
+                            .take_while(|(at, slice)| slice.gate.runs(|| may_run(*at)))
+                            .map(|(_, slice)| slice.run(thread))
+                            .collect()
                     })
                 })
                 .collect();
@@ -143,9 +193,9 @@ impl Team<'_> {
                 .map(|thread| thread.join().expect("operations do not panic"))
                 .collect()
         });
-        slices
-            .iter()
-            .enumerate()
+        // All threads stopped at the same slice.
+        let ran = by_thread.first().map_or(0, Vec::len);
+        std::iter::zip(0..ran, &slices)
             .map(|(i, slice)| {
                 let parts: Vec<ThreadSample> = by_thread.iter().map(|samples| samples[i]).collect();
                 if slice.oversubscribed {
@@ -194,7 +244,7 @@ mod tests {
     /// [`Team::run`] with few steps, for operations that take long.
     fn samples(threads: usize, cpus: &[usize]) -> Vec<Sample> {
         let team = Team { threads, cpus };
-        team.run(&prepare(&scenario(), threads), &[0, 1, 0], &[16, 16], &[None, None])
+        team.run(&prepare(&scenario(), threads), &[0, 1, 0], &[16, 16], &[None, None], &|_| true)
     }
 
     #[test]
@@ -216,7 +266,7 @@ mod tests {
         let singles = [None, Some(Singles::default())];
         // More threads than CPUs, so that no slice is dropped.
         let team = Team { threads: cpus.len() + 1, cpus: &cpus };
-        team.run(&[object(), object()], &[0, 1, 0, 1], &[16, 16], &singles);
+        team.run(&[object(), object()], &[0, 1, 0, 1], &[16, 16], &singles, &|_| true);
         let distribution = singles[1].as_ref().and_then(Singles::distribution).unwrap();
         assert_eq!(distribution.operations, 2 * 16);
         assert!(distribution.median_ns >= 100e3, "{distribution:?}");
@@ -239,8 +289,47 @@ mod tests {
         }
         let object: Box<dyn Looped> = Box::new(Counted);
         let singles = [Some(Singles::default())];
-        Team { threads: 3, cpus: &affinity::cpus() }.run(&[object], &[0, 0], &[1_000], &singles);
+        let team = Team { threads: 3, cpus: &affinity::cpus() };
+        team.run(&[object], &[0, 0], &[1_000], &singles, &|_| true);
         assert_eq!(*STEPS.lock().unwrap(), 0);
+    }
+
+    /// Measures naps, of which a slice has at least 16: a round takes more than 4 ms and is meant to take 0.8.
+    fn naps(seconds: f64, batches: usize, cancelled: &(dyn Fn() -> bool + Sync)) -> Option<Point> {
+        let variants = vec![Variant::of::<Nap<1>>("short"), Variant::of::<Nap<200>>("long")];
+        let scenario = Scenario { variants, ..scenario() };
+        let (plan, mut random) = (Plan { seconds, batches }, fastrand::Rng::with_seed(1));
+        measure(&scenario, 1, &affinity::cpus(), plan, &mut random, cancelled, || ())
+    }
+
+    #[test]
+    fn rounds_that_take_longer_than_they_are_meant_to_are_left_out_at_twice_the_time() {
+        let point = naps(0.01, 1, &|| false).unwrap();
+        assert_eq!(point.rounds + point.left_out, 25);
+        // Twice 20 ms, and a round takes more than 4.
+        assert!((1..=10).contains(&point.rounds), "{point:?}");
+        assert!(point.rows.iter().all(|row| row.ns_per_op.median > 0.0));
+    }
+
+    #[test]
+    fn every_batch_has_a_share_of_the_time() {
+        let point = naps(0.1, 3, &|| false).unwrap();
+        assert_eq!(point.batches, 3, "{point:?}");
+        assert!(point.left_out > 0, "{point:?}");
+    }
+
+    #[test]
+    fn a_run_that_is_cancelled_keeps_the_rounds_it_has() {
+        assert!(naps(0.01, 1, &|| true).is_none(), "cancelled before it began");
+        let asked = Mutex::new(0);
+        let cancelled = || {
+            let mut asked = asked.lock().unwrap();
+            *asked += 1;
+            // Two slices of the trial, then one question a round.
+            *asked > 2 + 3
+        };
+        let point = naps(100.0, 2, &cancelled).unwrap();
+        assert_eq!((point.batches, point.rounds), (1, 3), "{point:?}");
     }
 
     #[test]
@@ -263,7 +352,8 @@ mod tests {
             }
         }
         let object: Box<dyn Looped> = Box::new(Meet);
-        Team { threads: 2, cpus: &affinity::cpus() }.run(&[object], &[0], &[16], &[None]);
+        let team = Team { threads: 2, cpus: &affinity::cpus() };
+        team.run(&[object], &[0], &[16], &[None], &|_| true);
         assert_eq!(*INSIDE.lock().unwrap(), (0, 2));
     }
 }

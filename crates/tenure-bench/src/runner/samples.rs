@@ -59,7 +59,8 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// `samples` in the order of `schedule`, which names each of `variants` once a round.
+    /// `samples` of whole rounds in the order of `schedule`, which names each of `variants` once a round and may go on
+    /// behind them.
     pub(super) fn new(variants: usize, schedule: &[usize], samples: &[Sample]) -> Self {
         let mut rounds = Vec::with_capacity(schedule.len() / variants);
         for (order, samples) in std::iter::zip(schedule.chunks(variants), samples.chunks(variants))
@@ -70,6 +71,11 @@ impl Batch {
             rounds.push(round.into_iter().map(|(_, sample)| sample).collect());
         }
         Self { rounds }
+    }
+
+    /// How many rounds there are.
+    pub(super) fn rounds(&self) -> usize {
+        self.rounds.len()
     }
 
     /// The median over the kept rounds of what `of` makes of a round.

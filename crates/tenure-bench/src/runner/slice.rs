@@ -25,16 +25,37 @@ const OVERSUBSCRIBED_CHUNK: u64 = 4_096;
 /// Operations of a slice that are timed one by one.
 const MOST_SINGLES: u64 = 1_000;
 
+const UNDECIDED: u32 = 0;
+const RUN: u32 = 1;
+const STOP: u32 = 2;
+
 /// Where the threads of one slice meet. Used once.
 #[derive(Debug)]
 pub(super) struct Gate {
+    /// Whether the slice runs: the first thread that comes decides, for all.
+    runs: Isolated<Counter>,
     warmed: Isolated<Counter>,
     finished: Isolated<Counter>,
 }
 
 impl Gate {
     pub(super) fn new() -> Self {
-        Self { warmed: Isolated::new(Counter::new(0)), finished: Isolated::new(Counter::new(0)) }
+        let counter = || Isolated::new(Counter::new(0));
+        Self { runs: counter(), warmed: counter(), finished: counter() }
+    }
+
+    /// Whether the slice runs. All its threads get the same answer; `may_run` is the first one's.
+    pub(super) fn runs(&self, may_run: impl Fn() -> bool) -> bool {
+        // Relaxed, here and below: the word alone is passed on.
+        match self.runs.load(Ordering::Relaxed) {
+            UNDECIDED => {
+                let mine = if may_run() { RUN } else { STOP };
+                let (relaxed, current) = (Ordering::Relaxed, UNDECIDED);
+                let found = self.runs.compare_exchange(current, mine, relaxed, relaxed);
+                found.err().unwrap_or(mine) == RUN
+            }
+            decided => decided == RUN,
+        }
     }
 }
 

@@ -32,22 +32,3 @@ mod words;
 
 #[cfg(test)]
 mod fixtures;
-
-use std::io;
-use std::path::{Path, PathBuf};
-use tenure_report::file;
-
-/// The name of the HTML file in a folder of reports.
-pub const FILE_NAME: &str = "sim.html";
-
-/// Writes the HTML report into `dir`, which is created if need be, and returns its path. A report
-/// that is there already is replaced, at once and in full.
-///
-/// # Errors
-///
-/// The folder cannot be created or written.
-pub fn write_report(report: &result::Report, dir: &Path) -> io::Result<PathBuf> {
-    let path = dir.join(FILE_NAME);
-    file::write(&path, &html::render(report))?;
-    Ok(path)
-}

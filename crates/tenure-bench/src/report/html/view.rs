@@ -125,7 +125,7 @@ impl Page {
         let (machine, untold) = machine(&report.machine);
         Self {
             title: title(&report.machine),
-            answer: words::answer(&report.verdicts),
+            answer: words::conclusion(report),
             quick: report.settings.quick,
             started: report.started.clone(),
             version: report.version.clone(),

@@ -128,8 +128,8 @@ fn time(variant: Variant, cpus: &[usize]) -> f64 {
         variants: vec![variant],
     };
     let mut random = fastrand::Rng::with_seed(1);
-    let point = runner::measure(&scenario, cpus.len(), cpus, PLAN, &mut random, || {});
-    point.rows[0].ns_per_op.median
+    let point = runner::measure(&scenario, cpus.len(), cpus, PLAN, &mut random, &|| false, || {});
+    point.expect("nothing cancels the run").rows[0].ns_per_op.median
 }
 
 fn chase(prepare: fn(usize) -> Box<dyn Looped>) -> Variant {

@@ -1,0 +1,33 @@
+//! Ctrl-C: the first asks the work to end with what it has, the second ends the process.
+
+#![allow(clippy::disallowed_types, reason = "signal-hook sets a flag of core's")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use crate::failure::{Failure, INTERRUPTED};
+
+/// Whether Ctrl-C, or a request to terminate, came.
+pub(crate) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// From now on signals are noted.
+    pub(crate) fn catch() -> Result<Self, Failure> {
+        let came = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // In this order: the first signal finds the flag unset.
+            flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&came))
+                .and_then(|_| flag::register(signal, Arc::clone(&came)))
+                .map_err(|error| Failure::Input(format!("cannot wait for Ctrl-C: {error}")))?;
+        }
+        Ok(Self(came))
+    }
+
+    pub(crate) fn came(&self) -> bool {
+        // Relaxed: the flag alone is passed on.
+        self.0.load(Ordering::Relaxed)
+    }
+}
