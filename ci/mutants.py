@@ -98,6 +98,8 @@ ROOMS = {
 class Mutant(NamedTuple):
     room: str
     path: str
+    # Of the file.
+    digest: str
     line: int
     start: int
     end: int
@@ -184,6 +186,7 @@ def mutants(rooms):
         for path in sorted({path for glob in ROOMS[room][0] for path in (ROOT / SOURCE).glob(glob)}):
             text = path.read_text()
             code, lines, seen = blanked(text), text.splitlines(), {}
+            digest = hashlib.sha256(text.encode()).hexdigest()[:16]
             for start, end, new, how in sorted([*of_orderings(code), *of_checks(code)]):
                 line = text.count("\n", 0, start) + 1
                 source = lines[line - 1].strip()
@@ -193,7 +196,7 @@ def mutants(rooms):
                     source = next(opens).strip()
                 number = seen[source, how] = seen.get((source, how), 0) + 1
                 unique = f"{how}, number {number}" if number > 1 else how
-                yield Mutant(room, str(path.relative_to(ROOT)), line, start, end, new, unique, source)
+                yield Mutant(room, str(path.relative_to(ROOT)), digest, line, start, end, new, unique, source)
 
 
 # --- exceptions ---
@@ -247,42 +250,53 @@ class Tree:
             path.chmod((ROOT / name).stat().st_mode)
 
     def test(self, arguments, limit):
-        """Runs the tests. Returns the status (None: out of time), the output, and the seconds that it took."""
+        """Runs the tests up to the first that fails. Returns the status (None: out of time), the output, the seconds."""
         environment = dict(os.environ, CARGO_TARGET_DIR=str(self.target), CARGO_TERM_COLOR="never")
         environment.setdefault("CARGO_PROFILE_DEV_DEBUG", "0")
         began = time.monotonic()
         # A group of its own: what hangs is a grandchild.
         process = subprocess.Popen(
-            ["cargo", "test", "-q", "-p", "tenure", *arguments], cwd=self.root, env=environment,
+            ["cargo", "test", "-p", "tenure", *arguments], cwd=self.root, env=environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             errors="replace", start_new_session=True,
         )
         RUNNING.add(process)
-        try:
-            output, _ = process.communicate(timeout=limit)
-            status = process.returncode
-        except subprocess.TimeoutExpired:
+        late = threading.Event()
+
+        def stop():
+            late.set()
             os.killpg(process.pid, signal.SIGKILL)
-            output, _ = process.communicate()
-            status = None
-        finally:
-            RUNNING.discard(process)
-        return status, output, time.monotonic() - began
+
+        timer = threading.Timer(limit, stop) if limit else None
+        if timer:
+            timer.start()
+        output = []
+        for line in process.stdout:
+            output.append(line)
+            if re.match(r"test \S+ \.\.\. FAILED", line):
+                os.killpg(process.pid, signal.SIGKILL)
+                break
+        process.stdout.close()
+        status = process.wait()
+        if timer:
+            timer.cancel()
+        RUNNING.discard(process)
+        return None if late.is_set() else status, "".join(output), time.monotonic() - began
 
 
 def killer(output):
     """The test that failed, as far as the output says."""
-    for pattern in (r"^test (\S+) .*FAILED", r"^---- (\S+) stdout ----", r"thread '([\w:]+)' .*panicked at"):
-        found = [name for name in re.findall(pattern, output, re.M) if name != "main"]
-        if found:
-            return found[0]
+    found = re.search(r"^test (\S+) \.\.\. FAILED", output, re.M)
+    if found:
+        return found[1]
     found = re.search(r"error: test failed, to rerun pass `-p tenure (.*?)`", output)
-    return f"{found[1]}, which ended without a word" if found else "a test without a name"
+    return f"{found[1]}, which was ended by a signal" if found else "a test without a name"
 
 
 def judge(tree, mutant, limits):
     """What became of the mutant: killed, hung, unbuildable or survived; by which test; in how many seconds."""
-    text = (ROOT / mutant.path).read_text()
+    # The copy's, of which nothing has changed since it was made.
+    text = (tree.root / mutant.path).read_text()
     mutated = text[: mutant.start] + mutant.new + text[mutant.end :]
     tree.write(mutant.path, mutated.encode())
     took = 0
@@ -311,8 +325,7 @@ class Results:
 
     @staticmethod
     def key(mutant):
-        digest = hashlib.sha256((ROOT / mutant.path).read_bytes()).hexdigest()[:16]
-        return f"{digest} {mutant.start} {mutant.how}"
+        return f"{mutant.digest} {mutant.start} {mutant.how}"
 
     def get(self, mutant):
         found = self.known.get(self.key(mutant))
