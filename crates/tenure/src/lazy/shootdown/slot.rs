@@ -114,11 +114,10 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
     }
 
     /// Has `block` from now on.
-    fn hold(&self, block: *mut Object<T, M, VERIFY>) -> *mut Object<T, M, VERIFY> {
+    fn hold(&self, block: *mut Object<T, M, VERIFY>) {
         let held = if M::light_is_free() { block } else { tagged(block, FENCED) };
         // Release: pairs with the Acquire of those who end the block that was here: the owner has done with it.
         self.held.store(held, Ordering::Release);
-        held
     }
 
     /// Uses what the slot has, if it has not been marked.
@@ -181,9 +180,9 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
         M::free_light_barrier();
         // Relaxed: as in `has`.
         let held = self.held.load(Ordering::Relaxed);
-        // Acquire: pairs with the Release of whoever stored the pointer: the block is initialised. The slot has it, so
-        // no other one is at its address.
-        let found = current.load(Ordering::Acquire);
+        // Relaxed: if they are equal the slot has had the block since an earlier `protect` acquired it, and no other
+        // one is at its address: who ends it has marked the word, which the barrier shows, or finds the slot active.
+        let found = current.load(Ordering::Relaxed);
         if found == held {
             // SAFETY: never null.
             let block = unsafe { NonNull::new_unchecked(found) };
@@ -206,9 +205,9 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
     ) -> NonNull<Object<T, M, VERIFY>> {
         // Rule 4, and 7. Pairs with the heavy barrier in `end`.
         M::light_barrier();
-        // Relaxed: as in `has`. Acquire: as in `protect`.
+        // Relaxed, both: as in `protect`.
         let held = self.held.load(Ordering::Relaxed);
-        let found = current.load(Ordering::Acquire);
+        let found = current.load(Ordering::Relaxed);
         if held == tagged(found, FENCED) {
             // SAFETY: never null.
             let block = unsafe { NonNull::new_unchecked(found) };
@@ -220,13 +219,14 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
             unsafe { self.reject() };
             // Relaxed: compared only.
             let found = current.load(Ordering::Relaxed);
-            let held = self.hold(found);
+            self.hold(found);
             // Rules 4 and 5. Pairs with the heavy barrier in `end`.
             M::light_barrier();
-            // Acquire: as in `protect`. It may be another block at the same address.
+            // Acquire: pairs with the Release of whoever stored the pointer: the block is initialised. It may be another
+            // block at the same address.
             let again = current.load(Ordering::Acquire);
-            // Relaxed: as in `has`.
-            if again == found && self.held.load(Ordering::Relaxed) == held {
+            // The word may be marked already. Then the ender finds the slot active, which it is, and donates.
+            if again == found {
                 // SAFETY: never null.
                 let block = unsafe { NonNull::new_unchecked(again) };
                 self.confirm(block);

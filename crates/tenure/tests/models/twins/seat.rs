@@ -239,7 +239,7 @@ impl<F: Flaw, M: Memory> SeatTwin<F, M> {
             Self::light(true);
             let again =
                 if kept || !F::LOOKS_TWICE { found } else { self.current.load(Ordering::Acquire) };
-            if again == found && self.load(Ordering::Relaxed) == found.addr() {
+            if again == found {
                 let id = (found.addr() >> 2) - 1;
                 self.look(id);
                 return self.leave(id);
