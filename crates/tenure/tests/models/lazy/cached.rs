@@ -5,13 +5,13 @@
 //! address says nothing about which value is there.
 
 use super::super::clocks::counts_are_held;
-use super::super::memory::{InOrder, PointersInOrder, seat, unseat};
+use super::super::memory::{InOrder, PointersInOrder, seat, unfenced, unseat};
 use super::super::quarantine;
 use super::super::stage::{ALL, Heap, JoinHandle, passes, spawn};
 use super::{Fate, Object, begin, ends_in_every_way, worker};
 use tenure::lazy::Cached;
 use tenure::lazy::cached::{CachedGuard, Reader};
-use tenure::memory::{Atomic, Ordering, Threads};
+use tenure::memory::{Atomic, Memory, Ordering, Threads};
 
 /// A `Cached` of value 1.
 fn cached<M: Threads>() -> (Cached<Object, M>, Fate) {
@@ -365,6 +365,48 @@ fn a_guard_that_outlives_its_threads_number_under_the_next_owner<M: Threads>() {
     ending.join().unwrap();
     next.join().unwrap();
     end(cached, &[first], &second);
+}
+
+/// As above; and the next owner finds that the place has nothing, as the one before left it. Nothing but the word that
+/// says whether the place is in use tells it so: the value is replaced when it has read, so that there is no heavy barrier
+/// before, and a light one does nothing.
+#[test]
+fn a_place_that_its_last_owner_has_left_is_found_as_it_was_left() {
+    type Flag = <PointersInOrder as Memory>::AtomicU32;
+    passes(Some(3), || {
+        let (cached, first) = cached::<PointersInOrder>();
+        let flags = Heap::new([Flag::new(0), Flag::new(0)]);
+        let ending = {
+            let (cached, flags) = (cached.clone(), flags.clone());
+            worker(1, move || {
+                let guard = cached.read();
+                unseat();
+                flags[0].store(1, Ordering::Release);
+                drop(guard);
+            })
+        };
+        let next = {
+            let (cached, flags) = (cached.clone(), flags.clone());
+            spawn(move || {
+                if flags[0].load(Ordering::Acquire) == 1 {
+                    seat(1);
+                    let guard = unfenced(|| cached.read());
+                    flags[1].store(1, Ordering::Release);
+                    guard.look();
+                }
+            })
+        };
+        let mut fates = vec![first];
+        if flags[1].load(Ordering::Acquire) == 1 {
+            let (two, second) = Object::new(2);
+            cached.store(two);
+            fates.push(second);
+        }
+        ending.join().unwrap();
+        next.join().unwrap();
+        let current = fates.pop().unwrap();
+        end(cached, &fates, &current);
+    });
 }
 
 /// The last handle goes with a reader: the value is that one's to end.
