@@ -277,8 +277,12 @@ unsafe impl Threads for Stopping {
     }
 }
 
+/// One test stops threads at a time.
+static STOPPED: Mutex<()> = Mutex::new(());
+
 #[test]
 fn a_child_ends_objects_although_a_lost_thread_had_the_turn() {
+    let _one = STOPPED.lock().unwrap_or_else(PoisonError::into_inner);
     let (token, theirs) = (Token::new(), Token::new());
     let domain = Domain::<Token, Shootdown, Stopping>::new_in();
     let (mut seat, context) = (domain.seat(), domain.context(token.clone()));
@@ -311,4 +315,66 @@ fn a_child_ends_objects_although_a_lost_thread_had_the_turn() {
     });
     expect_well(0, status);
     assert_eq!((token.objects(), theirs.objects()), (0, 0));
+}
+
+/// Has a thread stop in the middle of what it ends, and forks: `child` is without it.
+fn lost_in_the_middle(end: impl FnOnce() + Send, child: impl FnOnce()) {
+    let _one = STOPPED.lock().unwrap_or_else(PoisonError::into_inner);
+    let status = thread::scope(|scope| {
+        scope.spawn(|| {
+            STOPS.set(true);
+            end();
+        });
+        IN_BARRIER.wait();
+        let status = in_child(child);
+        GOES_ON.wait();
+        status
+    });
+    expect_well(0, status);
+}
+
+/// It has marked those that have what it ends, and has not looked at who uses it.
+#[test]
+fn a_child_goes_on_with_seats_that_a_lost_thread_had_marked() {
+    let [token, childs] = [(); 2].map(|()| Token::new());
+    let domain = Domain::<Token, Shootdown, Stopping>::new_in();
+    let context = domain.context(token.clone());
+    let (idle, used) = (RefCell::new(domain.seat()), RefCell::new(Worker::new(&domain)));
+    drop(idle.borrow_mut().enter(&context));
+    used.borrow_mut().enter(&context);
+    let child = || {
+        let (mut idle, mut used) = (idle.borrow_mut(), used.borrow_mut());
+        assert!(idle.lazy().is_none(), "it was marked");
+        used.value().expect("it is used").check();
+        let context = domain.context(childs.clone());
+        idle.enter(&context).check();
+        used.enter(&context);
+        drop(context);
+        used.value().expect("it is used").check();
+        used.leave();
+        assert!(idle.lazy().is_none() && childs.objects() == 0, "what is the child's ends there");
+    };
+    lost_in_the_middle(|| drop(context), child);
+    used.borrow().value().expect("it is used").check();
+    used.borrow_mut().leave();
+    assert_eq!(token.objects(), 0, "in the parent the thread went on");
+}
+
+#[test]
+fn a_child_goes_on_with_readers_that_a_lost_thread_had_marked() {
+    let [old, new, childs] = [(); 3].map(|()| Token::new());
+    let cached = Cached::<Token, Stopping>::new_in(old.clone());
+    let [mut idle, mut used] = [cached.reader(), cached.reader()];
+    drop(idle.read());
+    let (idle, read) = (RefCell::new(idle), Cell::new(Some(used.read())));
+    let child = || {
+        let mut idle = idle.borrow_mut();
+        assert!(idle.read().is(&new), "it was stored");
+        read.take().expect("it is read").check();
+        cached.store(childs.clone());
+        assert!(idle.read().is(&childs) && new.objects() == 0, "what follows ends in the child");
+    };
+    lost_in_the_middle(|| cached.store(new.clone()), child);
+    read.take().expect("it is read").check();
+    assert_eq!((old.objects(), new.objects()), (0, 1), "in the parent the thread went on");
 }
