@@ -177,3 +177,13 @@ fn the_running_kernel_is_read_or_said_to_be_missing() {
         is_refused(&output, &["/sys/kernel/btf/vmlinux"]);
     }
 }
+
+#[test]
+fn the_readme_hides_no_line_of_an_example_as_others_show_and_paste_it_whole() {
+    let readme = include_str!("../../../README.md");
+    let examples = readme.split("```rust\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    for example in examples {
+        assert!(!example.lines().any(|line| line == "#" || line.starts_with("# ")), "{example}");
+    }
+    assert!(readme.matches("```rust\n").count() > 3);
+}
