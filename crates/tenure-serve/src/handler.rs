@@ -77,6 +77,9 @@ pub enum Next {
     Room,
     /// Nothing: the connection ends once the output is sent.
     End,
+    /// As `End`, because of what the client does. The reason goes to the log: once, or each time where the server is
+    /// [verbose](crate::net::Settings::verbose).
+    Refuse(&'static str),
     /// As `End`, but the client may still be sending: what comes is read and dropped for a while, because
     /// to close a socket with unread bytes takes the answer back.
     Linger,

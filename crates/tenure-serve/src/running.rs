@@ -2,10 +2,9 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::net::Server;
+use crate::net::{Address, Server};
 use crate::summary::Summary;
 
 /// A server of one of the protocols. Its drop stops it.
@@ -37,8 +36,11 @@ impl Running {
 }
 
 /// The line for an address that cannot be listened at.
-pub(crate) fn not_listening(address: SocketAddr, error: &io::Error) -> String {
+pub(crate) fn not_listening(address: &Address, error: &io::Error) -> String {
     let hint = match error.kind() {
+        io::ErrorKind::AddrInUse if address.internet().is_none() => {
+            "; another server answers there, or the file is no socket: remove it, or choose another path"
+        }
         io::ErrorKind::AddrInUse => "; choose another, or port 0 for any that is free",
         io::ErrorKind::AddrNotAvailable => {
             "; this machine does not have it; 0.0.0.0 and [::] are all it has"

@@ -235,6 +235,33 @@ fn other_lines_that_are_too_long_end_the_connection() {
 }
 
 #[test]
+fn flush_all_is_refused_where_it_is_not_allowed() {
+    let mut settings = Config::default();
+    settings.flush = false;
+    let mut server = Server::with(&settings);
+    let answers = server.ask("set k 0 0 1\r\n1\r\nflush_all\r\nflush_all 0 noreply\r\nget k\r\n");
+    assert_eq!(
+        answers,
+        "STORED\r\nCLIENT_ERROR flush_all not allowed\r\nVALUE k 0 1\r\n1\r\nEND\r\n"
+    );
+    assert!(server.ask("stats settings\r\n").contains("STAT flush_enabled no\r\n"));
+}
+
+#[test]
+fn a_client_of_the_binary_protocol_is_refused_at_its_first_byte() {
+    let mut server = Server::new();
+    let mut session = server.handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
+    let mut output = Output::new(server.buffers.acquire().unwrap());
+    let request = b"\x80\x0b\0\0\0\0\0\0\0\0\0\0\n\0\0\0\0\0\0\0\0\0\0\0";
+    for len in [1, 12, request.len()] {
+        let progress = server.handler.handle(&mut session, &request[..len], &mut output);
+        assert!(matches!(progress.next, Next::Refuse(why) if why.contains("binary protocol")));
+        assert!(output.is_empty(), "no answer");
+    }
+    server.handler.close(session);
+}
+
+#[test]
 fn a_server_adds_its_lines_to_stats() {
     let mut server = Server::new();
     server.cache.add_to_stats(|lines| lines.stat("buffers_in_use", 3));

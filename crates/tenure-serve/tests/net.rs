@@ -3,11 +3,14 @@
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tenure_serve::handler::{Handler, Next, Output, Progress};
-use tenure_serve::net::{Server, Settings, Shared};
+use tenure_serve::net::{Address, Server, Settings, Shared};
 
 /// Answers lines: `copy ...` and `chunk ...` by themselves, `big` by a megabyte, `end` and `linger` by the end, `endless` by
 /// byte after byte until somebody says `enough`.
@@ -80,8 +83,12 @@ fn start<const KEEPS: bool>(settings: Settings) -> (Server, Arc<[u8]>) {
     (Server::start(settings, handler).unwrap(), big)
 }
 
+fn internet(server: &Server) -> SocketAddr {
+    server.address().internet().unwrap()
+}
+
 fn client(server: &Server) -> TcpStream {
-    let client = TcpStream::connect(server.address()).unwrap();
+    let client = TcpStream::connect(internet(server)).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     client.set_nodelay(true).unwrap();
     client
@@ -272,7 +279,8 @@ fn a_client_that_reads_as_fast_as_it_is_answered_leaves_others_their_turns() {
 
 #[test]
 fn a_connection_on_which_nothing_moves_is_closed() {
-    let (server, big) = start::<false>(Settings { idle: Duration::from_millis(300), ..settings() });
+    let (server, big) =
+        start::<false>(Settings { idle: Some(Duration::from_millis(300)), ..settings() });
     let (mut idle, mut half, mut slow) = (client(&server), client(&server), client(&server));
     half.write_all(b"half a li").unwrap();
     slow.write_all(&b"big\n".repeat(1000)).unwrap();
@@ -382,7 +390,7 @@ fn a_server_that_stops_ends_what_it_is_at_and_closes_what_is_idle() {
     let (mut idle, mut slow) = (client(&server), client(&server));
     slow.write_all(&b"big\n".repeat(10)).unwrap();
     eventually("a stall", || server.shared().statistics().stalled > 0);
-    let address = server.address();
+    let address = internet(&server);
     let stopping = std::thread::spawn(move || stop(server, &big));
     assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0);
     let mut all = Vec::new();
@@ -406,7 +414,7 @@ fn a_server_that_stops_waits_no_longer_than_its_grace() {
 fn connections_that_come_while_a_server_stops_are_closed_wherever_they_are() {
     for _ in 0..50 {
         let (server, big) = start::<true>(settings());
-        let address = server.address();
+        let address = internet(&server);
         let crowd: Vec<_> = (0..4)
             .map(|_| {
                 std::thread::spawn(move || {
@@ -439,8 +447,8 @@ fn connections_that_come_while_a_server_stops_are_closed_wherever_they_are() {
 fn an_address_in_use_is_an_error() {
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let (server, _) = start::<true>(settings());
-    for taken in [other.local_addr().unwrap(), server.address()] {
-        let settings = Settings { listen: taken, ..settings() };
+    for taken in [other.local_addr().unwrap(), internet(&server)] {
+        let settings = Settings { listen: taken.into(), ..settings() };
         let handler = |_, _: &Arc<Shared>| Lines::<true>::new(Arc::from([]), false);
         let error = Server::start(settings, handler).err().unwrap();
         assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
@@ -459,5 +467,67 @@ fn acquires_are_timed_if_asked_for() {
     // One more where the first byte was not there yet.
     assert!((5..=10).contains(&acquires.len()), "{}", acquires.len());
     assert!(acquires.max() > 0);
+    stop(server, &big);
+}
+
+fn at_path(path: &Path) -> Settings {
+    Settings { listen: Address::Unix(path.to_owned()), ..settings() }
+}
+
+/// Why a server does not start at a path.
+fn refused_at(path: &Path) -> std::io::Error {
+    let handler = |_, _: &Arc<Shared>| Lines::<true>::new(Arc::from([]), false);
+    Server::start(at_path(path), handler).err().unwrap()
+}
+
+#[test]
+fn a_server_at_a_path_serves_from_all_workers_and_takes_its_file_along() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let (server, big) = start::<false>(Settings { socket_mode: 0o770, ..at_path(&path) });
+    assert_eq!(server.address().to_string(), format!("unix:{}", path.display()));
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o770);
+    let mut clients: Vec<_> = (0..10).map(|_| UnixStream::connect(&path).unwrap()).collect();
+    for client in &mut clients {
+        client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        client.write_all(b"hello\n").unwrap();
+        let mut answer = [0; 6];
+        client.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"hello\n");
+    }
+    let open = server.shared().open_by_worker();
+    assert!(open.iter().sum::<u64>() == 10 && !open.contains(&0), "{open:?}");
+    drop(clients);
+    stop(server, &big);
+    assert!(!path.exists(), "the file stays");
+}
+
+#[test]
+fn a_socket_that_a_dead_server_left_makes_way_and_nothing_else_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    drop(UnixListener::bind(&path).unwrap());
+    assert!(path.exists(), "left behind");
+    let (server, big) = start::<false>(at_path(&path));
+    assert_eq!(refused_at(&path).kind(), std::io::ErrorKind::AddrInUse);
+    drop(UnixStream::connect(&path).expect("the first still answers"));
+    // Another that has the path by now keeps it.
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, "precious").unwrap();
+    stop(server, &big);
+    assert_eq!(refused_at(&path).kind(), std::io::ErrorKind::AddrInUse);
+    assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+}
+
+#[test]
+fn without_a_time_no_connection_is_closed_because_nothing_moves() {
+    let (server, big) = start::<false>(Settings { idle: None, ..settings() });
+    let mut idle = client(&server);
+    // Another server of this test closes after that long; a worker looks at least every half second.
+    std::thread::sleep(Duration::from_millis(1200));
+    idle.write_all(b"still\n").unwrap();
+    assert_eq!(answer(&mut idle, 6), b"still\n");
+    assert_eq!(server.shared().statistics().timed_out, 0);
+    drop(idle);
     stop(server, &big);
 }

@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{ArgAction, Args, Subcommand};
 use tenure_serve::buffers::PoolKind;
 use tenure_serve::load::settings::resolve;
 use tenure_serve::memcached::{Config, CountKind, LineKind};
-use tenure_serve::net::Settings;
+use tenure_serve::net::{Address, Settings};
 
 use crate::failure::Failure;
 
@@ -18,18 +18,23 @@ pub(crate) enum Serve {
     /// Serve a cache that speaks memcached's text protocol
     ///
     /// The data commands of memcached 1.6 (get, gets, gat, gats, set, add, replace, append, prepend, cas, incr,
-    /// decr, delete, touch, flush_all), the meta commands, stats, version, verbosity, cache_memlimit and quit. Not
-    /// there: the binary protocol, UDP, TLS, SASL, watch, shutdown, and commands for slabs, crawlers and
-    /// extstore.
+    /// decr, delete, touch, flush_all), the meta commands, stats, version, verbosity, cache_memlimit and quit,
+    /// answered as memcached 1.6.45 does. Not there: the binary protocol (such a client is closed at once, with a
+    /// line on standard error), UDP, TLS, SASL, watch, and commands for slabs, crawlers and extstore.
+    ///
+    /// The value of a refused line is thrown away, never run as commands. Where its length is not certain, as after a
+    /// key with spaces in it, the connection ends.
     ///
     /// Items are counted by what `--count` says, and sent
     /// from where they are. All connections from one address share one object, to which every request takes and
     /// releases a reference while it reads what lies beside the count: `--line` says how close.
     #[command(after_help = "Examples:\n  \
                             tenure serve memcached --memory 1g\n  \
+                            tenure serve memcached --listen unix:/run/cache.sock --socket-mode 770\n  \
                             tenure serve memcached --count inc-not-zero --line shared --threads 2\n\n\
-                            Prints `listening on ADDRESS` once it does. SIGTERM and SIGINT (Ctrl-C) let it end what it \
-                            is at and print what happened; a second one ends it at once.")]
+                            Prints `listening on ADDRESS` once it does. SIGTERM, SIGINT (Ctrl-C), SIGQUIT and SIGHUP let \
+                            it end what it is at and print what happened; a second one ends it at once. Under nohup, \
+                            SIGHUP is ignored.")]
     Memcached(Memcached),
     /// Serve static files, or an answer of a fixed size, over HTTP/1.1
     ///
@@ -40,8 +45,9 @@ pub(crate) enum Serve {
     #[command(after_help = "Examples:\n  \
                             tenure serve http ./public\n  \
                             tenure serve http --body 612 --pool scan --threads 2\n\n\
-                            Prints `listening on ADDRESS` once it does. SIGTERM and SIGINT (Ctrl-C) let it end what it \
-                            is at and print what happened; a second one ends it at once.")]
+                            Prints `listening on ADDRESS` once it does. SIGTERM, SIGINT (Ctrl-C), SIGQUIT and SIGHUP let \
+                            it end what it is at and print what happened; a second one ends it at once. Under nohup, \
+                            SIGHUP is ignored.")]
     Http(Http),
 }
 
@@ -70,6 +76,14 @@ pub(crate) struct Memcached {
     #[arg(long, value_name = "N", value_parser = connections)]
     pub(crate) connections_per_peer: Option<usize>,
 
+    /// Refuse `flush_all`
+    #[arg(long)]
+    pub(crate) no_flush: bool,
+
+    /// Let clients end the server with `shutdown`
+    #[arg(long)]
+    pub(crate) allow_shutdown: bool,
+
     #[command(flatten)]
     pub(crate) net: Net,
 }
@@ -87,6 +101,8 @@ impl Memcached {
         config.count = self.count;
         config.line = self.line;
         config.memory = self.memory as u64;
+        config.flush = !self.no_flush;
+        config.shutdown = self.allow_shutdown;
         if let Some(connections) = self.connections_per_peer {
             config.connections_per_peer = connections as u64;
         }
@@ -121,10 +137,15 @@ pub(crate) struct Http {
 /// What both protocols are told.
 #[derive(Debug, Args)]
 pub(crate) struct Net {
-    /// Where to listen; port 0 for any that is free. 0.0.0.0 makes it reachable for everybody: there is
-    /// no password and no TLS [default: 127.0.0.1:11211 for memcached, 127.0.0.1:8080 for HTTP]
+    /// Where to listen: HOST:PORT, with port 0 for any that is free, or unix:PATH for a socket in the file system.
+    /// 0.0.0.0 makes it reachable for everybody: there is no password and no TLS. A socket file that a dead server
+    /// left is replaced [default: 127.0.0.1:11211 for memcached, 127.0.0.1:8080 for HTTP]
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
-    pub(crate) listen: Option<SocketAddr>,
+    pub(crate) listen: Option<Address>,
+
+    /// Permissions of the socket's file, in octal: who may write to it may connect
+    #[arg(long, value_name = "MODE", default_value = "700", value_parser = mode)]
+    pub(crate) socket_mode: u32,
 
     /// Threads, each with its own connections [default: one for each CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
@@ -143,9 +164,10 @@ pub(crate) struct Net {
     #[arg(long, value_name = "N", default_value = "16384", value_parser = connections)]
     pub(crate) connections: usize,
 
-    /// Close a connection on which nothing moves for so many seconds
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
-    pub(crate) idle: Duration,
+    /// Close a connection on which nothing moves for so many seconds; 0 closes none [default: 0 for
+    /// memcached, 60 for HTTP]
+    #[arg(long, value_name = "SECONDS", value_parser = idle)]
+    pub(crate) idle: Option<Duration>,
 
     /// At the end, let connections finish what they are at for so many seconds
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
@@ -154,27 +176,43 @@ pub(crate) struct Net {
     /// Write what happened, as JSON, to a file at the end, or with `-` to standard output in place of text
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+
+    /// Tell on standard error of each connection: when it comes, when it ends and why, or why it is refused
+    #[arg(short, long, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
 }
 
 impl Net {
-    /// The settings of a server whose usual port is that one.
-    pub(crate) fn settings(&self, port: u16) -> Settings {
-        let listen = self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], port)));
+    /// The settings of a server whose usual port and time are those.
+    pub(crate) fn settings(&self, port: u16, idle: Option<Duration>) -> Settings {
+        let usual = || Address::Internet(SocketAddr::from(([127, 0, 0, 1], port)));
+        let listen = self.listen.clone().unwrap_or_else(usual);
         let usual = Settings::at(listen);
         Settings {
             threads: self.threads.map_or(usual.threads, usize::from),
             pool: self.pool,
             buffer: self.buffer,
             connections: self.connections,
-            idle: self.idle,
+            idle: self.idle.map_or(idle, |idle| Some(idle).filter(|idle| !idle.is_zero())),
+            socket_mode: self.socket_mode,
+            verbose: self.verbose > 0,
             grace: self.grace,
             ..usual
         }
     }
 }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
-    resolve(text).map_err(|error| error.to_string())
+fn address(text: &str) -> Result<Address, String> {
+    match text.strip_prefix("unix:") {
+        Some("") => Err("after `unix:` comes the path of a socket".to_owned()),
+        Some(path) => Ok(Address::Unix(path.into())),
+        None => resolve(text).map(Address::Internet).map_err(|error| error.to_string()),
+    }
+}
+
+fn mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text.trim(), 8).ok().filter(|mode| *mode <= 0o777);
+    mode.ok_or_else(|| "permissions are octal digits, from 0 to 777".to_owned())
 }
 
 fn connections(text: &str) -> Result<usize, String> {
@@ -211,6 +249,12 @@ fn buffer(text: &str) -> Result<usize, String> {
         bytes if bytes.is_power_of_two() && (4096..=1 << 30).contains(&bytes) => Ok(bytes),
         _ => Err("a buffer has a power of two of bytes, from 4k to 1g".to_owned()),
     }
+}
+
+/// Seconds, or none at all.
+fn idle(text: &str) -> Result<Duration, String> {
+    let off = text.trim().parse().is_ok_and(|seconds: f64| seconds == 0.0);
+    if off { Ok(Duration::ZERO) } else { seconds(text) }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

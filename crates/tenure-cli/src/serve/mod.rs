@@ -6,7 +6,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tenure_serve::net::{Server, Settings};
 use tenure_serve::open_files::allow_connections;
@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
     match arguments {
         Serve::Memcached(arguments) => {
-            let settings = arguments.net.settings(11211);
+            let settings = arguments.net.settings(11211, None);
             make_room(&settings);
             serve(&arguments.net, memcached::start(&arguments.config()?, settings))
         }
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
                 stats: arguments.stats.clone(),
                 ..http::Config::default()
             };
-            let mut settings = arguments.net.settings(8080);
+            let mut settings = arguments.net.settings(8080, Some(Duration::from_secs(60)));
             settings.time_acquires = arguments.time_acquires;
             make_room(&settings);
             serve(&arguments.net, http::start(&config, settings))
@@ -75,13 +75,18 @@ fn prepare(arguments: &Net) -> Result<Json<'_>, Failure> {
 
 /// Says that it serves, and comes back when it is to end.
 fn wait(json: Json<'_>, server: &Server) -> Result<(), Failure> {
-    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(Failure::input)?;
+    let mut ends = vec![SIGTERM, SIGINT, SIGQUIT];
+    // `nohup` has a hangup ignored, and that stays so.
+    if !is_ignored(SIGHUP) {
+        ends.push(SIGHUP);
+    }
+    let mut signals = Signals::new(ends).map_err(Failure::input)?;
     let listening = format!("listening on {}\n", server.address());
     match json {
         Json::Stdout => eprint!("{listening}"),
         _ => output::print(&listening)?,
     }
-    while signals.pending().next().is_none() && !server.has_failed() {
+    while signals.pending().next().is_none() && !server.has_ended() {
         thread::sleep(LOOK);
     }
     // The second signal is not waited for.
@@ -91,6 +96,14 @@ fn wait(json: Json<'_>, server: &Server) -> Result<(), Failure> {
         }
     });
     Ok(())
+}
+
+/// Whether this process was started with that signal ignored.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Tells what happened.

@@ -12,6 +12,7 @@ mod memcached;
 mod refused;
 mod server;
 mod signals;
+mod told;
 mod traffic;
 
 #[path = "../support/mod.rs"]

@@ -24,7 +24,11 @@ fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
     refused(&["memcached", "--connections", "0"], &["--connections", "1 connection"]);
     refused(&["memcached", "--connections-per-peer", "0"], &["--connections-per-peer"]);
     refused(&["memcached", "--buffer", "1000"], &["--buffer", "power of two"]);
-    refused(&["memcached", "--idle", "0"], &["--idle", "seconds"]);
+    refused(&["memcached", "--idle", "soon"], &["--idle", "seconds"]);
+    refused(&["memcached", "--socket-mode", "rwx"], &["--socket-mode", "octal"]);
+    refused(&["memcached", "--listen", "unix:"], &["--listen", "path"]);
+    refused(&["memcached", "--listen", "unix:/no/such/socket"], &["unix:/no/such/socket"]);
+    refused(&["memcached", "--listen", "unix:/etc/passwd"], &["/etc/passwd", "is no socket"]);
     refused(&["memcached", "--listen", "192.0.2.1:1"], &["192.0.2.1:1", "0.0.0.0"]);
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = other.local_addr().unwrap().to_string();

@@ -1,12 +1,14 @@
 //! How a server ends.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::server::{PROTOCOLS, Protocol, Server, eventually};
-use super::traffic::{drain, expect_large, expect_small, large, small, start};
+use super::traffic::{drain, expect_large, expect_small, large, small, start, stop};
 
 /// Waits until nobody can connect: the signal has been heard.
 #[track_caller]
@@ -17,7 +19,7 @@ fn is_deaf(server: &Server) {
 #[test]
 fn a_server_that_is_told_to_end_finishes_what_is_under_way() {
     for protocol in PROTOCOLS {
-        for signal in [Signal::TERM, Signal::INT] {
+        for signal in [Signal::TERM, Signal::INT, Signal::QUIT, Signal::HUP] {
             let mut server = start(protocol, &["--grace", "60"]);
             let (mut idle, mut half, mut busy) =
                 (server.connect(), server.connect(), server.connect());
@@ -39,6 +41,37 @@ fn a_server_that_is_told_to_end_finishes_what_is_under_way() {
             server.ended();
         }
     }
+}
+
+#[test]
+fn a_hangup_that_nohup_has_ignored_stays_ignored() {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" serve memcached --listen 127.0.0.1:0"]);
+    let mut server =
+        shell.arg(env!("CARGO_BIN_EXE_tenure")).stdout(Stdio::piped()).spawn().unwrap();
+    let pid = Pid::from_child(&server);
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    let address = first.strip_prefix("listening on ").unwrap();
+    kill_process(pid, Signal::HUP).unwrap();
+    // It would be deaf within 50 ms.
+    std::thread::sleep(Duration::from_millis(300));
+    let mut client = TcpStream::connect(address).unwrap();
+    client.write_all(b"mn\r\nquit\r\n").unwrap();
+    assert_eq!(drain(&mut client), b"MN\r\n");
+    kill_process(pid, Signal::TERM).unwrap();
+    assert!(server.wait().unwrap().success());
+}
+
+#[test]
+fn a_client_may_end_a_server_that_allows_it() {
+    let mut server = start(Protocol::Memcached, &["--allow-shutdown"]);
+    assert_eq!(server.talk(b"shutdown now\r\nquit\r\n"), b"CLIENT_ERROR invalid shutdown mode\r\n");
+    assert!(server.talk(b"shutdown\r\n").is_empty());
+    server.ended();
+    let server = start(Protocol::Memcached, &[]);
+    assert_eq!(server.talk(b"shutdown\r\nquit\r\n"), b"SERVER_ERROR: shutdown not enabled\r\n");
+    stop(server);
 }
 
 #[test]

@@ -67,7 +67,9 @@ impl Connection {
             }
             match self.next {
                 Next::Input if self.input.is_empty() => return Ok(()),
-                Next::End | Next::Linger => return Err(io::ErrorKind::ConnectionAborted.into()),
+                Next::End | Next::Refuse(_) | Next::Linger => {
+                    return Err(io::ErrorKind::ConnectionAborted.into());
+                }
                 Next::Input | Next::Room => {}
             }
             let progress = protocol.handle(session, &self.input, &mut self.output);

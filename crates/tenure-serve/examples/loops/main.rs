@@ -27,11 +27,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);
     let kind = words.next().unwrap_or_default();
     let address = words.next().unwrap_or_else(|| "127.0.0.1:11311".to_owned());
-    let mut settings = Settings::at(address.parse::<SocketAddr>()?);
+    let address: SocketAddr = address.parse()?;
+    let mut settings = Settings::at(address);
     if let Some(threads) = words.next() {
         settings.threads = threads.parse()?;
     }
-    let bind = || TcpListener::bind(settings.listen);
+    let bind = || TcpListener::bind(address);
     let buffers = Buffers::new(PoolKind::Magazines, DEFAULT_BYTES)?;
     println!("{kind}: process {}, at {address}", std::process::id());
     match &*kind {

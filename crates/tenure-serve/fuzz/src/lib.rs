@@ -52,7 +52,7 @@ pub fn converse<'a, H: Handler>(
                 Next::Room => {
                     assert!(sent > 0 || progress.consumed > 0, "room is made of something")
                 }
-                Next::End | Next::Linger => {
+                Next::End | Next::Refuse(_) | Next::Linger => {
                     conversation.ended = true;
                     break 'pieces;
                 }

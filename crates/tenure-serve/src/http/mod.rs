@@ -184,7 +184,7 @@ pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
     }
     let site = Arc::new(Site::new(&config)?);
     let settings = Settings { spread: false, ..settings };
-    let address = settings.listen;
+    let address = settings.listen.clone();
     let of_workers = Arc::clone(&site);
     let handler = move |_, shared: &std::sync::Arc<Shared>| {
         let (site, shared) = (Arc::clone(&of_workers), std::sync::Arc::clone(shared));
@@ -196,7 +196,7 @@ pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
         })
     };
     let server =
-        Server::start(settings, handler).map_err(|error| not_listening(address, &error))?;
+        Server::start(settings, handler).map_err(|error| not_listening(&address, &error))?;
     Ok(Running::new(server, PROTOCOL, move |summary| site.add_to(summary)))
 }
 

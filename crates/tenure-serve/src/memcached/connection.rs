@@ -38,6 +38,11 @@ const BATCH: u64 = 1024;
 /// Spaces before a retrieval that is longer than a line.
 const MOST_SPACES: usize = 100;
 
+/// The first byte of a request in memcached's binary protocol. No command of the text protocol begins with it.
+const BINARY: u8 = 0x80;
+
+const NO_BINARY: &str = "the client speaks memcached's binary protocol, which is not there; tell it to use the text protocol";
+
 /// A connection.
 pub struct Session<C: RefCount + 'static, P: RefCount + 'static> {
     peer: PeerRef<P>,
@@ -262,6 +267,9 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
             drop(peer);
             return None;
         }
+        if rest[0] == BINARY {
+            return Some(Next::Refuse(NO_BINARY));
+        }
         let (peer, request) = self.begin();
         let then = match retrieval(line) {
             Some(kind) => self.begin_keys(&request, kind, line, output),
@@ -293,6 +301,9 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
     #[cold]
     fn long_line(&mut self) -> Option<Next> {
         let rest = self.rest();
+        if rest[0] == BINARY {
+            return Some(Next::Refuse(NO_BINARY));
+        }
         if rest.len() <= self.session.peer.limits().line {
             return Some(Next::Input);
         }

@@ -17,8 +17,7 @@
 //! - A value of spaces alone is no number. memcached looks for one behind its end.
 //! - `me` knows no slab classes and `stats` one; commands that tune slabs, crawlers and logs are refused.
 //! - Evicted is by SIEVE, not by a segmented LRU.
-//! - A connection on which nothing moves for 60 s is closed ([`Settings::idle`](crate::net::Settings)), and one too many at
-//!   once, without a line.
+//! - A connection too many is closed at once, without a line, and so is one whose client speaks the binary protocol.
 //! - `stats conns` tells of addresses, not of connections.
 //!
 //! | room | what it is for |
@@ -72,6 +71,7 @@ use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
 use tenure::line::Isolated;
 use tenure::sync::Arc;
 
+use crate::net;
 pub use connection::{Memcached, Session};
 pub use item::Chunk;
 pub use start::start;
@@ -136,6 +136,10 @@ pub struct Config {
     pub longest_line: usize,
     /// Connections from one address at once.
     pub connections_per_peer: u64,
+    /// Whether `flush_all` is allowed.
+    pub flush: bool,
+    /// Whether clients may end the server with `shutdown`.
+    pub shutdown: bool,
 }
 
 impl Default for Config {
@@ -147,6 +151,8 @@ impl Default for Config {
             largest_item: 1 << 20,
             longest_line: 2048,
             connections_per_peer: u64::MAX,
+            flush: true,
+            shutdown: false,
         }
     }
 }
@@ -161,7 +167,18 @@ struct Shared<C: RefCount + 'static, P: RefCount + 'static> {
     workers: Workers,
     clock: Clock,
     line: LineKind,
+    flush: bool,
+    shutdown: bool,
     extra: OnceLock<Extra>,
+    /// The server that the cache is served by. Weak: its workers have the cache.
+    server: OnceLock<std::sync::Weak<net::Shared>>,
+}
+
+impl<C: RefCount + 'static, P: RefCount + 'static> Shared<C, P> {
+    /// The server that the cache is served by, if it is.
+    fn server(&self) -> Option<std::sync::Arc<net::Shared>> {
+        self.server.get()?.upgrade()
+    }
 }
 
 /// A cache, of which each thread gets a handler.
@@ -188,7 +205,10 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Cache<C, P> {
             workers: Workers::new(),
             clock: Clock::new(Instant::now(), SystemTime::now()),
             line: config.line,
+            flush: config.flush,
+            shutdown: config.shutdown,
             extra: OnceLock::new(),
+            server: OnceLock::new(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -199,7 +219,12 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Cache<C, P> {
         Memcached::new(self.shared.clone())
     }
 
-    /// Adds lines to each answer to `stats`: those of the event loop, say. Only the first call does.
+    /// Lets the cache tell of the server that it is served by, and end it.
+    fn serve_in(&self, server: &std::sync::Arc<net::Shared>) {
+        let _ = self.shared.server.set(std::sync::Arc::downgrade(server)); // It is served by one.
+    }
+
+    /// Adds lines to each answer to `stats`. Only the first call does.
     pub fn add_to_stats(&self, extra: impl Fn(&mut Lines) + Send + Sync + 'static) {
         let _ = self.shared.extra.set(Box::new(extra)); // A second one is not wanted.
     }

@@ -39,7 +39,7 @@ pub fn answers<H: Handler>(
             output.advance(output.pending());
             from += progress.consumed;
             match progress.next {
-                Next::End | Next::Linger => break 'connection,
+                Next::End | Next::Refuse(_) | Next::Linger => break 'connection,
                 Next::Room => assert!(!stuck, "no room in an output that is empty"),
                 Next::Input => break,
             }

@@ -1,7 +1,5 @@
 //! Starting a cache as a server.
 
-use std::sync::Arc;
-
 use tenure::count::RefCount;
 
 use super::{Cache, Config, Visitor, with_cell};
@@ -25,16 +23,10 @@ pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
             cache: Cache<C, P>,
         ) -> Result<Running, String> {
             let handlers = cache.clone();
+            let address = self.0.listen.clone();
             let server = Server::start(self.0, move |_, _| handlers.handler())
-                .map_err(|error| not_listening(self.0.listen, &error))?;
-            // Weak: the statistics of the cache do not keep the server's, which its workers have.
-            let shared = Arc::downgrade(server.shared());
-            cache.add_to_stats(move |lines| {
-                let Some(shared) = shared.upgrade() else { return };
-                for (name, figure) in shared.statistics().named() {
-                    lines.stat(name, figure);
-                }
-            });
+                .map_err(|error| not_listening(&address, &error))?;
+            cache.serve_in(server.shared());
             let figures = move |summary: &mut Summary| {
                 let (linked, alive) = cache.items();
                 summary.add("curr_items", linked);

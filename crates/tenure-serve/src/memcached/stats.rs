@@ -9,6 +9,7 @@ use super::clock::Clock;
 use super::counters::Counter;
 use super::text::{Answer, ERROR, Request, Then, VERSION};
 use super::words::Words;
+use crate::net::Address;
 
 /// The lines of an answer to `stats`.
 #[derive(Debug, Default)]
@@ -78,6 +79,18 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         lines.stat("time", shared.clock.wall(now));
         lines.stat("version", VERSION);
         lines.stat("pointer_size", usize::BITS);
+        if let Some((user, system)) = cpu_seconds() {
+            lines.stat("rusage_user", format_args!("{user:.6}"));
+            lines.stat("rusage_system", format_args!("{system:.6}"));
+        }
+        if let Some(server) = shared.server() {
+            let statistics = server.statistics();
+            lines.stat("max_connections", server.settings().connections);
+            lines.stat("accepting_conns", u8::from(statistics.paused == 0));
+            for (name, figure) in statistics.named() {
+                lines.stat(name, figure);
+            }
+        }
         let peers = shared.peers.list();
         let connections: u64 = peers.iter().map(|peer| peer.connections()).sum();
         lines.stat("peer_connections", connections);
@@ -112,10 +125,44 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         lines.stat("item_size_max", limits.item);
         lines.stat("line_size_max", limits.line);
         lines.stat("connections_per_peer_max", limits.connections);
-        lines.stat("flush_enabled", "yes");
+        if let Some(server) = self.shared.server() {
+            let settings = server.settings();
+            lines.stat("maxconns", settings.connections);
+            match &settings.listen {
+                Address::Internet(address) => {
+                    lines.stat("tcpport", address.port());
+                    lines.stat("inter", address.ip());
+                    lines.stat("domain_socket", "NULL");
+                }
+                Address::Unix(path) => {
+                    lines.stat("tcpport", 0);
+                    lines.stat("inter", "NULL");
+                    lines.stat("domain_socket", path.display());
+                }
+            }
+            lines.stat("umask", format_args!("{:o}", settings.socket_mode));
+            lines.stat("udpport", 0);
+            lines.stat("verbosity", u8::from(settings.verbose));
+            lines.stat("idle_timeout", settings.idle.map_or(0, |idle| idle.as_secs()));
+        }
+        lines.stat("flush_enabled", if self.shared.flush { "yes" } else { "no" });
         lines.stat("dump_enabled", "no");
-        lines.stat("shutdown_command", "no");
+        lines.stat("shutdown_command", if self.shared.shutdown { "yes" } else { "no" });
+        lines.stat("client_flags_size", size_of::<u32>());
         lines.stat("count", C::NAME);
         lines.stat("line", self.shared.line);
     }
+}
+
+/// Ticks of the clock in `/proc` in a second: the same on every architecture.
+const TICKS: f64 = 100.0;
+
+/// Seconds that this process has spent in itself and in the kernel.
+fn cpu_seconds() -> Option<(f64, f64)> {
+    let line = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the process may have anything in it, and ends at the last parenthesis. The state is the first field behind it.
+    let (_, fields) = line.rsplit_once(')')?;
+    let mut ticks = fields.split_whitespace().skip(11).map(|field| field.parse::<u32>().ok());
+    let mut seconds = || Some(f64::from(ticks.next()??) / TICKS);
+    Some((seconds()?, seconds()?))
 }

@@ -123,7 +123,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             },
             (b"cache_memlimit", _) => self.memory_limit(&words, output),
             (b"quit", _) => Then::End,
-            (b"shutdown", _) => reply(output, noreply, b"SERVER_ERROR: shutdown not enabled\r\n"),
+            (b"shutdown", _) => self.shut_down(&words, output),
             (b"watch", _) => reply(output, noreply, b"CLIENT_ERROR watch commands not allowed\r\n"),
             (b"slabs", 4) if words[1] == b"reassign" => {
                 reply(output, false, b"CLIENT_ERROR slab reassignment disabled\r\n")
@@ -302,6 +302,9 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
     fn flush_all(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
         let noreply = words.noreply();
         self.count(Counter::Flushes);
+        if !self.shared.flush {
+            return reply(output, noreply, b"CLIENT_ERROR flush_all not allowed\r\n");
+        }
         let now = self.visit.now;
         let mut when = now;
         if words.len() != if noreply { 2 } else { 1 } {
@@ -314,6 +317,20 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         }
         self.shared.store.flush(when, now);
         reply(output, noreply, b"OK\r\n")
+    }
+
+    /// Ends the server, where that is allowed.
+    fn shut_down(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
+        if !self.shared.shutdown {
+            return reply(output, false, b"SERVER_ERROR: shutdown not enabled\r\n");
+        }
+        if !matches!(words[1..], [] | [b"graceful"]) {
+            return reply(output, false, b"CLIENT_ERROR invalid shutdown mode\r\n");
+        }
+        if let Some(server) = self.shared.server() {
+            server.stop();
+        }
+        Then::End
     }
 
     fn memory_limit(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {

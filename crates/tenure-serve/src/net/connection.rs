@@ -34,6 +34,8 @@ pub(super) struct Connection<H: Handler> {
     pub(super) interest: Option<Interest>,
     /// When something moved last.
     pub(super) active: Instant,
+    /// Why the handler refuses to go on.
+    pub(super) refused: Option<&'static str>,
     /// Which connection of the same place this is: an event may be for an earlier one.
     pub(super) generation: u32,
 }
@@ -92,6 +94,7 @@ impl<H: Handler> Connection<H> {
                 return fate;
             }
             if drained || reads == 0 {
+                counters.yielded.add(u64::from(!drained));
                 return Fate::Waits(Interest::Read);
             }
             reads -= 1;
@@ -140,6 +143,10 @@ impl<H: Handler> Connection<H> {
                     Next::Input => Phase::Open,
                     Next::Room => Phase::Writing,
                     Next::End => Phase::Ending,
+                    Next::Refuse(why) => {
+                        self.refused = Some(why);
+                        Phase::Ending
+                    }
                     Next::Linger => Phase::EndingLate,
                 };
                 if self.phase == Phase::Writing && progress.consumed == 0 && hands.output.is_empty()
@@ -162,6 +169,7 @@ impl<H: Handler> Connection<H> {
                 }
             }
         }
+        counters.yielded.add(1);
         // There is room, so that the next round of events goes on here.
         Some(Fate::Waits(Interest::Write))
     }

@@ -53,6 +53,9 @@ pub(super) struct Counters {
     pub(super) read: Counter,
     pub(super) written: Counter,
     pub(super) stalled: Counter,
+    pub(super) yielded: Counter,
+    /// 1 while the worker accepts nobody.
+    pub(super) paused: Counter,
 }
 
 /// What happened on a server so far, and what it has now. A snapshot: the figures are read one after the other.
@@ -81,14 +84,18 @@ pub struct Statistics {
     pub written: u64,
     /// Times that a connection had to wait for room to write, so that nothing more was read from it.
     pub stalled: u64,
+    /// Times that a connection had more to do and let others have their turn.
+    pub yielded: u64,
+    /// Workers that accept nobody now, because the process has no more files.
+    pub paused: u64,
     /// The pool of buffers, all size classes together.
     pub buffers: Counts,
 }
 
 impl Statistics {
-    /// The figures with their names, in the order of the fields.
+    /// The figures with their names, but for [`paused`](Self::paused).
     #[must_use]
-    pub fn named(&self) -> [(&'static str, u64); 17] {
+    pub fn named(&self) -> [(&'static str, u64); 18] {
         [
             ("curr_connections", self.open),
             ("total_connections", self.accepted),
@@ -101,6 +108,7 @@ impl Statistics {
             ("bytes_read", self.read),
             ("bytes_written", self.written),
             ("stalled_writes", self.stalled),
+            ("conn_yields", self.yielded),
             ("buffers_in_use", self.buffers.in_use),
             ("buffers_idle", self.buffers.idle),
             ("buffers_allocated", self.buffers.allocated),
@@ -127,6 +135,8 @@ impl Statistics {
             read: sum(|worker| &worker.read),
             written: sum(|worker| &worker.written),
             stalled: sum(|worker| &worker.stalled),
+            yielded: sum(|worker| &worker.yielded),
+            paused: sum(|worker| &worker.paused),
             buffers,
         }
     }

@@ -15,7 +15,7 @@
 //! | writing | room in the socket | all is sent. **Nothing is read meanwhile**: a client that does not read its answers cannot ask for more |
 //! | lingering | the client's end | it came, or two seconds later |
 //!
-//! A connection that neither sent nor took a byte for [`Settings::idle`] is closed, in whatever state. There is no limit
+//! A connection that neither sent nor took a byte for [`Settings::idle`] is closed, in whatever state, unless that is switched off. There is no limit
 //! on the time of a whole request: a client that sends a byte within each such time keeps its connection.
 //!
 //! # Buffers
@@ -33,6 +33,7 @@
 //! `recv` to find out that there is no more. A short connection costs `accept4`, `recv`, `sendmsg` and
 //! `close`: a new socket is read at once, and epoll hears of it only if nothing was there.
 
+mod address;
 mod connection;
 mod counters;
 mod inbox;
@@ -40,8 +41,10 @@ mod poll;
 mod server;
 mod settings;
 mod socket;
+mod socket_file;
 mod worker;
 
+pub use address::Address;
 pub(crate) use counters::Counter;
 pub use counters::Statistics;
 pub use server::{Server, Shared};

@@ -13,6 +13,8 @@ const EVENTS: usize = 256;
 /// What a file is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interest {
+    /// Somebody to accept. Of several workers that wait for the same socket not all are woken.
+    Accept,
     /// Something to read.
     Read,
     /// Room to write.
@@ -22,6 +24,7 @@ pub(super) enum Interest {
 impl Interest {
     fn flags(self) -> EventFlags {
         match self {
+            Self::Accept => EventFlags::IN | EventFlags::EXCLUSIVE,
             Self::Read => EventFlags::IN,
             Self::Write => EventFlags::OUT,
         }

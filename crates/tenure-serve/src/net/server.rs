@@ -1,7 +1,6 @@
 //! [`Server`]: the workers' threads, from start to stop.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -12,9 +11,10 @@ use tenure::memory::{Atomic, Memory, Native, Ordering};
 
 use super::counters::{Counters, Statistics};
 use super::inbox::Inbox;
-use super::settings::Settings;
 use super::socket;
+use super::socket_file::SocketFile;
 use super::worker::Worker;
+use super::{Address, Settings};
 use crate::buffers::Buffers;
 use crate::handler::Handler;
 
@@ -27,6 +27,8 @@ pub struct Shared {
     /// How long acquires of a connection's buffers took, in nanoseconds, by worker.
     pub(super) acquires: Vec<Mutex<Histogram<u64>>>,
     stopping: <Native as Memory>::AtomicU32,
+    /// Whether a client was refused for what it does.
+    refused: <Native as Memory>::AtomicU32,
 }
 
 impl Shared {
@@ -39,6 +41,7 @@ impl Shared {
             counters: (0..threads).map(|_| Isolated::default()).collect(),
             acquires: (0..threads).map(|_| Mutex::new(acquires())).collect(),
             stopping: Atomic::new(0),
+            refused: Atomic::new(0),
             buffers,
             settings,
         })
@@ -71,11 +74,23 @@ impl Shared {
         })
     }
 
+    /// What the server was told when it started.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// Tells the workers to stop.
-    fn stop(&self) {
+    pub(crate) fn stop(&self) {
         // Release: pairs with the Acquire in `is_stopping`. What comes before is seen by whoever stops.
         self.stopping.store(1, Ordering::Release);
         self.inboxes.iter().for_each(Inbox::ring);
+    }
+
+    /// Whether this is the first refusal, which it is once.
+    pub(super) fn is_first_refusal(&self) -> bool {
+        // Relaxed: nothing is published through it.
+        self.refused.swap(1, Ordering::Relaxed) == 0
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -94,7 +109,9 @@ fn acquires() -> Histogram<u64> {
 /// A server that runs. Its drop stops it.
 pub struct Server {
     shared: Arc<Shared>,
-    address: SocketAddr,
+    address: Address,
+    /// The file of the socket, if it listens at a path.
+    file: Option<SocketFile>,
     workers: Vec<JoinHandle<io::Result<()>>>,
 }
 
@@ -110,12 +127,12 @@ impl Server {
         handler: impl Fn(usize, &Arc<Shared>) -> H + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let settings = Settings { threads: settings.threads.max(1), ..settings };
-        let listeners = socket::listen(settings.listen, settings.threads)?;
-        let address = socket::address(&listeners[0])?;
+        let listeners = socket::listen(&settings)?;
         let shared = Arc::new(Shared::new(settings)?);
         let handler = Arc::new(handler);
-        let mut server = Self { shared, address, workers: Vec::new() };
-        for (at, listener) in listeners.into_iter().enumerate() {
+        let socket::Listeners { sockets, address, file } = listeners;
+        let mut server = Self { shared, address, file, workers: Vec::new() };
+        for (at, listener) in sockets.into_iter().enumerate() {
             let (shared, handler) = (Arc::clone(&server.shared), Arc::clone(&handler));
             let worker =
                 std::thread::Builder::new().name(format!("worker {at}")).spawn(move || {
@@ -139,8 +156,8 @@ impl Server {
 
     /// Where it listens.
     #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    pub fn address(&self) -> &Address {
+        &self.address
     }
 
     /// What the workers share: the statistics.
@@ -149,9 +166,9 @@ impl Server {
         &self.shared
     }
 
-    /// Whether a worker has ended by itself, which none does but by an error.
+    /// Whether a worker has ended by itself: by an error, or because a client has had the server stop.
     #[must_use]
-    pub fn has_failed(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         self.workers.iter().any(JoinHandle::is_finished)
     }
 
@@ -167,6 +184,7 @@ impl Server {
 
     fn end(&mut self) -> io::Result<()> {
         self.shared.stop();
+        drop(self.file.take());
         let mut first = Ok(());
         for worker in self.workers.drain(..) {
             let ended =

@@ -1,21 +1,23 @@
 //! [`Settings`]: what a server is told when it starts.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
+use super::Address;
 use crate::buffers::{DEFAULT_BYTES, PoolKind};
 
 /// What a server is told when it starts.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where to listen. Port 0 lets the system choose one.
-    pub listen: SocketAddr,
+    /// Where to listen.
+    pub listen: Address,
+    /// The permissions of the file of a socket that listens at a path.
+    pub socket_mode: u32,
     /// Worker threads; at least one.
     pub threads: usize,
     /// Open connections, of all workers together; those beyond are closed when they come.
     pub connections: usize,
-    /// A connection on which nothing moves for so long is closed.
-    pub idle: Duration,
+    /// A connection on which nothing moves for so long is closed. `None` closes none.
+    pub idle: Option<Duration>,
     /// When the server stops: how long connections may take to end what they are at.
     pub grace: Duration,
     /// The free list of the pool of buffers.
@@ -27,22 +29,26 @@ pub struct Settings {
     pub spread: bool,
     /// Times each acquire of a connection's buffers. Costs two looks at the clock for each.
     pub time_acquires: bool,
+    /// Tells on standard error of each connection: when it comes, when it ends and why, or why it is refused.
+    pub verbose: bool,
 }
 
 impl Settings {
     /// The usual ones, for a server at that address.
     #[must_use]
-    pub fn at(listen: SocketAddr) -> Self {
+    pub fn at(listen: impl Into<Address>) -> Self {
         Self {
-            listen,
+            listen: listen.into(),
+            socket_mode: 0o700,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             connections: 16_384,
-            idle: Duration::from_secs(60),
+            idle: Some(Duration::from_secs(60)),
             grace: Duration::from_secs(5),
             pool: PoolKind::default(),
             buffer: DEFAULT_BYTES,
             spread: true,
             time_acquires: false,
+            verbose: false,
         }
     }
 }

@@ -11,12 +11,43 @@ use rustix::net::{
     SocketType,
 };
 
+use super::socket_file::SocketFile;
+use super::{Address, Settings};
+
 /// Connections that wait to be accepted; the system may allow fewer.
 const BACKLOG: i32 = 4096;
 
+/// Sockets that listen at the same address, one for each worker.
+pub(super) struct Listeners {
+    pub(super) sockets: Vec<OwnedFd>,
+    pub(super) address: Address,
+    /// Where they listen at a path.
+    pub(super) file: Option<SocketFile>,
+}
+
+/// As many sockets that listen where the settings say.
+pub(super) fn listen(settings: &Settings) -> io::Result<Listeners> {
+    match &settings.listen {
+        Address::Internet(address) => {
+            let sockets = listen_at_address(*address, settings.threads)?;
+            let address = self::address(&sockets[0])?.into();
+            Ok(Listeners { sockets, address, file: None })
+        }
+        Address::Unix(path) => {
+            let (socket, file) = SocketFile::bind(path, settings.socket_mode)?;
+            rustix::net::listen(&socket, BACKLOG)?;
+            // One queue of connections for all workers: such sockets cannot share a path.
+            let others = (1..settings.threads).map(|_| socket.try_clone());
+            let mut sockets = others.collect::<io::Result<Vec<_>>>()?;
+            sockets.push(socket);
+            Ok(Listeners { sockets, address: settings.listen.clone(), file: Some(file) })
+        }
+    }
+}
+
 /// As many sockets that listen at the same address; with port 0, at the one that the first is given. Connections
 /// inherit that small answers go at once.
-pub(super) fn listen(address: SocketAddr, count: usize) -> io::Result<Vec<OwnedFd>> {
+fn listen_at_address(address: SocketAddr, count: usize) -> io::Result<Vec<OwnedFd>> {
     // Beside sockets that share an address, another server could be started there, and would get half of the
     // connections. Alone it could not.
     drop(bound(address, false)?);
@@ -44,7 +75,7 @@ fn bound(address: SocketAddr, shared: bool) -> io::Result<OwnedFd> {
 }
 
 /// The address that a socket is bound to.
-pub(super) fn address(socket: &OwnedFd) -> io::Result<SocketAddr> {
+fn address(socket: &OwnedFd) -> io::Result<SocketAddr> {
     let address = rustix::net::getsockname(socket)?;
     SocketAddr::try_from(address)
         .map_err(|_| io::Error::other("the socket has no internet address"))
@@ -74,7 +105,7 @@ pub(super) fn accept(listener: &OwnedFd) -> Result<(OwnedFd, IpAddr), NotAccepte
     }
 }
 
-/// The address of a client; the unspecified one if it has none.
+/// The address of a client; the unspecified one if it has none, as at a path.
 fn ip(from: Option<SocketAddrAny>) -> IpAddr {
     let address = from.and_then(|from| SocketAddr::try_from(from).ok());
     address

@@ -1,8 +1,9 @@
 //! [`Worker`]: one thread's loop over events, and its connections.
 
-use std::io;
+use std::fmt;
+use std::io::{self, Write as _};
 use std::net::IpAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -63,7 +64,7 @@ impl<H: Handler> Worker<H> {
         handler: H,
     ) -> io::Result<Self> {
         let poll = Poll::new()?;
-        poll.add(&listener, LISTENER, Interest::Read)?;
+        poll.add(&listener, LISTENER, Interest::Accept)?;
         poll.add(&shared.inboxes[at], INBOX, Interest::Read)?;
         let now = Instant::now();
         Ok(Self {
@@ -114,7 +115,7 @@ impl<H: Handler> Worker<H> {
                 self.listener = None;
                 self.adopt_arrivals();
                 let past = self.now >= deadline;
-                self.close_where(|handler, connection| {
+                self.close_where("the server ends", |handler, connection| {
                     past || connection.is_idle() && handler.is_idle(&connection.session)
                 });
                 if self.connections.is_empty() {
@@ -127,7 +128,7 @@ impl<H: Handler> Worker<H> {
     /// How long to wait for events: no longer than until it has to be seen who is late.
     fn patience(&self) -> Duration {
         let settings = &self.shared.settings;
-        let until = settings.idle.min(settings.grace) / 16;
+        let until = settings.idle.map_or(settings.grace, |idle| idle.min(settings.grace)) / 16;
         until.clamp(Duration::from_millis(1), TICK)
     }
 
@@ -141,6 +142,7 @@ impl<H: Handler> Worker<H> {
                     let open: u64 = self.shared.counters.iter().map(|of| of.open.get()).sum();
                     if open >= self.shared.settings.connections as u64 {
                         self.counters().refused.add(1);
+                        self.tell(format_args!("{from}: refused: {open} connections are open"));
                         continue;
                     }
                     self.place(socket, from);
@@ -174,7 +176,16 @@ impl<H: Handler> Worker<H> {
         if let Some(listener) = &self.listener
             && self.poll.remove(listener).is_ok()
         {
+            self.counters().paused.add(1);
+            self.tell(format_args!("no more files: nobody is accepted for a while"));
             self.paused = Some(self.now + TICK);
+        }
+    }
+
+    /// Writes a line about connections to standard error, where that is asked for.
+    fn tell(&self, line: fmt::Arguments<'_>) {
+        if self.shared.settings.verbose {
+            log(line);
         }
     }
 
@@ -189,8 +200,10 @@ impl<H: Handler> Worker<H> {
         let Some(session) = self.handler.open(from) else {
             self.counters().refused.add(1);
             self.counters().open.sub_from_anywhere(1);
+            self.tell(format_args!("{from}: refused: the address has too many connections"));
             return;
         };
+        self.tell(format_args!("{from}: connection {} begins", socket.as_raw_fd()));
         self.generation = self.generation.wrapping_add(1) % (u32::MAX - 1);
         let connection = Connection {
             socket,
@@ -200,6 +213,7 @@ impl<H: Handler> Worker<H> {
             output: None,
             phase: Phase::Open,
             interest: None,
+            refused: None,
             active: self.now,
             generation: self.generation,
         };
@@ -228,7 +242,7 @@ impl<H: Handler> Worker<H> {
         };
         let Some((mut input, mut output)) = hands else {
             counters.without_buffer.add(1);
-            return self.close(key);
+            return self.close(key, "no buffer");
         };
         let before = (counters.read.get(), counters.written.get());
         // What a lingering client sends is dropped, and gives it no more time.
@@ -258,10 +272,13 @@ impl<H: Handler> Worker<H> {
         }
         match fate {
             Fate::Waits(interest) => self.wait(key, interest),
-            Fate::Over => self.close(key),
+            Fate::Over => {
+                let refused = connection.refused.inspect(|why| self.shared.tell_refusal(why));
+                self.close(key, refused.unwrap_or("all is said"));
+            }
             Fate::Broken => {
                 counters.broken.add(1);
-                self.close(key);
+                self.close(key, "it is broken");
             }
         }
     }
@@ -282,27 +299,28 @@ impl<H: Handler> Worker<H> {
         if told.is_err() {
             // The system has no memory for it.
             self.counters().exhausted.add(1);
-            self.close(key);
+            self.close(key, "epoll has no memory");
         }
     }
 
-    fn close(&mut self, key: usize) {
+    fn close(&mut self, key: usize, why: &str) {
         let connection = self.connections.remove(key);
-        self.end(connection);
+        self.end(connection, why);
     }
 
     /// Ends a connection, which is not in the table any more. Its socket closes with it.
-    fn end(&mut self, connection: Connection<H>) {
-        let Connection { session, .. } = connection;
+    fn end(&mut self, connection: Connection<H>, why: &str) {
+        let Connection { session, socket, .. } = connection;
+        self.tell(format_args!("connection {} ends: {why}", socket.as_raw_fd()));
         self.handler.close(session);
         self.counters().open.sub_from_anywhere(1);
     }
 
-    fn close_where(&mut self, over: impl Fn(&H, &Connection<H>) -> bool) -> u64 {
+    fn close_where(&mut self, why: &str, over: impl Fn(&H, &Connection<H>) -> bool) -> u64 {
         let handler = &self.handler;
         let over = self.connections.iter().filter(|(_, one)| over(handler, one));
         let keys: Vec<usize> = over.map(|(key, _)| key).collect();
-        keys.iter().for_each(|&key| self.close(key));
+        keys.iter().for_each(|&key| self.close(key, why));
         keys.len() as u64
     }
 
@@ -310,16 +328,19 @@ impl<H: Handler> Worker<H> {
     fn sweep(&mut self) {
         if self.paused.is_some_and(|until| self.now >= until) {
             self.paused = None;
+            self.counters().paused.sub_from_anywhere(1);
             if let Some(listener) = &self.listener {
                 // If epoll has no memory yet either, the next pause is over at once.
-                if self.poll.add(listener, LISTENER, Interest::Read).is_err() {
+                if self.poll.add(listener, LISTENER, Interest::Accept).is_err() {
+                    self.counters().paused.add(1);
                     self.paused = Some(self.now + TICK);
                 }
             }
         }
         let idle = self.shared.settings.idle;
         // Looks at all: at 50 ns for each of ten thousand, a thousandth of the time at most.
-        if self.now - self.swept < (idle / 16).clamp(Duration::from_millis(1), TICK) {
+        let often = idle.unwrap_or(LINGER) / 16;
+        if self.now - self.swept < often.clamp(Duration::from_millis(1), TICK) {
             return;
         }
         self.swept = self.now;
@@ -327,9 +348,9 @@ impl<H: Handler> Worker<H> {
             self.give_back();
         }
         let now = self.now;
-        let closed = self.close_where(|_, connection| {
-            let allowed = if connection.phase == Phase::Lingering { LINGER } else { idle };
-            now - connection.active >= allowed
+        let closed = self.close_where("nothing moves", |_, connection| {
+            let allowed = if connection.phase == Phase::Lingering { Some(LINGER) } else { idle };
+            allowed.is_some_and(|allowed| now - connection.active >= allowed)
         });
         self.counters().timed_out.add(closed);
     }
@@ -354,7 +375,21 @@ impl<H: Handler> Drop for Worker<H> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.adopt_arrivals();
-            self.close_where(|_, _| true);
+            self.close_where("the worker ends", |_, _| true);
+        }
+    }
+}
+
+/// Writes a line to standard error. If that is closed, nobody wants it.
+fn log(line: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+impl Shared {
+    /// Tells why a client is refused: the first time, or each time where the server is verbose and tells of connections anyway.
+    fn tell_refusal(&self, why: &str) {
+        if !self.settings.verbose && self.is_first_refusal() {
+            log(format_args!("warning: a connection was closed: {why} (-v tells of each)"));
         }
     }
 }

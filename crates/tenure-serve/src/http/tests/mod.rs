@@ -63,7 +63,7 @@ impl Client {
                     }
                 }
                 Next::Room => assert!(sent > 0, "room is waited for where something is sent"),
-                Next::End | Next::Linger => return,
+                Next::End | Next::Refuse(_) | Next::Linger => return,
             }
         }
     }
