@@ -235,6 +235,36 @@ fn other_lines_that_are_too_long_end_the_connection() {
 }
 
 #[test]
+fn all_items_that_are_not_over_are_listed_once_however_slowly_they_are_read() {
+    let mut server = Server::new();
+    let start = Instant::now();
+    for number in 0..3000 {
+        server.ask(format!("set k{number} 7 {} 1\r\n1\r\n", number % 2 * 10));
+    }
+    server.ask("delete k0\r\nms AP8gCg== 1 b E5\r\n1\r\nget k2\r\n");
+    server.handler.tick(start + Duration::from_secs(20));
+    for class in ["all", "hash", "1"] {
+        let list = server.ask(format!("lru_crawler metadump {class}\r\nmn\r\n"));
+        let (list, rest) = list.split_once("END\r\n").unwrap();
+        assert_eq!(rest, "MN\r\n");
+        let mut keys: Vec<_> = list.strip_prefix("OK\r\n").unwrap().lines().collect();
+        keys.sort_unstable();
+        assert_eq!(keys.len(), 1500, "1,499 of the others, and one of bytes");
+        assert!(keys[0].starts_with("key=%00%FF%20%0A exp=-1 la="), "{}", keys[0]);
+        assert!(keys[0].contains(" cas=5 fetch=no cls=1 size=") && keys[0].ends_with(" flags=0"));
+        let used = keys.iter().find(|line| line.starts_with("key=k2 ")).unwrap();
+        assert!(used.contains(" fetch=yes ") && used.ends_with(" flags=7"), "{used}");
+        keys.dedup();
+        assert_eq!(keys.len(), 1500);
+    }
+    assert_eq!(server.ask("lru_crawler metadump 2\r\n"), "BADCLASS invalid class id\r\n");
+    let mut settings = Config::default();
+    settings.dump = false;
+    let mut server = Server::with(&settings);
+    assert_eq!(server.ask("lru_crawler metadump all\r\n"), "ERROR metadump not allowed\r\n");
+}
+
+#[test]
 fn flush_all_is_refused_where_it_is_not_allowed() {
     let mut settings = Config::default();
     settings.flush = false;

@@ -80,6 +80,10 @@ pub(crate) struct Memcached {
     #[arg(long)]
     pub(crate) no_flush: bool,
 
+    /// Refuse to list all keys (`lru_crawler metadump`)
+    #[arg(long)]
+    pub(crate) no_dump: bool,
+
     /// Let clients end the server with `shutdown`
     #[arg(long)]
     pub(crate) allow_shutdown: bool,
@@ -103,6 +107,7 @@ impl Memcached {
         config.memory = self.memory as u64;
         config.flush = !self.no_flush;
         config.shutdown = self.allow_shutdown;
+        config.dump = !self.no_dump;
         if let Some(connections) = self.connections_per_peer {
             config.connections_per_peer = connections as u64;
         }

@@ -11,6 +11,8 @@
 //!  └──────────────────────┴────────────────────┴──▶ Command
 //! ```
 //!
+//! A list of all items goes on by itself (`Dump`), some items at a time, until all are told.
+//!
 //! A line is looked at once its end has come. The keys of a retrieval are looked up one by one then, and
 //! before that if the line is longer than the limit: retrievals may be of any length. Data goes from the input into
 //! the new item as it comes, so that the input needs no more room than a line.
@@ -28,7 +30,7 @@ use super::counters::{Counter, Worker};
 use super::item::{Chunk, END, MOST_KEY};
 use super::number;
 use super::peer::PeerRef;
-use super::store::Visit;
+use super::store::{Place, Visit};
 use super::text::{Answer, BAD_LINE, Keys, Pending, Request, Then};
 use crate::handler::{Handler, Next, Output, Progress};
 
@@ -62,6 +64,8 @@ enum State<C: RefCount + 'static> {
     Swallow(usize),
     /// What is left of the line is to be thrown away.
     Rest,
+    /// Items are to be listed, from there on.
+    Dump(Place),
 }
 
 /// The memcached protocol, on one thread.
@@ -180,7 +184,7 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
     /// Goes on until something is missing. Says what.
     fn all(&mut self, output: &mut Answer<C>) -> Next {
         loop {
-            if self.rest().is_empty() {
+            if self.rest().is_empty() && !matches!(self.session.state, State::Dump(_)) {
                 return Next::Input;
             }
             if output.is_full() {
@@ -192,6 +196,7 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
                 State::Data(_) => self.data(output),
                 State::Swallow(count) => self.swallow(count),
                 State::Rest => self.throw_rest(),
+                State::Dump(from) => self.dump(from, output),
             };
             if let Some(next) = step {
                 return next;
@@ -205,6 +210,18 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
         self.at += thrown;
         self.session.state =
             if thrown == count { State::Command } else { State::Swallow(count - thrown) };
+        None
+    }
+
+    /// Lists some items.
+    fn dump(&mut self, from: Place, output: &mut Answer<C>) -> Option<Next> {
+        let limits = self.session.peer.limits();
+        let request = Request { shared: self.shared, visit: self.visit, limits };
+        let next = self.visit.walk(from, |item| request.dump_item(item, output));
+        self.session.state = next.map_or(State::Command, State::Dump);
+        if next.is_none() {
+            output.write(END);
+        }
         None
     }
 
@@ -282,6 +299,7 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
         match then {
             Then::Done => {}
             Then::Keys(keys) => self.session.state = State::Keys(keys),
+            Then::Dump => self.session.state = State::Dump(Place::default()),
             Then::Swallow(count) => self.session.state = State::Swallow(count),
             Then::End => return Some(Next::End),
             Then::Linger => return Some(Next::Linger),

@@ -140,6 +140,8 @@ pub struct Config {
     pub flush: bool,
     /// Whether clients may end the server with `shutdown`.
     pub shutdown: bool,
+    /// Whether clients may list all keys, with `lru_crawler metadump`.
+    pub dump: bool,
 }
 
 impl Default for Config {
@@ -153,6 +155,7 @@ impl Default for Config {
             connections_per_peer: u64::MAX,
             flush: true,
             shutdown: false,
+            dump: true,
         }
     }
 }
@@ -169,6 +172,7 @@ struct Shared<C: RefCount + 'static, P: RefCount + 'static> {
     line: LineKind,
     flush: bool,
     shutdown: bool,
+    dump: bool,
     extra: OnceLock<Extra>,
     /// The server that the cache is served by. Weak: its workers have the cache.
     server: OnceLock<std::sync::Weak<net::Shared>>,
@@ -207,6 +211,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Cache<C, P> {
             line: config.line,
             flush: config.flush,
             shutdown: config.shutdown,
+            dump: config.dump,
             extra: OnceLock::new(),
             server: OnceLock::new(),
         };

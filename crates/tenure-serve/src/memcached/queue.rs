@@ -6,6 +6,8 @@
 //! take a lock at each hit. It misses less often than LRU, too: Zhang, Yang, Yue, Vigfusson, Rashmi: "SIEVE
 //! is Simpler than LRU: an Efficient Turn-Key Eviction Algorithm for Web Caches", NSDI 2024.
 
+use std::ops::Range;
+
 /// No node.
 const NONE: u32 = u32::MAX;
 
@@ -80,6 +82,18 @@ impl<T> Queue<T> {
     /// If there is none.
     pub(super) fn replace(&mut self, at: u32, value: T) -> T {
         self.node(at).value.replace(value).expect("a place that is in use")
+    }
+
+    /// Places that were ever in use.
+    pub(super) fn places(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// The values at those places, as far as there are any.
+    pub(super) fn at_places(&self, places: Range<u32>) -> impl Iterator<Item = &T> {
+        let places =
+            places.start.min(self.places()) as usize..places.end.min(self.places()) as usize;
+        self.nodes[places].iter().filter_map(|node| node.value.as_ref())
     }
 
     /// Removes the value at a place.

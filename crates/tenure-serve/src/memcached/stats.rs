@@ -146,7 +146,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             lines.stat("idle_timeout", settings.idle.map_or(0, |idle| idle.as_secs()));
         }
         lines.stat("flush_enabled", if self.shared.flush { "yes" } else { "no" });
-        lines.stat("dump_enabled", "no");
+        lines.stat("dump_enabled", if self.shared.dump { "yes" } else { "no" });
         lines.stat("shutdown_command", if self.shared.shutdown { "yes" } else { "no" });
         lines.stat("client_flags_size", size_of::<u32>());
         lines.stat("count", C::NAME);

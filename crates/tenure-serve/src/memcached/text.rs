@@ -1,11 +1,13 @@
 //! The classic commands: what a line asks for, but for retrievals, and the answer to it.
 
+use std::fmt::Write as _;
+
 use tenure::count::RefCount;
 
 use super::Shared;
 use super::clock::Seconds;
 use super::counters::Counter;
-use super::item::{Chunk, Draft, MOST_KEY, Recipe};
+use super::item::{Chunk, Draft, ItemRef, MOST_KEY, Recipe, state};
 use super::meta::Echo;
 use super::number::{self, Decimal};
 use super::peer::Limits;
@@ -25,6 +27,8 @@ pub(super) enum Then<C: RefCount + 'static> {
     Data(Pending<C>),
     /// So many bytes of the input are to be thrown away.
     Swallow(usize),
+    /// All items are to be listed.
+    Dump,
     /// The connection ends.
     End,
     /// The connection ends once the answer is sent, and what still comes is thrown away.
@@ -128,7 +132,8 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             (b"slabs", 4) if words[1] == b"reassign" => {
                 reply(output, false, b"CLIENT_ERROR slab reassignment disabled\r\n")
             }
-            (b"lru_crawler", 3) if matches!(words[1], b"crawl" | b"metadump") => {
+            (b"lru_crawler", 3) if words[1] == b"metadump" => self.dump(words[2], output),
+            (b"lru_crawler", 3) if words[1] == b"crawl" => {
                 reply(output, false, b"CLIENT_ERROR lru crawler disabled\r\n")
             }
             (b"slabs", 3..) if words[1] == b"automove" => match number::unsigned_32(words[2]) {
@@ -317,6 +322,41 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         }
         self.shared.store.flush(when, now);
         reply(output, noreply, b"OK\r\n")
+    }
+
+    /// Begins a list of all items. There is one class.
+    fn dump(&self, class: &[u8], output: &mut Answer<C>) -> Then<C> {
+        if !self.shared.dump {
+            return reply(output, false, b"ERROR metadump not allowed\r\n");
+        }
+        if !matches!(class, b"all" | b"hash" | b"1") {
+            return reply(output, false, b"BADCLASS invalid class id\r\n");
+        }
+        output.write(b"OK\r\n");
+        Then::Dump
+    }
+
+    /// The line of an item in a list of all.
+    pub(super) fn dump_item(&self, item: &ItemRef<C>, output: &mut Answer<C>) {
+        let clock = &self.shared.clock;
+        let mut line = "key=".to_owned();
+        // As in a URL, so that a line is one.
+        for byte in item.key() {
+            let _ = match byte {
+                b'-' | b'.' | b'_' | b'~' => write!(line, "{}", char::from(*byte)),
+                byte if byte.is_ascii_alphanumeric() => write!(line, "{}", char::from(*byte)),
+                byte => write!(line, "%{byte:02X}"),
+            };
+        }
+        let expiry = if item.expiry() == 0 { -1 } else { clock.wall(item.expiry()) };
+        let (used, cas, size) = (clock.wall(item.time()), item.cas(), item.size());
+        let fetched = if item.state() & state::FETCHED != 0 { "yes" } else { "no" };
+        let flags = item.flags();
+        let _ = writeln!(
+            line,
+            " exp={expiry} la={used} cas={cas} fetch={fetched} cls=1 size={size} flags={flags}"
+        );
+        output.write(line.as_bytes());
     }
 
     /// Ends the server, where that is allowed.

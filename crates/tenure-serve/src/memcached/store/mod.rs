@@ -9,6 +9,7 @@
 
 mod key;
 mod shard;
+mod walk;
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Mutex;
@@ -26,6 +27,7 @@ use super::queue::Queue;
 pub(super) use key::Key;
 use key::{Entry, Hashed};
 pub(super) use shard::{Delta, Locked};
+pub(super) use walk::Place;
 
 /// Shards, each with its lock.
 const SHARDS: usize = 256;
