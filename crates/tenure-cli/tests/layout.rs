@@ -87,13 +87,13 @@ fn a_type_that_was_named_is_drawn_and_mended() {
 #[test]
 fn json_has_its_schema_and_the_page_is_written() {
     let folder = tempfile::tempdir().unwrap();
-    let words = ["layout", &fixture("before"), "--json", "-", "--html", "out/page.html"];
+    let words = ["layout", &fixture("before"), "--json", "-", "--html", "page.html"];
     let output = tenure_in(folder.path(), &words);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["schema"], "tenure-layout/1");
     assert!(report["findings"].as_array().is_some_and(|findings| !findings.is_empty()));
-    let page = fs::read_to_string(folder.path().join("out/page.html")).unwrap();
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
     assert!(page.contains("dst_entry"));
 }
 

@@ -93,7 +93,12 @@ fn a_path_that_cannot_be_written_is_refused_before_anything_is_simulated() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("file"), "").unwrap();
     let long = ["sim", "--us", "100000"];
-    for end in [["--json", "file/out.json"], ["--json", "."], ["--report", "file"]] {
+    for end in [
+        ["--json", "file/out.json"],
+        ["--json", "no/such/folder/out.json"],
+        ["--json", "."],
+        ["--report", "file"],
+    ] {
         let words: Vec<_> = long.into_iter().chain(end).collect();
         is_refused(&tenure_in(folder.path(), &words), &["cannot write", "another path"]);
     }
