@@ -50,7 +50,7 @@
 //! | `serde` | no | `Serialize` and `Deserialize` for `Arc` and `Weak` |
 //! | `seize` | no | seize's guards are witnesses for [`count::RcuRef::put`] |
 //! | `bytes` | no | `Buf`, `BufMut` and `freeze` for [`pool::PooledBuf`] |
-//! | `registry` | no | [`registry`](mod@registry); depends on `papaya` and `seize`, and needs `std` |
+//! | `registry` | no | [`registry`](mod@registry); needs `std` |
 //! | `derive` | no | [`#[derive(LineLayout)]`](mod@line#checked-by-the-compiler) |
 //!
 //! Without default features the crate needs `core` alone.

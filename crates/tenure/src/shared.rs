@@ -32,6 +32,13 @@ impl<C, M: Memory> Shared<C, M> {
         Self(NonNull::from(Box::leak(Box::new(block))))
     }
 
+    /// How many references there are, at some moment of the call.
+    #[cfg(feature = "registry")]
+    pub(crate) fn references(&self) -> u32 {
+        // SAFETY: `self` has a reference, so the block exists.
+        unsafe { self.0.as_ref() }.references.read()
+    }
+
     /// The pointer without its reference, which the caller has to give back by [`from_raw`](Self::from_raw).
     pub(crate) fn into_raw(self) -> RawShared<C, M> {
         let raw = RawShared(self.0);

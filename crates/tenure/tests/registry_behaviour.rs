@@ -157,6 +157,36 @@ fn a_create_that_acquires_its_own_key_panics_instead_of_waiting_for_itself() {
 }
 
 #[test]
+fn a_comparison_that_panics_leaves_the_registry_in_order() {
+    #[derive(Clone)]
+    struct Loud(u32);
+    impl std::hash::Hash for Loud {
+        fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+            self.0.hash(state);
+        }
+    }
+    thread_local!(static PANICS: Cell<bool> = const { Cell::new(false) });
+    impl PartialEq for Loud {
+        fn eq(&self, other: &Self) -> bool {
+            assert!(!PANICS.get(), "told to panic");
+            self.0 == other.0
+        }
+    }
+    impl Eq for Loud {}
+    let objects: Registry<Loud, u32> = Registry::new();
+    let held = objects.acquire(&Loud(1), || 1);
+    PANICS.set(true);
+    let get = || objects.get(&Loud(1)).is_some();
+    assert!(catch_unwind(AssertUnwindSafe(get)).is_err());
+    let acquire = || drop(objects.acquire(&Loud(1), || 2));
+    assert!(catch_unwind(AssertUnwindSafe(acquire)).is_err());
+    PANICS.set(false);
+    assert!(Ref::ptr_eq(&held, &objects.acquire(&Loud(1), || 3)));
+    drop(held);
+    assert!(objects.is_empty() && objects.get(&Loud(1)).is_none());
+}
+
+#[test]
 fn a_lookup_that_hits_clones_no_key() {
     #[derive(PartialEq, Eq, Hash)]
     struct Loud(u32);
@@ -214,4 +244,50 @@ fn keys_may_hash_as_one_and_are_told_apart() {
     assert!((0..50).all(|key| *objects.get(&key).unwrap() == key) && objects.get(&50).is_none());
     drop(held);
     assert!(objects.is_empty());
+}
+
+/// Where on the stack values are dropped that hold the next one each.
+struct Probe;
+
+thread_local!(static DROPPED_AT: Cell<(usize, usize)> = const { Cell::new((usize::MAX, 0)) });
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        let local = 0_u8;
+        let stack = std::hint::black_box(&raw const local).addr();
+        let (low, high) = DROPPED_AT.get();
+        DROPPED_AT.set((low.min(stack), high.max(stack)));
+    }
+}
+
+struct Listed<R> {
+    _probe: Probe,
+    next: Option<R>,
+}
+
+#[test]
+fn a_list_of_references_takes_no_more_stack_than_one_of_arcs() {
+    const LENGTH: u32 = 2_000;
+    struct Links(Listed<Ref<u32, Links>>);
+    struct Arcs(Listed<Arc<Arcs>>);
+    let taken = |drop_list: &mut dyn FnMut()| {
+        DROPPED_AT.set((usize::MAX, 0));
+        drop_list();
+        let (low, high) = DROPPED_AT.get();
+        (high - low) / LENGTH as usize
+    };
+
+    let objects: Registry<u32, Links> = Registry::new();
+    let mut last = None;
+    let mut arcs = None;
+    for key in 0..LENGTH {
+        let node = Links(Listed { _probe: Probe, next: last.take() });
+        last = Some(objects.acquire(&key, || node));
+        arcs = Some(Arc::new(Arcs(Listed { _probe: Probe, next: arcs.take() })));
+    }
+    assert!(last.as_ref().unwrap().0.next.is_some() && arcs.as_ref().unwrap().0.next.is_some());
+    let ours = taken(&mut || drop(last.take()));
+    let theirs = taken(&mut || drop(arcs.take()));
+    println!("stack per value: {ours} bytes, and {theirs} with std's Arc");
+    assert!(ours <= 2 * theirs, "{ours} bytes for each value, where std's Arc takes {theirs}");
 }

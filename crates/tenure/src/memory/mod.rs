@@ -25,6 +25,8 @@ mod threads;
 use core::cell::Cell;
 pub use core::sync::atomic::Ordering;
 pub(crate) use native::FnSlot;
+#[cfg(feature = "registry")]
+pub(crate) use native::forks;
 pub use native::{Native, PlainCell, use_full_fences};
 #[cfg(feature = "alloc")]
 pub use threads::{Resident, Threads};

@@ -29,6 +29,24 @@ pub unsafe trait Threads: Memory {
     /// process. It may have been in the middle of anything.
     fn is_lost(thread: usize) -> bool;
 
+    /// A number for a thread that has none, which no other thread has until it is [returned](Self::return_number).
+    ///
+    /// For a thread whose thread-locals are being destroyed. [`thread`](Self::thread) does not tell it. `None` where no
+    /// number can be had.
+    #[must_use]
+    fn borrow_number() -> Option<usize> {
+        None
+    }
+
+    /// Returns a number.
+    ///
+    /// # Safety
+    ///
+    /// The calling thread has [borrowed](Self::borrow_number) it, and uses nothing any more that it has by it.
+    unsafe fn return_number(thread: usize) {
+        unreachable!("number {thread} was not borrowed: there is none to be had");
+    }
+
     /// Lets other threads run. Called in a loop that waits for one of them.
     fn yield_now();
 

@@ -44,9 +44,10 @@ pub(super) struct Entry<K: Key, V, C: RefCount + 'static, G: Ground> {
     count: C,
     state: <G::Memory as Memory>::AtomicU32,
     core: RawShared<Core<K, V, C, G>, G::Memory>,
+    /// Read by who looks for this entry or one behind it, written when those come and go.
+    link: G::Link,
     value: <G::Memory as Memory>::Plain<MaybeUninit<V>>,
     key: K,
-    hash: u64,
     creating: G::Lock,
 }
 
@@ -61,9 +62,9 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Entry<K, V, C, G> {
             count: C::new_in(),
             state: Atomic::new(0),
             core: core.into_raw(),
+            link: G::link(hash),
             value: Plain::new(MaybeUninit::uninit()),
             key,
-            hash,
             creating: G::Lock::new(),
         })))
     }
@@ -154,7 +155,15 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Entry<K, V, C, G> {
         Ok(())
     }
 
+    /// Whether a fork has left behind the thread that was to make the value.
+    pub(super) fn is_lost(&self) -> bool {
+        !self.is_ready() && self.creating.is_lost()
+    }
+
     /// What the last put is followed by.
+    ///
+    /// Values that hold references to others are dropped one inside of the other: what is on the stack here is there once
+    /// for each, so it is one pointer.
     ///
     /// # Safety
     ///
@@ -162,18 +171,58 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Entry<K, V, C, G> {
     #[cold]
     #[inline(never)]
     pub(super) unsafe fn end(this: NonNull<Self>) {
-        // SAFETY: the life's part of the entry is there until `Life` is dropped.
-        let core = unsafe { this.as_ref() }.core;
-        // SAFETY: the entry's reference, which is taken over by whoever is told of the last put.
-        let core = unsafe { Shared::from_raw(core) };
-        // Drops the value and lets go of the memory, whatever panics, and lets go of the core after that.
-        let life = Life { entry: this, core };
-        let guard = life.core.map.enter();
-        // First, so that an acquire does not find it while the value's destructor runs, which may come here as well.
+        // SAFETY: the caller's.
+        if unsafe { Self::leave_map(this) } {
+            // Lets go of the memory also where the value's destructor panics.
+            let _end = AtEnd(this);
+            // SAFETY: the life's part of the entry is there until `finish`.
+            let value = unsafe { &(*this.as_ptr()).value };
+            // SAFETY: the entry is ready. Nobody has a reference any more, and nobody gets one.
+            value.with_mut(|value| unsafe { value.cast::<V>().drop_in_place() });
+        } else {
+            // SAFETY: the caller's.
+            unsafe { Self::finish(this) };
+        }
+    }
+
+    /// Leaves the map, and says whether there is a value to be dropped.
+    ///
+    /// Before the value's destructor runs, which may come here as well, and should not find it.
+    ///
+    /// # Safety
+    ///
+    /// The caller's [`end`](Self::end) begins.
+    #[inline(never)]
+    unsafe fn leave_map(this: NonNull<Self>) -> bool {
+        // SAFETY: the life's part of the entry is there until `finish`.
+        let entry = unsafe { this.as_ref() };
+        // SAFETY: the entry's reference is there until `finish`.
+        let core = unsafe { entry.core.core() };
+        let guard = core.map.enter();
         // SAFETY: it was inserted there, and the life's part can be read.
-        unsafe { life.core.map.remove(this, &guard) };
+        unsafe { core.map.remove(this, &guard) };
         drop(guard);
-        drop(life);
+        // The Acquire of the verdict has seen it already, if it was set.
+        let is_ready = entry.is_ready();
+        if is_ready {
+            core.counters.destroyed();
+        }
+        is_ready
+    }
+
+    /// The life of the entry is over: lets go of the memory, and of the core after that.
+    ///
+    /// # Safety
+    ///
+    /// The caller's [`end`](Self::end) is over but for this.
+    #[inline(never)]
+    unsafe fn finish(this: NonNull<Self>) {
+        // SAFETY: the life's part of the entry is there.
+        let core = unsafe { this.as_ref() }.core;
+        // SAFETY: the life's part, of which this is the last touch.
+        unsafe { Self::part(this) };
+        // SAFETY: the entry's reference, which is taken over by whoever is told of the last put.
+        drop(unsafe { Shared::from_raw(core) });
     }
 
     /// One of the two who have the entry is done with it. The second one frees it.
@@ -207,51 +256,27 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Drop for Attempt<'_, K, V, C, 
     }
 }
 
-/// The life of an entry that ends.
-struct Life<K: Key, V, C: RefCount + 'static, G: Ground> {
-    entry: NonNull<Entry<K, V, C, G>>,
-    core: Shared<Core<K, V, C, G>, G::Memory>,
-}
+/// The end of an entry whose value is being dropped.
+struct AtEnd<K: Key, V, C: RefCount + 'static, G: Ground>(NonNull<Entry<K, V, C, G>>);
 
-impl<K: Key, V, C: RefCount + 'static, G: Ground> Drop for Life<K, V, C, G> {
+impl<K: Key, V, C: RefCount + 'static, G: Ground> Drop for AtEnd<K, V, C, G> {
+    #[inline(always)]
     fn drop(&mut self) {
-        /// Lets go of the memory, also where the value's destructor panics.
-        struct Part<K: Key, V, C: RefCount + 'static, G: Ground>(NonNull<Entry<K, V, C, G>>);
-        impl<K: Key, V, C: RefCount + 'static, G: Ground> Drop for Part<K, V, C, G> {
-            fn drop(&mut self) {
-                // SAFETY: the life's, whose last touch this is.
-                unsafe { Entry::part(self.0) };
-            }
-        }
-
-        let part = Part(self.entry);
-        // SAFETY: the life's part is there until `part` is dropped.
-        let entry = unsafe { part.0.as_ref() };
-        // The Acquire of the verdict has seen it already, if it was set.
-        if entry.is_ready() {
-            self.core.counters.destroyed();
-            entry.value.with_mut(|value| {
-                // SAFETY: nobody has a reference any more, and nobody gets one.
-                let value = unsafe { &mut *value };
-                // SAFETY: the entry is ready.
-                unsafe { value.assume_init_drop() };
-            });
-        }
+        // SAFETY: made by `end`, which does no more.
+        unsafe { Entry::finish(self.0) };
     }
 }
 
-// SAFETY: nobody writes the key.
+// SAFETY: nobody writes the key; the offset is the link's.
 unsafe impl<K: Key, V, C: RefCount + 'static, G: Ground> Element for Entry<K, V, C, G> {
     type Key = K;
+    type Link = G::Link;
+
+    const LINK: usize = core::mem::offset_of!(Self, link);
 
     #[inline(always)]
     fn key(&self) -> &K {
         &self.key
-    }
-
-    #[inline(always)]
-    fn hash(&self) -> u64 {
-        self.hash
     }
 
     unsafe fn release(this: NonNull<Self>) {

@@ -2,7 +2,7 @@
 //!
 //! | ground | where |
 //! |---|---|
-//! | [`Concurrent`](super::Concurrent) | here: a lock-free map, std's mutex, a grace period by seize |
+//! | [`Concurrent`](super::Concurrent) | here: a lock-free map ([`LockFree`]), std's mutex, grace periods |
 //! | `Checked` | this crate's tests: words of a model checker |
 
 use crate::count::ReadSide;
@@ -10,6 +10,8 @@ use crate::memory::Memory;
 use core::borrow::Borrow;
 use core::hash::Hash;
 use core::ptr::NonNull;
+
+pub use super::map::{Link, LockFree};
 
 /// A machine, a map, a lock and a scheme of deferred freeing.
 ///
@@ -27,8 +29,10 @@ pub unsafe trait Ground: Sized + 'static {
     type Guard: ReadSide;
     /// What a map is made with.
     type Hasher;
+    /// What the map keeps in each element.
+    type Link: Send + Sync;
     /// A map that several threads use at a time, if its elements are `Send` and `Sync`.
-    type Map<E: Element>: Map<E>;
+    type Map<E: Element<Link = Self::Link>>: Map<E>;
 
     /// A [`Guard`](Self::Guard).
     fn enter() -> Self::Guard;
@@ -41,7 +45,10 @@ pub unsafe trait Ground: Sized + 'static {
     unsafe fn defer_free<E: Element>(element: NonNull<E>);
 
     /// An empty map.
-    fn map<E: Element>(hasher: Self::Hasher) -> Self::Map<E>;
+    fn map<E: Element<Link = Self::Link>>(hasher: Self::Hasher) -> Self::Map<E>;
+
+    /// The link of an element that is in no map, and whose key has that [hash](Map::hash).
+    fn link(hash: u64) -> Self::Link;
 }
 
 /// A lock of a [`Ground`].
@@ -56,6 +63,7 @@ pub unsafe trait Ground: Sized + 'static {
 ///     type Held<'l> = ();
 ///     fn new() -> Self { Self }
 ///     fn lock(&self) {}
+///     fn is_lost(&self) -> bool { false }
 /// }
 /// ```
 pub unsafe trait Lock: Send + Sync {
@@ -73,22 +81,27 @@ pub unsafe trait Lock: Send + Sync {
     ///
     /// May panic where the calling thread holds the lock already.
     fn lock(&self) -> Self::Held<'_>;
+
+    /// Whether a fork has left the holder behind, or may have: then nobody gets the lock any more.
+    fn is_lost(&self) -> bool;
 }
 
 /// Something that a [`Map`] holds by its key.
 ///
 /// # Safety
 ///
-/// The key is always the same.
+/// The key is always the same, and the link lies where [`LINK`](Self::LINK) says.
 pub unsafe trait Element: Sized {
     /// What the element is found by.
     type Key: Hash + Eq;
+    /// What the map keeps in it.
+    type Link;
+
+    /// How many bytes the link is from the beginning.
+    const LINK: usize;
 
     /// The key.
     fn key(&self) -> &Self::Key;
-
-    /// What the map said is the [hash](Map::hash) of the key.
-    fn hash(&self) -> u64;
 
     /// The map lets go of the element: it is in the map no more, and no guard that saw it there exists.
     ///
@@ -140,6 +153,9 @@ pub unsafe trait Map<E: Element> {
     /// The element is valid until the map releases it, and in no map.
     unsafe fn insert(&self, element: NonNull<E>, guard: &Self::Guard<'_>)
     -> Result<(), NonNull<E>>;
+
+    /// Grows if there is not enough room for so many elements. Called after each insertion.
+    fn fit(&self, elements: impl FnOnce() -> u32);
 
     /// Removes that very element, if it is still there. Another one of that key stays.
     ///

@@ -41,7 +41,7 @@
 //!
 //! # What happens when
 //!
-//! A concurrent map has an entry for each key: a count, the value, the key. The map holds no reference. Lookups take
+//! A lock-free map has an entry for each key: a count, the value, the key. The map holds no reference. Lookups take
 //! no lock; the map may show them what is about to go, and the *count* decides whether it lives.
 //!
 //! - **A lookup** finds an entry under a guard that keeps its memory readable, and takes a reference. Where the count is
@@ -53,7 +53,10 @@
 //! - **The last put** is told so by the count, to one thread only. That one removes the entry, and only this very one, for
 //!   the key may have another by now; then it drops the value, so that its destructor may use the registry, or panic.
 //! - **The memory** of an entry, count and key in it, is freed when both that thread and the map are done with it: the map
-//!   is when no guard exists any more that was there as the entry left it (a *grace period*, by seize).
+//!   is when no guard exists any more that was there as the entry left it (a *grace period*).
+//! - **The map** is one list in the order of hashes, with buckets that lead into it. It grows without moving anything, so
+//!   nobody waits for a thread that the system took off its CPU in the middle of that: `map.rs`. A guard is two stores to
+//!   a word of the thread's own: `grace.rs`.
 //!
 //! Orderings: an entry becomes *ready* with Release, which lookups Acquire. Puts are Release, and the verdict that ends
 //! the object is Acquire, as in [`count`](crate::count). Whoever is done first with an entry says so with Release to the
@@ -64,10 +67,10 @@
 //!
 //! | | atomic operations on shared lines | besides |
 //! |---|---|---|
-//! | [`get`](Registry::get), or [`acquire`](Registry::acquire) of what is there | the count's get | a hash, the map's lookup, a guard: one exchange of a word of the thread's own |
+//! | [`get`](Registry::get), or [`acquire`](Registry::acquire) of what is there | the count's get | a hash, the map's lookup, a guard: two stores to a word of the thread's own |
 //! | [`Ref::clone`] | the count's get | |
 //! | drop of a [`Ref`] that is not the last | the count's put | with [`RcuRef`](crate::count::RcuRef) a guard, as above |
-//! | an acquire that creates, and the drop that ends it | the put's verdict; insert and removal; two of the registry's own count; two statistics | two allocations, a lock that nobody else wants, a clone of the key |
+//! | an acquire that creates, and the drop that ends it | the put's verdict; insert and removal; two of the registry's own count; two statistics | an allocation, a lock that nobody else wants, a clone of the key |
 //!
 //! The count is what `C` says: [`TicketRef`] unless told otherwise, and
 //! `Registry<K, V, Isolated<TicketRef>>` for objects whose fields many threads read while others come and go: the count is
@@ -96,19 +99,28 @@
 //! - **The next object may be created while the destructor of the last one still runs**: it has left the registry by then.
 //!   What must not exist twice, such as a lock file, has to be released by something that `create` waits for.
 //! - **The memory of dead entries waits**: for the guards of that moment, and until the thread that removed them has
-//!   removed 32 (or as many as there are CPUs, as a power of two, if that is more). So each thread
-//!   keeps up to that many entries, the size of `V` each, though `V` itself is dropped; they go with the registry at the
+//!   removed 64. So each thread keeps up to that many entries, the size of `V` each, though `V` itself is dropped, and more
+//!   while a thread that is looking something up does not run; they go with the registry at the
 //!   latest. With `RcuRef` they wait for two grace periods: one of the registry, and one that all registries of the
 //!   process share. Box a `V` that is large.
+//! - **The map keeps its buckets**: 24 bytes for each of the objects that were there at once, up to twice as many.
 //! - **Keys are dropped late**, with that memory, on any thread. Their destructors must not panic.
-//! - **Equality must not panic**, and should not take long: it runs under a guard. If it does, memory leaks.
+//! - **Equality and hashing should not take long**: they run under a guard, which holds back the freeing of memory.
 //! - **`create` must not wait for its own key.** Acquiring it in the same thread is a panic; where two threads each create
 //!   what the other one wants, both wait for ever.
-//! - **Creation and end are no fast path**: together they take 3.0 times as long as with a locked map of weak pointers on
-//!   one thread and twice as long on two (BENCHMARKS.md), and write two lines that all creations share. The map retires what was
-//!   removed in batches, each with a barrier that interrupts the threads that run. A registry is for objects that are found more
-//!   often than they are made.
+//! - **Creation and end are no fast path**: a locked map of weak pointers is faster at them, on one thread and on many
+//!   (`tenure bench registry/churn`). They write two lines that all creations share, and for every 64 entries that leave
+//!   the map there is a barrier that interrupts the threads that run. A registry is for objects that are found more often than
+//!   they are made.
 //! - **A forgotten [`Ref`]** (`mem::forget`) keeps its object, and all of the registry's memory.
+//!
+//! # Forks and threads that end
+//!
+//! A process that forked while other threads were in the middle of a registry goes on using it. Nobody waits for those
+//! threads: an acquire of a key whose object one of them was creating creates another one. What they held is lost to the
+//! child: references that are never dropped, and the memory of what they were creating or had removed.
+//!
+//! A thread may use a registry, for the first time also, in the destructor of a thread-local, however late that runs.
 //!
 //! # Instead of a map of weak pointers
 //!
@@ -146,8 +158,10 @@
 
 mod concurrent;
 mod entry;
+mod grace;
 pub mod ground;
 mod key;
+mod map;
 mod reference;
 mod statistics;
 
@@ -342,14 +356,20 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Registry<K, V, C, G> {
         loop {
             // SAFETY: it is in no map, and has its map's part.
             let Err(found) = (unsafe { map.insert(spare.0, &guard) }) else {
+                // Each entry has a reference, and so has each handle.
+                map.fit(|| self.core.references());
                 // SAFETY: the first reference, which nobody else has.
                 return (unsafe { Ref::from_raw(spare.into_inserted()) }, true);
             };
             if let Some(object) = Self::unready(found) {
-                return (object, false);
+                if !object.entry().is_lost() {
+                    return (object, false);
+                }
+                // Nobody will make its value. It waits for the references of threads that are not there.
+            } else {
+                counters.met_dying();
+                // Does not wait for whoever was told of the last put, who may not run for long.
             }
-            counters.met_dying();
-            // Does not wait for whoever was told of the last put, who may not run for long.
             // SAFETY: it was found there, with that guard.
             unsafe { map.remove(found, &guard) };
         }

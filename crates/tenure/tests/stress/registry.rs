@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
 use tenure::line::Isolated;
 use tenure::memory::{Memory, Native, Ordering};
-use tenure::registry::Registry;
+use tenure::registry::{Ref, Registry};
 
 type Counter = <Native as Memory>::AtomicU64;
 
@@ -44,6 +44,9 @@ fn race<C: RefCount + 'static>(turns: u32) -> u64 {
             };
             if let Some(found) = found {
                 found.canary.check();
+                // A removal is of the entry that died, and not of the next one under its key.
+                let same = registry.get(&found.key).expect("what is held is found");
+                assert!(Ref::ptr_eq(&found, &same), "two live objects have one key");
                 assert!(turn % 7 == 1 || found.key == key, "a key finds the object of another");
                 let again = found.clone();
                 // Kept until the next turn, so that others find it alive or dying.

@@ -10,6 +10,8 @@ mod threads;
 mod unnumbered;
 
 pub use barrier::use_full_fences;
+#[cfg(feature = "registry")]
+pub(crate) use threads::forks;
 
 use super::{Atomic, Memory, Ordering, Plain, Pointer};
 #[cfg(feature = "std")]

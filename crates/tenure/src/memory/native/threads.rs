@@ -51,14 +51,25 @@ unsafe impl Threads for Native {
 
     fn is_lost(thread: usize) -> bool {
         // Relaxed: forks are counted while there is one thread.
-        records().any(|record| {
-            record.number == thread
-                && record.forks.load(Ordering::Relaxed) != FORKS.load(Ordering::Relaxed)
-        })
+        forks() != 0
+            && records().any(|record| {
+                record.number == thread
+                    && record.forks.load(Ordering::Relaxed) != FORKS.load(Ordering::Relaxed)
+            })
     }
 
     fn yield_now() {
         std::thread::yield_now();
+    }
+
+    fn borrow_number() -> Option<usize> {
+        Some(claim().number)
+    }
+
+    unsafe fn return_number(thread: usize) {
+        let borrowed = records().find(|record| record.number == thread);
+        // Release: pairs with the Acquire in `claim`, as where a thread ends.
+        borrowed.expect("records stay").claimed.store(false, Ordering::Release);
     }
 
     fn at_exit(resident: Weak<dyn Resident>) {
@@ -167,6 +178,12 @@ fn claim() -> &'static Record {
 
 /// How many forks lie between the first process that asked and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// Forks that were counted, from the first process that asked for a thread's number to this one.
+pub(crate) fn forks() -> u32 {
+    // Relaxed: forks are counted while there is one thread.
+    FORKS.load(Ordering::Relaxed)
+}
 
 /// Has forks counted from now on.
 #[cfg(all(unix, not(miri)))]

@@ -1,6 +1,6 @@
 //! [`Checked`]: a map of one key, a lock and grace periods, out of loom's words.
 //!
-//! The map does as little as papaya's and orders less: it publishes with Release, finds with Acquire, and removes Relaxed.
+//! The map does as little as it may: it publishes with Release, finds with Acquire, and removes Relaxed.
 //! A grace period is as short as it can be: what was removed is released by the last of those to leave who were inside
 //! then. A thread says that it enters and leaves in a word of its own, which whoever removes something reads, so that no
 //! more is ordered than that takes.
@@ -152,7 +152,8 @@ unsafe impl<F: Flaw> Ground for Checked<F> {
     type Lock = Mutual<F>;
     type Guard = Inside<PutsScheme>;
     type Hasher = ();
-    type Map<E: Element> = OneKey<E, F>;
+    type Link = ();
+    type Map<E: Element<Link = ()>> = OneKey<E, F>;
 
     fn enter() -> Self::Guard {
         PUTS.enter();
@@ -176,9 +177,11 @@ unsafe impl<F: Flaw> Ground for Checked<F> {
         }
     }
 
-    fn map<E: Element>((): ()) -> OneKey<E, F> {
+    fn map<E: Element<Link = ()>>((): ()) -> OneKey<E, F> {
         OneKey { place: Pointer::<E>::new(null_mut()), lookups: Scheme::new(), flaw: PhantomData }
     }
+
+    fn link(_hash: u64) {}
 }
 
 /// A map with a place for one element.
@@ -195,7 +198,7 @@ impl<E, F> OneKey<E, F> {
     }
 }
 
-// SAFETY: papaya's rules, over one place; where it has no flaw.
+// SAFETY: the map's rules, over one place; where it has no flaw.
 unsafe impl<E: Element, F: Flaw> Map<E> for OneKey<E, F> {
     type Guard<'m>
         = Inside<&'m Scheme>
@@ -236,8 +239,10 @@ unsafe impl<E: Element, F: Flaw> Map<E> for OneKey<E, F> {
         }
     }
 
+    fn fit(&self, _elements: impl FnOnce() -> u32) {}
+
     unsafe fn remove(&self, element: NonNull<E>, _guard: &Inside<&Scheme>) {
-        // Relaxed: orders less than papaya.
+        // Relaxed: no removal has to order anything.
         let mut there = element.as_ptr();
         while let Err(other) =
             self.place.compare_exchange(there, null_mut(), Ordering::Relaxed, Ordering::Relaxed)
@@ -291,5 +296,9 @@ unsafe impl<F: Flaw> Lock for Mutual<F> {
 
     fn lock(&self) -> Self::Held<'_> {
         F::LOCKS.then(|| self.0.lock().unwrap())
+    }
+
+    fn is_lost(&self) -> bool {
+        false
     }
 }

@@ -5,6 +5,7 @@
 //! [`quarantine`], so a word of theirs that is used too late complains.
 
 pub(crate) mod ground;
+pub(crate) mod map;
 
 use super::memory::{Loom, seat};
 use super::quarantine;
@@ -211,6 +212,23 @@ pub(crate) fn failing_create_under_an_acquire<C: RefCount + 'static, F: Flaw>() 
     witness.assert_gone(1..=1);
 }
 
+/// An object that comes and goes ‖ a look at how many there are.
+pub(crate) fn len_under_an_end<C: RefCount + 'static, F: Flaw>() {
+    let (objects, witness) = stage::<C, F>();
+    let thread = {
+        let (objects, witness) = (objects.clone(), witness.clone());
+        spawn(move || {
+            seat(1);
+            use_it(objects.acquire(&KEY, || witness.create()));
+        })
+    };
+    assert!(objects.len() <= 1, "more objects than there ever were");
+    thread.join().unwrap();
+    curtain(&objects);
+    drop(objects);
+    witness.assert_gone(1..=1);
+}
+
 /// Two drops of the last two references ‖ the last handle goes.
 pub(crate) fn drops_without_a_handle<C: RefCount + 'static, F: Flaw>() {
     let (objects, witness) = stage::<C, F>();
@@ -270,6 +288,10 @@ macro_rules! models {
             #[test]
             fn a_create_that_fails_leaves_it_to_the_other() {
                 passes(TWO, failing_create_under_an_acquire::<$count, Sound>);
+            }
+            #[test]
+            fn no_object_is_destroyed_before_it_counts_as_created() {
+                passes(TWO, len_under_an_end::<$count, Sound>);
             }
             #[test]
             fn the_last_reference_ends_a_registry_without_handles() {

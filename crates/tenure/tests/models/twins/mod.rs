@@ -9,6 +9,8 @@ mod arc;
 mod donation;
 mod hoard;
 mod lazy;
+#[cfg(feature = "registry")]
+mod map;
 mod mask;
 mod pool;
 mod rcuref;

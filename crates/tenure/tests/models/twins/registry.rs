@@ -5,7 +5,7 @@ use super::super::quarantine;
 use super::super::registry::ground::{Checked, Flaw as GroundFlaw, OneKey};
 use super::super::registry::{self, KEY};
 use super::super::stage::Failure::{Claim, MemoryRace, ValueRace};
-use super::super::stage::{Value, fails, join_all, passes, spawn};
+use super::super::stage::{ALL, Value, fails, join_all, passes, spawn};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -64,12 +64,12 @@ type Entries<F> = Arc<OneKey<Entry<F>, registry::ground::Sound>>;
 // SAFETY: one key for all.
 unsafe impl<F: Flaw> Element for Entry<F> {
     type Key = u32;
+    type Link = ();
+
+    const LINK: usize = 0;
 
     fn key(&self) -> &u32 {
         &KEY
-    }
-    fn hash(&self) -> u64 {
-        0
     }
     unsafe fn release(this: NonNull<Self>) {
         if F::LIFE_HAS_A_PART {
@@ -265,4 +265,28 @@ fn without_a_grace_period_puts_of_rcuref_touch_freed_memory() {
 #[test]
 fn without_the_lock_an_object_is_created_twice() {
     fails(Some(2), ValueRace, || registry::acquires::<TicketRef<Loom>, NoLock>(1));
+}
+
+// --- how many there are ---
+
+/// An object that comes and goes ‖ a look at how many there are, by two counts of which one may be late.
+fn len_under_an_end(destroyed: Ordering) {
+    type Count = <Loom as Memory>::AtomicU64;
+    let counts = Arc::new([(); 2].map(|()| <Count as Atomic<u64>>::new(0)));
+    let thread = {
+        let counts = counts.clone();
+        spawn(move || {
+            counts[0].fetch_add(1, Ordering::Relaxed);
+            counts[1].fetch_add(1, destroyed);
+        })
+    };
+    let gone = counts[1].load(Ordering::Acquire);
+    assert!(counts[0].load(Ordering::Relaxed) >= gone, "destroyed before it was created");
+    thread.join().unwrap();
+}
+
+#[test]
+fn an_end_that_is_counted_relaxed_comes_before_the_creation() {
+    passes(ALL, || len_under_an_end(Ordering::Release));
+    fails(ALL, Claim("destroyed before it was created"), || len_under_an_end(Ordering::Relaxed));
 }

@@ -1,0 +1,191 @@
+//! A process that forked while other threads were in the middle of a registry goes on using it.
+//!
+//! The child has one thread. What the others had in hand is lost with them, and may leak; nobody waits for them, and what
+//! is new in the child is freed as it is in the parent.
+#![cfg(all(unix, feature = "registry", target_has_atomic = "64", not(miri)))]
+
+mod forks;
+
+use forks::{AtEnd, expect_well, in_child};
+use std::cell::Cell;
+use std::hash::{Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use tenure::count::{RcuRef, RefCount, TicketRef};
+use tenure::memory::{Memory, Native, Ordering};
+use tenure::registry::{Ref, Registry};
+
+type Counter = <Native as Memory>::AtomicU32;
+
+thread_local! {
+    /// Whether the next comparison of keys in this thread stops in the middle.
+    static STOPS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keys that count those that exist, and in the middle of whose comparison a thread can be stopped.
+struct Key {
+    number: u32,
+    alive: Arc<Counter>,
+    stop: Arc<[Barrier; 2]>,
+}
+
+impl Key {
+    fn new(number: u32, alive: &Arc<Counter>, stop: &Arc<[Barrier; 2]>) -> Self {
+        alive.fetch_add(1, Ordering::Relaxed);
+        Self { number, alive: alive.clone(), stop: stop.clone() }
+    }
+}
+
+impl Clone for Key {
+    fn clone(&self) -> Self {
+        Self::new(self.number, &self.alive, &self.stop)
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        self.alive.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.number.hash(state);
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        if STOPS.take() {
+            self.stop.iter().for_each(|barrier| _ = barrier.wait());
+        }
+        self.number == other.number
+    }
+}
+
+impl Eq for Key {}
+
+/// Forks while another thread is in the middle of looking up an object.
+fn forked_under_a_lookup<C: RefCount + 'static>() {
+    const TURNS: u32 = 5_000;
+    let (alive, stop) = (Arc::new(Counter::new(0)), Arc::new([Barrier::new(2), Barrier::new(2)]));
+    let objects = Registry::<Key, u32, C>::default();
+    let key = |number| Key::new(number, &alive, &stop);
+    let held = objects.acquire(&key(0), || 0);
+    let status = thread::scope(|scope| {
+        let looking = scope.spawn(|| {
+            STOPS.set(true);
+            objects.get(&key(0)).map(|found| *found)
+        });
+        stop[0].wait();
+        let status = in_child(|| {
+            let mut most = 0;
+            for number in 1..=TURNS {
+                drop(objects.acquire(&key(number), || number));
+                most = most.max(alive.load(Ordering::Relaxed));
+            }
+            assert!(most < 500, "{most} keys wait for a thread that is lost");
+            assert_eq!((*objects.acquire(&key(0), || 1), objects.len()), (0, 1));
+        });
+        stop[1].wait();
+        assert_eq!(looking.join().unwrap(), Some(0));
+        status
+    });
+    expect_well(0, status);
+    drop((held, objects));
+}
+
+#[test]
+fn a_child_frees_what_comes_and_goes_although_a_lost_thread_was_looking_something_up() {
+    forked_under_a_lookup::<TicketRef>();
+    forked_under_a_lookup::<RcuRef>();
+}
+
+#[test]
+fn a_child_creates_the_object_that_a_lost_thread_was_creating() {
+    let objects: Registry<u32, u32> = Registry::new();
+    let (begun, goes_on) = (Barrier::new(2), Barrier::new(2));
+    let status = thread::scope(|scope| {
+        let creator = scope.spawn(|| {
+            *objects.acquire(&1, || {
+                begun.wait();
+                goes_on.wait();
+                1
+            })
+        });
+        begun.wait();
+        let status = in_child(|| {
+            assert!(objects.get(&1).is_none());
+            let object = objects.acquire(&1, || 2);
+            assert_eq!((*object, objects.len()), (2, 1));
+            assert!(Ref::ptr_eq(&object, &objects.get(&1).unwrap()));
+            let theirs = objects.clone();
+            assert_eq!(thread::spawn(move || *theirs.acquire(&1, || 3)).join().unwrap(), 2);
+            drop(object);
+            assert!(objects.is_empty() && objects.get(&1).is_none());
+            assert_eq!(objects.try_acquire(&1, || Err::<u32, _>("no")).unwrap_err(), "no");
+            assert_eq!(*objects.acquire(&1, || 4), 4);
+        });
+        goes_on.wait();
+        assert_eq!(creator.join().unwrap(), 1);
+        status
+    });
+    expect_well(0, status);
+}
+
+#[test]
+fn a_thread_that_forks_in_the_middle_of_create_is_not_lost() {
+    let objects: Registry<u32, u32> = Registry::new();
+    let object = objects.acquire(&1, || {
+        let status = in_child(|| {
+            let again = catch_unwind(AssertUnwindSafe(|| objects.acquire(&1, || 2)));
+            assert!(again.is_err(), "it would wait for itself, and has another object instead");
+        });
+        expect_well(0, status);
+        1
+    });
+    assert_eq!(*object, 1);
+}
+
+#[test]
+fn a_child_uses_a_registry_that_other_threads_were_in() {
+    const KEYS: u32 = 300;
+    let objects: Registry<u32, u32> = Registry::new();
+    let stop = Counter::new(0);
+    let hammer = |thread: u32| {
+        let mut held = Vec::new();
+        let mut turn = thread * 1_000;
+        // Relaxed: only a flag.
+        while stop.load(Ordering::Relaxed) == 0 {
+            turn += 1;
+            let key = turn % KEYS;
+            held.push(objects.acquire(&key, || key));
+            drop(objects.get(&(turn * 7 % KEYS)));
+            if held.len() == 50 {
+                held.clear();
+            }
+            if turn % 64 == 0 {
+                drop(objects.snapshot());
+            }
+        }
+    };
+    thread::scope(|scope| {
+        (0..2).for_each(|thread| drop(scope.spawn(move || hammer(thread))));
+        // Stops the others when a child failed too. Relaxed: only a flag.
+        let _stop = AtEnd(|| stop.store(1, Ordering::Relaxed));
+        for turn in 0..60 {
+            let status = in_child(|| {
+                let held = Vec::from_iter((0..2 * KEYS).map(|key| objects.acquire(&key, || key)));
+                for (object, key) in held.iter().zip(0..) {
+                    assert!(**object == key && Ref::ptr_eq(object, &objects.get(&key).unwrap()));
+                }
+                assert!(objects.snapshot().len() >= held.len());
+                drop(held);
+                assert!((KEYS..2 * KEYS).all(|key| objects.get(&key).is_none()));
+            });
+            expect_well(turn, status);
+        }
+    });
+    assert!(objects.is_empty());
+}
