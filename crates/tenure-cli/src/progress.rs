@@ -9,7 +9,6 @@ use tenure_bench::run;
 use tenure_layout::progress;
 use tenure_report::terminal::Style;
 use tenure_report::words::counted;
-use tenure_serve::load;
 
 use crate::failure::Failure;
 use crate::output;
@@ -127,7 +126,8 @@ impl progress::Progress for Steps {
     }
 }
 
-impl load::Progress for Steps {
+#[cfg(target_os = "linux")]
+impl tenure_serve::load::Progress for Steps {
     fn begin(&mut self, what: &str, total: u64) {
         progress::Progress::begin(self, what, total);
     }

@@ -1,5 +1,7 @@
 //! `tenure load` as somebody types it.
 
+#![cfg(target_os = "linux")]
+
 mod support;
 
 use std::io::{BufRead as _, BufReader, Write as _};

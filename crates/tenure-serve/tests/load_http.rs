@@ -1,5 +1,7 @@
 //! The load for HTTP servers, against servers that follow a script.
 
+#![cfg(target_os = "linux")]
+
 mod scripted;
 
 use std::io::BufReader;

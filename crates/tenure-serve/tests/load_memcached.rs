@@ -1,5 +1,7 @@
 //! The load for memcached servers, against servers that follow a script.
 
+#![cfg(target_os = "linux")]
+
 mod scripted;
 
 use std::sync::Arc;

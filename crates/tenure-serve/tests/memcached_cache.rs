@@ -1,5 +1,7 @@
 //! The memcached server as a cache: what it forgets and when, and that it keeps nothing that it should not.
 
+#![cfg(target_os = "linux")]
+
 mod support;
 
 use std::net::{IpAddr, Ipv4Addr};

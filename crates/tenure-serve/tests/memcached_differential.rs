@@ -1,5 +1,7 @@
 //! The same requests to this server and to the real memcached: the answers are the same bytes.
 
+#![cfg(target_os = "linux")]
+
 mod support;
 
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};

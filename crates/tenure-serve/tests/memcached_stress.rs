@@ -1,5 +1,7 @@
 //! The memcached server under many threads, and under input that nobody makes sense of.
 
+#![cfg(target_os = "linux")]
+
 mod support;
 
 use std::net::{IpAddr, Ipv4Addr};

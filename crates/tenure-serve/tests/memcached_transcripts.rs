@@ -1,5 +1,7 @@
 //! Every command of the memcached server, by its transcript, however the connection is cut.
 
+#![cfg(target_os = "linux")]
+
 mod support;
 
 use support::{Server, text, transcripts};

@@ -1,5 +1,7 @@
 //! The event loop, with a small protocol: each line is answered by itself, by a chunk or by a copy.
 
+#![cfg(target_os = "linux")]
+
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};

@@ -3,6 +3,8 @@
 //! Clients that are not installed are skipped, and that is said. With `TENURE_CLIENTS=required`, as in
 //! `ci/serve.sh`, a missing one is a failure.
 
+#![cfg(target_os = "linux")]
+
 mod clients;
 mod crowd;
 mod curl;

@@ -1,9 +1,10 @@
 //! A file in memory.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
+use memmap2::{Mmap, MmapOptions};
 
 use crate::Error;
 
@@ -66,6 +67,7 @@ impl MappedFile {
     /// Gives the memory of these bytes back to the page cache, where it stays until somebody needs
     /// it: so that a process that reads through a large file does not look as large. Bytes of other
     /// memory are ignored.
+    #[cfg(unix)]
     pub(super) fn release(&self, bytes: &[u8]) {
         let Bytes::Mapped(map) = &self.bytes else { return };
         let Some(start) = (bytes.as_ptr() as usize).checked_sub(map.as_ptr() as usize) else {
@@ -83,10 +85,30 @@ impl MappedFile {
             // SAFETY: the pages are a file's and were never written, so dropping them loses nothing:
             // the next access reads the same bytes from the file.
             let advised = unsafe {
-                map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, end - start)
+                map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, end - start)
             };
             // A kernel that does not want to keeps the pages: nothing is wrong but the size.
             drop(advised);
+        }
+    }
+
+    /// Does nothing: this system has no such call.
+    #[cfg(not(unix))]
+    pub(super) fn release(&self, _bytes: &[u8]) {}
+}
+
+/// The path that a program's debugging information spells: bytes where paths are bytes, UTF-8 elsewhere.
+pub(super) fn path_in(bytes: &[u8]) -> Cow<'_, Path> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt as _;
+        Cow::Borrowed(Path::new(std::ffi::OsStr::from_bytes(bytes)))
+    }
+    #[cfg(not(unix))]
+    {
+        match String::from_utf8_lossy(bytes) {
+            Cow::Borrowed(path) => Cow::Borrowed(Path::new(path)),
+            Cow::Owned(path) => Cow::Owned(PathBuf::from(path)),
         }
     }
 }

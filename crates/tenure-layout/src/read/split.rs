@@ -1,13 +1,11 @@
 //! Split DWARF: finds the files that hold what `-gsplit-dwarf` left out of the program.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use object::File;
 
 use super::dwarf::{Missing, SplitUnit};
-use super::file::MappedFile;
+use super::file::{MappedFile, path_in};
 use super::object::Sections;
 use crate::Error;
 use crate::model::Malformed;
@@ -71,10 +69,9 @@ pub(super) fn find(program: &Path, missing: &[Missing]) -> Result<Vec<SplitFile>
 
 /// Where a unit's file may be: never none.
 fn candidates(program: &Path, missing: &Missing) -> Vec<PathBuf> {
-    let file = Path::new(OsStr::from_bytes(&missing.file));
+    let file = path_in(&missing.file);
     let beside = program.parent().unwrap_or(Path::new(""));
-    let mut candidates =
-        vec![Path::new(OsStr::from_bytes(&missing.directory)).join(file), beside.join(file)];
+    let mut candidates = vec![path_in(&missing.directory).join(&file), beside.join(&file)];
     candidates.extend(file.file_name().map(|name| beside.join(name)));
     candidates
 }

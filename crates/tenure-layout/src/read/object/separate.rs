@@ -1,14 +1,13 @@
 //! Where debugging information is that is not in the program's own file.
 
 use std::fmt::Write as _;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use object::Object as _;
 
 use super::has_dwarf;
 use crate::Error;
-use crate::read::file::MappedFile;
+use crate::read::file::{MappedFile, path_in};
 
 /// Where distributions put what `-dbg` packages bring.
 const DEBUG_ROOT: &str = "/usr/lib/debug";
@@ -34,7 +33,7 @@ fn candidates(path: &Path, object: &object::File<'_>) -> Vec<PathBuf> {
         candidates.extend(by_build_id(id));
     }
     if let Ok(Some((name, _))) = object.gnu_debuglink() {
-        let name = Path::new(std::ffi::OsStr::from_bytes(name));
+        let name = path_in(name);
         // A name, not a path: it says nothing of directories.
         if let Some(name) = name.file_name()
             && let Some(directory) = path.canonicalize().ok().as_deref().and_then(Path::parent)
@@ -69,7 +68,7 @@ pub(in crate::read) fn supplement(
     object: &object::File<'_>,
 ) -> Result<Option<MappedFile>, Error> {
     let Ok(Some((name, id))) = object.gnu_debugaltlink() else { return Ok(None) };
-    let name = Path::new(std::ffi::OsStr::from_bytes(name));
+    let name = path_in(name);
     let directory = path.canonicalize().ok();
     let directory = directory.as_deref().and_then(Path::parent).unwrap_or(Path::new("."));
     let beside = directory.join(name);

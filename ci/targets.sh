@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# The code compiles, without a warning, for machines that are not at hand: `cargo check` needs neither their linker nor
+# their C compiler. The workspace and its tests off Linux, and on Linux with 32 bits and on Arm; the library without std
+# where atomics have 32 bits at most.
+#
+# Rustup installs the targets. Where it cannot have the first of a class it takes the next; none of a class is a failure.
+#
+# Usage: ci/targets.sh [CLASS...]     (windows apple bits32 arm64 bare; all of them without arguments)
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+declare -A candidates=(
+    [windows]="x86_64-pc-windows-gnu x86_64-pc-windows-msvc"
+    [apple]="aarch64-apple-darwin x86_64-apple-darwin"
+    [bits32]="i686-unknown-linux-gnu armv7-unknown-linux-gnueabihf"
+    [arm64]="aarch64-unknown-linux-gnu aarch64-unknown-linux-musl"
+    [bare]="thumbv7em-none-eabi riscv32imac-unknown-none-elf"
+)
+classes=("$@")
+[[ ${#classes[@]} -gt 0 ]] || classes=(windows apple bits32 arm64 bare)
+
+# install CLASS : has $target be the first of the class that this machine has, or can get.
+install() {
+    local said
+    for target in ${candidates[$1]:?"targets: there is no class of that name"}; do
+        if [[ -d $(rustc --print sysroot)/lib/rustlib/$target/lib ]] || said=$(rustup target add "$target" 2>&1); then
+            return
+        fi
+        echo "targets: $target cannot be installed: $(tail -n 1 <<<"$said")" >&2
+    done
+    echo "targets: no target of the class '$1' can be installed, so nothing says that the code compiles there" >&2
+    exit 1
+}
+
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/targets"
+# The dependencies' own warnings are not shown.
+export RUSTFLAGS="-D warnings"
+# Optimising the macros takes longer than they run.
+check() { cargo --config 'profile.dev.package."*".opt-level=0' check --quiet "$@"; }
+
+hosted=()
+for class in "${classes[@]}"; do
+    install "$class"
+    if [[ $class == bare ]]; then
+        for features in "" alloc derive; do
+            check --package tenure --lib --target "$target" --no-default-features --features "$features"
+            echo "targets: tenure with features '$features' compiles for $target"
+        done
+    else
+        hosted+=(--target "$target")
+    fi
+done
+if [[ ${#hosted[@]} -gt 0 ]]; then
+    # One command for all, so that there is work for every core.
+    check --workspace --all-targets "${hosted[@]}"
+    echo "targets: the workspace and its tests compile with ${hosted[*]}"
+fi
