@@ -30,6 +30,12 @@ pub(crate) fn output(program: &str, words: &[&str]) -> Option<Output> {
 #[track_caller]
 pub(crate) fn missing<T>(program: &str) -> Option<T> {
     let required = std::env::var("TENURE_CLIENTS").is_ok_and(|value| value == "required");
+    missing_where(required, program)
+}
+
+/// As [`missing`], where that is a failure or is not.
+#[track_caller]
+pub(crate) fn missing_where<T>(required: bool, program: &str) -> Option<T> {
     assert!(!required, "{program} is not installed, and TENURE_CLIENTS asks for it");
     eprintln!("skipped: {program} is not installed");
     None

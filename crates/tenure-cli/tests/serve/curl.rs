@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use super::clients::{missing, output, run, text};
+use super::clients::{missing_where, output, run, text};
 use super::server::{Protocol, Server};
 
 /// The status that curl got, and the body.
@@ -117,8 +117,12 @@ fn curl_uploads_more_than_is_read_and_still_sees_why_not() {
 }
 
 #[test]
-fn a_client_that_is_not_there_is_told_of() {
-    if std::env::var_os("TENURE_CLIENTS").is_none() {
-        assert_eq!(missing::<()>("no-such-client"), None);
-    }
+fn a_client_that_is_not_there_is_skipped() {
+    assert_eq!(missing_where::<()>(false, "no-such-client"), None);
+}
+
+#[test]
+#[should_panic = "no-such-client is not installed"]
+fn a_required_client_that_is_not_there_is_a_failure() {
+    missing_where::<()>(true, "no-such-client");
 }

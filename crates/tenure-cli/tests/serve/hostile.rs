@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-use super::server::{PROTOCOLS, Protocol, Server};
+use super::server::{PROTOCOLS, Protocol, Server, eventually};
 use super::traffic::{
     LARGE, drain, expect_large, expect_small, is_served, large, small, start, stop, write,
 };
@@ -127,8 +127,10 @@ fn clients_beyond_the_limit_are_closed_at_once() {
             expect_small(&server, client);
         }
         drop(clients);
-        std::thread::sleep(Duration::from_millis(50));
-        is_served(&server);
+        eventually("there is room again", || {
+            let mut client = server.connect();
+            client.write_all(small(protocol)).is_ok() && client.read(&mut [0]).unwrap_or(0) == 1
+        });
         let left = server.figures();
         assert!(left["rejected_connections"] >= 1, "{left:?}");
         server.wait_for_no_clients();
