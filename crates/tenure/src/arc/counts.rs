@@ -26,13 +26,21 @@
 //! lock finds `strong` above one and does not take itself for the only owner. std's downgrade waits
 //! in the same place, and is a compare-exchange loop besides.
 //!
+//! Neither the unlock nor a downgrade needs more than Relaxed in this word. Suppose that the holder
+//! of the lock misses the downgrade's `Arc`: its look at `strong` reads one. What it read is not older
+//! than that `Arc`, which is a clone of one that the holder knows of, or came from a `Weak` whose end
+//! `try_lock` acquired. So it is the `Arc`'s own put, or an operation behind it. The put is Release and the
+//! look Acquire: all that the downgrade did comes before the unlock. But the downgrade returned after it
+//! had found the weak count unlocked, as the unlock or an operation behind it left it; and nothing reads
+//! from its own future.
+//!
 //! # Widths
 //!
 //! `weak` has 63 bits: at one clone per nanosecond it overflows after 292 years, so nothing tests
 //! for it. `strong` has 31 and saturates: see [`TicketRef`].
 
 use crate::count::{Get, Put, TicketRef, Unsettled};
-use crate::memory::{Atomic, Memory, Native, Ordering};
+use crate::memory::{Atomic, Memory, Native, Ordering, Patience, Threads};
 use core::fmt;
 use core::num::NonZeroU16;
 
@@ -144,36 +152,6 @@ impl<M: Memory> Counts<M> {
         self.strong.put_end(unsettled)
     }
 
-    /// A `Weak` from an `Arc` that the caller owns. One add.
-    ///
-    /// Where no other `Weak` exists a load more; the first one ever also marks `strong`.
-    #[inline(always)]
-    pub fn downgrade(&self) {
-        // Relaxed: a downgrade that follows `unlock` in the order of this word cannot have its
-        // later put of `strong` seen by the load before that `unlock`: the load is Acquire and the
-        // put Release, so the downgrade would come before the unlock that it follows.
-        let old = self.weak.0.fetch_add(1, Ordering::Relaxed);
-        // Neither the first Weak nor locked, in one comparison.
-        if old.wrapping_sub(COMMON + 1) >= LOCKED - (COMMON + 1) {
-            self.downgrade_slow(old);
-        }
-    }
-
-    /// The first of the Weaks that exist, or one that meets the lock.
-    ///
-    /// Whoever finds another Weak does not wait for its maker to publish: that one owns an Arc
-    /// until it has, so `strong` is published before it can cross to zero.
-    #[cold]
-    #[inline(never)]
-    fn downgrade_slow(&self, old: u64) {
-        if old >= LOCKED {
-            self.weak.wait_for_unlock();
-        }
-        if old & !LOCKED == COMMON {
-            self.strong.publish();
-        }
-    }
-
     /// Another `Weak`, from one that the caller owns. One add.
     #[inline(always)]
     pub fn clone_weak(&self) {
@@ -244,26 +222,6 @@ impl<M: Memory> Counts<M> {
         self.weak.only_common()
     }
 
-    /// If the caller's `Arc` is the only one: makes it dead, so that upgrades fail, and leaves the
-    /// value to the caller, who then calls [`drop_common`](Self::drop_common) or
-    /// [`born`](Self::born).
-    ///
-    /// The caller must hold that `Arc` exclusively: nobody clones or downgrades it meanwhile.
-    /// Waits for a drop on another thread that an upgrade overtook to take its last step.
-    #[must_use = "true means that the value is the caller's"]
-    pub fn try_take(&self) -> bool {
-        loop {
-            if self.strong.try_last_private() || self.strong.try_last() {
-                return true;
-            }
-            // Relaxed: decides only whether to try again.
-            if self.strong.read_with(Ordering::Relaxed) != 1 {
-                return false;
-            }
-            M::spin_hint();
-        }
-    }
-
     /// The number of `Arc`s at some moment of the call.
     #[must_use]
     pub fn strong_count(&self) -> usize {
@@ -285,6 +243,59 @@ impl<M: Memory> Counts<M> {
     #[inline]
     pub fn is_dead(&self) -> bool {
         self.strong.is_dead()
+    }
+}
+
+/// What may have to wait for another thread.
+impl<M: Threads> Counts<M> {
+    /// A `Weak` from an `Arc` that the caller owns. One add.
+    ///
+    /// Where no other `Weak` exists a load more; the first one ever also marks `strong`.
+    #[inline(always)]
+    pub fn downgrade(&self) {
+        // Relaxed, as are `unlock` and `wait_for_unlock`: see the module's text.
+        let old = self.weak.0.fetch_add(1, Ordering::Relaxed);
+        // Neither the first Weak nor locked, in one comparison.
+        if old.wrapping_sub(COMMON + 1) >= LOCKED - (COMMON + 1) {
+            self.downgrade_slow(old);
+        }
+    }
+
+    /// The first of the Weaks that exist, or one that meets the lock.
+    ///
+    /// Whoever finds another Weak does not wait for its maker to publish: that one owns an Arc
+    /// until it has, so `strong` is published before it can cross to zero.
+    #[cold]
+    #[inline(never)]
+    fn downgrade_slow(&self, old: u64) {
+        if old >= LOCKED {
+            self.weak.wait_for_unlock();
+        }
+        if old & !LOCKED == COMMON {
+            self.strong.publish();
+        }
+    }
+
+    /// If the caller's `Arc` is the only one: makes it dead, so that upgrades fail, and leaves the
+    /// value to the caller, who then calls [`drop_common`](Self::drop_common) or
+    /// [`born`](Self::born).
+    ///
+    /// The caller must hold that `Arc` exclusively: nobody clones or downgrades it meanwhile.
+    /// Waits for a drop on another thread that an upgrade overtook to take its last step: spins a
+    /// little, then [yields](Threads::yield_now).
+    #[must_use = "true means that the value is the caller's"]
+    pub fn try_take(&self) -> bool {
+        let mut patience = Patience::new();
+        loop {
+            if self.strong.try_last_private() || self.strong.try_last() {
+                return true;
+            }
+            // Relaxed: decides only whether to try again.
+            if self.strong.read_with(Ordering::Relaxed) != 1 {
+                return false;
+            }
+            patience.wait::<M>();
+        }
     }
 }
 
@@ -318,15 +329,18 @@ impl<M: Memory> Weaks<M> {
 
     fn unlock(&self) {
         // A subtraction and not a store: downgrades that wait have added themselves already.
-        // Release: pairs with the Acquire in `wait_for_unlock`.
-        self.0.fetch_sub(LOCKED, Ordering::Release);
+        // Relaxed: see the module's text.
+        self.0.fetch_sub(LOCKED, Ordering::Relaxed);
     }
+}
 
+impl<M: Threads> Weaks<M> {
     #[cold]
     fn wait_for_unlock(&self) {
-        // Acquire: pairs with the Release in `unlock`.
-        while self.0.load(Ordering::Acquire) & LOCKED != 0 {
-            M::spin_hint();
+        let mut patience = Patience::new();
+        // Relaxed: see the module's text.
+        while self.0.load(Ordering::Relaxed) & LOCKED != 0 {
+            patience.wait::<M>();
         }
     }
 }

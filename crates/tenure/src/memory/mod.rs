@@ -19,6 +19,8 @@
 //! `RcuRef::new()` exists for [`Native`] alone, `RcuRef::<M>::new_in()` for every machine.
 
 mod native;
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+mod patience;
 #[cfg(feature = "alloc")]
 mod threads;
 
@@ -28,6 +30,8 @@ pub(crate) use native::FnSlot;
 #[cfg(feature = "registry")]
 pub(crate) use native::forks;
 pub use native::{Native, PlainCell, use_full_fences};
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+pub(crate) use patience::Patience;
 #[cfg(feature = "alloc")]
 pub use threads::{Resident, Threads};
 

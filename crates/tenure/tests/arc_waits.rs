@@ -1,0 +1,200 @@
+//! Who waits for a thread that was preempted lets it run: it spins a little, then yields.
+//!
+//! On a machine that stops a thread before one of its operations, for as long as the test wants. Were the other thread
+//! to spin only, it would never end; so after many spins without a yield it panics.
+#![cfg(feature = "std")]
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::sync::Weak as StdWeak;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use tenure::arc::Counts;
+use tenure::memory::{Atomic, Memory, Native, Ordering, Resident, Threads};
+
+/// The real machine, with stops.
+enum Stopping {}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Operation {
+    Subtraction,
+    CompareExchange,
+}
+use Operation::{CompareExchange, Subtraction};
+
+/// A stop before the next operation of a kind: says that the thread is there, and waits until it may go on.
+struct Stop {
+    before: Operation,
+    reached: Sender<()>,
+    go_on: Receiver<()>,
+}
+
+/// The other side of a [`Stop`].
+struct Gate {
+    reached: Receiver<()>,
+    go_on: Sender<()>,
+}
+
+fn stop(before: Operation) -> (Stop, Gate) {
+    let (has_reached, reached) = channel();
+    let (may_go_on, go_on) = channel();
+    (Stop { before, reached: has_reached, go_on }, Gate { reached, go_on: may_go_on })
+}
+
+thread_local! {
+    /// Where the calling thread is to stop, the next one first.
+    static STOPS: RefCell<VecDeque<Stop>> = const { RefCell::new(VecDeque::new()) };
+    /// Who goes on when the calling thread yields.
+    static PREEMPTED: RefCell<Option<Sender<()>>> = const { RefCell::new(None) };
+    static SPINS: Cell<u32> = const { Cell::new(0) };
+    static YIELDS: Cell<u32> = const { Cell::new(0) };
+}
+
+fn come_by(operation: Operation) {
+    let is_next =
+        |stops: &VecDeque<Stop>| stops.front().is_some_and(|stop| stop.before == operation);
+    if STOPS.with_borrow(is_next) {
+        let stop = STOPS.with_borrow_mut(VecDeque::pop_front).expect("seen a moment ago");
+        stop.reached.send(()).unwrap();
+        stop.go_on.recv().unwrap();
+    }
+}
+
+// SAFETY: `Native`'s atomics and barriers.
+unsafe impl Memory for Stopping {
+    type AtomicU32 = <Native as Memory>::AtomicU32;
+    type AtomicU64 = Word;
+    type Pointer<T> = <Native as Memory>::Pointer<T>;
+    type Plain<T> = <Native as Memory>::Plain<T>;
+
+    fn light_barrier() {
+        Native::light_barrier();
+    }
+    fn heavy_barrier() {
+        Native::heavy_barrier();
+    }
+    fn spin_hint() {
+        SPINS.set(SPINS.get() + 1);
+        if SPINS.get() == 100_000 {
+            // So that the thread that is waited for ends as well.
+            PREEMPTED.take();
+            panic!("spins and never yields");
+        }
+        Native::spin_hint();
+    }
+}
+
+// SAFETY: `Native`'s threads.
+unsafe impl Threads for Stopping {
+    fn thread() -> Option<usize> {
+        Native::thread()
+    }
+    fn is_lost(thread: usize) -> bool {
+        Native::is_lost(thread)
+    }
+    fn yield_now() {
+        YIELDS.set(YIELDS.get() + 1);
+        if let Some(preempted) = PREEMPTED.take() {
+            preempted.send(()).unwrap();
+        }
+        Native::yield_now();
+    }
+    fn at_exit(resident: StdWeak<dyn Resident>) {
+        Native::at_exit(resident);
+    }
+}
+
+struct Word(<Native as Memory>::AtomicU64);
+
+impl Atomic<u64> for Word {
+    fn new(value: u64) -> Self {
+        Self(Atomic::new(value))
+    }
+    fn load(&self, order: Ordering) -> u64 {
+        self.0.load(order)
+    }
+    fn store(&self, value: u64, order: Ordering) {
+        self.0.store(value, order);
+    }
+    fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+        self.0.fetch_add(value, order)
+    }
+    fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
+        come_by(Subtraction);
+        self.0.fetch_sub(value, order)
+    }
+    fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
+        self.0.fetch_or(value, order)
+    }
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        come_by(CompareExchange);
+        self.0.compare_exchange(current, new, success, failure)
+    }
+    fn compare_exchange_weak(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        self.0.compare_exchange_weak(current, new, success, failure)
+    }
+}
+
+/// Has the calling thread wait for `gate`'s, which goes on at the first yield. Returns how often this one yielded.
+fn wait_for<R>(gate: Gate, wait: impl FnOnce() -> R) -> (R, u32) {
+    PREEMPTED.set(Some(gate.go_on));
+    let result = wait();
+    (result, YIELDS.get())
+}
+
+#[test]
+fn try_take_lets_a_drop_run_that_its_upgrade_overtook() {
+    let counts = Counts::<Stopping>::new_in();
+    counts.downgrade();
+    let (stop, gate) = stop(CompareExchange);
+    thread::scope(|scope| {
+        let counts = &counts;
+        let dropper = scope.spawn(move || {
+            STOPS.with_borrow_mut(|stops| stops.push_back(stop));
+            counts.drop_strong()
+        });
+        // Its subtraction is done; the verdict is not.
+        gate.reached.recv().unwrap();
+        assert!(counts.upgrade().is_acquired());
+        let (taken, yields) = wait_for(gate, || counts.try_take());
+        assert!(taken && yields > 0);
+        assert!(!dropper.join().unwrap().is_last());
+    });
+}
+
+#[test]
+fn a_downgrade_lets_a_get_mut_run_that_holds_the_lock() {
+    let counts = Counts::<Stopping>::new_in();
+    counts.downgrade();
+    let (before_the_lock, at_the_lock) = stop(CompareExchange);
+    let (before_the_unlock, locked) = stop(Subtraction);
+    thread::scope(|scope| {
+        let counts = &counts;
+        let unique = scope.spawn(move || {
+            STOPS.with_borrow_mut(|stops| stops.extend([before_the_lock, before_the_unlock]));
+            counts.is_unique()
+        });
+        // It has seen one `Arc`. The `Weak` becomes a second.
+        at_the_lock.reached.recv().unwrap();
+        assert!(counts.upgrade().is_acquired());
+        assert!(!counts.drop_weak());
+        at_the_lock.go_on.send(()).unwrap();
+        locked.reached.recv().unwrap();
+        let ((), yields) = wait_for(locked, || counts.downgrade());
+        assert!(yields > 0);
+        assert!(!unique.join().unwrap());
+    });
+    assert_eq!((counts.strong_count(), counts.weak_count()), (2, 1));
+}
