@@ -102,7 +102,7 @@ impl<M: Memory> IncNotZero<M> {
         let mut old = self.word.load(Ordering::Relaxed);
         loop {
             if !(1..=MAX - n).contains(&old) {
-                return self.add_slow(n, old, &mut retry);
+                return self.add_slow(n, order, old, &mut retry);
             }
             // Weak: the loop retries anyway. Relaxed on failure: only the value is used.
             match self.word.compare_exchange_weak(old, old + n, order, Ordering::Relaxed) {
@@ -117,7 +117,7 @@ impl<M: Memory> IncNotZero<M> {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn add_slow(&self, n: u32, mut old: u32, retry: &mut impl FnMut()) -> Get {
+    fn add_slow(&self, n: u32, order: Ordering, mut old: u32, retry: &mut impl FnMut()) -> Get {
         loop {
             if old == 0 || old >= UNDERFLOWED {
                 return Get::Dead;
@@ -126,8 +126,8 @@ impl<M: Memory> IncNotZero<M> {
                 return Get::Acquired; // Saturated, and never freed.
             }
             let new = if old + n > MAX { SATURATED } else { old + n };
-            // Acquire: some callers need it. Relaxed on failure: only the value is used.
-            match self.word.compare_exchange(old, new, Ordering::Acquire, Ordering::Relaxed) {
+            // Relaxed on failure: only the value is used.
+            match self.word.compare_exchange(old, new, order, Ordering::Relaxed) {
                 Ok(_) if new == SATURATED => break,
                 Ok(_) => return Get::Acquired,
                 Err(found) => old = found,

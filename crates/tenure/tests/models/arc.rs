@@ -3,10 +3,11 @@
 //! The value is destroyed once, after every look at it; the allocation is freed once, after
 //! everybody's last touch of either count.
 //!
-//! Of the orderings in `counts.rs` two can be made Relaxed and no model notices: the Release of
-//! `unlock` and the Acquire of `wait_for_unlock`. They are not needed. A waiting downgrade must not
-//! let its owner's later put be seen by the look at `strong` before the unlock; but that look is
-//! Acquire and the put Release, so the wait would happen before the unlock that it read from.
+//! What these models drive is [`Counts`], not `Arc` itself, whose counts are the real machine's. What remains is in
+//! [`handles`](super::handles), which does what `Arc` does around them: each operation of an `Arc` is one call of
+//! `Counts`, and what follows from its answer, a drop or a deallocation. There is no atomic operation and no ordering
+//! outside of `Counts`, so an interleaving of two `Arc`s is one of two `Counts`. That the answers are acted on as they are in
+//! `handles` is what the threads of `arc_threads.rs` and `stress/arc.rs` are for, under the sanitizers.
 
 use super::handles::{Allocation, ArcCounts, Inner, Strong, Weak};
 use super::memory::{InOrder, Loom};
@@ -349,6 +350,22 @@ pub(crate) fn into_inner_by_all<C: ArcCounts>() {
     allocation.assert_gone();
 }
 
+/// drop of the only `Arc` ‖ `Weak::weak_count`, as `Weak` reads it, of one of two `Weak`s.
+pub(crate) fn weaks_counted_under_the_last_drop() {
+    let (strong, allocation) = Strong::<Counts<Loom>>::new();
+    let weaks = [(); 2].map(|()| strong.downgrade());
+    let inner = allocation.0.clone();
+    let thread = spawn(move || {
+        let weak = inner.counts.weak_count();
+        let shown = if inner.counts.is_dead() { 0 } else { weak };
+        assert!(matches!(shown, 0 | 2), "neither both Weaks nor none");
+    });
+    strong.drop();
+    thread.join().unwrap();
+    weaks.into_iter().for_each(Weak::drop);
+    allocation.assert_gone();
+}
+
 #[test]
 fn the_value_and_the_allocation_go_once_under_upgrade_and_drop_of_weak() {
     passes(Some(7), drop_upgrade_drop_weak::<Counts<Loom>>);
@@ -453,4 +470,9 @@ fn a_value_that_is_taken_and_put_back_is_seen_whole_or_not_at_all() {
 #[test]
 fn one_of_many_into_inners_gets_the_value() {
     passes(ALL, into_inner_by_all::<Counts<Loom>>);
+}
+
+#[test]
+fn a_weak_counts_all_weaks_or_knows_that_the_value_is_dead() {
+    passes(ALL, weaks_counted_under_the_last_drop);
 }

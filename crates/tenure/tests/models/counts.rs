@@ -64,7 +64,7 @@ pub(crate) fn get_get_put<C: Count>() {
     exactly_one_destroys(&object, [Object::visit, Object::visit], Object::leave);
 }
 
-fn get_put_put_last<C: Shipped>() {
+pub(crate) fn get_put_put_last<C: Shipped>() {
     let object = Heap::new(Object::<C>::new());
     assert!(object.count.take().is_acquired());
     exactly_one_destroys(&object, [Object::visit, Object::leave], |object| {
@@ -95,7 +95,7 @@ fn get_many_put_many<C: Shipped>() {
 }
 
 /// write, put ‖ a holder that sees the count fall, takes another reference with Acquire, and looks.
-fn get_acquire_after_put<C: Shipped>() {
+pub(crate) fn get_acquire_after_put<C: Shipped>() {
     let object = Heap::new(Object::<C>::new());
     assert!(object.count.take().is_acquired());
     let writer = {

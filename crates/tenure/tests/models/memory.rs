@@ -75,6 +75,7 @@ use super::clocks::Access::{Change, Load, Store};
 use super::clocks::{self, Step};
 use loom::cell::UnsafeCell;
 use std::cell::Cell;
+use std::panic::Location;
 use std::sync::Weak;
 use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, Pointer, Resident, Threads};
 
@@ -131,8 +132,10 @@ unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Memory for Loom<IN_ORDER, S
 pub(crate) enum Access {
     /// The memory that a count lives in.
     Memory,
-    /// A plain field.
+    /// A plain field of a protocol: a list's link, a hoard's slots.
     Field,
+    /// A counted value: see `stage::Value`.
+    Value,
 }
 
 loom::thread_local! {
@@ -186,6 +189,53 @@ unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Threads for Loom<IN_ORDER, 
 thread_local! {
     // loom's threads are coroutines of one thread of the system, and switch only in atomic operations.
     static LAST_ACCESS: Cell<Access> = const { Cell::new(Access::Memory) };
+    static WEAKENED: Cell<Option<Site>> = const { Cell::new(None) };
+    static WAS_WEAKENED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// An atomic operation in the source of the library: which one, with which ordering, on which lines.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Site {
+    pub(crate) operation: &'static str,
+    pub(crate) order: Ordering,
+    /// A file, the first line, the last. None in a function that is `#[track_caller]`: what it calls is told the lines
+    /// of its callers.
+    pub(crate) lines: Option<(&'static str, u32, u32)>,
+}
+
+impl Site {
+    fn is(&self, operation: &str, order: Ordering, caller: &Location<'_>) -> bool {
+        (self.operation, self.order) == (operation, order)
+            && self.lines.is_none_or(|(file, first, last)| {
+                caller.file().ends_with(file) && (first..=last).contains(&caller.line())
+            })
+    }
+}
+
+/// Makes the operations of `site` Relaxed while `act` runs. Returns whether there were any.
+pub(crate) fn weakened(site: Site, act: impl FnOnce()) -> bool {
+    struct Restore;
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            WEAKENED.set(None);
+        }
+    }
+    let _restore = Restore;
+    WEAKENED.set(Some(site));
+    WAS_WEAKENED.set(false);
+    act();
+    WAS_WEAKENED.get()
+}
+
+/// What becomes of an operation's ordering.
+#[track_caller]
+fn effective(operation: &'static str, order: Ordering) -> Ordering {
+    let caller = Location::caller();
+    if WEAKENED.get().is_some_and(|site| site.is(operation, order, caller)) {
+        WAS_WEAKENED.set(true);
+        return Ordering::Relaxed;
+    }
+    order
 }
 
 /// Notes an access that loom is about to judge. What a model that has failed does while it unwinds is not judged.
@@ -287,13 +337,17 @@ macro_rules! word {
             fn new(value: $int) -> Self {
                 Self::holding(loom::sync::atomic::$atomic::new(value))
             }
+            #[track_caller]
             fn load(&self, order: Ordering) -> $int {
+                let order = effective("load", order);
                 let word = self.touch();
                 let value = if IN_ORDER { word.fetch_add(0, order) } else { word.load(order) };
                 self.judge(Load, order);
                 value
             }
+            #[track_caller]
             fn store(&self, value: $int, order: Ordering) {
+                let order = effective("store", order);
                 if SWAPS {
                     self.touch().swap(value, order);
                 } else {
@@ -301,22 +355,29 @@ macro_rules! word {
                 }
                 self.judge(Store, order);
             }
+            #[track_caller]
             fn fetch_add(&self, value: $int, order: Ordering) -> $int {
+                let order = effective("fetch_add", order);
                 let old = self.touch().fetch_add(value, order);
                 self.judge(change(old, old.wrapping_add(value)), order);
                 old
             }
+            #[track_caller]
             fn fetch_sub(&self, value: $int, order: Ordering) -> $int {
+                let order = effective("fetch_sub", order);
                 let old = self.touch().fetch_sub(value, order);
                 self.judge(change(old, old.wrapping_sub(value)), order);
                 self.judge_put(old.wrapping_sub(value));
                 old
             }
+            #[track_caller]
             fn fetch_or(&self, value: $int, order: Ordering) -> $int {
+                let order = effective("fetch_or", order);
                 let old = self.touch().fetch_or(value, order);
                 self.judge(change(old, old | value), order);
                 old
             }
+            #[track_caller]
             fn compare_exchange(
                 &self,
                 current: $int,
@@ -324,10 +385,12 @@ macro_rules! word {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$int, $int> {
+                let success = effective("compare_exchange", success);
                 let result = self.touch().compare_exchange(current, new, success, failure);
                 self.judge_exchange(result.is_ok(), change(current, new), success, failure);
                 result
             }
+            #[track_caller]
             fn compare_exchange_weak(
                 &self,
                 current: $int,
@@ -335,6 +398,7 @@ macro_rules! word {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$int, $int> {
+                let success = effective("compare_exchange_weak", success);
                 let result = self.touch().compare_exchange_weak(current, new, success, failure);
                 self.judge_exchange(result.is_ok(), change(current, new), success, failure);
                 result
@@ -390,11 +454,17 @@ impl<T, const IN_ORDER: bool, const SWAPS: bool> Pointer<T>
 pub(crate) struct Field<T> {
     value: UnsafeCell<T>,
     made: Step,
+    access: Access,
 }
 
 impl<T> Field<T> {
+    /// A field, and what an access to it is to be called.
+    pub(crate) fn holding(value: T, access: Access) -> Self {
+        Self { value: UnsafeCell::new(value), made: Step::next(), access }
+    }
+
     fn judge(&self, writes: bool) {
-        note(Access::Field);
+        note(self.access);
         if !std::thread::panicking() {
             clocks::field((&raw const self.value).addr(), self.made, writes);
         }
@@ -403,7 +473,7 @@ impl<T> Field<T> {
 
 impl<T> Plain<T> for Field<T> {
     fn new(value: T) -> Self {
-        Self { value: UnsafeCell::new(value), made: Step::next() }
+        Self::holding(value, Access::Field)
     }
     fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
         self.judge(false);
@@ -418,7 +488,7 @@ impl<T> Plain<T> for Field<T> {
 /// That the instrument itself can tell right from wrong.
 mod calibration {
     use super::*;
-    use crate::stage::Failure::{MemoryRace, UseAfterFree, ValueRace};
+    use crate::stage::Failure::{FieldRace, MemoryRace, UseAfterFree, ValueRace};
     use crate::stage::{ALL, Heap, Value, fails, passes, spawn};
 
     type Flag = <Loom as Memory>::AtomicU32;
@@ -477,6 +547,19 @@ mod calibration {
             let holder = value.clone();
             let thread = spawn(move || holder.look());
             value.write(2);
+            thread.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_race_on_a_field_of_a_protocol_is_not_taken_for_one_on_a_value() {
+        fails(ALL, FieldRace, || {
+            let field = Heap::new(Field::new(1));
+            let other = field.clone();
+            // SAFETY: loom panics where the other thread uses the field meanwhile.
+            let thread = spawn(move || other.with_mut(|field| unsafe { *field = 2 }));
+            // SAFETY: as above.
+            field.with_mut(|field| unsafe { *field = 3 });
             thread.join().unwrap();
         });
     }

@@ -75,7 +75,7 @@ const DESTROYED: u32 = 0;
 
 impl Value {
     pub(crate) fn new(value: u32) -> Self {
-        Self(Field::new(value))
+        Self(Field::holding(value, Access::Value))
     }
 
     /// The value does not exist yet.
@@ -222,8 +222,10 @@ impl Drop for Flush {
 /// How a broken model has to fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Nothing orders a look at the value and a write of it.
+    /// Nothing orders a look at a [`Value`] and a write of it.
     ValueRace,
+    /// Nothing orders two accesses to a plain field of a protocol.
+    FieldRace,
     /// Nothing orders a use of a count and the free of its memory.
     MemoryRace,
     /// A count was used after its memory was freed, or freed twice, one after the other.
@@ -236,7 +238,8 @@ impl Failure {
     fn is(self, message: &str) -> bool {
         let is_race = message.contains("Causality violation: Concurrent");
         match self {
-            Self::ValueRace => is_race && last_access() == Access::Field,
+            Self::ValueRace => is_race && last_access() == Access::Value,
+            Self::FieldRace => is_race && last_access() == Access::Field,
             Self::MemoryRace => is_race && last_access() == Access::Memory,
             Self::UseAfterFree => {
                 message.contains("use after free of a count")

@@ -32,10 +32,6 @@ pub(crate) trait Flaw: 'static {
     const PUBLISHES: bool = true;
     /// Whether the last `Arc` looks for `Weak`s before it frees.
     const LOOKS_FOR_WEAKS: bool = true;
-    /// That look.
-    const LOOK: Ordering = Ordering::Acquire;
-    /// The subtraction of a `Weak` that goes.
-    const DROP_WEAK: Ordering = Ordering::Release;
 }
 
 /// Nothing is wrong: the control that shows that the switch makes the failure.
@@ -84,18 +80,6 @@ impl Flaw for FreesUnderWeaks {
     const LOOKS_FOR_WEAKS: bool = false;
 }
 
-pub(crate) enum RelaxedLook {}
-impl Flaw for RelaxedLook {
-    type Strong = Sound;
-    const LOOK: Ordering = Ordering::Relaxed;
-}
-
-pub(crate) enum RelaxedDropWeak {}
-impl Flaw for RelaxedDropWeak {
-    type Strong = Sound;
-    const DROP_WEAK: Ordering = Ordering::Relaxed;
-}
-
 /// The counts of an `Arc` over a broken strong count.
 pub(crate) struct OverBroken<F>(PhantomData<F>);
 impl<F: super::ticket::Flaw> Flaw for OverBroken<F> {
@@ -138,7 +122,7 @@ impl<F: Flaw, const S: bool> ArcCounts for ArcTwin<F, S> {
     fn downgrade(&self) {
         let old = self.weak.fetch_add(1, Ordering::Relaxed);
         let locked = old & LOCKED != 0;
-        while F::DOWNGRADE_WAITS && locked && self.weak.load(Ordering::Acquire) & LOCKED != 0 {
+        while F::DOWNGRADE_WAITS && locked && self.weak.load(Ordering::Relaxed) & LOCKED != 0 {
             Loom::<S>::spin_hint();
         }
         if F::PRIVATE && F::PUBLISHES && old & !LOCKED == 1 {
@@ -147,7 +131,7 @@ impl<F: Flaw, const S: bool> ArcCounts for ArcTwin<F, S> {
     }
 
     fn drop_weak(&self) -> bool {
-        let last = self.weak.fetch_sub(1, F::DROP_WEAK) == 1;
+        let last = self.weak.fetch_sub(1, Ordering::Release) == 1;
         if last {
             self.weak.load(Ordering::Acquire);
         }
@@ -155,7 +139,7 @@ impl<F: Flaw, const S: bool> ArcCounts for ArcTwin<F, S> {
     }
 
     fn drop_common(&self) -> bool {
-        !F::LOOKS_FOR_WEAKS || self.weak.load(F::LOOK) == 1 || self.drop_weak()
+        !F::LOOKS_FOR_WEAKS || self.weak.load(Ordering::Acquire) == 1 || self.drop_weak()
     }
 
     fn is_unique(&self) -> bool {
@@ -169,7 +153,7 @@ impl<F: Flaw, const S: bool> ArcCounts for ArcTwin<F, S> {
                     return false;
                 }
                 let unique = one_strong();
-                self.weak.fetch_sub(LOCKED, Ordering::Release);
+                self.weak.fetch_sub(LOCKED, Ordering::Relaxed);
                 unique
             }
             Unique::WeakThenStrong => no_weak() && one_strong(),

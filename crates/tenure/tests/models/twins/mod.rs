@@ -3,7 +3,8 @@
 //!
 //! A model that passes says little until it has been seen to fail. For each rule of a protocol a
 //! twin breaks that rule and no other, and runs in the model that guards it; a sound copy passes
-//! the same models, so it is the flaw that fails and not the copying.
+//! the same models, so it is the flaw that fails and not the copying. That the orderings of the counts are needed
+//! shows without a copy: see [`orderings`](super::orderings).
 
 mod arc;
 mod donation;
@@ -35,8 +36,7 @@ use super::ticket::{
 };
 use arc::{
     ArcTwin, DowngradesUnderTheLock, FreesUnderWeaks, NeverPublishes, OverBroken,
-    ReadsStrongThenWeak, ReadsWeakThenStrong, RelaxedDropWeak, RelaxedLook, SoundArc,
-    SoundWithoutPrivacy,
+    ReadsStrongThenWeak, ReadsWeakThenStrong, SoundArc, SoundWithoutPrivacy,
 };
 use rcuref::{REPORT, Rereads};
 use slot::{
@@ -44,10 +44,7 @@ use slot::{
     unshared_under_a_lookup,
 };
 use tenure::count::RcuRef;
-use ticket::{
-    NoTickets, PublishesByAdd, RelaxedInit, RelaxedLeave, RelaxedPrivateLook, RelaxedPut,
-    RelaxedVerdict, RestoresByStore, Sound, TicketTwin,
-};
+use ticket::{NoTickets, PublishesByAdd, RestoresByStore, Sound, TicketTwin};
 
 // --- RcuRef ---
 
@@ -78,35 +75,10 @@ fn without_tickets_a_candidate_touches_freed_memory() {
 }
 
 #[test]
-fn a_candidate_that_leaves_relaxed_is_not_waited_for() {
-    fails(Some(2), MemoryRace, || freed_at_once_under_lookups::<TicketTwin<RelaxedLeave>>(2));
-}
-
-#[test]
-fn a_relaxed_put_lets_the_value_go_under_its_holder() {
-    fails(Some(2), ValueRace, get_put_put::<TicketTwin<RelaxedPut>>);
-}
-
-#[test]
-fn a_relaxed_put_lets_the_memory_go_under_its_holder() {
-    fails(Some(2), MemoryRace, freed_at_once_by_its_holders::<TicketTwin<RelaxedPut>>);
-}
-
-#[test]
-fn a_relaxed_verdict_does_not_see_what_holders_did() {
-    fails(Some(2), ValueRace, get_put_put::<TicketTwin<RelaxedVerdict>>);
-}
-
-#[test]
 fn restoring_dead_by_a_store_kills_the_new_owner_of_the_slot() {
     fails(Some(3), Claim("the new owner's reference is lost"), || {
         reused_under_failed_gets::<TicketTwin<RestoresByStore, true>>(1);
     });
-}
-
-#[test]
-fn a_relaxed_init_shows_a_value_that_is_not_written() {
-    fails(Some(2), ValueRace, || reused_under_failed_gets::<TicketTwin<RelaxedInit, true>>(1));
 }
 
 // --- the counts of Arc ---
@@ -139,38 +111,13 @@ fn publishing_twice_by_adding_makes_a_reference_that_nobody_puts() {
 }
 
 #[test]
-fn a_relaxed_last_drop_of_a_private_count_does_not_see_what_holders_did() {
-    fails(Some(2), ValueRace, clones_drop::<ArcTwin<OverBroken<RelaxedPrivateLook>>>);
-}
-
-#[test]
-fn get_mut_that_looks_at_a_private_count_relaxed_races_with_a_clone_that_goes() {
-    fails(Some(2), ValueRace, unshared_after_a_clone::<ArcTwin<OverBroken<RelaxedPrivateLook>>>);
-}
-
-#[test]
 fn the_last_arc_that_does_not_look_for_weaks_frees_under_them() {
     fails(Some(1), MemoryRace, drop_upgrade_drop_weak::<ArcTwin<FreesUnderWeaks>>);
 }
 
 #[test]
-fn a_relaxed_look_for_weaks_does_not_wait_for_their_last_touch() {
-    fails(Some(2), MemoryRace, drop_upgrade_drop_weak::<ArcTwin<RelaxedLook>>);
-}
-
-#[test]
-fn a_relaxed_drop_of_a_weak_is_not_waited_for() {
-    fails(Some(2), MemoryRace, drop_upgrade_drop_weak::<ArcTwin<RelaxedDropWeak>>);
-}
-
-#[test]
 fn a_strong_count_without_tickets_frees_the_allocation_under_a_drop() {
     fails(Some(2), MemoryRace, drop_upgrade_upgrade::<ArcTwin<OverBroken<NoTickets>>>);
-}
-
-#[test]
-fn a_relaxed_drop_of_an_arc_lets_the_value_go_under_another() {
-    fails(Some(2), ValueRace, clones_drop::<ArcTwin<OverBroken<RelaxedPut>>>);
 }
 
 #[test]
@@ -186,11 +133,6 @@ fn get_mut_that_reads_strong_then_weak_shares_what_it_gives() {
 #[test]
 fn a_downgrade_that_does_not_wait_makes_get_mut_share_what_it_gives() {
     fails(Some(2), ValueRace, unique_under_downgrade::<ArcTwin<DowngradesUnderTheLock>>);
-}
-
-#[test]
-fn a_relaxed_birth_shows_a_value_that_is_not_written() {
-    fails(Some(2), ValueRace, || born_under_upgrades::<ArcTwin<OverBroken<RelaxedInit>, true>>(1));
 }
 
 // --- the keys of SlotPool ---

@@ -4,7 +4,7 @@ use super::super::pool::Pool;
 use super::super::pool::lists::{
     closed_under_a_release, one_owner_a_slot, taken_and_given_back_under_a_take,
 };
-use super::super::stage::Failure::{Claim, MemoryRace, ValueRace};
+use super::super::stage::Failure::{Claim, FieldRace, MemoryRace};
 use super::super::stage::{ALL, fails, passes};
 use super::hoard::{
     DoesNotLook, LooksBack, LooksTwice, NoHeavyBarrier, NoLightBarrier, RelaxedExit, RelaxedGate,
@@ -47,12 +47,12 @@ fn a_list_that_was_not_empty_may_have_nothing() {
 
 #[test]
 fn a_relaxed_pop_does_not_see_what_the_last_owner_did() {
-    fails(Some(1), ValueRace, || one_owner_a_slot::<StackTwin<RelaxedPop>>(0));
+    fails(Some(1), FieldRace, || one_owner_a_slot::<StackTwin<RelaxedPop>>(0));
 }
 
 #[test]
 fn a_relaxed_push_does_not_show_what_its_owner_did() {
-    fails(Some(1), ValueRace, || one_owner_a_slot::<StackTwin<RelaxedPush>>(0));
+    fails(Some(1), FieldRace, || one_owner_a_slot::<StackTwin<RelaxedPush>>(0));
 }
 
 #[test]
@@ -77,37 +77,37 @@ fn the_sound_copy_of_a_hoard_passes() {
 
 #[test]
 fn without_the_light_barrier_owner_and_reclaimer_are_both_inside() {
-    fails(Some(1), ValueRace, reclaimed_under_its_owner::<NoLightBarrier>);
+    fails(Some(1), FieldRace, reclaimed_under_its_owner::<NoLightBarrier>);
 }
 
 #[test]
 fn without_the_heavy_barrier_owner_and_reclaimer_are_both_inside() {
-    fails(Some(1), ValueRace, reclaimed_under_its_owner::<NoHeavyBarrier>);
+    fails(Some(1), FieldRace, reclaimed_under_its_owner::<NoHeavyBarrier>);
 }
 
 #[test]
 fn a_reclaimer_that_does_not_look_comes_in_on_the_owner() {
-    fails(Some(1), ValueRace, reclaimed_under_its_owner::<DoesNotLook>);
+    fails(Some(1), FieldRace, reclaimed_under_its_owner::<DoesNotLook>);
 }
 
 #[test]
 fn an_owner_that_comes_out_relaxed_does_not_show_what_it_did() {
-    fails(Some(1), ValueRace, reclaimed_under_its_owner::<RelaxedExit>);
+    fails(Some(1), FieldRace, reclaimed_under_its_owner::<RelaxedExit>);
 }
 
 #[test]
 fn a_reclaimer_that_looks_relaxed_does_not_see_what_the_owner_did() {
-    fails(Some(1), ValueRace, reclaimed_under_its_owner::<RelaxedLook>);
+    fails(Some(1), FieldRace, reclaimed_under_its_owner::<RelaxedLook>);
 }
 
 #[test]
 fn a_gate_that_is_reopened_relaxed_does_not_show_what_the_reclaimer_did() {
-    fails(Some(1), ValueRace, reclaimed_under_its_owner::<RelaxedReopen>);
+    fails(Some(1), FieldRace, reclaimed_under_its_owner::<RelaxedReopen>);
 }
 
 #[test]
 fn an_owner_that_looks_at_the_gate_relaxed_does_not_see_what_the_reclaimer_did() {
-    fails(Some(1), ValueRace, reclaimed_under_its_owner::<RelaxedGate>);
+    fails(Some(1), FieldRace, reclaimed_under_its_owner::<RelaxedGate>);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::super::memory::{Loom, seat};
 use super::super::quarantine;
 use super::super::registry::ground::{Checked, Flaw as GroundFlaw, OneKey};
 use super::super::registry::{self, KEY};
-use super::super::stage::Failure::{Claim, MemoryRace, ValueRace};
+use super::super::stage::Failure::{Claim, FieldRace, MemoryRace, ValueRace};
 use super::super::stage::{ALL, Value, fails, join_all, passes, spawn};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -264,7 +264,7 @@ fn without_a_grace_period_puts_of_rcuref_touch_freed_memory() {
 
 #[test]
 fn without_the_lock_an_object_is_created_twice() {
-    fails(Some(2), ValueRace, || registry::acquires::<TicketRef<Loom>, NoLock>(1));
+    fails(Some(2), FieldRace, || registry::acquires::<TicketRef<Loom>, NoLock>(1));
 }
 
 // --- how many there are ---

@@ -11,16 +11,6 @@ use tenure::memory::{Atomic, Memory, Ordering};
 pub(crate) trait Flaw: Send + Sync + 'static {
     /// Whether a reviver takes a ticket, and a candidate looks for tickets.
     const TICKETS: bool = true;
-    /// The subtraction of a put.
-    const PUT: Ordering = Ordering::Release;
-    /// The compare-exchange that says `Last`.
-    const VERDICT: Ordering = Ordering::Acquire;
-    /// The compare-exchange of a candidate that leaves.
-    const LEAVE: Ordering = Ordering::Release;
-    /// The first reference of a new life.
-    const INIT: Ordering = Ordering::Release;
-    /// The look of a private count's last put, and of its only owner.
-    const PRIVATE_LOOK: Ordering = Ordering::Acquire;
     /// Whether a second publisher changes nothing.
     const PUBLISH_BY_OR: bool = true;
     /// Whether a dead count that has drifted is moved back by a plain store.
@@ -35,33 +25,6 @@ impl Flaw for Sound {}
 pub(crate) enum NoTickets {}
 impl Flaw for NoTickets {
     const TICKETS: bool = false;
-}
-
-pub(crate) enum RelaxedPut {}
-impl Flaw for RelaxedPut {
-    const PUT: Ordering = Ordering::Relaxed;
-}
-
-pub(crate) enum RelaxedVerdict {}
-impl Flaw for RelaxedVerdict {
-    const VERDICT: Ordering = Ordering::Relaxed;
-}
-
-/// A candidate's last touch that the free need not wait for.
-pub(crate) enum RelaxedLeave {}
-impl Flaw for RelaxedLeave {
-    const LEAVE: Ordering = Ordering::Relaxed;
-}
-
-pub(crate) enum RelaxedInit {}
-impl Flaw for RelaxedInit {
-    const INIT: Ordering = Ordering::Relaxed;
-}
-
-/// The last put of a private count needs no verdict, but it needs the verdict's ordering.
-pub(crate) enum RelaxedPrivateLook {}
-impl Flaw for RelaxedPrivateLook {
-    const PRIVATE_LOOK: Ordering = Ordering::Relaxed;
 }
 
 /// Two that publish at once carry into the references.
@@ -112,7 +75,7 @@ impl<F: Flaw, const S: bool> TicketTwin<F, S> {
     }
 
     pub(crate) fn is_private_one(&self) -> bool {
-        self.word.load(F::PRIVATE_LOOK) == 0
+        self.word.load(Ordering::Acquire) == 0
     }
 
     pub(crate) fn references(&self, order: Ordering) -> u32 {
@@ -126,9 +89,9 @@ impl<F: Flaw, const S: bool> TicketTwin<F, S> {
                 return Put::StillHeld;
             }
             let (next, order, outcome) = if alone {
-                (word(DEAD), F::VERDICT, Put::Last)
+                (word(DEAD), Ordering::Acquire, Put::Last)
             } else {
-                (current.wrapping_add(1), F::LEAVE, Put::StillHeld)
+                (current.wrapping_add(1), Ordering::Release, Put::StillHeld)
             };
             match self.word.compare_exchange(current, next, order, Ordering::Relaxed) {
                 Ok(_) => return outcome,
@@ -170,9 +133,9 @@ impl<F: Flaw, const S: bool> Count for TicketTwin<F, S> {
     }
 
     fn give(&self) -> Put {
-        let new = self.word.fetch_sub(ONE, F::PUT).wrapping_sub(ONE);
+        let new = self.word.fetch_sub(ONE, Ordering::Release).wrapping_sub(ONE);
         if new == PRIVATE_NOREF {
-            self.word.load(F::PRIVATE_LOOK);
+            self.word.load(Ordering::Acquire);
             return Put::Last;
         }
         if (new >> 32) as u32 == NOREF { self.settle(new) } else { Put::StillHeld }
@@ -189,6 +152,6 @@ impl<F: Flaw, const S: bool> Reusable for TicketTwin<F, S> {
     }
 
     fn revive(&self) {
-        self.word.store(word(0), F::INIT);
+        self.word.store(word(0), Ordering::Release);
     }
 }
