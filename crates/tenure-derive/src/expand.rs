@@ -3,7 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::{Data, DeriveInput, Error, Result};
+use syn::{Data, DeriveInput, Error, Generics, Result};
 
 use crate::attributes::{Field, OfStruct, Role};
 use crate::generics;
@@ -51,7 +51,7 @@ fn layout(
     line: &TokenStream,
 ) -> TokenStream {
     let name = input.ident.unraw().to_string();
-    let fields = fields.iter().map(|field| described(field, line));
+    let fields = fields.iter().map(|field| described(field, &input.generics, line));
     let assume_aligned = of_struct.assume_aligned.then(|| quote!(.assume_aligned()));
     let apart = of_struct.apart.iter().map(|bytes| quote!(.apart(#bytes)));
     let groups = (!of_struct.groups.is_empty()).then(|| {
@@ -75,7 +75,7 @@ fn layout(
 }
 
 /// The expression of type `Field`.
-fn described(field: &Field<'_>, line: &TokenStream) -> TokenStream {
+fn described(field: &Field<'_>, generics: &Generics, line: &TokenStream) -> TokenStream {
     let (name, member, ty) = (field.name(), &field.member, field.ty);
     let role = field.role.map(|role| {
         let role = match role {
@@ -90,12 +90,15 @@ fn described(field: &Field<'_>, line: &TokenStream) -> TokenStream {
         quote!(.role(#line::Role::#role))
     });
     let group = field.group.iter().map(|name| quote!(.group(#name)));
+    // Which bytes of a parameter hold something is not known here: it may be an `Isolated`.
+    let opaque = generics::is_parameter(generics, ty)
+        .then(|| quote!(.opaque(::core::mem::align_of::<#ty>())));
     quote! {
         #line::Field::new(
             #name,
             ::core::mem::offset_of!(Self, #member),
             #line::Used::<#ty>::BYTES,
-        ) #role #(#group)*
+        ) #role #(#group)* #opaque
     }
 }
 

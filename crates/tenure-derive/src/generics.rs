@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::punctuated::Punctuated;
-use syn::{GenericParam, Generics, Token, TypeParamBound, WherePredicate, parse_quote};
+use syn::{GenericParam, Generics, Token, Type, TypeParamBound, WherePredicate, parse_quote};
 
 use crate::attributes::{Field, Role};
 
@@ -36,6 +36,21 @@ pub(crate) fn of_implementation(
 /// Whether the struct's layout depends on its parameters. Lifetimes change no layout.
 pub(crate) fn has_instances(generics: &Generics) -> bool {
     generics.params.iter().any(|parameter| !matches!(parameter, GenericParam::Lifetime(_)))
+}
+
+/// Whether a type is a parameter of the struct, or belongs to one: `C`, `M::Word`, `<M as Memory>::Word`.
+pub(crate) fn is_parameter(generics: &Generics, ty: &Type) -> bool {
+    match ty {
+        Type::Path(path) => match &path.qself {
+            Some(of) => is_parameter(generics, &of.ty),
+            None => path.path.segments.first().is_some_and(|first| {
+                generics.type_params().any(|parameter| parameter.ident == first.ident)
+            }),
+        },
+        Type::Group(group) => is_parameter(generics, &group.elem),
+        Type::Paren(paren) => is_parameter(generics, &paren.elem),
+        _ => false,
+    }
 }
 
 /// The arguments of a struct that has lifetime parameters only.

@@ -174,6 +174,77 @@ fn padding_takes_no_lines_of_a_group() {
     assert_eq!(Ring::<u64>::LAYOUT.fields[0].size, size_of::<usize>());
 }
 
+/// A count whose type the user chooses.
+#[derive(LineLayout)]
+struct Counted<C, T> {
+    #[line(contended, group = "refs")]
+    refs: C,
+    #[line(read_mostly)]
+    value: Isolated<T>,
+}
+
+const _: () = line::check::<Counted<Isolated<u64>, u64>>();
+const _: () = line::check::<Counted<u64, u64>>();
+
+trait Machine {
+    type Word;
+}
+
+impl Machine for () {
+    type Word = Isolated<u64>;
+}
+
+#[derive(LineLayout)]
+struct OnAMachine<M: Machine> {
+    #[line(contended, group = "head")]
+    head: M::Word,
+    #[line(contended, group = "tail")]
+    tail: <M as Machine>::Word,
+}
+
+const _: () = line::check::<OnAMachine<()>>();
+
+#[test]
+fn the_padding_of_a_type_parameter_takes_no_lines_of_a_group() {
+    let [refs, value] = Counted::<Isolated<u64>, u64>::LAYOUT.fields else { panic!() };
+    assert_eq!((refs.size, refs.padding), (ISOLATION_BYTES, ISOLATION_BYTES - 1));
+    assert_eq!((value.size, value.padding), (8, 0));
+}
+
+/// A struct of tens of fields: written by many, then read by many.
+macro_rules! tens {
+    ($name:ident $($fields:tt)*) => { tens!(@ $name [] $($fields)*); };
+    (@ $name:ident [$($done:tt)*] written $($rest:tt)*) => {
+        tens!(@ $name [$($done)* contended "written",] $($rest)*);
+    };
+    (@ $name:ident [$($done:tt)*] read $($rest:tt)*) => {
+        tens!(@ $name [$($done)* read_mostly "read",] $($rest)*);
+    };
+    (@ $name:ident [$($role:ident $group:literal,)*]) => {
+        #[derive(LineLayout)]
+        #[repr(C, align(64))]
+        #[line(group(name = "written", lines = 25), group(name = "read", lines = 25))]
+        struct $name($(
+            #[line($role, group = $group)] u64, #[line($role, group = $group)] u64,
+            #[line($role, group = $group)] u64, #[line($role, group = $group)] u64,
+            #[line($role, group = $group)] u64, #[line($role, group = $group)] u64,
+            #[line($role, group = $group)] u64, #[line($role, group = $group)] u64,
+            #[line($role, group = $group)] u64, #[line($role, group = $group)] u64,
+        )*);
+    };
+}
+
+#[test]
+fn a_struct_of_four_hundred_fields_is_checked() {
+    tens! { Many
+        written written written written written written written written written written
+        written written written written written written written written written written
+        read read read read read read read read read read
+        read read read read read read read read read read
+    }
+    assert_eq!(Many::LAYOUT.fields.len(), 400);
+}
+
 #[test]
 fn what_the_struct_declares_arrives() {
     assert_eq!(Apart::LAYOUT.apart, ISOLATION_BYTES);

@@ -117,13 +117,16 @@ pub struct Field {
     pub role: Role,
     /// The group of fields that it is used together with.
     pub group: Option<&'static str>,
+    /// How many of its last bytes may be padding: what a type parameter's alignment may have added, 0 otherwise. A
+    /// group's lines are counted without them.
+    pub padding: usize,
 }
 
 impl Field {
     /// A field that nothing is known about but its place.
     #[must_use]
     pub const fn new(name: &'static str, offset: usize, size: usize) -> Self {
-        Self { name, offset, size, role: Role::Unmarked, group: None }
+        Self { name, offset, size, role: Role::Unmarked, group: None, padding: 0 }
     }
 
     /// Says who touches the field.
@@ -137,6 +140,14 @@ impl Field {
     #[must_use]
     pub const fn group(mut self, name: &'static str) -> Self {
         self.group = Some(name);
+        self
+    }
+
+    /// Says that the field's type is aligned to `align` bytes, and that nothing else is known of it: the
+    /// [padding](Self::padding) at its end may have one byte less than that.
+    #[must_use]
+    pub const fn opaque(mut self, align: usize) -> Self {
+        self.padding = if align > self.size { self.size.saturating_sub(1) } else { align - 1 };
         self
     }
 }

@@ -78,7 +78,9 @@
 //!    another group: a queue's head and tail, say, in groups "producer" and "consumer". Contended
 //!    fields of one group, or without one, may share: a lock and what it guards should.
 //! 2. **A group lies on one line**, or on as many as the struct declares. Counted are the lines that
-//!    hold a byte of the group, wherever they are. The padding of an [`Isolated`] field is nobody's.
+//!    hold a byte of the group, wherever they are. The padding of an [`Isolated`] field is nobody's. Of a
+//!    field whose type is a type parameter the last bytes are not counted either, as many as its alignment may
+//!    have added: it may be an `Isolated`.
 //! 3. **A struct that is assumed to start on a line** ([`assume_aligned`]) is embedded only where it
 //!    does.
 //!

@@ -73,10 +73,16 @@ impl Report {
         self
     }
 
-    /// Begins a finding.
-    pub(super) const fn begin(&mut self) -> &mut Self {
+    /// Begins a finding, and says whether to write it: once one did not fit, those that follow are only counted.
+    #[must_use]
+    pub(super) const fn begin(&mut self) -> bool {
+        if self.omitted > 0 {
+            self.omitted += 1;
+            return false;
+        }
         self.finding = self.len;
-        self.text("\n  - ")
+        self.text("\n  - ");
+        true
     }
 
     /// Ends a finding. One that did not fit is taken back.
@@ -123,7 +129,8 @@ mod tests {
         let mut report = Report::new();
         report.text("of nothing");
         assert!(report.is_empty());
-        report.begin().text("one").end();
+        assert!(report.begin());
+        report.text("one").end();
         assert!(!report.is_empty());
         assert_eq!(report.as_str(), "of nothing\n  - one");
     }
@@ -133,7 +140,9 @@ mod tests {
         let mut report = Report::new();
         let long = "x".repeat(END_BYTES);
         for _ in 0..10 {
-            report.begin().text("found: ").text(&long).end();
+            if report.begin() {
+                report.text("found: ").text(&long).end();
+            }
         }
         report.end_of_findings().text(" and the end");
         assert!(report.as_str().ends_with("x\n  - and 6 more and the end"));

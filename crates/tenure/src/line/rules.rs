@@ -19,6 +19,7 @@
 //! p mod min(A, L) + (q - p) < L
 //! ```
 
+use super::ISOLATION_BYTES;
 use super::layout::{Field, Layout, Role};
 use super::report::Report;
 
@@ -30,7 +31,14 @@ pub(super) const fn report(layout: &Layout, line: usize) -> Report {
         align: start_align(layout, line),
         report: Report::new(),
         align_wanted: line,
-        helps: Helps { apart: false, gather: false, shift: false, align: false },
+        helps: Helps {
+            apart: false,
+            gather: false,
+            widen: 0,
+            unwrap: false,
+            shift: false,
+            align: false,
+        },
     };
     checker.report.text("the cache lines of `").text(layout.name).text("`:");
     let outermost = checker.outermost();
@@ -63,7 +71,11 @@ struct Helps {
     apart: bool,
     /// The fields of a group, towards each other.
     gather: bool,
-    /// An embedded struct, to the start of a line.
+    /// A field, larger than what its group may take: the group, to that many lines.
+    widen: usize,
+    /// Such a field may be an `Isolated` inside of another type.
+    unwrap: bool,
+    /// An embedded struct, or the only field of a group, to the start of a line.
     shift: bool,
     /// The outermost struct, to the start of a line.
     align: bool,
@@ -143,19 +155,30 @@ impl Checker<'_> {
     }
 
     const fn neighbours(&mut self, contended: &Place<'_>, inside: &Inside<'_>) {
+        // What begins behind, or ends before, is too far away to share anything.
+        let unit = max(contended.apart, inside.apart);
+        let before = (contended.offset + 1).saturating_sub(unit);
+        let behind = contended.last_byte() + unit;
+        let fields = inside.layout.fields;
+        let count = fields.len();
         let mut index = 0;
-        while index < inside.layout.fields.len() {
-            let place = inside.place(index);
-            match place.field.role {
-                Role::Embedded(layout) => self.neighbours(contended, &place.inside(layout)),
-                Role::ReadMostly if place.field.size > 0 => self.pair(contended, &place),
+        // For most fields this calls nothing: the compiler counts calls, and gives up at two million.
+        while index < count {
+            let field = &fields[index];
+            let offset = inside.offset + field.offset;
+            let is_near = offset < behind && offset + field.size > before && field.size > 0;
+            match field.role {
+                Role::Embedded(layout) => {
+                    self.neighbours(contended, &inside.place(index).inside(layout));
+                }
+                Role::ReadMostly if is_near => self.pair(contended, &inside.place(index)),
                 // Each pair of contended fields comes by twice.
                 Role::Contended
-                    if place.field.size > 0
-                        && contended.offset < place.offset
-                        && in_different_groups(contended.field, place.field) =>
+                    if is_near
+                        && contended.offset < offset
+                        && in_different_groups(contended.field, field) =>
                 {
-                    self.pair(contended, &place);
+                    self.pair(contended, &inside.place(index));
                 }
                 _ => {}
             }
@@ -172,18 +195,19 @@ impl Checker<'_> {
             return;
         }
 
-        self.report.begin();
-        self.field(contended);
-        if self.align >= unit {
-            self.report.text(" shares ");
-            self.unit(unit, second.offset);
-        } else {
-            self.report.text(" can share ");
-            self.unit_somewhere(unit);
+        if self.report.begin() {
+            self.field(contended);
+            if self.align >= unit {
+                self.report.text(" shares ");
+                self.unit(unit, second.offset);
+            } else {
+                self.report.text(" can share ");
+                self.unit_somewhere(unit);
+            }
+            self.report.text(" with ");
+            self.field(other);
+            self.report.end();
         }
-        self.report.text(" with ");
-        self.field(other);
-        self.report.end();
 
         if first.last_byte() % unit + distance < unit {
             self.helps.apart = true;
@@ -231,36 +255,43 @@ impl Checker<'_> {
 
     const fn group(&mut self, group: &str, inside: &Inside<'_>) {
         let allowed = allowed_lines(group, inside.layout);
-        let Touched { most, if_aligned } = self.touched_lines(group, inside);
+        let Touched { most, if_aligned, fields, widest } = self.touched_lines(group, inside);
         if most <= allowed {
             return;
         }
 
-        self.report.begin();
-        self.report.text("group \"").text(group).text("\"");
-        self.report.text(if self.align >= self.line { " takes " } else { " can take " });
-        self.report.number(most).text(if most == 1 { " line" } else { " lines" });
-        self.report.text(" and may take ").number(allowed).text(": ");
-        let mut listed = 0;
-        let mut index = 0;
-        while index < inside.layout.fields.len() {
-            let place = inside.place(index);
-            if is_in(group, place.field) {
-                if listed > 0 {
-                    self.report.text(", ");
+        if self.report.begin() {
+            self.report.text("group \"").text(group).text("\"");
+            self.report.text(if self.align >= self.line { " takes " } else { " can take " });
+            self.report.number(most).text(if most == 1 { " line" } else { " lines" });
+            self.report.text(" and may take ").number(allowed).text(": ");
+            let mut listed = 0;
+            let mut index = 0;
+            while index < inside.layout.fields.len() {
+                let place = inside.place(index);
+                if is_in(group, place.field) {
+                    if listed > 0 {
+                        self.report.text(", ");
+                    }
+                    self.name_and_offset(&place);
+                    self.report.text(")");
+                    listed += 1;
                 }
-                self.name_and_offset(&place);
-                self.report.text(")");
-                listed += 1;
+                index += 1;
             }
-            index += 1;
+            self.report.end();
         }
-        self.report.end();
 
-        if if_aligned > allowed {
-            self.helps.gather = true;
-        } else {
+        let lines = widest.div_ceil(self.line);
+        if lines > allowed {
+            self.helps.widen = max(self.helps.widen, lines);
+            self.helps.unwrap |= widest % ISOLATION_BYTES == 0;
+        } else if if_aligned <= allowed {
             self.helps.align = true;
+        } else if fields == 1 {
+            self.helps.shift = true;
+        } else {
+            self.helps.gather = true;
         }
     }
 
@@ -270,14 +301,19 @@ impl Checker<'_> {
         let mut lines = [0; LARGEST_LINE];
         let mut next_line = [0; LARGEST_LINE];
         let mut next_offset = 0;
+        let mut fields = 0;
+        let mut widest = 0;
         // In the order of the offsets, which need not be the order of the source.
         while let Some(field) = nearest(group, inside.layout, next_offset) {
             next_offset = field.offset + 1;
+            fields += 1;
+            let used = used_bytes(field, inside.layout);
+            widest = max(widest, used);
             let mut start = 0;
             while start < self.line {
                 let first_byte = start + inside.offset + field.offset;
                 let first = max(first_byte / self.line, next_line[start]);
-                let behind = max((first_byte + field.size - 1) / self.line + 1, first);
+                let behind = max((first_byte + used - 1) / self.line + 1, first);
                 lines[start] += behind - first;
                 next_line[start] = behind;
                 start += min(self.align, self.line);
@@ -289,7 +325,7 @@ impl Checker<'_> {
             most = max(most, lines[start]);
             start += 1;
         }
-        Touched { most, if_aligned: lines[0] }
+        Touched { most, if_aligned: lines[0], fields, widest }
     }
 }
 
@@ -298,6 +334,10 @@ struct Touched {
     most: usize,
     /// At the start of a line.
     if_aligned: usize,
+    /// How many fields of the group have bytes.
+    fields: usize,
+    /// The bytes of the largest of them.
+    widest: usize,
 }
 
 /// Of all architectures: s390x.
@@ -324,18 +364,22 @@ impl Checker<'_> {
         if fits && self.align >= self.line {
             return;
         }
-        self.report.begin();
-        self.name_and_offset(place);
-        self.report.text(") is a `").text(layout.name);
-        self.report.text("`, which is assumed to start on a line");
+        if self.report.begin() {
+            self.name_and_offset(place);
+            self.report.text(") is a `").text(layout.name);
+            self.report.text("`, which is assumed to start on a line");
+            if fits {
+                self.report.text(", and `").text(self.outermost.name).text("` can start anywhere");
+            } else {
+                self.report.text(", and does not");
+            }
+            self.report.end();
+        }
         if fits {
-            self.report.text(", and `").text(self.outermost.name).text("` can start anywhere");
             self.helps.align = true;
         } else {
-            self.report.text(", and does not");
             self.helps.shift = true;
         }
-        self.report.end();
     }
 }
 
@@ -386,6 +430,18 @@ impl Checker<'_> {
             report.text("\n  = help: put the fields of a group side by side; or let it take more ");
             report.text("lines: `#[line(group(name = \"...\", lines = N))]` on the struct");
         }
+        if self.helps.widen > 0 {
+            report.text("\n  = help: a field takes ").number(self.helps.widen);
+            report.text(" lines by itself: make it smaller, or let its group take more lines: ");
+            report.text("`#[line(group(name = \"...\", lines = ").number(self.helps.widen);
+            report.text("))]` on the struct");
+        }
+        if self.helps.unwrap {
+            report.text(
+                "\n  = help: if it wraps a `tenure::line::Isolated`, use that as the field: ",
+            );
+            report.text("inside of another type its padding counts");
+        }
         if self.helps.shift {
             report.text("\n  = help: put it first, or wrap it in `tenure::line::Isolated`");
         }
@@ -414,14 +470,21 @@ const fn is_in(group: &str, field: &Field) -> bool {
 }
 
 const fn is_first_of(group: &str, layout: &Layout, index: usize) -> bool {
-    let mut before = 0;
-    while before < index {
+    // Backwards, for its other fields are near as a rule.
+    let mut before = index;
+    while before > 0 {
+        before -= 1;
         if is_in(group, &layout.fields[before]) {
             return false;
         }
-        before += 1;
     }
     true
+}
+
+/// The bytes of a field that are known to hold something.
+const fn used_bytes(field: &Field, layout: &Layout) -> usize {
+    // In a packed struct the field may begin anywhere in a line, and its padding end in another.
+    if layout.align > field.padding { field.size - field.padding } else { field.size }
 }
 
 const fn allowed_lines(group: &str, layout: &Layout) -> usize {
@@ -439,14 +502,16 @@ const fn allowed_lines(group: &str, layout: &Layout) -> usize {
 /// The first field of the group at `offset` or behind it.
 const fn nearest<'a>(group: &str, layout: &'a Layout, offset: usize) -> Option<&'a Field> {
     let mut nearest: Option<&Field> = None;
+    let mut before = usize::MAX;
+    let (fields, count) = (layout.fields, layout.fields.len());
     let mut index = 0;
-    while index < layout.fields.len() {
-        let field = &layout.fields[index];
-        if field.size > 0 && field.offset >= offset && is_in(group, field) {
-            match nearest {
-                Some(best) if best.offset <= field.offset => {}
-                _ => nearest = Some(field),
-            }
+    while index < count {
+        let field = &fields[index];
+        // Names last: comparing them calls, and the compiler counts calls.
+        if field.size > 0 && field.offset >= offset && field.offset < before && is_in(group, field)
+        {
+            nearest = Some(field);
+            before = field.offset;
         }
         index += 1;
     }

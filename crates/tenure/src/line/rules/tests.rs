@@ -312,18 +312,87 @@ fn the_compiler_evaluates_the_rules() {
 }
 
 #[test]
+fn a_field_that_is_too_wide_for_its_group_is_not_to_be_moved() {
+    let advice = |fields: Vec<Field>| {
+        let fields = Box::into_raw(fields.into_boxed_slice());
+        // SAFETY: the box is ours until the end of this closure, and the advice is text of its own.
+        let text = String::from(report(&layout(128, unsafe { &*fields }), LINE).as_str());
+        // SAFETY: it comes from a box, and is given back once.
+        drop(unsafe { Box::from_raw(fields) });
+        text.split_once("bytes\n").map(|(_, advice)| String::from(advice)).unwrap()
+    };
+    const LARGER: &str = "  = help: a field takes 2 lines by itself: make it smaller, or let its group take more lines: \
+         `#[line(group(name = \"...\", lines = 2))]` on the struct";
+    let alone = std::vec![Field::new("table", 0, 96).group("g")];
+    assert_eq!(advice(alone), LARGER);
+    let one_of_two =
+        std::vec![Field::new("table", 0, 96).group("g"), Field::new("len", 96, 8).group("g")];
+    assert_eq!(advice(one_of_two), LARGER);
+    // An `Isolated` in another type.
+    let wrapped = advice(std::vec![Field::new("refs", 0, ISOLATION_BYTES.max(128)).group("g")]);
+    assert!(wrapped.starts_with("  = help: a field takes"), "{wrapped}");
+    assert!(wrapped.contains("if it wraps a `tenure::line::Isolated`, use that"), "{wrapped}");
+    assert!(!wrapped.contains("side by side"), "{wrapped}");
+}
+
+#[test]
+fn the_only_field_of_a_group_is_to_start_a_line() {
+    const FIELDS: &[Field] = &[Field::new("key", 0, 40), Field::new("text", 40, 40).group("g")];
+    let text = report(&layout(64, FIELDS), LINE);
+    assert!(
+        text.as_str().ends_with("= help: put it first, or wrap it in `tenure::line::Isolated`")
+    );
+}
+
+#[test]
+fn what_may_be_padding_takes_no_line_of_a_group() {
+    // As `Isolated<u64>` on x86-64, through a type parameter.
+    const OPAQUE: &[Field] = &[Field::new("refs", 0, 128).group("g").opaque(128)];
+    assert!(findings(&layout(128, OPAQUE)).is_empty());
+    const LONG: &[Field] = &[Field::new("refs", 0, 256).group("g").opaque(128)];
+    assert_eq!(findings(&layout(128, LONG)).len(), 1);
+    assert_eq!(OPAQUE[0].opaque(256).padding, 127);
+    assert_eq!(Field::new("nothing", 0, 0).opaque(8).padding, 0);
+}
+
+#[test]
+fn in_a_packed_struct_what_may_be_padding_is_counted() {
+    const FIELDS: &[Field] = &[Field::new("value", 60, 8).group("g").opaque(8)];
+    assert!(findings(&Layout { align: 64, ..layout(64, FIELDS) }).is_empty());
+    assert_eq!(findings(&layout(1, FIELDS)).len(), 1);
+}
+
+#[test]
 fn a_struct_of_many_fields_stays_within_the_compilers_patience() {
-    const FIELDS: [Field; 160] = {
-        let mut fields = [contended("w", 0, 1).group("g"); 160];
+    const MANY: usize = 800;
+    // Half of them written, in two groups; the compiler may order them as it likes.
+    static FIELDS: [Field; MANY] = {
+        let mut fields = [contended("w", 0, 1); MANY];
         let mut i = 0;
-        while i < fields.len() {
-            fields[i].offset = i;
-            if i >= 80 {
-                fields[i] = read_mostly("r", i + LINE, 1);
-            }
+        while i < MANY {
+            fields[i] = if i < MANY / 2 {
+                contended("w", i, 1).group("written")
+            } else {
+                read_mostly("r", i + LINE, 1).group("read")
+            };
             i += 1;
         }
         fields
     };
-    const { assert!(report(&layout(1, &FIELDS).groups(&[("g", 3)]), LINE).is_empty()) };
+    const GROUPS: &[(&str, usize)] = &[("written", 8), ("read", 8)];
+    const { assert!(report(&layout(64, &FIELDS).groups(GROUPS), LINE).is_empty()) };
+    // And where everything is wrong.
+    static CLOSE: [Field; MANY / 2] = {
+        let mut fields = [contended("w", 0, 1); MANY / 2];
+        let mut i = 0;
+        while i < fields.len() {
+            if i % 2 == 0 {
+                fields[i] = read_mostly("r", 0, 1);
+            }
+            fields[i].offset = i;
+            i += 1;
+        }
+        fields
+    };
+    const { assert!(!report(&layout(64, &CLOSE), LINE).is_empty()) };
 }
