@@ -1,4 +1,5 @@
-//! What a person reads, word for word: each file in `messages/` beside what the compiler says.
+//! What a person reads, word for word: each file in `messages/` beside what the compiler says. Those of `unsize!`,
+//! which is `tenure`'s, are here as well: one build serves both.
 //!
 //! After a change of words, record them anew with `TRYBUILD=overwrite cargo test -p tenure-derive`
 //! and read the difference.
@@ -18,6 +19,7 @@ fn every_message_reads_as_recorded() {
     let cases = trybuild::TestCases::new();
     cases.compile_fail("tests/messages/attributes/*.rs");
     cases.compile_fail("tests/messages/layout/*.rs");
+    cases.compile_fail("tests/messages/unsize/*.rs");
     cases.pass("tests/messages/accepted/*.rs");
 }
 

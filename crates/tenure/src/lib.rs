@@ -48,6 +48,8 @@
 //! | `std` | yes | conversions from and traits of std's types, a fault hook that writes to standard error, numbers for threads (pools that keep idle slots for each, and reads that find their place), `membarrier`; depends on `libc` |
 //! | `alloc` | with `std` | [`arc`], [`sync`], [`pool`] and [`lazy`] |
 //! | `serde` | no | `Serialize` and `Deserialize` for `Arc` and `Weak` |
+//! | `arc-swap` | no | `Arc` and `Weak` in `arc_swap::ArcSwapAny`; depends on `arc-swap`, and needs `std` |
+//! | `stable_deref_trait` | no | `StableDeref` and `CloneStableDeref` for `Arc` |
 //! | `seize` | no | seize's guards are witnesses for [`count::RcuRef::put`] |
 //! | `bytes` | no | `Buf`, `BufMut` and `freeze` for [`pool::PooledBuf`] |
 //! | `registry` | no | [`registry`](mod@registry); needs `std` |
@@ -56,9 +58,23 @@
 //! Without default features the crate needs `core` alone.
 //!
 //! A program that enters a sandbox (a seccomp filter) while it runs: see [`memory::use_full_fences`].
+//!
+//! With a nightly compiler the flag `--cfg tenure_nightly` makes `Arc` coerce as std's does: see
+//! [`arc`](mod@arc#on-a-nightly-compiler).
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    tenure_nightly,
+    feature(
+        coerce_unsized,
+        dispatch_from_dyn,
+        dropck_eyepatch,
+        legacy_receiver_trait,
+        pin_coerce_unsized_trait,
+        unsize
+    )
+)]
 
 #[cfg(feature = "alloc")]
 extern crate alloc;

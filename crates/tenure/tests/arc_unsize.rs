@@ -129,3 +129,44 @@ fn the_unsized_arc_drops_the_concrete_value() {
     drop(guest);
     assert_eq!(drops.get(), 1);
 }
+
+#[test]
+fn a_closure_learns_its_arguments_from_the_type_that_it_becomes() {
+    let len = unsize!(Arc::new(|text| text.trim().len()) => dyn Fn(&str) -> usize);
+    assert_eq!(len("four"), 4);
+    let separator = String::from(", ");
+    let join = unsize!(
+        tenure::sync::Arc::new(|words| words.join(&separator)) => dyn Fn(&[&str]) -> String + '_,
+    );
+    assert_eq!(join(&["a", "b"]), "a, b");
+    let first =
+        unsize!(Arc::new(|words, _| &words[0]) => dyn for<'w> Fn(&'w [String], u8) -> &'w String);
+    assert_eq!(first(&[String::from("x")], 1), "x");
+}
+
+#[test]
+fn a_closure_in_a_box_learns_its_arguments_from_the_boxs_type() {
+    let boxed: Box<dyn Fn(&str) -> usize> = Box::new(|text| text.trim().len());
+    let len: Arc<dyn Fn(&str) -> usize> = Arc::from(boxed);
+    assert_eq!(len("four"), 4);
+}
+
+#[test]
+fn what_the_argument_of_new_borrows_lives_as_long_as_the_statement() {
+    struct Borrowing<'a>(&'a String);
+    impl Shape for Borrowing<'_> {
+        fn area(&self) -> u32 {
+            self.0.len() as u32
+        }
+    }
+    assert_eq!(unsize!(Arc::new(Borrowing(&String::from("abc"))) => dyn Shape + '_).area(), 3);
+}
+
+#[test]
+fn a_value_that_says_where_it_goes_is_not_evaluated_twice() {
+    let make = |go: bool| -> Option<Arc<dyn Display>> {
+        let text = go.then_some("text");
+        Some(unsize!(Arc::new(text?) => dyn Display))
+    };
+    assert_eq!((make(true).unwrap().to_string().as_str(), make(false).is_none()), ("text", true));
+}

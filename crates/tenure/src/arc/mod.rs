@@ -54,19 +54,24 @@
 //! # From std to here
 //!
 //! Replace `use std::sync::{Arc, Weak}` with `use tenure::sync::{Arc, Weak}`. All that std has on
-//! stable Rust (as of 1.95) has the same name here. These are the differences:
+//! stable Rust (as of 1.95) has the same name here. Types that are downgraded and upgraded by many threads
+//! gain; those that are only cloned do not. [`migration`] goes through the compiler's errors one by one. These
+//! are the differences:
 //!
 //! | with std's `Arc` | here | because |
 //! |---|---|---|
-//! | `let it: Arc<dyn Trait> = Arc::new(value);` | `let it = unsize!(Arc::new(value) => dyn Trait);` (or `Arc::from(Box::new(value) as Box<dyn Trait>)`) | the coercion asks for `CoerceUnsized`, which is not stable: see [`unsize!`](crate::unsize) |
-//! | `fn run(self: Arc<Self>)` | `fn run(this: Arc<Self>)`, called as `Task::run(task)` | receivers ask for a trait that is not stable |
+//! | `let it: Arc<dyn Trait> = Arc::new(value);` | `let it = unsize!(Arc::new(value) => dyn Trait);` (or `Arc::from` of a `Box<dyn Trait>`) | the coercion asks for `CoerceUnsized`, which is not stable: see [`unsize!`](crate::unsize) |
+//! | `fn share(self: &Arc<Self>)` | `fn share(this: &Arc<Self>)`, called as `Node::share(&node)` | receivers ask for a trait that is not stable |
+//! | `fn run(self: Arc<Self>)` | `fn run(this: Arc<Self>)`, called as `Task::run(task)` | the same |
 //! | `impl std::task::Wake for Task` | `impl tenure::arc::Wake for Task` | std's trait takes std's `Arc` |
 //! | a function of another crate that takes std's `Arc` | keep std's there | it is another type |
+//! | a trait that another crate implements for std's `Arc` | a newtype of yours implements it; for serde, arc-swap and stable_deref_trait there are [features](crate#features) | only that crate or this one may implement it |
+//! | `std::sync::Arc::from_raw(Arc::into_raw(a))` | **compiles, and is undefined behaviour** | the layouts differ, and a raw pointer does not say whose it is |
 //! | a borrow that ends before its `Arc<&T>` is dropped | declare what is borrowed first | std promises the compiler that the drop looks at no borrow (`may_dangle`), which is not stable |
 //! | `a == b` on one shared value returns at once if `T: Eq` | the value is compared with itself; use `Arc::ptr_eq(&a, &b) \|\| a == b` where that costs | specialisation is not stable |
 //! | 2^63 references abort the program | 2^31 strong references [saturate](crate::fault): reported once, the value leaks | the count contains its own overflow |
 //! | a `strong_count` of 0 is final | [`Weak::strong_count`] reads 0 for a moment when an upgrade overtakes the last drop; [`Weak::is_dead`] is final (but for `new_cyclic`, before the value is made) | the upgrade revives what had no reference left |
-//! | [`Arc::try_unwrap`] and [`Arc::make_mut`] are wait-free | they wait for the last step of a drop that an upgrade overtook | only then it is known that the owner is alone |
+//! | [`Arc::try_unwrap`] and [`Arc::make_mut`] are wait-free | they wait for the last step of a drop that an upgrade overtook: they spin a little, then (with `std`) yield | only then it is known that the owner is alone |
 //! | any target with pointer-sized atomics | targets with 64-bit atomics | the count has two halves |
 //! | `Arc::default()` of `str`, `CStr` and `[T]` share a static | they allocate | |
 //!
@@ -90,15 +95,18 @@
 //! assert_eq!(handler.name(), "echo");
 //! ```
 //!
-//! What a borrow has to outlive:
+//! # On a nightly compiler
 //!
-//! ```compile_fail,E0597
-//! use tenure::sync::Arc;
+//! `RUSTFLAGS="--cfg tenure_nightly"` has `Arc` and `Weak` implement what stable Rust keeps to std: `CoerceUnsized` and
+//! `DispatchFromDyn`, the trait of receivers, and a drop that promises to look at no borrow (`may_dangle`). The rows
+//! about coercions, receivers and borrows then go away, and most programs compile with other `use` lines alone:
 //!
-//! let shared;
-//! let local = String::new(); // declared last, dropped first
-//! shared = Arc::new(&local); // std's Arc compiles here
+//! ```ignore
+//! let it: Arc<dyn Trait> = Arc::new(value); // with --cfg tenure_nightly
 //! ```
+//!
+//! It is a flag and no feature, so that no dependency can turn it on for a program on stable Rust. The traits may
+//! change with any nightly; the flag has none of this crate's promises of stability.
 //!
 //! # When values are dropped
 //!
@@ -114,12 +122,19 @@
 #[doc(hidden)]
 #[path = "unsize.rs"]
 pub mod __unsize;
+#[cfg(feature = "arc-swap")]
+mod arc_swap;
 mod clone_to_uninit;
 mod convert;
 pub mod counts;
 mod inner;
+pub mod migration;
+#[cfg(tenure_nightly)]
+mod nightly;
 #[cfg(feature = "serde")]
 mod serde;
+#[cfg(feature = "stable_deref_trait")]
+mod stable_deref;
 #[cfg(feature = "std")]
 mod std_traits;
 mod strong;

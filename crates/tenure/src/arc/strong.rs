@@ -281,6 +281,19 @@ impl<T: ?Sized> Arc<T> {
         ptr::addr_eq(this.ptr.as_ptr(), other.ptr.as_ptr())
     }
 
+    /// The drop.
+    ///
+    /// # Safety
+    ///
+    /// To be called once, as the last use of this `Arc`.
+    #[inline(always)]
+    pub(super) unsafe fn give_up(&mut self) {
+        if let Some(unsettled) = self.counts().drop_strong_begin() {
+            // SAFETY: the reference was this Arc's, which nobody uses after this (caller).
+            unsafe { Self::drop_slow(self.ptr, unsettled) };
+        }
+    }
+
     /// If that was the last: ends the value, and the allocation if no `Weak` is left.
     ///
     /// Takes the pointer by value, so that the fast path of a drop needs no stack.
@@ -356,15 +369,15 @@ impl<T: ?Sized> Clone for Arc<T> {
     }
 }
 
+/// With `tenure_nightly` the implementation is in `nightly.rs`.
+#[cfg(not(tenure_nightly))]
 impl<T: ?Sized> Drop for Arc<T> {
     /// Gives the reference up, and with the last one drops the value.
     ///
     /// If the value's destructor panics the memory is released all the same.
     #[inline]
     fn drop(&mut self) {
-        if let Some(unsettled) = self.counts().drop_strong_begin() {
-            // SAFETY: this is a drop: the reference was this Arc's, and nobody uses it after.
-            unsafe { Self::drop_slow(self.ptr, unsettled) };
-        }
+        // SAFETY: the drop.
+        unsafe { self.give_up() };
     }
 }

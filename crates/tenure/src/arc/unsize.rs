@@ -40,6 +40,21 @@ use core::pin::Pin;
 /// assert_eq!(slice.len(), 3);
 /// ```
 ///
+/// A closure's arguments need no types where the macro sees `Arc::new` around it (or `sync::Arc::new`,
+/// `arc::Arc::new`, with `tenure::` in front of them or not). Elsewhere the `let` tells them:
+///
+/// ```
+/// use tenure::sync::Arc;
+/// use tenure::unsize;
+///
+/// let len = unsize!(Arc::new(|text| text.len()) => dyn Fn(&str) -> usize);
+/// assert_eq!(len("four"), 4);
+///
+/// let boxed: Box<dyn Fn(&str) -> usize> = Box::new(|text| text.len());
+/// let len: Arc<dyn Fn(&str) -> usize> = Arc::from(boxed);
+/// assert_eq!(len("four"), 4);
+/// ```
+///
 /// What does not coerce does not compile:
 ///
 /// ```compile_fail,E0308
@@ -64,88 +79,144 @@ use core::pin::Pin;
 /// ```
 #[macro_export]
 macro_rules! unsize {
+    (Arc::new($value:expr $(,)?) => $unsized:ty $(,)?) => {
+        $crate::unsize!(@new Arc::new, $value => $unsized)
+    };
+    (sync::Arc::new($value:expr $(,)?) => $unsized:ty $(,)?) => {
+        $crate::unsize!(@new sync::Arc::new, $value => $unsized)
+    };
+    (arc::Arc::new($value:expr $(,)?) => $unsized:ty $(,)?) => {
+        $crate::unsize!(@new arc::Arc::new, $value => $unsized)
+    };
+    (tenure::sync::Arc::new($value:expr $(,)?) => $unsized:ty $(,)?) => {
+        $crate::unsize!(@new tenure::sync::Arc::new, $value => $unsized)
+    };
+    (tenure::arc::Arc::new($value:expr $(,)?) => $unsized:ty $(,)?) => {
+        $crate::unsize!(@new tenure::arc::Arc::new, $value => $unsized)
+    };
+    // The argument is checked against what it will be, as it would be by std's coercion.
+    (@new $new:path, $value:expr => $unsized:ty) => {
+        match $crate::arc::__unsize::same::<*const $unsized>(
+            $crate::arc::__unsize::open_new($value, $new),
+        ) {
+            // SAFETY: the pointer is that of an `Arc`, after the coercion of an argument.
+            data => unsafe { $crate::arc::__unsize::close(data, $crate::arc::__unsize::OfArc) },
+        }
+    };
     ($pointer:expr => $unsized:ty $(,)?) => {
-        match $pointer {
-            pointer => {
-                let coercion = $crate::arc::__unsize::coercion(&pointer, |data| {
-                    let data: *const $unsized = data;
-                    data
-                });
-                // SAFETY: the closure is one coercion of a raw pointer and nothing else.
-                unsafe { $crate::arc::__unsize::coerce(pointer, coercion) }
+        match $crate::arc::__unsize::open($pointer) {
+            (data, kind) => {
+                let data: *const $unsized = data;
+                // SAFETY: the pointer and the kind that it has, after one coercion and nothing else.
+                unsafe { $crate::arc::__unsize::close(data, kind) }
             }
         }
     };
 }
 
 /// The pointers that can be unsized.
-///
-/// # Safety
-///
-/// `from_data` takes back what `into_data` gave, after a coercion.
-pub unsafe trait Pointer: Sized {
+#[diagnostic::on_unimplemented(
+    message = "`unsize!` takes an `Arc`, a `Weak` or a `Pin<Arc>` of `tenure`, by value: not a `{Self}`",
+    label = "not an `Arc`, a `Weak` or a `Pin<Arc>`",
+    note = "to keep the one behind a reference, give a clone: `unsize!(Arc::clone(&it) => dyn Trait)`"
+)]
+pub trait Unsizable: Sized {
     /// What it points to.
     type Target: ?Sized;
-    /// The same kind of pointer, to another type.
-    type To<U: ?Sized>;
+    /// Which pointer it is.
+    type Kind: Kind;
 
     /// A raw pointer that stands for `self`.
     fn into_data(self) -> *const Self::Target;
+}
+
+/// Which pointer: an `Arc`, a `Weak`, a `Pin<Arc>`.
+///
+/// # Safety
+///
+/// `from_data` takes back what [`Unsizable::into_data`] gave, of a pointer of this kind, after a coercion.
+pub unsafe trait Kind: Default {
+    /// That pointer, to a `T`.
+    type To<T: ?Sized>;
 
     /// # Safety
     ///
-    /// `data` came from `into_data` of a `Self::To<T>`, is taken back once, and was unsized from
-    /// `*const T` by a coercion.
-    unsafe fn from_data<U: ?Sized>(data: *const U) -> Self::To<U>;
+    /// `data` came from `into_data` of a pointer of this kind, is taken back once, and was unsized from what that
+    /// returned by a coercion.
+    unsafe fn from_data<T: ?Sized>(data: *const T) -> Self::To<T>;
 }
 
-// SAFETY: `into_raw` and `from_raw`.
-unsafe impl<T: ?Sized> Pointer for Arc<T> {
+/// An [`Arc`].
+#[derive(Debug, Default)]
+pub struct OfArc;
+
+/// A [`Weak`].
+#[derive(Debug, Default)]
+pub struct OfWeak;
+
+/// A `Pin<Arc>`.
+#[derive(Debug, Default)]
+pub struct OfPin;
+
+impl<T: ?Sized> Unsizable for Arc<T> {
     type Target = T;
-    type To<U: ?Sized> = Arc<U>;
+    type Kind = OfArc;
 
     #[inline]
     fn into_data(self) -> *const T {
         Self::into_raw(self)
     }
+}
+
+// SAFETY: `into_raw` and `from_raw`.
+unsafe impl Kind for OfArc {
+    type To<T: ?Sized> = Arc<T>;
 
     #[inline]
-    unsafe fn from_data<U: ?Sized>(data: *const U) -> Arc<U> {
+    unsafe fn from_data<T: ?Sized>(data: *const T) -> Arc<T> {
         // SAFETY: from `into_raw`, and unsized since (caller).
         unsafe { Arc::from_raw(data) }
     }
 }
 
-// SAFETY: `into_raw` and `from_raw`.
-unsafe impl<T: ?Sized> Pointer for Weak<T> {
+impl<T: ?Sized> Unsizable for Weak<T> {
     type Target = T;
-    type To<U: ?Sized> = Weak<U>;
+    type Kind = OfWeak;
 
     #[inline]
     fn into_data(self) -> *const T {
         self.into_raw()
     }
+}
+
+// SAFETY: `into_raw` and `from_raw`.
+unsafe impl Kind for OfWeak {
+    type To<T: ?Sized> = Weak<T>;
 
     #[inline]
-    unsafe fn from_data<U: ?Sized>(data: *const U) -> Weak<U> {
+    unsafe fn from_data<T: ?Sized>(data: *const T) -> Weak<T> {
         // SAFETY: from `into_raw`, and unsized since (caller).
         unsafe { Weak::from_raw(data) }
     }
 }
 
-// SAFETY: as for the Arc in it.
-unsafe impl<T: ?Sized> Pointer for Pin<Arc<T>> {
+impl<T: ?Sized> Unsizable for Pin<Arc<T>> {
     type Target = T;
-    type To<U: ?Sized> = Pin<Arc<U>>;
+    type Kind = OfPin;
 
     #[inline]
     fn into_data(self) -> *const T {
         // SAFETY: nothing is done to the value before it is pinned again.
         Arc::into_raw(unsafe { Pin::into_inner_unchecked(self) })
     }
+}
+
+// SAFETY: as for the Arc in it.
+unsafe impl Kind for OfPin {
+    type To<T: ?Sized> = Pin<Arc<T>>;
 
     #[inline]
-    unsafe fn from_data<U: ?Sized>(data: *const U) -> Pin<Arc<U>> {
+    unsafe fn from_data<T: ?Sized>(data: *const T) -> Pin<Arc<T>> {
         // SAFETY: from `into_raw`, and unsized since (caller).
         let arc = unsafe { Arc::from_raw(data) };
         // SAFETY: the value was pinned before, at this place.
@@ -153,29 +224,33 @@ unsafe impl<T: ?Sized> Pointer for Pin<Arc<T>> {
     }
 }
 
-/// `coerce`, with its types known: those of the pointer are what the closure's argument is inferred
-/// from.
+/// The raw pointer of `pointer`, and what makes a pointer of it again.
 #[inline(always)]
-pub fn coercion<P, U, F>(_: &P, coerce: F) -> F
-where
-    P: Pointer,
-    U: ?Sized,
-    F: FnOnce(*const P::Target) -> *const U,
-{
-    coerce
+pub fn open<P: Unsizable>(pointer: P) -> (*const P::Target, P::Kind) {
+    (pointer.into_data(), P::Kind::default())
+}
+
+/// The raw pointer of the `Arc` that `new` makes of `value`.
+///
+/// Its type is that of a pointer to the value, so what is expected of the result is expected of the value: that is how
+/// a closure gets its signature.
+#[inline(always)]
+pub fn open_new<T>(value: T, new: impl FnOnce(T) -> Arc<T>) -> *const T {
+    Arc::into_raw(new(value))
+}
+
+/// A place where a coercion to `T` happens.
+#[inline(always)]
+pub fn same<T>(value: T) -> T {
+    value
 }
 
 /// # Safety
 ///
-/// `coercion` returns its argument, coerced. Called by [`unsize!`](crate::unsize) alone.
+/// `data` came from [`open`] with that kind, or from [`open_new`], and was coerced since. Called by
+/// [`unsize!`](crate::unsize) alone.
 #[inline(always)]
-pub unsafe fn coerce<P, U, F>(pointer: P, coercion: F) -> P::To<U>
-where
-    P: Pointer,
-    U: ?Sized,
-    F: FnOnce(*const P::Target) -> *const U,
-{
-    let data = coercion(pointer.into_data());
+pub unsafe fn close<K: Kind, T: ?Sized>(data: *const T, _: K) -> K::To<T> {
     // SAFETY: from `into_data`, taken back once, and coerced (caller).
-    unsafe { P::from_data(data) }
+    unsafe { K::from_data(data) }
 }

@@ -137,6 +137,20 @@ impl<T: ?Sized> Weak<T> {
         if counts.is_dead() { 0 } else { weak }
     }
 
+    /// The drop.
+    ///
+    /// # Safety
+    ///
+    /// To be called once, as the last use of this `Weak`.
+    #[inline(always)]
+    pub(super) unsafe fn give_up(&mut self) {
+        if self.counts().is_some_and(Counts::drop_weak) {
+            // SAFETY: told to free: no Weak is left, and the Arcs gave theirs up after the value. This one is not
+            // used after this (caller).
+            unsafe { inner::free(self.ptr) };
+        }
+    }
+
     /// Whether both point to one allocation, or both to nothing. Metadata is not compared.
     #[must_use]
     #[inline]
@@ -193,14 +207,14 @@ impl<T: ?Sized> Clone for Weak<T> {
     }
 }
 
+/// With `tenure_nightly` the implementation is in `nightly.rs`.
+#[cfg(not(tenure_nightly))]
 impl<T: ?Sized> Drop for Weak<T> {
     /// Gives the reference up, and frees the memory with the last one of a dead value.
     #[inline]
     fn drop(&mut self) {
-        if self.counts().is_some_and(Counts::drop_weak) {
-            // SAFETY: told to free: no Weak is left, and the Arcs gave theirs up after the value.
-            unsafe { inner::free(self.ptr) };
-        }
+        // SAFETY: the drop.
+        unsafe { self.give_up() };
     }
 }
 
