@@ -1,0 +1,97 @@
+//! `Arc` and `Weak` have the auto traits and the variance of std's. That this file compiles is half of the test.
+#![cfg(feature = "std")]
+#![forbid(unsafe_code)]
+
+use std::any::Any;
+use std::cell::{Cell, UnsafeCell};
+use std::fmt::Debug;
+use std::marker::{PhantomData, PhantomPinned};
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::rc::Rc;
+use std::sync::MutexGuard;
+use tenure::sync::{Arc, Weak};
+
+/// Whether a type has a trait. The constant of the type itself goes before the trait's.
+macro_rules! has {
+    ($type:ty: $trait:ident) => {{
+        #[allow(dead_code, reason = "of types that have the trait it is not asked")]
+        trait Otherwise {
+            const HAS: bool = false;
+        }
+        impl<T: ?Sized> Otherwise for Probe<T> {}
+        struct Probe<T: ?Sized>(PhantomData<T>);
+        #[allow(dead_code, reason = "of types that have no such trait it is not asked")]
+        impl<T: ?Sized + $trait> Probe<T> {
+            const HAS: bool = true;
+        }
+        Probe::<$type>::HAS
+    }};
+}
+
+macro_rules! as_std {
+    ([$($trait:ident)*] for $types:tt) => {
+        $(as_std!(@each $trait for $types);)*
+    };
+    (@each $trait:ident for [$($type:ty),* $(,)?]) => {$(
+        let what = concat!(stringify!($type), ": ", stringify!($trait));
+        assert_eq!(
+            has!(Arc<$type>: $trait),
+            has!(std::sync::Arc<$type>: $trait),
+            "an Arc of {what}"
+        );
+        assert_eq!(
+            has!(Weak<$type>: $trait),
+            has!(std::sync::Weak<$type>: $trait),
+            "a Weak of {what}"
+        );
+    )*};
+}
+
+#[test]
+fn a_probe_tells_what_has_a_trait_from_what_has_not() {
+    assert!(has!(u8: Send) && !has!(Rc<u8>: Send));
+    assert!(has!(u8: RefUnwindSafe) && !has!(Cell<u8>: RefUnwindSafe));
+}
+
+#[test]
+fn auto_traits_are_those_of_std() {
+    as_std! { [Send Sync Unpin UnwindSafe RefUnwindSafe Clone Debug Copy] for [
+        u8,
+        Cell<u8>,
+        UnsafeCell<u8>,
+        Rc<u8>,
+        *const u8,
+        &'static mut u8,
+        &'static Cell<u8>,
+        MutexGuard<'static, u8>,
+        PhantomPinned,
+        str,
+        [Cell<u8>],
+        dyn Any,
+        dyn Any + Send,
+        dyn Any + Send + Sync,
+        dyn Any + Send + Sync + UnwindSafe + RefUnwindSafe,
+    ] }
+}
+
+#[test]
+fn a_longer_lifetime_is_taken_for_a_shorter_one() {
+    fn arc<'short>(long: Arc<&'static str>) -> Arc<&'short str> {
+        long
+    }
+    fn weak<'short>(long: Weak<&'static str>) -> Weak<&'short str> {
+        long
+    }
+    fn function<'long>(any: Arc<fn(&str) -> usize>) -> Arc<fn(&'long str) -> usize> {
+        any
+    }
+    let text = arc(Arc::new("text"));
+    assert_eq!(weak(Arc::downgrade(&text)).upgrade(), Some(text));
+    assert_eq!(function(Arc::new(str::len))("four"), 4);
+}
+
+#[test]
+fn a_pointer_that_is_not_there_takes_no_room() {
+    assert_eq!(size_of::<Option<Arc<u8>>>(), size_of::<usize>());
+    assert_eq!(size_of::<Option<Weak<str>>>(), 2 * size_of::<usize>());
+}
