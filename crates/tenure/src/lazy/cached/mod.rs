@@ -305,8 +305,8 @@ impl<T, M: Threads> Published<T, M> {
 
 impl<T, M: Threads> Drop for Published<T, M> {
     fn drop(&mut self) {
-        // Acquire: pairs with the Release of whoever stored it.
-        let last = self.current.load(Ordering::Acquire);
+        // Relaxed: who stored it had a handle, and has given that back before this, the last one.
+        let last = self.current.load(Ordering::Relaxed);
         // SAFETY: the pointer's reference, and nobody goes by the pointer any more; never null. A guard that was forgotten
         // is as any other to who ends the block.
         drop(unsafe { Context::from_pointer(last) });

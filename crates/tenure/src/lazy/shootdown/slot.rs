@@ -225,7 +225,8 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
             // Acquire: pairs with the Release of whoever stored the pointer: the block is initialised. It may be another
             // block at the same address.
             let again = current.load(Ordering::Acquire);
-            // The word may be marked already. Then the ender finds the slot active, which it is, and donates.
+            // The word may be marked already, or taken away. But an ender that found the slot idle passed its barrier before
+            // this one, and had replaced the pointer. So this one finds it active, and donates.
             if again == found {
                 // SAFETY: never null.
                 let block = unsafe { NonNull::new_unchecked(again) };

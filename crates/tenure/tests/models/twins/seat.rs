@@ -1,5 +1,6 @@
 //! A slot of the shootdown in its smallest form: one seat, two blocks, and a pointer to one of them.
 
+use super::super::clocks::judge;
 use super::super::memory::{PointersInOrder, unfenced};
 use super::super::stage::{Heap, Value, join_all, spawn};
 use std::marker::PhantomData;
@@ -29,6 +30,8 @@ pub(crate) trait Flaw: Send + Sync + 'static {
     /// The ender's donation, and the owner's look for it.
     const DONATE: Ordering = Ordering::Release;
     const RESOLVE: Ordering = Ordering::Acquire;
+    /// How the owner takes a mark away.
+    const TAKE_BACK: Ordering = Ordering::Release;
     /// How the ender gives a reference to an owner that uses the block.
     const DONATES: Donation = Donation::ByCompareExchange;
     /// Whether an owner that leaves looks at its word again.
@@ -87,6 +90,7 @@ flaws! {
     RelaxedFind { FIND: Ordering = Ordering::Relaxed }
     RelaxedDonate { DONATE: Ordering = Ordering::Relaxed }
     RelaxedResolve { RESOLVE: Ordering = Ordering::Relaxed }
+    RelaxedTakeBack { TAKE_BACK: Ordering = Ordering::Relaxed }
     DonatesNothing { DONATES: Donation = Donation::None }
     DonatesByStore { DONATES: Donation = Donation::ByStore }
     LeavesForGood { LOOKS_BACK: bool = false }
@@ -206,17 +210,22 @@ impl<F: Flaw, M: Memory> SeatTwin<F, M> {
     fn resolve(&self) {
         let mut held = self.load(F::RESOLVE);
         if held & TAGS == MARKED {
-            if self.exchange(held, 0, Ordering::Release, F::RESOLVE) {
+            if self.exchange(held, 0, F::TAKE_BACK, F::RESOLVE) {
                 return;
             }
             held = self.load(F::RESOLVE);
         }
         if held & TAGS == DONATED {
-            self.held.store(without_provenance_mut(0), Ordering::Release);
-            let id = (held >> 2) - 1;
-            self.blocks[id].donated.destroy();
-            self.put(id);
+            self.accept(held);
         }
+    }
+
+    /// Takes what was donated.
+    fn accept(&self, held: usize) {
+        self.held.store(without_provenance_mut(0), Ordering::Release);
+        let id = (held >> 2) - 1;
+        self.blocks[id].donated.destroy();
+        self.put(id);
     }
 
     /// Uses block 1, to which the owner has a handle.
@@ -229,24 +238,40 @@ impl<F: Flaw, M: Memory> SeatTwin<F, M> {
 
     /// Uses what the pointer points to.
     fn read(&self) {
-        loop {
-            let found = self.current.load(Ordering::Acquire);
-            let kept = self.load(Ordering::Relaxed) == found.addr();
-            if !kept {
-                self.held.store(found, Ordering::Release);
-            }
-            self.active.store(1, F::ACTIVATE);
-            Self::light(true);
-            let again =
-                if kept || !F::LOOKS_TWICE { found } else { self.current.load(Ordering::Acquire) };
-            if again == found {
-                let id = (found.addr() >> 2) - 1;
-                self.look(id);
-                return self.leave(id);
-            }
-            self.let_go();
-            self.held.store(without_provenance_mut(0), Ordering::Release);
+        self.active.store(1, F::ACTIVATE);
+        Self::light(true);
+        let held = self.load(Ordering::Relaxed);
+        if held == self.current.load(Ordering::Relaxed).addr() {
+            return self.read_and_leave(held);
         }
+        loop {
+            self.empty();
+            let found = self.current.load(Ordering::Acquire);
+            self.held.store(found, Ordering::Release);
+            Self::light(true);
+            let again = if F::LOOKS_TWICE { self.current.load(Ordering::Acquire) } else { found };
+            if again == found {
+                return self.read_and_leave(found.addr());
+            }
+        }
+    }
+
+    fn read_and_leave(&self, held: usize) {
+        let id = (held >> 2) - 1;
+        self.look(id);
+        self.leave(id);
+    }
+
+    /// Has nothing from now on.
+    fn empty(&self) {
+        let mut held = self.load(Ordering::Acquire);
+        while held & TAGS != DONATED {
+            if self.exchange(held, 0, Ordering::Release, Ordering::Acquire) {
+                return;
+            }
+            held = self.load(Ordering::Acquire);
+        }
+        self.accept(held);
     }
 
     // --- the ender of block 0 ---
@@ -348,8 +373,9 @@ pub(crate) fn used_lazily<F: Flaw>() {
 }
 
 /// A seat leaves the block.
-pub(crate) fn left<F: Flaw>() {
-    let seat = SeatTwin::<F>::new(word(0), 1);
+pub(crate) fn left<F: Flaw, M: Memory>() {
+    judge::<M>();
+    let seat = SeatTwin::<F, M>::new(word(0), 1);
     ended_under(&seat, false, |seat| {
         seat.look(0);
         seat.leave(0);
