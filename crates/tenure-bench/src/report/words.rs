@@ -114,7 +114,7 @@ pub(super) fn disturbed(scenario: &Scenario) -> Vec<String> {
     let (measured, left_out) = (sum(|point| point.rounds), sum(|point| point.left_out));
     if left_out > 0 {
         notes.push(format!(
-            "{} of {} rounds were dropped: the machine was busy, and the others took all the time there was",
+            "{} of {} rounds were dropped: the machine was busy, and the time for them was up",
             whole(left_out),
             whole(measured + left_out)
         ));
