@@ -366,8 +366,18 @@ impl<H: Handler> Worker<H> {
         );
         if was_idle && self.idle_buffers {
             self.shared.buffers.trim();
+            return_to_system();
             self.idle_buffers = false;
         }
+    }
+}
+
+/// Has the allocator give its free memory back: glibc's keeps what lies below memory in use.
+fn return_to_system() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: the function takes a number, and is free to run beside other threads that allocate.
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 
