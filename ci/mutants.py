@@ -38,7 +38,8 @@ def tests(*names):
 
 
 def models(*names):
-    return ["--test", "models", "--", *names]
+    # `orderings` weakens orderings by itself, and compares its list with the source: it would notice every mutant.
+    return ["--test", "models", "--", *names, "--skip", "orderings"]
 
 
 # A room: its files (in crates/tenure/src), and the arguments of `cargo test -p tenure` that cover it, the fastest first.
@@ -47,7 +48,7 @@ ROOMS = {
         ["count/*.rs", "count/ticket/*.rs"],
         [
             ["--lib", *tests("count_oracle", "count_zones", "count_revival", "count_faults")],
-            models("counts::", "ticket::", "twins::the_sound"),
+            models("counts::", "ticket::"),
         ],
     ),
     "arc": (
