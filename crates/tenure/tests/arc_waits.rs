@@ -6,8 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::sync::Weak as StdWeak;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc as StdArc, Weak as StdWeak};
 use std::thread;
 use tenure::arc::Counts;
 use tenure::memory::{Atomic, Memory, Native, Ordering, Resident, Threads};
@@ -22,30 +21,50 @@ enum Operation {
 }
 use Operation::{CompareExchange, Subtraction};
 
-/// A stop before the next operation of a kind: says that the thread is there, and waits until it may go on.
+/// Where a thread stops, before its next operation of a kind, until it may go on. By the library's atomics, which
+/// ThreadSanitizer sees.
+#[derive(Clone)]
 struct Stop {
     before: Operation,
-    reached: Sender<()>,
-    go_on: Receiver<()>,
+    state: StdArc<<Native as Memory>::AtomicU32>,
 }
 
-/// The other side of a [`Stop`].
-struct Gate {
-    reached: Receiver<()>,
-    go_on: Sender<()>,
-}
+const REACHED: u32 = 1;
+const OPEN: u32 = 2;
 
-fn stop(before: Operation) -> (Stop, Gate) {
-    let (has_reached, reached) = channel();
-    let (may_go_on, go_on) = channel();
-    (Stop { before, reached: has_reached, go_on }, Gate { reached, go_on: may_go_on })
+impl Stop {
+    fn before(before: Operation) -> Self {
+        Self { before, state: StdArc::new(Atomic::new(0)) }
+    }
+
+    fn wait_until(&self, state: u32) {
+        // Acquire: pairs with the Release below.
+        while self.state.load(Ordering::Acquire) != state {
+            thread::yield_now();
+        }
+    }
+
+    fn tell(&self, state: u32) {
+        // Release: pairs with the Acquire above.
+        self.state.store(state, Ordering::Release);
+    }
+
+    /// Waits until the thread is there.
+    fn reached(&self) {
+        self.wait_until(REACHED);
+    }
+
+    /// Lets the thread go on.
+    fn open(&self) {
+        self.tell(OPEN);
+    }
 }
 
 thread_local! {
     /// Where the calling thread is to stop, the next one first.
     static STOPS: RefCell<VecDeque<Stop>> = const { RefCell::new(VecDeque::new()) };
-    /// Who goes on when the calling thread yields.
-    static PREEMPTED: RefCell<Option<Sender<()>>> = const { RefCell::new(None) };
+    /// Where the thread is that goes on when the calling thread yields.
+    static PREEMPTED: RefCell<Option<Stop>> = const { RefCell::new(None) };
     static SPINS: Cell<u32> = const { Cell::new(0) };
     static YIELDS: Cell<u32> = const { Cell::new(0) };
 }
@@ -55,8 +74,15 @@ fn come_by(operation: Operation) {
         |stops: &VecDeque<Stop>| stops.front().is_some_and(|stop| stop.before == operation);
     if STOPS.with_borrow(is_next) {
         let stop = STOPS.with_borrow_mut(VecDeque::pop_front).expect("seen a moment ago");
-        stop.reached.send(()).unwrap();
-        stop.go_on.recv().unwrap();
+        stop.tell(REACHED);
+        stop.wait_until(OPEN);
+    }
+}
+
+/// The thread that the calling one waits for goes on.
+fn go_on() {
+    if let Some(stop) = PREEMPTED.take() {
+        stop.open();
     }
 }
 
@@ -76,8 +102,7 @@ unsafe impl Memory for Stopping {
     fn spin_hint() {
         SPINS.set(SPINS.get() + 1);
         if SPINS.get() == 100_000 {
-            // So that the thread that is waited for ends as well.
-            PREEMPTED.take();
+            go_on();
             panic!("spins and never yields");
         }
         Native::spin_hint();
@@ -94,9 +119,7 @@ unsafe impl Threads for Stopping {
     }
     fn yield_now() {
         YIELDS.set(YIELDS.get() + 1);
-        if let Some(preempted) = PREEMPTED.take() {
-            preempted.send(()).unwrap();
-        }
+        go_on();
         Native::yield_now();
     }
     fn at_exit(resident: StdWeak<dyn Resident>) {
@@ -147,9 +170,10 @@ impl Atomic<u64> for Word {
     }
 }
 
-/// Has the calling thread wait for `gate`'s, which goes on at the first yield. Returns how often this one yielded.
-fn wait_for<R>(gate: Gate, wait: impl FnOnce() -> R) -> (R, u32) {
-    PREEMPTED.set(Some(gate.go_on));
+/// Has the calling thread wait for the one at `stop`, which goes on at the first yield. Returns how often this one
+/// yielded.
+fn wait_for<R>(stop: Stop, wait: impl FnOnce() -> R) -> (R, u32) {
+    PREEMPTED.set(Some(stop));
     let result = wait();
     (result, YIELDS.get())
 }
@@ -158,17 +182,17 @@ fn wait_for<R>(gate: Gate, wait: impl FnOnce() -> R) -> (R, u32) {
 fn try_take_lets_a_drop_run_that_its_upgrade_overtook() {
     let counts = Counts::<Stopping>::new_in();
     counts.downgrade();
-    let (stop, gate) = stop(CompareExchange);
+    let undecided = Stop::before(CompareExchange);
     thread::scope(|scope| {
-        let counts = &counts;
+        let (counts, stop) = (&counts, undecided.clone());
         let dropper = scope.spawn(move || {
             STOPS.with_borrow_mut(|stops| stops.push_back(stop));
             counts.drop_strong()
         });
         // Its subtraction is done; the verdict is not.
-        gate.reached.recv().unwrap();
+        undecided.reached();
         assert!(counts.upgrade().is_acquired());
-        let (taken, yields) = wait_for(gate, || counts.try_take());
+        let (taken, yields) = wait_for(undecided, || counts.try_take());
         assert!(taken && yields > 0);
         assert!(!dropper.join().unwrap().is_last());
     });
@@ -178,20 +202,19 @@ fn try_take_lets_a_drop_run_that_its_upgrade_overtook() {
 fn a_downgrade_lets_a_get_mut_run_that_holds_the_lock() {
     let counts = Counts::<Stopping>::new_in();
     counts.downgrade();
-    let (before_the_lock, at_the_lock) = stop(CompareExchange);
-    let (before_the_unlock, locked) = stop(Subtraction);
+    let (unlocked, locked) = (Stop::before(CompareExchange), Stop::before(Subtraction));
     thread::scope(|scope| {
-        let counts = &counts;
+        let (counts, stops) = (&counts, [unlocked.clone(), locked.clone()]);
         let unique = scope.spawn(move || {
-            STOPS.with_borrow_mut(|stops| stops.extend([before_the_lock, before_the_unlock]));
+            STOPS.with_borrow_mut(|list| list.extend(stops));
             counts.is_unique()
         });
         // It has seen one `Arc`. The `Weak` becomes a second.
-        at_the_lock.reached.recv().unwrap();
+        unlocked.reached();
         assert!(counts.upgrade().is_acquired());
         assert!(!counts.drop_weak());
-        at_the_lock.go_on.send(()).unwrap();
-        locked.reached.recv().unwrap();
+        unlocked.open();
+        locked.reached();
         let ((), yields) = wait_for(locked, || counts.downgrade());
         assert!(yields > 0);
         assert!(!unique.join().unwrap());
