@@ -86,11 +86,12 @@ ROOMS = {
             ["--test", "stress", "--", "registry"],
         ],
     ),
-    "memory/native": (
-        ["memory/native/**/*.rs"],
+    "memory": (
+        ["memory/numbers.rs", "memory/native/**/*.rs"],
         [
             ["--lib", *tests("lazy_behaviour", "lazy_cached", "pool_lists", "pool_threads", "lazy_fences")],
-            tests("sandbox_entered_late", "lazy_fork", "pool_fork"),
+            tests("sandbox_entered_late", "lazy_fork", "pool_fork", "thread_numbers"),
+            models("numbers::"),
         ],
     ),
 }

@@ -1,10 +1,10 @@
-//! Pools, domains and `Cached` in a process that enters a sandbox when they are in use already.
+//! Pools, domains, `Cached` and `Registry` in a process that enters a sandbox when they are in use already.
 //!
 //! Threads rely on `membarrier` by then, and the filter refuses it.
 #![cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
-    feature = "std",
+    feature = "registry",
     not(miri)
 ))]
 
@@ -17,6 +17,7 @@ use std::thread;
 use tenure::lazy::{Cached, Context, Domain, Seat};
 use tenure::memory::{Memory, Native, Ordering, use_full_fences};
 use tenure::pool::SlotPool;
+use tenure::registry::Registry;
 
 const MEMBARRIER: libc::c_long = libc::SYS_membarrier;
 /// What unmaps a page.
@@ -35,6 +36,7 @@ struct Daemon {
     seat: Seat<Token>,
     context: Context<Token>,
     cached: Cached<(u32, Token)>,
+    registry: Registry<u32, Token>,
 }
 
 impl Daemon {
@@ -47,7 +49,9 @@ impl Daemon {
         drop(seat.enter(&context));
         let cached = Cached::new((0, values.clone()));
         assert_eq!(cached.read().0, 0);
-        Self { objects, values, pool, domain, seat, context, cached }
+        let registry = Registry::new();
+        drop(registry.acquire(&0, || objects.clone()));
+        Self { objects, values, pool, domain, seat, context, cached, registry }
     }
 
     /// Does each thing that passes a heavy barrier, while other threads work.
@@ -57,7 +61,7 @@ impl Daemon {
         thread::scope(|scope| {
             for _ in 0..2 {
                 let (pool, domain, cached) = (&self.pool, &self.domain, &self.cached);
-                let (objects, stop) = (&self.objects, &stop);
+                let (registry, objects, stop) = (&self.registry, &self.objects, &stop);
                 scope.spawn(move || {
                     let (mut seat, mut reader, mut last) = (domain.seat(), cached.reader(), 0);
                     // Relaxed: only a flag.
@@ -66,6 +70,7 @@ impl Daemon {
                         drop(pool.acquire());
                         let context = domain.context(objects.clone());
                         seat.enter(&context).check();
+                        registry.acquire(&(last % 2), || objects.clone()).check();
                         let value = reader.read();
                         value.1.check();
                         assert!(value.0 >= last, "{} after {last}", value.0);
@@ -80,6 +85,9 @@ impl Daemon {
                 self.context = self.domain.context(self.objects.clone());
                 self.seat.enter(&self.context).check();
                 self.cached.store((turn, self.values.clone()));
+                for key in 0..200 {
+                    self.registry.acquire(&key, || self.objects.clone()).check();
+                }
             }
             self.pool.close();
             assert!(self.pool.acquire().is_err());
@@ -89,7 +97,7 @@ impl Daemon {
         assert!(self.pool.is_empty(), "slots are left");
         assert_eq!(self.cached.read().0, TURNS);
         assert!(self.domain.statistics().barriers > 0, "nothing passed a barrier");
-        drop((self.seat, self.context, self.domain, self.cached));
+        drop((self.seat, self.context, self.domain, self.cached, self.registry));
         assert_eq!((self.objects.objects(), self.values.objects()), (0, 0), "objects are left");
     }
 }

@@ -19,6 +19,8 @@
 //! `RcuRef::new()` exists for [`Native`] alone, `RcuRef::<M>::new_in()` for every machine.
 
 mod native;
+#[cfg(feature = "alloc")]
+mod numbers;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 mod patience;
 #[cfg(feature = "alloc")]
@@ -30,6 +32,9 @@ pub(crate) use native::FnSlot;
 #[cfg(feature = "registry")]
 pub(crate) use native::forks;
 pub use native::{Native, PlainCell, use_full_fences};
+#[cfg(feature = "alloc")]
+#[doc(hidden)]
+pub use numbers::{Claim, Numbers};
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub(crate) use patience::Patience;
 #[cfg(feature = "alloc")]

@@ -9,6 +9,7 @@
 //! | [`slots`] | `SlotPool`: a key finds the use that it names or nothing; the last to hold an object gives it back |
 //! | [`lazy`] | domains and `Cached`: nobody reads a value after its end, which waits for nobody but who reads it |
 //! | [`registry`] | one live object per key: created once, destroyed once, and no memory is freed under a lookup or a put |
+//! | [`numbers`] | numbers of threads: one owner at a time, who sees what the one before did |
 //! | [`orderings`] | no ordering of the counts and of `Arc` can be made Relaxed |
 //! | [`twins`] | for each rule a small copy that breaks it: has to fail, in the way that the flaw predicts |
 //! | [`memory`], [`clocks`] | the machine: loom's atomics, with memory that can be freed. Its limits are listed there |
@@ -28,6 +29,7 @@ mod counts;
 mod handles;
 mod lazy;
 mod memory;
+mod numbers;
 mod orderings;
 mod pool;
 mod quarantine;

@@ -13,6 +13,7 @@ mod lazy;
 #[cfg(feature = "registry")]
 mod map;
 mod mask;
+mod numbers;
 mod pool;
 mod rcuref;
 #[cfg(feature = "registry")]
@@ -29,6 +30,7 @@ use super::arc::{
 };
 use super::counts::{get_get_put, get_put_put};
 use super::memory::Loom;
+use super::numbers::claimed_by_threads;
 use super::stage::Failure::{Claim, MemoryRace, ValueRace};
 use super::stage::{ALL, fails, passes};
 use super::ticket::{
@@ -38,6 +40,7 @@ use arc::{
     ArcTwin, DowngradesUnderTheLock, FreesUnderWeaks, NeverPublishes, OverBroken,
     ReadsStrongThenWeak, ReadsWeakThenStrong, SoundArc, SoundWithoutPrivacy,
 };
+use numbers::{LooksAndStores, NumbersTwin, RelaxedClaim, RelaxedGiveUp, SoundNumbers};
 use rcuref::{REPORT, Rereads};
 use slot::{
     ANOTHER_USE, LOST, LeavesTheSlot, LooksOnce, RelaxedGet, looked_up_across_uses,
@@ -156,4 +159,26 @@ fn a_lookup_that_was_wrong_and_the_last_has_to_release_the_slot() {
 #[test]
 fn a_relaxed_lookup_does_not_see_what_was_shared() {
     fails(Some(2), ValueRace, unshared_under_a_lookup::<RelaxedGet>);
+}
+
+// --- the numbers of threads ---
+
+#[test]
+fn the_sound_copy_of_numbers_passes() {
+    passes(ALL, || claimed_by_threads::<NumbersTwin<SoundNumbers>>(0, 2));
+}
+
+#[test]
+fn a_number_that_is_given_up_relaxed_races_with_its_next_owner() {
+    fails(ALL, ValueRace, || claimed_by_threads::<NumbersTwin<RelaxedGiveUp>>(0, 2));
+}
+
+#[test]
+fn a_number_that_is_claimed_relaxed_races_with_the_owner_before() {
+    fails(ALL, ValueRace, || claimed_by_threads::<NumbersTwin<RelaxedClaim>>(0, 2));
+}
+
+#[test]
+fn a_look_and_a_store_give_one_number_to_two_threads() {
+    fails(ALL, ValueRace, || claimed_by_threads::<NumbersTwin<LooksAndStores>>(0, 2));
 }

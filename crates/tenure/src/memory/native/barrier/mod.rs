@@ -105,9 +105,9 @@ fn decide(state: u8) -> u8 {
 /// Makes every barrier of this process a full fence, on both sides. Returns whether they all are: `false` if a
 /// barrier was passed before this call and relies on `membarrier`.
 ///
-/// For programs that enter a sandbox. On Linux a pool, a domain or a [`Cached`](crate::lazy::Cached) interrupts the other
-/// threads of the process by the system call `membarrier` when it is trimmed or closed, when an object ends, or when a
-/// value is stored. A seccomp filter that is installed *before* the first of them needs nothing: the library sees
+/// For programs that enter a sandbox. On Linux a pool, a domain, a [`Cached`](crate::lazy::Cached) or a
+/// [`Registry`](mod@crate::registry) interrupts the other threads of the process by the system call `membarrier` when it
+/// is trimmed or closed, when objects end, or when a value is stored. A seccomp filter that is installed *before* the first of them needs nothing: the library sees
 /// that the call is refused, and uses full fences. If the filter comes *later*, threads already rely on being
 /// interrupted. The library then goes on by
 ///
@@ -120,9 +120,7 @@ fn decide(state: u8) -> u8 {
 /// `membarrier` in the filter is as good, and faster.
 ///
 /// Cost: one or two full fences (some nanoseconds each) wherever a thread takes a slot from a pool or gives it
-/// back, or enters an object. Atomics on the fast path stay as few, and threads scale as before.
-///
-/// A [`Registry`](mod@crate::registry) is not covered: its table comes from another crate, with barriers of its own.
+/// back, enters an object, or looks one up. Atomics on the fast path stay as few, and threads scale as before.
 ///
 /// # Example
 ///

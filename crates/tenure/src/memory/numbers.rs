@@ -1,0 +1,179 @@
+//! Numbers for threads: claimed, handed on, and lost in a fork.
+//!
+//! A number belongs to a *record*. Records are linked into a list that only grows and are never freed:
+//! there are as many as there ever were threads at once. A thread claims the first record that is free, by one
+//! compare-exchange, and adds one if there is none. No lock: a process that was forked while another thread was
+//! in here goes on. Records of threads that the fork left behind stay claimed. Each record notes the last fork that
+//! its thread lived through, so theirs are told from the others.
+
+use super::{Atomic, Memory, Ordering, Pointer};
+use alloc::boxed::Box;
+use core::ptr;
+
+const FREE: u32 = 0;
+const CLAIMED: u32 = 1;
+
+/// The numbers of a machine's threads.
+#[doc(hidden)]
+pub struct Numbers<M: Memory> {
+    pub(super) first: M::Pointer<Record<M>>,
+    /// How many numbers there are.
+    pub(super) count: M::AtomicU32,
+    /// See [`forks`](Self::forks).
+    pub(super) forks: M::AtomicU32,
+}
+
+pub(super) struct Record<M: Memory> {
+    number: u32,
+    claimed: M::AtomicU32,
+    /// [`Numbers::forks`] when the thread was last known to live; of a free record, [`Numbers::forks`].
+    forks: M::AtomicU32,
+    next: Option<&'static Self>,
+}
+
+/// A number that is the caller's until this is dropped.
+#[doc(hidden)]
+pub struct Claim<M: Memory>(&'static Record<M>);
+
+impl<M: Memory> Claim<M> {
+    /// The number, which no other claim has.
+    pub fn number(&self) -> u32 {
+        self.0.number
+    }
+}
+
+impl<M: Memory> Drop for Claim<M> {
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `claim`, so that the next owner sees what this one did.
+        self.0.claimed.store(FREE, Ordering::Release);
+    }
+}
+
+impl<M: Memory> Numbers<M> {
+    /// No numbers yet.
+    pub fn new_in() -> Self {
+        Self { first: Pointer::new(ptr::null_mut()), count: Atomic::new(0), forks: Atomic::new(0) }
+    }
+
+    fn records(&self) -> impl Iterator<Item = &'static Record<M>> {
+        // Acquire: pairs with the Release in `claim`, so that the records are initialised.
+        let first = self.first.load(Ordering::Acquire).cast_const();
+        // SAFETY: records are never freed, and are not written plainly once they are published.
+        core::iter::successors(unsafe { first.as_ref() }, |record| record.next)
+    }
+
+    /// Claims a number that is free, or a new one.
+    pub fn claim(&self) -> Claim<M> {
+        let claimed = |record: &&Record<M>| {
+            // Acquire: pairs with the Release in the drop of the claim before. Relaxed: another
+            // thread's record says nothing.
+            let claim = record.claimed.compare_exchange(
+                FREE,
+                CLAIMED,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            );
+            claim.is_ok()
+        };
+        if let Some(record) = self.records().find(claimed) {
+            return Claim(record);
+        }
+        let record = Box::leak(Box::new(Record {
+            // Relaxed: the number itself is all that is passed on.
+            number: self.count.fetch_add(1, Ordering::Relaxed),
+            claimed: Atomic::new(CLAIMED),
+            forks: Atomic::new(self.forks()),
+            next: None,
+        }));
+        // Relaxed, here and on failure: the records behind this one are not read here. A thread that finds this one
+        // acquires them too, for the exchange continues the release sequences of theirs.
+        let mut first = self.first.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: as in `records`; and nothing is read through it.
+            record.next = unsafe { first.cast_const().as_ref() };
+            let record = ptr::from_mut(record);
+            // Release: pairs with the Acquire in `records`.
+            match self.first.compare_exchange(first, record, Ordering::Release, Ordering::Relaxed) {
+                // SAFETY: it is published, and from now on only shared.
+                Ok(_) => return Claim(unsafe { &*record }),
+                Err(found) => first = found,
+            }
+        }
+    }
+
+    /// The claim of that number, once more.
+    ///
+    /// # Safety
+    ///
+    /// The caller has it, and has forgotten it.
+    pub unsafe fn claim_of(&self, number: u32) -> Claim<M> {
+        Claim(self.records().find(|record| record.number == number).expect("records stay"))
+    }
+
+    /// How many forks lie between the first process and this one.
+    pub fn forks(&self) -> u32 {
+        // Relaxed: forks are counted while there is one thread.
+        self.forks.load(Ordering::Relaxed)
+    }
+
+    /// Whether the thread of that number is one that a fork left behind.
+    pub fn is_lost(&self, number: u32) -> bool {
+        let forks = self.forks();
+        // Relaxed: as in `forks`.
+        let lost = |record: &Record<M>| record.forks.load(Ordering::Relaxed) != forks;
+        forks != 0 && self.records().any(|record| record.number == number && lost(record))
+    }
+
+    /// Counts a fork. To be called in the child while it has one thread, whose number is `own`.
+    ///
+    /// Neither allocates nor locks.
+    pub fn fork(&self, own: Option<u32>) {
+        // Relaxed, here and below: there is no other thread.
+        let forks = self.forks.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        // Free records as well, so that their next owners need not write to them, while other threads might
+        // still take these owners for lost.
+        self.records()
+            .filter(|record| {
+                own == Some(record.number) || record.claimed.load(Ordering::Relaxed) == FREE
+            })
+            .for_each(|record| record.forks.store(forks, Ordering::Relaxed));
+    }
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+    use crate::memory::Native;
+
+    #[test]
+    fn a_number_is_claimed_again_when_it_is_free_and_not_before() {
+        let numbers = Numbers::<Native>::new_in();
+        let (first, second) = (numbers.claim(), numbers.claim());
+        assert_eq!([first.number(), second.number()], [0, 1]);
+        drop(first);
+        let (again, third) = (numbers.claim(), numbers.claim());
+        assert_eq!([again.number(), third.number()], [0, 2]);
+    }
+
+    #[test]
+    fn after_a_fork_other_threads_are_lost_and_their_numbers_stay_taken() {
+        let numbers = Numbers::<Native>::new_in();
+        let [own, theirs, ended] = [(); 3].map(|()| numbers.claim());
+        drop(ended);
+        let are_lost = || [0, 1, 2, 3].map(|number| numbers.is_lost(number));
+        assert_eq!(are_lost(), [false; 4]);
+
+        numbers.fork(Some(own.number()));
+        assert_eq!(are_lost(), [false, true, false, false]);
+        let (again, new) = (numbers.claim(), numbers.claim());
+        assert_eq!([again.number(), new.number()], [2, 3], "a lost thread's number is given out");
+        assert_eq!(are_lost(), [false, true, false, false], "a thread of the child is lost");
+
+        // By a thread that has no number, in the child.
+        drop(new);
+        numbers.fork(None);
+        assert_eq!(are_lost(), [true, true, true, false]);
+        assert_eq!(numbers.claim().number(), 3);
+        drop((own, theirs, again));
+    }
+}

@@ -1,0 +1,63 @@
+//! Numbers of threads, which are claimed and handed on: no two threads have one at a time, and the next owner sees
+//! what the one before did.
+
+use super::memory::{Field, Loom};
+use super::stage::{ALL, Heap, passes, spawn};
+use std::sync::Arc;
+use tenure::memory::{Claim, Numbers, Plain};
+
+/// What a model needs of numbers. The shipping ones have it, and so have the broken twins.
+pub(crate) trait GivesNumbers: Send + Sync + 'static {
+    type Claim;
+    fn none() -> Self;
+    fn claim(&self) -> Self::Claim;
+    fn number(claim: &Self::Claim) -> u32;
+}
+
+impl<const IN_ORDER: bool> GivesNumbers for Numbers<Loom<IN_ORDER>> {
+    type Claim = Claim<Loom<IN_ORDER>>;
+    fn none() -> Self {
+        Self::new_in()
+    }
+    fn claim(&self) -> Self::Claim {
+        Numbers::claim(self)
+    }
+    fn number(claim: &Self::Claim) -> u32 {
+        claim.number()
+    }
+}
+
+/// Threads claim numbers, and each uses what there is under its own as nobody else may: plainly.
+pub(crate) fn claimed_by_threads<N: GivesNumbers>(before: u32, threads: usize) {
+    let numbers = Arc::new(N::none());
+    let places = Heap::new([0; 3].map(Field::new));
+    let act = {
+        let (numbers, places) = (Arc::clone(&numbers), places.clone());
+        move || {
+            let claim = numbers.claim();
+            // SAFETY: loom panics where another thread uses the field meanwhile.
+            places[N::number(&claim) as usize].with_mut(|place| unsafe { *place += 1 });
+            drop(claim);
+        }
+    };
+    // Records that are there already.
+    (0..before).for_each(|_| act());
+    let others = Vec::from_iter((1..threads).map(|_| spawn(act.clone())));
+    act();
+    others.into_iter().for_each(|other| other.join().unwrap());
+    // SAFETY: as above.
+    let used = places.iter().map(|place| unsafe { place.read() }).sum::<u32>();
+    assert_eq!(used as usize, before as usize + threads);
+}
+
+#[test]
+fn a_number_is_handed_on_with_what_its_owner_did() {
+    passes(ALL, || claimed_by_threads::<Numbers<Loom>>(1, 2));
+    passes(ALL, || claimed_by_threads::<Numbers<Loom<true>>>(1, 2));
+}
+
+#[test]
+fn threads_that_find_no_free_number_add_one_each() {
+    passes(ALL, || claimed_by_threads::<Numbers<Loom>>(0, 2));
+    passes(Some(2), || claimed_by_threads::<Numbers<Loom>>(0, 3));
+}

@@ -1,0 +1,81 @@
+//! Numbers of threads in their smallest form: one record, which is free or claimed.
+
+use super::super::memory::Loom;
+use super::super::numbers::GivesNumbers;
+use core::marker::PhantomData;
+use std::sync::Arc;
+use tenure::memory::{Atomic, Memory, Ordering};
+
+/// What is wrong with a twin. The defaults are right.
+pub(crate) trait Flaw: Send + Sync + 'static {
+    /// The owner's `claimed = 0`.
+    const GIVE_UP: Ordering = Ordering::Release;
+    /// The next owner's exchange of 0 for 1.
+    const CLAIM: Ordering = Ordering::Acquire;
+    /// Whether it is an exchange, and not a look and a store.
+    const EXCHANGES: bool = true;
+}
+
+macro_rules! flaws {
+    ($($(#[$doc:meta])* $name:ident { $($what:ident: $type:ty = $value:expr)? })*) => {$(
+        $(#[$doc])*
+        pub(crate) enum $name {}
+        impl Flaw for $name {
+            $(const $what: $type = $value;)?
+        }
+    )*};
+}
+
+flaws! {
+    /// Nothing is wrong: the control that shows that the switch makes the failure.
+    SoundNumbers {}
+    RelaxedGiveUp { GIVE_UP: Ordering = Ordering::Relaxed }
+    RelaxedClaim { CLAIM: Ordering = Ordering::Relaxed }
+    LooksAndStores { EXCHANGES: bool = false }
+}
+
+type Word = <Loom as Memory>::AtomicU32;
+
+pub(crate) struct NumbersTwin<F> {
+    claimed: Arc<Word>,
+    flaw: PhantomData<F>,
+}
+
+/// The number 0; or, if that was not free, the number 1, which the model has one thread ask for.
+pub(crate) struct ClaimTwin<F: Flaw> {
+    record: Option<Arc<Word>>,
+    flaw: PhantomData<F>,
+}
+
+impl<F: Flaw> Drop for ClaimTwin<F> {
+    fn drop(&mut self) {
+        if let Some(claimed) = &self.record {
+            claimed.store(0, F::GIVE_UP);
+        }
+    }
+}
+
+impl<F: Flaw> GivesNumbers for NumbersTwin<F> {
+    type Claim = ClaimTwin<F>;
+
+    fn none() -> Self {
+        Self { claimed: Arc::new(Atomic::new(0)), flaw: PhantomData }
+    }
+
+    fn claim(&self) -> ClaimTwin<F> {
+        let claimed = if F::EXCHANGES {
+            self.claimed.compare_exchange(0, 1, F::CLAIM, Ordering::Relaxed).is_ok()
+        } else {
+            let free = self.claimed.load(F::CLAIM) == 0;
+            if free {
+                self.claimed.store(1, Ordering::Relaxed);
+            }
+            free
+        };
+        ClaimTwin { record: claimed.then(|| Arc::clone(&self.claimed)), flaw: PhantomData }
+    }
+
+    fn number(claim: &ClaimTwin<F>) -> u32 {
+        u32::from(claim.record.is_none())
+    }
+}

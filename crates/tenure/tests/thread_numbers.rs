@@ -1,0 +1,88 @@
+//! Numbers of real threads: what a fork makes of them.
+#![cfg(all(unix, feature = "std", not(miri)))]
+
+mod forks;
+
+use forks::{AtEnd, expect_well, in_child};
+use std::cell::Cell;
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread;
+use tenure::memory::{Native, Resident, Threads};
+
+struct Nothing;
+
+impl Resident for Nothing {
+    unsafe fn leave(&self, _thread: usize) {}
+}
+
+#[test]
+fn a_thread_that_forks_is_not_lost_though_it_asked_for_its_number_later() {
+    let resident: Arc<dyn Resident> = Arc::new(Nothing);
+    let forked = thread::spawn(move || {
+        Native::at_exit(Arc::downgrade(&resident));
+        in_child(|| {
+            let number = Native::thread().expect("the thread lives");
+            assert!(!Native::is_lost(number));
+        })
+    });
+    expect_well(0, forked.join().unwrap());
+}
+
+thread_local! {
+    static LATE: Cell<Option<Late>> = const { Cell::new(None) };
+}
+
+/// Forks when the thread has given its own number up.
+struct Late(mpsc::Sender<libc::c_int>);
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        let given_up = Native::thread().is_none();
+        let number = Native::borrow_number().expect("numbers can be had");
+        let status = in_child(|| {
+            assert!(given_up && !Native::is_lost(number));
+            // SAFETY: borrowed above, in the parent, whose only thread here is this one.
+            unsafe { Native::return_number(number) };
+            let next = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
+            assert!(!Native::is_lost(next));
+        });
+        // SAFETY: borrowed above.
+        unsafe { Native::return_number(number) };
+        self.0.send(status).unwrap();
+    }
+}
+
+#[test]
+fn a_thread_that_forks_is_not_lost_under_a_number_that_it_has_borrowed() {
+    let (sender, receiver) = mpsc::channel();
+    let late = thread::spawn(move || {
+        // Thread-locals are destroyed in the order opposite to that of their first use.
+        LATE.set(Some(Late(sender)));
+        Native::thread().unwrap()
+    });
+    late.join().unwrap();
+    expect_well(0, receiver.recv().unwrap());
+}
+
+#[test]
+fn a_fork_loses_the_other_threads_and_their_numbers() {
+    let barrier = Barrier::new(2);
+    thread::scope(|scope| {
+        let barrier = &barrier;
+        let (sender, receiver) = mpsc::channel();
+        scope.spawn(move || {
+            sender.send(Native::thread().unwrap()).unwrap();
+            barrier.wait();
+        });
+        let other = receiver.recv().unwrap();
+        let _wakes = AtEnd(|| _ = barrier.wait());
+        let own = Native::thread().unwrap();
+        let status = in_child(|| {
+            assert!(!Native::is_lost(own) && Native::is_lost(other));
+            let next = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
+            assert!(next != other && next != own && !Native::is_lost(next));
+        });
+        assert!(!Native::is_lost(other), "the parent has lost nothing");
+        expect_well(0, status);
+    });
+}
