@@ -8,7 +8,7 @@
 mod forks;
 
 use forks::{AtEnd, expect_well, in_child};
-use std::ops::ControlFlow;
+use std::iter::{from_fn, once};
 use std::sync::{Arc, Barrier, Mutex, Weak};
 use std::thread;
 use tenure::memory::{Memory, Native, Ordering, Resident, Threads};
@@ -24,6 +24,11 @@ impl<L: FreeList> Resident for Owner<L> {
 }
 
 const SLOTS: usize = 64;
+
+/// Takes what is free.
+fn reclaim<L: FreeList>(list: &L) -> Vec<u32> {
+    L::gather(once(list), || from_fn(|| list.acquire(not_closed)).collect())
+}
 
 fn not_closed(slot: u32) {
     panic!("slot {slot} comes home although the list is open");
@@ -42,10 +47,7 @@ fn use_all_of<L: FreeList>(list: &L) {
             found(slot);
         }
     }
-    list.reclaim(|slot| {
-        found(slot);
-        ControlFlow::Continue(())
-    });
+    reclaim(list).into_iter().for_each(&mut found);
     // One that the other threads never had.
     list.admit(SLOTS as u32);
     found(SLOTS as u32);
@@ -90,13 +92,8 @@ fn forked_under_use<L: FreeList>() {
                 unsafe { owner.0.release(slot, not_closed) };
             }
             if turn % 16 == 0 {
-                let mut taken = Vec::new();
-                owner.0.reclaim(|slot| {
-                    taken.push(slot);
-                    ControlFlow::Continue(())
-                });
-                for slot in taken {
-                    // SAFETY: reclaimed above.
+                for slot in reclaim(&owner.0) {
+                    // SAFETY: acquired in there.
                     unsafe { owner.0.release(slot, not_closed) };
                 }
             }
@@ -235,12 +232,7 @@ fn what_a_lost_thread_hoarded_is_reclaimed_by_the_child() {
                 None,
                 "the slot is in the other thread's hoard"
             );
-            let mut found = None;
-            owner.0.reclaim(|slot| {
-                found = Some(slot);
-                ControlFlow::Break(())
-            });
-            assert_eq!(found, Some(0));
+            assert_eq!(reclaim(&owner.0), [0]);
         });
         end.wait();
         status

@@ -2,7 +2,7 @@
 #![cfg(feature = "std")]
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
+use std::iter::{from_fn, once};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use tenure::memory::{Native, Resident};
@@ -32,6 +32,11 @@ fn admit_free<L: FreeList>(list: &L, slots: u32) {
         // SAFETY: admitted above.
         unsafe { list.release(slot, not_closed) };
     }
+}
+
+/// Takes what is free, for `take`.
+fn reclaim<L: FreeList>(list: &L, take: impl FnMut(u32)) {
+    L::gather(once(list), || from_fn(|| list.acquire(not_closed)).for_each(take));
 }
 
 fn all_of<L: FreeList>(list: &L) -> HashSet<u32> {
@@ -66,7 +71,7 @@ macro_rules! claims {
             }
 
             #[test]
-            fn reclaiming_finds_what_sleeping_threads_hoard() {
+            fn what_sleeping_threads_hoard_is_gathered() {
                 let list = list::<$list>(64);
                 let (released, go_on) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
                 std::thread::scope(|scope| {
@@ -77,10 +82,7 @@ macro_rules! claims {
                     });
                     released.wait();
                     let mut found = HashSet::new();
-                    list.0.reclaim(|slot| {
-                        assert!(found.insert(slot));
-                        ControlFlow::Continue(())
-                    });
+                    reclaim(&list.0, |slot| assert!(found.insert(slot)));
                     assert_eq!(found, (0..1_000).collect());
                     go_on.wait();
                 });
@@ -135,48 +137,61 @@ macro_rules! claims {
             }
 
             #[test]
-            fn who_is_given_a_slot_by_a_trim_may_use_the_list() {
+            fn a_list_that_is_gathered_may_be_used() {
                 let list = list::<$list>(64);
                 admit_free(&list.0, 3);
                 let mut next = 3;
-                list.0.reclaim(|_| {
-                    list.0.admit(next);
-                    // SAFETY: admitted above, or acquired.
-                    unsafe { list.0.release(next, not_closed) };
-                    let other = list.0.acquire(not_closed).expect("one was released");
-                    // SAFETY: as above.
-                    unsafe { list.0.release(other, not_closed) };
-                    next += 1;
-                    if next < 10 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                reclaim(&list.0, |_| {
+                    if next < 10 {
+                        list.0.admit(next);
+                        // SAFETY: admitted above, or acquired.
+                        unsafe { list.0.release(next, not_closed) };
+                        let other = list.0.acquire(not_closed).expect("one was released");
+                        // SAFETY: as above.
+                        unsafe { list.0.release(other, not_closed) };
+                        next += 1;
+                    }
                 });
-                assert!(next > 5, "no slot is given to the trim");
+                assert_eq!(next, 10, "the list has a slot as often as one was released");
             }
 
             #[test]
-            fn a_trim_that_panics_leaves_a_list_that_can_be_used() {
+            fn a_look_that_panics_leaves_a_list_that_can_be_used() {
                 let list = list::<$list>(64);
                 admit_free(&list.0, 1);
-                let trim = || list.0.reclaim(|_| panic!("on purpose"));
+                let trim = || reclaim(&list.0, |_| panic!("on purpose"));
                 assert!(catch_unwind(AssertUnwindSafe(trim)).is_err());
                 list.0.admit(1);
                 // SAFETY: admitted above.
                 unsafe { list.0.release(1, not_closed) };
                 assert_eq!(all_of(&list.0), HashSet::from([1]));
+                reclaim(&list.0, |slot| panic!("slot {slot} is in use"));
                 list.0.close(not_closed);
             }
 
             #[test]
-            fn a_trim_that_breaks_has_had_enough() {
+            fn emptiness_says_whether_a_slot_is_free() {
                 let list = list::<$list>(64);
-                admit_free(&list.0, 1_000);
-                let mut found = HashSet::new();
-                list.0.reclaim(|slot| {
-                    assert!(found.insert(slot));
-                    ControlFlow::Break(())
-                });
-                assert!((1..=32).contains(&found.len()), "{} slots", found.len());
-                found.extend(all_of(&list.0));
-                assert_eq!(found, (0..1_000).collect());
+                let emptiness = || FreeList::gather(once(&list.0), || list.0.emptiness());
+                assert!(emptiness().is_some());
+                admit_free(&list.0, 2);
+                assert_eq!(emptiness(), None);
+                let mine = list.0.acquire(not_closed).unwrap();
+                assert_eq!(emptiness(), None);
+                assert!(list.0.acquire(not_closed).is_some());
+                assert!(emptiness().is_some());
+                // SAFETY: acquired above.
+                unsafe { list.0.release(mine, not_closed) };
+                assert_eq!(emptiness(), None);
+            }
+
+            #[test]
+            fn lists_that_are_gathered_together_are_empty_at_one_moment() {
+                let lists = [list::<$list>(64), list::<$list>(64)];
+                let both = || lists.iter().map(|list| &list.0);
+                admit_free(&lists[1].0, 40);
+                let found = FreeList::gather(both(), || both().map(all_of).map(|all| all.len()).sum::<usize>());
+                assert_eq!(found, 40);
             }
         }
     )*};

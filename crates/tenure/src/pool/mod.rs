@@ -41,7 +41,7 @@
 //!   where contents are dear (zeroing 16 KiB, memory that a `Vec` has grown to), where there has to be a limit, or
 //!   for keys.
 //! - Where memory has to shrink by itself: a pool keeps what it had in use at once until somebody calls `trim`.
-//! - To wait for a buffer: at its limit a pool returns an error at once. It never blocks, and wakes nobody.
+//! - To wait for a buffer: at its limit a pool returns an error, and wakes nobody when there is a buffer again.
 //! - For buffers that grow: a [`PooledBuf`] has the capacity of its class.
 //!
 //! # What it costs
@@ -50,6 +50,14 @@
 //! no atomic read-modify-write, and no line that another thread writes. Where one thread acquires and another
 //! releases, slots travel back 32 at a time, for two compare-exchanges on either side. `tenure bench pool` measures
 //! it. At the limit an acquire looks through the hoards of other threads, which takes microseconds.
+//!
+//! # What a refusal means
+//!
+//! That so much was in use at some moment of the call. Threads that together never use more than the limit are never
+//! refused, whatever others keep to themselves, move or trim meanwhile. What is being acquired, released, made or, in
+//! a [`SlotPool`], dropped by a trim counts as in use. For this an acquire at the limit, if it finds nothing,
+//! interrupts the other CPUs that run this process, and waits for threads that are moving idle slots. It never waits for
+//! a slot that is in use. (A [`Scan`] cannot say as much.)
 //!
 //! # What idles, and where
 //!
@@ -73,11 +81,14 @@
 //!
 //! - Not for signal handlers: one that uses a pool while the thread that it interrupts does would be a second owner of
 //!   that thread's hoard.
-//! - Closing waits for threads that are inside of an acquire or release: for nanoseconds, or until the system lets them
-//!   run again. A thread of real-time priority that closes a pool on the only CPU of such a thread waits for ever.
-//! - In destructors of thread-locals that run after the thread's hoards were emptied, pools work through the depot;
-//!   a trim there, or an acquire at the limit, leaves hoards alone.
-//! - A process that forked while another thread closed a pool has that pool half closed: close it again.
+//! - Closing, a trim and an acquire at the limit wait for threads that are inside of an acquire or release, and for each
+//!   other: for microseconds, or until the system lets those run again. A thread of real-time priority that does one
+//!   of these on the only CPU of such a thread waits for ever.
+//! - The global allocator must not use a pool: memory is given back while other threads wait for that.
+//! - In destructors of thread-locals that run after the thread's hoards were emptied, pools work through the depot.
+//! - A process that forked while another thread closed a pool has that pool half closed, and may still be handed
+//!   idle slots: close it again. What the other thread had in its hands is leaked. Without `std` forks go
+//!   unnoticed, and a child may wait for ever for a thread that it does not have.
 //!
 //! # What the published list got wrong
 //!
@@ -103,6 +114,7 @@ pub mod buffer;
 pub mod list;
 mod shelf;
 pub mod slot;
+mod turn;
 
 #[doc(inline)]
 pub use buffer::{BufferPool, PooledBuf};

@@ -2,7 +2,7 @@
 
 use super::memory::{InOrder, Loom};
 use super::stage::{ALL, Value, join_all, passes, spawn};
-use tenure::memory::Memory;
+use tenure::memory::Threads;
 use tenure::pool::{FreeList, SlotKey, SlotPool, SlotRef, TaggedStack};
 
 /// What the pools of these models are made of: loom sees who reads and who writes it.
@@ -23,13 +23,13 @@ type Pool<M> = SlotPool<Object, TaggedStack<M>>;
 
 /// A pool of one object. What is in it is written after it was acquired, and destroyed by the reset, which
 /// complains when there is nothing.
-fn pool<M: Memory>() -> Pool<M> {
+fn pool<M: Threads>() -> Pool<M> {
     let make = || Object(Value::unborn());
     SlotPool::builder(make).reset(|object| object.0.destroy()).limit(1).list().build()
 }
 
 /// Acquires the object, if it is to be had, and shares it with `value` in it.
-fn share<M: Memory>(pool: &Pool<M>, value: u32) -> Option<SlotRef<Object, TaggedStack<M>>> {
+fn share<M: Threads>(pool: &Pool<M>, value: u32) -> Option<SlotRef<Object, TaggedStack<M>>> {
     let object = pool.acquire().ok()?;
     object.0.write(value);
     Some(object.share())
@@ -43,7 +43,7 @@ fn visit<L: FreeList>(pool: &SlotPool<Object, L>, key: SlotKey, value: u32) {
 }
 
 /// All guards are gone: the object was reset and is idle, once.
-fn has_come_home<M: Memory>(pool: &Pool<M>) {
+fn has_come_home<M: Threads>(pool: &Pool<M>) {
     let said = pool.statistics();
     assert_eq!((said.made, said.in_use, said.idle), (1, 0, 1), "the slot is lost");
     let object = pool.acquire().expect("the slot is lost");
@@ -53,7 +53,7 @@ fn has_come_home<M: Memory>(pool: &Pool<M>) {
 }
 
 /// Lookups ‖ the last drop.
-fn found_under_the_last_drop<M: Memory>(visitors: usize) {
+fn found_under_the_last_drop<M: Threads>(visitors: usize) {
     let pool = pool::<M>();
     let shared = share(&pool, 7).unwrap();
     let key = shared.key();
@@ -78,7 +78,7 @@ fn two_lookups_may_be_the_last() {
 }
 
 /// Lookups by a key whose use ends ‖ the last drop, and the next use of the slot.
-fn looked_up_across_uses<M: Memory>(visitors: usize) {
+fn looked_up_across_uses<M: Threads>(visitors: usize) {
     let pool = pool::<M>();
     let shared = share(&pool, 7).unwrap();
     let key = shared.key();
@@ -108,7 +108,7 @@ fn two_stale_keys_do_not_find_the_next_use() {
 }
 
 /// A lookup ‖ the only holder, who wants the object exclusively, writes to it and shares it again.
-fn unshared_under_lookups<M: Memory>(visitors: usize) {
+fn unshared_under_lookups<M: Threads>(visitors: usize) {
     let pool = pool::<M>();
     let shared = share(&pool, 7).unwrap();
     let key = shared.key();

@@ -32,8 +32,19 @@ unsafe impl<T> Sync for Block<T> {}
 
 impl<T> Heap<T> {
     pub(crate) fn new(object: T) -> Self {
-        let object = UnsafeCell::new(ManuallyDrop::new(object));
-        Self(Arc::new(Block { object, freed: Mutex::new(false) }))
+        // In place: a coroutine's stack has no room for many copies of a list.
+        let mut block = Arc::<Block<T>>::new_uninit();
+        let place = Arc::get_mut(&mut block).expect("nobody else has it").as_mut_ptr();
+        // SAFETY: `place` is allocated for a block.
+        let to = unsafe { &raw mut (*place).object };
+        // SAFETY: as above.
+        let freed = unsafe { &raw mut (*place).freed };
+        // SAFETY: as above; the object's wrappers are transparent.
+        unsafe { to.cast::<T>().write(object) };
+        // SAFETY: as above.
+        unsafe { freed.write(Mutex::new(false)) };
+        // SAFETY: all fields are written.
+        Self(unsafe { block.assume_init() })
     }
 
     /// Frees the object. Once is right, twice is a panic of the words in it.
@@ -201,6 +212,8 @@ fn explore(preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
     set_hook(Some(|fault| panic!("reported: {fault}")));
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = preemptions;
+    // Looking through two lists' hoards takes more steps than loom's thousand. A loop without end has no bound.
+    builder.max_branches = 5_000;
     let _flush_at_the_end = Flush;
     builder.check(move || {
         // What the execution before this one left.

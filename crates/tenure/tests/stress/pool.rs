@@ -6,7 +6,7 @@
 
 use crate::support::{Canary, Lock, Shared, THREADS, objects, on_threads};
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
+use std::iter::{from_fn, once};
 use std::sync::{Arc, Barrier, Weak};
 use std::thread;
 use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, PlainCell, Resident};
@@ -80,12 +80,10 @@ impl<L: FreeList> Pool<L> {
 
     /// Takes free slots, and gives them back.
     fn trim(&self, owner: u64) {
-        let mut taken = Vec::new();
-        self.list.reclaim(|slot| {
-            self.change(slot, FREE, owner);
-            taken.push(slot);
-            if taken.len() < 8 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        let taken: Vec<u32> = L::gather(once(&self.list), || {
+            from_fn(|| self.list.acquire(not_closed)).take(8).collect()
         });
+        taken.iter().for_each(|&slot| self.change(slot, FREE, owner));
         taken.into_iter().for_each(|slot| self.give(slot, owner));
     }
 

@@ -9,21 +9,25 @@
 //! 3. In between, the slot goes from idle to in use and back, and nothing is counted.
 //!
 //! The bytes of a block are counted before it is allocated and until it has been freed, so that there are never
-//! more than the limit.
+//! more than the limit. Idle blocks are freed for want of room, or by a trim, by the thread whose turn it is: while
+//! one looks for room, no other has a block in its hands that is neither idle nor in use.
 
 use super::{AcquireError, Builder, ClassStatistics, Counts, Statistics};
 use crate::memory::{Atomic, Memory, Ordering, Plain, Resident};
 use crate::pool::list::FreeList;
 use crate::pool::shelf::{self, Shelf};
+use crate::pool::turn::Turn;
 use crate::shared::{RawShared, Shared};
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use alloc::boxed::Box;
 use alloc::sync::Weak;
-use core::ops::ControlFlow;
+use core::iter;
 use core::ptr::{self, NonNull};
 
 /// Blocks of this size and more begin at a page.
 const PAGE: usize = 4096;
+/// How many blocks a trim frees before it lets others have the turn.
+const BATCH: usize = 32;
 const OPEN: u32 = 0;
 const CLOSED: u32 = 1;
 
@@ -35,6 +39,8 @@ pub(super) struct Blocks<L: FreeList> {
     limit: u64,
     /// Bytes of all blocks, idle and in use.
     held: <L::Memory as Memory>::AtomicU64,
+    /// Whose turn it is to free idle blocks.
+    turn: Turn<L::Memory>,
     closed: <L::Memory as Memory>::AtomicU32,
 }
 
@@ -69,6 +75,14 @@ pub(super) struct Place<L: FreeList> {
 unsafe impl<L: FreeList> Send for Place<L> {}
 // SAFETY: as above.
 unsafe impl<L: FreeList> Sync for Place<L> {}
+
+/// What there is for a buffer where there was no room.
+enum Found<'a, L: FreeList> {
+    /// A slot with a block that was idle, and is in use from now on.
+    Idle(&'a Slot<L>),
+    /// Room for a new block, which is counted from now on.
+    Room,
+}
 
 /// Why a class has no block for a new buffer.
 enum Refused {
@@ -205,6 +219,7 @@ impl<L: FreeList> Blocks<L> {
             smallest_shift: like.smallest.trailing_zeros(),
             limit: like.limit.unwrap_or(u64::MAX),
             held: Atomic::new(0),
+            turn: Turn::new(),
             closed: Atomic::new(OPEN),
         }
     }
@@ -230,20 +245,42 @@ impl<L: FreeList> Blocks<L> {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        // Relaxed: see `allocate` for what orders it.
+        // Relaxed: as in `close`.
         self.closed.load(Ordering::Relaxed) != OPEN
     }
 
-    fn has_room(&self, size: usize) -> bool {
-        self.held().checked_add(size as u64).is_some_and(|held| held <= self.limit)
+    /// `held` bytes and another block of `size`, if there may be so many.
+    fn with_another(&self, held: u64, size: usize) -> Option<u64> {
+        held.checked_add(size as u64).filter(|&bytes| bytes <= self.limit)
+    }
+
+    /// The lists of idle blocks, class by class.
+    fn lists(&self) -> impl Iterator<Item = &L> + Clone {
+        self.classes.iter().map(|class| class.shelf.idle())
+    }
+
+    /// Whether at some moment of the call no block was idle, and the limit allowed no other one of `size`. To be asked
+    /// by the thread whose turn it is, while the lists are gathered.
+    fn is_full(&self, size: usize) -> bool {
+        // There are fewer classes than a size has bits.
+        let mut before = [0; usize::BITS as usize];
+        for (list, before) in self.lists().zip(&mut before) {
+            let Some(emptiness) = list.emptiness() else { return false };
+            *before = emptiness;
+        }
+        // Acquire: comes before the second look, as the first look, which acquires, comes before it. This is the
+        // moment: whoever released a block before it, or acquired one after, did not do the reverse unseen.
+        let held = self.held.load(Ordering::Acquire);
+        let mut lists = self.lists().zip(&before);
+        self.with_another(held, size).is_none()
+            && lists.all(|(list, &before)| list.emptiness() == Some(before))
     }
 
     /// Counts a block that is about to be allocated, if it may be.
     fn count_block(&self, size: usize) -> Result<(), Refused> {
         let mut held = self.held();
         loop {
-            let with_it = held.checked_add(size as u64).filter(|&bytes| bytes <= self.limit);
-            let with_it = with_it.ok_or(Refused::Limit)?;
+            let with_it = self.with_another(held, size).ok_or(Refused::Limit)?;
             // Relaxed: an amount; memory is passed on by the allocator.
             match self.held.compare_exchange_weak(
                 held,
@@ -309,32 +346,44 @@ impl<L: FreeList> Shared<Blocks<L>, L::Memory> {
         let last = if fall_back { 0 } else { asked };
         // No room is made for what the limit can never allow.
         let most = (last..=asked).rev().find(|&at| self.classes[at].size as u64 <= self.limit);
-        let mut found = most.and_then(|most| self.make_room(most));
-        for at in most.into_iter().flat_map(|most| (last..=most).rev()) {
-            let slot = match found.take().or_else(|| self.reuse(at)) {
-                Some(slot) => slot,
-                None => match self.allocate(at) {
-                    Err(Refused::Limit) => continue,
-                    Err(Refused::ForGood(error)) => return Err(error),
-                    Ok(slot) => slot,
-                },
-            };
-            if at != asked {
-                // Relaxed: a figure.
-                class.downgraded.fetch_add(1, Ordering::Relaxed);
+        let refused = || match self.is_closed() {
+            true => AcquireError::Closed,
+            false => {
+                AcquireError::LimitReached { limit: self.limit, held: self.held(), asked: len }
             }
-            return Ok(slot);
+        };
+        let most = most.ok_or_else(refused)?;
+        let (at, found) = {
+            let _turn = self.turn.wait();
+            L::gather(self.lists(), || {
+                let mut classes = (last..=most).rev();
+                classes.find_map(|at| self.make_room(at).map(|found| (at, found)))
+            })
+            .ok_or_else(refused)?
+        };
+        let slot = match found {
+            Found::Idle(slot) => slot,
+            Found::Room => self.fill(at)?,
+        };
+        if at != asked {
+            // Relaxed: a figure.
+            class.downgraded.fetch_add(1, Ordering::Relaxed);
         }
-        Err(AcquireError::LimitReached { limit: self.limit, held: self.held(), asked: len })
+        Ok(slot)
     }
 
-    /// The same, with a new block.
+    /// A slot with a new block.
     fn allocate(&self, at: usize) -> Result<&Slot<L>, Refused> {
-        let class = &self.classes[at];
         if self.is_closed() {
             return Err(Refused::ForGood(AcquireError::Closed));
         }
-        self.count_block(class.size)?;
+        self.count_block(self.classes[at].size)?;
+        self.fill(at).map_err(Refused::ForGood)
+    }
+
+    /// A slot with a new block, which has been counted.
+    fn fill(&self, at: usize) -> Result<&Slot<L>, AcquireError> {
+        let class = &self.classes[at];
         let vacant = || Place {
             pool: self.as_raw(),
             class: NonNull::from(class),
@@ -343,11 +392,9 @@ impl<L: FreeList> Shared<Blocks<L>, L::Memory> {
         };
         let Some(slot) = class.shelf.vacancy(vacant) else {
             self.uncount_block(class.size);
-            return Err(Refused::ForGood(AcquireError::TooManyBuffers { size: class.size }));
+            return Err(AcquireError::TooManyBuffers { size: class.size });
         };
-        // The slot may be new to a list that was closed after the look above, and that only knows to send home
-        // what it had when it was closed. Who was too late for that list to see the slot sees here that it is
-        // closed: the list's own synchronisation orders the two.
+        // Meanwhile: what is allocated after that is for nobody.
         let block = if self.is_closed() {
             Err(AcquireError::Closed)
         } else {
@@ -361,7 +408,7 @@ impl<L: FreeList> Shared<Blocks<L>, L::Memory> {
                 self.uncount_block(class.size);
                 // SAFETY: vacant, and this call's.
                 unsafe { class.shelf.vacate(slot.index()) };
-                return Err(Refused::ForGood(error));
+                return Err(error);
             }
         };
         // SAFETY: the slot is this call's.
@@ -374,78 +421,62 @@ impl<L: FreeList> Shared<Blocks<L>, L::Memory> {
         Ok(slot)
     }
 
-    /// Frees idle blocks until there may be another one of that class. If there is an idle one of the class itself,
-    /// which another thread kept, that is returned, in use.
-    fn make_room(&self, at: usize) -> Option<&Slot<L>> {
-        let class = &self.classes[at];
-        let mut found = None;
-        class.shelf.idle().reclaim(|index| {
-            match found {
-                None => found = Some(index),
-                // SAFETY: the slot was reclaimed: it is idle, and this call's.
-                Some(_) => unsafe { self.give_back(class, index) },
+    /// An idle block of that class, or room for a new one, for which idle blocks of others are freed. `None`: at some
+    /// moment of the call there was neither. For the thread whose turn it is, while the lists are gathered.
+    fn make_room(&self, at: usize) -> Option<Found<'_, L>> {
+        let size = self.classes[at].size;
+        loop {
+            if let Some(slot) = self.reuse(at) {
+                return Some(Found::Idle(slot));
             }
-            ControlFlow::Break(())
-        });
-        if let Some(index) = found {
-            let slot = class.shelf.slot(index);
-            slot.begin_use();
-            return Some(slot);
-        }
-        for other in self.classes.iter().rev() {
-            if self.has_room(class.size) {
-                break;
+            if self.count_block(size).is_ok() {
+                return Some(Found::Room);
             }
-            other.shelf.idle().reclaim(|index| {
-                if self.has_room(class.size) {
-                    // SAFETY: as above.
-                    unsafe { self.give_back(other, index) };
-                    return ControlFlow::Break(());
-                }
-                // SAFETY: as above, and idle slots have a block.
-                unsafe { dismantle(NonNull::from(other), self.as_raw(), index) };
-                ControlFlow::Continue(())
-            });
+            // The largest first. Another thread may be faster to what is found or freed: then once more.
+            let freed = self.classes.iter().rev().any(|class| self.free_idle(class, 1) == 1);
+            if !freed && self.is_full(size) {
+                return None;
+            }
         }
-        None
+    }
+
+    /// Frees up to `most` idle blocks of a class, whose list is gathered. Returns how many.
+    fn free_idle(&self, class: &Class<L>, most: usize) -> usize {
+        let idle = class.shelf.idle();
+        iter::from_fn(|| idle.acquire(|_| ()))
+            .take(most)
+            // SAFETY: the list gave the slot to this call: it has a block, and is not in use.
+            .map(|index| unsafe { dismantle(NonNull::from(class), self.as_raw(), index) })
+            .count()
     }
 
     /// Frees all idle blocks. Returns their bytes.
     pub(super) fn trim(&self) -> u64 {
-        let mut freed = 0;
+        let mut bytes = 0;
         for class in &self.classes {
-            class.shelf.idle().reclaim(|index| {
-                // SAFETY: the slot was reclaimed: it is idle, and this call's.
-                unsafe { dismantle(NonNull::from(class), self.as_raw(), index) };
-                freed += class.size as u64;
-                ControlFlow::Continue(())
-            });
+            loop {
+                let turn = self.turn.wait();
+                let list = iter::once(class.shelf.idle());
+                let freed = L::gather(list, || self.free_idle(class, BATCH));
+                drop(turn);
+                bytes += (freed * class.size) as u64;
+                if freed < BATCH {
+                    break;
+                }
+            }
         }
-        freed
+        bytes
     }
 
     /// Hands out nothing any more, and frees all idle blocks; those in use are freed by their users.
     pub(super) fn close(&self) {
-        // Relaxed: see `allocate` for what orders it.
-        if self.closed.fetch_or(CLOSED, Ordering::Relaxed) != OPEN {
-            return;
-        }
+        // Relaxed: whoever was told that the pool is closed sees it; for others the order does not matter.
+        self.closed.store(CLOSED, Ordering::Relaxed);
+        // Also if it was set before: a fork may have come in the middle of that.
         for class in &self.classes {
             // SAFETY: what comes home is a slot of this class with a block, that nobody has.
             let home = |index| unsafe { dismantle(NonNull::from(class), self.as_raw(), index) };
             class.shelf.idle().close(home);
         }
-    }
-
-    /// Makes a slot idle.
-    ///
-    /// # Safety
-    ///
-    /// The slot has a block, is not in use, and the caller's.
-    unsafe fn give_back(&self, class: &Class<L>, index: u32) {
-        // SAFETY: as in `close`.
-        let home = |index| unsafe { dismantle(NonNull::from(class), self.as_raw(), index) };
-        // SAFETY: the caller's.
-        unsafe { class.shelf.idle().release(index, home) };
     }
 }

@@ -69,7 +69,7 @@
 //! |---|---|
 //! | acquire, there is an idle buffer | that of the [list](super::list): a few loads and stores with the default one. For classes larger than the [hoard](Builder::hoard), compare-exchanges on lines that all threads write |
 //! | acquire, there is none | the allocator, which zeroes the memory, and a few atomic operations on shared lines |
-//! | acquire, at the limit | a [`trim`](BufferPool::trim) of as much as it takes: microseconds, and the deallocations |
+//! | acquire, at the limit | a [`trim`](BufferPool::trim) of as much as it takes: microseconds, and the deallocations; one acquire at a time |
 //! | drop | that of the list, and zeroing what could have been written to: see [`PooledBuf`] |
 //! | memory of a pool | 24 KiB of tables with 16 classes |
 //! | memory of a buffer | that of its class, aligned to its size or to 4 KiB if that is less; and about 70 bytes that say where it is, for up to twice as many buffers as there ever were at once |
@@ -82,9 +82,8 @@
 //! [told otherwise](Builder::hoard), which makes 3 MiB with the default classes. The bytes that say where
 //! buffers are stay as long as the pool. In the child of a `fork`, the buffers that other threads held are leaked.
 //!
-//! [`LimitReached`](AcquireError::LimitReached) and downgrades can come too early: an acquire at the limit misses
-//! buffers that other threads are releasing at that moment, and what threads hoard while another one is trimming
-//! or at the limit itself.
+//! [`LimitReached`](AcquireError::LimitReached) and downgrades [mean](super#what-a-refusal-means) that so many bytes
+//! were in use at some moment of the call.
 
 mod blocks;
 mod builder;
@@ -242,11 +241,11 @@ impl<L: FreeList> BufferPool<L> {
     /// Gives all idle memory back to the allocator, what other threads hoard included. Returns how many bytes
     /// that was.
     ///
-    /// For a timer, or for when memory runs short. May miss what other threads acquire and release at that moment,
-    /// and what threads hoard while another one is trimming or at the limit.
+    /// For a timer, or for when memory runs short. May miss what other threads acquire and release at that moment.
     ///
     /// Cost: a deallocation for each idle buffer. With [`Magazines`](super::Magazines) also an interrupt for each
-    /// other CPU that runs this process, once for each class that some thread hoards buffers of.
+    /// other CPU that runs this process, for each class that some thread has hoarded buffers of, and for every 32
+    /// buffers of such a class.
     pub fn trim(&self) -> u64 {
         self.owner.blocks.trim()
     }
@@ -256,8 +255,9 @@ impl<L: FreeList> BufferPool<L> {
     /// Buffers that are in use stay valid, and are freed when they are dropped. Dropping the last handle does the
     /// same.
     ///
-    /// The pool is closed when the first call of this returns: until then other threads may still get idle buffers.
-    /// Closing again does nothing, and does not wait for that first call.
+    /// The pool is closed when a call of this returns: until then other threads may still get idle buffers. Closing
+    /// again finds nothing left to do, unless the process forked while another thread closed the pool: then it
+    /// closes the pool in the child.
     pub fn close(&self) {
         self.owner.blocks.close();
     }

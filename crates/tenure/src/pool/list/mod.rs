@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | [`Magazines`] | O(1): on lines of the calling thread | none; two for every 32 operations at worst | unless there is a reason not to |
 //! | [`TaggedStack`] | O(1): two compare-exchanges on one word | one, by everybody | without `std`; or if no thread is to keep idle slots to itself |
-//! | [`Scan`] | O(slots in use): walks all slots under a read lock | the lock's, one per slot tried | to compare with |
+//! | [`Scan`] | O(slots in use): walks all slots under a read lock | the lock's, one per slot tried | to compare with; it may miss a slot that becomes free behind it |
 //!
 //! Users of pools need no more of this module than the names, for `builder().list::<TaggedStack>()`. To write a
 //! list or a pool of your own see [`FreeList`]. It knows slots by number; what a slot holds, and when that goes, is
@@ -20,9 +20,8 @@ pub use scan::Scan;
 pub(crate) use stack::{Linked, Stack};
 pub use tagged::TaggedStack;
 
-use crate::memory::{Memory, Resident};
+use crate::memory::{Resident, Threads};
 use alloc::sync::Weak;
-use core::ops::ControlFlow;
 use core::ptr::NonNull;
 
 /// The list that pools use unless told otherwise: [`Magazines`], or [`TaggedStack`] without the feature `std`,
@@ -48,7 +47,7 @@ pub(crate) struct Closed;
 /// # Safety
 ///
 /// Pools rely on it that a slot has one owner, and that owners see what the last one did: an implementation hands out
-/// (by [`acquire`](Self::acquire), to `take` or to `home`) no slot that was not released, and none twice.
+/// (by [`acquire`](Self::acquire) or to `home`) no slot that was not released, and none twice.
 /// [`release_raw`](Self::release_raw) touches nothing of the list once the slot, and all that it took in hand beside
 /// it, is free or home: see there.
 ///
@@ -58,7 +57,7 @@ pub(crate) struct Closed;
 /// `home` function of whoever notices, and are the pool's: each exactly once.
 pub unsafe trait FreeList: Send + Sync + Sized + 'static {
     /// The machine that the list runs on.
-    type Memory: Memory;
+    type Memory: Threads;
     /// The name of the list, for tables and reports.
     const NAME: &'static str;
 
@@ -92,15 +91,29 @@ pub unsafe trait FreeList: Send + Sync + Sized + 'static {
     /// As [`release`](Self::release), and the list exists as long as a slot of it is in somebody's hands.
     unsafe fn release_raw(this: NonNull<Self>, slot: u32, home: impl FnMut(u32));
 
-    /// Takes free slots, wherever they are, until there are no more or `take` breaks. A few more may come
-    /// after it did.
+    /// Calls `look` while every free slot of `lists` is where [`acquire`](Self::acquire) finds it, whichever thread
+    /// kept it: what `look` cannot acquire has an owner, or is being acquired or released by one at that moment.
     ///
-    /// Slots that are released or acquired at the same time may be missed.
-    fn reclaim(&self, take: impl FnMut(u32) -> ControlFlow<()>);
+    /// Waits for threads that are moving free slots, and for others that gather from the same lists. `lists` are the
+    /// same in every iteration, and all who gather from several have them in the same order. `look` must not gather
+    /// from them.
+    ///
+    /// For lists whose free slots are always to be had there is nothing to do, which is what this does by default.
+    fn gather<'a, R>(lists: impl Iterator<Item = &'a Self> + Clone, look: impl FnOnce() -> R) -> R {
+        let _ = lists;
+        look()
+    }
 
-    /// Takes all free slots for good. From now on nothing is acquired, and what is released comes home.
+    /// `None` if a slot is free. Otherwise a number which is another one once a slot was acquired. So where several
+    /// lists tell the same numbers twice, there was a moment between at which none of them had a free slot.
     ///
-    /// Slots that threads release at the same time come home with them.
+    /// To be asked while the list is [gathered](Self::gather): a slot that some thread keeps is not seen otherwise.
+    fn emptiness(&self) -> Option<u64>;
+
+    /// Takes all free slots for good. When this returns nothing is acquired any more, and what is released comes home.
+    ///
+    /// Slots that threads release at the same time come home with them. May be called again, also at the same time,
+    /// and has to be in the child of a fork that came in the middle.
     fn close(&self, home: impl FnMut(u32));
 
     /// The calling thread, with that number among the [`Threads`](crate::memory::Threads) of the machine,

@@ -8,10 +8,9 @@
 
 use super::FreeList;
 use crate::line::Isolated;
-use crate::memory::{Atomic, Memory, Native, Ordering, Resident};
+use crate::memory::{Atomic, Memory, Native, Ordering, Resident, Threads};
 use crate::segments::Segments;
 use alloc::sync::Weak;
-use core::ops::ControlFlow;
 use core::ptr::NonNull;
 
 const FREE: u32 = 0;
@@ -55,26 +54,17 @@ impl<M: Memory> Slot<M> {
     }
 }
 
-impl<M: Memory, const LOOK_FIRST: bool> Scan<M, LOOK_FIRST> {
-    /// The slots from `first` on that have been admitted. The caller holds the lock, or the list is closed.
-    fn admitted_from(&self, first: u32) -> impl Iterator<Item = (u32, &Slot<M>)> {
+impl<M: Threads, const LOOK_FIRST: bool> Scan<M, LOOK_FIRST> {
+    /// The slots that have been admitted. The caller holds the lock, or the list is closed.
+    fn admitted(&self) -> impl Iterator<Item = (u32, &Slot<M>)> {
         // Relaxed: ordered by the lock.
-        (first..self.admitted.load(Ordering::Relaxed) & !CLOSED_LIST)
+        (0..self.admitted.load(Ordering::Relaxed) & !CLOSED_LIST)
             .filter_map(|slot| self.slots.get(slot).map(|found| (slot, found)))
-    }
-
-    /// Takes the first free slot from `first` on.
-    fn claim_from(&self, first: u32, look_first: bool) -> Option<u32> {
-        self.lock.read(|| {
-            self.admitted_from(first)
-                .find(|(_, found)| (!look_first || found.looks_free()) && found.claim())
-                .map(|(slot, _)| slot)
-        })
     }
 }
 
 // SAFETY: a compare-exchange from `FREE` hands a slot out, and its owner alone makes it `FREE` again.
-unsafe impl<M: Memory, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST> {
+unsafe impl<M: Threads, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST> {
     type Memory = M;
     const NAME: &'static str = if LOOK_FIRST { "scan" } else { "scan (published)" };
 
@@ -102,7 +92,11 @@ unsafe impl<M: Memory, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST> 
     }
 
     fn acquire(&self, _home: impl FnMut(u32)) -> Option<u32> {
-        self.claim_from(0, LOOK_FIRST)
+        self.lock.read(|| {
+            self.admitted()
+                .find(|(_, found)| (!LOOK_FIRST || found.looks_free()) && found.claim())
+                .map(|(slot, _)| slot)
+        })
     }
 
     unsafe fn release_raw(this: NonNull<Self>, slot: u32, mut home: impl FnMut(u32)) {
@@ -118,22 +112,17 @@ unsafe impl<M: Memory, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST> 
         }
     }
 
-    fn reclaim(&self, mut take: impl FnMut(u32) -> ControlFlow<()>) {
-        let mut first = 0;
-        // Not under the lock: `take` comes to somebody's code, which may admit slots, or panic.
-        while let Some(slot) = self.claim_from(first, true) {
-            if take(slot).is_break() {
-                return;
-            }
-            first = slot + 1;
-        }
+    /// A walk, which says nothing of one moment: nor does it count what was acquired.
+    fn emptiness(&self) -> Option<u64> {
+        let none_free = self.lock.read(|| !self.admitted().any(|(_, slot)| slot.looks_free()));
+        none_free.then_some(0)
     }
 
     fn close(&self, mut home: impl FnMut(u32)) {
         // Relaxed: ordered by the lock.
         self.lock.write(|| self.admitted.fetch_or(CLOSED_LIST, Ordering::Relaxed));
-        // What is admitted from now on is closed by `admit`. Not under the lock, as in `reclaim`.
-        for (slot, found) in self.admitted_from(0) {
+        // What is admitted from now on is closed by `admit`. Not under the lock: `home` may admit slots, or panic.
+        for (slot, found) in self.admitted() {
             // Acquire: pairs with the Release of `release`. What was free is in use from here on: a slot that
             // came home has an owner.
             if found.used.fetch_or(CLOSED | USED, Ordering::Acquire) == FREE {
@@ -154,7 +143,7 @@ struct ReadWriteLock<M: Memory>(M::AtomicU32);
 
 const WRITER: u32 = 1 << 31;
 
-impl<M: Memory> ReadWriteLock<M> {
+impl<M: Threads> ReadWriteLock<M> {
     fn new() -> Self {
         Self(Atomic::new(0))
     }
@@ -165,7 +154,7 @@ impl<M: Memory> ReadWriteLock<M> {
             // Relaxed: nothing was read.
             self.0.fetch_sub(1, Ordering::Relaxed);
             while self.0.load(Ordering::Relaxed) & WRITER != 0 {
-                M::spin_hint();
+                M::yield_now();
             }
         }
         let result = read();
@@ -178,7 +167,7 @@ impl<M: Memory> ReadWriteLock<M> {
         // Acquire: pairs with the Release of all readers and of the last writer.
         while self.0.compare_exchange_weak(0, WRITER, Ordering::Acquire, Ordering::Relaxed).is_err()
         {
-            M::spin_hint();
+            M::yield_now();
         }
         let result = write();
         // Release: pairs with the Acquire of the next reader or writer. A reader may have added one that

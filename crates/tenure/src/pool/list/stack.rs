@@ -15,21 +15,25 @@
 //!   use. Each removal increments the tag, so A fails and starts again.
 //! - **pop reads the link of an index that it has lost**: the word may hold anything by then, but it is
 //!   memory of the list, and the compare-exchange fails for the tag.
-//! - **close ‖ push**: closing takes everything and sets a bit of the head, in one step. A push sees the
-//!   bit and is refused, or was in time and is among what was taken.
+//! - **close ‖ push**: closing sets a bit of the head, which is in every value that a push compares with. A push sees
+//!   the bit and is refused, or was in time and is among what whoever closes then pops.
 //!
 //! # Wrap-around
 //!
 //! A pop goes wrong if between its load and its compare-exchange exactly a multiple of 2^35 removals
 //! happen and the same index is on top. 2^35 removals at 10 ns each take 340 seconds, in which the
 //! popping thread would have to stand still between two instructions; waking one removal earlier or
-//! later is harmless. As the list of all slots this is the `TaggedStack`; as the depot of `Magazines`,
-//! which moves 32 slots at once, the same takes three hours (where threads hoard: if not, it moves single slots).
+//! later is harmless. As the list of all slots this is the `TaggedStack`; as the stack of crates in the depot of
+//! `Magazines`, which move 32 slots at once, the same takes three hours.
 //!
 //! # Orderings
 //!
 //! A push is Release and a pop Acquire: who pops an index sees what its last owner did. All changes of
 //! the head are read-modify-writes, which continue the release sequence of every push below the top.
+//!
+//! A pop is Release as well, for those who ask whether several stacks were empty at one moment
+//! ([`emptiness`](Stack::emptiness)): who sees that an index is gone sees what its taker had pushed before, here or
+//! on another stack.
 
 use super::Closed;
 use crate::line::Isolated;
@@ -81,8 +85,9 @@ impl<M: Memory> Stack<M> {
             // was taken meanwhile, and that the tag is another.
             let next = links.link(index).load(Ordering::Relaxed);
             let new = with_top(head, next).wrapping_add(ONE_REMOVAL);
-            // Acquire on failure, as above. On success the load above has acquired already.
-            match self.0.compare_exchange_weak(head, new, Ordering::Relaxed, Ordering::Acquire) {
+            // Release: pairs with the Acquire in `emptiness`. Acquire on failure, as above; on success the load
+            // above has acquired already.
+            match self.0.compare_exchange_weak(head, new, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return Some(index),
                 Err(found) => head = found,
             }
@@ -105,7 +110,7 @@ impl<M: Memory> Stack<M> {
             // Relaxed: published by the Release below.
             link.store(top(head), Ordering::Relaxed);
             let new = with_top(head, index);
-            // Release: pairs with the Acquire in `pop` and `close`.
+            // Release: pairs with the Acquire in `pop` and `emptiness`.
             match self.0.compare_exchange_weak(head, new, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return Ok(()),
                 Err(found) => head = found,
@@ -114,32 +119,24 @@ impl<M: Memory> Stack<M> {
         }
     }
 
-    /// Takes all indices, for `each`, and refuses pushes from now on.
-    pub(crate) fn close(&self, links: &impl Linked<M>, mut each: impl FnMut(u32)) {
-        // Acquire: as in `pop`, for every index of the chain.
-        let mut head = self.0.load(Ordering::Acquire);
-        loop {
-            let new = with_top(head, NO_INDEX).wrapping_add(ONE_REMOVAL) | CLOSED;
-            // AcqRel on success: Release, so that who is refused sees what was done before closing.
-            match self.0.compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => break,
-                Err(found) => head = found,
-            }
-            M::spin_hint();
-        }
-        let mut index = top(head);
-        while index != NO_INDEX {
-            // Read first: `each` may give the index to somebody who pushes it elsewhere.
-            // Relaxed: the chain is the caller's alone.
-            let next = links.link(index).load(Ordering::Relaxed);
-            each(index);
-            index = next;
-        }
+    /// Refuses pushes from now on. What is on the stack stays, to be popped.
+    pub(crate) fn close(&self) {
+        // Relaxed: a push that comes later finds the bit in the word that it changes. Nothing else is passed on.
+        self.0.fetch_or(CLOSED, Ordering::Relaxed);
     }
 
-    /// Whether nothing was on the stack at some moment of the call.
-    pub(crate) fn is_empty(&self) -> bool {
-        // Relaxed: a hint; the pop decides.
-        top(self.0.load(Ordering::Relaxed)) == NO_INDEX
+    /// Whether the stack was [closed](Self::close), as far as the caller knows.
+    pub(crate) fn is_closed(&self) -> bool {
+        // Relaxed: a hint.
+        self.0.load(Ordering::Relaxed) & CLOSED != 0
+    }
+
+    /// `None` if there is an index on the stack. Otherwise a number which is another one once an index was
+    /// popped: twice the same number says that the stack was empty all the time between.
+    pub(crate) fn emptiness(&self) -> Option<u64> {
+        // Acquire: pairs with the Release of the push and the pop: what whoever emptied the stack did before. And
+        // what the caller reads next is read after this.
+        let head = self.0.load(Ordering::Acquire);
+        (top(head) == NO_INDEX).then_some(head)
     }
 }

@@ -2,10 +2,9 @@
 
 use super::{Closed, FreeList, Linked, Stack};
 use crate::line::Isolated;
-use crate::memory::{Atomic, Memory, Native, Resident};
+use crate::memory::{Atomic, Memory, Native, Resident, Threads};
 use crate::segments::{NO_INDEX, Segments};
 use alloc::sync::Weak;
-use core::ops::ControlFlow;
 use core::ptr::NonNull;
 
 /// A lock-free stack of all free slots: index and tag in one 64-bit word.
@@ -35,7 +34,7 @@ impl<M: Memory> Linked<M> for Links<M> {
 }
 
 // SAFETY: a pop hands out what was pushed, once: the tag.
-unsafe impl<M: Memory> FreeList for TaggedStack<M> {
+unsafe impl<M: Threads> FreeList for TaggedStack<M> {
     type Memory = M;
     const NAME: &'static str = "tagged stack";
 
@@ -61,21 +60,26 @@ unsafe impl<M: Memory> FreeList for TaggedStack<M> {
         }
     }
 
-    fn reclaim(&self, mut take: impl FnMut(u32) -> ControlFlow<()>) {
-        while let Some(slot) = self.free.pop(&self.links) {
-            if take(slot).is_break() {
-                return;
-            }
-        }
+    fn emptiness(&self) -> Option<u64> {
+        self.free.emptiness()
     }
 
     fn close(&self, home: impl FnMut(u32)) {
-        self.free.close(&self.links, home);
+        self.free.close();
+        // One at a time: a fork meanwhile costs the child one slot, and it may close the list again.
+        core::iter::from_fn(|| self.free.pop(&self.links)).for_each(home);
+    }
+}
+
+impl<M: Memory> TaggedStack<M> {
+    /// Whether the list was closed, as far as the caller knows.
+    pub(super) fn is_closed(&self) -> bool {
+        self.free.is_closed()
     }
 }
 
 impl<M: Memory> core::fmt::Debug for TaggedStack<M> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("TaggedStack").field("is_empty", &self.free.is_empty()).finish()
+        f.debug_struct("TaggedStack").field("is_empty", &self.free.emptiness().is_some()).finish()
     }
 }

@@ -217,7 +217,7 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use homecoming::Homecoming;
-use objects::{find_hoarded, make};
+use objects::{Refused, find_hoarded, make};
 use owner::Owner;
 
 /// Objects that are made once and used again and again. See the [module](self).
@@ -267,13 +267,13 @@ impl<T, L: FreeList> SlotPool<T, L> {
     ///
     /// Cost: no atomic read-modify-write if this thread has an idle one; two for every 32 objects if they come from
     /// the depot. Else that of `make`. At the limit, objects that other threads hoard are looked for:
-    /// microseconds.
+    /// microseconds, and an interrupt for each other CPU that runs this process, whether one is found or not.
     ///
     /// # Errors
     ///
     /// - [`Exhausted`](AcquireError::Exhausted) if there are as many objects as there may [be](Builder::limit), and
-    ///   none is found idle. May come too early: objects that other threads release at that moment are missed, and
-    ///   those that threads hoard while another one is trimming or at the limit itself;
+    ///   none is idle: at some moment of the call all of them were in use, being acquired or released, being made,
+    ///   or being dropped by a [`trim`](Self::trim);
     /// - [`Closed`](AcquireError::Closed) after [`close`](Self::close).
     ///
     /// # Panics
@@ -297,16 +297,27 @@ impl<T, L: FreeList> SlotPool<T, L> {
     #[inline(never)]
     fn acquire_other(&self) -> Result<SlotMut<T, L>, AcquireError> {
         let shared = &self.0.shared;
-        if shared.is_closed() {
-            return Err(AcquireError::Closed);
+        loop {
+            if shared.is_closed() {
+                return Err(AcquireError::Closed);
+            }
+            let refused = match make(shared) {
+                // SAFETY: the slot is this thread's.
+                Ok(slot) => return Ok(unsafe { SlotMut::new(slot) }),
+                Err(refused) => refused,
+            };
+            if let Some(slot) = find_hoarded(shared) {
+                // SAFETY: the slot is this thread's.
+                return Ok(unsafe { SlotMut::new(slot) });
+            }
+            // At some moment since `make` looked, no object was idle. If none has gone either there were as many as
+            // there may be at that moment, all of them in somebody's hands.
+            match refused {
+                Refused::Limit(tally) if shared.tally() != tally => {}
+                _ if shared.is_closed() => return Err(AcquireError::Closed),
+                _ => return Err(AcquireError::Exhausted { limit: shared.limit() as usize }),
+            }
         }
-        let found = make(shared).or_else(|| find_hoarded(shared));
-        let slot = found.ok_or_else(|| match shared.is_closed() {
-            true => AcquireError::Closed,
-            false => AcquireError::Exhausted { limit: shared.limit() as usize },
-        })?;
-        // SAFETY: the slot is this thread's.
-        Ok(unsafe { SlotMut::new(slot) })
     }
 
     /// The object that is shared under that key. `None` if its use has ended, if it has not been
@@ -339,7 +350,8 @@ impl<T, L: FreeList> SlotPool<T, L> {
 
     /// Drops all idle objects, those included that other threads hoard. Returns how many.
     ///
-    /// Objects that other threads release or acquire at the same time may stay.
+    /// Objects that other threads release or acquire at the same time may stay. Objects that are being dropped count
+    /// for the limit until they are gone.
     ///
     /// Cost: microseconds, and the drops. With [`Magazines`](super::Magazines) an interrupt for each other CPU
     /// that runs this process.
@@ -354,7 +366,8 @@ impl<T, L: FreeList> SlotPool<T, L> {
     /// Ends the pool: from now on no handle hands out anything, and idle objects are dropped.
     ///
     /// Objects that are in use stay valid, and are dropped when their last guard is. Keys find nothing, even if
-    /// their objects are still shared. Dropping the last handle does the same. Closing twice does nothing more.
+    /// their objects are still shared. Dropping the last handle does the same. Closing twice does nothing more, unless
+    /// the process forked while another thread closed the pool: then it closes the pool in the child.
     ///
     /// # Panics
     ///

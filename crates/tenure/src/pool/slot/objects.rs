@@ -12,8 +12,8 @@ use crate::shared::{RawShared, Shared};
 use alloc::boxed::Box;
 use alloc::sync::Weak;
 use core::cell::UnsafeCell;
+use core::iter::{from_fn, once};
 use core::mem::{MaybeUninit, forget};
-use core::ops::ControlFlow;
 use core::ptr::NonNull;
 
 /// A slot of a pool of `T`.
@@ -75,10 +75,23 @@ pub(super) struct Objects<T, L: FreeList> {
 
 /// What is written when objects come and go, away from what every acquire reads.
 struct Tally<M: Memory> {
-    /// Objects there are.
-    present: M::AtomicU32,
+    /// Below [`ONE_GONE`]: objects there are. From there on: objects that have gone, modulo 2^32. So a word that is
+    /// found a second time says that nothing came or went between. It is not so after a multiple of 2^32 objects has,
+    /// which takes minutes.
+    present: M::AtomicU64,
     /// Objects there ever were.
     made: M::AtomicU64,
+}
+
+const ONE_GONE: u64 = 1 << u32::BITS;
+
+/// Why there is no new object.
+pub(super) enum Refused {
+    Closed,
+    /// There were as many as there may be, when the tally was this.
+    Limit(u64),
+    /// Every slot that there can be has been used up, or has an object.
+    NoSlot,
 }
 
 impl<T, L: FreeList> Objects<T, L> {
@@ -111,7 +124,12 @@ impl<T, L: FreeList> Objects<T, L> {
 
     /// How many objects there are.
     pub(super) fn present(&self) -> u32 {
-        // Relaxed: a snapshot.
+        self.tally() as u32
+    }
+
+    /// The number of objects, and a number that is another one when objects have gone.
+    pub(super) fn tally(&self) -> u64 {
+        // Relaxed: for whoever compares two of them, what lies between orders them.
         self.tally.present.load(Ordering::Relaxed)
     }
 
@@ -122,12 +140,12 @@ impl<T, L: FreeList> Objects<T, L> {
     }
 
     /// Counts an object that is about to be made, if there may be another one.
-    fn allow(&self) -> Option<Allowance<'_, T, L>> {
+    fn allow(&self) -> Result<Allowance<'_, T, L>, Refused> {
         let present = &self.tally.present;
         // Relaxed, all of it: the number alone is at stake.
         let mut found = present.load(Ordering::Relaxed);
         // Never above the limit, not even for a moment: somebody else would be refused for nothing.
-        while found < self.limit {
+        while (found as u32) < self.limit {
             let counted = present.compare_exchange_weak(
                 found,
                 found + 1,
@@ -135,11 +153,11 @@ impl<T, L: FreeList> Objects<T, L> {
                 Ordering::Relaxed,
             );
             match counted {
-                Ok(_) => return Some(Allowance(self)),
+                Ok(_) => return Ok(Allowance(self)),
                 Err(now) => found = now,
             }
         }
-        None
+        Err(Refused::Limit(found))
     }
 }
 
@@ -149,23 +167,23 @@ struct Allowance<'a, T, L: FreeList>(&'a Objects<T, L>);
 impl<T, L: FreeList> Drop for Allowance<'_, T, L> {
     fn drop(&mut self) {
         // Relaxed: as in `allow`.
-        self.0.tally.present.fetch_sub(1, Ordering::Relaxed);
+        self.0.tally.present.fetch_add(ONE_GONE - 1, Ordering::Relaxed);
     }
 }
 
-/// A slot in use with a new object in it; `None` if there are as many objects as there may be.
+/// A slot in use with a new object in it.
 pub(super) fn make<T, L: FreeList>(
     shared: &Shared<Objects<T, L>, L::Memory>,
-) -> Option<&Slot<T, L>> {
+) -> Result<&Slot<T, L>, Refused> {
     let objects = &**shared;
     let allowance = objects.allow()?;
     // First: should it panic, there is no slot to be vacated.
     let value = (objects.make)();
     if objects.is_closed() {
-        // Meanwhile.
-        return None;
+        // Meanwhile, by `make` perhaps.
+        return Err(Refused::Closed);
     }
-    let slot = objects.shelf.vacancy(|| Part::vacant(shared.as_raw()))?;
+    let slot = objects.shelf.vacancy(|| Part::vacant(shared.as_raw())).ok_or(Refused::NoSlot)?;
     // SAFETY: the slot is vacant and this thread's.
     unsafe { slot.part.value().write(value) };
     // The object keeps the block alive from here on, and is counted: `Emptied` ends both.
@@ -174,36 +192,15 @@ pub(super) fn make<T, L: FreeList>(
     // Relaxed: only a number.
     objects.tally.made.fetch_add(1, Ordering::Relaxed);
     slot.begin_use();
-    Some(slot)
+    Ok(slot)
 }
 
-/// An idle slot, in use from now on, whichever thread hoards it.
+/// An idle slot, in use from now on, whichever thread hoards it. `None`: there was none at some moment of the call.
 pub(super) fn find_hoarded<T, L: FreeList>(
     shared: &Shared<Objects<T, L>, L::Memory>,
 ) -> Option<&Slot<T, L>> {
-    let objects = &**shared;
-    let mut found = Homecoming::new(shared.as_raw());
-    objects.shelf.idle().reclaim(|index| {
-        // SAFETY: the slot is reclaimed: it has an object and is this thread's.
-        unsafe { found.push(index) };
-        ControlFlow::Break(())
-    });
-    let mine = found.pop()?;
-    let mut home = Homecoming::new(shared.as_raw());
-    while let Some(index) = found.pop() {
-        // SAFETY: the list told of the slot, and of its object. It has not been used since.
-        let push = |index| unsafe { home.push(index) };
-        // SAFETY: reclaimed above.
-        unsafe { objects.shelf.idle().release(index, push) };
-    }
-    let slot = objects.shelf.slot(mine);
-    slot.begin_use();
-    if !home.is_empty() {
-        let unless_emptied = Discard(NonNull::from(slot));
-        home.empty();
-        forget(unless_emptied);
-    }
-    Some(slot)
+    let shelf = &shared.shelf;
+    L::gather(once(shelf.idle()), || shelf.reuse(|_| ()))
 }
 
 /// Ends the use of a slot: the object is reset, and idle unless the slot is used up or the pool closed.
@@ -306,12 +303,10 @@ impl<T, L: FreeList> Drop for Emptied<T, L> {
 /// Drops idle objects, wherever they are. Returns how many.
 pub(super) fn trim<T, L: FreeList>(shared: &Shared<Objects<T, L>, L::Memory>) -> usize {
     let mut home = Homecoming::new(shared.as_raw());
-    let mut dropped = 0;
-    shared.shelf.idle().reclaim(|index| {
-        // SAFETY: the slot is reclaimed: it has an object and is this thread's.
-        unsafe { home.push(index) };
-        dropped += 1;
-        ControlFlow::Continue(())
+    let idle = shared.shelf.idle();
+    let dropped = L::gather(once(idle), || {
+        // SAFETY: the slot is acquired: it has an object and is this thread's.
+        from_fn(|| idle.acquire(|_| ())).map(|index| unsafe { home.push(index) }).count()
     });
     home.empty();
     dropped

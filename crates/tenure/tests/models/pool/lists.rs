@@ -1,7 +1,7 @@
 //! What all lists promise.
 
-use super::super::memory::{InOrder, Loom};
-use super::super::stage::{ALL, Preemptions, join_all, passes};
+use super::super::memory::{InOrder, Loom, seat};
+use super::super::stage::{ALL, Preemptions, join_all, passes, spawn};
 use super::{Pool, end};
 use tenure::pool::{FreeList, Magazines, Scan, TaggedStack};
 
@@ -92,6 +92,43 @@ fn grown_on_two_threads<L: FreeList>(hoard: usize) {
     end(&pool, [other]);
 }
 
+/// Two slots, and two threads that use one each.
+pub(crate) fn one_each<L: FreeList>(hoard: usize) {
+    let pool = Pool::<L>::free(hoard, 2);
+    let use_one = |pool: &Pool<L>| {
+        let slot = pool.find().expect("there is a slot for each");
+        pool.give(slot);
+    };
+    let other = pool.spawn_with_handle(1, use_one);
+    use_one(&pool);
+    end(&pool, [other]);
+}
+
+/// A thread gives a slot and takes one from another list ‖ a thread finds both lists empty. One of the slots is free
+/// at any time. Looking once at each list is not enough.
+pub(crate) fn empty_at_one_moment<L: FreeList>(hoard: usize, looks_twice: bool) {
+    let pools = [Pool::<L>::new(hoard, 1), Pool::<L>::free(hoard, 1)];
+    // The one who looks is spawned, so that loom tries which stores it sees.
+    let looker = {
+        let pools = pools.clone();
+        spawn(move || {
+            seat(1);
+            L::gather(pools.iter().map(Pool::list), || {
+                let look = || [0, 1].map(|list: usize| pools[list].list().emptiness());
+                let first = look();
+                first.iter().all(Option::is_some) && (!looks_twice || look() == first)
+            })
+        })
+    };
+    pools[0].give(0);
+    let slot = pools[1].find().expect("the slot is free");
+    assert!(!looker.join().unwrap(), "{EMPTY_AT_ONCE}");
+    pools[1].give(slot);
+    pools.iter().for_each(|pool| end(pool, []));
+}
+
+pub(crate) const EMPTY_AT_ONCE: &str = "one of two lists always has a slot";
+
 /// How much of each claim is explored for a list.
 struct Bounds {
     owners: Preemptions,
@@ -102,6 +139,7 @@ struct Bounds {
     releases: Preemptions,
     visit: Preemptions,
     grown: Preemptions,
+    one_each: Preemptions,
 }
 
 macro_rules! claims {
@@ -142,6 +180,10 @@ macro_rules! claims {
             fn two_threads_grow_the_list_at_once() {
                 passes(BOUNDS.grown, || grown_on_two_threads::<$list>($hoard));
             }
+            #[test]
+            fn two_threads_that_use_one_of_two_slots_each_find_one() {
+                passes(BOUNDS.one_each, || one_each::<$list>($hoard));
+            }
         }
     )*};
 }
@@ -156,6 +198,7 @@ const SMALL: Bounds = Bounds {
     releases: Some(3),
     visit: ALL,
     grown: Some(4),
+    one_each: Some(3),
 };
 
 /// A depot: two stacks.
@@ -168,6 +211,7 @@ const DEPOT: Bounds = Bounds {
     releases: Some(2),
     visit: Some(5),
     grown: Some(3),
+    one_each: Some(3),
 };
 
 /// A depot and hoards: closing looks at eight of them.
@@ -180,6 +224,7 @@ const HOARDS: Bounds = Bounds {
     releases: Some(1),
     visit: Some(2),
     grown: Some(2),
+    one_each: Some(1),
 };
 
 /// A depot on the machine without late stores.
@@ -195,6 +240,7 @@ const HOARDS_IN_ORDER: Bounds = Bounds {
     releases: Some(2),
     visit: Some(3),
     grown: Some(4),
+    one_each: Some(2),
 };
 
 claims! {
@@ -209,4 +255,13 @@ claims! {
     magazines_without_hoards_in_order: Magazines<InOrder, 1>, 0, DEPOT_IN_ORDER;
     magazines_of_one_in_order: Magazines<InOrder, 1>, 1, HOARDS_IN_ORDER;
     magazines_of_two_in_order: Magazines<InOrder, 1>, 2, HOARDS_IN_ORDER;
+}
+
+#[test]
+fn lists_that_are_empty_twice_were_so_at_once() {
+    passes(ALL, || empty_at_one_moment::<TaggedStack<Loom>>(0, true));
+    passes(ALL, || empty_at_one_moment::<TaggedStack<InOrder>>(0, true));
+    passes(Some(2), || empty_at_one_moment::<Magazines<Loom, 1>>(0, true));
+    passes(Some(1), || empty_at_one_moment::<Magazines<Loom, 1>>(1, true));
+    passes(Some(1), || empty_at_one_moment::<Magazines<InOrder, 1>>(1, true));
 }

@@ -37,7 +37,7 @@ pub(crate) mod lists;
 
 use super::memory::{Field, Loom, seat};
 use super::stage::{Heap, JoinHandle, spawn};
-use std::ops::ControlFlow;
+use std::iter::{from_fn, once};
 use std::sync::{Arc, Weak};
 use tenure::memory::{Atomic, Memory, Ordering, Plain, Resident};
 use tenure::pool::FreeList;
@@ -88,10 +88,10 @@ impl<L: FreeList> Pool<L> {
     /// As [`new`](Self::new), but the list has not been told of the slots.
     pub(crate) fn not_admitted(hoard: usize, slots: u32) -> Self {
         seat(0);
-        let list = L::new_in(hoard, Weak::<Nobody>::new());
+        let list = Heap::new(L::new_in(hoard, Weak::<Nobody>::new()));
         let states = (0..slots).map(|_| Plain::new(State::Owned)).collect();
         let references = Atomic::new(slots + 1);
-        Self(Arc::new(Inner { list: Heap::new(list), slots: states, references }))
+        Self(Arc::new(Inner { list, slots: states, references }))
     }
 
     /// As [`new`](Self::new), with the slots released in their order.
@@ -137,6 +137,11 @@ impl<L: FreeList> Pool<L> {
         unsafe { self.list().release(slot, |slot| self.home(slot)) };
     }
 
+    /// Takes a slot, wherever it is.
+    pub(crate) fn find(&self) -> Option<u32> {
+        self.take().or_else(|| L::gather(once(self.list()), || self.take()))
+    }
+
     /// Takes a slot, if there is one, and gives it back.
     pub(crate) fn visit(&self) {
         if let Some(slot) = self.take() {
@@ -146,13 +151,13 @@ impl<L: FreeList> Pool<L> {
 
     /// Ends free slots. Returns how many.
     pub(crate) fn trim(&self) -> u32 {
-        let mut taken = 0;
-        self.list().reclaim(|slot| {
-            taken += 1;
-            self.home(slot);
-            ControlFlow::Continue(())
-        });
-        taken
+        let list = self.list();
+        L::gather(once(list), || {
+            from_fn(|| list.acquire(|slot| self.home(slot))).fold(0, |taken, slot| {
+                self.home(slot);
+                taken + 1
+            })
+        })
     }
 
     /// Closes the list, for the handle that [`new`](Self::new) made.

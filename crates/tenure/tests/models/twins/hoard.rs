@@ -115,9 +115,10 @@ impl<F: Flaw> HoardTwin<F> {
 
     fn reclaim(&self) {
         self.shut();
-        if !self.is_inside() {
-            self.use_slots(0);
+        while self.is_inside() {
+            Loom::<false>::yield_now();
         }
+        self.use_slots(0);
         self.gate.fetch_sub(SHUT, F::REOPEN);
     }
 

@@ -2,7 +2,8 @@
 
 use super::super::pool::Pool;
 use super::super::pool::lists::{
-    closed_under_a_release, one_owner_a_slot, taken_and_given_back_under_a_take,
+    EMPTY_AT_ONCE, closed_under_a_release, empty_at_one_moment, one_each, one_owner_a_slot,
+    taken_and_given_back_under_a_take,
 };
 use super::super::stage::Failure::{Claim, FieldRace, MemoryRace};
 use super::super::stage::{ALL, fails, passes};
@@ -11,8 +12,8 @@ use super::hoard::{
     RelaxedLook, RelaxedReopen, SoundHoard, closed_under_its_owner, reclaimed_under_its_owner,
 };
 use super::stack::{
-    AsksFirst, ClosesInTwoSteps, CountsAfterThePush, NoTag, RelaxedPop, RelaxedPush, SoundStack,
-    StackTwin, WAS_EMPTY,
+    AsksFirst, CountsAfterThePush, InACrate, NoTag, RefusesLast, RelaxedPop, RelaxedPush,
+    RelaxedTake, SoundStack, StackTwin, WAS_EMPTY,
 };
 
 // --- stacks ---
@@ -31,6 +32,8 @@ fn the_sound_copy_of_a_stack_passes() {
     passes(ALL, || closed_under_a_release::<StackTwin<SoundStack>>(0));
     passes(Some(2), || one_owner_a_slot::<StackTwin<SoundStack>>(0));
     passes(ALL, visited_twice::<SoundStack>);
+    passes(ALL, || one_each::<StackTwin<SoundStack>>(0));
+    passes(ALL, || empty_at_one_moment::<StackTwin<SoundStack>>(0, true));
 }
 
 #[test]
@@ -56,9 +59,28 @@ fn a_relaxed_push_does_not_show_what_its_owner_did() {
 }
 
 #[test]
-fn a_list_that_closes_in_two_steps_loses_what_comes_between() {
+fn a_list_that_is_emptied_before_it_refuses_loses_what_comes_between() {
     fails(Some(1), Claim("a closed list has a slot"), || {
-        closed_under_a_release::<StackTwin<ClosesInTwoSteps>>(0);
+        closed_under_a_release::<StackTwin<RefusesLast>>(0);
+    });
+}
+
+#[test]
+fn a_crate_in_hand_hides_the_slot_that_another_thread_needs() {
+    fails(Some(1), Claim("there is a slot for each"), || one_each::<StackTwin<InACrate>>(0));
+}
+
+#[test]
+fn lists_that_were_empty_one_after_the_other_need_not_have_been_at_once() {
+    fails(Some(2), Claim(EMPTY_AT_ONCE), || {
+        empty_at_one_moment::<StackTwin<SoundStack>>(0, false);
+    });
+}
+
+#[test]
+fn a_relaxed_take_does_not_show_what_its_taker_had_released() {
+    fails(Some(2), Claim(EMPTY_AT_ONCE), || {
+        empty_at_one_moment::<StackTwin<RelaxedTake>>(0, true);
     });
 }
 

@@ -5,7 +5,6 @@
 
 use super::super::memory::Loom;
 use core::marker::PhantomData;
-use core::ops::ControlFlow;
 use core::ptr::NonNull;
 use std::sync::Weak;
 use tenure::memory::{Atomic, Memory, Ordering, Resident};
@@ -18,11 +17,13 @@ pub(crate) trait Flaw: Send + Sync + 'static {
     /// The load of a pop, and of its failed compare-exchange.
     const POP: Ordering = Ordering::Acquire;
     /// The compare-exchange of a pop.
-    const TAKE: Ordering = Ordering::Relaxed;
+    const TAKE: Ordering = Ordering::Release;
     /// The compare-exchange of a push.
     const PUSH: Ordering = Ordering::Release;
-    /// Whether closing takes everything and refuses pushes in one step.
-    const CLOSES_AT_ONCE: bool = true;
+    /// Whether pushes are refused before what is there is taken.
+    const REFUSES_FIRST: bool = true;
+    /// Whether a slot is taken out of a crate that has all of them, and that nobody else sees meanwhile.
+    const IN_A_CRATE: bool = false;
     /// Whether the length is counted, after the push.
     const COUNTS: bool = false;
     /// Whether it is asked first if there is something, and relied upon.
@@ -56,9 +57,21 @@ impl Flaw for RelaxedPush {
     const PUSH: Ordering = Ordering::Relaxed;
 }
 
-pub(crate) enum ClosesInTwoSteps {}
-impl Flaw for ClosesInTwoSteps {
-    const CLOSES_AT_ONCE: bool = false;
+/// Who sees that a slot was taken does not see what its taker had released before.
+pub(crate) enum RelaxedTake {}
+impl Flaw for RelaxedTake {
+    const TAKE: Ordering = Ordering::Relaxed;
+}
+
+pub(crate) enum RefusesLast {}
+impl Flaw for RefusesLast {
+    const REFUSES_FIRST: bool = false;
+}
+
+/// A depot that moves whole crates, for one slot as well.
+pub(crate) enum InACrate {}
+impl Flaw for InACrate {
+    const IN_A_CRATE: bool = true;
 }
 
 /// The slot is free, and may have been the last that kept the list alive.
@@ -112,11 +125,11 @@ impl<F: Flaw> StackTwin<F> {
         false
     }
 
-    /// Takes everything, and sets `bit`.
-    fn take_all(&self, bit: u64, mut each: impl FnMut(u32)) {
+    /// Takes everything.
+    fn take_all(&self, mut each: impl FnMut(u32)) {
         let mut head = self.head.load(Ordering::Acquire);
         loop {
-            let new = (head | INDEX).wrapping_add(F::TAG) | bit;
+            let new = (head | INDEX).wrapping_add(F::TAG);
             let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
             match self.head.compare_exchange(head, new, success, failure) {
                 Ok(_) => break,
@@ -154,6 +167,13 @@ unsafe impl<F: Flaw> FreeList for StackTwin<F> {
             let is_empty = self.head.load(Ordering::Acquire) & INDEX == NOTHING;
             return (!is_empty).then(|| self.pop().expect(WAS_EMPTY));
         }
+        if F::IN_A_CRATE {
+            let mut in_hand = Vec::new();
+            self.take_all(|slot| in_hand.push(slot));
+            let slot = in_hand.pop();
+            assert!(in_hand.into_iter().all(|slot| self.push(slot)), "the list is open");
+            return slot;
+        }
         self.pop()
     }
 
@@ -167,20 +187,19 @@ unsafe impl<F: Flaw> FreeList for StackTwin<F> {
         }
     }
 
-    fn reclaim(&self, mut take: impl FnMut(u32) -> ControlFlow<()>) {
-        while let Some(slot) = self.pop() {
-            if take(slot).is_break() {
-                return;
-            }
-        }
+    fn emptiness(&self) -> Option<u64> {
+        let head = self.head.load(Ordering::Acquire);
+        (head & INDEX == NOTHING).then_some(head)
     }
 
-    fn close(&self, mut home: impl FnMut(u32)) {
-        if F::CLOSES_AT_ONCE {
-            self.take_all(CLOSED, home);
-        } else {
-            self.take_all(0, &mut home);
-            self.head.fetch_or(CLOSED, Ordering::AcqRel);
+    fn close(&self, home: impl FnMut(u32)) {
+        let refuse = || self.head.fetch_or(CLOSED, Ordering::Relaxed);
+        if F::REFUSES_FIRST {
+            refuse();
+        }
+        core::iter::from_fn(|| self.pop()).for_each(home);
+        if !F::REFUSES_FIRST {
+            refuse();
         }
     }
 }

@@ -1,22 +1,31 @@
-//! [`Depot`]: crates of free slots, in a lock-free stack.
+//! [`Depot`]: the free slots that are in no hoard, one by one or in crates.
 //!
-//! A crate is on one of two stacks, `stocked` or `empty`, or belongs to the thread that took it from there;
-//! that thread alone reads and writes what is in it. Crates are made when there is no empty one, and live as
-//! long as the depot.
+//! ```text
+//!   loose     a stack of slots     for any thread at any time: a slot moves in one compare-exchange
+//!   stocked   a stack of crates    for those who use a hoard, and so can be waited for
+//!   empty     a stack of crates    crates without slots hide none
+//! ```
+//!
+//! A crate is on one of the two stacks or belongs to the thread that took it from there; that thread alone reads and
+//! writes what is in it. Its slots are in nobody's reach meanwhile, although nobody uses them. So `stocked` is only
+//! touched from [inside](super) of a hoard, or by the thread that has the list's turn.
+//!
+//! Crates are made when there is no empty one, and live as long as the depot.
 
-use super::super::{Closed, Linked, Stack};
+use super::super::{FreeList, Linked, Stack, TaggedStack};
 use crate::line::Isolated;
-use crate::memory::{Atomic, Memory, Ordering, Plain};
+use crate::memory::{Atomic, Memory, Ordering, Plain, Resident, Threads};
 use crate::segments::{NO_INDEX, Segments};
+use alloc::sync::Weak;
+use core::iter;
 use core::ptr::NonNull;
 
 pub(super) struct Depot<M: Memory, const BATCH: usize> {
+    pub(super) loose: TaggedStack<M>,
     stocked: Isolated<Stack<M>>,
     empty: Isolated<Stack<M>>,
     crates: Crates<M, BATCH>,
     made: M::AtomicU32,
-    /// Slots that a crate may have.
-    batch: u32,
 }
 
 struct Crates<M: Memory, const BATCH: usize>(Segments<Crate<M, BATCH>, M>);
@@ -40,7 +49,7 @@ impl<M: Memory, const BATCH: usize> Linked<M> for Crates<M, BATCH> {
 }
 
 /// A crate that is on no stack: the calling thread's.
-struct Taken<'a, M: Memory, const BATCH: usize> {
+pub(super) struct Taken<'a, M: Memory, const BATCH: usize> {
     index: u32,
     of: &'a Crate<M, BATCH>,
 }
@@ -63,7 +72,8 @@ impl<M: Memory, const BATCH: usize> Taken<'_, M, BATCH> {
         Some(unsafe { self.of.slots[count as usize].read() })
     }
 
-    fn push(&mut self, slot: u32) {
+    /// Adds a slot to a crate that has room.
+    pub(super) fn push(&mut self, slot: u32) {
         let count = self.count();
         // SAFETY: the crate is this thread's.
         self.of.slots[count as usize].with_mut(|field| unsafe { *field = slot });
@@ -71,29 +81,24 @@ impl<M: Memory, const BATCH: usize> Taken<'_, M, BATCH> {
     }
 }
 
-impl<M: Memory, const BATCH: usize> Depot<M, BATCH> {
-    /// A depot whose crates have up to `batch` slots.
-    pub(super) fn new(batch: u32) -> Self {
-        assert!((1..=BATCH as u32).contains(&batch), "a crate has 1 to {BATCH} slots");
+impl<M: Threads, const BATCH: usize> Depot<M, BATCH> {
+    pub(super) fn new(owner: Weak<dyn Resident>) -> Self {
         Self {
+            loose: TaggedStack::new_in(0, owner),
             stocked: Stack::isolated(),
             empty: Stack::isolated(),
             crates: Crates(Segments::new()),
             made: Atomic::new(0),
-            batch,
         }
     }
 
     fn take_from(&self, stack: &Stack<M>) -> Option<Taken<'_, M, BATCH>> {
-        stack.pop(&self.crates).map(|index| self.taken(index))
+        let index = stack.pop(&self.crates)?;
+        Some(Taken { index, of: self.crates.0.get(index).expect("the crate was made") })
     }
 
-    /// The crate of that number, which is on no stack any more.
-    fn taken(&self, index: u32) -> Taken<'_, M, BATCH> {
-        Taken { index, of: self.crates.0.get(index).expect("the crate was made") }
-    }
-
-    fn take_empty(&self) -> Taken<'_, M, BATCH> {
+    /// A crate without slots, a new one if need be.
+    pub(super) fn take_empty(&self) -> Taken<'_, M, BATCH> {
         self.take_from(&self.empty).unwrap_or_else(|| {
             // Relaxed: the number alone is passed on.
             let index = self.made.fetch_add(1, Ordering::Relaxed);
@@ -106,108 +111,50 @@ impl<M: Memory, const BATCH: usize> Depot<M, BATCH> {
         })
     }
 
-    /// Puts a crate back where it belongs. Once the depot is closed, its slots come home.
-    ///
-    /// # Safety
-    ///
-    /// The depot exists until this has pushed the crate, or brought its slots home, and perhaps no longer.
-    unsafe fn put(this: NonNull<Self>, mut taken: Taken<'_, M, BATCH>, home: impl FnMut(u32)) {
-        // SAFETY: the caller's.
-        let Self { stocked, empty, crates, .. } = unsafe { this.as_ref() };
-        if taken.count() == 0 {
-            // The stack of empty crates is never closed.
-            let _: Result<(), Closed> = empty.push(taken.index, crates);
-        } else if let Err(Closed) = stocked.push(taken.index, crates) {
-            // Nobody needs the crate any more.
-            let mut slots = [0; BATCH];
-            let count = taken.count() as usize;
-            slots.fill_with(|| taken.pop().unwrap_or(NO_INDEX));
-            slots[..count].iter().copied().for_each(home);
-        }
+    /// Puts a crate back where it belongs. If it has slots, the caller is inside of a hoard, or has the turn.
+    #[allow(clippy::needless_pass_by_value, reason = "the crate is the caller's no more")]
+    pub(super) fn put(&self, taken: Taken<'_, M, BATCH>) {
+        let stack = if taken.count() == 0 { &self.empty } else { &self.stocked };
+        let pushed = stack.push(taken.index, &self.crates);
+        debug_assert!(pushed.is_ok(), "stacks of crates are never closed");
     }
 
-    /// [`put`](Self::put) by somebody who keeps the depot alive.
-    fn put_back(&self, taken: Taken<'_, M, BATCH>, home: impl FnMut(u32)) {
-        // SAFETY: `self` exists.
-        unsafe { Self::put(NonNull::from(self), taken, home) };
-    }
-
-    /// Takes all slots of a crate. Returns whether there was one.
-    pub(super) fn take(&self, mut each: impl FnMut(u32)) -> bool {
+    /// Takes all slots of a crate, for `each`. The caller is inside of a hoard, or has the turn.
+    pub(super) fn take(&self, each: impl FnMut(u32)) -> bool {
         let Some(mut taken) = self.take_from(&self.stocked) else { return false };
-        while let Some(slot) = taken.pop() {
-            each(slot);
-        }
-        self.put_back(taken, |_| ());
+        iter::from_fn(|| taken.pop()).for_each(each);
+        self.put(taken);
         true
     }
 
-    /// Takes a slot.
-    #[cold]
-    pub(super) fn take_one(&self, home: impl FnMut(u32)) -> Option<u32> {
-        let mut taken = self.take_from(&self.stocked)?;
-        let slot = taken.pop();
-        self.put_back(taken, home);
-        slot
+    /// Makes a slot of the caller's loose. The depot is open: it is closed when hoards and crates are empty for good.
+    pub(super) fn loosen(&self, slot: u32) {
+        let home = |slot| debug_assert!(false, "slot {slot} comes home from a hoard");
+        // SAFETY: the caller owns the slot.
+        unsafe { self.loose.release(slot, home) };
     }
 
-    /// Stores all that `next` gives, a crate at a time.
+    /// Makes the slots of all crates loose. The caller has the turn.
+    pub(super) fn unpack(&self) {
+        while self.take(|slot| self.loosen(slot)) {}
+    }
+
+    /// Takes a slot, which moves in one step.
+    #[cold]
+    pub(super) fn take_one(&self) -> Option<u32> {
+        self.loose.acquire(|_| ())
+    }
+
+    /// Stores a slot, which moves in one step.
     ///
     /// # Safety
     ///
-    /// The depot exists as long as one of the slots is not stored and has not come home.
-    pub(super) unsafe fn give(
-        this: NonNull<Self>,
-        mut next: impl FnMut() -> Option<u32>,
-        mut home: impl FnMut(u32),
-    ) {
-        let mut slot = next();
-        while slot.is_some() {
-            // SAFETY: the caller's: there is a slot.
-            let depot = unsafe { this.as_ref() };
-            let mut taken = depot.take_empty();
-            while let Some(given) = slot {
-                taken.push(given);
-                // Asked before the crate is out of hand: with its last slot the depot may go.
-                slot = next();
-                if taken.count() == depot.batch {
-                    break;
-                }
-            }
-            // SAFETY: the caller's: the crate has slots.
-            unsafe { Self::put(this, taken, &mut home) };
-        }
-    }
-
-    /// Stores a slot, in a crate that has room if the first has.
-    ///
-    /// # Safety
-    ///
-    /// The depot exists as long as the slot is not stored and has not come home.
+    /// The slot is the caller's, and the depot exists as long as it is.
     #[cold]
-    pub(super) unsafe fn give_one(this: NonNull<Self>, slot: u32, mut home: impl FnMut(u32)) {
+    pub(super) unsafe fn give_one(this: NonNull<Self>, slot: u32, home: impl FnMut(u32)) {
         // SAFETY: the caller's.
-        let depot = unsafe { this.as_ref() };
-        let mut taken = match depot.take_from(&depot.stocked) {
-            Some(taken) if taken.count() < depot.batch => taken,
-            Some(full) => {
-                depot.put_back(full, &mut home);
-                depot.take_empty()
-            }
-            None => depot.take_empty(),
-        };
-        taken.push(slot);
-        // SAFETY: the caller's: the crate has the slot.
-        unsafe { Self::put(this, taken, home) };
-    }
-
-    /// Takes all slots for good: from now on all that is given comes home.
-    pub(super) fn close(&self, mut home: impl FnMut(u32)) {
-        self.stocked.close(&self.crates, |index| {
-            let mut taken = self.taken(index);
-            while let Some(slot) = taken.pop() {
-                home(slot);
-            }
-        });
+        let Self { loose, .. } = unsafe { this.as_ref() };
+        // SAFETY: the caller's.
+        unsafe { TaggedStack::release_raw(NonNull::from(loose), slot, home) };
     }
 }

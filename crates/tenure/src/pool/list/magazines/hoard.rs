@@ -21,13 +21,12 @@ pub(super) struct Hoard<M: Memory, const BATCH: usize> {
     inside: M::AtomicU32,
     /// Why the owner must not go in; [`OPEN`] if it may.
     gate: M::AtomicU32,
-    /// Written by whoever may use the hoard; read by others as a hint.
-    count: M::AtomicU32,
+    count: M::Plain<u32>,
     /// The slots, those that came last at the end. Two crates' worth.
     slots: [[M::Plain<u32>; BATCH]; 2],
 }
 
-// SAFETY: `slots` is used through a `Stock` alone, of which there is one at a time: rules 1 to 4. They are
+// SAFETY: the plain fields are used through a `Stock` alone, of which there is one at a time: rules 1 to 3. They are
 // integers.
 unsafe impl<M: Memory, const BATCH: usize> Send for Hoard<M, BATCH> {}
 // SAFETY: as above.
@@ -39,7 +38,7 @@ impl<M: Memory, const BATCH: usize> Hoard<M, BATCH> {
         Self {
             inside: Atomic::new(NOBODY),
             gate: Atomic::new(UNSEATED),
-            count: Atomic::new(0),
+            count: Plain::new(0),
             slots: [crates(), crates()],
         }
     }
@@ -79,7 +78,7 @@ impl<M: Memory, const BATCH: usize> Hoard<M, BATCH> {
     ///
     /// # Safety
     ///
-    /// Rule 2: the caller has the list's `reclaiming`, has found the owner not [inside](Self::is_inside)
+    /// Rule 2: the caller has the list's turn, has found the owner not [inside](Self::is_inside)
     /// after it shut the gate and passed a heavy barrier, and the gate stays shut while the stock exists.
     pub(super) unsafe fn stock(&self) -> Stock<'_, M, BATCH> {
         Stock { hoard: self }
@@ -102,12 +101,6 @@ impl<M: Memory, const BATCH: usize> Hoard<M, BATCH> {
         // Release: pairs with the Acquire in `enter`.
         self.gate.fetch_sub(bit, Ordering::Release);
     }
-
-    /// Whether the hoard had slots, as far as one can tell from outside.
-    pub(super) fn has_some(&self) -> bool {
-        // Relaxed: a hint.
-        self.count.load(Ordering::Relaxed) > 0
-    }
 }
 
 /// The right to use a hoard's slots, now.
@@ -118,14 +111,14 @@ pub(super) struct Stock<'a, M: Memory, const BATCH: usize> {
 impl<M: Memory, const BATCH: usize> Stock<'_, M, BATCH> {
     #[inline(always)]
     fn count(&self) -> u32 {
-        // Relaxed: written by those who have the stock, one after the other.
-        self.hoard.count.load(Ordering::Relaxed)
+        // SAFETY: nobody else uses the hoard: `self` is the right to.
+        unsafe { self.hoard.count.read() }
     }
 
     #[inline(always)]
     fn set_count(&mut self, count: u32) {
-        // Relaxed: as above.
-        self.hoard.count.store(count, Ordering::Relaxed);
+        // SAFETY: as in `count`.
+        self.hoard.count.with_mut(|field| unsafe { *field = count });
     }
 
     #[inline(always)]
@@ -137,7 +130,7 @@ impl<M: Memory, const BATCH: usize> Stock<'_, M, BATCH> {
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<u32> {
         let count = self.count().checked_sub(1)?;
-        // SAFETY: nobody else uses the slots of the hoard: `self` is the right to.
+        // SAFETY: as in `count`.
         let slot = unsafe { self.place(count).read() };
         self.set_count(count);
         Some(slot)
@@ -158,7 +151,7 @@ impl<M: Memory, const BATCH: usize> Stock<'_, M, BATCH> {
 
     #[inline(always)]
     fn write(&mut self, at: u32, slot: u32) {
-        // SAFETY: as in `pop`.
+        // SAFETY: as in `count`.
         self.place(at).with_mut(|place| unsafe { *place = slot });
     }
 
@@ -167,11 +160,11 @@ impl<M: Memory, const BATCH: usize> Stock<'_, M, BATCH> {
         let count = self.count();
         let n = n.min(count);
         for at in 0..n {
-            // SAFETY: as in `pop`.
+            // SAFETY: as in `count`.
             each(unsafe { self.place(at).read() });
         }
         for at in n..count {
-            // SAFETY: as in `pop`.
+            // SAFETY: as in `count`.
             let slot = unsafe { self.place(at).read() };
             self.write(at - n, slot);
         }

@@ -18,10 +18,13 @@
 //! has had for longest. So slots that one thread acquires and another releases travel by the crate, and the
 //! pool holds at most what is in use, what the hoards may have, and what the depot got from those.
 //!
-//! # Other people's hoards
+//! A thread that has no hoard, or must not use it, takes and gives single slots: the depot has a second stack for
+//! those, of *loose* ones. A list that hoards nothing is that stack alone.
 //!
-//! Slots in the hoard of a thread that sleeps are idle too: a trim wants them, and so does a pool that ends.
-//! Taking them must not cost their owner an atomic operation whenever it uses its hoard. A pair of
+//! # Other threads' hoards
+//!
+//! Slots in the hoard of a thread that sleeps are idle too: a trim wants them, and so do an acquire at a limit and a
+//! pool that ends. Taking them must not cost their owner an atomic operation whenever it uses its hoard. A pair of
 //! asymmetric barriers makes that possible. A hoard has a word `inside`, which its owner alone writes, and a
 //! word `gate`, which others write:
 //!
@@ -29,29 +32,35 @@
 //!   owner                               reclaimer
 //!   inside = 1                          gate |= RECLAIM
 //!   light barrier                       heavy barrier
-//!   if gate == OPEN: use the hoard      if inside == 0: take everything
+//!   if gate == OPEN: use the hoard      wait until inside == 0: take everything
 //!   inside = 0                          gate -= RECLAIM
 //! ```
 //!
 //! 1. **The owner uses its hoard** only between `inside = 1`, having then found `gate` open, and `inside = 0`,
-//!    which is its last touch. It calls nobody's code in there. Where it releases a slot, nothing in the way out
-//!    of the call has a reference to the list: the reclaimer may have freed it by then.
-//! 2. **A reclaimer uses a hoard** only while it has `reclaiming` and a bit of the gate is set, having
-//!    found `inside == 0` after a heavy barrier that followed the bit.
+//!    which is its last touch. It calls nobody's code in there, allocates nothing and waits for nobody. Where it
+//!    releases a slot, nothing in the way out of the call has a reference to the list: the reclaimer may have
+//!    freed it by then.
+//! 2. **A reclaimer uses a hoard** only while it has the list's `turn` and a bit of the gate is set, having
+//!    found `inside == 0` after a heavy barrier that followed the bit. Once found out, the owner is so until the
+//!    gate is open again: it goes in only as far as the gate.
 //! 3. **Rules 1 and 2 exclude each other.** Had the owner found the gate open although the bit was set,
 //!    and the reclaimer `inside == 0` although the owner had gone in, both would have missed the other's store,
 //!    which the barriers rule out.
-//! 4. **One reclaimer at a time** has `reclaiming`. It moves slots from hoards to the depot, and calls
-//!    nobody's code either.
-//! 5. While the gate is not open, the owner goes to the depot for each slot.
-//! 6. A trim passes over hoards whose owner is inside: they are in use. Closing waits for them to come out:
-//!    for nanoseconds, or for a time slice if the system took the owner off its CPU in there.
+//! 4. **Crates change hands** only inside of a hoard, or by the thread that has the `turn`.
+//! 5. While the gate is not open, the owner goes to the loose slots.
+//! 6. **A free slot is loose, or on its way inside of a hoard, or in the hands of the thread that has the turn.** So
+//!    a thread that has the turn, has shut all gates and has found all owners out can make all free slots loose. From
+//!    then on until it opens a gate, a slot that is not loose has a user: that there is none to be had is seen in one
+//!    load.
+//!
+//! A reclaimer waits for owners who are inside: for nanoseconds, or for a time slice if the system took the owner off
+//! its CPU in there.
 //!
 //! # Orderings
 //!
 //! Ownership of a hoard's plain fields passes from the owner to a reclaimer through `inside` (Release in the
 //! owner's last store, Acquire in the reclaimer's load), back through `gate` (Release when the bit goes,
-//! Acquire in the owner's load), and between reclaimers through `reclaiming`. An owner that finds the gate
+//! Acquire in the owner's load), and between reclaimers through `turn`. An owner that finds the gate
 //! open has either seen the reclaimer's last store to it, or was seen by the reclaimer: a stale "open" from
 //! before the bit is ruled out by 3. The barriers decide who may; they carry no data, so a race detector that
 //! knows no fences sees every hand-over.
@@ -73,10 +82,9 @@ mod hoard;
 use super::FreeList;
 use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Native, Ordering, Resident, Threads};
+use crate::pool::turn::{Name, Turn};
 use crate::segments::{CAPACITY, Segments};
 use alloc::sync::Weak;
-use core::cell::Cell;
-use core::ops::ControlFlow;
 use core::ptr::NonNull;
 use depot::Depot;
 use hoard::{Hoard, Stock};
@@ -91,27 +99,25 @@ const CRATE: usize = 32;
 /// 32 slots are added.
 ///
 /// A thread keeps up to [`new_in`](FreeList::new_in)'s `hoard` free slots, but no more than 64. They go to the
-/// depot when the thread ends, and to whoever trims or closes the pool. There may be any number of threads; a
-/// process that forked may go on using the list.
+/// depot when the thread ends, and to whoever [gathers](FreeList::gather) or closes. With a `hoard` of 0 this is
+/// a [`TaggedStack`](super::TaggedStack). There may be any number of threads; a process that forked may go on using the list.
 pub struct Magazines<M: Memory = Native, const BATCH: usize = CRATE> {
     hoards: Segments<Isolated<Hoard<M, BATCH>>, M>,
     depot: Depot<M, BATCH>,
     /// Slots that a hoard may have.
     capacity: u32,
-    /// [`CLOSED`], or else threads may be seated.
+    /// How many threads are seated; and [`CLOSED`] or [`GATHERED`], while which none is.
     seating: M::AtomicU32,
-    /// Who reclaims from hoards: [`NOBODY`], or a thread's number and one.
-    reclaiming: M::AtomicU32,
+    /// Who takes slots from hoards.
+    turn: Turn<M>,
     /// Told when a seated thread ends.
     owner: Weak<dyn Resident>,
 }
 
-/// The bit of `seating` that says that the list is closed. Below it: how many threads are seated.
+/// The bit of `seating` that says that the list is closed, for ever.
 const CLOSED: u32 = 1 << 31;
-/// Nobody is reclaiming.
-const NOBODY: u32 = 0;
-/// A thread without a number is reclaiming.
-const UNNUMBERED: u32 = u32::MAX;
+/// The bit of `seating` that says that free slots are being gathered. Whoever has the turn writes it.
+const GATHERED: u32 = 1 << 30;
 
 impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
     /// The calling thread's hoard, gone in; `None` if the thread has to go to the depot.
@@ -135,11 +141,11 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
         hoard.enter()
     }
 
-    /// Makes the calling thread the owner of `hoard`, unless the list is closed.
+    /// Makes the calling thread the owner of `hoard`, unless the list is closed or somebody gathers.
     fn seat(&self, hoard: &Hoard<M, BATCH>) -> bool {
-        // AcqRel, paired with the one in `close`: whichever is later sees the other. If that is `close`, it
+        // AcqRel, paired with the one in `shut_all`: whichever is later sees the other. If that is `shut_all`, it
         // finds the segment of this hoard.
-        if self.seating.fetch_add(1, Ordering::AcqRel) & CLOSED != 0 {
+        if self.seating.fetch_add(1, Ordering::AcqRel) & (CLOSED | GATHERED) != 0 {
             // Relaxed: only a number.
             self.seating.fetch_sub(1, Ordering::Relaxed);
             return false;
@@ -149,7 +155,7 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
         true
     }
 
-    /// Fills an empty hoard with a crate, and takes a slot from it.
+    /// Fills an empty hoard with a crate, and takes a slot from it; or takes a loose one.
     #[cold]
     fn refill(&self, mut stock: Stock<'_, M, BATCH>) -> Option<u32> {
         self.depot.take(|slot| {
@@ -158,10 +164,10 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
         });
         let slot = stock.pop();
         Hoard::exit(stock);
-        slot
+        slot.or_else(|| self.depot.take_one())
     }
 
-    /// Puts `slot` into a full hoard, and gives away those that have been in there for longest.
+    /// Puts `slot` into a full hoard, whose oldest ones go to the depot.
     ///
     /// # Safety
     ///
@@ -169,55 +175,67 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
     #[cold]
     unsafe fn release_into_full(
         this: NonNull<Self>,
-        mut stock: Stock<'_, M, BATCH>,
+        stock: Stock<'_, M, BATCH>,
         slot: u32,
         home: impl FnMut(u32),
     ) {
-        // SAFETY: the caller's slot keeps the list until it is in the hoard, and the oldest ones from then on.
-        let Self { depot, capacity, .. } = unsafe { this.as_ref() };
-        let mut oldest = [0; BATCH];
-        let mut count = 0;
-        stock.take_oldest(capacity.div_ceil(2), |slot| {
-            oldest[count] = slot;
-            count += 1;
-        });
-        let fits = stock.push_below(*capacity, slot);
-        debug_assert!(fits, "room was made");
         Hoard::exit(stock);
-        // Outside, for this may come to somebody's code.
-        let mut oldest = oldest[..count].iter().copied();
-        // SAFETY: as above.
-        unsafe { Depot::give(NonNull::from(depot), || oldest.next(), home) };
-    }
-
-    /// The calling thread, `thread` if it has a number, becomes the one who reclaims from hoards, unless
-    /// somebody else is.
-    fn begin_reclaiming(&self, thread: Option<usize>) -> bool {
-        let this = thread.map_or(UNNUMBERED, |thread| thread as u32 + 1);
-        // Acquire: pairs with the Release in `end_reclaiming`.
-        let claim = |from| {
-            self.reclaiming.compare_exchange(from, this, Ordering::Acquire, Ordering::Relaxed)
+        // SAFETY: the caller's slot keeps the list until it is in the hoard. From then on the hoard does, until this
+        // thread is out: only then can somebody take the slot from it.
+        let list = unsafe { this.as_ref() };
+        // Not inside: it may allocate.
+        let mut crate_ = list.depot.take_empty();
+        let Some(mut stock) = list.enter() else {
+            list.depot.put(crate_);
+            // SAFETY: as above.
+            return unsafe { Depot::give_one(NonNull::from(&list.depot), slot, home) };
         };
-        claim(NOBODY)
-            .or_else(|by| {
-                let lost = by != NOBODY && by != UNNUMBERED && M::is_lost(by as usize - 1);
-                if lost { claim(by) } else { Err(by) }
-            })
-            .is_ok()
-    }
-
-    fn wait_to_reclaim(&self, thread: Option<usize>) {
-        while !self.begin_reclaiming(thread) {
-            M::yield_now();
+        if !stock.push_below(list.capacity, slot) {
+            stock.take_oldest(list.capacity.div_ceil(2), |slot| crate_.push(slot));
+            let fits = stock.push_below(list.capacity, slot);
+            debug_assert!(fits, "room was made");
         }
+        // Inside: whoever gathers waits for the slots in the crate to be where they can be found.
+        list.depot.put(crate_);
+        Hoard::exit(stock);
     }
 
-    fn end_reclaiming(&self) {
-        // Release: pairs with the Acquire in `begin_reclaiming`.
-        self.reclaiming.store(NOBODY, Ordering::Release);
+    /// Shuts the gates of all hoards that have, or could get, an owner. Returns whether there are hoards, so that a
+    /// heavy barrier has to follow.
+    fn shut_all(&self, seating: u32, gate: u32) -> bool {
+        // AcqRel: see `seat`.
+        self.seating.fetch_or(seating, Ordering::AcqRel);
+        self.hoards.snapshot().fold(false, |_, (_, hoard)| {
+            hoard.shut(gate);
+            true
+        })
     }
 
-    /// Moves what is in `hoard` to the depot.
+    /// Makes all free slots loose.
+    ///
+    /// # Safety
+    ///
+    /// Rule 2, but for the look: the caller has the turn, has [shut](Self::shut_all) that bit of the gates, and has
+    /// passed a heavy barrier if there were hoards.
+    unsafe fn loosen_all(&self, gate: u32) {
+        // Other hoards have never been seated, and are empty.
+        let shut = self.hoards.snapshot().filter(|(_, hoard)| hoard.is_shut(gate));
+        'hoards: for (thread, hoard) in shut {
+            while hoard.is_inside() {
+                // What a thread was doing that a fork has left behind is lost to the child.
+                if M::is_lost(thread as usize) {
+                    continue 'hoards;
+                }
+                M::yield_now();
+            }
+            // SAFETY: the caller's, and the owner was found out.
+            unsafe { self.empty(hoard) };
+        }
+        // Now that nobody is inside, nobody has a crate.
+        self.depot.unpack();
+    }
+
+    /// Makes the slots of a hoard loose.
     ///
     /// # Safety
     ///
@@ -225,60 +243,58 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
     unsafe fn empty(&self, hoard: &Hoard<M, BATCH>) {
         // SAFETY: the caller's.
         let mut stock = unsafe { hoard.stock() };
-        // The depot is open: it is closed when all hoards have been emptied for good.
-        // SAFETY: `self` exists.
-        unsafe { Depot::give(NonNull::from(&self.depot), || stock.pop(), |_| ()) };
+        core::iter::from_fn(|| stock.pop()).for_each(|slot| self.depot.loosen(slot));
     }
 
-    /// Moves what threads hoard to the depot. Returns whether there may have been something.
-    fn empty_idle_hoards(&self) -> bool {
-        let hoards = self.hoards.snapshot();
-        let worthwhile =
-            hoards.clone().any(|(_, hoard)| hoard.has_some() || hoard.is_shut(hoard::RECLAIM));
-        // A thread without a number could not be told from a lost one.
-        let thread = M::thread();
-        if !worthwhile || thread.is_none() || !self.begin_reclaiming(thread) {
-            return false;
-        }
-        hoards.clone().for_each(|(_, hoard)| hoard.shut(hoard::RECLAIM));
-        // Pairs with the light barrier of each owner.
-        M::heavy_barrier();
-        for (_, hoard) in hoards.clone() {
-            if !hoard.is_inside() {
-                // SAFETY: the gate was shut before the barrier, and stays so for this loop.
-                unsafe { self.empty(hoard) };
-            }
-        }
-        hoards.for_each(|(_, hoard)| hoard.reopen(hoard::RECLAIM));
-        self.end_reclaiming();
-        true
+    /// Undoes what [`gather`](FreeList::gather) did to the list.
+    fn reopen(&self) {
+        // Those that were shut: what has been grown since then was not. The bit is written under the turn alone.
+        let shut = self.hoards.snapshot().filter(|(_, hoard)| hoard.is_shut(hoard::RECLAIM));
+        shut.for_each(|(_, hoard)| hoard.reopen(hoard::RECLAIM));
+        // Relaxed: who is seated from now on owns a hoard that nobody has touched, or whose gate says what was done.
+        self.seating.fetch_sub(GATHERED, Ordering::Relaxed);
+        self.turn.give();
     }
 }
 
-// SAFETY: rules 1 to 4: slots in a hoard have one user; crates have one as well, by the tags of their stacks.
+/// Reopens lists that are gathered.
+struct Reopen<'a, M: Threads, const BATCH: usize, I>(I)
+where
+    I: Iterator<Item = &'a Magazines<M, BATCH>> + Clone;
+
+impl<'a, M: Threads, const BATCH: usize, I> Drop for Reopen<'a, M, BATCH, I>
+where
+    I: Iterator<Item = &'a Magazines<M, BATCH>> + Clone,
+{
+    fn drop(&mut self) {
+        self.0.clone().for_each(Magazines::reopen);
+    }
+}
+
+// SAFETY: rules 1 to 4: slots in a hoard have one user; crates have one as well, and loose slots, by the tags of their
+// stacks.
 unsafe impl<M: Threads, const BATCH: usize> FreeList for Magazines<M, BATCH> {
     type Memory = M;
     const NAME: &'static str = "magazines";
 
     fn new_in(hoard: usize, owner: Weak<dyn Resident>) -> Self {
-        let capacity = hoard.min(2 * BATCH) as u32;
-        // Where nothing is hoarded all is left to the depot, which may use its crates to the full.
-        let batch = if capacity == 0 { BATCH as u32 } else { capacity.div_ceil(2) };
         Self {
             hoards: Segments::new(),
-            depot: Depot::new(batch),
-            capacity,
+            depot: Depot::new(owner.clone()),
+            capacity: hoard.min(2 * BATCH) as u32,
             seating: Atomic::new(0),
-            reclaiming: Atomic::new(NOBODY),
+            turn: Turn::new(),
             owner,
         }
     }
 
-    fn admit(&self, _slot: u32) {}
+    fn admit(&self, slot: u32) {
+        self.depot.loose.admit(slot);
+    }
 
     #[inline(always)]
-    fn acquire(&self, home: impl FnMut(u32)) -> Option<u32> {
-        let Some(mut stock) = self.enter() else { return self.depot.take_one(home) };
+    fn acquire(&self, _home: impl FnMut(u32)) -> Option<u32> {
+        let Some(mut stock) = self.enter() else { return self.depot.take_one() };
         let Some(slot) = stock.pop() else { return self.refill(stock) };
         Hoard::exit(stock);
         Some(slot)
@@ -300,37 +316,39 @@ unsafe impl<M: Threads, const BATCH: usize> FreeList for Magazines<M, BATCH> {
         }
     }
 
-    fn reclaim(&self, mut take: impl FnMut(u32) -> ControlFlow<()>) {
-        let go_on = Cell::new(true);
-        let mut each = |slot| go_on.set(take(slot).is_continue() && go_on.get());
-        let mut empty_depot = || while go_on.get() && self.depot.take(&mut each) {};
-        empty_depot();
-        if go_on.get() && self.empty_idle_hoards() {
-            empty_depot();
+    fn gather<'a, R>(lists: impl Iterator<Item = &'a Self> + Clone, look: impl FnOnce() -> R) -> R {
+        let name = Name::new();
+        let mut barrier = false;
+        for list in lists.clone() {
+            list.turn.take(&name);
+            barrier |= list.shut_all(GATHERED, hoard::RECLAIM);
         }
+        let _reopen = Reopen(lists.clone());
+        if barrier {
+            // Pairs with the light barrier of each owner.
+            M::heavy_barrier();
+        }
+        // SAFETY: done above.
+        lists.for_each(|list| unsafe { list.loosen_all(hoard::RECLAIM) });
+        look()
+    }
+
+    fn emptiness(&self) -> Option<u64> {
+        self.depot.loose.emptiness()
     }
 
     fn close(&self, home: impl FnMut(u32)) {
-        // AcqRel: see `seat`.
-        self.seating.fetch_or(CLOSED, Ordering::AcqRel);
-        let hoards = self.hoards.snapshot();
-        hoards.clone().for_each(|(_, hoard)| hoard.shut(hoard::CLOSED));
-        // Pairs with the light barrier of each owner.
-        M::heavy_barrier();
-        self.wait_to_reclaim(M::thread());
-        'hoards: for (thread, hoard) in hoards {
-            // Found out once, the owner is so for good: from now on it goes in only as far as the gate.
-            while hoard.is_inside() {
-                if M::is_lost(thread as usize) {
-                    continue 'hoards;
-                }
-                M::yield_now();
+        // The last step, after which there is nothing but loose slots.
+        if !self.depot.loose.is_closed() {
+            if self.shut_all(CLOSED, hoard::CLOSED) {
+                // Pairs with the light barrier of each owner.
+                M::heavy_barrier();
             }
-            // SAFETY: the gate was shut before the barrier, and stays so.
-            unsafe { self.empty(hoard) };
+            let _turn = self.turn.wait();
+            // SAFETY: done above.
+            unsafe { self.loosen_all(hoard::CLOSED) };
         }
-        self.end_reclaiming();
-        self.depot.close(home);
+        self.depot.loose.close(home);
     }
 
     unsafe fn leave(&self, thread: usize) {
@@ -341,10 +359,10 @@ unsafe impl<M: Threads, const BATCH: usize> FreeList for Magazines<M, BATCH> {
         hoard.shut(hoard::UNSEATED);
         // Who closes the list empties the hoard, and may be a thread that a fork has left behind.
         if !hoard.is_shut(hoard::CLOSED) {
-            self.wait_to_reclaim(Some(thread));
+            self.turn.take(&Name::known(thread));
             // SAFETY: the gate is shut, and the owner, who else would have to see that, is this thread.
             unsafe { self.empty(hoard) };
-            self.end_reclaiming();
+            self.turn.give();
         }
         // Relaxed: only a number.
         self.seating.fetch_sub(1, Ordering::Relaxed);
@@ -356,7 +374,7 @@ impl<M: Threads, const BATCH: usize> core::fmt::Debug for Magazines<M, BATCH> {
         // Relaxed: for a reader.
         let seating = self.seating.load(Ordering::Relaxed);
         f.debug_struct("Magazines")
-            .field("threads", &(seating & !CLOSED))
+            .field("threads", &(seating & (GATHERED - 1)))
             .field("closed", &(seating & CLOSED != 0))
             .finish_non_exhaustive()
     }
