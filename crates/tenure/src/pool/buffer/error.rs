@@ -13,11 +13,11 @@ pub enum AcquireError {
         /// Bytes of a buffer of the largest class.
         largest: usize,
     },
-    /// The pool would have more memory than it may, although it has given back all that it found idle.
+    /// The pool would have more memory than it may, although it has given back all that was idle.
     LimitReached {
         /// Bytes that the pool may have.
         limit: u64,
-        /// Bytes that it has: those of buffers in use, and of idle ones that were missed.
+        /// Bytes that it has.
         held: u64,
         /// Bytes that were asked for.
         asked: usize,

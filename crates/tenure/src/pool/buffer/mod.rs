@@ -71,7 +71,7 @@
 //! | acquire, there is none | the allocator, which zeroes the memory, and a few atomic operations on shared lines |
 //! | acquire, at the limit | a [`trim`](BufferPool::trim) of as much as it takes: microseconds, and the deallocations; one acquire at a time |
 //! | drop | that of the list, and zeroing what could have been written to: see [`PooledBuf`] |
-//! | memory of a pool | 24 KiB of tables with 16 classes |
+//! | memory of a pool | 30 KiB of tables with 16 classes |
 //! | memory of a buffer | that of its class, aligned to its size or to 4 KiB if that is less; and about 70 bytes that say where it is, for up to twice as many buffers as there ever were at once |
 //! | memory of a thread | about 400 bytes in each class that it uses, beside the buffers that it keeps |
 //!
@@ -138,7 +138,7 @@ impl<L: FreeList> Drop for Owner<L> {
 impl BufferPool {
     /// A pool with 16 size classes from 16 KiB to 512 MiB, that zeroes its buffers and has no limit.
     ///
-    /// Allocates 24 KiB of tables, and no buffer.
+    /// Allocates 30 KiB of tables, and no buffer.
     #[must_use]
     pub fn new() -> Self {
         Self::build(&Builder::new())
