@@ -6,14 +6,16 @@
 
 mod forks;
 mod lazies;
+mod stopping;
 
 use forks::{AtEnd, expect_well, in_child};
 use lazies::{Kind, Token, Worker};
 use std::cell::{Cell, RefCell};
-use std::sync::{Barrier, Mutex, PoisonError, Weak};
+use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
+use stopping::{Stopping, let_it_go_on, stop_in_the_next_barrier, wait_until_it_stops};
 use tenure::lazy::{Cached, Context, Domain, Shootdown};
-use tenure::memory::{Memory, Native, Ordering, PlainCell, Resident, Threads};
+use tenure::memory::{Memory, Native, Ordering};
 
 type Flag = <Native as Memory>::AtomicU32;
 
@@ -231,52 +233,6 @@ fn a_child_goes_on_with_what_other_threads_read_and_stored() {
 
 // --- a turn that is lost ---
 
-/// The real machine, on which a thread can be stopped in the middle of ending an object.
-enum Stopping {}
-
-static IN_BARRIER: Barrier = Barrier::new(2);
-static GOES_ON: Barrier = Barrier::new(2);
-
-thread_local! {
-    static STOPS: Cell<bool> = const { Cell::new(false) };
-}
-
-// SAFETY: the real machine's words and barriers, one of which may take longer.
-unsafe impl Memory for Stopping {
-    type AtomicU32 = <Native as Memory>::AtomicU32;
-    type AtomicU64 = <Native as Memory>::AtomicU64;
-    type Pointer<T> = <Native as Memory>::Pointer<T>;
-    type Plain<T> = PlainCell<T>;
-
-    fn light_barrier() {
-        Native::light_barrier();
-    }
-    fn heavy_barrier() {
-        if STOPS.take() {
-            IN_BARRIER.wait();
-            GOES_ON.wait();
-        }
-        Native::heavy_barrier();
-    }
-    fn spin_hint() {}
-}
-
-// SAFETY: the real machine's threads.
-unsafe impl Threads for Stopping {
-    fn thread() -> Option<usize> {
-        Native::thread()
-    }
-    fn is_lost(thread: usize) -> bool {
-        Native::is_lost(thread)
-    }
-    fn yield_now() {
-        Native::yield_now();
-    }
-    fn at_exit(resident: Weak<dyn Resident>) {
-        Native::at_exit(resident);
-    }
-}
-
 /// One test stops threads at a time.
 static STOPPED: Mutex<()> = Mutex::new(());
 
@@ -291,11 +247,11 @@ fn a_child_ends_objects_although_a_lost_thread_had_the_turn() {
         scope.spawn(|| {
             let (mut seat, context) = (domain.seat(), domain.context(theirs.clone()));
             drop(seat.enter(&context));
-            STOPS.set(true);
+            stop_in_the_next_barrier();
             drop(context);
             assert_eq!(theirs.objects(), 0);
         });
-        IN_BARRIER.wait();
+        wait_until_it_stops();
         let context = Cell::new(Some(context));
         let status = in_child(|| {
             drop(context.take());
@@ -310,7 +266,7 @@ fn a_child_ends_objects_although_a_lost_thread_had_the_turn() {
         // In the parent the thread is there, and ends what is left to it.
         drop(context.take());
         assert_eq!(token.objects(), 1);
-        GOES_ON.wait();
+        let_it_go_on();
         status
     });
     expect_well(0, status);
@@ -322,12 +278,12 @@ fn lost_in_the_middle(end: impl FnOnce() + Send, child: impl FnOnce()) {
     let _one = STOPPED.lock().unwrap_or_else(PoisonError::into_inner);
     let status = thread::scope(|scope| {
         scope.spawn(|| {
-            STOPS.set(true);
+            stop_in_the_next_barrier();
             end();
         });
-        IN_BARRIER.wait();
+        wait_until_it_stops();
         let status = in_child(child);
-        GOES_ON.wait();
+        let_it_go_on();
         status
     });
     expect_well(0, status);

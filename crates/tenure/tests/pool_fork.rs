@@ -6,13 +6,17 @@
 #![cfg(all(unix, feature = "std", not(miri)))]
 
 mod forks;
+mod stopping;
 
 use forks::{AtEnd, expect_well, in_child};
+use std::cell::RefCell;
 use std::iter::{from_fn, once};
 use std::sync::{Arc, Barrier, Mutex, Weak};
 use std::thread;
+use stopping::{Stopping, let_it_go_on, stop_in_the_next_barrier, wait_until_it_stops};
 use tenure::memory::{Memory, Native, Ordering, Resident, Threads};
-use tenure::pool::{FreeList, Magazines, TaggedStack};
+use tenure::pool::buffer::AcquireError;
+use tenure::pool::{BufferPool, FreeList, Magazines, TaggedStack};
 
 struct Owner<L>(L);
 
@@ -238,4 +242,136 @@ fn what_a_lost_thread_hoarded_is_reclaimed_by_the_child() {
         status
     });
     assert_eq!(status, 0, "the child failed");
+}
+
+// --- a thread that is lost in the middle of something ---
+
+type Buffers = BufferPool<Magazines<Stopping>>;
+
+const SIZE: usize = 4096;
+
+/// A pool that is full of idle buffers of two sizes, some in the hoard of this thread.
+fn idle_buffers() -> Buffers {
+    let pool = BufferPool::builder().classes(SIZE / 2, 2).limit(4 * SIZE as u64).list().build();
+    let pool: Buffers = pool.unwrap();
+    drop([SIZE, SIZE, SIZE, SIZE / 2, SIZE / 2].map(|size| pool.acquire(size).unwrap()));
+    pool
+}
+
+/// What a thread does when its thread-locals are destroyed.
+struct Late(Option<Box<dyn FnOnce()>>);
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(|act| act());
+    }
+}
+
+thread_local! {
+    static LATE: RefCell<Late> = const { RefCell::new(Late(None)) };
+}
+
+/// One test stops a thread at a time.
+static ONE_STOPS: Mutex<()> = Mutex::new(());
+
+/// Runs `test` in a child while another thread, which has a number or has given it up, has stopped in the first
+/// heavy barrier of `act`.
+fn in_the_middle_of(
+    pool: &Buffers,
+    act: fn(&Buffers),
+    has_a_number: bool,
+    test: impl FnOnce(&Buffers),
+) {
+    let _one = ONE_STOPS.lock();
+    let other = pool.clone();
+    let stopped = thread::spawn(move || {
+        let act = move || {
+            assert_eq!(Native::thread().is_some(), has_a_number);
+            stop_in_the_next_barrier();
+            act(&other);
+        };
+        if has_a_number {
+            act();
+        } else {
+            // Destroyed after the number is given up, for that is asked for later.
+            LATE.with_borrow_mut(|late| late.0 = Some(Box::new(act)));
+            assert!(Native::thread().is_some());
+        }
+    });
+    wait_until_it_stops();
+    let status = in_child(|| test(pool));
+    let_it_go_on();
+    stopped.join().unwrap();
+    expect_well(0, status);
+}
+
+#[test]
+fn a_pool_that_a_lost_thread_was_closing_is_closed_again() {
+    for has_a_number in [true, false] {
+        let pool = idle_buffers();
+        in_the_middle_of(&pool, BufferPool::close, has_a_number, |pool| {
+            assert!(pool.is_closed() && pool.statistics().total.idle > 0, "in the middle");
+            pool.close();
+            assert_eq!(pool.statistics().total.bytes, 0, "what was idle is freed");
+            for size in [SIZE, SIZE / 2] {
+                assert_eq!(pool.acquire(size).unwrap_err(), AcquireError::Closed);
+            }
+        });
+        assert_eq!(pool.statistics().total.bytes, 0, "in the parent nobody is lost");
+    }
+}
+
+#[test]
+fn a_child_uses_and_closes_a_pool_that_a_lost_thread_was_trimming() {
+    let trim = |pool: &Buffers| assert_eq!(pool.trim(), 4 * SIZE as u64);
+    for has_a_number in [true, false] {
+        let pool = idle_buffers();
+        in_the_middle_of(&pool, trim, has_a_number, |pool| {
+            let all =
+                [(); 4].map(|()| pool.acquire_exact(SIZE).expect("it is idle, or there is room"));
+            let refused = pool.acquire_exact(SIZE / 2).unwrap_err();
+            assert!(matches!(refused, AcquireError::LimitReached { .. }), "{refused}");
+            drop(all);
+            assert_eq!(pool.trim(), 4 * SIZE as u64);
+            drop(pool.acquire(SIZE).unwrap());
+            pool.close();
+            assert_eq!(pool.statistics().total.bytes, 0);
+        });
+        assert_eq!(pool.statistics().total.bytes, 0, "in the parent nobody is lost");
+    }
+}
+
+#[test]
+fn a_child_loses_one_of_the_slots_that_a_lost_thread_was_closing() {
+    fn of<L: FreeList>() {
+        let list = L::new_in(0, Weak::<Owner<L>>::new());
+        for slot in 0..SLOTS as u32 {
+            list.admit(slot);
+            // SAFETY: admitted above.
+            unsafe { list.release(slot, not_closed) };
+        }
+        let (begin, end) = (Barrier::new(2), Barrier::new(2));
+        let status = thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut first = true;
+                list.close(|_| {
+                    if std::mem::take(&mut first) {
+                        begin.wait();
+                        end.wait();
+                    }
+                });
+            });
+            begin.wait();
+            let status = in_child(|| {
+                let mut home = 0;
+                list.close(|_| home += 1);
+                assert_eq!(home, SLOTS - 1);
+            });
+            end.wait();
+            status
+        });
+        expect_well(0, status);
+    }
+    of::<TaggedStack>();
+    of::<Magazines>();
 }
