@@ -4,10 +4,13 @@
 mod pools;
 
 use pools::{hoarding, tokens};
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use tenure::memory::{Memory, Native, Ordering};
 use tenure::pool::slot::AcquireError;
-use tenure::pool::{FreeList, SlotKey, SlotMut, SlotPool, SlotRef};
+use tenure::pool::{FreeList, PooledBuf, SlotKey, SlotMut, SlotPool, SlotRef};
 
 /// A pool is a field like any other, whatever its closures are.
 struct Names<L: FreeList> {
@@ -246,6 +249,39 @@ fn handles_are_one_pool<L: FreeList>() {
     assert!(other.get(object.key()).is_some());
     drop(pool);
     assert!(other.get(object.key()).is_some() && !other.is_closed());
+}
+
+/// As `Box`, `Arc` and `Vec` do: `Cell` is what a shared reference may leave in disorder.
+#[test]
+fn guards_go_through_a_panic_as_the_containers_of_std_do() {
+    struct Asked<T>(PhantomData<T>);
+    trait Not {
+        const UNWIND: bool = false;
+        const REF_UNWIND: bool = false;
+    }
+    impl<T> Not for Asked<T> {}
+    impl<T: UnwindSafe> Asked<T> {
+        const UNWIND: bool = true;
+    }
+    struct AskedRef<T>(PhantomData<T>);
+    impl<T> Not for AskedRef<T> {}
+    impl<T: RefUnwindSafe> AskedRef<T> {
+        const REF_UNWIND: bool = true;
+    }
+    macro_rules! same {
+        ($ours:ty, $theirs:ty) => {
+            assert_eq!(<Asked<$ours>>::UNWIND, <Asked<$theirs>>::UNWIND);
+            assert_eq!(<AskedRef<$ours>>::REF_UNWIND, <AskedRef<$theirs>>::REF_UNWIND);
+        };
+    }
+    same!(SlotMut<u8>, Box<u8>);
+    same!(SlotMut<Cell<u8>>, Box<Cell<u8>>);
+    same!(SlotMut<&mut u8>, Box<&mut u8>);
+    same!(SlotRef<u8>, Arc<u8>);
+    same!(SlotRef<Cell<u8>>, Arc<Cell<u8>>);
+    same!(SlotRef<&mut u8>, Arc<&mut u8>);
+    same!(PooledBuf, Vec<u8>);
+    assert_eq!([<Asked<SlotMut<u8>>>::UNWIND, <Asked<SlotRef<Cell<u8>>>>::UNWIND], [true, false]);
 }
 
 claims! {

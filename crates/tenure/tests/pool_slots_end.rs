@@ -7,7 +7,7 @@ mod pools;
 use pools::{hoarding, tokens};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tenure::pool::slot::AcquireError;
 use tenure::pool::{FreeList, SlotMut, SlotPool};
 
@@ -129,6 +129,21 @@ fn a_make_that_panics_leaves_the_pool_as_it_was<L: FreeList>() {
     MAKES.set(true);
     assert!(pool.acquire().is_ok());
     assert_eq!(pool.statistics().made, 1);
+}
+
+fn a_make_that_closes_the_pool_makes_nothing<L: FreeList>() {
+    let (token, handle) = (Arc::new(()), Arc::new(Mutex::new(None::<SlotPool<Arc<()>, L>>)));
+    let (made, closed_by) = (Arc::clone(&token), Arc::clone(&handle));
+    let pool = SlotPool::builder(move || {
+        let handle = closed_by.lock().unwrap().take();
+        handle.into_iter().for_each(|pool| pool.close());
+        Arc::clone(&made)
+    });
+    let pool = pool.list().build();
+    *handle.lock().unwrap() = Some(pool.clone());
+    assert_eq!(pool.acquire().unwrap_err(), AcquireError::Closed);
+    assert_eq!(Arc::strong_count(&token), 2, "what was made is dropped");
+    assert_eq!((pool.len(), pool.statistics().made), (0, 0));
 }
 
 fn an_object_whose_reset_panics_is_dropped_and_not_used_again<L: FreeList>() {
@@ -291,6 +306,7 @@ claims! {
     objects_of_threads_that_are_no_more_are_used_again_and_dropped,
     a_guard_that_is_forgotten_leaks_its_object_and_nothing_is_unsound,
     a_make_that_panics_leaves_the_pool_as_it_was,
+    a_make_that_closes_the_pool_makes_nothing,
     an_object_whose_reset_panics_is_dropped_and_not_used_again,
     a_drop_that_panics_leaves_a_slot_that_is_free_and_spares_no_other_object,
     a_drop_that_panics_when_its_object_comes_home_late_is_the_users,

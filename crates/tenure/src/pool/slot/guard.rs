@@ -6,6 +6,7 @@ use crate::pool::list::{DefaultList, FreeList};
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::NonNull;
 
 /// Where an object in use is. Says nothing of whose it is.
@@ -48,6 +49,19 @@ impl<T, L: FreeList> Place<T, L> {
 ///
 /// A guard that is leaked (`mem::forget`) leaves its object in use for ever, counted by the limit.
 ///
+/// # Variance
+///
+/// It is invariant in `T`, unlike a `Box`. What is written through it goes back to the pool, which hands it out as the
+/// pool's `T` again: were this a `SlotMut<&'static str>` that could become a `SlotMut<&'a str>`, the pool would have a
+/// dangling reference afterwards.
+///
+/// ```compile_fail
+/// # use tenure::pool::SlotMut;
+/// fn shorten<'a>(guard: SlotMut<&'static str>) -> SlotMut<&'a str> {
+///     guard // error: lifetime may not live long enough
+/// }
+/// ```
+///
 /// # Panics
 ///
 /// Dropping it panics where the pool's `reset` does. The object is dropped then, not used again.
@@ -60,6 +74,10 @@ pub struct SlotMut<T, L: FreeList = DefaultList> {
 unsafe impl<T: Send, L: FreeList> Send for SlotMut<T, L> {}
 // SAFETY: a shared one gives out `&T` and nothing else.
 unsafe impl<T: Sync, L: FreeList> Sync for SlotMut<T, L> {}
+
+// As `Box`. An object that was left half changed when a panic dropped its guard goes through `reset`, as any other.
+impl<T: UnwindSafe, L: FreeList> UnwindSafe for SlotMut<T, L> {}
+impl<T: RefUnwindSafe, L: FreeList> RefUnwindSafe for SlotMut<T, L> {}
 
 impl<T, L: FreeList> SlotMut<T, L> {
     /// Takes over a slot in use.
@@ -160,6 +178,18 @@ impl<T: fmt::Display, L: FreeList> fmt::Display for SlotMut<T, L> {
 /// drop one compare-exchange more. The count may share a line with the object. If many threads read the object while
 /// others clone and drop references, put it into an [`Isolated`](crate::line::Isolated).
 ///
+/// # Variance
+///
+/// It is invariant in `T`, unlike an `Arc`: the last one can be turned [into a `SlotMut`](Self::into_mut), which
+/// writes what the pool hands out again.
+///
+/// ```compile_fail
+/// # use tenure::pool::SlotRef;
+/// fn shorten<'a>(guard: SlotRef<&'static str>) -> SlotRef<&'a str> {
+///     guard // error: lifetime may not live long enough
+/// }
+/// ```
+///
 /// # Panics
 ///
 /// Dropping the last one panics where the pool's `reset` does. The object is dropped then, not used again.
@@ -171,6 +201,10 @@ pub struct SlotRef<T, L: FreeList = DefaultList> {
 unsafe impl<T: Send + Sync, L: FreeList> Send for SlotRef<T, L> {}
 // SAFETY: as above; a shared one can be cloned.
 unsafe impl<T: Send + Sync, L: FreeList> Sync for SlotRef<T, L> {}
+
+// As `Arc`.
+impl<T: RefUnwindSafe, L: FreeList> UnwindSafe for SlotRef<T, L> {}
+impl<T: RefUnwindSafe, L: FreeList> RefUnwindSafe for SlotRef<T, L> {}
 
 impl<T, L: FreeList> SlotRef<T, L> {
     /// Takes over a reference to a slot's object.
