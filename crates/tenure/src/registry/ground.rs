@@ -18,6 +18,11 @@ pub use super::map::{Link, LockFree};
 /// # Safety
 ///
 /// The protocol relies on it that all of them do what is said of them here.
+///
+/// ```compile_fail,E0200
+/// struct Mine;
+/// impl tenure::registry::Ground for Mine {} // error: requires an `unsafe impl` declaration
+/// ```
 pub unsafe trait Ground: Sized + 'static {
     /// The machine.
     type Memory: Memory;
@@ -91,6 +96,11 @@ pub unsafe trait Lock: Send + Sync {
 /// # Safety
 ///
 /// The key is always the same, and the link lies where [`LINK`](Self::LINK) says.
+///
+/// ```compile_fail,E0200
+/// struct Mine;
+/// impl tenure::registry::ground::Element for Mine {} // error: requires an `unsafe impl` declaration
+/// ```
 pub unsafe trait Element: Sized {
     /// What the element is found by.
     type Key: Hash + Eq;
@@ -124,6 +134,13 @@ pub unsafe trait Element: Sized {
 ///
 /// Who finds an element sees what was done before it was inserted. An element that was found stays what it is as long as
 /// the guard exists: the map [releases](Element::release) it after that, or when the map itself is dropped.
+///
+/// ```compile_fail,E0200
+/// use tenure::registry::ground::{Element, Map};
+///
+/// struct Mine;
+/// impl<E: Element> Map<E> for Mine {} // error: requires an `unsafe impl` declaration
+/// ```
 pub unsafe trait Map<E: Element> {
     /// Keeps readable what is found with it.
     type Guard<'m>

@@ -55,6 +55,11 @@ pub(crate) struct Closed;
 ///
 /// After [`close`](Self::close) the list keeps nothing. Slots that it would have kept are handed to the
 /// `home` function of whoever notices, and are the pool's: each exactly once.
+///
+/// ```compile_fail,E0200
+/// struct Mine;
+/// impl tenure::pool::FreeList for Mine {} // error: requires an `unsafe impl` declaration
+/// ```
 pub unsafe trait FreeList: Send + Sync + Sized + 'static {
     /// The machine that the list runs on.
     type Memory: Threads;
