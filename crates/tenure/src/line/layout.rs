@@ -147,7 +147,8 @@ impl Field {
     /// [padding](Self::padding) at its end may have one byte less than that.
     #[must_use]
     pub const fn opaque(mut self, align: usize) -> Self {
-        self.padding = if align > self.size { self.size.saturating_sub(1) } else { align - 1 };
+        let bytes = if align < self.size { align } else { self.size };
+        self.padding = bytes.saturating_sub(1);
         self
     }
 }
