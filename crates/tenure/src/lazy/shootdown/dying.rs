@@ -100,17 +100,18 @@ impl<T, M: Threads, const VERIFY: bool> Dying<T, M, VERIFY> {
 
     /// After a push: takes the turn, unless somebody has it.
     pub(super) fn begin(&self, thread: usize) -> Ender {
-        // Release: pairs with the Acquire in `end`: who sees the addition sees the push.
-        // Acquire: pairs with the Release in `end`.
-        let mut turn = self.turn.fetch_add(1, Ordering::AcqRel) + 1;
+        // Release: pairs with the Acquire in `end`, and with the one below: who sees the addition sees the push.
+        let mut turn = self.turn.fetch_add(1, Ordering::Release) + 1;
         loop {
             let by = owner(turn);
             if by != NOBODY && !M::is_lost(by as usize - 1) {
                 return if turn as u32 > MANY { Ender::Both } else { Ender::Other };
             }
             let mine = (thread as u64 + 1) << OWNER_SHIFT | u64::from(turn as u32);
-            // Acquire, also on failure: as above. It need not release: the addition before did.
-            match self.turn.compare_exchange(turn, mine, Ordering::Acquire, Ordering::Acquire) {
+            // Acquire: pairs with the Release above: others whose additions are in there leave their pushes to this thread.
+            // And with the Release in `end`. It need not release: the addition before did. Relaxed on failure: it is the
+            // exchange that takes the turn which has to see them.
+            match self.turn.compare_exchange(turn, mine, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Ender::Turn(Turn(mine)),
                 Err(found) => turn = found,
             }
