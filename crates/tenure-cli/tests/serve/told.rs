@@ -84,6 +84,18 @@ fn a_client_of_the_binary_protocol_is_closed_at_once_and_told_of_once() {
 }
 
 #[test]
+#[cfg(debug_assertions)]
+fn a_debug_build_moves_its_clock_on_for_tests() {
+    let server = Server::start(Protocol::Memcached, &[]);
+    assert_eq!(
+        server.talk(b"set k 0 3600 1\r\n1\r\ndebugtime 3600\r\nquit\r\n"),
+        b"STORED\r\nOK\r\n"
+    );
+    assert_eq!(server.talk(b"get k\r\nquit\r\n"), b"END\r\n");
+    server.stop();
+}
+
+#[test]
 fn the_statistics_have_the_lines_that_monitoring_reads() {
     let server = Server::start(Protocol::Memcached, &["--connections", "77", "--idle", "9"]);
     let text = |request: &[u8]| String::from_utf8(server.talk(request)).unwrap();

@@ -2,6 +2,10 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use tenure::memory::{Atomic, Ordering};
+
+use super::item::AtomicU32;
+
 /// A moment: whole seconds since a little before the server started. 0 is "never" where an expiry is meant.
 pub(super) type Seconds = u32;
 
@@ -18,17 +22,30 @@ pub(super) struct Clock {
     start: Instant,
     /// The moment 0, in seconds since 1970.
     zero: i64,
+    /// Seconds that a test has moved the hands on.
+    moved: AtomicU32,
 }
 
 impl Clock {
     pub(super) fn new(start: Instant, wall: SystemTime) -> Self {
         let wall = wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Self { start, zero: wall as i64 - i64::from(START) }
+        Self { start, zero: wall as i64 - i64::from(START), moved: Atomic::new(0) }
     }
 
     /// The second in which `now` is.
     pub(super) fn seconds(&self, now: Instant) -> Seconds {
-        now.saturating_duration_since(self.start).as_secs() as Seconds + START
+        // Relaxed: a test that moves the hands waits for the answer.
+        let moved = self.moved.load(Ordering::Relaxed);
+        now.saturating_duration_since(self.start).as_secs() as Seconds + START + moved
+    }
+
+    /// Moves the hands on, for tests.
+    #[cfg(debug_assertions)]
+    pub(super) fn move_on(&self, seconds: Seconds) {
+        // Relaxed: as in `seconds`.
+        let moved = self.moved.load(Ordering::Relaxed).saturating_add(seconds);
+        // Relaxed: as above. Some decades are enough, and sums with them fit.
+        self.moved.store(moved.min(1 << 30), Ordering::Relaxed);
     }
 
     /// Seconds since the start.

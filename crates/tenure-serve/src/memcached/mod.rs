@@ -19,6 +19,7 @@
 //! - Evicted is by SIEVE, not by a segmented LRU.
 //! - A connection too many is closed at once, without a line, and so is one whose client speaks the binary protocol.
 //! - `stats conns` tells of addresses, not of connections.
+//! - A build with debug assertions has `debugtime SECONDS`, which moves the clock on, as memcached's debug build has.
 //!
 //! | room | what it is for |
 //! |---|---|

@@ -127,6 +127,15 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             },
             (b"cache_memlimit", _) => self.memory_limit(&words, output),
             (b"quit", _) => Then::End,
+            // A debug build alone has this, as memcached's has: tests need not wait for what is over in an hour.
+            #[cfg(debug_assertions)]
+            (b"debugtime", 2) => match number::unsigned_32(words[1]) {
+                Some(seconds) => {
+                    self.shared.clock.move_on(seconds);
+                    reply(output, noreply, b"OK\r\n")
+                }
+                None => reply(output, noreply, ERROR),
+            },
             (b"shutdown", _) => self.shut_down(&words, output),
             (b"watch", _) => reply(output, noreply, b"CLIENT_ERROR watch commands not allowed\r\n"),
             (b"slabs", 4) if words[1] == b"reassign" => {
