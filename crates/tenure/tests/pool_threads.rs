@@ -9,7 +9,7 @@ use tenure::memory::{Native, Resident, Threads};
 use tenure::pool::{FreeList, Magazines, TaggedStack};
 
 /// Threads that are alive at once. Tests of this file run beside each other, in this process.
-const CROWD: usize = 50;
+const CROWD: usize = if cfg!(miri) { 5 } else { 50 };
 
 fn number() -> usize {
     Native::thread().expect("the thread is alive")
@@ -34,7 +34,7 @@ fn threads_that_are_alive_have_different_numbers() {
 
 #[test]
 fn numbers_of_threads_that_ended_are_given_out_again() {
-    for _ in 0..2_000 {
+    for _ in 0..if cfg!(miri) { 20 } else { 2_000 } {
         let number = thread::spawn(number).join().unwrap();
         assert!(number < 500, "{number} is more than there ever were threads at once");
     }

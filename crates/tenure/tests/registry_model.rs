@@ -106,6 +106,12 @@ fn agrees<C: RefCount + 'static>(operations: &[Operation]) {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 3 } else { 256 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
     #[test]
     fn a_registry_has_what_a_map_of_weak_pointers_has(operations in operations()) {
         agrees::<TicketRef>(&operations);

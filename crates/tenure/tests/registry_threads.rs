@@ -32,7 +32,7 @@ impl Drop for Counted {
 #[test]
 fn threads_that_come_together_create_one_object() {
     const THREADS: usize = 8;
-    for _ in 0..200 {
+    for _ in 0..if cfg!(miri) { 5 } else { 200 } {
         let objects: Registry<u32, u32> = Registry::new();
         let together = Barrier::new(THREADS);
         let created = Counter::new(0);
@@ -299,12 +299,12 @@ fn a_snapshot_under_churn_has_what_is_held_and_nothing_that_is_dead() {
         for thread in 1..3 {
             let (objects, alive) = (&objects, &alive);
             scope.spawn(move || {
-                for turn in 0..5_000 {
+                for turn in 0..if cfg!(miri) { 100 } else { 5_000 } {
                     drop(objects.acquire(&(thread * 1_000 + turn % 100), || Counted::new(alive)));
                 }
             });
         }
-        for _ in 0..200 {
+        for _ in 0..if cfg!(miri) { 5 } else { 200 } {
             let seen = objects.snapshot();
             let mut keys = Vec::from_iter(seen.iter().map(|object| *Ref::key(object)));
             keys.sort_unstable();
@@ -354,7 +354,7 @@ fn the_memory_of_dead_entries_is_bounded_and_goes_with_the_registry() {
     let tracked = Tracked(keys.clone());
     let objects: Registry<Key, u32> = Registry::new();
     let mut most = 0;
-    for n in 0..20_000 {
+    for n in 0..if cfg!(miri) { 500 } else { 20_000 } {
         drop(objects.acquire(&Key(n % 1_000, tracked.clone()), || n));
         most = most.max(keys.load(Ordering::Relaxed));
     }
