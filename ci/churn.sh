@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Both servers under churn for some minutes: clients that come and go, values of 16 to 4,096 bytes, evictions, connections for
-# single requests. Asserts that the largest resident memory of the last third is at most 5 % above that of the second, and
-# that nothing is left when the clients are.
+# single requests; then values of sizes that shift from 50 bytes to a megabyte. Asserts that the largest resident memory of the last third is at most 5 % above that of the second, and
+# that nothing is left when the clients are; and that shifting sizes do not make the cache larger than 1.3 times its limit.
 #
 # Not a part of .ci/run: run it after a change to the servers, or to what they count and pool with.
 #
@@ -44,6 +44,22 @@ done
 kill -TERM $memcached $http
 wait $memcached
 wait $http
+
+# Values of shifting sizes, in a cache of its own: the process, less what it took when empty, stays within 1.3 times the limit.
+"$tenure" serve memcached --listen 127.0.0.1:0 --memory 64m >"$out/shifting" &
+shifting=$!
+cache=$(address "$out/shifting" $shifting)
+empty=$(resident $shifting)
+for size in 50 1000000 200 300000 700 90000 3000 30000 9000 500000 120 60000 50 1000000; do
+    # Some keys of each size are asked for, and stay while those around them go.
+    "$tenure" load memcached "$cache" --ratio 8:1 --keys $((200000000 / (size + 200))) --value $((size * 4 / 5))-$size \
+        --no-preload --seconds $((seconds / 60 + 2)) --warmup 0 --clients 8 --pipeline 8 >/dev/null
+    taken=$(($(resident $shifting) - empty))
+    echo "values of $size bytes: $taken KiB for a limit of 65536"
+    ((taken * 10 <= 65536 * 13)) || { echo "churn: memory follows the sizes of values" >&2; exit 1; }
+done
+kill -TERM $shifting
+wait $shifting
 
 python3 - "$out" <<'PYTHON'
 import json, re, sys

@@ -17,6 +17,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod allocator;
 pub mod buffers;
 pub mod handler;
 pub mod http;

@@ -7,6 +7,7 @@ mod support;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
+use proptest::prelude::*;
 use support::{Server, text};
 use tenure_serve::buffers::{Buffers, PoolKind};
 use tenure_serve::handler::{Handler, Next, Output};
@@ -110,6 +111,114 @@ fn the_limit_may_be_changed_while_the_server_runs() {
 }
 
 #[test]
+fn a_limit_that_is_lowered_refuses_no_value_of_any_size() {
+    for (memory, values, len) in [(32 << 20, 1600, 20_000), (128 << 20, 120_000, 1000)] {
+        let mut server = Server::with(&config(memory));
+        let value = "x".repeat(len);
+        let set = |key: usize| format!("set k{key} 0 0 {len} noreply\r\n{value}\r\n");
+        for key in 0..values {
+            server.ask(set(key));
+        }
+        assert!(server.cache.used() > 28 << 20);
+        assert_eq!(server.ask("cache_memlimit 8\r\n"), "OK\r\n");
+        for key in 0..200 {
+            assert_eq!(server.ask(set(key)), "", "k{key} of {len} bytes");
+        }
+        assert!(server.cache.used() <= 8 << 20, "{} bytes", server.cache.used());
+        server.ask("flush_all\r\n");
+        assert_eq!(server.ask(set(0)), "");
+    }
+}
+
+/// What a client does to a cache with little memory.
+#[derive(Debug, Clone)]
+enum Step {
+    Limit(u32),
+    Set { key: u8, len: usize },
+    Flush,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let len = prop_oneof![0..100_usize, 0..16_000_usize, 16_000..1_000_000_usize];
+    prop_oneof![
+        1 => (8..40_u32).prop_map(Step::Limit),
+        12 => (any::<u8>(), len).prop_map(|(key, len)| Step::Set { key, len }),
+        1 => Just(Step::Flush),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_value_that_fits_is_stored_at_the_latest_on_the_second_try(
+        steps in proptest::collection::vec(step(), 1..80)
+    ) {
+        let mut server = Server::with(&config(64 << 20));
+        let value = "x".repeat(1_000_000);
+        for step in steps {
+            match step {
+                Step::Limit(mebibytes) => {
+                    server.ask(format!("cache_memlimit {mebibytes}\r\n"));
+                }
+                Step::Flush => {
+                    server.ask("flush_all\r\n");
+                }
+                Step::Set { key, len } => {
+                    let set = format!("set k{key} 0 0 {len}\r\n{}\r\n", &value[..len]);
+                    let first = server.ask(&set);
+                    prop_assert!(first == "STORED\r\n" || server.ask(&set) == "STORED\r\n", "{len} bytes: {first}");
+                }
+            }
+        }
+    }
+}
+
+/// How many of the newest values are there, after three times as many as fit were stored once. As many as there are in all.
+fn newest_that_stay(memory: u64, len: usize) -> (usize, usize) {
+    let mut server = Server::with(&config(memory));
+    let value = "x".repeat(len);
+    let stored = 3 * memory as usize / len;
+    for key in 0..stored {
+        server.ask(format!("set k{key} 0 0 {len} noreply\r\n{value}\r\n"));
+    }
+    let items = stat(&mut server, "curr_items") as usize;
+    let newest = stored - items..stored;
+    let there = newest.filter(|key| server.ask(format!("mg k{key}\r\n")) == "HD\r\n").count();
+    (there, items)
+}
+
+#[test]
+fn of_large_values_exactly_the_newest_stay() {
+    for len in [1_000_000, 300_000, 20_000] {
+        let (there, items) = newest_that_stay(24 << 20, len);
+        assert!(items * len > 18 << 20, "{items} of {len} bytes");
+        assert_eq!(there, items, "of {len} bytes");
+    }
+}
+
+#[test]
+fn of_small_values_nine_of_ten_are_of_the_newest() {
+    let (there, items) = newest_that_stay(16 << 20, 700);
+    assert!(items > 64 * 256 && there * 10 > items * 9, "{there} of {items}");
+}
+
+#[test]
+fn a_large_value_takes_the_place_of_the_oldest_small_ones() {
+    let mut server = Server::with(&config(8 << 20));
+    let mut set = |key: usize, len: usize| {
+        server.ask(format!("set k{key} 0 0 {len} noreply\r\n{}\r\n", "x".repeat(len)));
+    };
+    (0..6000).for_each(|key| set(key, 1000));
+    (6000..6003).for_each(|key| set(key, 1_000_000));
+    let gone: Vec<usize> =
+        (0..6003).filter(|key| server.ask(format!("mg k{key}\r\n")) != "HD\r\n").collect();
+    let early = gone.iter().filter(|key| **key < gone.len()).count();
+    assert!(gone.len() > 500 && early * 10 > gone.len() * 8, "{early} of {}", gone.len());
+    assert!(gone.iter().all(|key| *key < 5000), "{gone:?}");
+}
+
+#[test]
 fn items_are_over_when_their_time_has_come() {
     let mut server = Server::new();
     let start = Instant::now();
@@ -126,7 +235,8 @@ fn items_are_over_when_their_time_has_come() {
     at(&mut server, 200);
     assert_eq!(server.ask("get a b c\r\n"), "VALUE a 0 1\r\n2\r\nVALUE b 0 1\r\n1\r\nEND\r\n");
     at(&mut server, 201);
-    assert_eq!((server.cache.items(), stat(&mut server, "get_expired")), ((2, 2), 2));
+    assert_eq!(server.cache.items(), (2, 2));
+    assert_eq!(stat(&mut server, "get_expired") + stat(&mut server, "reclaimed"), 2);
 }
 
 #[test]
@@ -141,7 +251,65 @@ fn a_flush_comes_when_it_was_told_to_and_takes_what_was_there() {
         server.ask("set c 0 0 1\r\n1\r\nmg a\r\nmg b\r\nmg c\r\n"),
         "STORED\r\nEN\r\nEN\r\nHD\r\n"
     );
-    assert_eq!(stat(&mut server, "get_flushed"), 2);
+    assert_eq!(stat(&mut server, "get_flushed") + stat(&mut server, "reclaimed"), 2);
+}
+
+#[test]
+fn what_is_over_goes_without_being_asked_for_and_nothing_else_is_evicted() {
+    let mut server = Server::with(&config(8 << 20));
+    let start = Instant::now();
+    let value = "x".repeat(1000);
+    for key in 0..2500 {
+        server.ask(format!("set live{key} 0 0 1000 noreply\r\n{value}\r\n"));
+        server.ask(format!("set short{key} 0 2 1000 noreply\r\n{value}\r\n"));
+    }
+    assert_eq!(server.cache.items().0, 5000);
+    server.ask("get short7\r\n");
+    for second in 1..=30 {
+        server.handler.tick(start + Duration::from_secs(second));
+    }
+    assert_eq!(server.cache.items(), (2500, 2500));
+    for key in 0..2500 {
+        server.ask(format!("set new{key} 0 0 1000 noreply\r\n{value}\r\n"));
+    }
+    assert_eq!((server.cache.items().0, stat(&mut server, "evictions")), (5000, 0));
+    assert_eq!(
+        (stat(&mut server, "reclaimed"), stat(&mut server, "expired_unfetched")),
+        (2500, 2499)
+    );
+}
+
+#[test]
+fn a_flush_gives_the_memory_back_within_seconds() {
+    let mut server = Server::with(&config(64 << 20));
+    let start = Instant::now();
+    let value = "x".repeat(20_000);
+    for key in 0..1500 {
+        server.ask(format!("set k{key} 0 0 20000 noreply\r\n{value}\r\n"));
+    }
+    let full = stat(&mut server, "arena_bytes") + stat(&mut server, "arena_free_bytes");
+    server.handler.tick(start + Duration::from_secs(3));
+    server.ask("flush_all\r\nset new 0 0 1\r\nx\r\n");
+    for second in 4..8 {
+        server.handler.tick(start + Duration::from_secs(second));
+    }
+    assert_eq!(server.cache.items(), (1, 1));
+    let left = stat(&mut server, "arena_bytes") + stat(&mut server, "arena_free_bytes");
+    assert!(left * 4 < full, "{left} of {full} bytes");
+}
+
+#[test]
+fn a_limit_that_is_lowered_takes_effect_though_nobody_stores() {
+    let mut server = Server::with(&config(32 << 20));
+    let start = Instant::now();
+    let value = "x".repeat(100_000);
+    for key in 0..300 {
+        server.ask(format!("set k{key} 0 0 100000 noreply\r\n{value}\r\n"));
+    }
+    server.ask("cache_memlimit 8\r\n");
+    server.handler.tick(start + Duration::from_secs(2));
+    assert!((6 << 20..=8 << 20).contains(&server.cache.used()), "{} bytes", server.cache.used());
+    assert_eq!(stat(&mut server, "evicted_unfetched"), stat(&mut server, "evictions"));
 }
 
 #[test]

@@ -73,22 +73,20 @@ pub struct Memcached<C: RefCount + 'static, P: RefCount + 'static> {
     shared: Arc<Shared<C, P>>,
     worker: Arc<Worker>,
     now: Seconds,
+    /// Since when it did not look for items that are over.
+    crawled: Instant,
 }
 
 impl<C: RefCount + 'static, P: RefCount + 'static> Memcached<C, P> {
     pub(super) fn new(shared: Arc<Shared<C, P>>) -> Self {
         let worker = shared.workers.join();
-        let now = shared.clock.seconds(Instant::now());
-        Self { shared, worker, now }
+        let crawled = Instant::now();
+        let now = shared.clock.seconds(crawled);
+        Self { shared, worker, now, crawled }
     }
 
     fn visit(&self) -> Visit<'_, C> {
         self.shared.store.visit(&self.worker, self.now)
-    }
-
-    /// What this thread unlinked is freed as soon as nobody looks at it. Otherwise the collector waits for more.
-    fn settle(&self) {
-        self.visit().settle();
     }
 }
 
@@ -143,10 +141,16 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Handler for Memcached<C, P> {
     }
 
     fn tick(&mut self, now: Instant) {
-        let now = self.shared.clock.seconds(now);
-        if self.now != now {
-            self.now = now;
-            self.settle();
+        let seconds = self.shared.clock.seconds(now);
+        if self.now != seconds {
+            self.now = seconds;
+            self.visit().keep_house();
+        }
+        // A hundredth of the time, as an item takes 100 ns; and no more at once than a client waits for without noticing.
+        let items = now.saturating_duration_since(self.crawled).as_micros() / 10;
+        if items >= 128 {
+            self.crawled = now;
+            self.visit().crawl(items.min(1 << 16) as usize);
         }
     }
 }
@@ -428,9 +432,9 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
         };
         let found = item.and_then(|item| {
             item.hit(visit.now);
-            Some((item.chunk(ends)?, item))
+            Some((item.get()?, item))
         });
-        let Some((chunk, item)) = found else {
+        let Some((mine, item)) = found else {
             visit.worker.count(misses);
             if ends {
                 output.write(END);
@@ -441,12 +445,12 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
         let mut start = 0;
         if keys.cas {
             start = item.data_start();
-            output.write(&chunk.as_ref()[..start - 2]);
+            output.write(item.before_data());
             output.write(b" ");
             output.write(&number::Decimal::new(item.cas()));
             output.write(b"\r\n");
         }
-        output.send(chunk, start);
+        mine.send(start, ends, output);
     }
 }
 

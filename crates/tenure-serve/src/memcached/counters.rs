@@ -52,8 +52,14 @@ counters! {
     StoreNoMemory = "store_no_memory",
     TotalItems = "total_items",
     Evictions = "evictions",
-    /// Items that were over when the hand of the eviction came by.
+    /// Items that nobody hit before they were evicted.
+    EvictedUnfetched = "evicted_unfetched",
+    /// Items that were over or flushed, and went without being asked for.
     Reclaimed = "reclaimed",
+    /// Items that nobody hit before they were over.
+    ExpiredUnfetched = "expired_unfetched",
+    /// Times that the system had no memory for an item.
+    MallocFails = "malloc_fails",
 }
 
 const COUNT: usize = Counter::ALL.len();
@@ -61,6 +67,8 @@ const COUNT: usize = Counter::ALL.len();
 /// The counts of one worker, which alone writes them.
 pub(super) struct Worker {
     counts: Isolated<[AtomicU64; COUNT]>,
+    /// Blocks that had ever been put into use when it last looked.
+    taken: Isolated<AtomicU64>,
     /// Bytes of items that it unlinked since it last asked for the end of the grace period.
     unlinked: Isolated<AtomicU64>,
     /// Times that it was asked something which is found out [now and then](Self::now_and_then), and whether it was so.
@@ -74,7 +82,8 @@ impl Worker {
     fn new() -> Self {
         let counts = Isolated::new([(); COUNT].map(|()| Atomic::new(0)));
         let asked = Isolated::new((Atomic::new(0), Atomic::new(0)));
-        Self { counts, unlinked: Isolated::new(Atomic::new(0)), asked }
+        let number = || Isolated::new(Atomic::new(0));
+        Self { counts, taken: number(), unlinked: number(), asked }
     }
 
     /// What `find_out` says, or said at one of the last times.
@@ -87,6 +96,17 @@ impl Worker {
             is_so.store(find_out().into(), Ordering::Relaxed);
         }
         is_so.load(Ordering::Relaxed) != 0
+    }
+
+    /// Notes how many blocks were ever put into use, and returns what was noted before.
+    pub(super) fn exchange_taken(&self, taken: u64) -> u64 {
+        // Relaxed: this worker alone reads and writes it.
+        let before = self.taken.load(Ordering::Relaxed);
+        if before != taken {
+            // Relaxed: as above.
+            self.taken.store(taken, Ordering::Relaxed);
+        }
+        before
     }
 
     /// Adds to the bytes that were unlinked, and returns them.

@@ -1,10 +1,13 @@
-//! Items: one allocation each, with a count, and already written as a `get` answers it.
+//! Items: a cell each, or several if they are large, with a count, and already written as a `get` answers them.
 //!
 //! ```text
 //!  ┌ Header ────────────────────────────────────────────┬ text ─────────────────────────────────────────────┐
-//!  │ count │ state, time, expiry, place, cas │ hash ... │ VALUE <key> <flags> <length>\r\n<data>\r\nEND\r\n │
-//!  └────────────────────────────────────────────────────┴───────────────────────────────────────────────────┘
+//!  │ Cell │ count │ state, time, expiry, place, cas ... │ VALUE <key> <flags> <length>\r\n<data>\r\nEND\r\n │
+//!  └──┬───┴─────────────────────────────────────────────┴───────────────────────────────────────────────────┘
+//!     └─▶ Cell │ more of the text ─▶ ...
 //! ```
+//!
+//! The first cell has the text up to the data at least. How much of the text each has follows from its length.
 //!
 //! The end of the answer is part of it, so that the answer to a retrieval of one key is one piece.
 //!
@@ -17,19 +20,22 @@
 //!    so whoever finds an item in the map while it holds a guard finds it alive, and its get succeeds.
 //! 4. Whoever gives the last reference back frees the memory, in most cases at once. No grace period is needed: nobody
 //!    finds the item any more.
+//! 5. An item whose block is sparse is replaced by a [copy](ItemRef::copy) elsewhere, and is unlinked as in 3.
 //!
 //! After the link the text never changes. What changes is in atomics of the header, on the line that each hit writes
 //! anyway because the count is there. Stores to them are made under the lock of the shard, but for the marks of a hit.
 
-use std::alloc::{Layout, alloc, dealloc};
+use std::ops::Range;
 use std::ptr::NonNull;
 
 use tenure::count::{ReadSide, RefCount};
 use tenure::memory::{Atomic, Memory, Native, Ordering};
 use tenure::sync::Arc;
 
+use super::arena::{Arena, Cell, Pieces};
 use super::clock::Seconds;
 use super::number::Decimal;
+use crate::handler::Output;
 
 pub(super) type AtomicU32 = <Native as Memory>::AtomicU32;
 pub(super) type AtomicU64 = <Native as Memory>::AtomicU64;
@@ -46,39 +52,6 @@ struct Unrevived;
 
 // SAFETY: as said above, for the items of this module, and no other count is put with it.
 unsafe impl ReadSide for Unrevived {}
-
-/// Items that exist in a shard, in the map or not.
-#[derive(Debug)]
-pub(super) struct Account {
-    items: AtomicU64,
-    bytes: AtomicU64,
-}
-
-impl Account {
-    pub(super) fn new() -> Self {
-        Self { items: Atomic::new(0), bytes: Atomic::new(0) }
-    }
-
-    /// Items, and the bytes that were allocated for them.
-    pub(super) fn read(&self) -> (u64, u64) {
-        // Relaxed: statistics.
-        (self.items.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
-    }
-
-    fn add(&self, bytes: usize) {
-        // Relaxed: statistics.
-        self.items.fetch_add(1, Ordering::Relaxed);
-        // Relaxed: as above.
-        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    fn subtract(&self, bytes: usize) {
-        // Relaxed: statistics.
-        self.items.fetch_sub(1, Ordering::Relaxed);
-        // Relaxed: as above.
-        self.bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
-    }
-}
 
 /// Bits of an item's state.
 pub(super) mod state {
@@ -98,9 +71,15 @@ pub(super) mod state {
     pub(crate) const FLUSHES: u32 = !(FLUSH - 1);
 }
 
-/// What an item has beside its text.
+/// The first bytes of an item, before its text.
 #[repr(C)]
-pub(super) struct Header<C> {
+struct Header<C> {
+    cell: Cell,
+    body: Body<C>,
+}
+
+/// What an item has beside its text.
+struct Body<C> {
     count: C,
     state: AtomicU32,
     /// When it was stored or hit.
@@ -108,15 +87,15 @@ pub(super) struct Header<C> {
     expiry: AtomicU32,
     /// In the queue of the shard; of a meaning only under its lock.
     place: AtomicU32,
+    /// When it came to that place, in values stored; wraps around.
+    since: AtomicU32,
     cas: AtomicU64,
-    hash: u64,
     flags: u32,
     /// Bytes of the text.
     text: u32,
     /// Where in the text the data starts.
     data: u16,
     key: u8,
-    account: Arc<Account>,
 }
 
 /// What ends the answer to a retrieval.
@@ -133,32 +112,84 @@ unsafe impl<C: RefCount + 'static> Send for ItemRef<C> {}
 unsafe impl<C: RefCount + 'static> Sync for ItemRef<C> {}
 
 impl<C: RefCount + 'static> ItemRef<C> {
-    fn layout(text: usize) -> Layout {
-        let (layout, _) = Layout::new::<Header<C>>()
-            .extend(Layout::array::<u8>(text).expect("a text has at most 2³² bytes"))
-            .expect("a text has at most 2³² bytes");
-        layout
+    /// The cells of an item with so much text.
+    #[inline]
+    fn cells(text: usize) -> Pieces {
+        Pieces::new(text, size_of::<Header<C>>(), size_of::<Cell>())
     }
 
     #[inline]
-    fn header(&self) -> &Header<C> {
+    fn header(&self) -> &Body<C> {
         // SAFETY: this is a reference, so the item is not freed, and its header was written when it was made.
-        unsafe { self.header.as_ref() }
+        unsafe { &self.header.as_ref().body }
     }
 
-    /// The first byte of the text.
+    fn cell(&self) -> &Cell {
+        // SAFETY: as above.
+        unsafe { &self.header.as_ref().cell }
+    }
+
+    /// The pieces of the text, one from each cell: where they are, and how many bytes.
+    fn pieces(&self) -> impl Iterator<Item = (*mut u8, usize)> + use<'_, C> {
+        let mut cell: *mut Cell = self.header.as_ptr().cast();
+        let mut before = size_of::<Header<C>>();
+        Self::cells(self.header().text as usize).map(move |piece| {
+            // SAFETY: the item has a cell for each piece, and the bytes of the piece follow what comes before the text.
+            let text = unsafe { cell.cast::<u8>().add(before) };
+            // SAFETY: as above; the link was written when the item was made.
+            cell = unsafe { (*cell).next };
+            before = size_of::<Cell>();
+            (text, piece.text)
+        })
+    }
+
+    /// The part of the text that lies in the first cell.
     #[inline]
-    fn text(&self) -> *mut u8 {
-        // SAFETY: the text follows the header in the same allocation.
-        unsafe { self.header.as_ptr().add(1).cast() }
+    fn front(&self) -> &[u8] {
+        let text = self.header().text as usize;
+        let len = match self.cell().next.is_null() {
+            true => text,
+            false => Self::cells(text).next().map_or(0, |piece| piece.text),
+        };
+        // SAFETY: the text follows the header, in the same cell.
+        let start = unsafe { self.header.as_ptr().add(1) };
+        // SAFETY: the first cell has that much of it, and all was written before the draft became a reference.
+        unsafe { std::slice::from_raw_parts(start.cast(), len) }
+    }
+
+    /// A part of the text, in as many pieces as it lies in.
+    fn text(&self, part: Range<usize>) -> impl Iterator<Item = &[u8]> {
+        let mut at = 0;
+        self.pieces().filter_map(move |(start, len)| {
+            let from = part.start.max(at) - at;
+            let to = part.end.min(at + len).saturating_sub(at);
+            at += len;
+            // SAFETY: the piece has that many bytes, all written before the draft became a reference.
+            let piece = unsafe { std::slice::from_raw_parts(start, len) };
+            piece.get(from..to).filter(|part| !part.is_empty())
+        })
     }
 
     pub(super) fn key(&self) -> &[u8] {
-        &self.bytes()["VALUE ".len()..][..usize::from(self.header().key)]
+        &self.front()["VALUE ".len()..][..usize::from(self.header().key)]
     }
 
     pub(super) fn hash(&self) -> u64 {
-        self.header().hash
+        // Relaxed: written before the draft became a reference.
+        self.cell().hash.load(Ordering::Relaxed)
+    }
+
+    /// Whether a cell is one of this item.
+    pub(super) fn has(&self, cell: NonNull<Cell>) -> bool {
+        let mut one: *mut Cell = self.header.as_ptr().cast();
+        while one != cell.as_ptr() {
+            if one.is_null() {
+                return false;
+            }
+            // SAFETY: a cell of this item, which is not freed.
+            one = unsafe { (*one).next };
+        }
+        true
     }
 
     pub(super) fn flags(&self) -> u32 {
@@ -171,14 +202,31 @@ impl<C: RefCount + 'static> ItemRef<C> {
         self.header().data.into()
     }
 
-    pub(super) fn data(&self) -> &[u8] {
-        let text = self.bytes();
-        &text[self.data_start()..text.len() - END.len() - 2]
+    /// Bytes of the data.
+    pub(super) fn len(&self) -> usize {
+        self.header().text as usize - self.data_start() - 2 - END.len()
     }
 
-    /// What was allocated for the item.
+    /// The data, in as many pieces as it lies in.
+    pub(super) fn data(&self) -> impl Iterator<Item = &[u8]> {
+        let start = self.data_start();
+        self.text(start..start + self.len())
+    }
+
+    /// The data, if it is so short that it is in one piece.
+    pub(super) fn short_data(&self) -> Option<&[u8]> {
+        self.front().get(self.data_start()..)?.get(..self.len())
+    }
+
+    /// What comes before the data, but for the end of that line.
+    #[inline]
+    pub(super) fn before_data(&self) -> &[u8] {
+        &self.front()[..self.data_start() - 2]
+    }
+
+    /// Bytes of its cells.
     pub(super) fn size(&self) -> usize {
-        Self::layout(self.header().text as usize).size()
+        Self::cells(self.header().text as usize).map(|piece| Arena::size(piece.class)).sum()
     }
 
     #[inline]
@@ -255,19 +303,43 @@ impl<C: RefCount + 'static> ItemRef<C> {
         self.header().place.store(place, Ordering::Relaxed);
     }
 
-    /// The whole text.
-    #[inline]
-    fn bytes(&self) -> &[u8] {
-        let len = self.header().text as usize;
-        // SAFETY: the text has that many bytes; all were written before the draft became a reference.
-        unsafe { std::slice::from_raw_parts(self.text(), len) }
+    pub(super) fn since(&self) -> u32 {
+        // Relaxed: as in `place`.
+        self.header().since.load(Ordering::Relaxed)
     }
 
-    /// Another reference, to send the item. `ends` is whether the answer ends with it. `None` as for [`get`](Self::get).
+    pub(super) fn set_since(&self, since: u32) {
+        // Relaxed: as in `place`.
+        self.header().since.store(since, Ordering::Relaxed);
+    }
+
+    /// Gives the reference to an output, which sends the text from byte `start` on. `ends` is whether the answer ends with it.
     #[inline]
-    pub(super) fn chunk(&self, ends: bool) -> Option<Chunk<C>> {
-        let end = self.header().text - if ends { 0 } else { END.len() as u32 };
-        Some(Chunk { item: self.get()?, end })
+    pub(super) fn send(self, start: usize, ends: bool, output: &mut Output<Chunk<C>>) {
+        let end = self.header().text as usize - if ends { 0 } else { END.len() };
+        if self.cell().next.is_null() {
+            let bytes = NonNull::from(&self.front()[..end]);
+            return output.send(Chunk { _item: self, bytes }, start);
+        }
+        for bytes in self.text(start..end) {
+            output.send(Chunk { _item: self.share(), bytes: NonNull::from(bytes) }, 0);
+        }
+    }
+
+    /// The same item in other cells, which nobody else has. `None` without memory for it.
+    pub(super) fn copy(&self, arena: &Arc<Arena>) -> Option<Self> {
+        let key = self.key();
+        let (flags, expiry) = (self.flags(), self.expiry());
+        let (hash, len, state, number) = (self.hash(), self.len(), self.state(), self.cas());
+        let recipe = Recipe { key, hash, flags, expiry, len, state, number };
+        let mut draft = Draft::new(&recipe, arena)?;
+        self.data().for_each(|piece| draft.write(piece));
+        draft.write(b"\r\n");
+        let copy = draft.finish();
+        copy.set_time(self.time());
+        copy.set_place(self.place());
+        copy.set_since(self.since());
+        Some(copy)
     }
 
     /// Another reference, of somebody who has one.
@@ -288,16 +360,23 @@ impl<C: RefCount + 'static> ItemRef<C> {
     }
 }
 
-/// An item that is sent: its bytes are what a retrieval answers for its key, with or without the end.
+/// Bytes of an item that are sent.
 pub struct Chunk<C: RefCount + 'static> {
-    item: ItemRef<C>,
-    end: u32,
+    /// Keeps the bytes.
+    _item: ItemRef<C>,
+    bytes: NonNull<[u8]>,
 }
+
+// SAFETY: bytes that do not change, with a reference to the item that they are of.
+unsafe impl<C: RefCount + 'static> Send for Chunk<C> {}
+// SAFETY: as above.
+unsafe impl<C: RefCount + 'static> Sync for Chunk<C> {}
 
 impl<C: RefCount + 'static> AsRef<[u8]> for Chunk<C> {
     #[inline]
     fn as_ref(&self) -> &[u8] {
-        &self.item.bytes()[..self.end as usize]
+        // SAFETY: a part of the item's text, which the reference keeps.
+        unsafe { self.bytes.as_ref() }
     }
 }
 
@@ -313,12 +392,29 @@ impl<C: RefCount + 'static> Drop for ItemRef<C> {
 impl<C: RefCount + 'static> ItemRef<C> {
     #[cold]
     fn free(&mut self) {
-        let layout = Self::layout(self.header().text as usize);
-        self.header().account.subtract(layout.size());
+        let next = self.cell().next;
         // SAFETY: the last reference was given back, so the item is this thread's alone.
-        unsafe { self.header.drop_in_place() };
-        // SAFETY: allocated with that layout, and nothing is left in it.
-        unsafe { dealloc(self.header.as_ptr().cast(), layout) };
+        let body = unsafe { &raw mut (*self.header.as_ptr()).body };
+        // SAFETY: as above.
+        unsafe { body.drop_in_place() };
+        // SAFETY: the item's, and nobody uses it any more.
+        unsafe { Self::put_cells(self.header.cast(), next) };
+    }
+
+    /// Gives the cells of an item back.
+    ///
+    /// # Safety
+    ///
+    /// They are the caller's, who does not use them any more: the first one, and those that are linked from `next` on.
+    unsafe fn put_cells(first: NonNull<Cell>, mut next: *mut Cell) {
+        // SAFETY: the caller's.
+        unsafe { Arena::put(first, true) };
+        while let Some(cell) = NonNull::new(next) {
+            // SAFETY: a cell of the item that was not given back yet.
+            next = unsafe { cell.as_ref() }.next;
+            // SAFETY: the caller's.
+            unsafe { Arena::put(cell, false) };
+        }
     }
 }
 
@@ -341,7 +437,17 @@ pub(super) struct Draft<C: RefCount + 'static> {
     item: ItemRef<C>,
     /// Bytes of the text that are written.
     filled: usize,
+    /// The cell that is being filled.
+    cell: NonNull<Cell>,
+    /// Where the next byte goes, and bytes of the text from there to the end of the cell.
+    at: *mut u8,
+    room: usize,
+    /// The last two bytes that came.
+    last: [u8; 2],
 }
+
+// SAFETY: what it points to is its item's.
+unsafe impl<C: RefCount + 'static> Send for Draft<C> {}
 
 impl<C: RefCount + 'static> Draft<C> {
     /// Room for an item. `None` without memory for it.
@@ -349,46 +455,89 @@ impl<C: RefCount + 'static> Draft<C> {
     /// # Panics
     ///
     /// If the key is longer than [`MOST_KEY`], or the data longer than 2³¹ bytes.
-    pub(super) fn new(recipe: &Recipe<'_>, account: &Arc<Account>) -> Option<Self> {
+    pub(super) fn new(recipe: &Recipe<'_>, arena: &Arc<Arena>) -> Option<Self> {
         assert!(recipe.key.len() <= MOST_KEY && recipe.len <= 1 << 31);
         let (flags, len) = (Decimal::new(recipe.flags.into()), Decimal::new(recipe.len as u64));
         let pieces: [&[u8]; 7] = [b"VALUE ", recipe.key, b" ", &flags, b" ", &len, b"\r\n"];
         let start: usize = pieces.iter().map(|piece| piece.len()).sum();
         let text = start + recipe.len + 2 + END.len();
-        let layout = ItemRef::<C>::layout(text);
-        // SAFETY: the layout has bytes: those of the header.
-        let header = NonNull::new(unsafe { alloc(layout) })?.cast::<Header<C>>();
-        let value = Header {
+        let (first, room) = Self::take_cells(text, recipe.hash, arena)?;
+        let header = first.cast::<Header<C>>();
+        let body = Body {
             count: C::new_in(),
             state: Atomic::new(recipe.state),
             time: Atomic::new(0),
             expiry: Atomic::new(recipe.expiry),
             place: Atomic::new(0),
+            since: Atomic::new(0),
             cas: Atomic::new(recipe.number),
-            hash: recipe.hash,
             flags: recipe.flags,
             text: text as u32,
             data: start as u16,
             key: recipe.key.len() as u8,
-            account: account.clone(),
         };
-        account.add(layout.size());
-        // SAFETY: allocated for a header, and aligned for it.
-        unsafe { header.write(value) };
-        let mut draft = Self { item: ItemRef { header }, filled: 0 };
+        // SAFETY: the first cell has room for a header, and is aligned for it.
+        let place = unsafe { &raw mut (*header.as_ptr()).body };
+        // SAFETY: as above. What comes before the body is written already.
+        unsafe { place.write(body) };
+        // SAFETY: behind the header, in the same cell.
+        let at = unsafe { header.as_ptr().add(1).cast() };
+        let mut draft =
+            Self { item: ItemRef { header }, filled: 0, cell: first, at, room, last: [0; 2] };
         for piece in pieces {
             draft.write(piece);
         }
         Some(draft)
     }
 
-    fn write(&mut self, bytes: &[u8]) {
+    /// The cells of an item, linked, and the bytes of its text that the first one has.
+    fn take_cells(text: usize, hash: u64, arena: &Arc<Arena>) -> Option<(NonNull<Cell>, usize)> {
+        let mut pieces = ItemRef::<C>::cells(text);
+        let piece = pieces.next()?;
+        let first = Arena::take(arena, piece.class, hash, true)?;
+        let mut last = first;
+        for piece in pieces {
+            let Some(cell) = Arena::take(arena, piece.class, hash, false) else {
+                // SAFETY: this thread's, which took them.
+                let next = unsafe { first.as_ref() }.next;
+                // SAFETY: as above; nobody has seen them.
+                unsafe { ItemRef::<C>::put_cells(first, next) };
+                return None;
+            };
+            // SAFETY: as above.
+            unsafe { (*last.as_ptr()).next = cell.as_ptr() };
+            last = cell;
+        }
+        Some((first, piece.text))
+    }
+
+    fn write(&mut self, mut bytes: &[u8]) {
         assert!(bytes.len() <= self.item.header().text as usize - self.filled);
-        // SAFETY: inside the text, for `filled` is at most its length.
-        let to = unsafe { self.item.text().add(self.filled) };
-        // SAFETY: so many bytes are missing from there on, and nobody else has the item.
-        unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
-        self.filled += bytes.len();
+        while !bytes.is_empty() {
+            if self.room == 0 {
+                self.next_cell();
+            }
+            let count = bytes.len().min(self.room);
+            // SAFETY: the cell has that much room, and nobody else has the item.
+            unsafe { self.at.copy_from_nonoverlapping(bytes.as_ptr(), count) };
+            // SAFETY: as above.
+            self.at = unsafe { self.at.add(count) };
+            self.room -= count;
+            self.filled += count;
+            bytes = &bytes[count..];
+        }
+    }
+
+    #[cold]
+    fn next_cell(&mut self) {
+        // SAFETY: a cell of the item.
+        let next = NonNull::new(unsafe { self.cell.as_ref() }.next);
+        self.cell = next.expect("an item has cells for all of its text");
+        // SAFETY: behind what a cell begins with.
+        self.at = unsafe { self.cell.as_ptr().add(1).cast() };
+        let left = self.item.header().text as usize - self.filled;
+        let then = size_of::<Cell>();
+        self.room = Pieces::new(left, then, then).next().map_or(0, |piece| piece.text);
     }
 
     /// Bytes that are still to come, those of the line's end included.
@@ -400,14 +549,17 @@ impl<C: RefCount + 'static> Draft<C> {
     pub(super) fn fill(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.missing());
         self.write(&bytes[..count]);
+        match bytes[..count] {
+            [] => {}
+            [last] => self.last = [self.last[1], last],
+            [.., before, last] => self.last = [before, last],
+        }
         count
     }
 
     /// Whether the data is complete, and what came last is the end of a line.
     pub(super) fn ends_line(&self) -> bool {
-        // SAFETY: so many bytes of the text are written.
-        let written = unsafe { std::slice::from_raw_parts(self.item.text(), self.filled) };
-        self.missing() == 0 && written.ends_with(b"\r\n")
+        self.missing() == 0 && self.last == *b"\r\n"
     }
 
     /// The item, once nothing is missing.
@@ -425,28 +577,67 @@ impl<C: RefCount + 'static> Draft<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffers::{Buffers, PoolKind};
     use tenure::count::{IncNotZero, RcuRef, TicketRef};
 
     fn recipe(key: &[u8], len: usize) -> Recipe<'_> {
         Recipe { key, hash: 1, flags: 7, expiry: 0, len, state: 0, number: 0 }
     }
 
+    fn all<C: RefCount + 'static>(item: &ItemRef<C>) -> Vec<u8> {
+        item.data().collect::<Vec<_>>().concat()
+    }
+
+    fn sent<C: RefCount + 'static>(item: &ItemRef<C>, start: usize, ends: bool) -> Vec<u8> {
+        let buffers = Buffers::new(PoolKind::Tagged, 4096).unwrap();
+        let mut output = Output::new(buffers.acquire().unwrap());
+        item.share().send(start, ends, &mut output);
+        output.to_vec()
+    }
+
     fn an_item_is_written_as_a_get_answers_it<C: RefCount + 'static>() {
-        let account = Arc::new(Account::new());
-        let mut draft = Draft::<C>::new(&recipe(b"key", 4), &account).unwrap();
+        let arena = Arc::new(Arena::new());
+        let mut draft = Draft::<C>::new(&recipe(b"key", 4), &arena).unwrap();
         assert_eq!(draft.missing(), 6);
         assert_eq!(draft.fill(b"da"), 2);
         assert_eq!(draft.fill(b"ta\r\nget"), 4);
         let item = draft.finish();
-        assert_eq!(item.chunk(true).unwrap().as_ref(), b"VALUE key 7 4\r\ndata\r\nEND\r\n");
-        assert_eq!(item.chunk(false).unwrap().as_ref(), b"VALUE key 7 4\r\ndata\r\n");
-        assert_eq!((item.key(), item.data(), item.flags()), (&b"key"[..], &b"data"[..], 7));
+        assert_eq!(sent(&item, 0, true), b"VALUE key 7 4\r\ndata\r\nEND\r\n");
+        assert_eq!(sent(&item, 6, false), b"key 7 4\r\ndata\r\n");
+        assert_eq!(
+            (item.key(), item.short_data(), item.flags()),
+            (&b"key"[..], Some(&b"data"[..]), 7)
+        );
         let other = item.get().unwrap();
-        assert_eq!(account.read(), (1, item.size() as u64));
+        assert_eq!((arena.items(), arena.live()), (1, item.size() as u64));
         drop(item);
-        assert_eq!(other.data(), b"data");
+        assert_eq!(all(&other), b"data");
         drop(other);
-        assert_eq!(account.read(), (0, 0));
+        assert_eq!((arena.items(), arena.live()), (0, 0));
+    }
+
+    #[test]
+    fn an_item_of_any_length_is_whole_in_its_cells_and_in_a_copy() {
+        let arena = Arc::new(Arena::new());
+        for len in (0..40_000).step_by(997).chain([65_000, 65_536, 100_000, 500_000]) {
+            let data: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
+            let mut draft = Draft::<TicketRef>::new(&recipe(b"key", len), &arena).unwrap();
+            data.chunks(1000).for_each(|part| assert_eq!(draft.fill(part), part.len()));
+            assert!(!draft.ends_line());
+            assert_eq!((draft.fill(b"\r"), draft.fill(b"\n"), draft.ends_line()), (1, 1, true));
+            let item = draft.finish();
+            item.set_cas(9);
+            let copy = item.copy(&arena).unwrap();
+            let answer =
+                [format!("VALUE key 7 {len}\r\n").as_bytes(), &data, b"\r\nEND\r\n"].concat();
+            for one in [&item, &copy] {
+                assert_eq!((one.len(), one.cas(), one.key()), (len, 9, &b"key"[..]));
+                assert!(all(one) == data && sent(one, 0, true) == answer, "{len}");
+                assert!(sent(one, one.data_start(), false) == [&data[..], b"\r\n"].concat());
+            }
+            assert!(arena.live() < 2 * (len + len / 4 + 300) as u64);
+        }
+        assert_eq!(arena.figures().blocks, 0);
     }
 
     #[test]
@@ -458,17 +649,17 @@ mod tests {
 
     #[test]
     fn a_draft_that_is_dropped_leaves_nothing() {
-        let account = Arc::new(Account::new());
-        let mut draft = Draft::<TicketRef>::new(&recipe(b"", 1000), &account).unwrap();
+        let arena = Arc::new(Arena::new());
+        let mut draft = Draft::<TicketRef>::new(&recipe(b"", 1000), &arena).unwrap();
         draft.fill(b"half");
         drop(draft);
-        assert_eq!(account.read(), (0, 0));
+        assert_eq!((arena.items(), arena.live()), (0, 0));
     }
 
     #[test]
     fn a_hit_marks_an_item_once_and_the_hand_takes_one_mark_away() {
-        let account = Arc::new(Account::new());
-        let mut draft = Draft::<RcuRef>::new(&recipe(b"k", 0), &account).unwrap();
+        let arena = Arc::new(Arena::new());
+        let mut draft = Draft::<RcuRef>::new(&recipe(b"k", 0), &arena).unwrap();
         draft.fill(b"\r\n");
         let item = draft.finish();
         item.hit(9);

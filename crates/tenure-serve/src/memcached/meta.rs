@@ -94,7 +94,7 @@ impl Echo {
         quiet: bool,
         output: &mut Answer<C>,
     ) {
-        let sent = item.data().len();
+        let sent = item.len();
         let (code, cas, len) = match stored {
             Outcome::Done { .. } if quiet => return,
             Outcome::Done { cas, len } => (b"HD", cas, len),
@@ -207,7 +207,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         let mut line = Line::new(b"HD");
         if sends {
             line = Line::new(b"VA ");
-            line.push(&Decimal::new(item.data().len() as u64));
+            line.push(&Decimal::new(item.len() as u64));
         }
         let mut won = false;
         for word in words {
@@ -222,7 +222,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
                     let near = flags.recache.is_some_and(|recache| expiry < recache);
                     won |= item.state() & state::WON == 0 && !created && expiry != 0 && near;
                 }
-                b's' => push_number(&mut line, b" s", item.data().len() as u64),
+                b's' => push_number(&mut line, b" s", item.len() as u64),
                 b't' => push_ttl(&mut line, item, now),
                 b'c' => push_number(&mut line, b" c", item.cas()),
                 b'f' => push_number(&mut line, b" f", item.flags().into()),
@@ -247,8 +247,8 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         }
         line.push(b"\r\n");
         output.write(&line);
-        if sends && let Some(chunk) = item.chunk(false) {
-            output.send(chunk, item.data_start());
+        if sends && let Some(mine) = item.get() {
+            mine.send(item.data_start(), false, output);
         }
         if !flags.no_bump {
             item.hit(now);

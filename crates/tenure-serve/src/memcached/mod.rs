@@ -16,7 +16,8 @@
 //!   unless an unsent answer holds the item.
 //! - A value of spaces alone is no number. memcached looks for one behind its end.
 //! - `me` knows no slab classes and `stats` one; commands that tune slabs, crawlers and logs are refused.
-//! - Evicted is by SIEVE, not by a segmented LRU.
+//! - Evicted is by SIEVE, not by a segmented LRU. A cache with fewer than about 16,000 items evicts as if it had one
+//!   queue. With more, each of 256 shards evicts from its own: of 100 items that one queue would keep, about 95 are kept.
 //! - A connection too many is closed at once, without a line, and so is one whose client speaks the binary protocol.
 //! - `stats conns` tells of addresses, not of connections.
 //! - A build with debug assertions has `debugtime SECONDS`, which moves the clock on, as memcached's debug build has.
@@ -26,7 +27,8 @@
 //! | `connection` | the state of a connection, retrievals, the [`Handler`](crate::handler::Handler) |
 //! | `text`, `flags`, `meta`, `stats` | what the other commands do |
 //! | `store` | items by their keys: a map that is read without a lock, shards with a lock for what changes, eviction |
-//! | `item` | one allocation with a count; who owns it when |
+//! | `item` | cells of memory with a count; who owns it when |
+//! | `arena` | the memory of items: equal blocks, cut into cells |
 //! | `queue` | who is evicted next: SIEVE |
 //! | `peer` | what all connections of an address share |
 //! | `script` | requests from memory, without sockets |
@@ -41,11 +43,29 @@
 //! mark of a hit, once between two passes of the eviction's hand and once a second. Nothing is allocated or copied,
 //! and the answer to one key is one piece, its end included.
 //!
+//! # Memory
+//!
+//! Items lie in blocks of 64 KiB, which are cut into cells of one size. However the sizes of values shift, the process
+//! takes at most about 1.3 times its limit, and some MiB for its buffers and code. `stats` says what it is made of:
+//!
+//! | line | bytes |
+//! |---|---|
+//! | `limit_maxbytes` | that items may take, with what they cost in the map |
+//! | `bytes` | that items which can be found take, so counted |
+//! | `arena_bytes` | of blocks that have items in them |
+//! | `arena_overhead_bytes` | of these, in free cells: a sixteenth of the limit, or else items are moved together; they count towards it |
+//! | `arena_free_bytes` | of free blocks; more than a sixteenth of the limit goes back to the system within seconds |
+//! | `resident_bytes` | of the whole process in memory |
+//!
+//! Where the system has less memory than the limit allows, the cache makes do with what there was (`malloc_fails` counts
+//! the values that were refused), and tries again to have more, a 256th of the limit each second.
+//!
 //! # What is counted how
 //!
 //! A server has one of six cells: [`CountKind`] chooses the count of items and peers, [`LineKind`] whether the count of
 //! a peer has a line of its own. Each is compiled for itself; [`with_cell`] chooses at run time.
 
+mod arena;
 mod base64;
 mod clock;
 mod connection;

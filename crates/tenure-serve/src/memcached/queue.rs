@@ -37,12 +37,14 @@ pub(super) struct Queue<T> {
     tail: u32,
     /// Where the hand looks next; at the tail if `NONE`.
     hand: u32,
+    /// Times that the hand passed the head.
+    laps: u32,
     len: usize,
 }
 
 impl<T> Queue<T> {
     pub(super) const fn new() -> Self {
-        Self { nodes: Vec::new(), free: NONE, head: NONE, tail: NONE, hand: NONE, len: 0 }
+        Self { nodes: Vec::new(), free: NONE, head: NONE, tail: NONE, hand: NONE, laps: 0, len: 0 }
     }
 
     fn node(&mut self, at: u32) -> &mut Node<T> {
@@ -116,11 +118,33 @@ impl<T> Queue<T> {
             NONE => self.head = older,
             newer => self.node(newer).older = older,
         }
-        if self.hand == at {
-            self.hand = newer;
-        }
         self.len -= 1;
+        if self.hand == at {
+            self.move_hand(newer);
+        }
         value
+    }
+
+    fn move_hand(&mut self, to: u32) {
+        self.hand = to;
+        if to == NONE && self.len > 0 {
+            self.laps = self.laps.saturating_add(1);
+        }
+    }
+
+    /// How many values there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Times that the hand passed the head.
+    pub(super) fn laps(&self) -> u32 {
+        self.laps
+    }
+
+    /// Raises the number of laps, so that this queue is not behind others.
+    pub(super) fn catch_up(&mut self, laps: u32) {
+        self.laps = self.laps.max(laps);
     }
 
     /// Moves the hand to the next value that `judge` does not keep, and returns its place. `None` after a round.
@@ -134,7 +158,7 @@ impl<T> Queue<T> {
                     self.hand = at;
                     return Some(at);
                 }
-                Verdict::Keep => self.hand = newer,
+                Verdict::Keep => self.move_hand(newer),
             }
         }
         None
@@ -147,6 +171,43 @@ impl<T> Queue<T> {
             (NONE, tail) => Some(tail),
             (hand, _) => Some(hand),
         }
+    }
+
+    /// The value at a place, if there is one.
+    pub(super) fn find(&self, at: u32) -> Option<&T> {
+        self.nodes.get(at as usize)?.value.as_ref()
+    }
+
+    /// Gives the memory of places back where most are not in use. Calls `moved` with each value and its new place.
+    pub(super) fn shrink(&mut self, mut moved: impl FnMut(&T, u32)) {
+        if self.nodes.len() < 64 || self.len > self.nodes.len() / 4 {
+            return;
+        }
+        let mut nodes = Vec::new();
+        if nodes.try_reserve_exact(self.len * 2).is_err() {
+            return;
+        }
+        let mut hand = NONE;
+        let mut at = self.tail;
+        while at != NONE {
+            let old = self.node(at);
+            let (value, newer) = (old.value.take(), old.newer);
+            let to = nodes.len() as u32;
+            if let Some(value) = &value {
+                moved(value, to);
+            }
+            if self.hand == at {
+                hand = to;
+            }
+            let newer_to = if newer == NONE { NONE } else { to + 1 };
+            nodes.push(Node { value, older: to.checked_sub(1).unwrap_or(NONE), newer: newer_to });
+            at = newer;
+        }
+        (self.tail, self.head) = match nodes.len() {
+            0 => (NONE, NONE),
+            len => (0, len as u32 - 1),
+        };
+        (self.nodes, self.hand, self.free) = (nodes, hand, NONE);
     }
 
     /// The value at a place.
@@ -246,6 +307,57 @@ mod tests {
         let first = queue.push(1);
         queue.push(2);
         assert_eq!((queue.sweep(|_| Verdict::Keep), queue.at_hand()), (None, Some(first)));
+    }
+
+    #[test]
+    fn a_lap_is_over_when_the_hand_passed_the_head_and_left_something_behind() {
+        let mut queue = Queue::new();
+        let evict = |queue: &mut Queue<i32>| {
+            let at = queue.sweep(|_| Verdict::Evict).unwrap();
+            queue.remove(at);
+        };
+        for value in 0..5 {
+            queue.push(value);
+            evict(&mut queue);
+        }
+        assert_eq!((queue.len(), queue.laps()), (0, 0), "nothing was left behind");
+        queue.catch_up(3);
+        queue.push(1);
+        queue.push(2);
+        assert_eq!(
+            queue.sweep(|value| if *value == 1 { Verdict::Keep } else { Verdict::Evict }),
+            Some(1)
+        );
+        assert_eq!(queue.laps(), 3);
+        queue.remove(1);
+        assert_eq!((queue.at_hand(), queue.laps()), (Some(0), 4));
+    }
+
+    #[test]
+    fn a_queue_that_shrinks_keeps_its_order_and_its_hand() {
+        let mut queue = Queue::new();
+        let places: Vec<u32> = (0..1000).map(|value| queue.push(value)).collect();
+        let stays = |value: i32| value % 100 == 7;
+        (0..1000).filter(|value| !stays(*value)).for_each(|value| {
+            queue.remove(places[value as usize]);
+        });
+        assert_eq!(
+            queue.sweep(|value| if *value < 300 { Verdict::Keep } else { Verdict::Evict }),
+            Some(307)
+        );
+        let mut moved = Vec::new();
+        queue.shrink(|value, place| moved.push((*value, place)));
+        assert_eq!((queue.places(), queue.len()), (10, 10));
+        assert!(moved.iter().all(|(value, place)| queue.get(*place) == value));
+        let order: Vec<i32> = (0..10)
+            .map(|_| {
+                let at = queue.sweep(|_| Verdict::Evict).unwrap();
+                queue.remove(at)
+            })
+            .collect();
+        assert_eq!(order, [307, 407, 507, 607, 707, 807, 907, 7, 107, 207]);
+        let again = queue.push(1);
+        assert_eq!(queue.get(again), &1);
     }
 
     #[test]

@@ -22,6 +22,13 @@ impl Lines {
     }
 }
 
+/// Bytes of this process that are in memory.
+fn resident() -> Option<u64> {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = pages.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
 impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
     pub(super) fn stats(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
         let mut lines = Lines::default();
@@ -41,9 +48,9 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
                 lines.stat("items:1:reclaimed", counts[Counter::Reclaimed as usize]);
             }
             Some(b"slabs") => {
-                // No slabs: an item is one allocation.
+                let figures = self.shared.store.arena().figures();
                 lines.stat("active_slabs", 0);
-                lines.stat("total_malloced", self.shared.store.alive().1);
+                lines.stat("total_malloced", figures.blocks + figures.free);
             }
             Some(b"sizes") => lines.stat("sizes_status", "disabled"),
             Some(b"conns") => {
@@ -107,6 +114,13 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         let (items, bytes) = shared.store.alive();
         lines.stat("items_alive", items);
         lines.stat("items_alive_bytes", bytes);
+        let figures = shared.store.arena().figures();
+        lines.stat("arena_bytes", figures.blocks);
+        lines.stat("arena_free_bytes", figures.free);
+        lines.stat("arena_overhead_bytes", figures.blocks - figures.live.min(figures.blocks));
+        if let Some(bytes) = resident() {
+            lines.stat("resident_bytes", bytes);
+        }
         lines.stat("count", C::NAME);
         if let Some(extra) = shared.extra.get() {
             extra(lines);

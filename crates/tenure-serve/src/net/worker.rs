@@ -14,6 +14,7 @@ use super::counters::Counters;
 use super::poll::{Interest, Poll};
 use super::server::{Shared, TICK};
 use super::socket::{self, NotAccepted};
+use crate::allocator::return_to_system;
 use crate::buffers::Buffer;
 use crate::handler::{Handler, Output};
 
@@ -369,15 +370,6 @@ impl<H: Handler> Worker<H> {
             return_to_system();
             self.idle_buffers = false;
         }
-    }
-}
-
-/// Has the allocator give its free memory back: glibc's keeps what lies below memory in use.
-fn return_to_system() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: the function takes a number, and is free to run beside other threads that allocate.
-    unsafe {
-        libc::malloc_trim(0);
     }
 }
 

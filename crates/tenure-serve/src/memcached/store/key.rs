@@ -1,10 +1,12 @@
 //! What items are found by in the map: keys with their hashes, which are made once for each request.
 
 use std::hash::{BuildHasher, Hash, Hasher};
+use std::ptr::NonNull;
 
 use papaya::Equivalent;
 use tenure::count::RefCount;
 
+use crate::memcached::arena::Cell;
 use crate::memcached::item::ItemRef;
 
 /// The map's reference to an item.
@@ -42,6 +44,24 @@ impl<C: RefCount + 'static> Equivalent<Entry<C>> for Key<'_> {
     #[inline]
     fn equivalent(&self, entry: &Entry<C>) -> bool {
         self.hash == entry.0.hash() && self.bytes == entry.0.key()
+    }
+}
+
+/// A cell of an item, with the item's hash.
+pub(super) struct InCell {
+    pub(super) hash: u64,
+    pub(super) cell: NonNull<Cell>,
+}
+
+impl Hash for InCell {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write_u64(self.hash);
+    }
+}
+
+impl<C: RefCount + 'static> Equivalent<Entry<C>> for InCell {
+    fn equivalent(&self, entry: &Entry<C>) -> bool {
+        self.hash == entry.0.hash() && entry.0.has(self.cell)
     }
 }
 

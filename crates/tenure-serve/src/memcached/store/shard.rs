@@ -1,15 +1,16 @@
 //! A shard with its lock held: what changes the map, the queue of the eviction and the memory in use, together.
 
-use std::sync::{MutexGuard, TryLockError};
+use std::sync::MutexGuard;
 
 use tenure::count::RefCount;
 use tenure::memory::Ordering;
 
-use super::{Entry, Key, SHARDS, Visit};
+use super::room::Mine;
+use super::{Entry, Key, Visit};
 use crate::memcached::counters::Counter;
 use crate::memcached::item::{ItemRef, Recipe, state};
 use crate::memcached::number::{self, Decimal};
-use crate::memcached::queue::{Queue, Verdict};
+use crate::memcached::queue::Queue;
 
 /// What an item costs beside its allocation: the map's entry and slot, the queue's node, what the allocator adds.
 const OVERHEAD: usize = 80;
@@ -17,15 +18,6 @@ const OVERHEAD: usize = 80;
 /// Bytes that a worker has unlinked before it asks for the end of the grace period. The collector waits for a number
 /// of items, and they may be large.
 const FLUSH_BYTES: u64 = 1 << 20;
-
-/// How much is done to make room.
-#[derive(Clone, Copy)]
-enum Effort {
-    /// What was used since the hand came by stays, and loses that mark.
-    Spares,
-    /// It goes, too.
-    Takes,
-}
 
 /// What became of an addition.
 #[must_use]
@@ -54,7 +46,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         Self { visit, shard, queue, unlinked: 0 }
     }
 
-    fn charge(item: &ItemRef<C>) -> u64 {
+    pub(super) fn charge(item: &ItemRef<C>) -> u64 {
         (item.size() + OVERHEAD) as u64
     }
 
@@ -74,21 +66,29 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
     pub(in crate::memcached) fn link(&mut self, new: &ItemRef<C>) -> u64 {
         let store = self.visit.store;
         let cas = self.stamp(new);
+        if self.queue.len() == 0 {
+            self.queue.catch_up(store.hands.laps());
+        }
         new.set_place(self.queue.push(new.share()));
         store.map.insert(Entry(new.share()), (), &self.visit.guard);
         // Relaxed: a number that is compared with the limit.
         store.used.fetch_add(Self::charge(new), Ordering::Relaxed);
-        self.make_room(new.place());
+        self.make_room(new);
         cas
+    }
+
+    /// Evicts until what is in use is within the limit, but not the item that is new.
+    fn make_room(&mut self, new: &ItemRef<C>) {
+        let mine = Mine { shard: self.shard, queue: &mut self.queue, spared: new };
+        self.unlinked += self.visit.make_room(Some(mine));
     }
 
     fn stamp(&self, new: &ItemRef<C>) -> u64 {
         let store = self.visit.store;
-        let cas = match new.cas() {
-            0 => store.next_cas(),
-            // A client has chosen it.
-            given => given,
-        };
+        let next = store.next_cas();
+        new.set_since(next as u32);
+        // Unless a client has chosen it.
+        let cas = if new.cas() == 0 { next } else { new.cas() };
         new.set_cas(cas);
         new.set_time(self.visit.now);
         new.mark(store.flushes(), state::FLUSHES);
@@ -101,6 +101,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         let store = self.visit.store;
         let cas = self.stamp(new);
         new.set_place(old.place());
+        new.set_since(old.since());
         // A value that is written again is used.
         new.mark(state::REFERENCED, 0);
         drop(self.queue.replace(old.place(), new.share()));
@@ -110,24 +111,24 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         if more > less {
             // Relaxed: as in `link`.
             store.used.fetch_add(more - less, Ordering::Relaxed);
-            self.make_room(new.place());
         } else if less > more {
             // Relaxed: as in `link`.
             store.used.fetch_sub(less - more, Ordering::Relaxed);
         }
+        self.make_room(new);
         cas
     }
 
-    /// Replaces an item by one with other data, that number unless it is 0, and the same flags and expiry. `None` without memory, and where it would be too
-    /// large.
-    pub(in crate::memcached) fn rewrite(
+    /// Replaces an item by one with other data, that number unless it is 0, and the same flags and expiry. `None` without memory,
+    /// and where it would be too large. The pieces of `data` have `len` bytes.
+    pub(in crate::memcached) fn rewrite<'d>(
         &mut self,
         old: &ItemRef<C>,
         state: u32,
         number: u64,
-        data: &[&[u8]],
+        len: usize,
+        data: impl Iterator<Item = &'d [u8]>,
     ) -> Option<ItemRef<C>> {
-        let len = data.iter().map(|piece| piece.len()).sum();
         let (flags, expiry, hash) = (old.flags(), old.expiry(), old.hash());
         if !self.visit.store.takes(old.key(), flags, len) {
             return None;
@@ -154,23 +155,23 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         let Some(old) = self.find(key) else {
             return Delta::NotFound;
         };
-        if old.data().is_empty() {
+        if old.len() == 0 {
             return Delta::NonNumeric;
         }
         if cas != 0 && cas != old.cas() {
             return Delta::Mismatch;
         }
-        let Some(value) = number::value(old.data()) else {
+        let Some(value) = old.short_data().and_then(number::value) else {
             return Delta::NonNumeric;
         };
         let value = if up { value.wrapping_add(delta) } else { value.saturating_sub(delta) };
         self.visit.worker.count(if up { Counter::IncrHits } else { Counter::DecrHits });
         let digits = Decimal::new(value);
         // As in memcached: a number that did not become longer is filled up with spaces, and keeps its marks.
-        let fits = digits.len() <= old.data().len();
-        let spaces = vec![b' '; old.data().len().saturating_sub(digits.len())];
-        let marks = if fits { old.state() } else { 0 };
-        let new = self.rewrite(old, marks, 0, &[&digits, &spaces]);
+        let len = old.len().max(digits.len());
+        let marks = if digits.len() <= old.len() { old.state() } else { 0 };
+        let spaces = std::iter::repeat_n(&b" "[..], len - digits.len());
+        let new = self.rewrite(old, marks, 0, len, [&*digits].into_iter().chain(spaces));
         new.map_or(Delta::NoMemory, |new| Delta::Value(value, new))
     }
 
@@ -178,43 +179,25 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
     pub(in crate::memcached) fn unlink(&mut self, item: &ItemRef<C>) {
         self.unlinked += self.visit.unlink(&mut self.queue, item);
     }
-
-    /// Evicts until what is in use is within the limit: from this shard, but for the item at `newest`, then from others. What
-    /// is used goes only where all the rest is not enough.
-    fn make_room(&mut self, newest: u32) {
-        let visit = self.visit;
-        let store = visit.store;
-        for effort in [Effort::Spares, Effort::Takes] {
-            for step in 0..SHARDS {
-                if store.used() <= store.limit() {
-                    return;
-                }
-                if step == 0 {
-                    self.unlinked += visit.evict(&mut self.queue, effort, Some(newest));
-                    continue;
-                }
-                // Not waited for: two that are full would wait for each other.
-                match store.shards[(self.shard + step) % SHARDS].queue.try_lock() {
-                    Ok(mut other) => self.unlinked += visit.evict(&mut other, effort, None),
-                    Err(TryLockError::WouldBlock) => {}
-                    Err(TryLockError::Poisoned(_)) => panic!("a panic under the lock of a shard"),
-                }
-            }
-        }
-    }
 }
 
 impl<C: RefCount + 'static> Drop for Locked<'_, '_, C> {
     fn drop(&mut self) {
-        if self.unlinked > 0 && self.visit.worker.add_unlinked(self.unlinked) >= FLUSH_BYTES {
-            self.visit.settle();
-        }
+        self.visit.store.hands.tell(self.shard, &self.queue);
+        self.visit.add_unlinked(self.unlinked);
     }
 }
 
 impl<C: RefCount + 'static> Visit<'_, C> {
+    /// Has what was unlinked freed once it is much.
+    pub(super) fn add_unlinked(&self, bytes: usize) {
+        if bytes > 0 && self.worker.add_unlinked(bytes) >= FLUSH_BYTES {
+            self.settle();
+        }
+    }
+
     /// Unlinks an item from its shard's queue and the map, and returns its bytes.
-    fn unlink(&self, queue: &mut Queue<ItemRef<C>>, item: &ItemRef<C>) -> usize {
+    pub(super) fn unlink(&self, queue: &mut Queue<ItemRef<C>>, item: &ItemRef<C>) -> usize {
         let key = Key { bytes: item.key(), hash: item.hash() };
         // Relaxed: as in `link`.
         self.store.used.fetch_sub(Locked::charge(item), Ordering::Relaxed);
@@ -223,39 +206,5 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         debug_assert!(removed.is_some(), "the queue and the map have the same items");
         drop(queue.remove(item.place()));
         item.size()
-    }
-
-    /// Evicts items of a shard until what is in use is within the limit, but not the one at `spared`. Returns their bytes.
-    fn evict(&self, queue: &mut Queue<ItemRef<C>>, effort: Effort, spared: Option<u32>) -> usize {
-        let judge = |item: &ItemRef<C>| {
-            if Some(item.place()) == spared {
-                return Verdict::Keep;
-            }
-            if item.state() & state::REFERENCED == 0 || self.store.gone(item, self.now).is_some() {
-                return Verdict::Evict;
-            }
-            item.mark(0, state::REFERENCED);
-            Verdict::Keep
-        };
-        let mut evicted = 0;
-        while self.store.used() > self.store.limit() {
-            let found = match effort {
-                Effort::Spares => queue.sweep(judge),
-                // Items that are used all the time do not hold it up.
-                Effort::Takes => queue
-                    .sweep(judge)
-                    .or_else(|| queue.sweep(judge))
-                    .or_else(|| queue.at_hand().filter(|at| Some(*at) != spared)),
-            };
-            let Some(at) = found else { break };
-            // Another reference: the queue's goes on the way.
-            let item = queue.get(at).share();
-            self.worker.count(match self.store.gone(&item, self.now) {
-                Some(_) => Counter::Reclaimed,
-                None => Counter::Evictions,
-            });
-            evicted += self.unlink(queue, &item);
-        }
-        evicted
     }
 }

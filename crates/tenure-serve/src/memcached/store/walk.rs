@@ -18,7 +18,8 @@ pub(in crate::memcached) struct Place {
 impl<C: RefCount + 'static> Visit<'_, C> {
     /// Shows some of the items from a place on that are not over. Returns where to go on, unless these were the last.
     ///
-    /// What is stored or goes meanwhile may be missed. All others are shown once.
+    /// What is stored or goes meanwhile may be missed. All others are shown once, but for a shard most of whose items go meanwhile:
+    /// its items move together, and may be missed or shown again.
     pub(in crate::memcached) fn walk(
         &self,
         from: Place,

@@ -1,0 +1,118 @@
+//! A block of the arena: what it has before its cells, and which of them are in use.
+
+use std::cell::UnsafeCell;
+use std::ptr::{self, NonNull};
+
+use super::Arena;
+use super::sizes::{BLOCK, HEAD, MOST_CELLS, SIZES, cells};
+use crate::memcached::item::AtomicU64;
+
+/// What every cell that is in use begins with.
+#[repr(C)]
+pub(crate) struct Cell {
+    /// Of the item that the cell is of. Written when the cell is taken, under the lock of its class.
+    pub(crate) hash: AtomicU64,
+    /// The next cell of the item. Written by the thread that makes the item, before others know it.
+    pub(crate) next: *mut Cell,
+}
+
+/// The beginning of a block that is in use. It lies at a multiple of [`BLOCK`], so that each cell leads to it.
+#[repr(C)]
+pub(super) struct Block {
+    /// A reference that the block has, from `Arc::into_raw`.
+    pub(super) arena: *const Arena,
+    pub(super) class: usize,
+    /// For who holds the lock of the class.
+    state: UnsafeCell<State>,
+}
+
+/// What of a block changes.
+pub(super) struct State {
+    pub(super) used: usize,
+    /// The list that the block is in.
+    pub(super) level: usize,
+    pub(super) before: *mut Block,
+    pub(super) after: *mut Block,
+    taken: [u64; MOST_CELLS.div_ceil(64)],
+}
+
+const _: () = assert!(size_of::<Block>() <= HEAD && HEAD.is_multiple_of(16));
+
+impl Block {
+    /// Makes memory a block without cells in use.
+    ///
+    /// # Safety
+    ///
+    /// `memory` is a whole block, and the caller's alone.
+    pub(super) unsafe fn init(memory: NonNull<Block>, arena: *const Arena, class: usize) {
+        let state = State {
+            used: 0,
+            level: usize::MAX,
+            before: ptr::null_mut(),
+            after: ptr::null_mut(),
+            taken: [0; MOST_CELLS.div_ceil(64)],
+        };
+        // SAFETY: the caller's; a block is aligned to its size.
+        unsafe { memory.write(Self { arena, class, state: UnsafeCell::new(state) }) };
+    }
+
+    /// The block of a cell.
+    pub(super) fn of(cell: NonNull<Cell>) -> NonNull<Self> {
+        let start = cell.as_ptr().map_addr(|address| address & !(BLOCK - 1));
+        // SAFETY: no block begins at 0, for that is no address that a mapping has.
+        unsafe { NonNull::new_unchecked(start.cast()) }
+    }
+
+    /// What changes.
+    ///
+    /// # Safety
+    ///
+    /// The block is in use, the caller holds the lock of its class, and uses no other reference from this as long as this one.
+    pub(super) unsafe fn state<'a>(block: NonNull<Self>) -> &'a mut State {
+        // SAFETY: the caller's: it is in use.
+        let block = unsafe { block.as_ref() };
+        // SAFETY: the caller's: whoever calls this holds that lock.
+        unsafe { &mut *block.state.get() }
+    }
+
+    /// Where a cell is.
+    pub(super) fn cell(block: NonNull<Self>, class: usize, index: usize) -> NonNull<Cell> {
+        debug_assert!(index < cells(class));
+        // SAFETY: inside the block, which has so many cells behind its head.
+        unsafe { block.cast::<u8>().add(HEAD + index * SIZES[class]).cast() }
+    }
+
+    /// Which cell it is.
+    pub(super) fn index(cell: NonNull<Cell>, class: usize) -> usize {
+        ((cell.addr().get() & (BLOCK - 1)) - HEAD) / SIZES[class]
+    }
+}
+
+impl State {
+    /// Takes the first free cell. There is one.
+    pub(super) fn take(&mut self) -> usize {
+        let free = self.taken.iter().position(|word| *word != u64::MAX);
+        let word = free.expect("a block in a list has a free cell");
+        let bit = self.taken[word].trailing_ones() as usize;
+        self.taken[word] |= 1 << bit;
+        self.used += 1;
+        word * 64 + bit
+    }
+
+    /// Gives a cell back.
+    pub(super) fn put(&mut self, index: usize) {
+        let bit = 1 << (index % 64);
+        debug_assert!(self.taken[index / 64] & bit != 0, "a cell is given back once");
+        self.taken[index / 64] &= !bit;
+        self.used -= 1;
+    }
+
+    /// The cells that are in use.
+    pub(super) fn taken(&self) -> impl Iterator<Item = usize> + '_ {
+        let bits = |(at, word): (usize, &u64)| {
+            let word = *word;
+            (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| at * 64 + bit)
+        };
+        self.taken.iter().enumerate().flat_map(bits)
+    }
+}

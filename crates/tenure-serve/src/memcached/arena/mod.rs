@@ -1,0 +1,486 @@
+//! The memory of items: equal blocks, each cut into cells of one size.
+//!
+//! ```text
+//!  Block ┌ head ┬ cell ┬ cell ┬ cell ┬ ... ┐      an item: one cell, or several that are linked
+//!        │ class│ item │ free │ item │     │
+//!        └──────┴──────┴──────┴──────┴─────┘
+//! ```
+//!
+//! A cache of 64 MiB takes little more than that from the system, however the sizes of its values shift:
+//! blocks are all of one size, so a free one serves every class, and an item longer than a quarter of a block is
+//! put into several cells. What is left are blocks with few cells in use. [`sparse`](Arena::sparse) names the
+//! emptiest, and the store moves its items elsewhere.
+//!
+//! # Who may do what when
+//!
+//! 1. A class has a lock, for the lists of its blocks and for their heads. No other lock is taken under it.
+//! 2. A cell that is in use belongs to who took it, but for the hash in front: that is written and read under the lock
+//!    of the class, so that [`sparse`](Arena::sparse) finds out what is in a block without a reference to it.
+//! 3. A block that is in use has a reference to the arena, so that an item may outlive the store.
+
+mod block;
+mod sizes;
+mod system;
+
+use std::ptr::{self, NonNull};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tenure::line::Isolated;
+use tenure::memory::{Atomic, Ordering};
+use tenure::sync::Arc;
+
+use super::item::AtomicU64;
+use block::Block;
+pub(crate) use block::Cell;
+pub(crate) use sizes::Pieces;
+use sizes::{BLOCK, CLASSES, SIZES, cells};
+use system::Blocks;
+
+/// Lists of blocks that have free cells, by how full they are.
+const LEVELS: usize = 8;
+
+/// The list of the blocks that were found sparse.
+const SPARSE: usize = LEVELS;
+
+/// In no list: no cell is free.
+const FULL: usize = LEVELS + 1;
+
+/// The blocks of one class.
+struct Class {
+    lists: Mutex<Lists>,
+    /// Cells in use, items that begin in them, and free cells of blocks that are not sparse. Written under the lock.
+    live: AtomicU64,
+    items: AtomicU64,
+    spare: AtomicU64,
+}
+
+struct Lists {
+    heads: [*mut Block; LEVELS + 1],
+}
+
+// SAFETY: the blocks of the lists are for who holds the lock.
+unsafe impl Send for Lists {}
+
+/// What an arena has, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Figures {
+    /// Blocks with cells in use.
+    pub(crate) blocks: u64,
+    /// Blocks that are kept to be used again.
+    pub(crate) free: u64,
+    /// Cells in use.
+    pub(crate) live: u64,
+    /// Items.
+    pub(crate) items: u64,
+}
+
+/// The memory of items.
+pub(crate) struct Arena {
+    classes: Box<[Isolated<Class>]>,
+    blocks: Mutex<Blocks>,
+    /// Blocks that were ever put into use, and now are.
+    taken: AtomicU64,
+    used: AtomicU64,
+}
+
+fn add(counter: &AtomicU64, count: i64) {
+    // Relaxed: statistics; written under a lock.
+    let value = counter.load(Ordering::Relaxed).wrapping_add_signed(count);
+    // Relaxed: as above.
+    counter.store(value, Ordering::Relaxed);
+}
+
+impl Lists {
+    /// # Safety
+    ///
+    /// The block is in use, of this class, and in no list.
+    unsafe fn insert(&mut self, block: NonNull<Block>, level: usize) {
+        // SAFETY: the lock of the class is held: this is what it guards.
+        let state = unsafe { Block::state(block) };
+        state.level = level;
+        if level == FULL {
+            return;
+        }
+        (state.before, state.after) = (ptr::null_mut(), self.heads[level]);
+        if let Some(next) = NonNull::new(self.heads[level]) {
+            // SAFETY: as above; it is another block.
+            unsafe { Block::state(next) }.before = block.as_ptr();
+        }
+        self.heads[level] = block.as_ptr();
+    }
+
+    /// # Safety
+    ///
+    /// The block is in use, of this class, and in the list of its level.
+    unsafe fn remove(&mut self, block: NonNull<Block>) {
+        // SAFETY: the lock of the class is held: this is what it guards.
+        let state = unsafe { Block::state(block) };
+        let (level, before, after) = (state.level, state.before, state.after);
+        if level == FULL {
+            return;
+        }
+        match NonNull::new(before) {
+            // SAFETY: as above; it is another block.
+            Some(before) => unsafe { Block::state(before) }.after = after,
+            None => self.heads[level] = after,
+        }
+        if let Some(after) = NonNull::new(after) {
+            // SAFETY: as above.
+            unsafe { Block::state(after) }.before = before;
+        }
+    }
+
+    /// Puts a block into the list for what it has in use.
+    ///
+    /// # Safety
+    ///
+    /// The block is in use and of this class, and in the list of its level.
+    unsafe fn sort(&mut self, block: NonNull<Block>, class: usize) {
+        // SAFETY: the lock of the class is held: this is what it guards.
+        let state = unsafe { Block::state(block) };
+        let cells = cells(class);
+        let level = if state.used == cells { FULL } else { state.used * LEVELS / cells };
+        if level != state.level {
+            // SAFETY: the caller's.
+            unsafe { self.remove(block) };
+            // SAFETY: it is in no list now.
+            unsafe { self.insert(block, level) };
+        }
+    }
+}
+
+impl Class {
+    fn new() -> Self {
+        Self {
+            lists: Mutex::new(Lists { heads: [ptr::null_mut(); LEVELS + 1] }),
+            live: Atomic::new(0),
+            items: Atomic::new(0),
+            spare: Atomic::new(0),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lists> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A cell of the fullest block, so that others become empty.
+    fn take(
+        &self,
+        lists: &mut Lists,
+        class: usize,
+        hash: u64,
+        begins: bool,
+    ) -> Option<NonNull<Cell>> {
+        let fullest = (0..LEVELS).rev().chain([SPARSE]);
+        let block = fullest.map(|level| lists.heads[level]).find_map(NonNull::new)?;
+        // SAFETY: the lock of the class is held, and blocks in its lists are in use.
+        let state = unsafe { Block::state(block) };
+        let spare = match state.level {
+            SPARSE => (cells(class) - state.used) as i64 - 1,
+            _ => -1,
+        };
+        let cell = Block::cell(block, class, state.take());
+        // SAFETY: the block is in a list.
+        unsafe { lists.sort(block, class) };
+        add(&self.spare, spare);
+        add(&self.live, 1);
+        add(&self.items, begins.into());
+        // SAFETY: the cell was free, and is the caller's now.
+        unsafe { cell.write(Cell { hash: Atomic::new(hash), next: ptr::null_mut() }) };
+        Some(cell)
+    }
+}
+
+impl Arena {
+    pub(crate) fn new() -> Self {
+        Self {
+            classes: (0..CLASSES).map(|_| Isolated::new(Class::new())).collect(),
+            blocks: Mutex::new(Blocks::new()),
+            taken: Atomic::new(0),
+            used: Atomic::new(0),
+        }
+    }
+
+    fn blocks(&self) -> MutexGuard<'_, Blocks> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of a cell.
+    #[inline]
+    pub(crate) const fn size(class: usize) -> usize {
+        SIZES[class]
+    }
+
+    /// A cell for an item with that hash, which is the caller's. `None` where the system has no memory. `begins` is whether
+    /// it is the first of the item.
+    pub(crate) fn take(
+        arena: &Arc<Self>,
+        class: usize,
+        hash: u64,
+        begins: bool,
+    ) -> Option<NonNull<Cell>> {
+        let blocks = &arena.classes[class];
+        if let Some(cell) = blocks.take(&mut blocks.lock(), class, hash, begins) {
+            return Some(cell);
+        }
+        let block = {
+            let mut free = arena.blocks();
+            add(&arena.taken, 1);
+            let block = free.take()?;
+            add(&arena.used, 1);
+            block
+        };
+        // SAFETY: a whole block, and this thread's alone. The reference is the block's, and is given back with it.
+        unsafe { Block::init(block, Arc::into_raw(arena.clone()), class) };
+        let mut lists = blocks.lock();
+        // SAFETY: it is in use now, of this class, and in no list.
+        unsafe { lists.insert(block, 0) };
+        add(&blocks.spare, cells(class) as i64);
+        blocks.take(&mut lists, class, hash, begins)
+    }
+
+    /// Gives a cell back.
+    ///
+    /// # Safety
+    ///
+    /// It is the caller's, who does not use it any more. `begins` is as when it was taken.
+    pub(crate) unsafe fn put(cell: NonNull<Cell>, begins: bool) {
+        let block = Block::of(cell);
+        // SAFETY: a block with a cell in use is in use itself, and its class does not change.
+        let Block { class, arena, .. } = *unsafe { block.as_ref() };
+        // SAFETY: as above; so it has a reference to the arena.
+        let arena_of = unsafe { &*arena };
+        if cfg!(debug_assertions) {
+            // So that who reads it nevertheless sees that.
+            let bytes = SIZES[class] - size_of::<Cell>();
+            // SAFETY: inside the block.
+            let rest = unsafe { cell.add(1) };
+            // SAFETY: the rest of the cell is the caller's.
+            unsafe { rest.cast::<u8>().write_bytes(0xDD, bytes) };
+        }
+        let blocks = &arena_of.classes[class];
+        let mut lists = blocks.lock();
+        // SAFETY: the lock of the class is held.
+        let state = unsafe { Block::state(block) };
+        state.put(Block::index(cell, class));
+        let is_sparse = state.level == SPARSE;
+        let is_empty = state.used == 0;
+        add(&blocks.live, -1);
+        add(&blocks.items, -i64::from(begins));
+        if is_empty {
+            // SAFETY: it is in the list of its level.
+            unsafe { lists.remove(block) };
+        } else if !is_sparse {
+            // SAFETY: as above.
+            unsafe { lists.sort(block, class) };
+        }
+        if !is_sparse {
+            add(&blocks.spare, if is_empty { 1 - cells(class) as i64 } else { 1 });
+        }
+        drop(lists);
+        if is_empty {
+            // SAFETY: the reference that the block got in `take`; nobody has a cell of it, and no list has it.
+            let arena = unsafe { Arc::from_raw(arena) };
+            let mut free = arena.blocks();
+            free.put(block);
+            add(&arena.used, -1);
+            drop(free);
+        }
+    }
+
+    /// Bytes of free cells in blocks that are in use and not known to be sparse.
+    pub(crate) fn spare(&self) -> u64 {
+        self.sum(|class, of| of.spare.load(Ordering::Relaxed) * SIZES[class] as u64)
+    }
+
+    fn sum(&self, of: impl Fn(usize, &Class) -> u64) -> u64 {
+        self.classes.iter().enumerate().map(|(class, blocks)| of(class, blocks)).sum()
+    }
+
+    /// Blocks that were ever put into use, or were to be and the system had none.
+    pub(crate) fn taken(&self) -> u64 {
+        // Relaxed: a statistic.
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Whether the system had no more memory since this was last asked.
+    pub(crate) fn take_shortage(&self) -> bool {
+        self.blocks().take_shortage()
+    }
+
+    /// Gives up to `most` bytes of free blocks back to the system, as far as more than `kept` are free.
+    pub(crate) fn give_back(&self, kept: u64, most: u64) {
+        let blocks = |bytes: u64| usize::try_from(bytes / BLOCK as u64).unwrap_or(usize::MAX);
+        let (kept, mut most) = (blocks(kept), blocks(most));
+        while most > 0 {
+            // A few at once: others want blocks.
+            let given = self.blocks().give_back(kept, most.min(16));
+            if given == 0 {
+                return;
+            }
+            most -= given;
+        }
+    }
+
+    /// Bytes of cells in use.
+    pub(crate) fn live(&self) -> u64 {
+        // Relaxed, here and below: statistics.
+        self.sum(|class, of| of.live.load(Ordering::Relaxed) * SIZES[class] as u64)
+    }
+
+    /// Items, whoever has them.
+    pub(crate) fn items(&self) -> u64 {
+        self.sum(|_, of| of.items.load(Ordering::Relaxed))
+    }
+
+    /// What it has.
+    pub(crate) fn figures(&self) -> Figures {
+        let free = self.blocks().free();
+        // Relaxed: a statistic.
+        let blocks = self.used.load(Ordering::Relaxed) * BLOCK as u64;
+        Figures { blocks, free: (free * BLOCK) as u64, live: self.live(), items: self.items() }
+    }
+
+    /// Looks for the emptiest block of the class that has the most free cells, and puts its cells in use into `found`, with the
+    /// hashes of their items. From now on the block is only used where no other has a free cell. `false` if
+    /// no class has so many free cells that it could do with a block less.
+    pub(crate) fn sparse(&self, found: &mut Vec<(u64, NonNull<Cell>)>) -> bool {
+        // Relaxed: looked at again under the lock.
+        let spare = |class: usize| self.classes[class].spare.load(Ordering::Relaxed);
+        let could = (0..CLASSES).filter(|class| spare(*class) >= cells(*class) as u64);
+        let Some(class) = could.max_by_key(|class| spare(*class) * SIZES[*class] as u64) else {
+            return false;
+        };
+        if found.try_reserve(cells(class)).is_err() {
+            return false;
+        }
+        let blocks = &self.classes[class];
+        let mut lists = blocks.lock();
+        let emptiest = (0..LEVELS).map(|level| lists.heads[level]).find_map(NonNull::new);
+        let Some(block) = emptiest.filter(|_| spare(class) >= cells(class) as u64) else {
+            return false;
+        };
+        // SAFETY: it is in the list of its level.
+        unsafe { lists.remove(block) };
+        // SAFETY: now it is in none.
+        unsafe { lists.insert(block, SPARSE) };
+        // SAFETY: the lock of the class is held.
+        let state = unsafe { Block::state(block) };
+        add(&blocks.spare, -((cells(class) - state.used) as i64));
+        found.extend(state.taken().map(|index| {
+            let cell = Block::cell(block, class, index);
+            // SAFETY: a cell in use: its hash was written under this lock, and stays until it is given back under it.
+            let hash = unsafe { &(*cell.as_ptr()).hash };
+            // Relaxed: the lock orders it.
+            (hash.load(Ordering::Relaxed), cell)
+        }));
+        true
+    }
+}
+
+// SAFETY: all that is not atomic is behind locks.
+unsafe impl Sync for Arena {}
+// SAFETY: as above.
+unsafe impl Send for Arena {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn memory_in_use_stays_near_what_is_needed_however_sizes_shift() {
+        let arena = Arc::new(Arena::new());
+        let mut last = Vec::new();
+        for class in (0..CLASSES).chain((0..CLASSES).rev()) {
+            let count = (1 << 20) / SIZES[class];
+            let mut cells: Vec<_> =
+                (0..count).map(|at| Arena::take(&arena, class, at as u64, true).unwrap()).collect();
+            for cell in last.drain(..) {
+                // SAFETY: taken in the round before.
+                unsafe { Arena::put(cell, true) };
+            }
+            let Figures { blocks, free, live, items } = arena.figures();
+            assert_eq!((live, items), ((count * SIZES[class]) as u64, count as u64));
+            assert!(blocks <= live + live / 32 + BLOCK as u64, "{blocks} for {live}");
+            assert!(free <= 4 << 20);
+            last.append(&mut cells);
+        }
+        let weak = Arc::downgrade(&arena);
+        drop(arena);
+        assert!(weak.upgrade().is_some(), "kept by its cells");
+        for cell in last {
+            // SAFETY: as above.
+            unsafe { Arena::put(cell, true) };
+        }
+        assert!(weak.upgrade().is_none());
+    }
+
+    #[test]
+    fn a_sparse_block_is_named_and_used_last() {
+        let arena = Arc::new(Arena::new());
+        let class = 10;
+        let all: Vec<_> = (0..3 * cells(class) as u64)
+            .map(|hash| (hash, Arena::take(&arena, class, hash, true).unwrap()))
+            .collect();
+        let mut found = Vec::new();
+        assert!(!arena.sparse(&mut found), "all are full");
+        // Of the second block two stay, of the others three of four.
+        let block = Block::of(all[cells(class)].1);
+        let (kept, given): (Vec<_>, Vec<_>) = all.into_iter().partition(|(hash, cell)| {
+            if Block::of(*cell) == block { hash % 100 == 0 } else { hash % 4 != 0 }
+        });
+        for (_, cell) in given {
+            // SAFETY: taken above.
+            unsafe { Arena::put(cell, true) };
+        }
+        assert!(arena.sparse(&mut found));
+        assert!(found.iter().all(|(_, cell)| Block::of(*cell) == block));
+        assert!(found.iter().all(|one| kept.contains(one)) && !found.is_empty());
+        let again = Arena::take(&arena, class, 7, true).unwrap();
+        assert!(Block::of(again) != block, "there is room elsewhere");
+        for cell in kept.into_iter().map(|(_, cell)| cell).chain([again]) {
+            // SAFETY: as above.
+            unsafe { Arena::put(cell, true) };
+        }
+        assert_eq!((arena.figures().blocks, arena.spare()), (0, 0));
+        arena.give_back(0, u64::MAX);
+        assert_eq!(arena.figures().free, 0);
+    }
+
+    proptest! {
+        #[test]
+        fn cells_are_distinct_and_all_come_back(
+            steps in proptest::collection::vec((0..CLASSES, any::<prop::sample::Index>(), 0..4_u8), 1..400)
+        ) {
+            let arena = Arc::new(Arena::new());
+            let mut taken: Vec<(usize, NonNull<Cell>)> = Vec::new();
+            let mut found = Vec::new();
+            for (class, index, kind) in steps {
+                match kind {
+                    0 if !taken.is_empty() => {
+                        let (_, cell) = taken.swap_remove(index.index(taken.len()));
+                        // SAFETY: taken, and not given back yet.
+                        unsafe { Arena::put(cell, true) };
+                    }
+                    1 => {
+                        found.clear();
+                        let _ = arena.sparse(&mut found);
+                        prop_assert!(found.iter().all(|(_, cell)| taken.iter().any(|one| one.1 == *cell)));
+                    }
+                    _ => taken.push((class, Arena::take(&arena, class, 1, true).unwrap())),
+                }
+                let bytes: u64 = taken.iter().map(|(class, _)| SIZES[*class] as u64).sum();
+                prop_assert_eq!((arena.live(), arena.items()), (bytes, taken.len() as u64));
+            }
+            let mut places: Vec<_> = taken.iter().map(|(class, cell)| (cell.addr().get(), SIZES[*class])).collect();
+            places.sort_unstable();
+            prop_assert!(places.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0));
+            for (_, cell) in taken {
+                // SAFETY: as above.
+                unsafe { Arena::put(cell, true) };
+            }
+            prop_assert_eq!((arena.figures().blocks, arena.spare()), (0, 0));
+        }
+    }
+}
