@@ -9,7 +9,7 @@ use super::Native;
 use alloc::sync::Weak;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
+use core::sync::atomic::{AtomicPtr, AtomicU32};
 use core::{mem, ptr};
 
 static NUMBERS: Numbers<Native> = Numbers {
@@ -146,6 +146,8 @@ pub(crate) fn forks() -> u32 {
 /// Has forks counted from now on.
 #[cfg(all(unix, not(miri)))]
 fn count_forks() {
+    use core::sync::atomic::AtomicBool;
+
     static COUNTED: AtomicBool = AtomicBool::new(false);
     /// In the child, on its only thread.
     unsafe extern "C" fn in_child() {
