@@ -435,6 +435,60 @@ fn all_items_that_are_not_over_are_listed_once_however_slowly_they_are_read() {
 }
 
 #[test]
+fn a_cache_without_evictions_refuses_values_and_keeps_what_it_has() {
+    let mut settings = config(1 << 20);
+    settings.evictions = false;
+    let mut server = Server::with(&settings);
+    let start = Instant::now();
+    let value = "x".repeat(8192);
+    let mut stored = 0;
+    let refused = loop {
+        // Each second one is over in a while.
+        let expiry = stored % 2 * 10;
+        let answer = server.ask(format!("set k{stored} 0 {expiry} 8192\r\n{value}\r\n"));
+        if answer != "STORED\r\n" {
+            break answer;
+        }
+        stored += 1;
+        assert!(stored < 200, "more than fit");
+    };
+    assert_eq!(refused, "SERVER_ERROR out of memory storing object\r\n");
+    assert!(stored > 90, "{stored} of 8 kB in 1 MiB");
+    assert_eq!(
+        server.ask(format!("append k0 0 0 8192\r\n{value}\r\n")),
+        "SERVER_ERROR out of memory storing object\r\n"
+    );
+    assert_eq!((stat(&mut server, "store_no_memory"), stat(&mut server, "evictions")), (2, 0));
+    for number in 0..stored {
+        assert!(
+            server.ask(format!("get k{number}\r\n")).starts_with("VALUE"),
+            "k{number} has gone"
+        );
+    }
+    assert!(server.cache.used() <= 1 << 20);
+    assert!(server.ask("stats settings\r\n").contains("STAT evictions off\r\n"));
+    // What is deleted makes room, and what is over does.
+    assert_eq!(
+        server.ask(format!("delete k0\r\nset new 0 0 8192\r\n{value}\r\n")),
+        "DELETED\r\nSTORED\r\n"
+    );
+    server.handler.tick(start + Duration::from_secs(20));
+    let again = server.ask(format!("get k1\r\nset k1 0 0 8192\r\n{value}\r\n"));
+    assert_eq!(again, "END\r\nSTORED\r\n");
+}
+
+#[test]
+fn a_value_at_the_place_of_one_that_is_over_reclaims_its_memory() {
+    let mut server = Server::new();
+    let set = "set k 0 0 1\r\n1\r\n";
+    server.ask(set);
+    assert_eq!(stat(&mut server, "reclaimed"), 0);
+    server.ask("flush_all\r\n");
+    server.ask(set);
+    assert_eq!(stat(&mut server, "reclaimed"), 1);
+}
+
+#[test]
 fn flush_all_is_refused_where_it_is_not_allowed() {
     let mut settings = Config::default();
     settings.flush = false;

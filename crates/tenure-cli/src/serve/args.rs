@@ -77,6 +77,10 @@ pub(crate) struct Memcached {
     #[arg(long, value_name = "N", value_parser = connections)]
     pub(crate) connections_per_peer: Option<usize>,
 
+    /// Refuse values where the memory is full (`SERVER_ERROR out of memory storing object`), and evict nothing
+    #[arg(long)]
+    pub(crate) no_evictions: bool,
+
     /// Refuse `flush_all`
     #[arg(long)]
     pub(crate) no_flush: bool,
@@ -106,6 +110,7 @@ impl Memcached {
         config.count = self.count;
         config.line = self.line;
         config.memory = self.memory as u64;
+        config.evictions = !self.no_evictions;
         config.flush = !self.no_flush;
         config.shutdown = self.allow_shutdown;
         config.dump = !self.no_dump;

@@ -105,7 +105,6 @@ fn the_statistics_have_the_lines_that_monitoring_reads() {
         "curr_connections 1",
         "accepting_conns 1",
         "listen_disabled_num 0",
-        "threads 2",
         "limit_maxbytes 67108864",
         "cmd_get 1",
         "cmd_set 1",

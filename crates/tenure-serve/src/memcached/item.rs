@@ -540,6 +540,11 @@ impl<C: RefCount + 'static> Draft<C> {
         self.room = Pieces::new(left, then, then).next().map_or(0, |piece| piece.text);
     }
 
+    /// What was allocated for the item.
+    pub(super) fn size(&self) -> usize {
+        self.item.size()
+    }
+
     /// Bytes that are still to come, those of the line's end included.
     pub(super) fn missing(&self) -> usize {
         self.item.header().text as usize - END.len() - self.filled

@@ -157,6 +157,8 @@ pub struct Config {
     pub longest_line: usize,
     /// Connections from one address at once.
     pub connections_per_peer: u64,
+    /// Whether values make others go where the memory is full. Otherwise they are refused.
+    pub evictions: bool,
     /// Whether `flush_all` is allowed.
     pub flush: bool,
     /// Whether clients may end the server with `shutdown`.
@@ -174,6 +176,7 @@ impl Default for Config {
             largest_item: 1 << 20,
             longest_line: 2048,
             connections_per_peer: u64::MAX,
+            evictions: true,
             flush: true,
             shutdown: false,
             dump: true,
@@ -224,8 +227,9 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Cache<C, P> {
             line: config.longest_line,
             key: item::MOST_KEY,
         };
+        let store = Store::new(config.memory, largest);
         let shared = Shared {
-            store: Store::new(config.memory, largest),
+            store: if config.evictions { store } else { store.without_evictions() },
             peers: Peers::new(limits),
             workers: Workers::new(),
             clock: Clock::new(Instant::now(), SystemTime::now()),

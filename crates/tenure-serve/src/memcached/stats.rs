@@ -131,7 +131,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         let limits = self.limits;
         lines.stat("maxbytes", self.shared.store.limit());
         lines.stat("oldest", self.shared.store.flushed());
-        lines.stat("evictions", "on");
+        lines.stat("evictions", if self.shared.store.evicts() { "on" } else { "off" });
         lines.stat("num_threads", self.shared.workers.len());
         lines.stat("cas_enabled", "yes");
         lines.stat("auth_enabled_sasl", "no");

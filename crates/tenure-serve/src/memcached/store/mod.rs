@@ -32,6 +32,7 @@ use crawl::Crawl;
 pub(super) use key::Key;
 use key::{Entry, Hashed};
 use room::Hands;
+use shard::OVERHEAD;
 pub(super) use shard::{Delta, Locked};
 pub(super) use walk::Place;
 
@@ -51,6 +52,8 @@ pub(super) struct Store<C: RefCount + 'static> {
     hasher: foldhash::quality::RandomState,
     /// Bytes that may be in use.
     limit: AtomicU64,
+    /// Whether values make others go. Otherwise they are refused.
+    evicts: bool,
     /// Bytes for which the system has memory, as far as that is known to be less.
     possible: AtomicU64,
     /// Bytes of gaps between items and in the map, as of the last new block.
@@ -128,6 +131,7 @@ impl<C: RefCount + 'static> Store<C> {
             arena: Arc::new(Arena::new()),
             hasher: foldhash::quality::RandomState::default(),
             limit: Atomic::new(limit),
+            evicts: true,
             possible: Atomic::new(u64::MAX),
             spare: Atomic::new(0),
             most_ever: Atomic::new(0),
@@ -139,6 +143,16 @@ impl<C: RefCount + 'static> Store<C> {
             used: Isolated::new(Atomic::new(0)),
             cas: Isolated::new(Atomic::new(0)),
         }
+    }
+
+    /// Refuses what there is no room for, and evicts nothing.
+    pub(super) fn without_evictions(self) -> Self {
+        Self { evicts: false, ..self }
+    }
+
+    /// Whether values make others go.
+    pub(super) fn evicts(&self) -> bool {
+        self.evicts
     }
 
     #[inline]
@@ -364,7 +378,13 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
             }
             self.tidy();
         }
-        draft
+        draft.filter(|draft| self.store.evicts || self.has_room(draft))
+    }
+
+    /// Whether an item fits beside those that are linked. Values that come in at the same time do not count yet: they may exceed
+    /// the limit together.
+    fn has_room(&self, draft: &Draft<C>) -> bool {
+        self.store.used() + draft.size() as u64 + OVERHEAD as u64 <= self.store.limit()
     }
 
     /// Bytes of all items, linked or not. What the next store evicts is not counted: a lower limit does not refuse values.
@@ -395,6 +415,9 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
         let key = Key { bytes: new.key(), hash: new.hash() };
         let mut locked = self.lock(key);
         let Some(old) = locked.find(key) else {
+            if locked.over {
+                self.worker.count(Counter::Reclaimed);
+            }
             return match verb {
                 Verb::Set | Verb::Add => Outcome::Done { cas: locked.link(new), len },
                 Verb::Append | Verb::Prepend if makes => {

@@ -91,6 +91,9 @@ impl<C: RefCount + 'static> Visit<'_, C> {
     pub(super) fn make_room(&self, mut mine: Option<Mine<'_, C>>) -> usize {
         let store = self.store;
         let mut evicted = 0;
+        if !store.evicts {
+            return evicted;
+        }
         if let Some(mine) = &mut mine
             && mine.queue.len() >= SAMPLE
         {

@@ -13,7 +13,7 @@ use crate::memcached::number::{self, Decimal};
 use crate::memcached::queue::Queue;
 
 /// What an item costs beside its allocation: the map's entry and slot, the queue's node, what the allocator adds.
-const OVERHEAD: usize = 80;
+pub(super) const OVERHEAD: usize = 80;
 
 /// Bytes that a worker has unlinked before it asks for the end of the grace period. The collector waits for a number
 /// of items, and they may be large.
@@ -36,6 +36,8 @@ pub(in crate::memcached) struct Locked<'v, 'a, C: RefCount + 'static> {
     queue: MutexGuard<'v, Queue<ItemRef<C>>>,
     /// Bytes of items that were unlinked.
     unlinked: usize,
+    /// Whether the item of a key was over.
+    pub(super) over: bool,
 }
 
 impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
@@ -43,7 +45,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
     pub(super) fn new(visit: &'v Visit<'a, C>, key: Key<'_>) -> Self {
         let shard = visit.store.shard(key.hash);
         let queue = visit.store.shards[shard].queue.lock().expect("no panic under this lock");
-        Self { visit, shard, queue, unlinked: 0 }
+        Self { visit, shard, queue, unlinked: 0, over: false }
     }
 
     pub(super) fn charge(item: &ItemRef<C>) -> u64 {
@@ -57,6 +59,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         if let Some(reason) = visit.store.gone(item, visit.now) {
             visit.worker.count(reason);
             self.unlink(item);
+            self.over = true;
             return None;
         }
         Some(item)
