@@ -1,5 +1,6 @@
 //! What [`Magazines`] promises beyond a list: hoards that others take back, of threads that come and go.
 
+use super::super::clocks::judge;
 use super::super::memory::{Loom, seat};
 use super::super::stage::{Heap, spawn};
 use super::{Pool, end};
@@ -10,6 +11,7 @@ type Small<const S: bool> = Magazines<Loom<S>, 1>;
 
 /// A pool with that many slots, of which the first `hoarded` are in the hoard of thread 1, which is seated.
 fn hoarded<const S: bool>(hoard: usize, slots: u32, hoarded: u32) -> Pool<Small<S>> {
+    judge::<Loom<S>>();
     let pool = Pool::new(hoard, slots);
     seat(1);
     (0..hoarded).for_each(|slot| pool.give(slot));
@@ -167,9 +169,8 @@ fn what_a_thread_that_has_ended_hoarded_is_for_all<const S: bool>() {
 
 /// The next thread of a number: it has seen what the last one did, as `Threads::thread` promises.
 fn number_1_changes_hands_under<const S: bool>(other: fn(&Pool<Small<S>>)) {
-    type Claimed = <Loom as Memory>::AtomicU32;
     let pool = asleep::<S>();
-    let claimed = Heap::<Claimed>::new(Atomic::new(1));
+    let claimed = Heap::<<Loom<S> as Memory>::AtomicU32>::new(Atomic::new(1));
     let last = {
         let claimed = claimed.clone();
         pool.spawn_with_handle(1, move |pool| {

@@ -11,7 +11,7 @@
 
 /// Tests that run a model on the two machines, each with a bound of its own.
 ///
-/// [`Loom`] has stores that are seen late. But loom looks back at one access to a word only, and where a thread
+/// [`Loom`](super::memory::Loom) has stores that are seen late. But loom looks back at one access to a word only, and where a thread
 /// loads a word before it changes it, that access is its own: that another thread loaded the word too, and
 /// might do so later, it does not try. On [`InOrder`](super::memory::InOrder) each access is a
 /// read-modify-write, and of those loom tries every order.
@@ -35,7 +35,7 @@ macro_rules! on_both_machines {
 mod hoards;
 pub(crate) mod lists;
 
-use super::memory::{Field, Loom, seat};
+use super::memory::{Field, seat};
 use super::stage::{Heap, JoinHandle, spawn};
 use std::iter::{from_fn, once};
 use std::sync::{Arc, Weak};
@@ -43,19 +43,19 @@ use tenure::memory::{Atomic, Memory, Ordering, Plain, Resident};
 use tenure::pool::FreeList;
 
 /// A list in a block of memory that its handles and its slots keep alive.
-pub(crate) struct Pool<L>(Arc<Inner<L>>);
+pub(crate) struct Pool<L: FreeList>(Arc<Inner<L>>);
 
-struct Inner<L> {
+struct Inner<L: FreeList> {
     list: Heap<L>,
     slots: Vec<Field<State>>,
     /// One for each slot that is not home, and one for each handle.
-    references: <Loom as Memory>::AtomicU32,
+    references: <L::Memory as Memory>::AtomicU32,
 }
 
 // SAFETY: loom runs all threads of a model on one thread of the system, one at a time.
-unsafe impl<L> Send for Inner<L> {}
+unsafe impl<L: FreeList> Send for Inner<L> {}
 // SAFETY: as above; and loom keeps readers and writers of the slots apart.
-unsafe impl<L> Sync for Inner<L> {}
+unsafe impl<L: FreeList> Sync for Inner<L> {}
 
 /// What is known of a slot. Written without atomics by whoever the slot is given to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ enum State {
     Home,
 }
 
-impl<L> Clone for Pool<L> {
+impl<L: FreeList> Clone for Pool<L> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
