@@ -4,7 +4,7 @@
 //! C library's hook counts the forks.
 
 use super::super::numbers::{Claim, Numbers};
-use super::super::{Ordering, Resident, Threads};
+use super::super::{Resident, Threads};
 use super::Native;
 use alloc::sync::Weak;
 use alloc::vec::Vec;
@@ -146,7 +146,7 @@ pub(crate) fn forks() -> u32 {
 /// Has forks counted from now on.
 #[cfg(all(unix, not(miri)))]
 fn count_forks() {
-    use core::sync::atomic::AtomicBool;
+    use core::sync::atomic::{AtomicBool, Ordering};
 
     static COUNTED: AtomicBool = AtomicBool::new(false);
     /// In the child, on its only thread.

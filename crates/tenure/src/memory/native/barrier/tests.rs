@@ -18,7 +18,7 @@ impl Word {
                 return found;
             }
             turns += 1;
-            if turns % 1_000 == 0 {
+            if turns % 100 == 0 {
                 std::thread::yield_now();
             } else {
                 core::hint::spin_loop();
