@@ -85,15 +85,15 @@ impl<M: Memory> Numbers<M> {
             forks: Atomic::new(self.forks()),
             next: None,
         }));
-        // Relaxed, here and on failure: the records behind this one are not read here. A thread that finds this one
-        // acquires them too, for the exchange continues the release sequences of theirs.
-        let mut first = self.first.load(Ordering::Relaxed);
+        // Acquire, here and on failure: pairs with the Release below. Nothing is read of the record behind this one, but
+        // a reference to it may be made only once its initialisation is seen.
+        let mut first = self.first.load(Ordering::Acquire);
         loop {
-            // SAFETY: as in `records`; and nothing is read through it.
+            // SAFETY: as in `records`.
             record.next = unsafe { first.cast_const().as_ref() };
             let record = ptr::from_mut(record);
-            // Release: pairs with the Acquire in `records`.
-            match self.first.compare_exchange(first, record, Ordering::Release, Ordering::Relaxed) {
+            // Release: pairs with the Acquire in `records`, and above.
+            match self.first.compare_exchange(first, record, Ordering::Release, Ordering::Acquire) {
                 // SAFETY: it is published, and from now on only shared.
                 Ok(_) => return Claim(unsafe { &*record }),
                 Err(found) => first = found,
