@@ -281,6 +281,8 @@ fn guards_go_through_a_panic_as_the_containers_of_std_do() {
     same!(SlotRef<Cell<u8>>, Arc<Cell<u8>>);
     same!(SlotRef<&mut u8>, Arc<&mut u8>);
     same!(PooledBuf, Vec<u8>);
+    same!(SlotPool<u8>, Arc<u8>);
+    same!(SlotPool<Cell<u8>>, Arc<Cell<u8>>);
     assert_eq!([<Asked<SlotMut<u8>>>::UNWIND, <Asked<SlotRef<Cell<u8>>>>::UNWIND], [true, false]);
 }
 

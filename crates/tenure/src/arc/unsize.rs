@@ -115,12 +115,27 @@ macro_rules! unsize {
 }
 
 /// The pointers that can be unsized.
+///
+/// ```compile_fail,E0200
+/// struct Wild;
+/// impl tenure::arc::__unsize::Unsizable for Wild {
+///     type Target = u8;
+///     type Kind = tenure::arc::__unsize::OfArc;
+///     fn into_data(self) -> *const u8 {
+///         core::ptr::without_provenance(4096)
+///     }
+/// }
+/// ```
+///
+/// # Safety
+///
+/// What `into_data` returns may be given to `from_data` of the kind, once, also after a coercion.
 #[diagnostic::on_unimplemented(
     message = "`unsize!` takes an `Arc`, a `Weak` or a `Pin<Arc>` of `tenure`, by value: not a `{Self}`",
     label = "not an `Arc`, a `Weak` or a `Pin<Arc>`",
     note = "to keep the one behind a reference, give a clone: `unsize!(Arc::clone(&it) => dyn Trait)`"
 )]
-pub trait Unsizable: Sized {
+pub unsafe trait Unsizable: Sized {
     /// What it points to.
     type Target: ?Sized;
     /// Which pointer it is.
@@ -158,7 +173,8 @@ pub struct OfWeak;
 #[derive(Debug, Default)]
 pub struct OfPin;
 
-impl<T: ?Sized> Unsizable for Arc<T> {
+// SAFETY: `into_raw` gives the reference up, and `from_raw` takes it.
+unsafe impl<T: ?Sized> Unsizable for Arc<T> {
     type Target = T;
     type Kind = OfArc;
 
@@ -179,7 +195,8 @@ unsafe impl Kind for OfArc {
     }
 }
 
-impl<T: ?Sized> Unsizable for Weak<T> {
+// SAFETY: as for `Arc`.
+unsafe impl<T: ?Sized> Unsizable for Weak<T> {
     type Target = T;
     type Kind = OfWeak;
 
@@ -200,7 +217,8 @@ unsafe impl Kind for OfWeak {
     }
 }
 
-impl<T: ?Sized> Unsizable for Pin<Arc<T>> {
+// SAFETY: as for the `Arc` in it.
+unsafe impl<T: ?Sized> Unsizable for Pin<Arc<T>> {
     type Target = T;
     type Kind = OfPin;
 

@@ -85,9 +85,11 @@
 //!   other: for microseconds, or until the system lets those run again. A thread of real-time priority that does one
 //!   of these on the only CPU of such a thread waits for ever.
 //! - The global allocator must not use a pool: memory is given back while other threads wait for that.
-//! - In destructors of thread-locals that run after the thread's hoards were emptied, pools work through the depot.
+//! - In destructors of thread-locals that run after the thread's hoards were emptied, pools work through single slots that
+//!   all threads share, and may make objects although others are idle.
 //! - A process that forked while another thread closed a pool has that pool half closed, and may still be handed
-//!   idle slots: close it again. What the other thread had in its hands is leaked. Without `std` forks go
+//!   idle slots: close it again. If that thread was trimming, threads keep no idle slots to themselves until the child
+//!   trims. What the other thread had in its hands is leaked. Without `std` forks go
 //!   unnoticed, and a child may wait for ever for a thread that it does not have.
 //!
 //! # What the published list got wrong

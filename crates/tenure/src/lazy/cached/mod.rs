@@ -51,6 +51,7 @@
 //! - If nobody reads it and nobody has a [`Context`] of it: by the [`store`](Cached::store) that replaced it, before
 //!   that returns; or, if another thread is in `store` at that moment, by that one.
 //! - If somebody is reading it: by the last guard.
+//! - If the destructor of another value of it is running on that thread: when that has returned (with `std`).
 //!
 //! A sleeping thread delays nothing, unless it holds a guard. A guard of [`Cached::read`] that is forgotten keeps its value
 //! for ever.

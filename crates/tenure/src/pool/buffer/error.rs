@@ -13,7 +13,7 @@ pub enum AcquireError {
         /// Bytes of a buffer of the largest class.
         largest: usize,
     },
-    /// The pool would have more memory than it may, although it has given back all that was idle.
+    /// The pool would have more memory than it may, and none is idle. A buffer counts with all bytes of its class.
     LimitReached {
         /// Bytes that the pool may have.
         limit: u64,

@@ -2,7 +2,7 @@
 //!
 //! | list | acquire and release | shared lines written | take it |
 //! |---|---|---|---|
-//! | [`Magazines`] | O(1): on lines of the calling thread | none; two for every 32 operations at worst | unless there is a reason not to |
+//! | [`Magazines`] | O(1): on lines of the calling thread | none; two for every 32 operations that the depot evens out; one for each idle slot that is used the first time after a trim or a refusal | unless there is a reason not to |
 //! | [`TaggedStack`] | O(1): two compare-exchanges on one word | one, by everybody | without `std`; or if no thread is to keep idle slots to itself |
 //! | [`Scan`] | O(slots in use): walks all slots under a read lock | the lock's, one per slot tried | to compare with; it may miss a slot that becomes free behind it |
 //!

@@ -75,7 +75,7 @@ unsafe impl<T: Send, L: FreeList> Send for SlotMut<T, L> {}
 // SAFETY: a shared one gives out `&T` and nothing else.
 unsafe impl<T: Sync, L: FreeList> Sync for SlotMut<T, L> {}
 
-// As `Box`. An object that was left half changed when a panic dropped its guard goes through `reset`, as any other.
+// As `Box`. An object that was left half changed when a panic dropped its guard goes back, through `reset` if the pool has one.
 impl<T: UnwindSafe, L: FreeList> UnwindSafe for SlotMut<T, L> {}
 impl<T: RefUnwindSafe, L: FreeList> RefUnwindSafe for SlotMut<T, L> {}
 

@@ -266,7 +266,7 @@ impl<T, L: FreeList> SlotPool<T, L> {
     /// An object for the caller alone: an idle one, or else a new one.
     ///
     /// Cost: no atomic read-modify-write if this thread has an idle one; two for every 32 objects if they come from
-    /// the depot. Else that of `make`. At the limit, objects that other threads hoard are looked for:
+    /// the depot, and one for each that was idle during a trim or at the limit. Else that of `make`. At the limit, objects that other threads hoard are looked for:
     /// microseconds, and an interrupt for each other CPU that runs this process, whether one is found or not.
     ///
     /// # Errors
@@ -444,6 +444,7 @@ impl<T, L: FreeList> fmt::Debug for SlotPool<T, L> {
     }
 }
 
-// A panic in users' code leaves no pool half changed, and no object that is used again.
-impl<T, L: FreeList> UnwindSafe for SlotPool<T, L> {}
-impl<T, L: FreeList> RefUnwindSafe for SlotPool<T, L> {}
+// A panic in users' code leaves no pool half changed. An object that it left half changed goes back, through `reset` where
+// there is one, and a key finds it while it is shared: so it has to bear being looked at.
+impl<T: RefUnwindSafe, L: FreeList> UnwindSafe for SlotPool<T, L> {}
+impl<T: RefUnwindSafe, L: FreeList> RefUnwindSafe for SlotPool<T, L> {}

@@ -74,7 +74,8 @@
 //!
 //! A process that forked goes on using the list: nothing that a lost thread left half done is waited for. What
 //! those threads had in hand, and the hoards that they were inside of, are lost to the child; of their
-//! other hoards nothing is.
+//! other hoards nothing is. If one of them was gathering, the gates stay shut in the child, and all its threads use loose
+//! slots, until it gathers: by a trim, or at a limit.
 
 mod depot;
 mod hoard;
