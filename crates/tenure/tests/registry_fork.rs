@@ -6,7 +6,7 @@
 
 mod forks;
 
-use forks::{AtEnd, expect_well, in_child};
+use forks::{AtEnd, end_child, expect_well, fork, in_child, wait_for};
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,9 +21,11 @@ type Counter = <Native as Memory>::AtomicU32;
 thread_local! {
     /// Whether the next comparison of keys in this thread stops in the middle.
     static STOPS: Cell<bool> = const { Cell::new(false) };
+    /// Whether the next drop of a key in this thread stops.
+    static STOPS_AT_DROP: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keys that count those that exist, and in the middle of whose comparison a thread can be stopped.
+/// Keys that count those that exist, and in the middle of whose comparison, or drop, a thread can be stopped.
 struct Key {
     number: u32,
     alive: Arc<Counter>,
@@ -45,6 +47,9 @@ impl Clone for Key {
 
 impl Drop for Key {
     fn drop(&mut self) {
+        if STOPS_AT_DROP.take() {
+            self.stop.iter().for_each(|barrier| _ = barrier.wait());
+        }
         self.alive.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -146,6 +151,45 @@ fn a_thread_that_forks_in_the_middle_of_create_is_not_lost() {
         1
     });
     assert_eq!(*object, 1);
+}
+
+#[test]
+fn an_entry_that_a_failed_create_leaves_to_a_thread_of_the_child_is_not_lost() {
+    let (alive, stop) = (Arc::new(Counter::new(0)), Arc::new([Barrier::new(2), Barrier::new(2)]));
+    let objects = Registry::<Key, u32>::default();
+    let key = || Key::new(0, &alive, &stop);
+    thread::scope(|scope| {
+        let (mut process, mut waiter) = (0, None);
+        let created = catch_unwind(AssertUnwindSafe(|| {
+            objects.try_acquire(&key(), || {
+                process = fork();
+                if process > 0 {
+                    return Ok(1);
+                }
+                waiter = Some(scope.spawn(|| {
+                    // Has the entry, and stops at the drop of the key that it had for one of its own.
+                    STOPS_AT_DROP.set(true);
+                    objects.acquire(&key(), || 2)
+                }));
+                stop[0].wait();
+                Err("in the child")
+            })
+        }));
+        if process == 0 {
+            end_child(|| {
+                assert_eq!(created.unwrap().unwrap_err(), "in the child");
+                let object = objects.acquire(&key(), || 3);
+                stop[1].wait();
+                let waited = waiter.unwrap().join().unwrap();
+                assert!(Ref::ptr_eq(&object, &waited), "a key has two objects");
+                assert_eq!((*waited, objects.statistics().created), (3, 1));
+                drop((object, waited));
+                assert!(objects.is_empty() && objects.get(&key()).is_none());
+            });
+        }
+        expect_well(0, wait_for(process));
+        assert_eq!(*created.unwrap().unwrap(), 1);
+    });
 }
 
 #[test]

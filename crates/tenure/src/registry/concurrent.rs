@@ -71,8 +71,8 @@ pub struct CreateLock {
     holder: <Native as Memory>::Pointer<()>,
     /// The number of the holder's thread, and one; [`NOBODY`] also where that has no number.
     thread: <Native as Memory>::AtomicU32,
-    /// How many forks there had been when the lock was made.
-    forks: u32,
+    /// How many forks there had been when the lock was made, or was last given back: no thread that was lost before has it.
+    forks: <Native as Memory>::AtomicU32,
 }
 
 /// Has [`CreateLock`] until it is dropped.
@@ -98,7 +98,7 @@ unsafe impl Lock for CreateLock {
             mutex: Mutex::new(()),
             holder: Pointer::new(core::ptr::null_mut()),
             thread: Atomic::new(NOBODY),
-            forks: forks(),
+            forks: Atomic::new(forks()),
         }
     }
 
@@ -121,13 +121,16 @@ unsafe impl Lock for CreateLock {
     }
 
     fn is_lost(&self) -> bool {
-        if self.forks == forks() {
+        // Before `forks`, and Acquire: pairs with the Release in the drop of `Held`. If a thread of this process has given
+        // the lock back, `forks` says so below. The number of one that forked was stored before this thread began.
+        let thread = self.thread.load(Ordering::Acquire);
+        // Relaxed: as above.
+        if self.forks.load(Ordering::Relaxed) == forks() {
             return false;
         }
         // The mutex does not say whether it is held by a thread of this process. That is so for one that forked in the
-        // middle of a `create`, and for those that waited for it to be over.
-        // Relaxed: stored by a thread that has started this one, or has waited with it.
-        match self.thread.load(Ordering::Relaxed) {
+        // middle of a `create`. Those that waited for it come after it has given the lock back.
+        match thread {
             NOBODY => true,
             number => Native::is_lost(number as usize - 1),
         }
@@ -136,8 +139,10 @@ unsafe impl Lock for CreateLock {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        // Relaxed: as in `lock`.
-        self.lock.thread.store(NOBODY, Ordering::Relaxed);
+        // This thread is not lost, so the holders to come are not lost either, until the next fork. Relaxed: published below.
+        self.lock.forks.store(forks(), Ordering::Relaxed);
+        // Release: pairs with the Acquire in `is_lost`.
+        self.lock.thread.store(NOBODY, Ordering::Release);
         // Relaxed: as in `lock`.
         self.lock.holder.store(core::ptr::null_mut(), Ordering::Relaxed);
     }

@@ -149,9 +149,9 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Entry<K, V, C, G> {
         // SAFETY: the lock keeps other writers away; readers wait for the state. Nothing is there to be dropped.
         self.value.with_mut(|place| unsafe { (*place).write(value) });
         core.counters.created();
-        // Release: pairs with the Acquire in `is_ready`. A store, as nobody else writes: both parties have the entry, for
-        // the caller's reference keeps it in the map.
-        self.state.store(READY, Ordering::Release);
+        // Release: pairs with the Acquire in `is_ready`. No store: where a fork left it open whether the lock is lost, an
+        // acquire may have removed the entry, and the map's `GONE` be there.
+        self.state.fetch_or(READY, Ordering::Release);
         Ok(())
     }
 

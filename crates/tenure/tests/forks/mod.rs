@@ -7,16 +7,34 @@ const PATIENCE: u32 = 20;
 
 /// Runs `child` in a process of its own, whose only thread it has, and says how that ended: 0 if well.
 pub(crate) fn in_child(child: impl FnOnce()) -> libc::c_int {
-    // SAFETY: the child runs `child` and ends: it returns to nobody's code.
+    let process = fork();
+    if process == 0 {
+        end_child(child);
+    }
+    wait_for(process)
+}
+
+/// Goes on in two processes: says 0 in the child, which is to come to [`end_child`], and its number in the parent.
+pub(crate) fn fork() -> libc::pid_t {
+    // SAFETY: the child has this thread alone, whose code is made for that, and ends before it returns to others'.
     let process = unsafe { libc::fork() };
     assert!(process >= 0, "no process to be had");
     if process == 0 {
         // SAFETY: sets a timer.
         unsafe { libc::alarm(PATIENCE) };
-        let failed = catch_unwind(AssertUnwindSafe(child)).is_err();
-        // SAFETY: ends the process, and runs nothing of what the other threads registered.
-        unsafe { libc::_exit(libc::c_int::from(failed)) };
     }
+    process
+}
+
+/// Runs what is left of the child, which ends well unless that panics.
+pub(crate) fn end_child(child: impl FnOnce()) -> ! {
+    let failed = catch_unwind(AssertUnwindSafe(child)).is_err();
+    // SAFETY: ends the process, and runs nothing of what the other threads registered.
+    unsafe { libc::_exit(libc::c_int::from(failed)) };
+}
+
+/// Says how that child ended: 0 if well.
+pub(crate) fn wait_for(process: libc::pid_t) -> libc::c_int {
     let mut status = 0;
     // SAFETY: `status` is a place for the status of a child that nobody else waits for.
     let ended = unsafe { libc::waitpid(process, &raw mut status, 0) };
