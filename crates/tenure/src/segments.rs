@@ -12,6 +12,8 @@
 //! others look into when they please.
 
 use crate::line::Isolated;
+#[cfg(feature = "registry")]
+use crate::memory::Native;
 use crate::memory::{Memory, Ordering, Pointer};
 use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use core::marker::PhantomData;
@@ -50,6 +52,15 @@ const fn place(index: u32) -> (usize, usize) {
 /// The elements of a segment.
 const fn length(segment: usize) -> usize {
     (FIRST as usize) << segment
+}
+
+#[cfg(feature = "registry")]
+impl<T> Segments<T, Native> {
+    /// [`new`](Self::new), for a static.
+    pub(crate) const fn native() -> Self {
+        let segments = [const { <Native as Memory>::Pointer::<T>::new(ptr::null_mut()) }; SEGMENTS];
+        Self { segments, owns: PhantomData }
+    }
 }
 
 impl<T, M: Memory> Segments<T, M> {

@@ -3,8 +3,9 @@
 #![cfg(all(feature = "registry", target_has_atomic = "64"))]
 
 use std::cell::Cell;
+use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
 use tenure::line::Isolated;
 use tenure::registry::{Concurrent, Ref, Registry};
@@ -184,6 +185,51 @@ fn a_comparison_that_panics_leaves_the_registry_in_order() {
     assert!(Ref::ptr_eq(&held, &objects.acquire(&Loud(1), || 3)));
     drop(held);
     assert!(objects.is_empty() && objects.get(&Loud(1)).is_none());
+}
+
+/// Keys that look themselves up when they are compared.
+#[derive(Clone)]
+struct Nested;
+
+impl Hash for Nested {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+static NESTED: LazyLock<Registry<Nested, u32>> = LazyLock::new(Registry::new);
+
+thread_local! {
+    /// How many comparisons may still begin a lookup.
+    static LOOKUPS: Cell<u32> = const { Cell::new(0) };
+}
+
+impl PartialEq for Nested {
+    fn eq(&self, _: &Self) -> bool {
+        if let Some(fewer) = LOOKUPS.get().checked_sub(1) {
+            LOOKUPS.set(fewer);
+            return NESTED.get(self).is_some();
+        }
+        true
+    }
+}
+
+impl Eq for Nested {}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes long")]
+fn lookups_that_nest_too_deep_are_refused_and_leave_the_registry_in_order() {
+    const NESTS: u32 = 16_383;
+    const STACK: usize = 256 << 20;
+    let object = NESTED.acquire(&Nested, || 7);
+    let deep = || {
+        LOOKUPS.set(NESTS - 1);
+        assert!(NESTED.get(&Nested).is_some(), "lookups that are not too many are refused");
+        LOOKUPS.set(2 * NESTS);
+        assert!(catch_unwind(|| NESTED.get(&Nested)).is_err(), "lookups are not refused");
+        assert_eq!(LOOKUPS.take(), NESTS);
+        assert_eq!(*NESTED.get(&Nested).unwrap(), 7);
+    };
+    std::thread::Builder::new().stack_size(STACK).spawn(deep).unwrap().join().unwrap();
+    assert_eq!(Ref::count(&object), 1);
 }
 
 #[test]

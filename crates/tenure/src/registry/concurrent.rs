@@ -14,7 +14,7 @@ use core::hash::BuildHasher;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use std::hash::RandomState;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread_local;
 
 /// The ground of every registry that does not say otherwise: lock-free lookups on the real machine.
@@ -23,7 +23,8 @@ use std::thread_local;
 #[derive(Debug)]
 pub struct Concurrent<S = RandomState>(PhantomData<S>);
 
-static PUTS: LazyLock<Grace<Native, REMOVALS>> = LazyLock::new(Grace::new);
+/// Made when the program is built: a fork during its first use leaves the child nothing to wait for.
+static PUTS: Grace<Native, REMOVALS> = Grace::native();
 
 // SAFETY: see each.
 unsafe impl<S: BuildHasher + Send + Sync + 'static> Ground for Concurrent<S> {
@@ -34,8 +35,9 @@ unsafe impl<S: BuildHasher + Send + Sync + 'static> Ground for Concurrent<S> {
     type Link = Link<Native>;
     type Map<E: Element<Link = Link<Native>>> = LockFree<E, S>;
 
-    fn enter() -> Inside<'static, Native, REMOVALS> {
-        PUTS.enter()
+    unsafe fn enter() -> Inside<'static, Native, REMOVALS> {
+        // SAFETY: the caller's.
+        unsafe { PUTS.enter() }
     }
 
     unsafe fn defer_free<E: Element>(element: NonNull<E>) {
@@ -48,8 +50,10 @@ unsafe impl<S: BuildHasher + Send + Sync + 'static> Ground for Concurrent<S> {
             // SAFETY: the caller's.
             unsafe { E::free(element) };
         }
+        // SAFETY: dropped below, before this returns.
+        let guard = unsafe { PUTS.enter() };
         // SAFETY: nobody comes to the element any more who has not a guard already. It may be freed on any thread.
-        unsafe { Self::enter().retire(element.as_ptr().cast(), free::<E>) };
+        unsafe { guard.retire(element.as_ptr().cast(), free::<E>) };
     }
 
     fn map<E: Element<Link = Link<Native>>>(hasher: S) -> LockFree<E, S> {

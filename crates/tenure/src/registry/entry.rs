@@ -101,8 +101,10 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Entry<K, V, C, G> {
     pub(super) unsafe fn put(this: NonNull<Self>) -> Put {
         // SAFETY: the reference keeps the entry.
         let count = unsafe { &raw const (*this.as_ptr()).count };
+        // SAFETY: the count drops the guard: it knows no more of that than that it is a `ReadSide`, and cannot keep it.
+        let enter = || unsafe { G::enter() };
         // SAFETY: as above, up to the put.
-        unsafe { C::put_raw_by(count, G::enter) }
+        unsafe { C::put_raw_by(count, enter) }
     }
 
     pub(super) fn key(&self) -> &K {
@@ -198,7 +200,8 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Entry<K, V, C, G> {
         let entry = unsafe { this.as_ref() };
         // SAFETY: the entry's reference is there until `finish`.
         let core = unsafe { entry.core.core() };
-        let guard = core.map.enter();
+        // SAFETY: dropped below.
+        let guard = unsafe { core.map.enter() };
         // SAFETY: it was inserted there, and the life's part can be read.
         unsafe { core.map.remove(this, &guard) };
         drop(guard);

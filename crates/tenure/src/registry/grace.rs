@@ -46,13 +46,14 @@
 //! retired is lost to the child.
 
 use crate::line::Isolated;
-use crate::memory::{Atomic, Memory, Ordering, Plain, Threads};
+use crate::memory::{Atomic, Memory, Native, Ordering, Plain, Threads};
 use crate::segments::Segments;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 
-/// In a word: how many guards the thread has.
+/// In a word: how many guards the thread has. One more than fit here is [refused](refuse).
 const DEPTH: u64 = (1 << 14) - 1;
 /// In a word: the thread has retired enough for a batch.
 const DUE: u64 = 1 << 14;
@@ -70,7 +71,8 @@ pub(super) struct Grace<M: Threads, const BATCH: usize> {
 struct Place<M: Memory> {
     word: M::AtomicU64,
     number: u32,
-    own: M::Plain<Own>,
+    /// Dropped by [`Grace`], which alone knows whether the thread is lost.
+    own: M::Plain<ManuallyDrop<Own>>,
 }
 
 // SAFETY: `own` is used by the thread that has the number: rule 2. What is in there may be freed on any thread, as
@@ -105,14 +107,30 @@ struct Visit {
     visit: u64,
 }
 
+impl<const BATCH: usize> Grace<Native, BATCH> {
+    /// [`new`](Self::new), for a static: no thread waits for another to make it.
+    pub(super) const fn native() -> Self {
+        Self { places: Segments::native() }
+    }
+}
+
 impl<M: Threads, const BATCH: usize> Grace<M, BATCH> {
     pub(super) fn new() -> Self {
         Self { places: Segments::new() }
     }
 
     /// Comes in.
+    ///
+    /// # Panics
+    ///
+    /// If the thread has as many guards as a word can count. Nothing has changed then.
+    ///
+    /// # Safety
+    ///
+    /// The caller drops the guard, or forgets it, before it returns: a guard in a thread-local would outlive the thread's
+    /// number, and write to a word that is another thread's by then.
     #[inline(always)]
-    pub(super) fn enter(&self) -> Inside<'_, M, BATCH> {
+    pub(super) unsafe fn enter(&self) -> Inside<'_, M, BATCH> {
         let place = match M::thread() {
             Some(number) => match self.places.get(number as u32) {
                 Some(place) => place,
@@ -122,6 +140,10 @@ impl<M: Threads, const BATCH: usize> Grace<M, BATCH> {
         };
         // Relaxed: this thread's own.
         let word = place.word.load(Ordering::Relaxed);
+        // One more would look like `DUE`, and the thread as if it were outside.
+        if word & DEPTH == DEPTH {
+            refuse();
+        }
         // Release: pairs with the Acquire of who waits for an earlier visit of this thread, and finds this one. The barrier
         // orders it before what the thread looks at.
         place.word.store(word + 1, Ordering::Release);
@@ -132,7 +154,7 @@ impl<M: Threads, const BATCH: usize> Grace<M, BATCH> {
 
     #[cold]
     fn place(&self, number: usize) -> &Place<M> {
-        let new = |number| Place { word: Atomic::new(0), number, own: Plain::new(Own::default()) };
+        let new = |number| Place { word: Atomic::new(0), number, own: Plain::new(<_>::default()) };
         self.places.get_or_grow(number as u32, |number| Isolated::new(new(number)))
     }
 
@@ -189,6 +211,15 @@ impl<M: Threads, const BATCH: usize> Grace<M, BATCH> {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn refuse() -> ! {
+    panic!(
+        "{DEPTH} lookups or drops run one inside of another on this thread, and there can be no more: \
+         a comparison of keys that looks something up must not come to itself again"
+    )
+}
+
 impl<M: Memory> Place<M> {
     /// For the thread that has the place, or for who has the whole. `act` does not come here again.
     fn own<R>(&self, act: impl FnOnce(&mut Own) -> R) -> R {
@@ -226,7 +257,7 @@ impl Retired {
 impl<M: Threads, const BATCH: usize> Drop for Grace<M, BATCH> {
     fn drop(&mut self) {
         for (thread, place) in self.places.snapshot() {
-            // A lost thread may have been in the middle of it.
+            // A lost thread may have been in the middle of it: that is neither read nor dropped.
             if !M::is_lost(thread as usize) {
                 let Own { retired, batches, .. } = place.own(core::mem::take);
                 let batches = batches.into_iter().flat_map(|batch| batch.retired);
@@ -272,7 +303,7 @@ impl<M: Threads, const BATCH: usize> Inside<'_, M, BATCH> {
             place.word.store(word - 1, Ordering::Release);
             return;
         }
-        let next = (word - 1 + VISIT) & !(DUE | BORROWED);
+        let next = (word - 1).wrapping_add(VISIT) & !(DUE | BORROWED);
         // Release: as in `drop`.
         place.word.store(next, Ordering::Release);
         if word & DUE != 0 {
@@ -292,9 +323,83 @@ impl<M: Threads, const BATCH: usize> Drop for Inside<'_, M, BATCH> {
         let word = self.place.word.load(Ordering::Relaxed);
         if word & (VISIT - 1) == 1 {
             // Release: pairs with the Acquire of who waits for the visit: looks come before the freeing.
-            self.place.word.store(word - 1 + VISIT, Ordering::Release);
+            self.place.word.store((word - 1).wrapping_add(VISIT), Ordering::Release);
         } else {
             Self::leave_slowly(self.grace, self.place, word);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    type Single = Grace<Native, 1>;
+    type Counter = <Native as Memory>::AtomicU32;
+
+    fn enter(grace: &Single) -> Inside<'_, Native, 1> {
+        // SAFETY: the guards of these tests end with them.
+        unsafe { grace.enter() }
+    }
+
+    fn word(grace: &Single) -> &<Native as Memory>::AtomicU64 {
+        let number = Native::thread().expect("the thread of a test has a number");
+        &grace.place(number).word
+    }
+
+    /// Counts its calls.
+    unsafe fn free(freed: *mut ()) {
+        // SAFETY: the tests retire nothing but a counter, which outlives the grace periods.
+        unsafe { &*freed.cast::<Counter>() }.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn retire(guard: &Inside<'_, Native, 1>, freed: &Counter) {
+        // SAFETY: `free` only counts, and may do so on any thread.
+        unsafe { guard.retire((&raw const *freed).cast_mut().cast(), free) };
+    }
+
+    #[test]
+    fn a_guard_too_many_is_refused_and_nothing_has_changed() {
+        let (grace, freed) = (Single::new(), Counter::new(0));
+        let guards = Vec::from_iter((0..DEPTH).map(|_| enter(&grace)));
+        let before = word(&grace).load(Ordering::Relaxed);
+        for _ in 0..2 {
+            assert!(catch_unwind(AssertUnwindSafe(|| drop(enter(&grace)))).is_err());
+            assert_eq!(word(&grace).load(Ordering::Relaxed), before);
+        }
+        std::thread::scope(|scope| {
+            let retire = || retire(&enter(&grace), &freed);
+            scope.spawn(retire).join().unwrap();
+            assert_eq!(freed.load(Ordering::Relaxed), 0, "freed although a thread is inside");
+            drop(guards);
+            scope.spawn(retire).join().unwrap();
+        });
+        drop(enter(&grace));
+        drop(grace);
+        assert_eq!(freed.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn guards_that_are_forgotten_do_not_let_the_word_overflow() {
+        let (grace, freed) = (Single::new(), Counter::new(0));
+        (0..DEPTH).for_each(|_| core::mem::forget(enter(&grace)));
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(enter(&grace)))).is_err());
+        std::thread::scope(|scope| {
+            scope.spawn(|| retire(&enter(&grace), &freed)).join().unwrap();
+        });
+        assert_eq!(freed.load(Ordering::Relaxed), 0, "freed although a thread is inside for ever");
+    }
+
+    #[test]
+    fn the_count_of_visits_wraps_around() {
+        const LAST: u64 = !(VISIT - 1);
+        let (grace, freed) = (Single::new(), Counter::new(0));
+        word(&grace).store(LAST, Ordering::Relaxed);
+        drop(enter(&grace));
+        assert_eq!(word(&grace).load(Ordering::Relaxed), 0);
+        word(&grace).store(LAST, Ordering::Relaxed);
+        retire(&enter(&grace), &freed);
+        assert_eq!((word(&grace).load(Ordering::Relaxed), freed.load(Ordering::Relaxed)), (0, 1));
     }
 }

@@ -40,7 +40,22 @@ pub unsafe trait Ground: Sized + 'static {
     type Map<E: Element<Link = Self::Link>>: Map<E>;
 
     /// A [`Guard`](Self::Guard).
-    fn enter() -> Self::Guard;
+    ///
+    /// # Panics
+    ///
+    /// May panic where the thread has thousands of them.
+    ///
+    /// # Safety
+    ///
+    /// The caller drops the guard, or forgets it, before it returns. A guard in a thread-local would outlive the thread's
+    /// number, and with that what it guards.
+    ///
+    /// ```compile_fail,E0133
+    /// use tenure::registry::{Concurrent, Ground};
+    ///
+    /// let guard = <Concurrent as Ground>::enter(); // error: call to unsafe function
+    /// ```
+    unsafe fn enter() -> Self::Guard;
 
     /// Calls [`Element::free`] when every [`Guard`](Self::Guard) that exists now is gone.
     ///
@@ -148,7 +163,15 @@ pub unsafe trait Map<E: Element> {
         Self: 'm;
 
     /// A guard of this map.
-    fn enter(&self) -> Self::Guard<'_>;
+    ///
+    /// # Panics
+    ///
+    /// As [`Ground::enter`].
+    ///
+    /// # Safety
+    ///
+    /// As [`Ground::enter`].
+    unsafe fn enter(&self) -> Self::Guard<'_>;
 
     /// The hash of a key: the same for one that is borrowed.
     fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64;

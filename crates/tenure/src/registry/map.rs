@@ -308,8 +308,9 @@ unsafe impl<E: Element<Link = Link<M>>, S: BuildHasher, M: Threads, const BATCH:
         Self: 'm;
 
     #[inline(always)]
-    fn enter(&self) -> Inside<'_, M, BATCH> {
-        self.grace.enter()
+    unsafe fn enter(&self) -> Inside<'_, M, BATCH> {
+        // SAFETY: the caller's.
+        unsafe { self.grace.enter() }
     }
 
     #[inline(always)]

@@ -103,9 +103,10 @@
 //!   while a thread that is looking something up does not run; they go with the registry at the
 //!   latest. With `RcuRef` they wait for two grace periods: one of the registry, and one that all registries of the
 //!   process share. Box a `V` that is large.
-//! - **The map keeps its buckets**: 24 bytes for each of the objects that were there at once, up to twice as many.
+//! - **The map keeps its buckets**: 48 to 96 bytes for each object of the most that were there at once.
 //! - **Keys are dropped late**, with that memory, on any thread. Their destructors must not panic.
-//! - **Equality and hashing should not take long**: they run under a guard, which holds back the freeing of memory.
+//! - **Equality should not take long**: it runs under a guard, which holds back the freeing of memory. It may look up other
+//!   keys; the lookup that would be the 16,384th inside of another on one thread panics.
 //! - **`create` must not wait for its own key.** Acquiring it in the same thread is a panic; where two threads each create
 //!   what the other one wants, both wait for ever.
 //! - **Creation and end are no fast path**: a locked map of weak pointers is faster at them, on one thread and on many
@@ -301,7 +302,8 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Registry<K, V, C, G> {
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        let guard = self.core.map.enter();
+        // SAFETY: dropped as this returns.
+        let guard = unsafe { self.core.map.enter() };
         let found = self.core.map.find(key, hash, &guard)?;
         Self::reference(found)
     }
@@ -352,7 +354,8 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Registry<K, V, C, G> {
     fn insert_or_find(&self, key: K, hash: u64) -> (Ref<K, V, C, G>, bool) {
         let Core { map, counters } = &*self.core;
         let spare = Spare(Entry::allocate(key, hash, self.core.clone()));
-        let guard = map.enter();
+        // SAFETY: dropped as this returns.
+        let guard = unsafe { map.enter() };
         loop {
             // SAFETY: it is in no map, and has its map's part.
             let Err(found) = (unsafe { map.insert(spare.0, &guard) }) else {
@@ -393,7 +396,8 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Registry<K, V, C, G> {
     #[must_use]
     pub fn snapshot(&self) -> Vec<Ref<K, V, C, G>> {
         let mut objects = Vec::with_capacity(self.len());
-        let guard = self.core.map.enter();
+        // SAFETY: dropped as this returns.
+        let guard = unsafe { self.core.map.enter() };
         self.core.map.for_each(&guard, |found| objects.extend(Self::reference(found)));
         objects
     }

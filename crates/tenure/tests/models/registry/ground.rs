@@ -155,7 +155,7 @@ unsafe impl<F: Flaw> Ground for Checked<F> {
     type Link = ();
     type Map<E: Element<Link = ()>> = OneKey<E, F>;
 
-    fn enter() -> Self::Guard {
+    unsafe fn enter() -> Self::Guard {
         PUTS.enter();
         Inside(PutsScheme)
     }
@@ -205,7 +205,7 @@ unsafe impl<E: Element, F: Flaw> Map<E> for OneKey<E, F> {
     where
         Self: 'm;
 
-    fn enter(&self) -> Inside<&Scheme> {
+    unsafe fn enter(&self) -> Inside<&Scheme> {
         self.lookups.enter();
         Inside(&self.lookups)
     }

@@ -104,7 +104,8 @@ impl<M: Machine> Stage<M> {
         })));
         // SAFETY: nobody else has it.
         unsafe { new.as_ref() }.value.write(key);
-        let guard = self.map.enter();
+        // SAFETY: it goes no further than this function.
+        let guard = unsafe { self.map.enter() };
         // SAFETY: it is in no map.
         match unsafe { self.map.insert(new, &guard) } {
             Ok(()) => Ok(new),
@@ -120,7 +121,8 @@ impl<M: Machine> Stage<M> {
 
     /// Looks at the element of that key, if there is one.
     fn get(&self, key: u32) -> Option<NonNull<Item<M>>> {
-        let guard = self.map.enter();
+        // SAFETY: it goes no further than this function.
+        let guard = unsafe { self.map.enter() };
         let found = self.map.find(&key, self.map.hash(&key), &guard)?;
         // SAFETY: the guard keeps it.
         assert_eq!(unsafe { found.as_ref() }.value.look(), key);
@@ -129,14 +131,16 @@ impl<M: Machine> Stage<M> {
 
     /// Removes an element that nobody else frees.
     fn remove(&self, element: NonNull<Item<M>>) {
-        let guard = self.map.enter();
+        // SAFETY: it goes no further than this function.
+        let guard = unsafe { self.map.enter() };
         // SAFETY: it was inserted, and the caller knows that it is not released.
         unsafe { self.map.remove(element, &guard) };
     }
 
     /// Removes the element of that key, if there is one. Another thread may be at it as well.
     fn find_and_remove(&self, key: u32) {
-        let guard = self.map.enter();
+        // SAFETY: it goes no further than this function.
+        let guard = unsafe { self.map.enter() };
         if let Some(found) = self.map.find(&key, self.map.hash(&key), &guard) {
             // SAFETY: the guard keeps it.
             unsafe { self.map.remove(found, &guard) };
@@ -145,7 +149,8 @@ impl<M: Machine> Stage<M> {
 
     fn keys(&self) -> Vec<u32> {
         let mut keys = Vec::new();
-        let guard = self.map.enter();
+        // SAFETY: it goes no further than this function.
+        let guard = unsafe { self.map.enter() };
         self.map.for_each(&guard, |found| {
             // SAFETY: the guard keeps it.
             keys.push(unsafe { found.as_ref() }.value.look());
@@ -269,7 +274,8 @@ pub(crate) fn the_next_of_a_key<M: Machine>() {
     let stage = Stage::<M>::new();
     let element = stage.insert(11).unwrap();
     // Keeps the element, as the part that lives have in an entry does.
-    let guard = stage.map.enter();
+    // SAFETY: it goes no further than this function.
+    let guard = unsafe { stage.map.enter() };
     let other = thread(1, &stage, |stage| {
         stage.find_and_remove(11);
         stage.insert(11).unwrap();

@@ -97,7 +97,8 @@ impl<F: Flaw> Entry<F> {
 
     /// Acquires, without creations that wait for each other: an entry is inserted ready or, where `late`, made so after.
     fn acquire(entries: &Entries<F>, late: bool) -> Option<NonNull<Self>> {
-        let guard = entries.enter();
+        // SAFETY: it goes no further than this function.
+        let guard = unsafe { entries.enter() };
         loop {
             if let Some(found) = entries.find(&KEY, 0, &guard) {
                 // SAFETY: the guard keeps it.
@@ -143,7 +144,8 @@ impl<F: Flaw> Entry<F> {
         if !(if F::PUT_DECIDES { told } else { entry.count.read() == 0 }) {
             return;
         }
-        let guard = entries.enter();
+        // SAFETY: it goes no further than this function.
+        let guard = unsafe { entries.enter() };
         // SAFETY: it was inserted.
         unsafe { entries.remove(this, &guard) };
         drop(guard);
