@@ -5,13 +5,16 @@
 //! compare-exchange, and adds one if there is none. No lock: a process that was forked while another thread was
 //! in here goes on. Records of threads that the fork left behind stay claimed. Each record notes the last fork that
 //! its thread lived through, so theirs are told from the others.
+//!
+//! A claimed record holds the address of its thread. A thread may have several records, so a fork finds the ones that
+//! live on by that address. Threads have different addresses while they live; later threads may get the address of a
+//! lost one, so a record that was lost in an earlier fork stays lost whatever its address is.
 
 use super::{Atomic, Memory, Ordering, Pointer};
 use alloc::boxed::Box;
 use core::ptr;
 
-const FREE: u32 = 0;
-const CLAIMED: u32 = 1;
+const FREE: *mut () = ptr::null_mut();
 
 /// The numbers of a machine's threads.
 #[doc(hidden)]
@@ -25,7 +28,8 @@ pub struct Numbers<M: Memory> {
 
 pub(super) struct Record<M: Memory> {
     number: u32,
-    claimed: M::AtomicU32,
+    /// The address of the thread that has claimed it, or [`FREE`]. Nothing is read there.
+    owner: M::Pointer<()>,
     /// [`Numbers::forks`] when the thread was last known to live; of a free record, [`Numbers::forks`].
     forks: M::AtomicU32,
     next: Option<&'static Self>,
@@ -45,7 +49,7 @@ impl<M: Memory> Claim<M> {
 impl<M: Memory> Drop for Claim<M> {
     fn drop(&mut self) {
         // Release: pairs with the Acquire in `claim`, so that the next owner sees what this one did.
-        self.0.claimed.store(FREE, Ordering::Release);
+        self.0.owner.store(FREE, Ordering::Release);
     }
 }
 
@@ -62,17 +66,14 @@ impl<M: Memory> Numbers<M> {
         core::iter::successors(unsafe { first.as_ref() }, |record| record.next)
     }
 
-    /// Claims a number that is free, or a new one.
-    pub fn claim(&self) -> Claim<M> {
+    /// Claims a number that is free, or a new one, for the thread at that address, which is not null.
+    pub fn claim(&self, owner: *mut ()) -> Claim<M> {
+        debug_assert!(owner != FREE);
         let claimed = |record: &&Record<M>| {
             // Acquire: pairs with the Release in the drop of the claim before. Relaxed: another
             // thread's record says nothing.
-            let claim = record.claimed.compare_exchange(
-                FREE,
-                CLAIMED,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            );
+            let claim =
+                record.owner.compare_exchange(FREE, owner, Ordering::Acquire, Ordering::Relaxed);
             claim.is_ok()
         };
         if let Some(record) = self.records().find(claimed) {
@@ -81,7 +82,7 @@ impl<M: Memory> Numbers<M> {
         let record = Box::leak(Box::new(Record {
             // Relaxed: the number itself is all that is passed on.
             number: self.count.fetch_add(1, Ordering::Relaxed),
-            claimed: Atomic::new(CLAIMED),
+            owner: Pointer::new(owner),
             forks: Atomic::new(self.forks()),
             next: None,
         }));
@@ -124,19 +125,21 @@ impl<M: Memory> Numbers<M> {
         forks != 0 && self.records().any(|record| record.number == number && lost(record))
     }
 
-    /// Counts a fork. To be called in the child while it has one thread, whose number is `own`.
+    /// Counts a fork. To be called in the child while it has one thread, which is the one at that address.
     ///
     /// Neither allocates nor locks.
-    pub fn fork(&self, own: Option<u32>) {
+    pub fn fork(&self, own: *mut ()) {
         // Relaxed, here and below: there is no other thread.
-        let forks = self.forks.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        // Free records as well, so that their next owners need not write to them, while other threads might
-        // still take these owners for lost.
+        let before = self.forks.fetch_add(1, Ordering::Relaxed);
+        let lives_on = |record: &&Record<M>| {
+            let owner = record.owner.load(Ordering::Relaxed);
+            // Free records as well, so that their next owners need not write to them, while other threads might
+            // still take these owners for lost. Not one that was lost before: its owner only had the same address.
+            owner == FREE || (owner == own && record.forks.load(Ordering::Relaxed) == before)
+        };
         self.records()
-            .filter(|record| {
-                own == Some(record.number) || record.claimed.load(Ordering::Relaxed) == FREE
-            })
-            .for_each(|record| record.forks.store(forks, Ordering::Relaxed));
+            .filter(lives_on)
+            .for_each(|record| record.forks.store(before.wrapping_add(1), Ordering::Relaxed));
     }
 }
 
@@ -148,14 +151,19 @@ mod tests {
 
     // Statics, because records are never freed: leak checkers ask what still points to them.
 
+    /// The address of a thread that there might be.
+    fn thread(nth: usize) -> *mut () {
+        ptr::without_provenance_mut(nth)
+    }
+
     #[test]
     fn a_number_is_claimed_again_when_it_is_free_and_not_before() {
         static NUMBERS: LazyLock<Numbers<Native>> = LazyLock::new(Numbers::new_in);
         let numbers = &*NUMBERS;
-        let (first, second) = (numbers.claim(), numbers.claim());
+        let (first, second) = (numbers.claim(thread(1)), numbers.claim(thread(2)));
         assert_eq!([first.number(), second.number()], [0, 1]);
         drop(first);
-        let (again, third) = (numbers.claim(), numbers.claim());
+        let (again, third) = (numbers.claim(thread(3)), numbers.claim(thread(4)));
         assert_eq!([again.number(), third.number()], [0, 2]);
     }
 
@@ -163,22 +171,50 @@ mod tests {
     fn after_a_fork_other_threads_are_lost_and_their_numbers_stay_taken() {
         static NUMBERS: LazyLock<Numbers<Native>> = LazyLock::new(Numbers::new_in);
         let numbers = &*NUMBERS;
-        let [own, theirs, ended] = [(); 3].map(|()| numbers.claim());
+        let [own, theirs, ended] = [1, 2, 3].map(|nth| numbers.claim(thread(nth)));
         drop(ended);
         let are_lost = || [0, 1, 2, 3].map(|number| numbers.is_lost(number));
         assert_eq!(are_lost(), [false; 4]);
 
-        numbers.fork(Some(own.number()));
+        numbers.fork(thread(1));
         assert_eq!(are_lost(), [false, true, false, false]);
-        let (again, new) = (numbers.claim(), numbers.claim());
+        let (again, new) = (numbers.claim(thread(4)), numbers.claim(thread(5)));
         assert_eq!([again.number(), new.number()], [2, 3], "a lost thread's number is given out");
         assert_eq!(are_lost(), [false, true, false, false], "a thread of the child is lost");
 
         // By a thread that has no number, in the child.
         drop(new);
-        numbers.fork(None);
+        numbers.fork(thread(6));
         assert_eq!(are_lost(), [true, true, true, false]);
-        assert_eq!(numbers.claim().number(), 3);
+        assert_eq!(numbers.claim(thread(6)).number(), 3);
         drop((own, theirs, again));
+    }
+
+    #[test]
+    fn every_number_of_the_thread_that_forks_lives_on() {
+        static NUMBERS: LazyLock<Numbers<Native>> = LazyLock::new(Numbers::new_in);
+        let numbers = &*NUMBERS;
+        let [own, theirs, borrowed] = [1, 2, 1].map(|nth| numbers.claim(thread(nth)));
+        // As the C library does where a program registered more than one hook.
+        (0..2).for_each(|_| numbers.fork(thread(1)));
+        assert_eq!([0, 1, 2].map(|number| numbers.is_lost(number)), [false, true, false]);
+
+        drop(borrowed);
+        let next = numbers.claim(thread(3));
+        assert_eq!(next.number(), 2);
+        assert!(!numbers.is_lost(2), "the next owner is lost");
+        drop((own, theirs, next));
+    }
+
+    #[test]
+    fn a_lost_number_stays_lost_when_a_thread_at_the_same_address_forks() {
+        static NUMBERS: LazyLock<Numbers<Native>> = LazyLock::new(Numbers::new_in);
+        let numbers = &*NUMBERS;
+        let [own, lost] = [1, 2].map(|nth| numbers.claim(thread(nth)));
+        numbers.fork(thread(1));
+        let new = numbers.claim(thread(2));
+        numbers.fork(thread(2));
+        assert_eq!([0, 1, 2].map(|number| numbers.is_lost(number)), [true, true, false]);
+        drop((own, lost, new));
     }
 }

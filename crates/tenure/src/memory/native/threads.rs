@@ -18,11 +18,10 @@ static NUMBERS: Numbers<Native> = Numbers {
     forks: AtomicU32::new(0),
 };
 
-const NOT_ASKED: usize = usize::MAX;
-/// Set beside the number of a thread that is ending, or that it has borrowed since: a fork asks whose claims live on.
+/// The thread does not tell its number any more. No number is as great.
 const ENDING: usize = 1 << (usize::BITS - 1);
-/// The thread has given its number up.
-const ENDED: usize = usize::MAX - 1;
+/// As above, but because nobody has asked yet.
+const NOT_ASKED: usize = usize::MAX;
 
 std::thread_local! {
     /// The number, where asking for it is one load.
@@ -50,17 +49,10 @@ unsafe impl Threads for Native {
 
     fn borrow_number() -> Option<usize> {
         count_forks();
-        let number = mem::ManuallyDrop::new(NUMBERS.claim()).number() as usize;
-        if NUMBER.get() == ENDED {
-            NUMBER.set(ENDING | number);
-        }
-        Some(number)
+        Some(mem::ManuallyDrop::new(NUMBERS.claim(own_address())).number() as usize)
     }
 
     unsafe fn return_number(thread: usize) {
-        if NUMBER.get() == ENDING | thread {
-            NUMBER.set(ENDED);
-        }
         // SAFETY: the caller has borrowed it: this is the claim that was not dropped then.
         drop(unsafe { NUMBERS.claim_of(thread as u32) });
     }
@@ -69,6 +61,11 @@ unsafe impl Threads for Native {
         // A thread that is ending has left everything already.
         let _ = EXIT.try_with(|exit| exit.add(resident));
     }
+}
+
+/// The calling thread's address: of a thread-local without destructor, so that it is there from the start to the end.
+fn own_address() -> *mut () {
+    NUMBER.with(|number| ptr::from_ref(number).cast_mut().cast())
 }
 
 #[cold]
@@ -89,8 +86,7 @@ struct Exit {
 impl Exit {
     fn new() -> Self {
         count_forks();
-        let claim = NUMBERS.claim();
-        // At once: a fork asks `NUMBER` whose claims live on, also if the thread asks for its number later.
+        let claim = NUMBERS.claim(own_address());
         NUMBER.set(claim.number() as usize);
         Self { residents: RefCell::default(), claim }
     }
@@ -108,15 +104,13 @@ impl Drop for Exit {
     fn drop(&mut self) {
         // First: destructors that residents run, and those of thread-locals to come, find no number.
         let number = self.number();
-        NUMBER.set(ENDING | number);
+        NUMBER.set(ENDING);
         for resident in self.residents.get_mut().list.drain(..) {
             if let Some(resident) = resident.upgrade() {
                 // SAFETY: this thread has the number, which `thread` does not tell any more.
                 unsafe { resident.leave(number) };
             }
         }
-        // From here on a fork in this thread finds that the number is not its own. The claim goes now.
-        NUMBER.set(ENDED);
     }
 }
 
@@ -151,8 +145,7 @@ fn count_forks() {
     static COUNTED: AtomicBool = AtomicBool::new(false);
     /// In the child, on its only thread.
     unsafe extern "C" fn in_child() {
-        // A thread that has not asked, or has given its number up, makes a number here that no record has.
-        NUMBERS.fork(u32::try_from(NUMBER.get() & !ENDING).ok());
+        NUMBERS.fork(own_address());
     }
     // Acquire: pairs with the Release below. Threads that come at once all register, and forks count for more
     // than one, which is as good. None of them goes on before it has.
