@@ -10,6 +10,7 @@ pub use core::ffi::{c_int, c_long, c_ulong, c_void};
 pub type pid_t = i32;
 pub type cpu_set_t = [c_ulong; 16];
 
+pub const SYS_gettid: c_long = 186;
 pub const SYS_membarrier: c_long = 324;
 pub const MEMBARRIER_CMD_QUERY: c_int = 0;
 pub const MEMBARRIER_CMD_PRIVATE_EXPEDITED: c_int = 8;
@@ -19,6 +20,7 @@ pub const PROT_WRITE: c_int = 2;
 pub const MAP_PRIVATE: c_int = 2;
 pub const MAP_ANONYMOUS: c_int = 32;
 pub const MAP_FAILED: *mut c_void = !0 as *mut c_void;
+pub const ENOENT: c_int = 2;
 pub const ESRCH: c_int = 3;
 
 unsafe extern "C" {

@@ -113,8 +113,10 @@ fn decide(state: u8) -> u8 {
 /// interrupted. The library then goes on by
 ///
 /// - mapping and unmapping a page (`mmap`, `munmap`), on x86-64 CPUs which interrupt each other for that, or
-/// - running on every CPU in turn (`sched_setaffinity`, `sched_getaffinity`, and `/proc/self/task` to check that it
-///   saw all), which takes from tens of microseconds up to a time slice for each CPU.
+/// - running on every CPU in turn (`sched_setaffinity`, `sched_getaffinity`, and `gettid` and `/proc/self/task` to check
+///   that it saw all), which takes from tens of microseconds up to a time slice for each CPU. This way reaches the threads
+///   of the process, but not tasks that share its memory without being its threads (`clone` with `CLONE_VM` and without
+///   `CLONE_THREAD`). It is not to be had if `/proc` belongs to another PID namespace.
 ///
 /// If the filter refuses these as well, the process is aborted with a line on standard error; if it kills the process for
 /// calling `membarrier`, that happens. Call this function first thing in `main` to need no system call at all. Allowing

@@ -10,25 +10,43 @@
 //! If the other thread is switched out in between, the CPU on which it goes on counts: if the visit is
 //! later than that, the first case holds, and otherwise the second.
 //!
-//! So this is right on every architecture, if this thread sees every CPU on which others run. It may be confined
-//! to fewer (by cpusets that differ between threads), which is found out after the round: each thread's CPUs have to be
-//! among those that were visited. A thread that goes elsewhere later is switched in there after the round.
+//! So this is right on every architecture, if this thread visits every CPU on which others run. It may be confined
+//! to fewer, by cpusets that differ between threads. And a CPU that goes offline is taken from every thread's set first,
+//! while a thread may go on there for some milliseconds. Both are found out after the round. Each thread's CPUs have to be
+//! among those that were visited, and so does the CPU on which it runs then. If it came there during the round, it was
+//! switched in. A thread that goes elsewhere later is switched in there after the round.
+//!
+//! `/proc/self/task` lists the threads. A listing may be cut short when threads end meanwhile, so two in a row have to
+//! agree. It may show the numbers of another PID namespace, where `/proc` is older than the namespace. So this thread has to
+//! be in it by its own number; otherwise the round does not count.
+//!
+//! What this does not see: tasks that share the memory without being threads of the process (`clone` with `CLONE_VM` and
+//! without `CLONE_THREAD`, as in a child of `vfork`). They are not listed. Such a task must not use this library where the
+//! two ways before this one may be refused.
 //!
 //! What others may see: the CPUs that this thread is allowed to use change for some time, and a change that another
 //! thread makes meanwhile is lost. Real-time threads that leave a CPU to nobody are waited for.
 
-use std::io;
+use std::time::Duration;
+use std::vec::Vec;
+use std::{fs, io, thread};
 
 /// The most CPUs that Linux can be built for.
 const MOST_CPUS: usize = 8192;
 const WORD_BITS: usize = libc::c_ulong::BITS as usize;
-/// CPUs come and go: a round in which they did says nothing.
-const ROUNDS: usize = 3;
+/// CPUs come and go: a round in which they did says nothing. One that goes offline may keep its threads for tens of
+/// milliseconds; the pauses between so many rounds add up to 127 ms.
+const ROUNDS: u32 = 8;
+/// Threads come and go: at most so many listings for a round.
+const LISTINGS: usize = 32;
 
 /// Returns whether the others passed a fence.
 pub(super) fn every_cpu() -> bool {
     let Ok(before) = Cpus::of(0) else { return false };
-    let all_seen = (0..ROUNDS).any(|_| {
+    let all_seen = (0..ROUNDS).any(|round| {
+        if round > 0 {
+            thread::sleep(Duration::from_millis(1 << (round - 1)));
+        }
         visit_all_allowed().is_ok_and(|visited| others_stay_within(&visited).unwrap_or(false))
     });
     // If the thread was free to run anywhere, it is so again on CPUs that are added later.
@@ -57,18 +75,80 @@ fn visit_all_allowed() -> io::Result<Cpus> {
 
 /// Whether every thread of this process runs on CPUs of `visited` alone.
 fn others_stay_within(visited: &Cpus) -> io::Result<bool> {
-    for entry in std::fs::read_dir("/proc/self/task")? {
-        let name = entry?.file_name();
-        let thread = name.to_str().and_then(|name| name.parse().ok());
-        match Cpus::of(thread.ok_or(io::ErrorKind::InvalidData)?) {
-            Ok(cpus) if cpus.is_within(visited) => {}
-            Ok(_) => return Ok(false),
-            // It has ended.
-            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+    for thread in agreed(own_number(), list_threads)? {
+        match stays_within(thread, visited) {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            Err(error) if has_ended(&error) => {}
             Err(error) => return Err(error),
         }
     }
     Ok(true)
+}
+
+/// Two listings in a row that are the same, and that have `own`.
+fn agreed(
+    own: libc::pid_t,
+    mut list: impl FnMut() -> io::Result<Vec<libc::pid_t>>,
+) -> io::Result<Vec<libc::pid_t>> {
+    let mut last = list()?;
+    for _ in 1..LISTINGS {
+        let next = list()?;
+        if next == last {
+            let is_listed = next.contains(&own);
+            return if is_listed { Ok(next) } else { Err(io::ErrorKind::Unsupported.into()) };
+        }
+        last = next;
+    }
+    Err(io::ErrorKind::WouldBlock.into())
+}
+
+/// The threads of this process, in order.
+fn list_threads() -> io::Result<Vec<libc::pid_t>> {
+    let mut threads = Vec::new();
+    for entry in fs::read_dir("/proc/self/task")? {
+        let name = entry?.file_name();
+        let thread = name.to_str().and_then(|name| name.parse().ok());
+        threads.push(thread.ok_or(io::ErrorKind::InvalidData)?);
+    }
+    threads.sort_unstable();
+    Ok(threads)
+}
+
+fn own_number() -> libc::pid_t {
+    // SAFETY: takes nothing, and returns a number. By its number, for old C libraries lack the function.
+    unsafe { libc::syscall(libc::SYS_gettid) as libc::pid_t }
+}
+
+/// Whether `thread` may run, and runs if it does, on CPUs of `visited` alone.
+fn stays_within(thread: libc::pid_t, visited: &Cpus) -> io::Result<bool> {
+    let stat = fs::read(std::format!("/proc/self/task/{thread}/stat"))?;
+    is_within(&stat, &Cpus::of(thread)?, visited).ok_or(io::ErrorKind::InvalidData.into())
+}
+
+/// Whether a thread with this `stat` that may run on `allowed` does so on CPUs of `visited` alone.
+fn is_within(stat: &[u8], allowed: &Cpus, visited: &Cpus) -> Option<bool> {
+    let runs_on = runs_on(stat)?;
+    Some(allowed.is_within(visited) && runs_on.is_none_or(|cpu| visited.has(cpu)))
+}
+
+fn has_ended(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENOENT))
+}
+
+/// The CPU of a thread with this `stat`. `Some(None)` if it sleeps, and `None` if the line says nothing.
+///
+/// A thread that sleeps keeps the number of its last CPU, which may be gone for long. It was switched out, or it is in the
+/// kernel on its way to that, behind the full barrier with which a thread says that it sleeps.
+///
+/// Source: proc_pid_stat(5); Linux `set_current_state` in `include/linux/sched.h`.
+fn runs_on(stat: &[u8]) -> Option<Option<usize>> {
+    // The name before it is the program's choice, parentheses and spaces included.
+    let name_ends = stat.iter().rposition(|byte| *byte == b')')?;
+    let mut fields = core::str::from_utf8(&stat[name_ends + 1..]).ok()?.split_ascii_whitespace();
+    // The third field and the 39th.
+    let (state, cpu) = (fields.next()?, fields.nth(35)?.parse().ok()?);
+    Some((state == "R").then_some(cpu))
 }
 
 /// A set of CPUs.
@@ -86,7 +166,11 @@ impl Cpus {
     }
 
     fn iter(&self) -> impl Iterator<Item = usize> + Clone {
-        (0..MOST_CPUS).filter(|cpu| self.0[cpu / WORD_BITS] >> (cpu % WORD_BITS) & 1 == 1)
+        (0..MOST_CPUS).filter(|cpu| self.has(*cpu))
+    }
+
+    fn has(&self, cpu: usize) -> bool {
+        self.0.get(cpu / WORD_BITS).is_some_and(|word| word >> (cpu % WORD_BITS) & 1 == 1)
     }
 
     fn is_within(&self, others: &Self) -> bool {
@@ -140,5 +224,79 @@ mod tests {
         assert!(others_stay_within(&free).unwrap());
         let first = Cpus::one(free.iter().next().unwrap());
         assert_eq!(others_stay_within(&first).unwrap(), free == first);
+    }
+
+    /// A `stat` of a thread with that name and state on CPU 5.
+    fn stat(name: &[u8], state: &str) -> Vec<u8> {
+        let before = std::format!(") {state} 1{}", " 7".repeat(34));
+        let after = " 5 0 0 0 0 0\n";
+        [b"42 (", name, before.as_bytes(), after.as_bytes()].concat()
+    }
+
+    #[test]
+    fn the_cpu_on_which_a_thread_runs_is_read_behind_whatever_name_it_has() {
+        for name in [&b"worker"[..], b"", b"a b", b") S 1 (", b"))) R", b"\xff\xfe)"] {
+            assert_eq!(runs_on(&stat(name, "R")), Some(Some(5)), "{name:?}");
+            assert_eq!(runs_on(&stat(name, "S")), Some(None), "{name:?}");
+        }
+        let whole = stat(b"worker", "R");
+        for cut in [0, 5, whole.len() - 13] {
+            assert_eq!(runs_on(&whole[..cut]), None, "cut at {cut}");
+        }
+        assert_eq!(runs_on(b"42 (worker) R no numbers"), None);
+    }
+
+    #[test]
+    fn a_thread_that_goes_on_where_it_may_not_run_any_more_has_to_be_visited_there() {
+        let [here, elsewhere] = [5, 6].map(Cpus::one);
+        let is_within = |state, visited| is_within(&stat(b"worker", state), &elsewhere, visited);
+        assert_eq!(is_within("R", &elsewhere), Some(false), "its CPU goes offline");
+        assert_eq!(is_within("R", &here), Some(false), "it may go elsewhere");
+        assert_eq!(is_within("R", &Cpus::ALL), Some(true));
+        assert_eq!(is_within("S", &elsewhere), Some(true), "its CPU went offline while it slept");
+    }
+
+    #[test]
+    fn a_thread_that_runs_is_found_on_the_cpu_to_which_it_is_confined() {
+        let free = Cpus::of(0).unwrap();
+        for cpu in free.iter() {
+            Cpus::one(cpu).allow().unwrap();
+            let stat = fs::read(std::format!("/proc/self/task/{}/stat", own_number())).unwrap();
+            assert_eq!(runs_on(&stat), Some(Some(cpu)));
+        }
+    }
+
+    #[test]
+    fn cpus_beyond_all_are_not_visited() {
+        assert!(Cpus::ALL.has(MOST_CPUS - 1) && !Cpus::ALL.has(MOST_CPUS));
+        assert!(Cpus::one(70).has(70) && !Cpus::one(70).has(6));
+    }
+
+    /// What comes of these listings, one after another and the last for ever, for the thread 1.
+    fn agreed_on(listings: &[&[libc::pid_t]]) -> Option<Vec<libc::pid_t>> {
+        let last = listings.last().unwrap();
+        let mut listings = listings.iter().chain(core::iter::repeat(last));
+        agreed(1, || Ok(listings.next().unwrap().to_vec())).ok()
+    }
+
+    #[test]
+    fn threads_are_listed_until_two_listings_agree() {
+        assert_eq!(agreed_on(&[&[1, 2, 3]]).unwrap(), [1, 2, 3]);
+        assert_eq!(agreed_on(&[&[1], &[1, 2, 3]]).unwrap(), [1, 2, 3]);
+        assert_eq!(agreed_on(&[&[1, 2, 3], &[1, 2], &[1, 2, 3]]).unwrap(), [1, 2, 3]);
+        let mut turn = 0;
+        let never_the_same = || {
+            turn += 1;
+            Ok(Vec::from([1, turn]))
+        };
+        assert!(agreed(1, never_the_same).is_err());
+        assert_eq!(turn as usize, LISTINGS);
+    }
+
+    #[test]
+    fn listings_without_the_thread_that_asks_are_those_of_another_namespace() {
+        assert_eq!(agreed_on(&[&[2, 3]]), None);
+        assert_eq!(agreed_on(&[&[]]), None);
+        assert!(list_threads().unwrap().contains(&own_number()));
     }
 }
