@@ -15,8 +15,8 @@ else
     [[ $code -eq 2 ]] && grep -q '^error: .*/sys/kernel/btf/vmlinux' "$out/error"
 fi
 
-# A debug build has types; the release build has line tables only.
-cargo build -p tenure-cli
+# A debug build has types; the release build has line tables only. Those of this workspace do.
+CARGO_PROFILE_DEV_DEBUG=full cargo --config 'profile.dev.package."*".debug=false' build -p tenure-cli
 program=${CARGO_TARGET_DIR:-target}/debug/tenure
 cargo run --release -- layout "$program" --top 1000 --html "$out/layout.html" --json - >"$out/layout.json"
 python3 - "$out/layout.json" <<'PYTHON'

@@ -1,6 +1,8 @@
 # What ci/tsan.sh and ci/asan.sh share. Sourced by them, from the root of the repository.
 
 export RUSTC_BOOTSTRAP=1
+# Reports and ci/tsan.supp name functions and lines, no types and variables.
+export CARGO_PROFILE_DEV_DEBUG=limited
 # A tenth of the speed, a quarter of the objects; see crates/tenure/tests/stress/main.rs.
 export TENURE_STRESS="${TENURE_STRESS:-0.25}"
 
@@ -12,7 +14,8 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 sanitized() {
     local kind=$1 command=$2 package=$3
     shift 3
-    RUSTFLAGS="-Zsanitizer=$kind -Cunsafe-allow-abi-mismatch=sanitizer -Cforce-frame-pointers=yes" \
+    # --cfg sanitized leaves out loom, which takes longer to compile than the rest.
+    RUSTFLAGS="-Zsanitizer=$kind -Cunsafe-allow-abi-mismatch=sanitizer -Cforce-frame-pointers=yes --cfg sanitized" \
         CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/sanitizer-$kind" \
         cargo "$command" --package "$package" --target "$host" "$@"
 }

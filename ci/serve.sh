@@ -1,27 +1,8 @@
 #!/usr/bin/env bash
 # The servers as programs, with the clients that other people wrote: all of them, installed where they are missing.
+#
+# Not called by .ci/run, where ci/test.sh runs these tests among all others, after ci/clients.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-
-# Program, and the Debian package that has it.
-while read -r program package; do
-    command -v "$program" >/dev/null || PATH=$PATH:/usr/sbin command -v "$program" >/dev/null || missing+=("$package")
-done <<'PROGRAMS'
-curl curl
-wrk wrk
-ab apache2-utils
-memcached memcached
-memccat libmemcached-tools
-nginx nginx-light
-PROGRAMS
-python3 -c 'import pymemcache' 2>/dev/null || missing+=(python3-pymemcache)
-if [[ -n ${missing+some} ]]; then
-    as_root=$([[ $EUID -eq 0 ]] || echo sudo)
-    $as_root apt-get update -qq
-    # Packages of servers start them; nothing of theirs is wanted but the program.
-    $as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq "${missing[@]}"
-fi
-# Another Python than Debian's does not see Debian's modules.
-python3 -c 'import pymemcache' 2>/dev/null || python3 -m pip install --quiet --break-system-packages pymemcache
-
+ci/clients.sh
 TENURE_CLIENTS=required cargo test -p tenure-cli --test serve

@@ -18,8 +18,8 @@ impl<L: FreeList> Resident for Owner<L> {
     }
 }
 
-/// More than several hoards and crates.
-const SLOTS: u32 = if cfg!(miri) { 200 } else { 1_000 };
+/// More than a hoard has room for.
+const SLOTS: u32 = if cfg!(miri) { 70 } else { 1_000 };
 
 fn list<L: FreeList>(hoard: usize) -> Arc<Owner<L>> {
     Arc::new_cyclic(|owner: &Weak<Owner<L>>| Owner(L::new_in(hoard, owner.clone())))

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Miri over the library's tests: reports undefined behaviour of every access that they make, by both models of what
+# pointers may alias, each in a process of its own. Installs a nightly toolchain with Miri where it is missing.
+#
+# Without arguments it runs those that take seconds, with few objects and few turns (`cfg!(miri)`). Tests of machine
+# code, of forks and of a process's end do not run under Miri, nor do the models: loom switches stacks by itself.
+#
+# Usage: ci/miri.sh [--target TARGET] [TEST...]     (ci/miri.sh pool_slots registry_behaviour)
+#   --target i686-unknown-linux-gnu     32 bits
+#   --target s390x-unknown-linux-gnu    big endian
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+arguments=() skip=()
+if [[ ${1:-} == --target ]]; then
+    arguments+=(--target "${2:?miri: --target wants the name of one}")
+    shift 2
+fi
+tests=("$@")
+
+toolchain=nightly
+if ! cargo +$toolchain miri --version >/dev/null 2>&1 ||
+    [[ ! -d $(rustc +$toolchain --print sysroot)/lib/rustlib/src/rust/library ]]; then
+    # The newest that has both.
+    rustup toolchain install $toolchain --profile minimal --component miri --component rust-src \
+        --allow-downgrade --no-self-update
+fi
+
+if [[ ${#tests[@]} -eq 0 ]]; then
+    arguments+=(--lib)
+    # The rules of lines are arithmetic, without a pointer.
+    skip=(-- --skip line::rules)
+    tests=(arc_behaviour arc_dst arc_threads arc_unsize lazy_behaviour pool_threads)
+fi
+arguments+=("${tests[@]/#/--test=}")
+
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/miri"
+export CARGO_INCREMENTAL=0
+miri() {
+    # Macros run for a moment, and are not optimised; Miri itself has no use for it.
+    cargo +$toolchain --config 'profile.dev.package."*".opt-level=0' miri test --quiet \
+        --package tenure --all-features "${arguments[@]}" "$@"
+}
+interpret() { MIRIFLAGS="${MIRIFLAGS:-} -Zmiri-strict-provenance $1" miri "${skip[@]}" 2>&1; }
+
+# Compiled once for both.
+miri --no-run
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+interpret -Zmiri-tree-borrows >"$log" &
+code=0
+echo "miri: stacked borrows"
+interpret "" || code=$?
+wait $! || code=$?
+echo "miri: tree borrows"
+cat "$log"
+exit "$code"
