@@ -121,7 +121,7 @@ pub unsafe trait FreeList: Send + Sync + Sized + 'static {
     /// and has to be in the child of a fork that came in the middle.
     fn close(&self, home: impl FnMut(u32));
 
-    /// The calling thread, with that number among the [`Threads`](crate::memory::Threads) of the machine,
+    /// The calling thread, with that number among the [`Threads`] of the machine,
     /// ends: what it kept to itself is for all again.
     ///
     /// # Safety
