@@ -17,7 +17,7 @@ mod cpu;
 mod unmap;
 mod visit;
 
-#[cfg(test)]
+#[cfg(all(test, not(sanitized)))]
 pub(super) use visit::Cpus;
 
 /// A way to interrupt the others. Returns whether it did.
@@ -57,7 +57,7 @@ pub(super) fn others() {
 }
 
 /// Whether the system says that it can interrupt threads.
-#[cfg(test)]
+#[cfg(all(test, not(sanitized)))]
 pub(super) fn is_there() -> bool {
     // SAFETY: as in `call`.
     let commands = unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_QUERY, 0, 0) };

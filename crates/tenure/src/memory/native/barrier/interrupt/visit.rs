@@ -188,7 +188,7 @@ impl Cpus {
     }
 
     /// Keeps the calling thread on one of the CPUs that it may use.
-    #[cfg(test)]
+    #[cfg(all(test, not(sanitized)))]
     pub(in super::super) fn stay_on(nth: usize) {
         let allowed = Self::of(0).unwrap();
         Self::one(allowed.iter().cycle().nth(nth).unwrap()).allow().unwrap();
