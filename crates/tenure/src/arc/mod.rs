@@ -101,7 +101,7 @@
 //! `DispatchFromDyn`, the trait of receivers, and a drop that promises to look at no borrow (`may_dangle`). The rows
 //! about coercions, receivers and borrows then go away, and most programs compile with other `use` lines alone:
 //!
-//! ```ignore
+//! ```text
 //! let it: Arc<dyn Trait> = Arc::new(value); // with --cfg tenure_nightly
 //! ```
 //!

@@ -361,7 +361,8 @@ mod tests {
 
     #[test]
     fn a_guard_too_many_is_refused_and_nothing_has_changed() {
-        let (grace, freed) = (Single::new(), Counter::new(0));
+        let freed = Counter::new(0);
+        let grace = Single::new();
         let guards = Vec::from_iter((0..DEPTH).map(|_| enter(&grace)));
         let before = word(&grace).load(Ordering::Relaxed);
         for _ in 0..2 {
@@ -382,7 +383,9 @@ mod tests {
 
     #[test]
     fn guards_that_are_forgotten_do_not_let_the_word_overflow() {
-        let (grace, freed) = (Single::new(), Counter::new(0));
+        // First, as the last to go: the counter outlives what is freed with `grace`.
+        let freed = Counter::new(0);
+        let grace = Single::new();
         (0..DEPTH).for_each(|_| core::mem::forget(enter(&grace)));
         assert!(catch_unwind(AssertUnwindSafe(|| drop(enter(&grace)))).is_err());
         std::thread::scope(|scope| {
@@ -394,7 +397,8 @@ mod tests {
     #[test]
     fn the_count_of_visits_wraps_around() {
         const LAST: u64 = !(VISIT - 1);
-        let (grace, freed) = (Single::new(), Counter::new(0));
+        let freed = Counter::new(0);
+        let grace = Single::new();
         word(&grace).store(LAST, Ordering::Relaxed);
         drop(enter(&grace));
         assert_eq!(word(&grace).load(Ordering::Relaxed), 0);
