@@ -335,6 +335,7 @@ fn a_list_of_references_takes_about_the_stack_of_one_of_arcs() {
     let ours = taken(&mut || drop(last.take()));
     let theirs = taken(&mut || drop(arcs.take()));
     println!("stack per value: {ours} bytes, and {theirs} with std's Arc");
-    // Without optimisation, and under a sanitizer, frames are as large as they come.
-    assert!(ours <= 3 * theirs, "{ours} bytes for each value, where std's Arc takes {theirs}");
+    // Without optimisation frames are as large as they come. Sanitizers put space around what lies in them.
+    let most = if cfg!(sanitized) { 10 } else { 3 };
+    assert!(ours <= most * theirs, "{ours} bytes for each value, where std's Arc takes {theirs}");
 }
