@@ -111,7 +111,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             (b"mn", _) => reply(output, false, b"MN\r\n"),
             (b"incr", 3..) => self.arithmetic(&words, true, output),
             (b"decr", 3..) => self.arithmetic(&words, false, output),
-            (b"delete", 2..) => self.delete(&words, output),
+            (b"delete", 2..=4) => self.delete(&words, output),
             (b"touch", 3..) => self.touch(&words, output),
             (b"incr" | b"decr" | b"delete" | b"touch", _) => reply(output, false, BAD_LINE),
             (b"flush_all", _) => self.flush_all(&words, output),
