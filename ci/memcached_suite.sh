@@ -34,7 +34,7 @@ exec "$@"
 SCRIPT
 
 # memcached's options, as far as the server has them. What it does not have is refused, or changes nothing that a client sees:
-# UDP, how slabs and lists are kept, how many requests a connection has at a time.
+# UDP, how slabs and lists are kept.
 cat >"$here/memcached-debug" <<'SCRIPT'
 #!/usr/bin/env bash
 set -eu
@@ -42,7 +42,7 @@ refuse() {
     echo "tenure has no $1" >&2
     exit 64
 }
-listen=127.0.0.1 port=11211 path= daemon= pid=
+listen=127.0.0.1 port=11211 path= daemon= crawl=yes
 words=(--connections 1024)
 while getopts "p:s:U:l:m:Mc:t:I:vhb:B:CFAWf:n:L:R:o:u:rdP:a:Y:S:e:D:V" option "$@"; do
     case $option in
@@ -59,18 +59,24 @@ while getopts "p:s:U:l:m:Mc:t:I:vhb:B:CFAWf:n:L:R:o:u:rdP:a:Y:S:e:D:V" option "$
         a) words+=(--socket-mode "$OPTARG") ;;
         v) words+=(-v) ;;
         d) daemon=yes ;;
-        P) pid=$OPTARG ;;
+        P) words+=(--pid-file "$OPTARG") ;;
+        R) words+=(--requests-per-turn "$OPTARG") ;;
+        D) words+=(--prefix-delimiter "$OPTARG") ;;
+        Y) words+=(--auth-file "$OPTARG") ;;
         o)
             IFS=, read -ra extras <<<"$OPTARG"
             for extra in "${extras[@]}"; do
                 case $extra in
+                    no_modern | no_lru_crawler) crawl= ;;
+                    modern | lru_crawler) crawl=yes ;;
                     idle_timeout=*) words+=(--idle "${extra#*=}") ;;
                     ext_* | ssl_* | proxy_*) refuse "$extra" ;;
                 esac
             done
             ;;
         B) [ "$OPTARG" = ascii ] || [ "$OPTARG" = auto ] || refuse "binary protocol" ;;
-        U | f | n | L | R | u | r | W | D) ;;
+        W) words+=(--no-watch) ;;
+        U | f | n | L | u | r) ;;
         h)
             echo "-s, --unix-socket: for tests that look whether there is one"
             exit 0
@@ -78,6 +84,7 @@ while getopts "p:s:U:l:m:Mc:t:I:vhb:B:CFAWf:n:L:R:o:u:rdP:a:Y:S:e:D:V" option "$
         *) refuse "-$option" ;;
     esac
 done
+[ -n "$crawl" ] || words+=(--no-crawl)
 if [ -n "$path" ]; then
     words+=(--listen "unix:$path")
 else
@@ -85,7 +92,6 @@ else
 fi
 if [ -n "$daemon" ]; then
     setsid "$TENURE" serve memcached "${words[@]}" >/dev/null 2>&1 &
-    [ -z "$pid" ] || echo $! >"$pid"
     exit 0
 fi
 exec "$TENURE" serve memcached "${words[@]}" >/dev/null

@@ -37,9 +37,7 @@ arguments+=("${tests[@]/#/--test=}")
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/miri"
 export CARGO_INCREMENTAL=0
 miri() {
-    # Macros run for a moment, and are not optimised; Miri itself has no use for it.
-    cargo +$toolchain --config 'profile.dev.package."*".opt-level=0' miri test --quiet \
-        --package tenure --all-features "${arguments[@]}" "$@"
+    cargo +$toolchain miri test --quiet --package tenure --all-features "${arguments[@]}" "$@"
 }
 interpret() { MIRIFLAGS="${MIRIFLAGS:-} -Zmiri-strict-provenance $1" miri "${skip[@]}" 2>&1; }
 

@@ -49,6 +49,18 @@ pub trait Handler {
         true
     }
 
+    /// Whether any connection may have something to send that it was not asked for.
+    fn pushes(&self) -> bool {
+        false
+    }
+
+    /// Whether that connection has something to send that it was not asked for. Then [`handle`](Self::handle) is called, maybe
+    /// without input.
+    fn has_news(&self, session: &Self::Session) -> bool {
+        let _ = session;
+        false
+    }
+
     /// The connection has ended, in whatever way and state.
     fn close(&mut self, session: Self::Session);
 
@@ -75,6 +87,8 @@ pub enum Next {
     Input,
     /// Room in the output: there may be more requests in the input.
     Room,
+    /// A turn after those of other connections: there are more requests in the input.
+    Turn,
     /// Nothing: the connection ends once the output is sent.
     End,
     /// As `End`, because of what the client does. The reason goes to the log: once, or each time where the server is
@@ -101,6 +115,8 @@ pub struct Output<C> {
     segments: VecDeque<Segment<C>>,
     /// Bytes of all segments.
     pending: usize,
+    /// There was no memory for something. What came after it is left out as well.
+    cut: bool,
 }
 
 #[derive(Debug)]
@@ -136,20 +152,25 @@ impl<C: AsRef<[u8]>> Output<C> {
     #[must_use]
     pub fn new(mut buffer: Buffer) -> Self {
         buffer.clear();
-        Self { buffer, segments: VecDeque::new(), pending: 0 }
+        Self { buffer, segments: VecDeque::new(), pending: 0, cut: false }
     }
 
-    /// Appends a copy of `bytes`.
+    /// Appends a copy of `bytes`, or [cuts](Self::take_cut) the output.
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) {
+        if self.cut {
+            return;
+        }
         let start = self.buffer.len();
         let fits = self.buffer.append(bytes);
-        self.pending += bytes.len();
-        match self.segments.back_mut() {
-            Some(Segment::Bytes { end, .. }) if *end == start => *end += fits,
-            _ if fits == 0 => {}
-            _ => self.segments.push_back(Segment::Bytes { start, end: start + fits }),
+        if let Some(Segment::Bytes { end, .. }) = self.segments.back_mut()
+            && *end == start
+        {
+            *end += fits;
+        } else if fits > 0 && !self.push(Segment::Bytes { start, end: start + fits }) {
+            return;
         }
+        self.pending += fits;
         if fits < bytes.len() {
             self.spill(&bytes[fits..]);
         }
@@ -158,13 +179,23 @@ impl<C: AsRef<[u8]>> Output<C> {
     /// Handlers stop at a full output, so that only answers longer than its reserve come here.
     #[cold]
     fn spill(&mut self, bytes: &[u8]) {
-        match self.segments.back_mut() {
-            Some(Segment::Spilled { bytes: spilled, .. }) => spilled.extend_from_slice(bytes),
-            _ => self.segments.push_back(Segment::Spilled { bytes: bytes.to_vec(), start: 0 }),
+        if !matches!(self.segments.back(), Some(Segment::Spilled { .. }))
+            && !self.push(Segment::Spilled { bytes: Vec::new(), start: 0 })
+        {
+            return;
         }
+        let Some(Segment::Spilled { bytes: spilled, .. }) = self.segments.back_mut() else {
+            unreachable!("it was pushed");
+        };
+        if spilled.try_reserve(bytes.len()).is_err() {
+            self.cut = true;
+            return;
+        }
+        spilled.extend_from_slice(bytes);
+        self.pending += bytes.len();
     }
 
-    /// Appends `chunk`, from byte `start` on, without a copy.
+    /// Appends `chunk`, from byte `start` on, without a copy, or [cuts](Self::take_cut) the output.
     ///
     /// # Panics
     ///
@@ -173,11 +204,27 @@ impl<C: AsRef<[u8]>> Output<C> {
     pub fn send(&mut self, chunk: C, start: usize) {
         let len = chunk.as_ref().len();
         assert!(start <= len, "a chunk of {len} bytes has no byte {start}");
-        if start == len {
-            return;
+        if start < len && !self.cut && self.push(Segment::Chunk { chunk, start }) {
+            self.pending += len - start;
         }
-        self.pending += len - start;
-        self.segments.push_back(Segment::Chunk { chunk, start });
+    }
+
+    /// Whether there was memory for the segment.
+    #[inline]
+    fn push(&mut self, segment: Segment<C>) -> bool {
+        if self.segments.try_reserve(1).is_err() {
+            self.cut = true;
+            return false;
+        }
+        self.segments.push_back(segment);
+        true
+    }
+
+    /// Whether something was left out since the last call, because there was no memory for it. The connection has to end once
+    /// the rest is sent, for its client would take the next answer for this one.
+    #[must_use]
+    pub fn take_cut(&mut self) -> bool {
+        std::mem::take(&mut self.cut)
     }
 
     /// Whether a handler has to wait until some of this is sent.

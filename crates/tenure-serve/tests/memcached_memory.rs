@@ -1,5 +1,7 @@
 //! How much memory the cache takes from the system, and what it does when there is none: each in a process of its own.
 
+#![cfg(target_os = "linux")]
+
 mod support;
 
 use std::process::Command;

@@ -131,6 +131,7 @@ fn feed(bytes: &[u8], buffer: usize) {
         from += progress.consumed;
         match progress.next {
             Next::End | Next::Refuse(_) | Next::Linger => break,
+            Next::Turn => {}
             Next::Room => assert!(progress.consumed > 0 || has_output),
             Next::Input if to == bytes.len() && progress.consumed == 0 && !full => break,
             Next::Input => assert!(progress.consumed > 0 || !full, "stuck at {from}"),

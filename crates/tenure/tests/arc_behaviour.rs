@@ -464,6 +464,7 @@ fn threads_and_unwinding_see_the_bounds_of_std() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes long")]
 fn a_saturated_value_is_never_dropped_and_never_exclusive() {
     static KEPT: std::sync::OnceLock<Arc<u64>> = std::sync::OnceLock::new();
     fn quiet(_: &tenure::fault::Fault) {}

@@ -9,7 +9,13 @@ use std::thread;
 use tenure::lazy::{Cached, Context, Domain, Shootdown};
 
 /// Far more than destructors that call each other could have frames for.
-const LENGTH: usize = if cfg!(miri) { 50 } else { 100_000 };
+const LENGTH: usize = if cfg!(miri) {
+    50
+} else if cfg!(sanitized) {
+    20_000
+} else {
+    100_000
+};
 
 /// Runs `test` with the stack that threads have by default, whatever the environment says.
 fn on_a_small_stack(test: impl FnOnce() + Send) {

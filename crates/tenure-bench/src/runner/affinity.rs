@@ -1,5 +1,7 @@
 //! Which CPUs there are, pinning to them, and whether the scheduler interfered.
 
+use std::ffi::c_long;
+
 /// The CPUs that this process may run on, in the system's numbering.
 #[must_use]
 pub fn cpus() -> Vec<usize> {
@@ -19,7 +21,7 @@ pub fn pin(cpu: usize) -> bool {
 /// How often the calling thread was switched out although it wanted to run; always 0 where the
 /// system does not tell.
 #[must_use]
-pub fn involuntary_switches() -> i64 {
+pub fn involuntary_switches() -> c_long {
     imp::involuntary_switches()
 }
 
@@ -28,6 +30,7 @@ mod imp {
     use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
     use nix::sys::resource::{UsageWho, getrusage};
     use nix::unistd::Pid;
+    use std::ffi::c_long;
 
     const CALLING_THREAD: Pid = Pid::from_raw(0);
 
@@ -41,20 +44,22 @@ mod imp {
         set.set(cpu).is_ok() && sched_setaffinity(CALLING_THREAD, &set).is_ok()
     }
 
-    pub(super) fn involuntary_switches() -> i64 {
+    pub(super) fn involuntary_switches() -> c_long {
         getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| usage.involuntary_context_switches())
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod imp {
+    use std::ffi::c_long;
+
     pub(super) fn allowed() -> Vec<usize> {
         Vec::new()
     }
     pub(super) fn pin(_cpu: usize) -> bool {
         false
     }
-    pub(super) fn involuntary_switches() -> i64 {
+    pub(super) fn involuntary_switches() -> c_long {
         0
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Subcommand};
 use tenure_serve::buffers::PoolKind;
 use tenure_serve::load::settings::resolve;
-use tenure_serve::memcached::{Config, CountKind, LineKind};
+use tenure_serve::memcached::{Config, CountKind, LineKind, Passwords};
 use tenure_serve::net::{Address, Settings};
 
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ pub(crate) enum Serve {
     /// The data commands of memcached 1.6 (get, gets, gat, gats, set, add, replace, append, prepend, cas, incr,
     /// decr, delete, touch, flush_all), the meta commands, stats, version, verbosity, cache_memlimit and quit,
     /// answered as memcached 1.6.45 does. Not there: the binary protocol (such a client is closed at once, with a
-    /// line on standard error), UDP, TLS, SASL, watch, and commands for slabs, crawlers and extstore.
+    /// line on standard error), UDP, TLS, SASL, and commands for slabs and extstore.
     ///
     /// The value of a refused line is thrown away, never run as commands. Where its length is not certain, as after a
     /// key with spaces in it, the connection ends.
@@ -34,7 +34,7 @@ pub(crate) enum Serve {
                             tenure serve memcached --count inc-not-zero --line shared --threads 2\n\n\
                             Prints `listening on ADDRESS` once it does. SIGTERM, SIGINT (Ctrl-C), SIGQUIT and SIGHUP let \
                             it end what it is at and print what happened; a second one ends it at once. Under nohup, \
-                            SIGHUP is ignored.")]
+                            SIGHUP is ignored. With --auth-file it has the file read again, and ends nothing.")]
     Memcached(Memcached),
     /// Serve static files, or an answer of a fixed size, over HTTP/1.1
     ///
@@ -89,9 +89,35 @@ pub(crate) struct Memcached {
     #[arg(long)]
     pub(crate) no_dump: bool,
 
+    /// Refuse `watch`, with which a client follows what all others do
+    #[arg(long)]
+    pub(crate) no_watch: bool,
+
     /// Let clients end the server with `shutdown`
     #[arg(long)]
     pub(crate) allow_shutdown: bool,
+
+    /// Answer only clients that first send a name and a password from this file, which has one NAME:PASSWORD in each line.
+    /// A client sends them as the value of a `set` with any key: `set x 0 0 7`, then `ann one`. Nothing encrypts them.
+    /// SIGHUP makes the server read the file again; open connections stay
+    #[arg(long, value_name = "PATH")]
+    pub(crate) auth_file: Option<PathBuf>,
+
+    /// Serve other connections after so many requests of one connection. A retrieval of many keys is one request
+    /// [default: as many as arrive in a few buffers]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) requests_per_turn: Option<u64>,
+
+    /// Count requests by key prefix from the start, for `stats detail`: a prefix ends before this character. Without this
+    /// option the character is a colon, and clients switch the counting on and off (`stats detail on`). While it is on,
+    /// each request takes one more lock
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
+    pub(crate) prefix_delimiter: Option<u8>,
+
+    /// Do not search for expired items. Their memory comes back when their key is asked for, or when other items need room.
+    /// Clients switch the search on and off (`lru_crawler enable`)
+    #[arg(long)]
+    pub(crate) no_crawl: bool,
 
     #[command(flatten)]
     pub(crate) net: Net,
@@ -114,8 +140,17 @@ impl Memcached {
         config.flush = !self.no_flush;
         config.shutdown = self.allow_shutdown;
         config.dump = !self.no_dump;
+        config.watch = !self.no_watch;
+        config.crawl = !self.no_crawl;
+        config.prefix_delimiter = self.prefix_delimiter;
         if let Some(connections) = self.connections_per_peer {
             config.connections_per_peer = connections as u64;
+        }
+        if let Some(requests) = self.requests_per_turn {
+            config.requests_per_turn = requests;
+        }
+        if let Some(path) = &self.auth_file {
+            config.passwords = Some(Passwords::open(path).map_err(Failure::Input)?);
         }
         Ok(config)
     }
@@ -149,8 +184,8 @@ pub(crate) struct Http {
 #[derive(Debug, Args)]
 pub(crate) struct Net {
     /// Where to listen: HOST:PORT, with port 0 for any that is free, or unix:PATH for a socket in the file system.
-    /// 0.0.0.0 makes it reachable for everybody: there is no password and no TLS. A socket file that a dead server
-    /// left is replaced [default: 127.0.0.1:11211 for memcached, 127.0.0.1:8080 for HTTP]
+    /// 0.0.0.0 makes it reachable for everybody: there is no TLS, and only the cache can ask for passwords. A socket file
+    /// that a dead server left is replaced [default: 127.0.0.1:11211 for memcached, 127.0.0.1:8080 for HTTP]
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) listen: Option<Address>,
 
@@ -183,6 +218,10 @@ pub(crate) struct Net {
     /// At the end, let connections finish what they are at for so many seconds
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(crate) grace: Duration,
+
+    /// Write the process ID to this file once the server listens, and remove the file at the end
+    #[arg(long, value_name = "PATH")]
+    pub(crate) pid_file: Option<PathBuf>,
 
     /// Write what happened, as JSON, to a file at the end, or with `-` to standard output in place of text
     #[arg(long, value_name = "FILE")]
@@ -224,6 +263,13 @@ fn address(text: &str) -> Result<Address, String> {
 fn mode(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text.trim(), 8).ok().filter(|mode| *mode <= 0o777);
     mode.ok_or_else(|| "permissions are octal digits, from 0 to 777".to_owned())
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        [byte @ 33..=126] => Ok(*byte),
+        _ => Err("a delimiter is a character of ASCII, and no space".to_owned()),
+    }
 }
 
 fn connections(text: &str) -> Result<usize, String> {

@@ -1,6 +1,7 @@
 //! `tenure serve`.
 
 mod args;
+mod pid_file;
 
 use std::io;
 use std::thread;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
+use tenure_serve::memcached::Passwords;
 use tenure_serve::net::{Server, Settings};
 use tenure_serve::open_files::allow_connections;
 use tenure_serve::running::Running;
@@ -18,6 +20,7 @@ use crate::failure::Failure;
 use crate::output::{self, Json};
 use args::Net;
 pub(crate) use args::Serve;
+use pid_file::PidFile;
 
 /// How often it is looked whether a signal came.
 const LOOK: Duration = Duration::from_millis(50);
@@ -28,7 +31,8 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
         Serve::Memcached(arguments) => {
             let settings = arguments.net.settings(11211, None);
             make_room(&settings);
-            serve(&arguments.net, memcached::start(&arguments.config()?, settings))
+            let config = arguments.config()?;
+            serve(&arguments.net, memcached::start(&config, settings), config.passwords.as_ref())
         }
         Serve::Http(arguments) => {
             let fixed = arguments.body.map(|bytes| http::Fixed { path: "/".to_owned(), bytes });
@@ -41,7 +45,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
             let mut settings = arguments.net.settings(8080, Some(Duration::from_secs(60)));
             settings.time_acquires = arguments.time_acquires;
             make_room(&settings);
-            serve(&arguments.net, http::start(&config, settings))
+            serve(&arguments.net, http::start(&config, settings), None)
         }
     }
 }
@@ -57,12 +61,18 @@ fn make_room(settings: &Settings) {
     }
 }
 
-/// Serves until a signal comes, and tells what happened.
-fn serve(arguments: &Net, started: Result<Running, String>) -> Result<(), Failure> {
+/// Serves until a signal comes, and tells what happened. With passwords, SIGHUP has them read again and ends nothing.
+fn serve(
+    arguments: &Net,
+    started: Result<Running, String>,
+    passwords: Option<&Passwords>,
+) -> Result<(), Failure> {
     let running = started.map_err(Failure::input)?;
     let json = prepare(arguments)?;
-    wait(json, &running.server)?;
+    let pid_file = arguments.pid_file.as_deref().map(PidFile::write).transpose()?;
+    wait(json, &running.server, passwords)?;
     let (ended, summary) = running.stop();
+    drop(pid_file);
     tell(json, ended, &summary)
 }
 
@@ -74,10 +84,10 @@ fn prepare(arguments: &Net) -> Result<Json<'_>, Failure> {
 }
 
 /// Says that it serves, and comes back when it is to end.
-fn wait(json: Json<'_>, server: &Server) -> Result<(), Failure> {
+fn wait(json: Json<'_>, server: &Server, passwords: Option<&Passwords>) -> Result<(), Failure> {
     let mut ends = vec![SIGTERM, SIGINT, SIGQUIT];
     // `nohup` has a hangup ignored, and that stays so.
-    if !is_ignored(SIGHUP) {
+    if passwords.is_some() || !is_ignored(SIGHUP) {
         ends.push(SIGHUP);
     }
     let mut signals = Signals::new(ends).map_err(Failure::input)?;
@@ -86,8 +96,15 @@ fn wait(json: Json<'_>, server: &Server) -> Result<(), Failure> {
         Json::Stdout => eprint!("{listening}"),
         _ => output::print(&listening)?,
     }
-    while signals.pending().next().is_none() && !server.has_ended() {
-        thread::sleep(LOOK);
+    while !server.has_ended() {
+        match (signals.pending().next(), passwords) {
+            (Some(SIGHUP), Some(passwords)) => match passwords.reload() {
+                Ok(()) => eprintln!("the passwords were read again"),
+                Err(why) => eprintln!("the old passwords hold: {why}"),
+            },
+            (Some(_), _) => break,
+            (None, _) => thread::sleep(LOOK),
+        }
     }
     // The second signal is not waited for.
     thread::spawn(move || {

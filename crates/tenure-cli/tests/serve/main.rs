@@ -11,6 +11,7 @@ mod curl;
 mod hostile;
 mod http_load;
 mod memcached;
+mod operated;
 mod refused;
 mod server;
 mod signals;

@@ -30,6 +30,11 @@ fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
     refused(&["memcached", "--listen", "unix:/no/such/socket"], &["unix:/no/such/socket"]);
     refused(&["memcached", "--listen", "unix:/etc/passwd"], &["/etc/passwd", "is no socket"]);
     refused(&["memcached", "--listen", "192.0.2.1:1"], &["192.0.2.1:1", "0.0.0.0"]);
+    refused(&["memcached", "--prefix-delimiter", "::"], &["--prefix-delimiter", "a character"]);
+    refused(&["memcached", "--requests-per-turn", "0"], &["--requests-per-turn"]);
+    refused(&["memcached", "--auth-file", "/no/such"], &["/no/such", "cannot read the passwords"]);
+    refused(&["memcached", "--auth-file", "/etc/hostname"], &["/etc/hostname", "NAME:PASSWORD"]);
+    refused(&["memcached", "--listen", "127.0.0.1:0", "--pid-file", "/no/such"], &["/no/such"]);
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = other.local_addr().unwrap().to_string();
     refused(&["memcached", "--listen", &taken], &[&taken, "port 0"]);

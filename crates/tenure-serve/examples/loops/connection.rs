@@ -70,7 +70,7 @@ impl Connection {
                 Next::End | Next::Refuse(_) | Next::Linger => {
                     return Err(io::ErrorKind::ConnectionAborted.into());
                 }
-                Next::Input | Next::Room => {}
+                Next::Input | Next::Room | Next::Turn => {}
             }
             let progress = protocol.handle(session, &self.input, &mut self.output);
             self.input.consume(progress.consumed);

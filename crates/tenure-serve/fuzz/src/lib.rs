@@ -49,6 +49,7 @@ pub fn converse<'a, H: Handler>(
                     assert!(!is_full, "a full buffer makes progress");
                     break;
                 }
+                Next::Turn => {}
                 Next::Room => {
                     assert!(sent > 0 || progress.consumed > 0, "room is made of something")
                 }

@@ -6,6 +6,7 @@ use tenure::line::Isolated;
 use tenure::memory::{Atomic, Ordering};
 use tenure::sync::Arc;
 
+use super::classes::{Figures, Tally};
 use super::item::AtomicU64;
 
 macro_rules! counters {
@@ -50,12 +51,18 @@ counters! {
     TouchMisses = "touch_misses",
     StoreTooLarge = "store_too_large",
     StoreNoMemory = "store_no_memory",
+    /// Passwords that clients sent.
+    AuthCommands = "auth_cmds",
+    /// Of those: the wrong ones.
+    AuthErrors = "auth_errors",
     TotalItems = "total_items",
     Evictions = "evictions",
     /// Items that nobody hit before they were evicted.
     EvictedUnfetched = "evicted_unfetched",
     /// Items that were over or flushed, and went without being asked for.
     Reclaimed = "reclaimed",
+    /// Of those: by a crawl.
+    CrawlerReclaimed = "crawler_reclaimed",
     /// Items that nobody hit before they were over.
     ExpiredUnfetched = "expired_unfetched",
     /// Times that the system had no memory for an item.
@@ -67,6 +74,7 @@ const COUNT: usize = Counter::ALL.len();
 /// The counts of one worker, which alone writes them.
 pub(super) struct Worker {
     counts: Isolated<[AtomicU64; COUNT]>,
+    classes: Isolated<Tally>,
     /// Blocks that had ever been put into use when it last looked.
     taken: Isolated<AtomicU64>,
     /// Bytes of items that it unlinked since it last asked for the end of the grace period.
@@ -83,7 +91,8 @@ impl Worker {
         let counts = Isolated::new([(); COUNT].map(|()| Atomic::new(0)));
         let asked = Isolated::new((Atomic::new(0), Atomic::new(0)));
         let number = || Isolated::new(Atomic::new(0));
-        Self { counts, taken: number(), unlinked: number(), asked }
+        let classes = Isolated::new(Tally::new());
+        Self { counts, classes, taken: number(), unlinked: number(), asked }
     }
 
     /// What `find_out` says, or said at one of the last times.
@@ -133,6 +142,11 @@ impl Worker {
         count.store(value + 1, Ordering::Relaxed);
     }
 
+    /// What it counts by the classes of items.
+    pub(super) fn classes(&self) -> &Tally {
+        &self.classes
+    }
+
     fn read(&self) -> [u64; COUNT] {
         // Relaxed: statistics.
         std::array::from_fn(|at| self.counts[at].load(Ordering::Relaxed))
@@ -148,6 +162,7 @@ struct Inner {
     workers: Vec<Arc<Worker>>,
     /// What those counted that are gone, less what was counted before the last reset; wraps around.
     rest: [u64; COUNT],
+    rest_of_classes: Figures,
 }
 
 impl Inner {
@@ -159,11 +174,19 @@ impl Inner {
             sum
         })
     }
+
+    fn classes(&self) -> Figures {
+        self.workers.iter().fold(self.rest_of_classes, |mut sum, worker| {
+            sum.add(&worker.classes.read());
+            sum
+        })
+    }
 }
 
 impl Workers {
     pub(super) fn new() -> Self {
-        Self { inner: Mutex::new(Inner { workers: Vec::new(), rest: [0; COUNT] }) }
+        let (workers, rest) = (Vec::new(), [0; COUNT]);
+        Self { inner: Mutex::new(Inner { workers, rest, rest_of_classes: Figures::new() }) }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
@@ -184,6 +207,7 @@ impl Workers {
         for (rest, count) in inner.rest.iter_mut().zip(worker.read()) {
             *rest = rest.wrapping_add(count);
         }
+        inner.rest_of_classes.add(&worker.classes.read());
         inner.workers.retain(|other| !Arc::ptr_eq(other, worker));
     }
 
@@ -197,13 +221,20 @@ impl Workers {
         self.lock().sum()
     }
 
-    /// Counts from 0 again.
+    /// What was counted by the classes of items.
+    pub(super) fn classes(&self) -> Figures {
+        self.lock().classes()
+    }
+
+    /// Counts from 0 again, but for the items that are there.
     pub(super) fn reset(&self) {
         let mut inner = self.lock();
         let sum = inner.sum();
         for (rest, count) in inner.rest.iter_mut().zip(sum) {
             *rest = rest.wrapping_sub(count);
         }
+        let classes = inner.classes();
+        inner.rest_of_classes.reset(&classes);
     }
 }
 

@@ -8,8 +8,9 @@ use super::counters::Counter;
 use super::flags::{Flags, KeyBytes};
 use super::item::{ItemRef, MOST_KEY, Recipe, state};
 use super::number::Decimal;
+use super::prefixes::Use;
 use super::store::{Delta, Key, Outcome, Removal, Storing, Verb};
-use super::text::{Answer, BAD_LINE, NON_NUMERIC, Pending, Request, Then, value_length};
+use super::text::{Answer, BAD_LINE, NO_MEMORY, NON_NUMERIC, Pending, Request, Then, value_length};
 use super::words::{Line, Words};
 
 /// Most words of a meta command.
@@ -101,6 +102,7 @@ impl Echo {
             Outcome::Refused => (b"NS", 0, sent),
             Outcome::Exists => (b"EX", 0, sent),
             Outcome::NotFound => (b"NF", 0, sent),
+            Outcome::NoMemory => return output.write(NO_MEMORY),
         };
         let mut line = Line::new(code);
         for flag in self.order {
@@ -191,6 +193,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             drop(locked);
             self.count(Counter::Gets);
             self.count(Counter::GetMisses);
+            self.fetched(&bytes, None);
             let mut line = Line::new(b"EN");
             for word in words {
                 push_echo(&mut line, word, &bytes, flags.binary)?;
@@ -202,6 +205,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             return Ok(());
         };
 
+        self.fetched(&bytes, Some(item));
         // A client that has this value already does not get it again.
         let sends = flags.value && flags.cas != Some(item.cas());
         let mut line = Line::new(b"HD");
@@ -304,6 +308,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         let compares = flags.cas.is_some() && matches!(verb, Verb::Set | Verb::Replace);
         let verb = if compares { Verb::Cas } else { verb };
         let echo = echo?;
+        self.note(&bytes, Use::Set);
         let key = self.visit.key(&bytes);
         let recipe = Recipe {
             key: &bytes,
@@ -336,6 +341,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         for word in words {
             push_echo(&mut echo, word, &bytes, flags.binary)?;
         }
+        self.note(&bytes, Use::Delete);
         let key = self.visit.key(&bytes);
         let deleted = if flags.empty {
             let no_memory = b"SERVER_ERROR out of memory\r\n";
@@ -344,7 +350,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         } else if flags.invalidate {
             self.visit.invalidate(key, flags.cas, flags.expiry, flags.number)
         } else {
-            self.visit.delete(key, flags.cas)
+            self.visit.delete(key, flags.cas, "md")
         };
         let mut line = Line::new(match deleted {
             Removal::Done if flags.quiet => return Ok(()),
@@ -462,8 +468,10 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
                 if item.expiry() == 0 { -1 } else { i64::from(item.expiry()) - i64::from(now) };
             let fetched = if item.state() & state::FETCHED != 0 { "yes" } else { "no" };
             let (idle, cas, size) = (now.wrapping_sub(item.time()), item.cas(), item.size());
-            let rest =
-                format!(" exp={expiry} la={idle} cas={cas} fetch={fetched} cls=1 size={size}\r\n");
+            let class = item.class().number();
+            let rest = format!(
+                " exp={expiry} la={idle} cas={cas} fetch={fetched} cls={class} size={size}\r\n"
+            );
             line.push(rest.as_bytes());
             Ok(line)
         };

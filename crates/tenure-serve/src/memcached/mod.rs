@@ -15,17 +15,24 @@
 //! - `incr` and `decr` leave a number that becomes shorter its length and fill it up with spaces. memcached does so too,
 //!   unless an unsent answer holds the item.
 //! - A value of spaces alone is no number. memcached looks for one behind its end.
-//! - `me` knows no slab classes and `stats` one; commands that tune slabs, crawlers and logs are refused.
+//! - The classes of `stats items`, `stats slabs`, `me` and `lru_crawler metadump` are by size, with the bounds that memcached
+//!   has by default. Memory is not kept by class: `stats slabs` has no pages and no free chunks. Commands that tune slabs
+//!   are refused. `lru_crawler crawl` looks for what is over in all classes, whichever are named.
+//! - `stats detail` counts meta commands, too.
 //! - Evicted is by SIEVE, not by a segmented LRU. A cache with fewer than about 16,000 items evicts as if it had one
 //!   queue. With more, each of 256 shards evicts from its own: of 100 items that one queue would keep, about 95 are kept.
 //! - A connection too many is closed at once, without a line, and so is one whose client speaks the binary protocol.
-//! - `stats conns` tells of addresses, not of connections.
+//! - `stats conns` tells of addresses, and then of connections, which have numbers of their own; it has no states and no
+//!   ports. `watch` numbers connections alike, and has no raw commands, system events and proxies to tell of.
 //! - A build with debug assertions has `debugtime SECONDS`, which moves the clock on, as memcached's debug build has.
 //!
 //! | room | what it is for |
 //! |---|---|
 //! | `connection` | the state of a connection, retrievals, the [`Handler`](crate::handler::Handler) |
 //! | `text`, `flags`, `meta`, `stats` | what the other commands do |
+//! | `passwords` | who may use the cache |
+//! | `watch`, `connections` | who is told what others do, and who these are |
+//! | `prefixes`, `classes`, `counters` | what is counted: by the beginnings of keys, by the sizes of items, of all |
 //! | `store` | items by their keys: a map that is read without a lock, shards with a lock for what changes, eviction |
 //! | `item` | cells of memory with a count; who owns it when |
 //! | `arena` | the memory of items: equal blocks, cut into cells |
@@ -67,20 +74,25 @@
 
 mod arena;
 mod base64;
+mod classes;
 mod clock;
 mod connection;
+mod connections;
 mod counters;
 mod flags;
 mod item;
 mod meta;
 mod number;
+mod passwords;
 mod peer;
+mod prefixes;
 mod queue;
 pub mod script;
 mod start;
 mod stats;
 mod store;
 mod text;
+mod watch;
 mod words;
 
 use std::fmt;
@@ -95,12 +107,15 @@ use tenure::sync::Arc;
 use crate::net;
 pub use connection::{Memcached, Session};
 pub use item::Chunk;
+pub use passwords::Passwords;
 pub use start::start;
 pub use stats::Lines;
 
 use clock::Clock;
+use connections::Connections;
 use counters::Workers;
 use peer::{Limits, Peers};
+use prefixes::Prefixes;
 use store::Store;
 
 /// Which count items and peers have.
@@ -165,6 +180,18 @@ pub struct Config {
     pub shutdown: bool,
     /// Whether clients may list all keys, with `lru_crawler metadump`.
     pub dump: bool,
+    /// Whether clients may be told what others do, with `watch`.
+    pub watch: bool,
+    /// Whether items that are over are looked for, so that their memory comes back before it is asked for. Clients may change
+    /// that with `lru_crawler enable` and `disable`.
+    pub crawl: bool,
+    /// Requests that a connection makes before others have their turn.
+    pub requests_per_turn: u64,
+    /// Counts requests by the prefixes of their keys, up to this byte, for `stats detail`. Without it a `:` ends them,
+    /// and nothing is counted before `stats detail on`.
+    pub prefix_delimiter: Option<u8>,
+    /// A connection has to send one of these before anything else.
+    pub passwords: Option<Passwords>,
 }
 
 impl Default for Config {
@@ -180,6 +207,11 @@ impl Default for Config {
             flush: true,
             shutdown: false,
             dump: true,
+            watch: true,
+            crawl: true,
+            requests_per_turn: u64::MAX,
+            prefix_delimiter: None,
+            passwords: None,
         }
     }
 }
@@ -197,12 +229,22 @@ struct Shared<C: RefCount + 'static, P: RefCount + 'static> {
     flush: bool,
     shutdown: bool,
     dump: bool,
+    watch: bool,
+    connections: Connections,
+    requests_per_turn: u64,
+    prefixes: Prefixes,
+    passwords: Option<Passwords>,
     extra: OnceLock<Extra>,
     /// The server that the cache is served by. Weak: its workers have the cache.
     server: OnceLock<std::sync::Weak<net::Shared>>,
 }
 
 impl<C: RefCount + 'static, P: RefCount + 'static> Shared<C, P> {
+    /// Whether somebody wants to know of each lookup.
+    fn observes_gets(&self) -> bool {
+        self.prefixes.is_on() || self.store.watchers().want(watch::kind::FETCHERS)
+    }
+
     /// The server that the cache is served by, if it is.
     fn server(&self) -> Option<std::sync::Arc<net::Shared>> {
         self.server.get()?.upgrade()
@@ -227,9 +269,15 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Cache<C, P> {
             line: config.longest_line,
             key: item::MOST_KEY,
         };
-        let store = Store::new(config.memory, largest);
+        let mut store = Store::new(config.memory, largest);
+        if !config.evictions {
+            store = store.without_evictions();
+        }
+        if !config.crawl {
+            store = store.without_crawl();
+        }
         let shared = Shared {
-            store: if config.evictions { store } else { store.without_evictions() },
+            store,
             peers: Peers::new(limits),
             workers: Workers::new(),
             clock: Clock::new(Instant::now(), SystemTime::now()),
@@ -237,6 +285,11 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Cache<C, P> {
             flush: config.flush,
             shutdown: config.shutdown,
             dump: config.dump,
+            watch: config.watch,
+            connections: Connections::default(),
+            requests_per_turn: config.requests_per_turn,
+            prefixes: Prefixes::new(config.prefix_delimiter),
+            passwords: config.passwords.clone(),
             extra: OnceLock::new(),
             server: OnceLock::new(),
         };

@@ -41,6 +41,7 @@ pub fn answers<H: Handler>(
             match progress.next {
                 Next::End | Next::Refuse(_) | Next::Linger => break 'connection,
                 Next::Room => assert!(!stuck, "no room in an output that is empty"),
+                Next::Turn => {}
                 Next::Input => break,
             }
         }

@@ -5,6 +5,7 @@ use std::fmt::{Display, Write as _};
 use tenure::count::RefCount;
 use tenure::registry::Ref;
 
+use super::classes::{Class, Event};
 use super::clock::Clock;
 use super::counters::Counter;
 use super::text::{Answer, ERROR, Request, Then, VERSION};
@@ -36,22 +37,13 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             None => self.general(&mut lines),
             Some(b"reset") => {
                 self.shared.workers.reset();
+                self.shared.prefixes.clear();
                 output.write(b"RESET\r\n");
                 return Then::Done;
             }
             Some(b"settings") => self.settings(&mut lines),
-            Some(b"items") => {
-                let counts = self.shared.workers.sum();
-                lines.stat("items:1:number", self.shared.store.len());
-                lines.stat("items:1:mem_requested", self.shared.store.used());
-                lines.stat("items:1:evicted", counts[Counter::Evictions as usize]);
-                lines.stat("items:1:reclaimed", counts[Counter::Reclaimed as usize]);
-            }
-            Some(b"slabs") => {
-                let figures = self.shared.store.arena().figures();
-                lines.stat("active_slabs", 0);
-                lines.stat("total_malloced", figures.blocks + figures.free);
-            }
+            Some(b"items") => self.items(&mut lines),
+            Some(b"slabs") => self.slabs(&mut lines),
             Some(b"sizes") => lines.stat("sizes_status", "disabled"),
             Some(b"conns") => {
                 for peer in self.shared.peers.list() {
@@ -59,9 +51,20 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
                     lines.stat(&format!("{address}:connections"), peer.connections());
                     lines.stat(&format!("{address}:requests"), peer.requests());
                 }
+                for one in self.shared.connections.list() {
+                    let number = one.number;
+                    // A client at a socket in the file system has no address.
+                    let address = match one.from.is_unspecified() {
+                        true => "unix".to_owned(),
+                        false => format!("tcp:{}", one.from),
+                    };
+                    lines.stat(&format!("{number}:addr"), address);
+                    let idle = self.visit.now.saturating_sub(one.heard());
+                    lines.stat(&format!("{number}:secs_since_last_cmd"), idle);
+                }
             }
             Some(b"detail") => {
-                output.write(b"CLIENT_ERROR usage: stats detail on|off|dump\r\n");
+                self.detail(words.get(2).copied(), output);
                 return Then::Done;
             }
             Some(b"cachedump") => {
@@ -76,6 +79,61 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         output.write(lines.0.as_bytes());
         output.write(b"END\r\n");
         Then::Done
+    }
+
+    /// What is known of the items of each class that ever had one.
+    fn items(&self, lines: &mut Lines) {
+        let figures = self.shared.workers.classes();
+        for class in Class::all().filter(|class| figures.events(*class, Event::Linked) > 0) {
+            let mut stat = |name: &str, value| {
+                lines.stat(&format!("items:{}:{name}", class.number()), value);
+            };
+            stat("number", figures.items(class));
+            stat("mem_requested", figures.bytes(class));
+            for (name, event) in [
+                ("evicted", Event::Evicted),
+                ("evicted_unfetched", Event::EvictedUnfetched),
+                ("reclaimed", Event::Reclaimed),
+                ("expired_unfetched", Event::ExpiredUnfetched),
+                ("crawler_reclaimed", Event::Crawled),
+            ] {
+                stat(name, figures.events(class, event));
+            }
+        }
+    }
+
+    /// The sizes of those classes, and the memory of all.
+    fn slabs(&self, lines: &mut Lines) {
+        let figures = self.shared.workers.classes();
+        let mut active = 0;
+        for class in Class::all().filter(|class| figures.events(*class, Event::Linked) > 0) {
+            active += 1;
+            let mut stat = |name: &str, value| {
+                lines.stat(&format!("{}:{name}", class.number()), value);
+            };
+            stat("chunk_size", class.bound().into());
+            stat("used_chunks", figures.items(class));
+            stat("mem_requested", figures.bytes(class));
+        }
+        let arena = self.shared.store.arena().figures();
+        lines.stat("active_slabs", active);
+        lines.stat("total_malloced", arena.blocks + arena.free);
+    }
+
+    /// Counts by the prefixes of keys, or tells what was counted.
+    fn detail(&self, what: Option<&[u8]>, output: &mut Answer<C>) {
+        let prefixes = &self.shared.prefixes;
+        match what {
+            Some(b"dump") => {
+                output.write(&prefixes.dump());
+                output.write(b"END\r\n");
+            }
+            Some(b"on" | b"off") => {
+                prefixes.switch(what == Some(b"on"));
+                output.write(b"OK\r\n");
+            }
+            _ => output.write(b"CLIENT_ERROR usage: stats detail on|off|dump\r\n"),
+        }
     }
 
     fn general(&self, lines: &mut Lines) {
@@ -105,6 +163,13 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         for ((_, name), count) in Counter::ALL.iter().zip(shared.workers.sum()) {
             lines.stat(name, count);
         }
+        if self.visit.crawls() {
+            lines.stat("lru_crawler_running", u8::from(self.visit.is_crawling()));
+        }
+        let [watchers, sent, skipped] = shared.store.watchers().figures();
+        lines.stat("log_watcher_skipped", skipped);
+        lines.stat("log_watcher_sent", sent);
+        lines.stat("log_watchers", watchers);
         lines.stat("limit_maxbytes", shared.store.limit());
         lines.stat("threads", shared.workers.len());
         lines.stat("bytes", shared.store.used());
@@ -135,7 +200,18 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         lines.stat("num_threads", self.shared.workers.len());
         lines.stat("cas_enabled", "yes");
         lines.stat("auth_enabled_sasl", "no");
-        lines.stat("auth_enabled_ascii", "no");
+        match &self.shared.passwords {
+            Some(passwords) => lines.stat("auth_enabled_ascii", passwords.path().display()),
+            None => lines.stat("auth_enabled_ascii", "no"),
+        }
+        let prefixes = &self.shared.prefixes;
+        lines.stat("stat_key_prefix", char::from(prefixes.delimiter()));
+        lines.stat("detail_enabled", if prefixes.is_on() { "yes" } else { "no" });
+        if self.shared.requests_per_turn < u64::MAX {
+            lines.stat("reqs_per_event", self.shared.requests_per_turn);
+        }
+        lines.stat("lru_crawler", if self.visit.crawls() { "yes" } else { "no" });
+        lines.stat("binding_protocol", "ascii");
         lines.stat("item_size_max", limits.item);
         lines.stat("line_size_max", limits.line);
         lines.stat("connections_per_peer_max", limits.connections);
@@ -160,6 +236,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             lines.stat("idle_timeout", settings.idle.map_or(0, |idle| idle.as_secs()));
         }
         lines.stat("flush_enabled", if self.shared.flush { "yes" } else { "no" });
+        lines.stat("watch_enabled", if self.shared.watch { "yes" } else { "no" });
         lines.stat("dump_enabled", if self.shared.dump { "yes" } else { "no" });
         lines.stat("shutdown_command", if self.shared.shutdown { "yes" } else { "no" });
         lines.stat("client_flags_size", size_of::<u32>());

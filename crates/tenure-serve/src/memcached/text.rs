@@ -3,16 +3,20 @@
 use std::fmt::Write as _;
 
 use tenure::count::RefCount;
+use tenure::sync::Arc;
 
 use super::Shared;
+use super::classes::Classes;
 use super::clock::Seconds;
 use super::counters::Counter;
 use super::item::{Chunk, Draft, ItemRef, MOST_KEY, Recipe, state};
 use super::meta::Echo;
 use super::number::{self, Decimal};
 use super::peer::Limits;
+use super::prefixes::Use;
 use super::store::{Delta, Key, Outcome, Removal, Storing, Verb, Visit};
-use super::words::Words;
+use super::watch::{Watcher, kind, kinds};
+use super::words::{InUrl, Words};
 use crate::handler::Output;
 
 pub(super) type Answer<C> = Output<Chunk<C>>;
@@ -27,10 +31,14 @@ pub(super) enum Then<C: RefCount + 'static> {
     Data(Pending<C>),
     /// So many bytes of the input are to be thrown away.
     Swallow(usize),
-    /// All items are to be listed.
-    Dump,
+    /// The items of some classes are to be listed.
+    Dump(Classes),
+    /// The connection is told what others do.
+    Watch(Arc<Watcher>),
     /// The connection ends.
     End,
+    /// It ends because it speaks no protocol of a cache.
+    Misled,
     /// The connection ends once the answer is sent, and what still comes is thrown away.
     Linger,
 }
@@ -60,12 +68,15 @@ pub(super) const BAD_LINE: &[u8] = b"CLIENT_ERROR bad command line format\r\n";
 pub(super) const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache\r\n";
 pub(super) const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory storing object\r\n";
 pub(super) const ERROR: &[u8] = b"ERROR\r\n";
+const BAD_CLASS: &[u8] = b"BADCLASS invalid class id\r\n";
 
 /// A request, and what it is made to.
 pub(super) struct Request<'a, C: RefCount + 'static, P: RefCount + 'static> {
     pub(super) shared: &'a Shared<C, P>,
     pub(super) visit: &'a Visit<'a, C>,
     pub(super) limits: Limits,
+    /// The number of the connection.
+    pub(super) connection: u64,
 }
 
 /// Answers with a line, unless none is wanted.
@@ -79,6 +90,19 @@ fn reply<C: RefCount + 'static>(output: &mut Answer<C>, noreply: bool, line: &[u
 impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
     pub(super) fn count(&self, counter: Counter) {
         self.visit.worker.count(counter);
+    }
+
+    /// A key was looked up: counts that by its prefix, and tells watchers, where that is asked for.
+    pub(super) fn fetched(&self, key: &[u8], item: Option<&ItemRef<C>>) {
+        self.note(key, if item.is_some() { Use::Hit } else { Use::Miss });
+        self.visit.watchers().tell_get(key, item, self.connection);
+    }
+
+    /// Counts a request by the prefix of its key, where that is asked for.
+    pub(super) fn note(&self, key: &[u8], what: Use) {
+        if self.shared.prefixes.is_on() {
+            self.shared.prefixes.note(key, what);
+        }
     }
 
     pub(super) fn expiry(&self, expiry: i32) -> Seconds {
@@ -137,20 +161,22 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
                 None => reply(output, noreply, ERROR),
             },
             (b"shutdown", _) => self.shut_down(&words, output),
-            (b"watch", _) => reply(output, noreply, b"CLIENT_ERROR watch commands not allowed\r\n"),
+            (b"watch", _) => self.watch(&words, output),
             (b"slabs", 4) if words[1] == b"reassign" => {
                 reply(output, false, b"CLIENT_ERROR slab reassignment disabled\r\n")
             }
             (b"lru_crawler", 3) if words[1] == b"metadump" => self.dump(words[2], output),
-            (b"lru_crawler", 3) if words[1] == b"crawl" => {
-                reply(output, false, b"CLIENT_ERROR lru crawler disabled\r\n")
+            (b"lru_crawler", 3) if words[1] == b"crawl" => self.crawl(words[2], output),
+            (b"lru_crawler", 2) if matches!(words[1], b"enable" | b"disable") => {
+                self.visit.switch_crawl(words[1] == b"enable");
+                reply(output, noreply, b"OK\r\n")
             }
             (b"slabs", 3..) if words[1] == b"automove" => match number::unsigned_32(words[2]) {
                 Some(_) => reply(output, noreply, b"CLIENT_ERROR slab automove disabled\r\n"),
                 None => reply(output, noreply, BAD_LINE),
             },
             // A client that takes this for a web server.
-            _ if words[1..].last().is_some_and(|word| word.starts_with(b"HTTP/")) => Then::End,
+            _ if words[1..].last().is_some_and(|word| word.starts_with(b"HTTP/")) => Then::Misled,
             _ => reply(output, noreply, ERROR),
         }
     }
@@ -180,6 +206,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             reply(output, noreply, BAD_LINE);
             return Then::Swallow(len + 2);
         };
+        self.note(words[1], Use::Set);
         let key = self.visit.key(words[1]);
         let (bytes, hash) = (key.bytes, key.hash);
         let recipe = Recipe { key: bytes, hash, flags, expiry, len, state: 0, number: 0 };
@@ -238,7 +265,18 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             return;
         }
         let item = draft.finish();
+        let watchers = self.visit.watchers();
+        let is_watched = watchers.want(kind::FETCHERS | kind::MUTATIONS);
+        if is_watched {
+            // To store is to look up first, and memcached tells that.
+            let found = self.visit.find(self.visit.key(item.key()));
+            watchers.tell_get(item.key(), found, self.connection);
+        }
         let stored = self.visit.store(&item, storing);
+        if is_watched {
+            let (status, command) = (stored.name(), storing.verb.name());
+            watchers.tell_store(&item, status, command, self.visit.now, self.connection);
+        }
         if let Some(echo) = echo {
             echo.answer(stored, &item, noreply, output);
             return;
@@ -251,6 +289,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
                 Outcome::Refused => b"NOT_STORED\r\n",
                 Outcome::Exists => b"EXISTS\r\n",
                 Outcome::NotFound => b"NOT_FOUND\r\n",
+                Outcome::NoMemory => NO_MEMORY,
             },
         );
     }
@@ -284,7 +323,8 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         if words[1].len() > MOST_KEY {
             return reply(output, noreply, BAD_LINE);
         }
-        match self.visit.delete(self.visit.key(words[1]), None) {
+        self.note(words[1], Use::Delete);
+        match self.visit.delete(self.visit.key(words[1]), None, "delete") {
             Removal::Done => reply(output, noreply, b"DELETED\r\n"),
             Removal::Exists | Removal::NotFound => reply(output, noreply, b"NOT_FOUND\r\n"),
         }
@@ -333,37 +373,68 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         reply(output, noreply, b"OK\r\n")
     }
 
-    /// Begins a list of all items. There is one class.
-    fn dump(&self, class: &[u8], output: &mut Answer<C>) -> Then<C> {
+    /// Has the connection told what others do.
+    fn watch(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
+        if !self.shared.watch {
+            return reply(output, false, b"CLIENT_ERROR watch commands not allowed\r\n");
+        }
+        if !output.is_empty() {
+            let error = b"ERROR cannot pipeline other commands before watch\r\n";
+            return reply(output, false, error);
+        }
+        let Some(kinds) = kinds(&words[1..]) else {
+            return reply(output, false, ERROR);
+        };
+        let Some(watcher) = self.visit.watchers().join(kinds) else {
+            return reply(output, false, b"WATCHER_TOO_MANY log watcher limit reached\r\n");
+        };
+        output.write(b"OK\r\n");
+        Then::Watch(watcher)
+    }
+
+    /// Has what is over go now, whatever class it is of.
+    fn crawl(&self, classes: &[u8], output: &mut Answer<C>) -> Then<C> {
+        let answer: &[u8] = if !self.visit.crawls() {
+            b"CLIENT_ERROR lru crawler disabled\r\n"
+        } else if Classes::named(classes).is_none() {
+            BAD_CLASS
+        } else if self.visit.begin_crawl() {
+            b"OK\r\n"
+        } else {
+            b"BUSY currently processing crawler request\r\n"
+        };
+        reply(output, false, answer)
+    }
+
+    /// Begins a list of the items of some classes.
+    fn dump(&self, classes: &[u8], output: &mut Answer<C>) -> Then<C> {
         if !self.shared.dump {
             return reply(output, false, b"ERROR metadump not allowed\r\n");
         }
-        if !matches!(class, b"all" | b"hash" | b"1") {
-            return reply(output, false, b"BADCLASS invalid class id\r\n");
+        if !output.is_empty() {
+            let error = b"ERROR cannot pipeline other commands before metadump\r\n";
+            return reply(output, false, error);
         }
+        let classes = if classes == b"hash" { &b"all"[..] } else { classes };
+        let Some(classes) = Classes::named(classes) else {
+            return reply(output, false, BAD_CLASS);
+        };
         output.write(b"OK\r\n");
-        Then::Dump
+        Then::Dump(classes)
     }
 
     /// The line of an item in a list of all.
     pub(super) fn dump_item(&self, item: &ItemRef<C>, output: &mut Answer<C>) {
         let clock = &self.shared.clock;
-        let mut line = "key=".to_owned();
-        // As in a URL, so that a line is one.
-        for byte in item.key() {
-            let _ = match byte {
-                b'-' | b'.' | b'_' | b'~' => write!(line, "{}", char::from(*byte)),
-                byte if byte.is_ascii_alphanumeric() => write!(line, "{}", char::from(*byte)),
-                byte => write!(line, "%{byte:02X}"),
-            };
-        }
+        let mut line = format!("key={}", InUrl(item.key()));
         let expiry = if item.expiry() == 0 { -1 } else { clock.wall(item.expiry()) };
         let (used, cas, size) = (clock.wall(item.time()), item.cas(), item.size());
+        let class = item.class().number();
         let fetched = if item.state() & state::FETCHED != 0 { "yes" } else { "no" };
         let flags = item.flags();
         let _ = writeln!(
             line,
-            " exp={expiry} la={used} cas={cas} fetch={fetched} cls=1 size={size} flags={flags}"
+            " exp={expiry} la={used} cas={cas} fetch={fetched} cls={class} size={size} flags={flags}"
         );
         output.write(line.as_bytes());
     }

@@ -1,5 +1,7 @@
 //! A request's line, cut into words.
 
+use std::fmt::{self, Write as _};
+
 /// Words that are looked at, as in memcached.
 const MOST: usize = 23;
 
@@ -36,6 +38,19 @@ impl<'a> std::ops::Deref for Words<'a> {
     type Target = [&'a [u8]];
     fn deref(&self) -> &[&'a [u8]] {
         &self.words[..self.len]
+    }
+}
+
+/// A key as it is in a URL, so that a line with it is one.
+pub(super) struct InUrl<'a>(pub(super) &'a [u8]);
+
+impl fmt::Display for InUrl<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| match byte {
+            b'-' | b'.' | b'_' | b'~' => f.write_char(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => f.write_char(char::from(*byte)),
+            byte => write!(f, "%{byte:02X}"),
+        })
     }
 }
 

@@ -32,6 +32,8 @@ pub(super) struct Connection<H: Handler> {
     pub(super) phase: Phase,
     /// What epoll waits for; `None` if it does not know the socket.
     pub(super) interest: Option<Interest>,
+    /// Whether its client did not take all bytes in the last turn.
+    pub(super) stalls: bool,
     /// When something moved last.
     pub(super) active: Instant,
     /// Why the handler refuses to go on.
@@ -130,9 +132,10 @@ impl<H: Handler> Connection<H> {
         hands: &mut Hands<'_, H::Chunk>,
         counters: &Counters,
     ) -> Option<Fate> {
+        let mut gives_way = false;
         for _ in 0..FILLS {
             let calls = match self.phase {
-                Phase::Open => !hands.input.is_empty(),
+                Phase::Open => !hands.input.is_empty() || handler.has_news(&self.session),
                 Phase::Writing => true,
                 Phase::Ending | Phase::EndingLate | Phase::Lingering => false,
             };
@@ -141,7 +144,7 @@ impl<H: Handler> Connection<H> {
                 hands.input.consume(progress.consumed);
                 self.phase = match progress.next {
                     Next::Input => Phase::Open,
-                    Next::Room => Phase::Writing,
+                    Next::Room | Next::Turn => Phase::Writing,
                     Next::End => Phase::Ending,
                     Next::Refuse(why) => {
                         self.refused = Some(why);
@@ -149,6 +152,11 @@ impl<H: Handler> Connection<H> {
                     }
                     Next::Linger => Phase::EndingLate,
                 };
+                if hands.output.take_cut() {
+                    self.refused = Some("there is no memory for an answer");
+                    self.phase = Phase::Ending;
+                }
+                gives_way = progress.next == Next::Turn;
                 if self.phase == Phase::Writing && progress.consumed == 0 && hands.output.is_empty()
                 {
                     debug_assert!(false, "a handler that asks for room has filled some");
@@ -160,6 +168,7 @@ impl<H: Handler> Connection<H> {
             }
             match self.phase {
                 Phase::Open => return None,
+                Phase::Writing if gives_way => break,
                 Phase::Writing => {}
                 Phase::Ending => return Some(Fate::Over),
                 Phase::EndingLate | Phase::Lingering => {

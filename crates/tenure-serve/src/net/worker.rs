@@ -34,6 +34,9 @@ const MOST_REST: usize = 2048;
 /// So many idle buffers stay in the pool however few are in use.
 const MOST_IDLE_BUFFERS: u64 = 512;
 
+/// How long what a connection has to send may wait, where it was not asked for it.
+const NEWS: Duration = Duration::from_millis(20);
+
 /// How long a lingering connection may take.
 const LINGER: Duration = Duration::from_secs(2);
 
@@ -53,6 +56,8 @@ pub(super) struct Worker<H: Handler> {
     output: Option<Output<H::Chunk>>,
     now: Instant,
     swept: Instant,
+    /// When connections were last asked for news.
+    pushed: Instant,
     /// More buffers were idle at the last look than a pool should keep.
     idle_buffers: bool,
 }
@@ -81,6 +86,7 @@ impl<H: Handler> Worker<H> {
             output: None,
             now,
             swept: now,
+            pushed: now,
             idle_buffers: false,
         })
     }
@@ -109,6 +115,7 @@ impl<H: Handler> Worker<H> {
                 // without this and 1 to 4 ms with it, and there were no fewer of them.
                 std::thread::yield_now();
             }
+            self.push_news();
             self.sweep();
             if self.shared.is_stopping() {
                 let deadline =
@@ -130,7 +137,19 @@ impl<H: Handler> Worker<H> {
     fn patience(&self) -> Duration {
         let settings = &self.shared.settings;
         let until = settings.idle.map_or(settings.grace, |idle| idle.min(settings.grace)) / 16;
-        until.clamp(Duration::from_millis(1), TICK)
+        let most = if self.handler.pushes() { NEWS } else { TICK };
+        until.clamp(Duration::from_millis(1), most)
+    }
+
+    /// Gives connections a turn that have something to send without being asked.
+    fn push_news(&mut self) {
+        if !self.handler.pushes() || self.now - self.pushed < NEWS {
+            return;
+        }
+        self.pushed = self.now;
+        let has_news = |one: &Connection<H>| self.handler.has_news(&one.session);
+        let keys = self.connections.iter().filter(|(_, one)| has_news(one)).map(|(key, _)| key);
+        keys.collect::<Vec<_>>().into_iter().for_each(|key| self.turn(key));
     }
 
     /// Accepts who waits.
@@ -214,6 +233,7 @@ impl<H: Handler> Worker<H> {
             output: None,
             phase: Phase::Open,
             interest: None,
+            stalls: false,
             refused: None,
             active: self.now,
             generation: self.generation,
@@ -288,9 +308,12 @@ impl<H: Handler> Worker<H> {
     fn wait(&mut self, key: usize, interest: Interest) {
         let connection = &mut self.connections[key];
         let token = u64::from(connection.generation) << 32 | key as u64;
-        if interest == Interest::Write && connection.interest != Some(interest) {
+        // One that gave way to others waits for room as well, and has nothing to write.
+        let stalls = connection.output.as_ref().is_some_and(|output| !output.is_empty());
+        if stalls && !connection.stalls {
             self.shared.counters[self.at].stalled.add(1);
         }
+        connection.stalls = stalls;
         let told = match connection.interest {
             Some(before) if before == interest => Ok(()),
             Some(_) => self.poll.change(&connection.socket, token, interest),

@@ -4,6 +4,7 @@
 
 pub(crate) mod requests;
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -52,6 +53,27 @@ impl Server {
     pub(crate) fn ask(&mut self, requests: impl AsRef<[u8]>) -> String {
         text(&self.cut(requests.as_ref(), 16 << 10))
     }
+}
+
+/// The usual settings, with that memory.
+pub(crate) fn config(memory: u64) -> Config {
+    let mut config = Config::default();
+    config.memory = memory;
+    config
+}
+
+/// What `stats` says under that name.
+pub(crate) fn stat(server: &mut Server, name: &str) -> u64 {
+    let stats = server.ask("stats\r\n");
+    let line = stats.lines().find_map(|line| line.strip_prefix(&format!("STAT {name} ")));
+    line.unwrap_or_else(|| panic!("{name} in {stats}")).parse().unwrap()
+}
+
+/// What `stats` says of that kind, by name.
+pub(crate) fn stats(server: &mut Server, kind: &str) -> BTreeMap<String, String> {
+    let answer = server.ask(format!("stats {kind}\r\n"));
+    let lines = answer.lines().filter_map(|line| line.strip_prefix("STAT ")?.split_once(' '));
+    lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// Bytes as people can read them.

@@ -360,6 +360,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes long")]
     fn a_guard_too_many_is_refused_and_nothing_has_changed() {
         let freed = Counter::new(0);
         let grace = Single::new();
@@ -382,6 +383,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes long")]
     fn guards_that_are_forgotten_do_not_let_the_word_overflow() {
         // First, as the last to go: the counter outlives what is freed with `grace`.
         let freed = Counter::new(0);

@@ -62,6 +62,7 @@ impl Client {
                         return;
                     }
                 }
+                Next::Turn => {}
                 Next::Room => assert!(sent > 0, "room is waited for where something is sent"),
                 Next::End | Next::Refuse(_) | Next::Linger => return,
             }

@@ -7,6 +7,7 @@
 //! memory that is in use change together. Orderings are those of the map (an insert releases, a lookup acquires)
 //! and of the locks; what is atomic here is counted or compared, and Relaxed but for the mark of a flush.
 
+mod change;
 mod crawl;
 mod key;
 mod room;
@@ -24,10 +25,13 @@ use tenure::memory::{Atomic, Ordering};
 use tenure::sync::Arc;
 
 use super::arena::Arena;
+use super::classes::footprint;
 use super::clock::Seconds;
 use super::counters::{Counter, Worker};
 use super::item::{AtomicU32, AtomicU64, Draft, ItemRef, Recipe, state};
 use super::queue::Queue;
+use super::watch::Watchers;
+pub(super) use change::{Outcome, Removal, Storing, Verb};
 use crawl::Crawl;
 pub(super) use key::Key;
 use key::{Entry, Hashed};
@@ -61,8 +65,11 @@ pub(super) struct Store<C: RefCount + 'static> {
     /// The most items that there ever were at once.
     most_ever: AtomicU64,
     crawl: Mutex<Crawl>,
+    /// Whether items that are over are looked for.
+    crawls: AtomicU32,
     /// The most items that there were at once since memory of the map was last given back.
     most_items: AtomicU64,
+    watchers: Watchers,
     /// Bytes of an item, as memcached counts them.
     largest: usize,
     /// Items that were stored or hit up to here are gone from this second on; 0 if no flush was put off.
@@ -73,52 +80,6 @@ pub(super) struct Store<C: RefCount + 'static> {
     used: Isolated<AtomicU64>,
     /// The last number that was given to a value.
     cas: Isolated<AtomicU64>,
-}
-
-/// How a value is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verb {
-    Set,
-    Add,
-    Replace,
-    Append,
-    Prepend,
-    Cas,
-}
-
-/// How a value is stored, and over which other one.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Storing {
-    pub(super) verb: Verb,
-    /// The number that the value must have, unless it is 0.
-    pub(super) cas: u64,
-    /// Whether one with a smaller number is stored as stale.
-    pub(super) stale: bool,
-    /// Whether what is to be appended or prepended is stored where nothing is.
-    pub(super) makes: bool,
-}
-
-/// What became of a value that was to be stored.
-#[must_use]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// With that number, and a value of so many bytes.
-    Done {
-        cas: u64,
-        len: usize,
-    },
-    Refused,
-    Exists,
-    NotFound,
-}
-
-/// What became of a deletion.
-#[must_use]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Removal {
-    Done,
-    Exists,
-    NotFound,
 }
 
 impl<C: RefCount + 'static> Store<C> {
@@ -136,7 +97,9 @@ impl<C: RefCount + 'static> Store<C> {
             spare: Atomic::new(0),
             most_ever: Atomic::new(0),
             crawl: Mutex::new(Crawl::new()),
+            crawls: Atomic::new(1),
             most_items: Atomic::new(0),
+            watchers: Watchers::new(),
             largest,
             flushed_time: Atomic::new(0),
             flushes: Atomic::new(0),
@@ -148,6 +111,11 @@ impl<C: RefCount + 'static> Store<C> {
     /// Refuses what there is no room for, and evicts nothing.
     pub(super) fn without_evictions(self) -> Self {
         Self { evicts: false, ..self }
+    }
+
+    /// Looks for nothing that is over, until a client asks for it.
+    pub(super) fn without_crawl(self) -> Self {
+        Self { crawls: Atomic::new(0), ..self }
     }
 
     /// Whether values make others go.
@@ -187,6 +155,11 @@ impl<C: RefCount + 'static> Store<C> {
         (self.arena.items(), self.arena.live())
     }
 
+    /// Those who are told what happens.
+    pub(super) fn watchers(&self) -> &Watchers {
+        &self.watchers
+    }
+
     /// The memory of items.
     pub(super) fn arena(&self) -> &Arena {
         &self.arena
@@ -194,8 +167,7 @@ impl<C: RefCount + 'static> Store<C> {
 
     /// Whether a value of so many bytes is not too large, as memcached counts them.
     pub(super) fn takes(&self, key: &[u8], flags: u32, len: usize) -> bool {
-        let flags = if flags == 0 { 0 } else { size_of_val(&flags) };
-        56 + key.len() + 1 + flags + len + 2 <= self.largest
+        footprint(key.len(), flags, len) <= self.largest
     }
 
     pub(super) fn limit(&self) -> u64 {
@@ -306,6 +278,11 @@ pub(super) struct Visit<'a, C: RefCount + 'static> {
 }
 
 impl<'a, C: RefCount + 'static> Visit<'a, C> {
+    /// Those who are told what happens.
+    pub(super) fn watchers(&self) -> &Watchers {
+        &self.store.watchers
+    }
+
     #[inline]
     pub(super) fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
         self.store.key(bytes)
@@ -407,227 +384,7 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
     pub(super) fn lock(&self, key: Key<'_>) -> Locked<'_, 'a, C> {
         Locked::new(self, key)
     }
-
-    /// Stores a value.
-    pub(super) fn store(&self, new: &ItemRef<C>, storing: Storing) -> Outcome {
-        let Storing { verb, cas, stale, makes } = storing;
-        let len = new.len();
-        let key = Key { bytes: new.key(), hash: new.hash() };
-        let mut locked = self.lock(key);
-        let Some(old) = locked.find(key) else {
-            if locked.over {
-                self.worker.count(Counter::Reclaimed);
-            }
-            return match verb {
-                Verb::Set | Verb::Add => Outcome::Done { cas: locked.link(new), len },
-                Verb::Append | Verb::Prepend if makes => {
-                    Outcome::Done { cas: locked.link(new), len }
-                }
-                Verb::Cas => {
-                    self.worker.count(Counter::CasMisses);
-                    Outcome::NotFound
-                }
-                Verb::Replace | Verb::Append | Verb::Prepend => Outcome::Refused,
-            };
-        };
-        let matches = cas == old.cas();
-        match verb {
-            Verb::Add => {
-                old.set_time(self.now);
-                Outcome::Refused
-            }
-            Verb::Set | Verb::Replace => Outcome::Done { cas: locked.replace(old, new), len },
-            Verb::Cas if cas != 0 && (matches || stale && cas < old.cas()) => {
-                self.worker.count(Counter::CasHits);
-                if !matches {
-                    new.set_expiry(old.expiry());
-                    new.mark(state::STALE | (old.state() & state::WON), 0);
-                }
-                Outcome::Done { cas: locked.replace(old, new), len }
-            }
-            Verb::Cas => {
-                self.worker.count(Counter::CasBadval);
-                Outcome::Exists
-            }
-            Verb::Append | Verb::Prepend if cas != 0 && !matches => Outcome::Exists,
-            Verb::Append | Verb::Prepend => {
-                let len = old.len() + new.len();
-                let number = new.cas();
-                let all = match verb {
-                    Verb::Append => {
-                        locked.rewrite(old, 0, number, len, old.data().chain(new.data()))
-                    }
-                    _ => locked.rewrite(old, 0, number, len, new.data().chain(old.data())),
-                };
-                all.map_or(Outcome::Refused, |all| Outcome::Done { cas: all.cas(), len })
-            }
-        }
-    }
-
-    /// Deletes the value of a key, if it has that number.
-    pub(super) fn delete(&self, key: Key<'_>, cas: Option<u64>) -> Removal {
-        let mut locked = self.lock(key);
-        let deleted = match locked.find(key) {
-            None => Removal::NotFound,
-            Some(item) if cas.is_some_and(|cas| cas != item.cas()) => Removal::Exists,
-            Some(item) => {
-                locked.unlink(item);
-                Removal::Done
-            }
-        };
-        self.worker.count(match deleted {
-            Removal::Done => Counter::DeleteHits,
-            Removal::Exists | Removal::NotFound => Counter::DeleteMisses,
-        });
-        deleted
-    }
-
-    /// Puts an item without data in the place of that of a key, if it has that number. Then it is stale, or keeps its number
-    /// unless the new one has its own.
-    pub(super) fn empty(
-        &self,
-        key: Key<'_>,
-        cas: Option<u64>,
-        new: &ItemRef<C>,
-        stale: bool,
-    ) -> Removal {
-        let mut locked = self.lock(key);
-        let emptied = match locked.find(key) {
-            None => Removal::NotFound,
-            Some(old) if cas.is_some_and(|cas| cas != old.cas()) => Removal::Exists,
-            Some(old) => {
-                if stale {
-                    new.mark(state::STALE, 0);
-                } else if new.cas() == 0 {
-                    new.set_cas(old.cas());
-                }
-                locked.replace(old, new);
-                Removal::Done
-            }
-        };
-        self.worker.count(match emptied {
-            Removal::Done => Counter::DeleteHits,
-            Removal::Exists | Removal::NotFound => Counter::DeleteMisses,
-        });
-        emptied
-    }
-
-    /// Marks the value of a key as stale, if it has that number. It gets the next one, or the one that is given.
-    pub(super) fn invalidate(
-        &self,
-        key: Key<'_>,
-        cas: Option<u64>,
-        expiry: Option<Seconds>,
-        number: Option<u64>,
-    ) -> Removal {
-        let mut locked = self.lock(key);
-        match locked.find(key) {
-            Some(item) if cas.is_some_and(|cas| cas != item.cas()) => {
-                self.worker.count(Counter::DeleteMisses);
-                Removal::Exists
-            }
-            Some(item) => {
-                if let Some(expiry) = expiry {
-                    item.set_expiry(expiry);
-                }
-                item.mark(state::STALE, state::WON);
-                item.set_cas(number.unwrap_or_else(|| self.store.next_cas()));
-                Removal::Done
-            }
-            None => {
-                self.worker.count(Counter::DeleteMisses);
-                Removal::NotFound
-            }
-        }
-    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::memcached::counters::Workers;
-    use tenure::count::{IncNotZero, RcuRef, TicketRef};
-
-    fn store<C: RefCount + 'static>(visit: &Visit<'_, C>, name: &str, data: &str) -> ItemRef<C> {
-        let key = visit.key(name.as_bytes());
-        let (bytes, hash, len) = (key.bytes, key.hash, data.len());
-        let recipe = Recipe { key: bytes, hash, flags: 0, expiry: 0, len, state: 0, number: 0 };
-        let mut draft = visit.draft(&recipe).unwrap();
-        draft.fill(data.as_bytes());
-        draft.fill(b"\r\n");
-        let item = draft.finish();
-        let how = Storing { verb: Verb::Set, cas: 0, stale: false, makes: false };
-        assert!(matches!(visit.store(&item, how), Outcome::Done { .. }));
-        item
-    }
-
-    fn an_item_outlives_the_store_as_long_as_somebody_has_it<C: RefCount + 'static>() {
-        let workers = Workers::new();
-        let worker = workers.join();
-        let all = Store::<C>::new(1 << 20, 1 << 20);
-        let arena = all.arena.clone();
-        let alive = || arena.items();
-        let held = {
-            let visit = all.visit(&worker, 100);
-            for number in 0..100 {
-                drop(store(&visit, &format!("key{}", number % 50), "value"));
-            }
-            let held = store(&visit, "held", "held");
-            drop(store(&visit, "held", "new"));
-            visit.settle();
-            held
-        };
-        assert_eq!((all.len(), alive()), (51, 52));
-        drop(all);
-        assert_eq!((held.short_data(), alive()), (Some(&b"held"[..]), 1));
-        drop(held);
-        assert_eq!(alive(), 0);
-    }
-
-    #[test]
-    fn with_every_count_an_item_outlives_the_store_as_long_as_somebody_has_it() {
-        an_item_outlives_the_store_as_long_as_somebody_has_it::<IncNotZero>();
-        an_item_outlives_the_store_as_long_as_somebody_has_it::<RcuRef>();
-        an_item_outlives_the_store_as_long_as_somebody_has_it::<TicketRef>();
-    }
-
-    #[test]
-    fn a_thread_that_leaves_while_others_look_keeps_nothing_back() {
-        let workers = Workers::new();
-        let all = Store::<TicketRef>::new(1 << 20, 1 << 20);
-        let here = workers.join();
-        let looking = all.visit(&here, 100);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let worker = workers.join();
-                let visit = all.visit(&worker, 100);
-                drop(store(&visit, "key", "value"));
-                assert_eq!(visit.delete(visit.key(b"key"), None), Removal::Done);
-                workers.leave(&worker, |threads| visit.leave(threads));
-            });
-        });
-        assert_eq!((all.len(), all.alive().0), (0, 1), "kept for who looks");
-        drop(looking);
-        assert_eq!(all.alive(), (0, 0));
-    }
-
-    #[test]
-    fn a_full_shard_makes_others_give_way() {
-        let workers = Workers::new();
-        let worker = workers.join();
-        let all = Store::<TicketRef>::new(10_000, 1 << 20);
-        let visit = all.visit(&worker, 100);
-        for number in 0..20 {
-            drop(store(&visit, &format!("key{number}"), &"x".repeat(900)));
-        }
-        assert!(
-            all.used() <= 10_000 && all.len() >= 7,
-            "{} bytes, {} items",
-            all.used(),
-            all.len()
-        );
-        drop(store(&visit, "large", &"x".repeat(9_000)));
-        assert_eq!(all.len(), 1);
-        assert!(visit.find(visit.key(b"large")).is_some());
-    }
-}
+mod tests;

@@ -11,6 +11,7 @@ use tenure::count::RefCount;
 use tenure::memory::{Atomic, Ordering};
 
 use super::{SHARDS, Visit};
+use crate::memcached::classes::Event;
 use crate::memcached::counters::Counter;
 use crate::memcached::item::{AtomicU32, AtomicU64, ItemRef, state};
 use crate::memcached::queue::{Queue, Verdict};
@@ -165,9 +166,12 @@ impl<C: RefCount + 'static> Visit<'_, C> {
             match self.store.gone(&item, self.now) {
                 Some(reason) => self.count_reclaimed(&item, reason),
                 None => {
+                    self.watchers().tell_eviction(&item, self.now);
                     self.worker.count(Counter::Evictions);
+                    self.worker.classes().count(&item, Event::Evicted);
                     if item.state() & state::FETCHED == 0 {
                         self.worker.count(Counter::EvictedUnfetched);
+                        self.worker.classes().count(&item, Event::EvictedUnfetched);
                     }
                 }
             }

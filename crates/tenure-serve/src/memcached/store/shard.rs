@@ -6,7 +6,8 @@ use tenure::count::RefCount;
 use tenure::memory::Ordering;
 
 use super::room::Mine;
-use super::{Entry, Key, Visit};
+use super::{Entry, Key, Outcome, Visit};
+use crate::memcached::classes::Event;
 use crate::memcached::counters::Counter;
 use crate::memcached::item::{ItemRef, Recipe, state};
 use crate::memcached::number::{self, Decimal};
@@ -76,6 +77,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         store.map.insert(Entry(new.share()), (), &self.visit.guard);
         // Relaxed: a number that is compared with the limit.
         store.used.fetch_add(Self::charge(new), Ordering::Relaxed);
+        self.visit.worker.classes().count(new, Event::Linked);
         self.make_room(new);
         cas
     }
@@ -110,6 +112,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         drop(self.queue.replace(old.place(), new.share()));
         store.map.insert(Entry(new.share()), (), &self.visit.guard);
         self.unlinked += old.size();
+        self.visit.worker.classes().count_change(old, new);
         let (less, more) = (Self::charge(old), Self::charge(new));
         if more > less {
             // Relaxed: as in `link`.
@@ -122,8 +125,8 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         cas
     }
 
-    /// Replaces an item by one with other data, that number unless it is 0, and the same flags and expiry. `None` without memory,
-    /// and where it would be too large. The pieces of `data` have `len` bytes.
+    /// Replaces an item by one with other data, that number unless it is 0, and the same flags and expiry. The error says
+    /// whether it would be too large, or there is no memory. The pieces of `data` have `len` bytes.
     pub(in crate::memcached) fn rewrite<'d>(
         &mut self,
         old: &ItemRef<C>,
@@ -131,20 +134,20 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         number: u64,
         len: usize,
         data: impl Iterator<Item = &'d [u8]>,
-    ) -> Option<ItemRef<C>> {
+    ) -> Result<ItemRef<C>, Outcome> {
         let (flags, expiry, hash) = (old.flags(), old.expiry(), old.hash());
         if !self.visit.store.takes(old.key(), flags, len) {
-            return None;
+            return Err(Outcome::Refused);
         }
         let recipe = Recipe { key: old.key(), hash, flags, expiry, len, state, number };
-        let mut draft = self.visit.draft(&recipe)?;
+        let mut draft = self.visit.draft(&recipe).ok_or(Outcome::NoMemory)?;
         for piece in data {
             draft.fill(piece);
         }
         draft.fill(b"\r\n");
         let new = draft.finish();
         self.replace(old, &new);
-        Some(new)
+        Ok(new)
     }
 
     /// Adds to the number that is the value of a key, or subtracts from it.
@@ -204,6 +207,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         let key = Key { bytes: item.key(), hash: item.hash() };
         // Relaxed: as in `link`.
         self.store.used.fetch_sub(Locked::charge(item), Ordering::Relaxed);
+        self.worker.classes().count(item, Event::Unlinked);
         // `item` may be the queue's own reference, but the map's keeps it readable.
         let removed = self.store.map.remove(&key, &self.guard);
         debug_assert!(removed.is_some(), "the queue and the map have the same items");

@@ -100,7 +100,7 @@ impl<T, M: Threads, const VERIFY: bool> Dying<T, M, VERIFY> {
 
     /// After a push: takes the turn, unless somebody has it.
     pub(super) fn begin(&self, thread: usize) -> Ender {
-        // Release: pairs with the Acquire in `end`, and with the one below: who sees the addition sees the push.
+        // Release: pairs with the Acquire in `end` and with the one below. Whoever sees the addition sees the push.
         let mut turn = self.turn.fetch_add(1, Ordering::Release) + 1;
         loop {
             let by = owner(turn);
@@ -108,9 +108,9 @@ impl<T, M: Threads, const VERIFY: bool> Dying<T, M, VERIFY> {
                 return if turn as u32 > MANY { Ender::Both } else { Ender::Other };
             }
             let mine = (thread as u64 + 1) << OWNER_SHIFT | u64::from(turn as u32);
-            // Acquire: pairs with the Release above: others whose additions are in there leave their pushes to this thread.
-            // And with the Release in `end`. It need not release: the addition before did. Relaxed on failure: it is the
-            // exchange that takes the turn which has to see them.
+            // Acquire: pairs with the Release above, because others whose additions are in there leave their pushes to this
+            // thread. Without it `take` may load the stack as it was before them. It need not release: the addition before
+            // did. Relaxed on failure: it is the exchange that takes the turn which has to see them.
             match self.turn.compare_exchange(turn, mine, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Ender::Turn(Turn(mine)),
                 Err(found) => turn = found,
@@ -120,9 +120,10 @@ impl<T, M: Threads, const VERIFY: bool> Dying<T, M, VERIFY> {
 
     /// Gives the turn back, unless there are pushes that its owner may not have seen.
     pub(super) fn end(&self, Turn(turn): Turn) -> Result<(), Turn> {
-        // Release: pairs with the Acquire in `begin`. Acquire on failure: see `begin`.
+        // Relaxed: the next owner needs nothing of this one. It acquires blocks from the stack, and additions from those who
+        // added, for this exchange continues their release sequences. Acquire on failure: see `begin`.
         self.turn
-            .compare_exchange(turn, NOBODY, Ordering::Release, Ordering::Acquire)
+            .compare_exchange(turn, NOBODY, Ordering::Relaxed, Ordering::Acquire)
             .map(drop)
             .map_err(Turn)
     }

@@ -6,6 +6,7 @@
 use super::super::memory::{InOrder, Loom, PointersInOrder};
 use super::super::stage::{ALL, JoinHandle, passes, spawn};
 use super::{Fate, Object, assert_ended, domain, ends_in_every_way, object, worker};
+use std::iter;
 use tenure::lazy::{Context, Domain, Scheme, Seat, Shootdown};
 use tenure::memory::Memory;
 
@@ -142,6 +143,26 @@ fn three_die_on_three_threads<S: Scheme<M>, M: Memory>() {
     drop(seat);
 }
 
+/// Between a thread's push and its turn, a thread without a number empties the stack: unless the turn is acquired, its owner
+/// may find the stack as empty as it was before another thread pushed and left.
+fn one_dies_beside_a_turn_after_the_stack_was_emptied<S: Scheme<M>, M: Memory>() {
+    let domain = domain::<S, M>();
+    let (first, one) = object(&domain, 1);
+    let (second, two) = object(&domain, 2);
+    let (third, three) = object(&domain, 3);
+    let mut later = Some((second, third));
+    let mut other = None;
+    let and_then = iter::from_fn(|| {
+        let (second, third) = later.take()?;
+        spawn(move || drop(second)).join().unwrap();
+        other = Some(drop_as(1, third));
+        None
+    });
+    domain.drop_all(iter::once(first).chain(and_then));
+    other.expect("the iterator was used up").join().unwrap();
+    assert_ended(&domain, 0, &[one, two, three]);
+}
+
 /// An object that has the last handle to another, which ends while nobody has the turn.
 fn an_object_whose_end_ends_another_under_a_seat<S: Scheme<M>, M: Memory>() {
     struct Chain<S: Scheme<M>, M: Memory> {
@@ -177,5 +198,6 @@ shootdowns! {
     one_dies_on_a_thread_without_a_number: Loom(Some(3)), Some(3), Some(3);
     both_die_on_threads_without_a_number: Loom(Some(2)), Some(2), Some(2);
     three_die_on_three_threads: Loom(Some(2)), Some(2), Some(2);
+    one_dies_beside_a_turn_after_the_stack_was_emptied: Loom(ALL), ALL, ALL;
     an_object_whose_end_ends_another_under_a_seat: Loom(Some(3)), Some(3), Some(3);
 }

@@ -12,7 +12,10 @@ use super::seat::{
     RelaxedResolve, RelaxedSwitch, RelaxedTakeBack, SettlesLatecomersAtOnce, SoundSeat,
     ended_after_it_moved_on, gone_in, left, moved_on, read_under_a_store, used_lazily,
 };
-use super::turn::{AddsBeforeThePush, GivesBackByStore, NEVER_ENDED, SoundTurn, two_push};
+use super::turn::{
+    AddsBeforeThePush, GivesBackByStore, NEVER_ENDED, SoundTurn, TakesTheTurnRelaxed, two_push,
+    two_push_and_one_takes,
+};
 
 #[test]
 fn the_sound_copy_of_a_seat_passes() {
@@ -159,6 +162,7 @@ fn who_rereads_the_slot_before_it_reads_the_donation_place_steals_what_is_in_use
 #[test]
 fn the_sound_copy_of_a_turn_passes() {
     passes(ALL, two_push::<SoundTurn>);
+    passes(Some(3), two_push_and_one_takes::<SoundTurn>);
 }
 
 #[test]
@@ -169,6 +173,11 @@ fn a_turn_that_is_given_back_by_a_store_passes_over_an_addition() {
 #[test]
 fn who_adds_before_it_pushes_leaves_a_block_to_nobody() {
     fails(Some(2), Claim(NEVER_ENDED), two_push::<AddsBeforeThePush>);
+}
+
+#[test]
+fn a_turn_that_is_taken_relaxed_hides_what_was_pushed_before_an_addition() {
+    fails(Some(3), Claim(NEVER_ENDED), two_push_and_one_takes::<TakesTheTurnRelaxed>);
 }
 
 // --- masks ---

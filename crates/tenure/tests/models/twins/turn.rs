@@ -1,7 +1,7 @@
 //! The turn of `Dying` in its smallest form: blocks are a number, and to end them is to take it.
 
-use super::super::memory::InOrder;
-use super::super::stage::spawn;
+use super::super::memory::Loom;
+use super::super::stage::{JoinHandle, join_all, spawn};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use tenure::memory::{Atomic, Memory, Ordering};
@@ -12,6 +12,8 @@ pub(crate) trait Flaw: 'static {
     const NOTICES: bool = true;
     /// Whether a block is pushed before the addition.
     const PUSHES_FIRST: bool = true;
+    /// Whether the exchange that takes the turn acquires what others pushed before their additions.
+    const ACQUIRES: bool = true;
 }
 
 pub(crate) enum SoundTurn {}
@@ -27,9 +29,14 @@ impl Flaw for AddsBeforeThePush {
     const PUSHES_FIRST: bool = false;
 }
 
+pub(crate) enum TakesTheTurnRelaxed {}
+impl Flaw for TakesTheTurnRelaxed {
+    const ACQUIRES: bool = false;
+}
+
 pub(crate) const NEVER_ENDED: &str = "a block is never ended";
 
-type Word = <InOrder as Memory>::AtomicU32;
+type Word = <Loom as Memory>::AtomicU32;
 
 const OWNED: u32 = 1 << 16;
 
@@ -45,8 +52,15 @@ impl<F: Flaw> Turn<F> {
     }
 
     fn take(&self) {
-        let blocks = self.blocks.load(Ordering::Acquire);
-        self.blocks.fetch_sub(blocks, Ordering::Acquire);
+        let mut blocks = self.blocks.load(Ordering::Relaxed);
+        while blocks != 0 {
+            let taken =
+                self.blocks.compare_exchange(blocks, 0, Ordering::Acquire, Ordering::Relaxed);
+            match taken {
+                Ok(_) => return,
+                Err(found) => blocks = found,
+            }
+        }
     }
 
     /// Pushes a block, and ends it unless somebody else does.
@@ -54,7 +68,7 @@ impl<F: Flaw> Turn<F> {
         if F::PUSHES_FIRST {
             self.push();
         }
-        let mut turn = self.turn.fetch_add(1, Ordering::AcqRel) + 1;
+        let mut turn = self.turn.fetch_add(1, Ordering::Release) + 1;
         if !F::PUSHES_FIRST {
             self.push();
         }
@@ -62,11 +76,9 @@ impl<F: Flaw> Turn<F> {
             if turn >= OWNED {
                 return;
             }
-            let mine = turn | OWNED;
-            let taken =
-                self.turn.compare_exchange(turn, mine, Ordering::Acquire, Ordering::Acquire);
-            match taken {
-                Ok(_) => return self.end(mine),
+            let ordering = if F::ACQUIRES { Ordering::Acquire } else { Ordering::Relaxed };
+            match self.turn.compare_exchange(turn, turn | OWNED, ordering, Ordering::Relaxed) {
+                Ok(_) => return self.end(turn | OWNED),
                 Err(found) => turn = found,
             }
         }
@@ -78,7 +90,7 @@ impl<F: Flaw> Turn<F> {
             if !F::NOTICES {
                 return self.turn.store(0, Ordering::Release);
             }
-            let given = self.turn.compare_exchange(turn, 0, Ordering::Release, Ordering::Acquire);
+            let given = self.turn.compare_exchange(turn, 0, Ordering::Relaxed, Ordering::Acquire);
             match given {
                 Ok(_) => return,
                 Err(found) => turn = found,
@@ -87,15 +99,26 @@ impl<F: Flaw> Turn<F> {
     }
 }
 
-/// Two threads push a block each.
-pub(crate) fn two_push<F: Flaw>() {
+fn thread<F: Flaw>(turn: &Arc<Turn<F>>, act: impl Fn(&Turn<F>) + 'static) -> JoinHandle<()> {
+    let turn = Arc::clone(turn);
+    spawn(move || act(&turn))
+}
+
+fn run<F: Flaw>(others: fn(&Arc<Turn<F>>) -> Vec<JoinHandle<()>>) {
     let turn =
         Arc::new(Turn::<F> { blocks: Atomic::new(0), turn: Atomic::new(0), flaw: PhantomData });
-    let other = {
-        let turn = Arc::clone(&turn);
-        spawn(move || turn.retire())
-    };
+    let others = others(&turn);
     turn.retire();
-    other.join().unwrap();
+    join_all(others);
     assert_eq!(turn.blocks.load(Ordering::Relaxed), 0, "{NEVER_ENDED}");
+}
+
+/// Two threads push a block each.
+pub(crate) fn two_push<F: Flaw>() {
+    run::<F>(|turn| vec![thread(turn, Turn::retire)]);
+}
+
+/// As [`two_push`], while a third one ends what it finds without the turn.
+pub(crate) fn two_push_and_one_takes<F: Flaw>() {
+    run::<F>(|turn| vec![thread(turn, Turn::retire), thread(turn, Turn::take)]);
 }

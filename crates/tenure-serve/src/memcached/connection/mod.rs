@@ -11,11 +11,16 @@
 //!  └──────────────────────┴────────────────────┴──▶ Command
 //! ```
 //!
-//! A list of all items goes on by itself (`Dump`), some items at a time, until all are told.
+//! A list of items goes on by itself (`Dump`), some items at a time, until all are told, and so does what a watcher is told
+//! (`Watch`), until it ends. Where passwords are asked for,
+//! a connection begins in `Login`, and nothing but a password leads from there to `Command`.
 //!
 //! A line is looked at once its end has come. The keys of a retrieval are looked up one by one then, and
 //! before that if the line is longer than the limit: retrievals may be of any length. Data goes from the input into
 //! the new item as it comes, so that the input needs no more room than a line.
+
+mod login;
+mod retrieval;
 
 use std::net::IpAddr;
 use std::time::Instant;
@@ -25,14 +30,17 @@ use tenure::count::RefCount;
 use tenure::sync::Arc;
 
 use super::Shared;
+use super::classes::Classes;
 use super::clock::Seconds;
+use super::connections::Known;
 use super::counters::{Counter, Worker};
-use super::item::{Chunk, END, MOST_KEY};
-use super::number;
-use super::peer::PeerRef;
+use super::item::{Chunk, END};
+use super::peer::{Limits, PeerRef};
 use super::store::{Place, Visit};
 use super::text::{Answer, BAD_LINE, Keys, Pending, Request, Then};
+use super::watch::Watcher;
 use crate::handler::{Handler, Next, Output, Progress};
+use retrieval::{Retrieval, retrieval};
 
 /// Requests of a connection after which its peer hears of them.
 const BATCH: u64 = 1024;
@@ -48,9 +56,12 @@ const NO_BINARY: &str = "the client speaks memcached's binary protocol, which is
 /// A connection.
 pub struct Session<C: RefCount + 'static, P: RefCount + 'static> {
     peer: PeerRef<P>,
+    known: Arc<Known>,
     state: State<C>,
     /// Requests that the peer has not heard of.
     requests: u64,
+    /// Whether it ends for something that it did.
+    failed: bool,
 }
 
 enum State<C: RefCount + 'static> {
@@ -64,8 +75,14 @@ enum State<C: RefCount + 'static> {
     Swallow(usize),
     /// What is left of the line is to be thrown away.
     Rest,
-    /// Items are to be listed, from there on.
-    Dump(Place),
+    /// Items of some classes are to be listed, from there on.
+    Dump(Place, Classes),
+    /// What others do is to be told, and nothing else.
+    Watch(Arc<Watcher>),
+    /// The line of a password is to come.
+    Login,
+    /// So many bytes of a password are to come.
+    Password(usize),
 }
 
 /// The memcached protocol, on one thread.
@@ -107,7 +124,15 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Handler for Memcached<C, P> {
     const KEEPS_BUFFERS: bool = false;
 
     fn is_idle(&self, session: &Session<C, P>) -> bool {
-        matches!(session.state, State::Command)
+        matches!(session.state, State::Command | State::Login | State::Watch(_))
+    }
+
+    fn pushes(&self) -> bool {
+        self.shared.store.watchers().want(u32::MAX)
+    }
+
+    fn has_news(&self, session: &Session<C, P>) -> bool {
+        matches!(&session.state, State::Watch(watcher) if watcher.has_news())
     }
 
     fn open(&mut self, from: IpAddr) -> Option<Session<C, P>> {
@@ -116,7 +141,10 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Handler for Memcached<C, P> {
         if peer.is_none() {
             self.worker.count(Counter::RejectedConnections);
         }
-        Some(Session { peer: peer?, state: State::Command, requests: 0 })
+        let state = if self.shared.passwords.is_none() { State::Command } else { State::Login };
+        let (peer, known) = (peer?, self.shared.connections.join(from, self.now));
+        self.shared.store.watchers().tell_connection(from, known.number, None);
+        Some(Session { peer, known, state, requests: 0, failed: false })
     }
 
     fn handle(
@@ -126,7 +154,11 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Handler for Memcached<C, P> {
         output: &mut Output<Chunk<C>>,
     ) -> Progress {
         let visit = self.visit();
-        let mut run = Run { shared: &self.shared, visit: &visit, session, input, at: 0 };
+        session.known.hear(self.now);
+        let observed = self.shared.observes_gets();
+        let last = session.requests.saturating_add(self.shared.requests_per_turn);
+        let mut run =
+            Run { shared: &self.shared, visit: &visit, session, input, at: 0, observed, last };
         let next = run.all(output);
         let consumed = run.at;
         if session.requests >= BATCH {
@@ -138,6 +170,13 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Handler for Memcached<C, P> {
     fn close(&mut self, mut session: Session<C, P>) {
         session.tell_requests();
         session.peer.leave();
+        let (watchers, known) = (self.shared.store.watchers(), &session.known);
+        if let State::Watch(watcher) = &session.state {
+            watchers.leave(watcher);
+        }
+        self.shared.connections.leave(known);
+        let reason = if session.failed { "error" } else { "normal" };
+        watchers.tell_connection(known.from, known.number, Some(reason));
     }
 
     fn tick(&mut self, now: Instant) {
@@ -169,6 +208,10 @@ struct Run<'a, C: RefCount + 'static, P: RefCount + 'static> {
     input: &'a [u8],
     /// Bytes of the input that are done with.
     at: usize,
+    /// Whether somebody wants to know of each lookup.
+    observed: bool,
+    /// The last request before others have their turn, as the session counts them.
+    last: u64,
 }
 
 impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
@@ -182,30 +225,57 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
         let peer = self.session.peer.clone();
         let limits = peer.limits();
         self.session.requests += 1;
-        (peer, Request { shared: self.shared, visit: self.visit, limits })
+        (peer, self.request(limits))
+    }
+
+    #[inline]
+    fn request(&self, limits: Limits) -> Request<'a, C, P> {
+        let connection = self.session.known.number;
+        Request { shared: self.shared, visit: self.visit, limits, connection }
     }
 
     /// Goes on until something is missing. Says what.
     fn all(&mut self, output: &mut Answer<C>) -> Next {
         loop {
-            if self.rest().is_empty() && !matches!(self.session.state, State::Dump(_)) {
+            let goes_on = matches!(self.session.state, State::Dump(..) | State::Watch(_));
+            if self.rest().is_empty() && !goes_on {
                 return Next::Input;
             }
             if output.is_full() {
                 return Next::Room;
             }
             let step = match self.session.state {
+                State::Command if self.session.requests >= self.last => return Next::Turn,
                 State::Command => self.command(output),
                 State::Keys(keys) => self.keys(keys, output),
                 State::Data(_) => self.data(output),
                 State::Swallow(count) => self.swallow(count),
                 State::Rest => self.throw_rest(),
-                State::Dump(from) => self.dump(from, output),
+                State::Dump(from, classes) => self.dump(from, classes, output),
+                State::Watch(_) => return self.news(output),
+                State::Login => self.login(output),
+                State::Password(len) => self.password(len, output),
             };
             if let Some(next) = step {
                 return next;
             }
         }
+    }
+
+    /// Tells what others did. What the client says meanwhile is thrown away.
+    #[cold]
+    fn news(&mut self, output: &mut Answer<C>) -> Next {
+        self.at = self.input.len();
+        if let State::Watch(watcher) = &self.session.state {
+            output.write(&watcher.take());
+        }
+        Next::Input
+    }
+
+    /// A call that the client is to blame for the end of.
+    fn fail(&mut self, next: Next) -> Option<Next> {
+        self.session.failed = true;
+        Some(next)
     }
 
     /// Throws bytes away.
@@ -218,11 +288,14 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
     }
 
     /// Lists some items.
-    fn dump(&mut self, from: Place, output: &mut Answer<C>) -> Option<Next> {
-        let limits = self.session.peer.limits();
-        let request = Request { shared: self.shared, visit: self.visit, limits };
-        let next = self.visit.walk(from, |item| request.dump_item(item, output));
-        self.session.state = next.map_or(State::Command, State::Dump);
+    fn dump(&mut self, from: Place, classes: Classes, output: &mut Answer<C>) -> Option<Next> {
+        let request = self.request(self.session.peer.limits());
+        let next = self.visit.walk(from, |item| {
+            if classes.has(item.class()) {
+                request.dump_item(item, output);
+            }
+        });
+        self.session.state = next.map_or(State::Command, |next| State::Dump(next, classes));
         if next.is_none() {
             output.write(END);
         }
@@ -257,8 +330,7 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
     }
 
     fn complete(&self, pending: Pending<C>, output: &mut Answer<C>) {
-        let limits = self.session.peer.limits();
-        let request = Request { shared: self.shared, visit: self.visit, limits };
+        let request = self.request(self.session.peer.limits());
         request.complete(pending, output);
     }
 
@@ -281,6 +353,9 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
             let (peer, request) = self.begin();
             self.at += end + 1;
             if key.len() <= request.limits.key {
+                if self.observed {
+                    self.observe(key);
+                }
                 self.get(key, Keys { cas: false, touch: None }, true, output);
             } else {
                 output.write(BAD_LINE);
@@ -289,12 +364,16 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
             return None;
         }
         if rest[0] == BINARY {
-            return Some(Next::Refuse(NO_BINARY));
+            return self.fail(Next::Refuse(NO_BINARY));
         }
         let (peer, request) = self.begin();
         let then = match retrieval(line) {
             Some(kind) => self.begin_keys(&request, kind, line, output),
-            None => request.line(line, output),
+            None => {
+                let then = request.line(line, output);
+                self.observed = self.shared.observes_gets();
+                then
+            }
         };
         if !matches!(then, Then::Keys(_)) {
             self.at += end + 1;
@@ -303,10 +382,12 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
         match then {
             Then::Done => {}
             Then::Keys(keys) => self.session.state = State::Keys(keys),
-            Then::Dump => self.session.state = State::Dump(Place::default()),
+            Then::Dump(classes) => self.session.state = State::Dump(Place::default(), classes),
+            Then::Watch(watcher) => self.session.state = State::Watch(watcher),
             Then::Swallow(count) => self.session.state = State::Swallow(count),
             Then::End => return Some(Next::End),
-            Then::Linger => return Some(Next::Linger),
+            Then::Misled => return self.fail(Next::End),
+            Then::Linger => return self.fail(Next::Linger),
             Then::Data(mut pending) => {
                 self.at += pending.draft.fill(self.rest());
                 if pending.draft.missing() == 0 {
@@ -324,7 +405,7 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
     fn long_line(&mut self) -> Option<Next> {
         let rest = self.rest();
         if rest[0] == BINARY {
-            return Some(Next::Refuse(NO_BINARY));
+            return self.fail(Next::Refuse(NO_BINARY));
         }
         if rest.len() <= self.session.peer.limits().line {
             return Some(Next::Input);
@@ -336,143 +417,11 @@ impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
                 && rest.get(spaces + kind.name.len()) == Some(&b' ')
         };
         let Some(kind) = retrieval(rest).filter(may_be_long) else {
-            return Some(Next::End);
+            return self.fail(Next::End);
         };
         self.session.requests += 1;
         self.at += spaces + kind.name.len() + 1;
         self.session.state = State::Keys(Keys { cas: kind.cas, touch: None });
         None
     }
-
-    /// Begins a retrieval whose line is complete.
-    fn begin_keys(
-        &mut self,
-        request: &Request<'_, C, P>,
-        kind: &Retrieval,
-        line: &[u8],
-        output: &mut Answer<C>,
-    ) -> Then<C> {
-        let mut words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).skip(1);
-        let has_keys = words.clone().nth(kind.touches.into()).is_some();
-        let Some(first) = words.next().filter(|_| has_keys) else {
-            output.write(BAD_LINE);
-            return Then::Done;
-        };
-        let mut keys = Keys { cas: kind.cas, touch: None };
-        let mut start = first;
-        if kind.touches {
-            let Some(expiry) = number::signed(first) else {
-                output.write(b"CLIENT_ERROR invalid exptime argument\r\n");
-                return Then::Done;
-            };
-            keys.touch = Some(request.expiry(expiry));
-            start = &first[first.len()..];
-        }
-        // Short lines have no long keys.
-        let mut every = words.chain((!kind.touches).then_some(first));
-        if line.len() > MOST_KEY && every.any(|key| key.len() > MOST_KEY) {
-            output.write(BAD_LINE);
-            return Then::Done;
-        }
-        self.at += start.as_ptr().addr() - line.as_ptr().addr();
-        Then::Keys(keys)
-    }
-
-    /// Looks keys up, until the end of the line or of the input.
-    fn keys(&mut self, keys: Keys, output: &mut Answer<C>) -> Option<Next> {
-        while !output.is_full() {
-            self.at += self.rest().iter().take_while(|byte| **byte == b' ').count();
-            let rest = self.rest();
-            let Some(len) = rest.iter().position(|byte| matches!(byte, b' ' | b'\n')) else {
-                // One more for the return that may be the end of the line.
-                if rest.len() > MOST_KEY + 1 {
-                    output.write(BAD_LINE);
-                    self.session.state = State::Rest;
-                    return None;
-                }
-                return Some(Next::Input);
-            };
-            let key = match &rest[..len] {
-                [key @ .., b'\r'] if rest[len] == b'\n' => key,
-                key => key,
-            };
-            if key.len() > MOST_KEY {
-                output.write(BAD_LINE);
-                self.session.state = State::Rest;
-                return None;
-            }
-            let ends = rest[len] != b' ';
-            if !key.is_empty() {
-                self.get(key, keys, ends, output);
-            } else if ends {
-                output.write(END);
-            }
-            self.at += len;
-            if ends {
-                self.session.state = State::Rest;
-                return None;
-            }
-        }
-        None
-    }
-
-    /// Answers one key. `ends` is whether it is the last.
-    #[inline]
-    fn get(&self, key: &[u8], keys: Keys, ends: bool, output: &mut Answer<C>) {
-        let visit = self.visit;
-        let key = visit.key(key);
-        let (commands, hits, misses) = match keys.touch {
-            None => (Counter::Gets, Counter::GetHits, Counter::GetMisses),
-            Some(_) => (Counter::Touches, Counter::TouchHits, Counter::TouchMisses),
-        };
-        visit.worker.count(commands);
-        let item = match keys.touch {
-            None => visit.find(key),
-            Some(expiry) => visit.lock(key).find(key).inspect(|item| item.set_expiry(expiry)),
-        };
-        let found = item.and_then(|item| {
-            item.hit(visit.now);
-            Some((item.get()?, item))
-        });
-        let Some((mine, item)) = found else {
-            visit.worker.count(misses);
-            if ends {
-                output.write(END);
-            }
-            return;
-        };
-        visit.worker.count(hits);
-        let mut start = 0;
-        if keys.cas {
-            start = item.data_start();
-            output.write(item.before_data());
-            output.write(b" ");
-            output.write(&number::Decimal::new(item.cas()));
-            output.write(b"\r\n");
-        }
-        mine.send(start, ends, output);
-    }
-}
-
-/// A command that looks keys up.
-struct Retrieval {
-    name: &'static [u8],
-    cas: bool,
-    touches: bool,
-}
-
-const RETRIEVALS: [Retrieval; 4] = [
-    Retrieval { name: b"get", cas: false, touches: false },
-    Retrieval { name: b"gets", cas: true, touches: false },
-    Retrieval { name: b"gat", cas: false, touches: true },
-    Retrieval { name: b"gats", cas: true, touches: true },
-];
-
-/// The retrieval that a line begins with.
-fn retrieval(line: &[u8]) -> Option<&'static Retrieval> {
-    let spaces = line.iter().take_while(|byte| **byte == b' ').count();
-    let line = &line[spaces..];
-    RETRIEVALS.iter().find(|kind| {
-        line.strip_prefix(kind.name).is_some_and(|rest| matches!(rest, [] | [b' ', ..]))
-    })
 }

@@ -25,17 +25,20 @@
 //! After the link the text never changes. What changes is in atomics of the header, on the line that each hit writes
 //! anyway because the count is there. Stores to them are made under the lock of the shard, but for the marks of a hit.
 
+mod draft;
+
 use std::ops::Range;
 use std::ptr::NonNull;
 
 use tenure::count::{ReadSide, RefCount};
-use tenure::memory::{Atomic, Memory, Native, Ordering};
+use tenure::memory::{Memory, Native, Ordering};
 use tenure::sync::Arc;
 
 use super::arena::{Arena, Cell, Pieces};
+use super::classes::{Class, footprint};
 use super::clock::Seconds;
-use super::number::Decimal;
 use crate::handler::Output;
+pub(super) use draft::{Draft, Recipe};
 
 pub(super) type AtomicU32 = <Native as Memory>::AtomicU32;
 pub(super) type AtomicU64 = <Native as Memory>::AtomicU64;
@@ -96,6 +99,7 @@ struct Body<C> {
     /// Where in the text the data starts.
     data: u16,
     key: u8,
+    class: Class,
 }
 
 /// What ends the answer to a retrieval.
@@ -227,6 +231,16 @@ impl<C: RefCount + 'static> ItemRef<C> {
     /// Bytes of its cells.
     pub(super) fn size(&self) -> usize {
         Self::cells(self.header().text as usize).map(|piece| Arena::size(piece.class)).sum()
+    }
+
+    /// Its bytes as memcached counts them.
+    pub(super) fn footprint(&self) -> usize {
+        footprint(self.header().key.into(), self.flags(), self.len())
+    }
+
+    /// The class for its bytes.
+    pub(super) fn class(&self) -> Class {
+        self.header().class
     }
 
     #[inline]
@@ -418,258 +432,5 @@ impl<C: RefCount + 'static> ItemRef<C> {
     }
 }
 
-/// What an item is made of.
-#[derive(Clone, Copy)]
-pub(super) struct Recipe<'a> {
-    pub(super) key: &'a [u8],
-    pub(super) hash: u64,
-    pub(super) flags: u32,
-    pub(super) expiry: Seconds,
-    /// Bytes of the data.
-    pub(super) len: usize,
-    pub(super) state: u32,
-    /// The number of the value, from a client; 0 for the next.
-    pub(super) number: u64,
-}
-
-/// An item whose data is not complete. Nobody else has it.
-pub(super) struct Draft<C: RefCount + 'static> {
-    item: ItemRef<C>,
-    /// Bytes of the text that are written.
-    filled: usize,
-    /// The cell that is being filled.
-    cell: NonNull<Cell>,
-    /// Where the next byte goes, and bytes of the text from there to the end of the cell.
-    at: *mut u8,
-    room: usize,
-    /// The last two bytes that came.
-    last: [u8; 2],
-}
-
-// SAFETY: what it points to is its item's.
-unsafe impl<C: RefCount + 'static> Send for Draft<C> {}
-
-impl<C: RefCount + 'static> Draft<C> {
-    /// Room for an item. `None` without memory for it.
-    ///
-    /// # Panics
-    ///
-    /// If the key is longer than [`MOST_KEY`], or the data longer than 2³¹ bytes.
-    pub(super) fn new(recipe: &Recipe<'_>, arena: &Arc<Arena>) -> Option<Self> {
-        assert!(recipe.key.len() <= MOST_KEY && recipe.len <= 1 << 31);
-        let (flags, len) = (Decimal::new(recipe.flags.into()), Decimal::new(recipe.len as u64));
-        let pieces: [&[u8]; 7] = [b"VALUE ", recipe.key, b" ", &flags, b" ", &len, b"\r\n"];
-        let start: usize = pieces.iter().map(|piece| piece.len()).sum();
-        let text = start + recipe.len + 2 + END.len();
-        let (first, room) = Self::take_cells(text, recipe.hash, arena)?;
-        let header = first.cast::<Header<C>>();
-        let body = Body {
-            count: C::new_in(),
-            state: Atomic::new(recipe.state),
-            time: Atomic::new(0),
-            expiry: Atomic::new(recipe.expiry),
-            place: Atomic::new(0),
-            since: Atomic::new(0),
-            cas: Atomic::new(recipe.number),
-            flags: recipe.flags,
-            text: text as u32,
-            data: start as u16,
-            key: recipe.key.len() as u8,
-        };
-        // SAFETY: the first cell has room for a header, and is aligned for it.
-        let place = unsafe { &raw mut (*header.as_ptr()).body };
-        // SAFETY: as above. What comes before the body is written already.
-        unsafe { place.write(body) };
-        // SAFETY: behind the header, in the same cell.
-        let at = unsafe { header.as_ptr().add(1).cast() };
-        let mut draft =
-            Self { item: ItemRef { header }, filled: 0, cell: first, at, room, last: [0; 2] };
-        for piece in pieces {
-            draft.write(piece);
-        }
-        Some(draft)
-    }
-
-    /// The cells of an item, linked, and the bytes of its text that the first one has.
-    fn take_cells(text: usize, hash: u64, arena: &Arc<Arena>) -> Option<(NonNull<Cell>, usize)> {
-        let mut pieces = ItemRef::<C>::cells(text);
-        let piece = pieces.next()?;
-        let first = Arena::take(arena, piece.class, hash, true)?;
-        let mut last = first;
-        for piece in pieces {
-            let Some(cell) = Arena::take(arena, piece.class, hash, false) else {
-                // SAFETY: this thread's, which took them.
-                let next = unsafe { first.as_ref() }.next;
-                // SAFETY: as above; nobody has seen them.
-                unsafe { ItemRef::<C>::put_cells(first, next) };
-                return None;
-            };
-            // SAFETY: as above.
-            unsafe { (*last.as_ptr()).next = cell.as_ptr() };
-            last = cell;
-        }
-        Some((first, piece.text))
-    }
-
-    fn write(&mut self, mut bytes: &[u8]) {
-        assert!(bytes.len() <= self.item.header().text as usize - self.filled);
-        while !bytes.is_empty() {
-            if self.room == 0 {
-                self.next_cell();
-            }
-            let count = bytes.len().min(self.room);
-            // SAFETY: the cell has that much room, and nobody else has the item.
-            unsafe { self.at.copy_from_nonoverlapping(bytes.as_ptr(), count) };
-            // SAFETY: as above.
-            self.at = unsafe { self.at.add(count) };
-            self.room -= count;
-            self.filled += count;
-            bytes = &bytes[count..];
-        }
-    }
-
-    #[cold]
-    fn next_cell(&mut self) {
-        // SAFETY: a cell of the item.
-        let next = NonNull::new(unsafe { self.cell.as_ref() }.next);
-        self.cell = next.expect("an item has cells for all of its text");
-        // SAFETY: behind what a cell begins with.
-        self.at = unsafe { self.cell.as_ptr().add(1).cast() };
-        let left = self.item.header().text as usize - self.filled;
-        let then = size_of::<Cell>();
-        self.room = Pieces::new(left, then, then).next().map_or(0, |piece| piece.text);
-    }
-
-    /// What was allocated for the item.
-    pub(super) fn size(&self) -> usize {
-        self.item.size()
-    }
-
-    /// Bytes that are still to come, those of the line's end included.
-    pub(super) fn missing(&self) -> usize {
-        self.item.header().text as usize - END.len() - self.filled
-    }
-
-    /// Takes as many of the bytes as are missing, and returns how many that were.
-    pub(super) fn fill(&mut self, bytes: &[u8]) -> usize {
-        let count = bytes.len().min(self.missing());
-        self.write(&bytes[..count]);
-        match bytes[..count] {
-            [] => {}
-            [last] => self.last = [self.last[1], last],
-            [.., before, last] => self.last = [before, last],
-        }
-        count
-    }
-
-    /// Whether the data is complete, and what came last is the end of a line.
-    pub(super) fn ends_line(&self) -> bool {
-        self.missing() == 0 && self.last == *b"\r\n"
-    }
-
-    /// The item, once nothing is missing.
-    ///
-    /// # Panics
-    ///
-    /// If something is.
-    pub(super) fn finish(mut self) -> ItemRef<C> {
-        assert_eq!(self.missing(), 0, "an item without all of its data");
-        self.write(END);
-        self.item
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::buffers::{Buffers, PoolKind};
-    use tenure::count::{IncNotZero, RcuRef, TicketRef};
-
-    fn recipe(key: &[u8], len: usize) -> Recipe<'_> {
-        Recipe { key, hash: 1, flags: 7, expiry: 0, len, state: 0, number: 0 }
-    }
-
-    fn all<C: RefCount + 'static>(item: &ItemRef<C>) -> Vec<u8> {
-        item.data().collect::<Vec<_>>().concat()
-    }
-
-    fn sent<C: RefCount + 'static>(item: &ItemRef<C>, start: usize, ends: bool) -> Vec<u8> {
-        let buffers = Buffers::new(PoolKind::Tagged, 4096).unwrap();
-        let mut output = Output::new(buffers.acquire().unwrap());
-        item.share().send(start, ends, &mut output);
-        output.to_vec()
-    }
-
-    fn an_item_is_written_as_a_get_answers_it<C: RefCount + 'static>() {
-        let arena = Arc::new(Arena::new());
-        let mut draft = Draft::<C>::new(&recipe(b"key", 4), &arena).unwrap();
-        assert_eq!(draft.missing(), 6);
-        assert_eq!(draft.fill(b"da"), 2);
-        assert_eq!(draft.fill(b"ta\r\nget"), 4);
-        let item = draft.finish();
-        assert_eq!(sent(&item, 0, true), b"VALUE key 7 4\r\ndata\r\nEND\r\n");
-        assert_eq!(sent(&item, 6, false), b"key 7 4\r\ndata\r\n");
-        assert_eq!(
-            (item.key(), item.short_data(), item.flags()),
-            (&b"key"[..], Some(&b"data"[..]), 7)
-        );
-        let other = item.get().unwrap();
-        assert_eq!((arena.items(), arena.live()), (1, item.size() as u64));
-        drop(item);
-        assert_eq!(all(&other), b"data");
-        drop(other);
-        assert_eq!((arena.items(), arena.live()), (0, 0));
-    }
-
-    #[test]
-    fn an_item_of_any_length_is_whole_in_its_cells_and_in_a_copy() {
-        let arena = Arc::new(Arena::new());
-        for len in (0..40_000).step_by(997).chain([65_000, 65_536, 100_000, 500_000]) {
-            let data: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
-            let mut draft = Draft::<TicketRef>::new(&recipe(b"key", len), &arena).unwrap();
-            data.chunks(1000).for_each(|part| assert_eq!(draft.fill(part), part.len()));
-            assert!(!draft.ends_line());
-            assert_eq!((draft.fill(b"\r"), draft.fill(b"\n"), draft.ends_line()), (1, 1, true));
-            let item = draft.finish();
-            item.set_cas(9);
-            let copy = item.copy(&arena).unwrap();
-            let answer =
-                [format!("VALUE key 7 {len}\r\n").as_bytes(), &data, b"\r\nEND\r\n"].concat();
-            for one in [&item, &copy] {
-                assert_eq!((one.len(), one.cas(), one.key()), (len, 9, &b"key"[..]));
-                assert!(all(one) == data && sent(one, 0, true) == answer, "{len}");
-                assert!(sent(one, one.data_start(), false) == [&data[..], b"\r\n"].concat());
-            }
-            assert!(arena.live() < 2 * (len + len / 4 + 300) as u64);
-        }
-        assert_eq!(arena.figures().blocks, 0);
-    }
-
-    #[test]
-    fn with_every_count_an_item_is_written_as_a_get_answers_it() {
-        an_item_is_written_as_a_get_answers_it::<IncNotZero>();
-        an_item_is_written_as_a_get_answers_it::<RcuRef>();
-        an_item_is_written_as_a_get_answers_it::<TicketRef>();
-    }
-
-    #[test]
-    fn a_draft_that_is_dropped_leaves_nothing() {
-        let arena = Arc::new(Arena::new());
-        let mut draft = Draft::<TicketRef>::new(&recipe(b"", 1000), &arena).unwrap();
-        draft.fill(b"half");
-        drop(draft);
-        assert_eq!((arena.items(), arena.live()), (0, 0));
-    }
-
-    #[test]
-    fn a_hit_marks_an_item_once_and_the_hand_takes_one_mark_away() {
-        let arena = Arc::new(Arena::new());
-        let mut draft = Draft::<RcuRef>::new(&recipe(b"k", 0), &arena).unwrap();
-        draft.fill(b"\r\n");
-        let item = draft.finish();
-        item.hit(9);
-        assert_eq!((item.state(), item.time()), (state::FETCHED | state::REFERENCED, 9));
-        assert_eq!(item.mark(0, state::REFERENCED), state::FETCHED | state::REFERENCED);
-        assert_eq!(item.state(), state::FETCHED);
-    }
-}
+mod tests;

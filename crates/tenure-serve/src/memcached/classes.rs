@@ -1,0 +1,267 @@
+//! Classes of items by their size: what `stats items` and `stats slabs` tell, for each class by itself.
+//!
+//! The bounds are those that memcached's slab classes have by default, so that what watches a memcached reads the same
+//! figures here. They only sort figures: memory is not kept by class, and so there are no pages to tell of.
+//!
+//! Each worker counts on lines of its own. An item is counted by the worker that links it, and again by the one that
+//! unlinks it: the sums over all workers are right, and those of one worker may be less than nothing.
+
+use tenure::count::RefCount;
+use tenure::memory::{Atomic, Ordering};
+
+use super::item::{AtomicU64, ItemRef};
+
+/// The largest item of the first class, in bytes.
+const SMALLEST: u32 = 96;
+
+/// Bounds are multiples of this.
+const STEP: u32 = 8;
+
+/// The bound before the last class, which has all larger items, is the last that is less than this by a quarter.
+const LARGEST: u32 = 512 << 10;
+
+/// Each bound a quarter larger than the last. Returns how many there are.
+const fn fill(bounds: &mut [u32]) -> usize {
+    let (mut count, mut bound) = (0, SMALLEST);
+    while bound < LARGEST - LARGEST / 5 {
+        bound = bound.next_multiple_of(STEP);
+        if count < bounds.len() {
+            bounds[count] = bound;
+        }
+        count += 1;
+        bound += bound / 4;
+    }
+    if count < bounds.len() {
+        bounds[count] = LARGEST;
+    }
+    count + 1
+}
+
+/// How many classes there are.
+pub(super) const CLASSES: usize = fill(&mut []);
+
+/// The largest item of each class but the last, in bytes.
+const BOUNDS: [u32; CLASSES] = {
+    let mut bounds = [0; CLASSES];
+    fill(&mut bounds);
+    bounds
+};
+
+/// The class for so many steps.
+const OF_SMALL: [u8; 256] = {
+    let mut table = [0; 256];
+    let (mut steps, mut class) = (0, 0);
+    while steps < table.len() {
+        if BOUNDS[class] < steps as u32 * STEP {
+            class += 1;
+        }
+        table[steps] = class as u8;
+        steps += 1;
+    }
+    table
+};
+
+/// A class of items. Clients know it by its number, from 1 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Class(u8);
+
+impl Class {
+    /// The class of items with so many bytes, as memcached counts them.
+    #[inline]
+    pub(super) fn of(bytes: usize) -> Self {
+        match OF_SMALL.get(bytes.div_ceil(STEP as usize)) {
+            Some(class) => Self(*class),
+            None => {
+                let larger = BOUNDS.partition_point(|bound| (*bound as usize) < bytes);
+                Self(larger.min(CLASSES - 1) as u8)
+            }
+        }
+    }
+
+    /// All of them.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        (0..CLASSES as u8).map(Self)
+    }
+
+    pub(super) fn number(self) -> usize {
+        usize::from(self.0) + 1
+    }
+
+    /// The largest item that it has, in bytes; of the last class, which has all larger ones, the least bound.
+    pub(super) fn bound(self) -> u32 {
+        BOUNDS[usize::from(self.0)]
+    }
+}
+
+/// Some of the classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Classes(u64);
+
+const _: () = assert!(CLASSES <= 64);
+
+impl Classes {
+    /// Those that a client names: numbers with commas between them, or `all`.
+    pub(super) fn named(word: &[u8]) -> Option<Self> {
+        if word == b"all" {
+            return Some(Self(u64::MAX));
+        }
+        word.split(|byte| *byte == b',').try_fold(Self(0), |some, number| {
+            let number = super::number::unsigned_32(number)?;
+            let is_one = (1..=CLASSES as u32).contains(&number);
+            is_one.then(|| Self(some.0 | 1 << (number - 1)))
+        })
+    }
+
+    pub(super) fn has(self, class: Class) -> bool {
+        self.0 >> class.0 & 1 != 0
+    }
+}
+
+/// Bytes of an item as memcached counts them: with its header.
+pub(super) fn footprint(key: usize, flags: u32, len: usize) -> usize {
+    let flags = if flags == 0 { 0 } else { size_of_val(&flags) };
+    56 + key + 1 + flags + len + 2
+}
+
+/// What is counted of the items of a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    /// It was linked.
+    Linked,
+    /// It was unlinked.
+    Unlinked,
+    Evicted,
+    EvictedUnfetched,
+    Reclaimed,
+    ExpiredUnfetched,
+    /// Of those that were reclaimed: by a crawl.
+    Crawled,
+}
+
+const EVENTS: usize = Event::Crawled as usize + 1;
+
+/// Bytes of the linked items, behind the events.
+const BYTES: usize = EVENTS;
+
+/// What a worker counted, or several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Figures([[u64; EVENTS + 1]; CLASSES]);
+
+impl Figures {
+    pub(super) const fn new() -> Self {
+        Self([[0; EVENTS + 1]; CLASSES])
+    }
+
+    /// Adds what another counted.
+    pub(super) fn add(&mut self, other: &Self) {
+        let theirs = other.0.as_flattened();
+        for (sum, count) in self.0.as_flattened_mut().iter_mut().zip(theirs) {
+            *sum = sum.wrapping_add(*count);
+        }
+    }
+
+    /// Takes away what another counted, but for the items that are there.
+    pub(super) fn reset(&mut self, other: &Self) {
+        for (ours, theirs) in self.0.iter_mut().zip(&other.0) {
+            for event in Event::Evicted as usize..EVENTS {
+                ours[event] = ours[event].wrapping_sub(theirs[event]);
+            }
+        }
+    }
+
+    pub(super) fn events(&self, class: Class, event: Event) -> u64 {
+        self.0[usize::from(class.0)][event as usize]
+    }
+
+    /// Items that can be found.
+    pub(super) fn items(&self, class: Class) -> u64 {
+        self.events(class, Event::Linked).wrapping_sub(self.events(class, Event::Unlinked))
+    }
+
+    /// Their bytes.
+    pub(super) fn bytes(&self, class: Class) -> u64 {
+        self.0[usize::from(class.0)][BYTES]
+    }
+}
+
+/// The counts of a worker, which alone writes them.
+pub(super) struct Tally([[AtomicU64; EVENTS + 1]; CLASSES]);
+
+impl Tally {
+    pub(super) fn new() -> Self {
+        Self(std::array::from_fn(|_| [(); EVENTS + 1].map(|()| Atomic::new(0))))
+    }
+
+    fn add(&self, class: Class, at: usize, more: u64) {
+        let count = &self.0[usize::from(class.0)][at];
+        // Relaxed: a statistic. No addition that locks the line: one thread alone writes it.
+        let value = count.load(Ordering::Relaxed);
+        // Relaxed: as above.
+        count.store(value.wrapping_add(more), Ordering::Relaxed);
+    }
+
+    /// Counts what happened to an item.
+    pub(super) fn count<C: RefCount + 'static>(&self, item: &ItemRef<C>, event: Event) {
+        let class = item.class();
+        self.add(class, event as usize, 1);
+        match event {
+            Event::Linked => self.add(class, BYTES, item.footprint() as u64),
+            Event::Unlinked => self.add(class, BYTES, (item.footprint() as u64).wrapping_neg()),
+            _ => {}
+        }
+    }
+
+    /// Counts that an item takes the place of another.
+    pub(super) fn count_change<C: RefCount + 'static>(&self, old: &ItemRef<C>, new: &ItemRef<C>) {
+        if old.class() == new.class() {
+            let more = (new.footprint() as u64).wrapping_sub(old.footprint() as u64);
+            self.add(new.class(), BYTES, more);
+        } else {
+            self.count(old, Event::Unlinked);
+            self.count(new, Event::Linked);
+        }
+    }
+
+    pub(super) fn read(&self) -> Figures {
+        // Relaxed: statistics.
+        Figures(std::array::from_fn(|class| {
+            std::array::from_fn(|at| self.0[class][at].load(Ordering::Relaxed))
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bounds_are_those_of_memcached_and_the_last_class_has_no_end() {
+        assert_eq!(CLASSES, 39);
+        assert_eq!(BOUNDS[..8], [96, 120, 152, 192, 240, 304, 384, 480]);
+        assert_eq!(BOUNDS[29..33], [66_232, 82_792, 103_496, 129_376]);
+        assert_eq!(BOUNDS[37..], [394_840, 524_288]);
+        for (bytes, number) in
+            [(57, 1), (96, 1), (97, 2), (66_633, 31), (524_289, 39), (1 << 30, 39)]
+        {
+            assert_eq!(Class::of(bytes).number(), number, "{bytes}");
+        }
+        for class in Class::all() {
+            let bound = class.bound() as usize;
+            assert_eq!((Class::of(bound), Class::of(bound - 1)), (class, class));
+            assert!(
+                class.number() == CLASSES || Class::of(bound + 1).number() == class.number() + 1
+            );
+        }
+    }
+
+    #[test]
+    fn classes_are_named_by_numbers_or_all_at_once() {
+        let named = |word: &str| Classes::named(word.as_bytes());
+        let some = named("1,39").unwrap();
+        assert!(some.has(Class(0)) && some.has(Class(38)) && !some.has(Class(1)));
+        assert!(Class::all().all(|class| named("all").unwrap().has(class)));
+        for bad in ["", "0", "40", "1,", "x", "1,x", "-1", "4294967297"] {
+            assert_eq!(named(bad), None, "{bad}");
+        }
+    }
+}

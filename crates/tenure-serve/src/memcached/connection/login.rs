@@ -1,0 +1,73 @@
+//! Passwords: a connection sends one as the value of a `set` before anything else is answered.
+//!
+//! Lines and answers are those of memcached. A line that is shorter than any `set` ends the connection, so that `quit` does.
+
+use memchr::memchr;
+use tenure::count::RefCount;
+
+use super::{BINARY, NO_BINARY, Run, State};
+use crate::handler::Next;
+use crate::memcached::counters::Counter;
+use crate::memcached::number;
+use crate::memcached::passwords::MOST_TOKEN;
+use crate::memcached::text::Answer;
+use crate::memcached::words::Words;
+
+/// Bytes of the shortest line that is answered, without its end.
+const LEAST_LINE: usize = 6;
+
+impl<C: RefCount + 'static, P: RefCount + 'static> Run<'_, C, P> {
+    /// Takes the line that says how long the password is. Nothing else is answered.
+    #[cold]
+    pub(super) fn login(&mut self, output: &mut Answer<C>) -> Option<Next> {
+        let rest = self.rest();
+        if rest[0] == BINARY {
+            return self.fail(Next::Refuse(NO_BINARY));
+        }
+        let Some(end) = memchr(b'\n', rest) else {
+            let is_long = rest.len() > self.session.peer.limits().line;
+            return Some(if is_long { Next::End } else { Next::Input });
+        };
+        if end < LEAST_LINE {
+            return Some(Next::End);
+        }
+        self.session.requests += 1;
+        self.at += end + 1;
+        let words = Words::new(rest[..end].trim_ascii_end());
+        let len =
+            words.get(4).filter(|_| words[0] == b"set").and_then(|len| number::unsigned_32(len));
+        match len.map(|len| len as usize) {
+            None => output.write(b"CLIENT_ERROR unauthenticated\r\n"),
+            Some(len) if len > MOST_TOKEN => output.write(b"CLIENT_ERROR auth token too long\r\n"),
+            Some(len) => self.session.state = State::Password(len + 2),
+        }
+        None
+    }
+
+    /// Takes a password of so many bytes, the end of the line included.
+    #[cold]
+    pub(super) fn password(&mut self, len: usize, output: &mut Answer<C>) -> Option<Next> {
+        let Some(token) = self.rest().get(..len) else {
+            return Some(Next::Input);
+        };
+        self.at += len;
+        self.session.state = State::Login;
+        let Some(token) = token.strip_suffix(b"\r\n") else {
+            output.write(b"CLIENT_ERROR bad command line termination\r\n");
+            return None;
+        };
+        if !token.contains(&b' ') {
+            output.write(b"CLIENT_ERROR bad authentication token format\r\n");
+            return None;
+        }
+        self.visit.worker.count(Counter::AuthCommands);
+        if self.shared.passwords.as_ref().is_some_and(|passwords| passwords.admit(token)) {
+            self.session.state = State::Command;
+            output.write(b"STORED\r\n");
+        } else {
+            self.visit.worker.count(Counter::AuthErrors);
+            output.write(b"CLIENT_ERROR authentication failure\r\n");
+        }
+        None
+    }
+}

@@ -1,0 +1,130 @@
+//! `stats detail`: how often keys with the same beginning are asked for, stored and deleted.
+//!
+//! Counting is off until a client or the command line switches it on. While it is on, each request takes one more lock: it
+//! shows which part of an application does what, and is not meant to stay on.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use memchr::memchr;
+use tenure::memory::{Atomic, Ordering};
+
+use super::item::AtomicU32;
+
+/// What ends a prefix unless another byte is asked for.
+const USUAL: u8 = b':';
+
+/// Prefixes that are counted, at most: clients choose them. Those that come later are not counted.
+const MOST: usize = 1 << 16;
+
+/// A request with a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    Hit,
+    Miss,
+    Set,
+    Delete,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    gets: u64,
+    hits: u64,
+    sets: u64,
+    deletes: u64,
+}
+
+/// Counts by prefixes.
+pub(super) struct Prefixes {
+    delimiter: u8,
+    is_on: AtomicU32,
+    counts: Mutex<BTreeMap<Box<[u8]>, Counts>>,
+}
+
+impl Prefixes {
+    /// Counts from the start where a delimiter is given.
+    pub(super) fn new(delimiter: Option<u8>) -> Self {
+        Self {
+            delimiter: delimiter.unwrap_or(USUAL),
+            is_on: Atomic::new(delimiter.is_some().into()),
+            counts: Mutex::new(BTreeMap::new()),
+        }
+    }
+
+    pub(super) fn delimiter(&self) -> u8 {
+        self.delimiter
+    }
+
+    pub(super) fn is_on(&self) -> bool {
+        // Relaxed: requests that come at the same time may be counted or not.
+        self.is_on.load(Ordering::Relaxed) != 0
+    }
+
+    pub(super) fn switch(&self, on: bool) {
+        // Relaxed: as above.
+        self.is_on.store(on.into(), Ordering::Relaxed);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Box<[u8]>, Counts>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a request, if its key has a prefix.
+    #[cold]
+    pub(super) fn note(&self, key: &[u8], what: Use) {
+        let Some(end) = memchr(self.delimiter, key) else { return };
+        let prefix = &key[..end];
+        let mut counts = self.lock();
+        if !counts.contains_key(prefix) {
+            if counts.len() == MOST {
+                return;
+            }
+            counts.insert(prefix.into(), Counts::default());
+        }
+        let Some(counts) = counts.get_mut(prefix) else { return };
+        match what {
+            Use::Hit => (counts.gets, counts.hits) = (counts.gets + 1, counts.hits + 1),
+            Use::Miss => counts.gets += 1,
+            Use::Set => counts.sets += 1,
+            Use::Delete => counts.deletes += 1,
+        }
+    }
+
+    /// Forgets all prefixes.
+    pub(super) fn clear(&self) {
+        self.lock().clear();
+    }
+
+    /// A line for each prefix. They may have any bytes in them.
+    pub(super) fn dump(&self) -> Vec<u8> {
+        let mut lines = Vec::new();
+        for (prefix, counts) in self.lock().iter() {
+            let Counts { gets, hits, sets, deletes } = counts;
+            lines.extend_from_slice(b"PREFIX ");
+            lines.extend_from_slice(prefix);
+            let figures = format!(" get {gets} hit {hits} set {sets} del {deletes}\r\n");
+            lines.extend_from_slice(figures.as_bytes());
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_prefixes_are_kept_than_there_is_room_for() {
+        let prefixes = Prefixes::new(Some(b'/'));
+        for number in 0..MOST + 10 {
+            prefixes.note(format!("{number}/key").as_bytes(), Use::Set);
+        }
+        prefixes.note(b"no prefix", Use::Set);
+        prefixes.note(b"0/other", Use::Miss);
+        let dump = prefixes.dump();
+        assert_eq!(dump.iter().filter(|byte| **byte == b'\n').count(), MOST);
+        assert!(dump.starts_with(b"PREFIX 0 get 1 hit 0 set 1 del 0\r\n"));
+        prefixes.clear();
+        assert!(prefixes.dump().is_empty());
+    }
+}

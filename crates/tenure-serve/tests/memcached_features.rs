@@ -1,0 +1,400 @@
+//! What those who run the memcached server may ask of it: passwords, counts by prefix and by size, turns, crawls.
+
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+use support::{Server, config, stat, stats, text};
+use tenure::count::TicketRef;
+use tenure_serve::handler::{Handler, Next, Output};
+use tenure_serve::memcached::{Chunk, Config, Passwords, Session, script};
+
+/// A server that asks for one of these passwords, and the file that has them.
+fn server_with_passwords(lines: &str) -> (Server, Passwords, tempfile::NamedTempFile) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), lines).unwrap();
+    let passwords = Passwords::open(file.path()).unwrap();
+    let mut settings = Config::default();
+    settings.passwords = Some(passwords.clone());
+    (Server::with(&settings), passwords, file)
+}
+
+const UNAUTHENTICATED: &str = "CLIENT_ERROR unauthenticated\r\n";
+
+#[test]
+fn without_a_password_nothing_is_answered_and_with_one_everything() {
+    let (mut server, ..) = server_with_passwords("ann:one\nbob:two\n");
+    for request in ["get key\r\n", "version\r\n", "stats\r\n", "flush_all\r\n", "set k 0 0 x\r\n"] {
+        assert_eq!(server.ask(request), UNAUTHENTICATED, "{request}");
+    }
+    for (value, answer) in [
+        ("hi", "CLIENT_ERROR bad authentication token format\r\n"),
+        ("ann two", "CLIENT_ERROR authentication failure\r\n"),
+        ("ann one", "STORED\r\n"),
+        ("bob two", "STORED\r\n"),
+    ] {
+        let len = value.len();
+        let login = format!("set any 0 0 {len}\r\n{value}\r\n");
+        assert_eq!(server.ask(&login), answer, "{value}");
+        // However it is cut.
+        assert_eq!(text(&server.cut(login.as_bytes(), 1)), answer, "{value}");
+    }
+    let login = "set x 0 0 7\r\nann one\r\n";
+    let all = server.ask(format!("{login}set x 0 0 1\r\ny\r\nget x\r\nget any\r\n"));
+    assert_eq!(all, "STORED\r\nSTORED\r\nVALUE x 0 1\r\ny\r\nEND\r\nEND\r\n");
+    // A wrong one is no end, and a right one is for its own connection alone.
+    let guess = "set x 0 0 7\r\nann ONE\r\nset x 0 0 2147483647\r\nget x\r\n";
+    assert_eq!(
+        server.ask(format!("{guess}{login}mn\r\n")),
+        format!(
+            "CLIENT_ERROR authentication failure\r\nCLIENT_ERROR auth token too long\r\n\
+             {UNAUTHENTICATED}STORED\r\nMN\r\n"
+        )
+    );
+    assert_eq!(server.ask("get x\r\n"), UNAUTHENTICATED);
+    let stats = server.ask(format!("{login}stats\r\nstats settings\r\n"));
+    assert!(stats.contains("STAT auth_cmds 10\r\nSTAT auth_errors 3\r\n"), "{stats}");
+    assert!(!stats.contains("STAT auth_enabled_ascii no\r\n"));
+}
+
+#[test]
+fn a_password_that_never_ends_and_lines_that_are_none_end_the_connection() {
+    let (mut server, ..) = server_with_passwords("ann:one\n");
+    assert_eq!(server.ask("quit\r\nget key\r\n"), "");
+    let long = format!("{}\r\nget key\r\n", "x".repeat(10_000));
+    assert_eq!(text(&server.cut(long.as_bytes(), 1000)), "");
+    let long = server.ask("set x 0 0 7\r\nann one!!\r\nget key\r\n");
+    assert_eq!(long, "CLIENT_ERROR bad command line termination\r\n");
+    let half = b"set x 0 0 7\r\nann";
+    assert_eq!(text(&server.cut(half, 3)), "");
+    assert_eq!(server.cache.peers(), 0);
+}
+
+#[test]
+fn a_file_of_passwords_that_is_read_again_counts_for_new_connections() {
+    let (mut server, passwords, file) = server_with_passwords("ann:one\n");
+    let login = b"set x 0 0 7\r\nann one\r\n";
+    let mut session = server.handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
+    let mut output = Output::new(server.buffers.acquire().unwrap());
+    let _ = server.handler.handle(&mut session, login, &mut output);
+    std::fs::write(file.path(), "ann:two\n").unwrap();
+    passwords.reload().unwrap();
+    assert_eq!(text(&server.cut(login, 99)), "CLIENT_ERROR authentication failure\r\n");
+    let _ = server.handler.handle(&mut session, b"mn\r\n", &mut output);
+    assert_eq!(text(&output.to_vec()), "STORED\r\nMN\r\n");
+    server.handler.close(session);
+}
+
+#[test]
+fn requests_are_counted_by_the_prefixes_of_their_keys_while_that_is_on() {
+    let mut server = Server::new();
+    server.ask("set early:1 0 0 1\r\nx\r\nget early:1\r\n");
+    assert_eq!(server.ask("stats detail dump\r\n"), "END\r\n");
+    let usage = "CLIENT_ERROR usage: stats detail on|off|dump\r\n";
+    assert_eq!(server.ask("stats detail\r\nstats detail maybe\r\n"), usage.repeat(2));
+    let all = "stats detail on\r\nset b:1 0 0 1\r\nx\r\nget b:1 b:2 c:1 none\r\ngats 0 b:1\r\ndelete b:1\r\n\
+               ms m:1 1\r\nx\r\nmg m:1\r\nmg m:2\r\nmd m:1\r\nadd c:\x01:2 0 0 1 noreply\r\nx\r\n\
+               stats detail off\r\nget b:1\r\nstats detail dump\r\n";
+    let answers = server.ask(all);
+    let (_, dump) = answers.rsplit_once("OK\r\nEND\r\n").unwrap();
+    assert_eq!(
+        dump,
+        "PREFIX b get 3 hit 2 set 1 del 1\r\nPREFIX c get 1 hit 0 set 1 del 0\r\n\
+         PREFIX m get 2 hit 1 set 1 del 1\r\nEND\r\n"
+    );
+    assert_eq!(server.ask("stats reset\r\nstats detail dump\r\n"), "RESET\r\nEND\r\n");
+}
+
+#[test]
+fn a_delimiter_of_ones_own_counts_from_the_start() {
+    let mut settings = Config::default();
+    settings.prefix_delimiter = Some(b'/');
+    let mut server = Server::with(&settings);
+    server.ask("get a/b:c\r\nget a:b\r\n");
+    assert_eq!(server.ask("stats detail dump\r\n"), "PREFIX a get 1 hit 0 set 0 del 0\r\nEND\r\n");
+    let settings = server.ask("stats settings\r\n");
+    assert!(settings.contains("STAT stat_key_prefix /\r\nSTAT detail_enabled yes\r\n"));
+}
+
+#[test]
+fn a_connection_gives_way_after_its_number_of_requests() {
+    let mut settings = Config::default();
+    settings.requests_per_turn = 2;
+    let mut server = Server::with(&settings);
+    let mut session = server.handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
+    let mut output = Output::new(server.buffers.acquire().unwrap());
+    let requests = b"set a 0 0 1\r\nx\r\nget a a a\r\nmn\r\nget a\r\nmn\r\n";
+    let mut at = 0;
+    for (consumed, next) in [(27, Next::Turn), (11, Next::Turn), (4, Next::Input)] {
+        let progress = server.handler.handle(&mut session, &requests[at..], &mut output);
+        assert_eq!((progress.consumed, progress.next), (consumed, next));
+        at += consumed;
+    }
+    server.handler.close(session);
+    // All are answered, and the same way.
+    let mut other = Server::new();
+    assert_eq!(server.cut(requests, 99), other.cut(requests, 99));
+    assert!(server.ask("stats settings\r\n").contains("STAT reqs_per_event 2\r\n"));
+}
+
+#[test]
+fn items_are_told_of_by_the_classes_of_their_sizes() {
+    let mut server = Server::new();
+    assert_eq!(server.ask("stats items\r\n"), "END\r\n");
+    let value = "x".repeat(66_560);
+    server.ask(format!("set a 0 0 0\r\n\r\nset b 7 0 0\r\n\r\nset big 0 0 66560\r\n{value}\r\n"));
+    let [slabs, items] = ["slabs", "items"].map(|kind| stats(&mut server, kind));
+    // A header of 56 bytes, the key and its end, the flags, and the end of a line.
+    assert_eq!(
+        (slabs["1:used_chunks"].as_str(), items["items:1:mem_requested"].as_str()),
+        ("2", "124")
+    );
+    assert_eq!((slabs["1:chunk_size"].as_str(), slabs["31:chunk_size"].as_str()), ("96", "82792"));
+    assert_eq!(
+        (items["items:31:number"].as_str(), items["items:31:mem_requested"].as_str()),
+        ("1", "66622")
+    );
+    assert_eq!(slabs["active_slabs"], "2");
+    assert!(server.ask("me big\r\n").contains(" cls=31 "));
+    // From one class to another, and away.
+    server.ask(format!("append a 0 0 66560\r\n{value}\r\ndelete b\r\n"));
+    let items = stats(&mut server, "items");
+    assert_eq!(
+        (items["items:1:number"].as_str(), items["items:1:mem_requested"].as_str()),
+        ("0", "0")
+    );
+    assert_eq!(items["items:31:number"], "2");
+    let list = |server: &mut Server, classes: &str| {
+        server.ask(format!("lru_crawler metadump {classes}\r\n")).lines().count() - 2
+    };
+    assert_eq!(["1", "31", "1,31", "all"].map(|classes| list(&mut server, classes)), [0, 2, 2, 2]);
+}
+
+#[test]
+fn the_figures_of_classes_are_those_of_all_items_whatever_became_of_them() {
+    let mut server = Server::with(&config(1 << 20));
+    let start = Instant::now();
+    for number in 0..3000_usize {
+        let (len, expiry) = (number * 7 % 3000, number % 3 * 5);
+        let value = "x".repeat(len);
+        server.ask(format!("set k{} 0 {expiry} {len}\r\n{value}\r\n", number * 31 % 900));
+        server.ask(format!("delete k{}\r\nincr k{0} 1\r\n", number % 50));
+    }
+    server.handler.tick(start + Duration::from_secs(30));
+    server.ask("set k 0 0 1\r\nx\r\n");
+    let total = |server: &mut Server, name: &str| -> u64 {
+        let items = stats(server, "items");
+        let of_class = items.iter().filter(|(line, _)| line.ends_with(&format!(":{name}")));
+        of_class.map(|(_, value)| value.parse::<u64>().unwrap()).sum()
+    };
+    assert_eq!(total(&mut server, "number"), stat(&mut server, "curr_items"));
+    for name in ["evicted_unfetched", "reclaimed", "expired_unfetched", "crawler_reclaimed"] {
+        assert!(stat(&mut server, name) > 0, "{name}");
+        assert_eq!(total(&mut server, name), stat(&mut server, name), "{name}");
+    }
+    assert_eq!(total(&mut server, "evicted"), stat(&mut server, "evictions"));
+    server.ask("stats reset\r\n");
+    assert_eq!(total(&mut server, "evicted") + total(&mut server, "reclaimed"), 0);
+    assert_eq!(total(&mut server, "number"), stat(&mut server, "curr_items"));
+    // Another thread that deletes all, and ends.
+    let mut other = server.cache.handler();
+    other.tick(start + Duration::from_secs(40));
+    let all: String = (0..900).map(|key| format!("delete k{key} noreply\r\n")).collect();
+    let answers =
+        script::answers(&mut other, &server.buffers, format!("{all}delete k\r\n").as_bytes(), []);
+    assert_eq!(text(&answers.unwrap()), "DELETED\r\n");
+    drop(other);
+    assert_eq!((total(&mut server, "number"), total(&mut server, "mem_requested")), (0, 0));
+}
+
+#[test]
+fn what_is_over_stays_where_nothing_looks_for_it_until_a_client_has_it_looked_for() {
+    let mut settings = Config::default();
+    settings.crawl = false;
+    let mut server = Server::with(&settings);
+    let start = Instant::now();
+    for key in 0..100 {
+        server.ask(format!("set k{key} 0 {} 1\r\nx\r\n", key % 2 * 2));
+    }
+    let mut second = 0;
+    let mut wait = |server: &mut Server| {
+        second += 5;
+        server.handler.tick(start + Duration::from_secs(second));
+    };
+    (0..3).for_each(|_| wait(&mut server));
+    assert_eq!(server.cache.items(), (100, 100));
+    let disabled = "CLIENT_ERROR lru crawler disabled\r\n";
+    assert_eq!(server.ask("lru_crawler crawl all\r\n"), disabled);
+    assert!(server.ask("stats settings\r\n").contains("STAT lru_crawler no\r\n"));
+    assert_eq!(server.ask("lru_crawler enable\r\n"), "OK\r\n");
+    assert!(server.ask("stats settings\r\n").contains("STAT lru_crawler yes\r\n"));
+    let crawl = "lru_crawler crawl 1,2\r\n";
+    // One that nobody asked for is under way.
+    server.handler.tick(start + Duration::from_millis(15_002));
+    assert_eq!(stat(&mut server, "lru_crawler_running"), 1);
+    assert_eq!(server.ask("lru_crawler crawl 0\r\n"), "BADCLASS invalid class id\r\n");
+    assert_eq!(server.ask(crawl), "OK\r\n");
+    assert_eq!(server.ask(crawl), "BUSY currently processing crawler request\r\n");
+    assert_eq!(stat(&mut server, "lru_crawler_running"), 1);
+    wait(&mut server);
+    assert_eq!(stat(&mut server, "lru_crawler_running"), 0);
+    assert_eq!((server.cache.items(), stat(&mut server, "crawler_reclaimed")), ((50, 50), 50));
+    assert_eq!(server.ask("lru_crawler disable\r\n"), "OK\r\n");
+    assert_eq!(server.ask(crawl), disabled);
+}
+
+#[test]
+fn a_list_of_items_is_the_only_answer_under_way() {
+    let mut server = Server::new();
+    let error = "ERROR cannot pipeline other commands before metadump\r\n";
+    assert_eq!(server.ask("mn\r\nlru_crawler metadump all\r\n"), format!("MN\r\n{error}"));
+    assert_eq!(server.ask("lru_crawler metadump all\r\nmn\r\n"), "OK\r\nEND\r\nMN\r\n");
+}
+
+#[test]
+fn what_there_is_no_memory_to_append_to_is_refused_for_that_reason() {
+    let mut settings = config(1 << 20);
+    settings.evictions = false;
+    let mut server = Server::with(&settings);
+    let value = "x".repeat(300_000);
+    for key in 0..3 {
+        let set = format!("set k{key} 0 0 300000\r\n{value}\r\n");
+        assert_eq!(server.ask(set), "STORED\r\n");
+    }
+    let refused = "SERVER_ERROR out of memory storing object\r\n";
+    for request in ["append k0 0 0 1\r\ny\r\n", "prepend k0 0 0 1\r\ny\r\n", "ms k0 1 MA\r\ny\r\n"]
+    {
+        assert_eq!(server.ask(request), refused, "{request}");
+    }
+    assert_eq!(server.ask("append k0 0 0 1 noreply\r\ny\r\nmg k0 s\r\n"), "HD s300000\r\n");
+    assert_eq!(stat(&mut server, "store_no_memory"), 4);
+}
+
+/// A connection that stays open between requests.
+struct Client {
+    session: Session<TicketRef, TicketRef>,
+    output: Output<Chunk<TicketRef>>,
+}
+
+impl Client {
+    fn new(server: &mut Server) -> Self {
+        let session = server.handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
+        Self { session, output: Output::new(server.buffers.acquire().unwrap()) }
+    }
+
+    fn ask(&mut self, server: &mut Server, requests: &str) -> String {
+        let progress =
+            server.handler.handle(&mut self.session, requests.as_bytes(), &mut self.output);
+        assert_eq!((progress.consumed, progress.next), (requests.len(), Next::Input));
+        let answers = text(&self.output.to_vec());
+        self.output.advance(self.output.pending());
+        answers
+    }
+
+    /// What it is told of others: each line from its type on, without the connections' numbers.
+    fn news(&mut self, server: &mut Server) -> Vec<String> {
+        let all = self.ask(server, "");
+        let line = |line: &str| {
+            let what = &line[line.find("type=").unwrap_or(0)..];
+            what.split(" cfd=").next().unwrap().to_owned()
+        };
+        all.lines().map(line).collect()
+    }
+}
+
+#[test]
+fn a_watcher_is_told_what_others_do_and_nothing_that_it_did_not_ask_for() {
+    let mut server = Server::new();
+    let mut all = Client::new(&mut server);
+    assert_eq!(all.ask(&mut server, "watch mutations fetchers deletions\r\n"), "OK\r\n");
+    let mut gets = Client::new(&mut server);
+    assert_eq!(gets.ask(&mut server, "watch\r\n"), "OK\r\n");
+    assert_eq!(stat(&mut server, "log_watchers"), 2);
+    server.ask(
+        "set a\x01 0 100 1\r\nx\r\nget a\x01 b\r\nadd a\x01 0 0 1\r\ny\r\nmd a\x01 I\r\nmd a\x01\r\nmd a\x01\r\n\
+         mg b\r\ndelete b\r\nset c 0 0 2 noreply\r\nxx\r\nmg c v\r\ndelete c\r\n",
+    );
+    let told = all.news(&mut server);
+    let expected = [
+        "type=item_get key=a%01 status=not_found clsid=0",
+        "type=item_store key=a%01 status=stored cmd=set ttl=100 clsid=1",
+        "type=item_get key=a%01 status=found clsid=1",
+        "type=item_get key=b status=not_found clsid=0",
+        "type=item_get key=a%01 status=found clsid=1",
+        "type=item_store key=a%01 status=not_stored cmd=add ttl=0 clsid=1",
+        "type=deleted key=a%01 cmd=md clsid=1 size=1",
+        "type=item_get key=b status=not_found clsid=0",
+        "type=item_get key=c status=not_found clsid=0",
+        "type=item_store key=c status=stored cmd=set ttl=0 clsid=1",
+        "type=item_get key=c status=found clsid=1",
+        "type=deleted key=c cmd=delete clsid=1 size=2",
+    ];
+    assert_eq!(told, expected);
+    let of_gets: Vec<_> =
+        expected.into_iter().filter(|line| line.starts_with("type=item_get")).collect();
+    assert_eq!(gets.news(&mut server), of_gets);
+    // What a watcher says is not heard, and it has nothing to tell twice.
+    assert_eq!(gets.ask(&mut server, "get a\r\nflush_all\r\n"), "");
+    assert!(all.news(&mut server).is_empty());
+    for client in [all, gets] {
+        server.handler.close(client.session);
+    }
+    assert_eq!(stat(&mut server, "log_watchers"), 0);
+}
+
+#[test]
+fn watchers_are_told_of_evictions_and_of_connections() {
+    let mut server = Server::with(&config(1 << 20));
+    let mut watcher = Client::new(&mut server);
+    watcher.ask(&mut server, "watch evictions connevents\r\n");
+    let value = "x".repeat(100_000);
+    for key in 0..12 {
+        server.ask(format!("set k{key} 0 0 100000\r\n{value}\r\n"));
+    }
+    server.ask("GET / HTTP/1.1\r\n");
+    let told = watcher.news(&mut server);
+    let new = "type=conn_new rip=127.0.0.1 transport=tcp";
+    let end = |reason| format!("type=conn_close rip=127.0.0.1 transport=tcp reason={reason}");
+    assert_eq!(told[..2], [new.to_owned(), end("normal")]);
+    assert_eq!(told.last(), Some(&end("error")));
+    assert_eq!(told.iter().filter(|line| *line == new).count(), 13);
+    let evictions = told
+        .iter()
+        .filter(|line| **line == "type=eviction key=k0 fetch=no ttl=-1 la=0 clsid=32 size=100000");
+    assert_eq!(evictions.count(), 1, "{told:?}");
+    server.handler.close(watcher.session);
+}
+
+#[test]
+fn to_watch_is_refused_where_it_is_not_allowed_and_behind_other_requests() {
+    let mut server = Server::new();
+    let error = "ERROR cannot pipeline other commands before watch\r\n";
+    assert_eq!(server.ask("mn\r\nwatch\r\nwatch everything\r\n"), format!("MN\r\n{error}{error}"));
+    assert_eq!(server.ask("watch everything\r\n"), "ERROR\r\n");
+    let mut settings = Config::default();
+    settings.watch = false;
+    let mut server = Server::with(&settings);
+    assert_eq!(server.ask("watch\r\n"), "CLIENT_ERROR watch commands not allowed\r\n");
+}
+
+#[test]
+fn connections_are_listed_with_the_time_since_they_were_heard_of() {
+    let mut server = Server::new();
+    let start = Instant::now();
+    let (mut first, second) = (Client::new(&mut server), Client::new(&mut server));
+    server.handler.tick(start + Duration::from_secs(7));
+    let list = first.ask(&mut server, "stats conns\r\n");
+    let (_, of_connections) = list.split_once(":requests 0\r\n").unwrap();
+    assert_eq!(
+        of_connections.replace("cmd 8", "cmd 7"),
+        "STAT 1:addr tcp:127.0.0.1\r\nSTAT 1:secs_since_last_cmd 0\r\n\
+         STAT 2:addr tcp:127.0.0.1\r\nSTAT 2:secs_since_last_cmd 7\r\nEND\r\n"
+    );
+    server.handler.close(first.session);
+    server.handler.close(second.session);
+    let left = server.ask("stats conns\r\n");
+    assert!(!left.contains("STAT 2:") && left.contains("STAT 3:"), "{left}");
+}

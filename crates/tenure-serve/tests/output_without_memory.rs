@@ -1,0 +1,97 @@
+//! An answer for which there is no memory ends its connection, and not the server.
+
+#![cfg(target_os = "linux")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::ptr;
+use std::sync::Arc;
+use tenure_serve::buffers::{Buffers, PoolKind};
+use tenure_serve::handler::Output;
+
+/// The system's allocator, but for threads that are to have nothing.
+struct Refusing;
+
+thread_local! {
+    static REFUSES: Cell<bool> = const { Cell::new(false) };
+}
+
+#[global_allocator]
+static ALLOCATOR: Refusing = Refusing;
+
+// SAFETY: what is not refused is `System`'s.
+unsafe impl GlobalAlloc for Refusing {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if REFUSES.get() {
+            return ptr::null_mut();
+        }
+        // SAFETY: `layout` is as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: `memory` is of `alloc`, that is of `System`.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+fn without_memory(work: impl FnOnce()) {
+    REFUSES.set(true);
+    work();
+    REFUSES.set(false);
+}
+
+fn output() -> Output<Arc<[u8]>> {
+    Output::new(Buffers::new(PoolKind::Magazines, 4096).unwrap().acquire().unwrap())
+}
+
+/// What a client gets of it: `before`, and nothing of what came after the gap.
+fn assert_cut_after(before: &[u8], output: &mut Output<Arc<[u8]>>) {
+    output.write(b"after");
+    output.send(Arc::from(&b"after"[..]), 0);
+    assert_eq!((output.to_vec().as_slice(), output.pending()), (before, before.len()));
+    assert!(output.take_cut() && !output.take_cut());
+    output.advance(before.len());
+    output.write(b"of another connection");
+    assert_eq!(output.to_vec(), b"of another connection");
+}
+
+#[test]
+fn bytes_that_do_not_fit_the_buffer_are_cut() {
+    let (mut output, long) = (output(), vec![7; 10_000]);
+    output.write(b"before");
+    without_memory(|| output.write(&long));
+    let kept = output.pending();
+    assert!((1000..10_000).contains(&kept), "the buffer is filled up");
+    assert_cut_after(&[b"before", &long[6..kept]].concat(), &mut output);
+}
+
+#[test]
+fn bytes_that_follow_bytes_out_of_the_buffer_are_cut() {
+    let (mut output, long) = (output(), vec![7; 10_000]);
+    output.write(&long);
+    without_memory(|| output.write(&long));
+    assert_cut_after(&long, &mut output);
+}
+
+#[test]
+fn the_first_bytes_are_cut() {
+    let mut output = output();
+    without_memory(|| output.write(b"there is no room for a segment"));
+    assert_cut_after(b"", &mut output);
+}
+
+#[test]
+fn a_chunk_is_cut_and_let_go() {
+    let (mut output, chunk) = (output(), Arc::<[u8]>::from(&b"chunk"[..]));
+    while Arc::strong_count(&chunk) < 5 {
+        output.send(Arc::clone(&chunk), 0);
+    }
+    let held = Arc::strong_count(&chunk);
+    without_memory(|| (0..100).for_each(|_| output.send(Arc::clone(&chunk), 0)));
+    let sent = output.pending() / chunk.len();
+    assert!(sent < 104 && Arc::strong_count(&chunk) == sent + 1 && sent + 1 >= held);
+    assert_cut_after(&b"chunk".repeat(sent), &mut output);
+    drop(output);
+    assert_eq!(Arc::strong_count(&chunk), 1);
+}
