@@ -18,13 +18,7 @@ if [[ ${1:-} == --target ]]; then
 fi
 tests=("$@")
 
-toolchain=nightly
-if ! cargo +$toolchain miri --version >/dev/null 2>&1 ||
-    [[ ! -d $(rustc +$toolchain --print sysroot)/lib/rustlib/src/rust/library ]]; then
-    # The newest that has both.
-    rustup toolchain install $toolchain --profile minimal --component miri --component rust-src \
-        --allow-downgrade --no-self-update
-fi
+source ci/nightly_toolchain.sh
 
 if [[ ${#tests[@]} -eq 0 ]]; then
     arguments+=(--lib)

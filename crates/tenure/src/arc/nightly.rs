@@ -1,12 +1,12 @@
 //! What only a nightly compiler lets `Arc` and `Weak` implement: std's coercions, receivers and drop check.
 //!
 //! Compiled with `--cfg tenure_nightly`. These traits are not stable, and may change with any nightly;
-//! `ci/nightly.sh` compiles and tests them with the one that is installed.
+//! `ci/nightly_toolchain.sh` names the one that this is written for.
 
 use super::{Arc, Weak};
 use core::marker::Unsize;
 use core::ops::{CoerceUnsized, DispatchFromDyn, LegacyReceiver};
-use core::pin::PinCoerceUnsized;
+use core::pin::PinSafePointer;
 
 /// `Arc<T>` becomes `Arc<dyn Trait>` by itself.
 impl<T: ?Sized + Unsize<U>, U: ?Sized> CoerceUnsized<Arc<U>> for Arc<T> {}
@@ -21,7 +21,7 @@ impl<T: ?Sized> LegacyReceiver for Arc<T> {}
 
 // SAFETY: `deref` gives the same place every time, which is in the allocation and does not move with the `Arc`; a
 // coercion changes the metadata alone.
-unsafe impl<T: ?Sized> PinCoerceUnsized for Arc<T> {}
+unsafe impl<T: ?Sized> PinSafePointer for Arc<T> {}
 
 // SAFETY: the drop touches the value only to drop it, which `PhantomData<Inner<T>>` tells the drop check. Size and
 // alignment, which it asks for, are read from the pointer's metadata.
