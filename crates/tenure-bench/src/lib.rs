@@ -16,6 +16,7 @@
 //! | [`stats`] | medians and intervals |
 //! | [`claims`] | what the figures say |
 //! | [`run`] | from a request to a report |
+//! | [`progress`] | how far that is |
 //! | [`machine`] | what it ran on |
 //! | [`report`] | tables, JSON, HTML |
 //! | [`result`] | the report's shape, which is the JSON schema |
@@ -25,6 +26,7 @@ pub mod claims;
 #[cfg(target_os = "linux")]
 pub mod e2e;
 pub mod machine;
+pub mod progress;
 pub mod report;
 pub mod result;
 pub mod run;

@@ -1,5 +1,6 @@
 //! A run: from a request to a report.
 
+use crate::progress::Progress;
 use crate::result::{Group, Report, SCHEMA, Scenario, Settings};
 use crate::runner::{self, Plan, affinity};
 use crate::scenario::GroupInfo;
@@ -22,24 +23,6 @@ pub struct Request {
     pub quick: bool,
     /// The seed of the random order.
     pub seed: Option<u64>,
-}
-
-/// Who shows how far a run is.
-pub trait Progress {
-    /// The run begins.
-    fn begin(&mut self, total_steps: u64);
-    /// A report was opened: settings and machine are known, and nothing is measured.
-    fn opened(&mut self, report: &Report) {
-        let _ = report;
-    }
-    /// The last scenario of the last group of the report is finished.
-    fn measured(&mut self, report: &Report) {
-        let _ = report;
-    }
-    /// A scenario at a number of threads is at work.
-    fn step(&mut self, scenario: &str, threads: usize, done_steps: u64);
-    /// The run is over.
-    fn end(&mut self);
 }
 
 /// Why a request cannot be run.

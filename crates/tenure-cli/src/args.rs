@@ -4,15 +4,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use tenure_bench::run::MOST_THREADS;
 use tenure_bench::simulate::cpus::Cpus;
 use tenure_bench::simulate::machine;
-use tenure_bench::simulate::run::{DEFAULT_SEED, DEFAULT_US, MOST_US};
+use tenure_bench::simulate::run::{DEFAULT_SEED, DEFAULT_US};
 
 #[cfg(target_os = "linux")]
 use crate::load::Load;
 #[cfg(target_os = "linux")]
 use crate::serve::Serve;
+use crate::values::{line, microseconds, seconds, threads};
 
 /// Find shared objects that slow down as cores are added, and measure what mends them
 #[derive(Debug, Parser)]
@@ -240,38 +240,6 @@ pub(crate) struct Sim {
     pub(crate) report: Option<PathBuf>,
 }
 
-fn line(text: &str) -> Result<u64, String> {
-    match text.trim().parse::<u64>() {
-        Ok(bytes) if bytes.is_power_of_two() && (16..=4096).contains(&bytes) => Ok(bytes),
-        _ => Err("a line is a power of two from 16 to 4096 bytes".to_owned()),
-    }
-}
-
-fn threads(text: &str) -> Result<usize, String> {
-    match text.trim().parse() {
-        Ok(0) => Err("a run needs at least 1 thread".to_owned()),
-        Ok(threads) if threads > MOST_THREADS => {
-            Err(format!("at most {MOST_THREADS} threads can be asked for"))
-        }
-        Ok(threads) => Ok(threads),
-        Err(_) => Err("numbers of threads look like `1,2,8`".to_owned()),
-    }
-}
-
-fn microseconds(text: &str) -> Result<u32, String> {
-    match text.trim().parse() {
-        Ok(us) if (1..=MOST_US).contains(&us) => Ok(us),
-        _ => Err(format!("microseconds are a whole number from 1 to {MOST_US}")),
-    }
-}
-
-pub(crate) fn seconds(text: &str) -> Result<f64, String> {
-    match text.trim().parse::<f64>() {
-        Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
-        _ => Err("seconds are a number above 0, such as `0.5`".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -294,14 +262,6 @@ mod tests {
         assert_eq!(bench(&["--threads", "1,2, 8"]).unwrap().threads, Some(vec![1, 2, 8]));
         for bad in ["0", "1,0", "-1", "two", "", "1,,2", "65537", "99999999999999999999999"] {
             assert!(bench(&[&format!("--threads={bad}")]).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn seconds_are_positive_and_finite() {
-        assert_eq!(bench(&["--seconds", "0.25"]).unwrap().seconds, Some(0.25));
-        for bad in ["0", "-1", "inf", "NaN", "soon", ""] {
-            assert!(bench(&[&format!("--seconds={bad}")]).is_err(), "{bad}");
         }
     }
 }

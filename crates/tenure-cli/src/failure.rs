@@ -3,20 +3,11 @@
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
-use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::output;
-
-/// The exit status of a check that failed.
-const FAILED: u8 = 1;
-
 /// The exit status after Ctrl-C, as of shells.
 pub(crate) const INTERRUPTED: u8 = 130;
-
-/// The exit status of a usage or input error.
-const USAGE: u8 = 2;
 
 /// What ends the command early.
 #[derive(Debug)]
@@ -65,23 +56,6 @@ impl Failure {
                 Self::Input(format!("no command given; `{}` lists them", help()))
             }
             _ => Self::Input(one_line(&error)),
-        }
-    }
-
-    /// Prints it where it belongs and yields the exit status.
-    pub(crate) fn report(self) -> ExitCode {
-        match self {
-            Self::Input(line) => {
-                eprintln!("error: {line}");
-                ExitCode::from(USAGE)
-            }
-            Self::Check => ExitCode::from(FAILED),
-            Self::Interrupted => ExitCode::from(INTERRUPTED),
-            Self::Told(text) => match output::print(&text) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(failure) => failure.report(),
-            },
-            Self::Closed => ExitCode::SUCCESS,
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::ffi::OsStr;
 
-use tenure_layout::model::Format;
-use tenure_layout::read::{Input, Options};
+use tenure_types::model::Format;
+use tenure_types::read::{Input, Options};
 use tenure_layout::report::{html, json, terminal};
 use tenure_layout::run::{self, Request};
 

@@ -18,6 +18,7 @@ mod progress;
 #[cfg(target_os = "linux")]
 mod serve;
 mod sim;
+mod values;
 
 use std::process::ExitCode;
 
@@ -29,7 +30,24 @@ use failure::Failure;
 fn main() -> ExitCode {
     match Arguments::try_parse().map_err(Failure::from_clap).and_then(run) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+        Err(failure) => report(failure),
+    }
+}
+
+/// Prints a failure where it belongs, and returns the exit status.
+fn report(failure: Failure) -> ExitCode {
+    match failure {
+        Failure::Input(line) => {
+            eprintln!("error: {line}");
+            ExitCode::from(2)
+        }
+        Failure::Check => ExitCode::from(1),
+        Failure::Interrupted => ExitCode::from(failure::INTERRUPTED),
+        Failure::Told(text) => match output::print(&text) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => report(failure),
+        },
+        Failure::Closed => ExitCode::SUCCESS,
     }
 }
 

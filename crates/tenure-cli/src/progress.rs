@@ -5,8 +5,6 @@ use std::io::IsTerminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tenure_bench::report::table;
 use tenure_bench::result::Report;
-use tenure_bench::run;
-use tenure_layout::progress;
 use tenure_report::terminal::Style;
 use tenure_report::words::counted;
 
@@ -61,7 +59,7 @@ impl Reporter {
     }
 }
 
-impl run::Progress for Reporter {
+impl tenure_bench::progress::Progress for Reporter {
     fn begin(&mut self, total_steps: u64) {
         let style =
             ProgressStyle::with_template("{bar:30} {pos:>4}/{len}  {eta:>4} left  {wide_msg}")
@@ -107,7 +105,7 @@ impl Steps {
     }
 }
 
-impl progress::Progress for Steps {
+impl tenure_report::Progress for Steps {
     fn begin(&self, what: &str, total: u64) {
         let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {wide_msg}")
             .expect("the template is sound, as the bar's test shows");
@@ -126,25 +124,10 @@ impl progress::Progress for Steps {
     }
 }
 
-#[cfg(target_os = "linux")]
-impl tenure_serve::load::Progress for Steps {
-    fn begin(&mut self, what: &str, total: u64) {
-        progress::Progress::begin(self, what, total);
-    }
-
-    fn advance(&mut self, done: u64) {
-        progress::Progress::advance(self, done);
-    }
-
-    fn end(&mut self) {
-        progress::Progress::end(self);
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use progress::Progress as _;
-    use run::Progress as _;
+    use tenure_bench::progress::Progress as _;
+    use tenure_report::Progress as _;
 
     use super::*;
 

@@ -9,7 +9,7 @@ use support::{is_refused, tenure, tenure_in, text};
 
 /// BTF of Linux's routes, as they were before 6.4 and as they have been since.
 fn fixture(name: &str) -> String {
-    format!("{}/../tenure-layout/tests/fixtures/btf/{name}.btf", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/../tenure-types/tests/fixtures/btf/{name}.btf", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// A folder with a rules file in it.

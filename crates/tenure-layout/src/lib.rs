@@ -5,15 +5,14 @@
 //! knows which words are contended, looks through embedding (the victim is often in an *outer* type),
 //! and orders what it finds, because nearly every struct with an atomic word has something beside it.
 //!
-//! The command `tenure layout` is this crate. As a library:
+//! The command `tenure layout` is this crate; [`tenure_types`] reads the types. As a library:
 //!
 //! ```
-//! use tenure_layout::progress::Silent;
-//! use tenure_layout::read::{Input, Options};
 //! use tenure_layout::result::Sharing;
 //! use tenure_layout::run::{Request, run};
+//! use tenure_types::read::{Input, Options};
 //!
-//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/btf/before.btf");
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tenure-types/tests/fixtures/btf/before.btf");
 //! let request = Request {
 //!     input: Input::File(path.into()), // or Input::Kernel
 //!     options: Options::default(),
@@ -26,7 +25,7 @@
 //!     check: None,
 //!     line_bytes: tenure_layout::LINE_BYTES,
 //! };
-//! let (_model, report) = run(&request, &Silent)?;
+//! let (_model, report) = run(&request, &())?;
 //!
 //! let worst = &report.findings[0];
 //! assert_eq!(worst.contended.path, "dst.__refcnt");
@@ -41,8 +40,6 @@
 //! |---|---|
 //! | [`run`](mod@run) | from a request to a report: start here |
 //! | [`result`] | the report, and so the JSON, whose schema is generated from it |
-//! | [`read`] | what can be read: DWARF, BTF |
-//! | [`model`] | types and variables, in one form |
 //! | [`rules`] | the rules file: what is known of types and members, and what is to be checked |
 //! | [`knowledge`] | what is known without one |
 //! | [`lines`] | members on lines |
@@ -61,20 +58,16 @@
 //!   where another array of the same type is a member or a variable.
 
 pub mod check;
-pub mod error;
 pub mod findings;
 pub mod knowledge;
 pub mod lines;
-pub mod model;
-pub mod progress;
-pub mod read;
 pub mod report;
 pub mod result;
 pub mod rules;
 pub mod run;
 pub mod suggest;
 
-pub use error::Error;
+pub use tenure_types::Error;
 
 /// The size of a cache line that is assumed unless told otherwise.
 pub const LINE_BYTES: u64 = tenure::line::LINE_BYTES as u64;

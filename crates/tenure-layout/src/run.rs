@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 
+use tenure_report::Progress;
+
 use crate::check;
-use crate::error::Error;
+use crate::Error;
 use crate::findings::{self, Found};
 use crate::knowledge::Knowledge;
 use crate::lines::Layouts;
-use crate::model::{Format, Kind, Model, TypeId};
-use crate::progress::Progress;
-use crate::read::{self, Input};
+use tenure_types::model::{Format, Kind, Model, TypeId};
+use tenure_types::read::{self, Input};
 use crate::result::{Report, SCHEMA, Scope, Source, Suggestion, Unmended};
 use crate::rules::{Glob, Rules};
 use crate::suggest::{Pins, suggest};

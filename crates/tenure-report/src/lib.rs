@@ -9,6 +9,7 @@
 //! | [`json`] | reports as JSON, and their schemas |
 //! | [`html`] | one HTML file that needs nothing else |
 //! | [`file`](mod@file) | files that are there in full or not at all |
+//! | [`Progress`] | how far long work is |
 //!
 //! What an instrument found is its own: nothing here knows a result type.
 
@@ -16,5 +17,8 @@ pub mod file;
 pub mod grid;
 pub mod html;
 pub mod json;
+mod progress;
 pub mod terminal;
 pub mod words;
+
+pub use progress::Progress;

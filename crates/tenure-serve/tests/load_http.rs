@@ -43,7 +43,7 @@ fn http(
 
 #[track_caller]
 fn made(plan: Plan) -> Outcome {
-    run(&plan.into(), &mut ()).unwrap()
+    run(&plan.into(), &()).unwrap()
 }
 
 #[test]

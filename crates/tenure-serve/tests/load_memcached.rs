@@ -20,7 +20,7 @@ fn plan(settings: Settings) -> Plan {
 
 #[track_caller]
 fn made(plan: Plan) -> Outcome {
-    run(&plan.into(), &mut ()).unwrap()
+    run(&plan.into(), &()).unwrap()
 }
 
 fn kind(outcome: &Outcome, name: &str) -> (u64, u64, u64) {
@@ -141,14 +141,14 @@ fn a_request_that_the_server_refuses_is_an_error_with_its_words() {
     assert!(refused > 0);
     assert_eq!(outcome.ops + refused, 100);
     assert_eq!(outcome.errors[0].first, "SERVER_ERROR out of memory storing object");
-    let line = run(&both.into(), &mut ()).unwrap_err().to_string();
+    let line = run(&both.into(), &()).unwrap_err().to_string();
     assert!(line.contains("cannot set the keys") && line.contains("out of memory"), "{line}");
 }
 
 #[test]
 fn another_protocol_is_no_answer() {
     let target = memcached(|_, _, _, stream| send(b"HTTP/1.1 400 Bad Request\r\n\r\n", stream));
-    let line = run(&plan(settings(target, 1, Length::Requests(9))).into(), &mut ());
+    let line = run(&plan(settings(target, 1, Length::Requests(9))).into(), &());
     let line = line.unwrap_err().to_string();
     assert!(line.contains("HTTP/1.1 400 Bad Request") && line.lines().count() == 1, "{line}");
 }
@@ -199,7 +199,7 @@ fn an_open_loop_makes_as_many_requests_as_it_was_told_and_stops() {
 fn a_server_that_is_not_there_ends_the_run_before_it_begins() {
     let target = "127.0.0.1:1".parse().unwrap();
     let plan = plan(settings(target, 1, Length::Requests(1)));
-    let line = run(&plan.into(), &mut ()).unwrap_err().to_string();
+    let line = run(&plan.into(), &()).unwrap_err().to_string();
     assert!(line.contains("127.0.0.1:1") && line.contains("is the server running?"), "{line}");
 }
 
@@ -212,7 +212,7 @@ fn the_cpu_time_of_a_process_is_told_if_it_is_known() {
     let (server, client) = (outcome.server_cpu.unwrap(), outcome.client_cpu.unwrap());
     assert!(server.ns_per_op > 0.0 && client.ns_per_op > 0.0);
     let gone = plan(Settings { pids: vec![u32::MAX], ..ours });
-    let line = run(&gone.into(), &mut ()).unwrap_err().to_string();
+    let line = run(&gone.into(), &()).unwrap_err().to_string();
     assert!(line.contains("--pid"), "{line}");
 }
 

@@ -110,8 +110,7 @@ impl Cpu {
     /// sending of each interrupt, and the latency and handler of the last; each of the others its handler,
     /// at its next access. See [`Kernel`](crate::machine::Kernel).
     pub fn membarrier(&self) -> usize {
-        self.context.take_turn();
-        self.context.with(|engine| engine.interrupt_others(self.index()))
+        self.context.membarrier()
     }
 }
 

@@ -9,7 +9,6 @@
 //! is sequentially consistent. A model checker is what finds a wrong ordering. They are kept all the same,
 //! for words that threads of the host share outside of a simulation.
 
-use crate::Cpu;
 use crate::engine::context::{self, Context};
 use crate::heat::Kind;
 use std::rc::Rc;
@@ -47,10 +46,10 @@ unsafe impl Memory for Simulated {
     fn light_is_free() -> bool {
         true
     }
-    /// What [`Cpu::membarrier`] costs. Nothing outside of a simulation.
+    /// What [`Cpu::membarrier`](crate::Cpu::membarrier) costs. Nothing outside of a simulation.
     fn heavy_barrier() {
-        if let Some(cpu) = Cpu::current() {
-            cpu.membarrier();
+        if let Some(context) = context::current() {
+            context.membarrier();
         }
     }
 
@@ -68,7 +67,7 @@ unsafe impl Memory for Simulated {
 // SAFETY: the simulation numbers its threads, and loses none. (Two simulations at once must share nothing.)
 unsafe impl Threads for Simulated {
     fn thread() -> Option<usize> {
-        Cpu::current().map(|cpu| cpu.index())
+        context::current().map(|context| context.running())
     }
     fn is_lost(_thread: usize) -> bool {
         false

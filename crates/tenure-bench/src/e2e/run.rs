@@ -15,7 +15,7 @@ use super::result::{Latency, Ratios, Report, Row, SCHEMA, Scenario, Settings};
 use super::scenario::{self, Kind, Load};
 use super::verdicts;
 use crate::result::Estimate;
-use crate::run::Progress;
+use crate::progress::Progress;
 use crate::runner::affinity;
 use crate::{machine, stats};
 
@@ -253,7 +253,7 @@ fn short(settings: LoadSettings) -> LoadSettings {
 }
 
 fn drive(plan: &load::Plan) -> Result<Outcome, String> {
-    let outcome = load::run(plan, &mut ()).map_err(|error| error.to_string())?;
+    let outcome = load::run(plan, &()).map_err(|error| error.to_string())?;
     if outcome.passed {
         return Ok(outcome);
     }

@@ -3,7 +3,7 @@
 //! Most figures follow a crude model of one contended line, so that tables and charts have every shape
 //! that they can have; [`simulated`] is the one that was simulated.
 
-use crate::run::Progress;
+use crate::progress::Progress;
 use std::sync::OnceLock;
 
 use super::machine::{self, DEFAULT};

@@ -191,6 +191,9 @@ pub struct Member {
     pub waited_ns_per_op: f64,
 }
 
+/// A figure within this factor of the published one counts as reproduced.
+pub const WITHIN: f64 = 1.5;
+
 /// A figure that was measured or published elsewhere, beside what the simulator says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {

@@ -4,6 +4,9 @@ use super::result::{Line, Member, Row, Transfers};
 use crate::scenario::{Looped, Place, Scenario, Variant};
 use tenure_sim::{Error, LineHeat, Machine, MemberHeat, Report};
 
+/// The seed unless told: runs are to be compared.
+pub const DEFAULT_SEED: u64 = 1;
+
 /// How long a row is simulated, and from which seed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {

@@ -2,9 +2,10 @@
 
 use super::cpus::{self, Cpus};
 use super::result::{Group, Point, Report, Row, SCHEMA, Scenario, Settings};
+pub use super::row::DEFAULT_SEED;
 use super::row::{self, Plan};
 use super::{machine, parallel, validation};
-use crate::run::Progress;
+use crate::progress::Progress;
 use crate::scenario::{self, GroupInfo, Unknown, Variant};
 use std::fmt;
 use tenure_report::words::counted;
@@ -30,9 +31,6 @@ pub const DEFAULT_US: u32 = 200;
 
 /// The most that can be asked for.
 pub const MOST_US: u32 = 100_000;
-
-/// The seed unless told: runs are to be compared.
-pub const DEFAULT_SEED: u64 = 1;
 
 /// Before they are measured.
 const WARM_UP_NS: f64 = 50_000.0;

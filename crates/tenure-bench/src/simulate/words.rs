@@ -3,7 +3,7 @@
 pub(super) use tenure_report::words::{counted, number, ratio, short, whole};
 
 use super::result::{Check, Group, Line, Machine, Point, Row, Scenario};
-use super::validation::WITHIN;
+use super::result::WITHIN;
 
 /// A sentence cut into parts, and whether each is code: the name of a variant or a member.
 pub(super) type Parts = Vec<(String, bool)>;

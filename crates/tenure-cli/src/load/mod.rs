@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Load) -> Result<(), Failure> {
     let plan: Plan = plan;
     let json = Json::of(common.json.as_ref());
     output::check_all(json, None)?;
-    let outcome = load::run(&plan, &mut Steps::new()).map_err(Failure::input)?;
+    let outcome = load::run(&plan, &Steps::new()).map_err(Failure::input)?;
 
     // The file first: a reader of the table that goes away does not take it along.
     if let Some(path) = json.file() {

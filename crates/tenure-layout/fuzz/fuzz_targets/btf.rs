@@ -4,11 +4,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tenure_layout::read::btf;
+use tenure_types::read::btf;
 use tenure_layout_fuzz::check;
 
-const KERNEL: &[u8] = include_bytes!("../../tests/fixtures/btf/before.btf");
-const MODULE: &[u8] = include_bytes!("../../tests/fixtures/btf/module.btf");
+const KERNEL: &[u8] = include_bytes!("../../../tenure-types/tests/fixtures/btf/before.btf");
+const MODULE: &[u8] = include_bytes!("../../../tenure-types/tests/fixtures/btf/module.btf");
 
 fuzz_target!(|bytes: &[u8]| {
     check(btf::parse(bytes, None));

@@ -9,8 +9,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use tenure_layout::progress::Silent;
-use tenure_layout::read::{Input, Options, read};
+use tenure_types::read::{Input, Options, read};
 use tenure_layout_fuzz::check;
 
 /// In memory: the disk would be what is tested.
@@ -20,6 +19,6 @@ static PATH: LazyLock<PathBuf> =
 fuzz_target!(|bytes: &[u8]| {
     if fs::write(&*PATH, bytes).is_ok() {
         let input = Input::File(PATH.clone());
-        check(read(&input, &Options::default(), &Silent));
+        check(read(&input, &Options::default(), &()));
     }
 });

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use tenure_layout::findings;
 use tenure_layout::knowledge::Knowledge;
 use tenure_layout::lines::Layouts;
-use tenure_layout::model::{Kind, Model};
+use tenure_types::model::{Kind, Model};
 use tenure_layout::suggest::{Pins, suggest};
 
 /// Types that a run looks at closely: of the time that a run may take, most is the reader's.

@@ -1,7 +1,7 @@
 //! `[[apart]]`: members that must not share a line with others.
 
 use super::subject::{Subject, joined, lines};
-use crate::model::Kind;
+use tenure_types::model::Kind;
 use crate::rules::{Apart, Elements, Path, Place};
 
 /// What was found, for the good or, as an error, for the bad.

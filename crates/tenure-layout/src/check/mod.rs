@@ -22,7 +22,7 @@ mod apart;
 mod group;
 mod subject;
 
-use crate::model::Model;
+use tenure_types::model::Model;
 use crate::result::Check;
 use crate::rules::{CheckRule, Rules};
 

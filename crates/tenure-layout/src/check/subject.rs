@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::model::{Kind, Model, TypeId};
+use tenure_types::model::{Kind, Model, TypeId};
 use crate::rules::{Elements, Glob, Path, Place, closest, counted};
 
 /// The most members that a message names.

@@ -1,7 +1,7 @@
 //! Checks on the routes of Linux before and after their repair, and on types of every shape.
 
 use super::*;
-use crate::model::{Bits, Builder, Declared, Format, Kind, Member, Scalar, Shape, TypeId};
+use tenure_types::model::{Bits, Builder, Declared, Format, Kind, Member, Scalar, Shape, TypeId};
 
 fn structure(members: Vec<Member>) -> Kind {
     Kind::Composite { shape: Shape::Struct, members }
@@ -227,7 +227,7 @@ fn every_type_of_a_name_is_checked_and_told_apart() {
     for (line, offset) in [(10, 4), (20, 64)] {
         let members = vec![Member::new("a", 0, int), Member::new("b", offset, int)];
         let id: TypeId = builder.reserve();
-        let mut ty = crate::model::Type::new("twice", offset + 4, structure(members));
+        let mut ty = tenure_types::model::Type::new("twice", offset + 4, structure(members));
         ty.declared = Some(Declared { file: "x.h".into(), line });
         builder.set(id, ty);
     }

@@ -6,7 +6,7 @@
 use super::score::{Embedding, Signals};
 use super::{Array, Found, Site, Sufferer, weight, worst_first};
 use crate::lines::{Layouts, Leaf};
-use crate::model::{Kind, TypeId};
+use tenure_types::model::{Kind, TypeId};
 
 /// After how many elements the places where they meet lines are taken to repeat.
 const PERIOD: u64 = 64;

@@ -47,7 +47,7 @@ use std::cmp::Ordering;
 use rayon::prelude::*;
 
 use crate::lines::{Layouts, Leaf};
-use crate::model::TypeId;
+use tenure_types::model::TypeId;
 pub(crate) use pairs::in_type;
 use score::Signals;
 pub(crate) use score::word_weight;

@@ -3,7 +3,7 @@
 use super::score::{Embedding, Signals, placements};
 use super::{Found, Site, Sufferer, weight, worst_first};
 use crate::lines::{Flat, Layouts, Leaf, ROOT};
-use crate::model::{Kind, TypeId};
+use tenure_types::model::{Kind, TypeId};
 
 /// The most leaves that are looked at around the words of one type. The largest of Linux take a few
 /// thousand; a fabrication may have them all on one line.

@@ -2,7 +2,7 @@
 
 use super::{Array, Found, Site, Sufferer};
 use crate::lines::{Flat, Layouts, Leaf};
-use crate::model::{Kind, TypeId};
+use tenure_types::model::{Kind, TypeId};
 use crate::result::{Confidence, Finding, Level, Sharing, Victim, Word};
 
 /// Puts findings into words, with their ranks. Takes time for each: filter first.

@@ -2,7 +2,7 @@
 
 use super::Sufferer;
 use crate::lines::{Layouts, share};
-use crate::model::TypeId;
+use tenure_types::model::TypeId;
 use crate::result::{Role, Signal};
 
 /// The alignment that allocators give at least, to what is at least that large: malloc's of the 64-bit

@@ -3,7 +3,7 @@
 use super::score::Signals;
 use super::{Found, Site, Sufferer, weight, worst_first};
 use crate::lines::{Layouts, Leaf};
-use crate::model::{Kind, Static};
+use tenure_types::model::{Kind, Static};
 use crate::result::Role;
 
 /// At most one finding for each line: the worst.

@@ -1,7 +1,7 @@
 //! How likely somebody reads a member while the word beside it is written.
 
 use crate::lines::{Layouts, Leaf};
-use crate::model::{Kind, Qualifier, TypeId};
+use tenure_types::model::{Kind, Qualifier, TypeId};
 use crate::result::Role;
 
 /// Below this, a neighbour is not worth a line of text.

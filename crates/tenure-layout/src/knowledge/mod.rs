@@ -34,7 +34,7 @@ use std::sync::LazyLock;
 pub use roles::Roles;
 pub(crate) use roles::{GROUP_BEGIN, GROUP_END};
 
-use crate::model::Model;
+use tenure_types::model::Model;
 use crate::result::Role;
 use crate::rules::{AtomicPattern, Glob, MemberPattern, Rules};
 use table::{Precedence, Table};

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::table::{Precedence, Table};
 use super::{Knowledge, Typed};
-use crate::model::{Kind, Member, Model, Name, Qualifier, Static, TypeId};
+use tenure_types::model::{Kind, Member, Model, Name, Qualifier, Static, TypeId};
 use crate::result::Role;
 use crate::rules::Elements;
 
@@ -150,7 +150,7 @@ struct Types<'a> {
 impl<'a> Types<'a> {
     fn new(knowledge: &'a Knowledge, model: &'a Model) -> Self {
         let of = Claim::new(Of::Type);
-        let own = |ty: &crate::model::Type| match ty.kind {
+        let own = |ty: &tenure_types::model::Type| match ty.kind {
             Kind::Composite { .. } | Kind::Alias(_) | Kind::Scalar(_) if !ty.name.is_empty() => {
                 knowledge.types.best(&ty.name).map(&of)
             }

@@ -1,7 +1,7 @@
 //! What is known, and which of two rules wins.
 
 use super::*;
-use crate::model::{
+use tenure_types::model::{
     Builder, Format, Kind, Member, Model, Qualifier, Scalar, Shape, Static, TypeId,
 };
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Layouts;
-use crate::model::{Kind, Member, Shape, TypeId};
+use tenure_types::model::{Kind, Member, Shape, TypeId};
 use crate::result::Role;
 
 /// The most leaves that one type is spread out into. The largest of Linux has a tenth.

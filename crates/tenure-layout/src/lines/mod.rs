@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::knowledge::Roles;
-use crate::model::{Bits, Kind, Member, Model, Shape, TypeId};
+use tenure_types::model::{Bits, Kind, Member, Model, Shape, TypeId};
 use crate::result::Role;
 
 /// A model, and what is known of its types and members.

@@ -192,7 +192,7 @@ pub(crate) use checks::counted;
 pub(crate) use glob::{Specificity, letters_of};
 pub(crate) use path::Elements;
 
-use crate::error::Error;
+use crate::Error;
 use crate::result::Role;
 
 /// The most bytes of a rules file.

@@ -7,7 +7,7 @@ use super::checks::{Apart, CheckRule, Group, Within};
 use super::glob::Glob;
 use super::path::{MemberPattern, Path};
 use super::{AtomicPattern, Rules};
-use crate::error::Error;
+use crate::Error;
 use crate::result::Role;
 
 const TABLES: [&str; 10] = [

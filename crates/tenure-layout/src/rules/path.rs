@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::glob::{Glob, Specificity};
-use crate::model::{Bits, Kind, MOST_NESTING, Model, TypeId};
+use tenure_types::model::{Bits, Kind, MOST_NESTING, Model, TypeId};
 
 /// The most members that one path may stand for in one type.
 const MOST_PLACES: usize = 1 << 16;
@@ -226,7 +226,7 @@ impl Walk<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Builder, Format, Member, Scalar, Shape};
+    use tenure_types::model::{Builder, Format, Member, Scalar, Shape};
 
     fn composite(shape: Shape, members: Vec<Member>) -> Kind {
         Kind::Composite { shape, members }

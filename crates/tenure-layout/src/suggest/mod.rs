@@ -27,7 +27,7 @@ mod units;
 use std::collections::HashMap;
 
 use crate::lines::{Arranged, Layouts};
-use crate::model::{Kind, TypeId};
+use tenure_types::model::{Kind, TypeId};
 use crate::result::Suggestion;
 use plan::{Part, Plan};
 use units::{Stuck, Units};

@@ -2,7 +2,7 @@
 
 use super::units::{Piece, Unit, Units};
 use crate::findings::word_weight;
-use crate::model::TypeId;
+use tenure_types::model::TypeId;
 
 /// What moving one member costs, where a number beside a count costs 0.4: a change has to be worth its
 /// review.
@@ -285,7 +285,7 @@ fn apart(a: &Spot<'_>, b: &Spot<'_>) -> bool {
 mod tests {
     use super::super::units::tests::run;
     use super::*;
-    use crate::model::{Builder, Format, Kind, Scalar};
+    use tenure_types::model::{Builder, Format, Kind, Scalar};
 
     #[test]
     fn runs_of_bit_fields_that_come_together_would_become_one() {

@@ -7,7 +7,7 @@ use super::plan::{Part, Placed, Plan};
 use super::units::Stuck;
 use crate::findings::{Found, in_type};
 use crate::lines::Layouts;
-use crate::model::{Format, Kind, Member, TypeId};
+use tenure_types::model::{Format, Kind, Member, TypeId};
 use crate::result::{Embedder, Move, Suggestion};
 
 /// The share of the score that a proposal may leave: for less gain nobody changes an order.

@@ -2,7 +2,7 @@
 
 use crate::findings::{Victimhood, victimhood};
 use crate::lines::Layouts;
-use crate::model::{Format, Kind, Member, Shape, TypeId};
+use tenure_types::model::{Format, Kind, Member, Shape, TypeId};
 use crate::result::Role;
 
 /// The smallest alignment that a struct may have been declared with unseen: a cache line of most.

@@ -1,6 +1,6 @@
 //! One claim about the ranking each.
 
-use tenure_layout::model::{Kind, Qualifier, Shape, Static};
+use tenure_types::model::{Kind, Qualifier, Shape, Static};
 use tenure_layout::result::{Finding, Level, Sharing};
 
 use super::{Maker, composite, findings_of};
@@ -216,7 +216,7 @@ fn a_declared_alignment_makes_it_certain() {
         let members = [("refs", 0, maker.count), ("next", 56, maker.pointer)];
         let id = maker.builder.add("object", 64, composite(Shape::Struct, &[]));
         let mut ty =
-            tenure_layout::model::Type::new("object", 64, composite(Shape::Struct, &members));
+            tenure_types::model::Type::new("object", 64, composite(Shape::Struct, &members));
         ty.align = align;
         maker.builder.set(id, ty);
         findings_of(&maker.finish())[0].confidence.clone()

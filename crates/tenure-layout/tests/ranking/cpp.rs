@@ -1,6 +1,6 @@
 //! What is found in a C++ program: `tests/fixtures/dwarf/contended.cpp`.
 
-use tenure_layout::read::Input;
+use tenure_types::read::Input;
 use tenure_layout::result::{Finding, Report, Role, Sharing};
 
 use super::{find, report, request};

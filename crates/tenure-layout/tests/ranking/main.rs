@@ -11,15 +11,14 @@ mod suggestions;
 use tenure_layout::findings;
 use tenure_layout::knowledge::Knowledge;
 use tenure_layout::lines::Layouts;
-use tenure_layout::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, TypeId};
-use tenure_layout::progress::Silent;
-use tenure_layout::read::{Input, Options};
+use tenure_types::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, TypeId};
+use tenure_types::read::{Input, Options};
 use tenure_layout::result::{Finding, Report};
 use tenure_layout::run::{Request, run};
 
 /// A request for everything in one of the fixtures.
 fn request(fixture: &str, types: &[&str]) -> Request {
-    let path = format!("{}/tests/fixtures/btf/{fixture}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../tenure-types/tests/fixtures/btf/{fixture}", env!("CARGO_MANIFEST_DIR"));
     Request {
         input: Input::File(path.into()),
         options: Options::default(),
@@ -35,7 +34,7 @@ fn request(fixture: &str, types: &[&str]) -> Request {
 }
 
 fn report(request: &Request) -> Report {
-    run(request, &Silent).unwrap().1
+    run(request, &()).unwrap().1
 }
 
 /// The worst finding of a kind.

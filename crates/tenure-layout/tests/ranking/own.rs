@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tenure_layout::read::Input;
+use tenure_types::read::Input;
 use tenure_layout::result::{Finding, Report, Role, Sharing};
 
 use super::{find, report, request};

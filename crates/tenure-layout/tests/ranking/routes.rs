@@ -1,7 +1,6 @@
 //! Linux's dst_entry, rtable and rt6_info, before and after they were repaired in 6.4.
 
-use tenure_layout::progress::Silent;
-use tenure_layout::read::Input;
+use tenure_types::read::Input;
 use tenure_layout::result::{Finding, Role, Sharing};
 use tenure_layout::run::run;
 
@@ -90,7 +89,7 @@ fn a_type_that_was_asked_for_brings_those_that_embed_it() {
 
 #[test]
 fn a_type_that_is_not_there_is_an_error_that_names_one_that_is() {
-    let error = run(&request("before.btf", &["dst_entri"]), &Silent).unwrap_err().to_string();
+    let error = run(&request("before.btf", &["dst_entri"]), &()).unwrap_err().to_string();
     assert!(error.contains("dst_entri") && error.contains("`dst_entry`"), "{error}");
 }
 

@@ -1,6 +1,5 @@
 //! What is proposed.
 
-use tenure_layout::progress::Silent;
 use tenure_layout::result::{Report, TypeMap};
 use tenure_layout::run::run;
 
@@ -83,7 +82,7 @@ fn a_pinned_member_and_all_before_it_stay() {
 fn a_pin_that_names_nothing_is_an_error() {
     let mut request = request("before.btf", &[]);
     request.pins = vec!["dst_entry.nothing".to_owned()];
-    let error = run(&request, &Silent).unwrap_err().to_string();
+    let error = run(&request, &()).unwrap_err().to_string();
     assert!(error.contains("dst_entry.nothing"), "{error}");
 }
 

@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use super::condition::{Wanted, wanted};
-use super::file::{Chunk, SERVER};
+use super::file::SERVER;
 use super::files::Missing;
-use super::live::FileRef;
+use super::live::{Chunk, FileRef};
 use super::request::{Head, Method, Persistence};
 use super::status::Status;
 use super::{Http, target};

@@ -1,4 +1,4 @@
-//! [`File`]: one version of a file, ready to be sent; and [`Chunk`], what of it waits in an output.
+//! [`File`]: one version of a file, ready to be sent.
 
 use std::fs;
 use std::io::{self, Write};
@@ -7,7 +7,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use httpdate::HttpDate;
 
-use super::live::FileRef;
 use super::status::Status;
 
 /// The name by which the server goes.
@@ -132,41 +131,5 @@ impl File {
         };
         piece.truncate(count);
         Ok(piece)
-    }
-}
-
-/// Bytes that wait in an output.
-#[derive(Debug)]
-pub struct Chunk(Bytes);
-
-#[derive(Debug)]
-enum Bytes {
-    /// The first so many of a file, sent from where all connections share it.
-    Shared { file: FileRef, end: usize },
-    /// Read for one connection.
-    Own(Vec<u8>),
-}
-
-impl Chunk {
-    /// The first `end` bytes of a file, which is [held](File::held) and not shorter.
-    #[inline]
-    pub(super) fn of(file: FileRef, end: usize) -> Self {
-        Self(Bytes::Shared { file, end })
-    }
-}
-
-impl From<Vec<u8>> for Chunk {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self(Bytes::Own(bytes))
-    }
-}
-
-impl AsRef<[u8]> for Chunk {
-    #[inline]
-    fn as_ref(&self) -> &[u8] {
-        match &self.0 {
-            Bytes::Shared { file, end } => &file.held().unwrap_or_default()[..*end],
-            Bytes::Own(bytes) => bytes,
-        }
     }
 }

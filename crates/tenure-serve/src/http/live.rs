@@ -1,4 +1,5 @@
-//! [`Live`]: one object for each version of a file, however many workers and connections send it.
+//! [`Live`]: one object for each version of a file, however many workers and connections send it. And [`Chunk`]: what
+//! of it waits in an output.
 //!
 //! The key has what tells versions apart, so that connections which still send an old one keep that, and those
 //! that come after a change share the new one. An object goes with the last answer or cache that has it.
@@ -37,4 +38,40 @@ pub(super) struct Stamp {
     pub(super) len: u64,
     pub(super) modified: (i64, u64),
     pub(super) changed: (i64, u64),
+}
+
+/// Bytes that wait in an output.
+#[derive(Debug)]
+pub struct Chunk(Bytes);
+
+#[derive(Debug)]
+enum Bytes {
+    /// The first so many of a file, sent from where all connections share it.
+    Shared { file: FileRef, end: usize },
+    /// Read for one connection.
+    Own(Vec<u8>),
+}
+
+impl Chunk {
+    /// The first `end` bytes of a file, which is [held](File::held) and not shorter.
+    #[inline]
+    pub(super) fn of(file: FileRef, end: usize) -> Self {
+        Self(Bytes::Shared { file, end })
+    }
+}
+
+impl From<Vec<u8>> for Chunk {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Bytes::Own(bytes))
+    }
+}
+
+impl AsRef<[u8]> for Chunk {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        match &self.0 {
+            Bytes::Shared { file, end } => &file.held().unwrap_or_default()[..*end],
+            Bytes::Own(bytes) => bytes,
+        }
+    }
 }

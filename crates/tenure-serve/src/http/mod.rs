@@ -33,7 +33,7 @@ use self::answer::Transfer;
 pub use self::counters::Statistics;
 use self::counters::{All, Counters};
 use self::date::Tails;
-pub use self::file::Chunk;
+pub use self::live::Chunk;
 use self::files::{Cache, Root};
 use self::live::FileRef;
 use self::request::{Parsed, Persistence};

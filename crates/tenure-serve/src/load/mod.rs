@@ -37,13 +37,13 @@ mod error;
 pub mod http;
 pub mod memcached;
 pub mod outcome;
-mod plan;
 mod run;
 pub mod settings;
 pub mod table;
 mod tool;
+mod workload;
 
 pub use error::Error;
 pub use outcome::Outcome;
-pub use plan::Plan;
-pub use run::{Progress, run};
+pub use run::{Plan, run};
+pub use tenure_report::Progress;

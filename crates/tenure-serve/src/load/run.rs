@@ -5,32 +5,39 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use tenure_report::Progress;
+
 use super::cpu::CpuTimes;
+use super::engine::job::Job;
 use super::engine::protocol::Protocol;
 use super::engine::tally::Tally;
-use super::engine::worker::{Job, Worker};
+use super::engine::worker::Worker;
 use super::error::Error;
 use super::outcome::{Cpu, ErrorKind, Errors, Kind, Latency, Outcome, Request, SCHEMA, Second};
-use super::plan::{Phase, Plan, Workload};
 use super::settings::{Generator, Length, Settings};
-use super::tool;
+use super::workload::{Phase, Workload};
+use super::{http, memcached, tool};
 use crate::open_files::allow_connections;
 
-/// Shows how far a run is.
-pub trait Progress {
-    /// Something is being done, in so many steps.
-    fn begin(&mut self, what: &str, total: u64);
-    /// So many steps more are done.
-    fn advance(&mut self, done: u64);
-    /// It is done.
-    fn end(&mut self);
+/// A run that can be made.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Plan {
+    /// Against a memcached server.
+    Memcached(memcached::Plan),
+    /// Against an HTTP server.
+    Http(http::Plan),
 }
 
-/// Nobody looks.
-impl Progress for () {
-    fn begin(&mut self, _: &str, _: u64) {}
-    fn advance(&mut self, _: u64) {}
-    fn end(&mut self) {}
+impl From<memcached::Plan> for Plan {
+    fn from(plan: memcached::Plan) -> Self {
+        Self::Memcached(plan)
+    }
+}
+
+impl From<http::Plan> for Plan {
+    fn from(plan: http::Plan) -> Self {
+        Self::Http(plan)
+    }
 }
 
 /// How often a run is looked after.
@@ -46,14 +53,14 @@ const STEADY: f64 = 20.0;
 /// A plan that makes no sense, a server that is not there or does not store keys, a system without room for so
 /// many connections, or another generator that is not there or fails. What goes wrong with single requests is
 /// counted and ends no run.
-pub fn run(plan: &Plan, progress: &mut dyn Progress) -> Result<Outcome, Error> {
+pub fn run(plan: &Plan, progress: &dyn Progress) -> Result<Outcome, Error> {
     match plan {
         Plan::Memcached(plan) => run_workload(plan, progress),
         Plan::Http(plan) => run_workload(plan, progress),
     }
 }
 
-fn run_workload<P: Workload>(plan: &P, progress: &mut dyn Progress) -> Result<Outcome, Error> {
+fn run_workload<P: Workload>(plan: &P, progress: &dyn Progress) -> Result<Outcome, Error> {
     let settings = plan.settings();
     settings.check()?;
     plan.check()?;
@@ -107,7 +114,7 @@ fn reach(settings: &Settings) -> Result<(), Error> {
 }
 
 /// Sets the keys.
-fn fill<P: Protocol>(jobs: Vec<Job<P>>, progress: &mut dyn Progress) -> Result<(), Error> {
+fn fill<P: Protocol>(jobs: Vec<Job<P>>, progress: &dyn Progress) -> Result<(), Error> {
     progress.begin("setting the keys", 0);
     let found = drive(jobs, None, &mut |_, _| {});
     progress.end();
@@ -126,7 +133,7 @@ fn fill<P: Protocol>(jobs: Vec<Job<P>>, progress: &mut dyn Progress) -> Result<(
 }
 
 /// Makes the load and counts.
-fn measure<P: Workload>(plan: &P, progress: &mut dyn Progress) -> Result<Outcome, Error> {
+fn measure<P: Workload>(plan: &P, progress: &dyn Progress) -> Result<Outcome, Error> {
     let settings = plan.settings();
     make_room(settings)?;
     let phase = Phase::measure(settings, plan.closes());

@@ -6,10 +6,9 @@
 //! Each worker counts on lines of its own. An item is counted by the worker that links it, and again by the one that
 //! unlinks it: the sums over all workers are right, and those of one worker may be less than nothing.
 
-use tenure::count::RefCount;
 use tenure::memory::{Atomic, Ordering};
 
-use super::item::{AtomicU64, ItemRef};
+use super::AtomicU64;
 
 /// The largest item of the first class, in bytes.
 const SMALLEST: u32 = 96;
@@ -200,22 +199,20 @@ impl Tally {
         count.store(value.wrapping_add(more), Ordering::Relaxed);
     }
 
-    /// Counts what happened to an item.
-    pub(super) fn count<C: RefCount + 'static>(&self, item: &ItemRef<C>, event: Event) {
-        let class = item.class();
+    /// Counts what happened to an item of that class and footprint.
+    pub(super) fn count(&self, (class, footprint): (Class, usize), event: Event) {
         self.add(class, event as usize, 1);
         match event {
-            Event::Linked => self.add(class, BYTES, item.footprint() as u64),
-            Event::Unlinked => self.add(class, BYTES, (item.footprint() as u64).wrapping_neg()),
+            Event::Linked => self.add(class, BYTES, footprint as u64),
+            Event::Unlinked => self.add(class, BYTES, (footprint as u64).wrapping_neg()),
             _ => {}
         }
     }
 
     /// Counts that an item takes the place of another.
-    pub(super) fn count_change<C: RefCount + 'static>(&self, old: &ItemRef<C>, new: &ItemRef<C>) {
-        if old.class() == new.class() {
-            let more = (new.footprint() as u64).wrapping_sub(old.footprint() as u64);
-            self.add(new.class(), BYTES, more);
+    pub(super) fn count_change(&self, old: (Class, usize), new: (Class, usize)) {
+        if old.0 == new.0 {
+            self.add(new.0, BYTES, (new.1 as u64).wrapping_sub(old.1 as u64));
         } else {
             self.count(old, Event::Unlinked);
             self.count(new, Event::Linked);

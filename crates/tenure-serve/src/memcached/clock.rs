@@ -4,7 +4,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tenure::memory::{Atomic, Ordering};
 
-use super::item::AtomicU32;
+use super::AtomicU32;
 
 /// A moment: whole seconds since a little before the server started. 0 is "never" where an expiry is meant.
 pub(super) type Seconds = u32;

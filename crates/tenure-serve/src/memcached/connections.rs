@@ -8,7 +8,7 @@ use tenure::memory::{Atomic, Ordering};
 use tenure::sync::Arc;
 
 use super::clock::Seconds;
-use super::item::AtomicU32;
+use super::AtomicU32;
 
 /// What others may know of a connection.
 pub(super) struct Known {

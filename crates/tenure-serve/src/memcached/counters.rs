@@ -7,7 +7,7 @@ use tenure::memory::{Atomic, Ordering};
 use tenure::sync::Arc;
 
 use super::classes::{Figures, Tally};
-use super::item::AtomicU64;
+use super::AtomicU64;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {

@@ -6,7 +6,8 @@ use super::base64;
 use super::clock::Seconds;
 use super::item::MOST_KEY;
 use super::number;
-use super::text::{BAD_LINE, Request};
+use super::reply::BAD_LINE;
+use super::request::Request;
 
 const BAD_TOKEN: &[u8] = b"CLIENT_ERROR bad token in command line format\r\n";
 

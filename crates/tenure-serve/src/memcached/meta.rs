@@ -2,43 +2,24 @@
 
 use tenure::count::RefCount;
 
-use super::base64;
 use super::clock::Seconds;
 use super::counters::Counter;
+use super::echo::{Echo, LONG_OPAQUE, MOST_OPAQUE};
 use super::flags::{Flags, KeyBytes};
 use super::item::{ItemRef, MOST_KEY, Recipe, state};
-use super::number::Decimal;
+use super::number::{Decimal, value_length};
 use super::prefixes::Use;
+use super::reply::{Answer, BAD_LINE, NO_MEMORY, NON_NUMERIC};
+use super::request::{Pending, Request, Then};
 use super::store::{Delta, Key, Outcome, Removal, Storing, Verb};
-use super::text::{Answer, BAD_LINE, NO_MEMORY, NON_NUMERIC, Pending, Request, Then, value_length};
 use super::words::{Line, Words};
 
 /// Most words of a meta command.
 const MOST_WORDS: usize = 20;
 
-/// Longest opaque token, with the letter of its flag.
-const MOST_OPAQUE: usize = 32;
-
-const LONG_OPAQUE: &[u8] = b"CLIENT_ERROR opaque token too long\r\n";
-
 /// Whether words may be those of a meta command: with a key, and with flags that begin with a letter or a digit.
 fn is_meta(words: &Words<'_>) -> bool {
     words.len() > 1 && words[2..].iter().all(|flag| matches!(flag[0], b'0'..=b'9' | b'A'..=b'z'))
-}
-
-fn push_key(line: &mut Line, key: &[u8], binary: bool) {
-    line.push(b" k");
-    if binary {
-        base64::encode(key, |four| line.push(four));
-        line.push(b" b");
-    } else {
-        line.push(key);
-    }
-}
-
-fn push_number(line: &mut Line, flag: &[u8], number: u64) {
-    line.push(flag);
-    line.push(&Decimal::new(number));
 }
 
 /// Seconds until an item is over, as the flag `t` has them.
@@ -46,7 +27,7 @@ fn push_ttl<C: RefCount + 'static>(line: &mut Line, item: &ItemRef<C>, now: Seco
     match item.expiry() {
         0 => line.push(b" t-1"),
         // As memcached counts: what is over for long has a very long life.
-        expiry => push_number(line, b" t", expiry.wrapping_sub(now).into()),
+        expiry => line.push_number(b" t", expiry.wrapping_sub(now).into()),
     }
 }
 
@@ -58,68 +39,10 @@ fn push_echo(line: &mut Line, word: &[u8], key: &[u8], binary: bool) -> Result<(
             line.push(b" ");
             line.push(word);
         }
-        b'k' => push_key(line, key, binary),
+        b'k' => line.push_key(key, binary),
         _ => {}
     }
     Ok(())
-}
-
-/// What the answer to `ms` repeats, kept until the data has come in.
-pub(super) struct Echo {
-    opaque: [u8; MOST_OPAQUE],
-    opaque_len: usize,
-    /// The flags `O`, `k`, `c` and `s` in the order in which they came.
-    order: [u8; 4],
-}
-
-impl Echo {
-    fn new(words: &[&[u8]]) -> Result<Self, &'static [u8]> {
-        let mut echo = Self { opaque: [0; MOST_OPAQUE], opaque_len: 0, order: [0; 4] };
-        let asked = words.iter().filter(|word| matches!(word[0], b'O' | b'k' | b'c' | b's'));
-        // No flag comes twice.
-        for (place, word) in echo.order.iter_mut().zip(asked) {
-            *place = word[0];
-            if word[0] == b'O' {
-                echo.opaque.get_mut(..word.len()).ok_or(LONG_OPAQUE)?.copy_from_slice(word);
-                echo.opaque_len = word.len();
-            }
-        }
-        Ok(echo)
-    }
-
-    /// Answers what became of a value.
-    pub(super) fn answer<C: RefCount + 'static>(
-        &self,
-        stored: Outcome,
-        item: &ItemRef<C>,
-        quiet: bool,
-        output: &mut Answer<C>,
-    ) {
-        let sent = item.len();
-        let (code, cas, len) = match stored {
-            Outcome::Done { .. } if quiet => return,
-            Outcome::Done { cas, len } => (b"HD", cas, len),
-            Outcome::Refused => (b"NS", 0, sent),
-            Outcome::Exists => (b"EX", 0, sent),
-            Outcome::NotFound => (b"NF", 0, sent),
-            Outcome::NoMemory => return output.write(NO_MEMORY),
-        };
-        let mut line = Line::new(code);
-        for flag in self.order {
-            match flag {
-                b'O' => {
-                    line.push(b" ");
-                    line.push(&self.opaque[..self.opaque_len]);
-                }
-                b'k' => push_key(&mut line, item.key(), item.state() & state::BINARY != 0),
-                b'c' => push_number(&mut line, b" c", cas),
-                b's' => push_number(&mut line, b" s", len as u64),
-                _ => {}
-            }
-        }
-        line.push(b"\r\n");
-        output.write(&line);
-    }
 }
 
 impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
@@ -226,13 +149,13 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
                     let near = flags.recache.is_some_and(|recache| expiry < recache);
                     won |= item.state() & state::WON == 0 && !created && expiry != 0 && near;
                 }
-                b's' => push_number(&mut line, b" s", item.len() as u64),
+                b's' => line.push_number(b" s", item.len() as u64),
                 b't' => push_ttl(&mut line, item, now),
-                b'c' => push_number(&mut line, b" c", item.cas()),
-                b'f' => push_number(&mut line, b" f", item.flags().into()),
-                b'l' => push_number(&mut line, b" l", now.wrapping_sub(item.time()).into()),
+                b'c' => line.push_number(b" c", item.cas()),
+                b'f' => line.push_number(b" f", item.flags().into()),
+                b'l' => line.push_number(b" l", now.wrapping_sub(item.time()).into()),
                 b'h' => {
-                    push_number(&mut line, b" h", (item.state() & state::FETCHED != 0).into());
+                    line.push_number(b" h", (item.state() & state::FETCHED != 0).into());
                 }
                 _ => push_echo(&mut line, word, item.key(), item.state() & state::BINARY != 0)?,
             }
@@ -427,7 +350,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         }
         for word in words {
             match word[0] {
-                b'c' => push_number(&mut line, b" c", item.cas()),
+                b'c' => line.push_number(b" c", item.cas()),
                 b't' => push_ttl(&mut line, &item, self.visit.now),
                 b'T' => item.set_expiry(flags.expiry.unwrap_or(0)),
                 b'N' if created => item.set_expiry(flags.vivify.unwrap_or(0)),

@@ -79,6 +79,7 @@ mod clock;
 mod connection;
 mod connections;
 mod counters;
+mod echo;
 mod flags;
 mod item;
 mod meta;
@@ -87,6 +88,8 @@ mod passwords;
 mod peer;
 mod prefixes;
 mod queue;
+mod reply;
+mod request;
 pub mod script;
 mod start;
 mod stats;
@@ -102,6 +105,7 @@ use std::time::{Instant, SystemTime};
 
 use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
 use tenure::line::Isolated;
+use tenure::memory::{Memory, Native};
 use tenure::sync::Arc;
 
 use crate::net;
@@ -117,6 +121,9 @@ use counters::Workers;
 use peer::{Limits, Peers};
 use prefixes::Prefixes;
 use store::Store;
+
+type AtomicU32 = <Native as Memory>::AtomicU32;
+type AtomicU64 = <Native as Memory>::AtomicU64;
 
 /// Which count items and peers have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

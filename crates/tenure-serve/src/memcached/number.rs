@@ -68,6 +68,12 @@ impl std::ops::Deref for Decimal {
     }
 }
 
+/// The length of a value, from the word that says it.
+pub(super) fn value_length(word: &[u8]) -> Option<usize> {
+    const MOST: u32 = i32::MAX as u32 - 2;
+    unsigned_32(word).filter(|len| *len <= MOST).map(|len| len as usize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

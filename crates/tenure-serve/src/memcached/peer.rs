@@ -10,7 +10,7 @@ use tenure::line::Isolated;
 use tenure::memory::{Atomic, Ordering};
 use tenure::registry::{Ref, Registry};
 
-use super::item::AtomicU64;
+use super::AtomicU64;
 
 /// What an address may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use memchr::memchr;
 use tenure::memory::{Atomic, Ordering};
 
-use super::item::AtomicU32;
+use super::AtomicU32;
 
 /// What ends a prefix unless another byte is asked for.
 const USUAL: u8 = b':';

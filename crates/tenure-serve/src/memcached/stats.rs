@@ -8,7 +8,8 @@ use tenure::registry::Ref;
 use super::classes::{Class, Event};
 use super::clock::Clock;
 use super::counters::Counter;
-use super::text::{Answer, ERROR, Request, Then, VERSION};
+use super::reply::{Answer, ERROR, VERSION};
+use super::request::{Request, Then};
 use super::words::Words;
 use crate::net::Address;
 

@@ -3,112 +3,21 @@
 use std::fmt::Write as _;
 
 use tenure::count::RefCount;
-use tenure::sync::Arc;
 
-use super::Shared;
 use super::classes::Classes;
-use super::clock::Seconds;
 use super::counters::Counter;
-use super::item::{Chunk, Draft, ItemRef, MOST_KEY, Recipe, state};
-use super::meta::Echo;
-use super::number::{self, Decimal};
-use super::peer::Limits;
+use super::item::{ItemRef, MOST_KEY, Recipe, state};
+use super::number::{self, Decimal, value_length};
 use super::prefixes::Use;
-use super::store::{Delta, Key, Outcome, Removal, Storing, Verb, Visit};
-use super::watch::{Watcher, kind, kinds};
+use super::reply::{Answer, BAD_LINE, ERROR, NO_MEMORY, NON_NUMERIC, VERSION};
+use super::request::{Pending, Request, Then, reply};
+use super::store::{Delta, Outcome, Removal, Storing, Verb};
+use super::watch::{kind, kinds};
 use super::words::{InUrl, Words};
-use crate::handler::Output;
 
-pub(super) type Answer<C> = Output<Chunk<C>>;
-
-/// What a request leaves to be done.
-pub(super) enum Then<C: RefCount + 'static> {
-    /// Nothing.
-    Done,
-    /// A retrieval's keys are to be looked up: they follow in the input.
-    Keys(Keys),
-    /// The data of a value follows in the input.
-    Data(Pending<C>),
-    /// So many bytes of the input are to be thrown away.
-    Swallow(usize),
-    /// The items of some classes are to be listed.
-    Dump(Classes),
-    /// The connection is told what others do.
-    Watch(Arc<Watcher>),
-    /// The connection ends.
-    End,
-    /// It ends because it speaks no protocol of a cache.
-    Misled,
-    /// The connection ends once the answer is sent, and what still comes is thrown away.
-    Linger,
-}
-
-/// A retrieval whose keys follow.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Keys {
-    /// Whether the values' numbers are asked for.
-    pub(super) cas: bool,
-    /// The expiry that the items get.
-    pub(super) touch: Option<Seconds>,
-}
-
-/// A value whose data is coming in.
-pub(super) struct Pending<C: RefCount + 'static> {
-    pub(super) draft: Draft<C>,
-    pub(super) storing: Storing,
-    pub(super) noreply: bool,
-    /// What the answer to a meta command repeats.
-    pub(super) echo: Option<Echo>,
-}
-
-/// The memcached whose answers these are, and this server. Clients read the numbers in front, and one of them refuses a 0.
-pub(super) const VERSION: &str = concat!("1.6.45-tenure-", env!("CARGO_PKG_VERSION"));
-
-pub(super) const BAD_LINE: &[u8] = b"CLIENT_ERROR bad command line format\r\n";
-pub(super) const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache\r\n";
-pub(super) const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory storing object\r\n";
-pub(super) const ERROR: &[u8] = b"ERROR\r\n";
 const BAD_CLASS: &[u8] = b"BADCLASS invalid class id\r\n";
 
-/// A request, and what it is made to.
-pub(super) struct Request<'a, C: RefCount + 'static, P: RefCount + 'static> {
-    pub(super) shared: &'a Shared<C, P>,
-    pub(super) visit: &'a Visit<'a, C>,
-    pub(super) limits: Limits,
-    /// The number of the connection.
-    pub(super) connection: u64,
-}
-
-/// Answers with a line, unless none is wanted.
-fn reply<C: RefCount + 'static>(output: &mut Answer<C>, noreply: bool, line: &[u8]) -> Then<C> {
-    if !noreply {
-        output.write(line);
-    }
-    Then::Done
-}
-
 impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
-    pub(super) fn count(&self, counter: Counter) {
-        self.visit.worker.count(counter);
-    }
-
-    /// A key was looked up: counts that by its prefix, and tells watchers, where that is asked for.
-    pub(super) fn fetched(&self, key: &[u8], item: Option<&ItemRef<C>>) {
-        self.note(key, if item.is_some() { Use::Hit } else { Use::Miss });
-        self.visit.watchers().tell_get(key, item, self.connection);
-    }
-
-    /// Counts a request by the prefix of its key, where that is asked for.
-    pub(super) fn note(&self, key: &[u8], what: Use) {
-        if self.shared.prefixes.is_on() {
-            self.shared.prefixes.note(key, what);
-        }
-    }
-
-    pub(super) fn expiry(&self, expiry: i32) -> Seconds {
-        self.shared.clock.expiry(expiry, self.visit.now)
-    }
-
     /// Answers one line.
     pub(super) fn line(&self, line: &[u8], output: &mut Answer<C>) -> Then<C> {
         if line.len() < 2 {
@@ -181,11 +90,6 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         }
     }
 
-    /// Whether an item is larger than allowed, as memcached counts it: with its header of 56 bytes.
-    pub(super) fn is_too_large(&self, key: &[u8], flags: u32, len: usize) -> bool {
-        !self.shared.store.takes(key, flags, len)
-    }
-
     /// A command that is followed by a value.
     ///
     /// The value of a refused line is thrown away, never read as commands: whoever chose the key may have chosen the value.
@@ -234,26 +138,6 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
             _ => false,
         };
         value_length(words.get(4).filter(|_| is_whole)?)
-    }
-
-    /// Room for an item, or the answer that says why there is none.
-    pub(super) fn draft(&self, recipe: &Recipe<'_>) -> Result<Draft<C>, &'static [u8]> {
-        if self.is_too_large(recipe.key, recipe.flags, recipe.len) {
-            self.count(Counter::StoreTooLarge);
-            return Err(TOO_LARGE);
-        }
-        self.visit.draft(recipe).ok_or_else(|| {
-            self.count(Counter::StoreNoMemory);
-            NO_MEMORY
-        })
-    }
-
-    /// A new value was refused: the old one is not to be taken for it.
-    pub(super) fn forget(&self, key: Key<'_>) {
-        let mut locked = self.visit.lock(key);
-        if let Some(item) = locked.find(key) {
-            locked.unlink(item);
-        }
     }
 
     /// The data of a value is complete.
@@ -470,12 +354,3 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
         reply(output, noreply, answer)
     }
 }
-
-/// The length of a value, from the word that says it.
-pub(super) fn value_length(word: &[u8]) -> Option<usize> {
-    const MOST: u32 = i32::MAX as u32 - 2;
-    number::unsigned_32(word).filter(|len| *len <= MOST).map(|len| len as usize)
-}
-
-pub(super) const NON_NUMERIC: &[u8] =
-    b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";

@@ -18,7 +18,8 @@ use tenure::memory::{Atomic, Ordering};
 use tenure::sync::Arc;
 
 use super::clock::Seconds;
-use super::item::{AtomicU32, AtomicU64, ItemRef, state};
+use super::item::{ItemRef, state};
+use super::{AtomicU32, AtomicU64};
 use super::words::InUrl;
 
 /// What a watcher may ask for.

@@ -2,6 +2,9 @@
 
 use std::fmt::{self, Write as _};
 
+use super::base64;
+use super::number::Decimal;
+
 /// Words that are looked at, as in memcached.
 const MOST: usize = 23;
 
@@ -76,6 +79,23 @@ impl Line {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes[self.len..][..bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();
+    }
+
+    /// Adds a key, in base64 if it is binary.
+    pub(super) fn push_key(&mut self, key: &[u8], binary: bool) {
+        self.push(b" k");
+        if binary {
+            base64::encode(key, |four| self.push(four));
+            self.push(b" b");
+        } else {
+            self.push(key);
+        }
+    }
+
+    /// Adds a flag and its number.
+    pub(super) fn push_number(&mut self, flag: &[u8], number: u64) {
+        self.push(flag);
+        self.push(&Decimal::new(number));
     }
 }
 

@@ -12,7 +12,7 @@ use slab::Slab;
 use super::connection::{Connection, Fate, Hands, Phase};
 use super::counters::Counters;
 use super::poll::{Interest, Poll};
-use super::server::{Shared, TICK};
+use super::shared::Shared;
 use super::socket::{self, NotAccepted};
 use crate::allocator::return_to_system;
 use crate::buffers::Buffer;
@@ -33,6 +33,9 @@ const MOST_REST: usize = 2048;
 
 /// So many idle buffers stay in the pool however few are in use.
 const MOST_IDLE_BUFFERS: u64 = 512;
+
+/// The longest wait for events: handlers are told the time that often.
+const TICK: Duration = Duration::from_millis(500);
 
 /// How long what a connection has to send may wait, where it was not asked for it.
 const NEWS: Duration = Duration::from_millis(20);

@@ -16,7 +16,6 @@
 //! and could not be unwound: an exception that leaves a destructor during a panic ends the process.
 
 use super::{Engine, Plan, Status, Step};
-use crate::cpu::Cpu;
 use crate::error::Error;
 use crate::heat::Kind;
 use crate::machine::LINE_BYTES;
@@ -62,7 +61,7 @@ pub(crate) fn current() -> Option<Rc<Context>> {
 /// # Panics
 ///
 /// If `thread` does, with its panic.
-pub(crate) fn run<F: Fn(&Cpu) + 'static>(
+pub(crate) fn run<F: Fn(Rc<Context>) + 'static>(
     plan: Plan,
     beat: Beat,
     thread: F,
@@ -89,7 +88,7 @@ pub(crate) fn run<F: Fn(&Cpu) + 'static>(
         fibers.push(Fiber::with_stack(stack, move |yielder, ()| {
             context.ways_back[index].set(yielder);
             context.way_back.set(yielder);
-            thread(&Cpu::new(context));
+            thread(context);
         }));
     }
     CURRENT.set(Some(Rc::clone(&context)));
@@ -189,6 +188,12 @@ impl Context {
         while self.is_on() && !self.engine.borrow_mut().is_in_turn(cpu) {
             self.suspend();
         }
+    }
+
+    /// Interrupts every other CPU that does not sleep, and waits until all have served it. Returns how many.
+    pub(crate) fn membarrier(&self) -> usize {
+        self.take_turn();
+        self.with(|engine| engine.interrupt_others(self.running.get()))
     }
 
     /// Sleeps on an address until woken.

@@ -16,7 +16,7 @@
 //! `UnsafeCell<ManuallyDrop<T>>` at its place ([`layout_of`]), which claims nothing about the value
 //! and reads nothing.
 
-use super::{Arc, Counts};
+use super::Counts;
 use alloc::alloc::{alloc, alloc_zeroed, dealloc, handle_alloc_error};
 use core::alloc::Layout;
 use core::cell::UnsafeCell;
@@ -188,15 +188,6 @@ impl<T: ?Sized> Uninit<T> {
     pub(super) fn data(&mut self) -> *mut T {
         // SAFETY: live until `self` is dropped.
         unsafe { data(self.inner) }
-    }
-
-    /// # Safety
-    ///
-    /// The value has been written.
-    #[inline]
-    pub(super) unsafe fn assume_init(self) -> Arc<T> {
-        // SAFETY: the counts say "one Arc", and the value is there (caller).
-        unsafe { Arc::from_inner(self.into_inner()) }
     }
 
     /// The memory, which is the caller's now.

@@ -1,12 +1,12 @@
-//! [`Arc`]: making one, sharing it, giving it up, and its raw pointers.
+//! [`Arc`]: making one, sharing it, giving it up, and its raw pointers. What has to do with `Weak` is in `weak.rs`.
 
-use super::inner::{self, Common, Inner};
-use super::{Counts, Weak};
+use super::Counts;
+use super::inner::{self, Common, Inner, Uninit};
 use crate::count::Unsettled;
 use alloc::boxed::Box;
 use core::any::Any;
 use core::marker::PhantomData;
-use core::mem::{self, ManuallyDrop, MaybeUninit};
+use core::mem::{self, ManuallyDrop};
 use core::ops::Deref;
 use core::pin::Pin;
 use core::ptr::{self, NonNull};
@@ -69,58 +69,6 @@ impl<T> Arc<T> {
         // SAFETY: a box is not null.
         let inner = unsafe { NonNull::new_unchecked(inner) };
         // SAFETY: the counts are those of one Arc, this one.
-        unsafe { Self::from_inner(inner) }
-    }
-
-    /// An `Arc` whose value holds a [`Weak`] to itself.
-    ///
-    /// While `data_fn` runs there is no value yet: upgrades of the `Weak` and of its clones fail.
-    /// They succeed once `new_cyclic` has returned, or on another thread a moment earlier.
-    ///
-    /// # Panics
-    ///
-    /// Where `data_fn` does. The memory is given back then, as soon as the last clone of the `Weak`
-    /// is gone.
-    ///
-    /// ```
-    /// use tenure::sync::{Arc, Weak};
-    ///
-    /// struct Session { id: u32, me: Weak<Session> }
-    ///
-    /// impl Session {
-    ///     fn handle(&self) -> Arc<Session> {
-    ///         self.me.upgrade().expect("whoever calls this holds an Arc")
-    ///     }
-    /// }
-    ///
-    /// let session = Arc::new_cyclic(|me| {
-    ///     assert!(me.upgrade().is_none());
-    ///     Session { id: 7, me: me.clone() }
-    /// });
-    /// assert_eq!(session.handle().id, 7);
-    /// ```
-    pub fn new_cyclic<F>(data_fn: F) -> Self
-    where
-        F: FnOnce(&Weak<T>) -> T,
-    {
-        let unborn = Inner { counts: Counts::unborn_in(), data: MaybeUninit::<T>::uninit() };
-        let inner = Box::into_raw(Box::new(unborn)).cast::<Inner<T>>();
-        // SAFETY: a box is not null. `MaybeUninit<T>` has the layout of `T`.
-        let inner = unsafe { NonNull::new_unchecked(inner) };
-        // The common reference, lent out as a Weak: where `data_fn` panics this is its drop.
-        // SAFETY: the weak count is one, and nobody else owns it.
-        let weak = unsafe { Weak::from_inner(inner) };
-
-        let data = data_fn(&weak);
-
-        // SAFETY: live, because the weak count is ours.
-        let place = unsafe { inner::data(inner) };
-        // SAFETY: room for a `T`, and nobody reads it: upgrades fail until the next statement.
-        unsafe { place.write(data) };
-        weak.counts().expect("not a dangling Weak").born();
-        // From here on the common reference belongs to the Arcs.
-        mem::forget(weak);
-        // SAFETY: `born` made one Arc, this one.
         unsafe { Self::from_inner(inner) }
     }
 
@@ -248,18 +196,6 @@ impl<T: ?Sized> Arc<T> {
         drop(unsafe { Self::from_raw(ptr) });
     }
 
-    /// A [`Weak`] to the same value. One add: no loop, unlike std's.
-    ///
-    /// Waits for a [`get_mut`](Self::get_mut) of another `Arc` that looks at the counts at the same
-    /// moment.
-    #[must_use = "a Weak that is dropped at once is of no use"]
-    #[inline]
-    pub fn downgrade(this: &Self) -> Weak<T> {
-        this.counts().downgrade();
-        // SAFETY: the weak reference that was just taken.
-        unsafe { Weak::from_inner(this.ptr) }
-    }
-
     /// The number of `Weak`s at some moment of the call.
     #[must_use]
     pub fn weak_count(this: &Self) -> usize {
@@ -379,5 +315,16 @@ impl<T: ?Sized> Drop for Arc<T> {
     fn drop(&mut self) {
         // SAFETY: the drop.
         unsafe { self.give_up() };
+    }
+}
+
+impl<T: ?Sized> Uninit<T> {
+    /// # Safety
+    ///
+    /// The value has been written.
+    #[inline]
+    pub(super) unsafe fn assume_init(self) -> Arc<T> {
+        // SAFETY: the counts say "one Arc", and the value is there (caller).
+        unsafe { Arc::from_inner(self.into_inner()) }
     }
 }

@@ -1,8 +1,6 @@
 //! [`Context`]: a strong handle.
 
-use super::block::Block;
-use super::core::Core;
-use super::protocol::Protocol;
+use super::protocol::{Block, Core, Protocol};
 use super::{Scheme, Shootdown};
 use crate::memory::{Memory, Native};
 use crate::shared::Shared;

@@ -5,11 +5,9 @@
 //!    same, as a scheduler does that counts the address space which an idle CPU borrows.
 //! 3. The last put destroys the block, whoever does it.
 
+use super::protocol::{Block, Core, Protocol, destroy_each};
 use super::Scheme;
-use super::block::Block;
 use super::context::give_back;
-use super::core::Core;
-use super::protocol::Protocol;
 use crate::memory::{Memory, Ordering, Pointer};
 use core::ptr::{self, NonNull};
 
@@ -87,6 +85,6 @@ unsafe impl<M: Memory> Protocol<M> for Counted {
         blocks: impl Iterator<Item = NonNull<Block<T, Self, M>>>,
     ) {
         // SAFETY: the caller's, and rule 1.
-        unsafe { Block::destroy_each(core, blocks) };
+        unsafe { destroy_each(core, blocks) };
     }
 }

@@ -1,7 +1,6 @@
 //! [`Domain`]: the workers that share objects.
 
-use super::block::Block;
-use super::core::Core;
+use super::protocol::{Block, Core};
 use super::{Context, Scheme, Seat, Shootdown, Statistics};
 use crate::memory::{Memory, Native};
 use crate::shared::Shared;

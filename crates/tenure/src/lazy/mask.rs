@@ -10,11 +10,9 @@
 //! the word's reference was taken; the put passes it on to whoever destroys. Setting is Relaxed: it orders nothing that
 //! the handle at hand does not.
 
+use super::protocol::{Block, Core, Protocol, destroy_each};
 use super::Scheme;
-use super::block::Block;
 use super::context::give_back;
-use super::core::Core;
-use super::protocol::Protocol;
 use crate::memory::{Atomic, Memory, Ordering, Pointer};
 use crate::segments::Segments;
 use core::ptr::{self, NonNull};
@@ -124,6 +122,6 @@ unsafe impl<M: Memory> Protocol<M> for Mask {
         blocks: impl Iterator<Item = NonNull<Block<T, Self, M>>>,
     ) {
         // SAFETY: the caller's, and rules 1 and 2.
-        unsafe { Block::destroy_each(core, blocks) };
+        unsafe { destroy_each(core, blocks) };
     }
 }

@@ -168,13 +168,10 @@
 //!
 //! [piggin]: https://lkml.kernel.org/r/20210605014216.446867-1-npiggin@gmail.com
 
-mod block;
 pub mod cached;
 mod context;
-mod core;
 mod counted;
 mod domain;
-mod ends;
 mod guard;
 mod mask;
 mod protocol;

@@ -1,8 +1,7 @@
 //! [`Seat`], and the guards of what a seat uses: [`Active`] and [`LazyGuard`].
 
-use super::block::Block;
+use super::protocol::{Block, Core, Slot};
 use super::context::upgrade;
-use super::core::{Core, Slot};
 use super::guard::guard;
 use super::shootdown::Words;
 use super::{Context, Scheme, Shootdown};

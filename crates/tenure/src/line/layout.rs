@@ -1,8 +1,6 @@
 //! What a struct says about its fields: [`LineLayout`], [`Layout`], [`Field`], [`Role`], and
 //! [`check`], which holds it to that.
 
-use super::{LINE_BYTES, rules};
-
 /// A struct that knows which of its fields are written by many cores, and which are read by them.
 ///
 /// Implemented by `#[derive(LineLayout)]`, with the feature `derive`; the [module](super#the-rules)
@@ -167,50 +165,4 @@ pub enum Role {
     Cold,
     /// A struct whose fields have roles of their own.
     Embedded(&'static Layout),
-}
-
-/// Compiles if the layout of `T` keeps the [rules](super#the-rules) of its lines.
-///
-/// The derive calls this by itself for a struct without type and const parameters. The offsets of a
-/// generic one are known for its instances only, so they are what is checked: either some of them,
-/// beside the definition, or all that are made, in a constructor.
-///
-/// ```
-/// # #[cfg(feature = "derive")] {
-/// use tenure::line::{self, Isolated, LineLayout};
-///
-/// #[derive(LineLayout)]
-/// struct Slot<T> {
-///     #[line(contended)]
-///     readers: Isolated<u32>,
-///     #[line(read_mostly)]
-///     value: T,
-/// }
-///
-/// // One instance, as soon as this is compiled.
-/// const _: () = line::check::<Slot<u64>>();
-///
-/// impl<T> Slot<T> {
-///     fn new(value: T) -> Self {
-///         // Each instance that is made, when a program is built that makes it; `cargo check` does
-///         // not get that far.
-///         const { line::check::<Self>() };
-///         Self { readers: Isolated::new(0), value }
-///     }
-/// }
-/// # let slot = Slot::new("an instance");
-/// # assert_eq!((*slot.readers, slot.value), (0, "an instance"));
-/// # }
-/// ```
-///
-/// # Panics
-///
-/// If it does not. Call it where constants are evaluated, as above, and the panic is a compile
-/// error; the call costs nothing then.
-#[track_caller]
-pub const fn check<T: LineLayout>() {
-    let report = rules::report(T::LAYOUT, LINE_BYTES);
-    if !report.is_empty() {
-        panic!("{}", report.as_str());
-    }
 }

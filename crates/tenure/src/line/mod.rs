@@ -125,7 +125,8 @@ mod rules;
 pub use isolated::Isolated;
 #[doc(hidden)]
 pub use isolated::{Used, UsedBytes};
-pub use layout::{Field, Layout, LineLayout, Role, check};
+pub use layout::{Field, Layout, LineLayout, Role};
+pub use rules::check;
 #[cfg(feature = "derive")]
 pub use tenure_derive::LineLayout;
 

@@ -19,12 +19,58 @@
 //! p mod min(A, L) + (q - p) < L
 //! ```
 
-use super::ISOLATION_BYTES;
-use super::layout::{Field, Layout, Role};
+use super::layout::{Field, Layout, LineLayout, Role};
 use super::report::Report;
+use super::{ISOLATION_BYTES, LINE_BYTES};
+
+/// Compiles if the layout of `T` keeps the [rules](super#the-rules) of its lines.
+///
+/// The derive calls this by itself for a struct without type and const parameters. The offsets of a
+/// generic one are known for its instances only, so they are what is checked: either some of them,
+/// beside the definition, or all that are made, in a constructor.
+///
+/// ```
+/// # #[cfg(feature = "derive")] {
+/// use tenure::line::{self, Isolated, LineLayout};
+///
+/// #[derive(LineLayout)]
+/// struct Slot<T> {
+///     #[line(contended)]
+///     readers: Isolated<u32>,
+///     #[line(read_mostly)]
+///     value: T,
+/// }
+///
+/// // One instance, as soon as this is compiled.
+/// const _: () = line::check::<Slot<u64>>();
+///
+/// impl<T> Slot<T> {
+///     fn new(value: T) -> Self {
+///         // Each instance that is made, when a program is built that makes it; `cargo check` does
+///         // not get that far.
+///         const { line::check::<Self>() };
+///         Self { readers: Isolated::new(0), value }
+///     }
+/// }
+/// # let slot = Slot::new("an instance");
+/// # assert_eq!((*slot.readers, slot.value), (0, "an instance"));
+/// # }
+/// ```
+///
+/// # Panics
+///
+/// If it does not. Call it where constants are evaluated, as above, and the panic is a compile
+/// error; the call costs nothing then.
+#[track_caller]
+pub const fn check<T: LineLayout>() {
+    let report = report(T::LAYOUT, LINE_BYTES);
+    if !report.is_empty() {
+        panic!("{}", report.as_str());
+    }
+}
 
 /// What is wrong with `layout` on a machine with lines of `line` bytes. Empty: nothing.
-pub(super) const fn report(layout: &Layout, line: usize) -> Report {
+const fn report(layout: &Layout, line: usize) -> Report {
     let mut checker = Checker {
         outermost: layout,
         line,

@@ -2,7 +2,7 @@
 //!
 //! | ground | where |
 //! |---|---|
-//! | [`Concurrent`](super::Concurrent) | here: a lock-free map ([`LockFree`]), std's mutex, grace periods |
+//! | [`Concurrent`](super::Concurrent) | here: a lock-free map ([`LockFree`](super::LockFree)), std's mutex, grace periods |
 //! | `Checked` | this crate's tests: words of a model checker |
 
 use crate::count::ReadSide;
@@ -10,8 +10,6 @@ use crate::memory::Memory;
 use core::borrow::Borrow;
 use core::hash::Hash;
 use core::ptr::NonNull;
-
-pub use super::map::{Link, LockFree};
 
 /// A machine, a map, a lock and a scheme of deferred freeing.
 ///

@@ -168,6 +168,8 @@ mod statistics;
 
 pub use concurrent::Concurrent;
 pub use ground::Ground;
+#[doc(hidden)]
+pub use map::{Link, LockFree};
 pub use key::Key;
 pub use reference::Ref;
 pub use statistics::Statistics;

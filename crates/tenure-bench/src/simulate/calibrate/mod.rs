@@ -20,7 +20,7 @@ mod measure;
 mod shape;
 
 use crate::machine::{self, Place};
-use crate::run::Progress;
+use crate::progress::Progress;
 use fit::{All, Observed, Pair, rounded};
 use shape::Class;
 use tenure_sim::Machine;

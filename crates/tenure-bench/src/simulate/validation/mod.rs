@@ -12,18 +12,14 @@ mod operations;
 mod table;
 
 use super::parallel;
-use super::result::Check;
-use super::row::{self, Plan};
-use super::run::DEFAULT_SEED;
+use super::result::{Check, WITHIN};
+use super::row::{self, DEFAULT_SEED, Plan};
 use crate::scenario::{Looped, Operation, Placed};
 use figures::Figure;
 use std::sync::{Arc, OnceLock};
 use tenure_sim::{Machine, Report};
 
 pub use table::{markdown, summary, terminal};
-
-/// A figure within this factor of the published one counts as reproduced.
-pub const WITHIN: f64 = 1.5;
 
 /// Simulated nanoseconds that each figure is measured for, after those of warming up.
 const MEASURED_NS: f64 = 400e3;

@@ -2,9 +2,9 @@
 
 use rustix::io::Errno;
 
+use super::job::Job;
 use super::protocol::Verdict;
 use super::tally::Tally;
-use super::worker::Job;
 use crate::load::outcome::ErrorKind;
 
 /// How a connection goes on.

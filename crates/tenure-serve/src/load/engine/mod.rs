@@ -14,6 +14,7 @@
 mod after;
 mod client;
 mod clock;
+pub(super) mod job;
 pub(super) mod lines;
 pub(super) mod protocol;
 pub(super) mod schedule;

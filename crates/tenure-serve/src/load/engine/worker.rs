@@ -39,34 +39,6 @@ const RETRY_NS: u64 = 10_000_000;
 /// The timer's events; clients have lower numbers.
 const TIMER: u64 = u64::MAX;
 
-/// What a thread is to do.
-pub(crate) struct Job<P> {
-    /// Requests and answers.
-    pub(crate) protocol: P,
-    /// Whom to ask.
-    pub(crate) target: SocketAddr,
-    /// Connections at once.
-    pub(crate) clients: usize,
-    /// Requests under way on each.
-    pub(crate) depth: usize,
-    /// A connection serves one request.
-    pub(crate) close: bool,
-    /// When requests are due; without it, the next is sent when one is answered.
-    pub(crate) schedule: Option<Schedule>,
-    /// How long a client waits for anything to come.
-    pub(crate) timeout: Duration,
-    /// The start of the run.
-    pub(crate) base: Instant,
-    /// When the measuring begins, in nanoseconds from the start.
-    pub(crate) from_ns: u64,
-    /// When it ends.
-    pub(crate) until_ns: u64,
-    /// It ends after so many requests, if that is sooner.
-    pub(crate) quota: Option<u64>,
-    /// The first error ends it.
-    pub(crate) is_strict: bool,
-}
-
 /// A thread's state.
 pub(crate) struct Worker<P: Protocol> {
     job: Job<P>,

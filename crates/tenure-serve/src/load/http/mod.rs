@@ -5,11 +5,11 @@ mod answers;
 use answers::Scan;
 
 use super::engine::protocol::{Answer, Protocol, Step};
-use super::engine::worker::Job;
+use super::engine::job::Job;
 use super::error::Error;
-use super::plan::{Phase, Workload};
 use super::settings::{Generator, Settings};
 use super::tool::Task;
+use super::workload::{Phase, Workload};
 
 /// A run against an HTTP server.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,11 +14,11 @@ use tenure_report::words::counted;
 
 pub use keys::Keys;
 
-use super::engine::worker::Job;
+use super::engine::job::Job;
 use super::error::Error;
-use super::plan::{Phase, Workload};
 use super::settings::{Generator, Settings};
 use super::tool::{self, Task};
+use super::workload::{Phase, Workload};
 use keys::Draw;
 use requests::{Order, Requests};
 use values::Values;

@@ -6,11 +6,11 @@ use std::{fs, io};
 
 use serde_json::Value;
 use tempfile::NamedTempFile;
+use tenure_report::Progress;
 
 use super::{output, unreadable};
 use crate::load::error::Error;
 use crate::load::outcome::{ErrorKind, Errors, Kind, Latency, Outcome, Second};
-use crate::load::run::Progress;
 use crate::load::settings::{Length, Settings};
 
 /// What it is to ask for.
@@ -28,7 +28,7 @@ pub(in crate::load) struct Keys {
 pub(super) fn run(
     keys: &Keys,
     settings: &Settings,
-    progress: &mut dyn Progress,
+    progress: &dyn Progress,
 ) -> Result<Outcome, Error> {
     let cannot = |error: io::Error| {
         Error::new(format!("cannot have memtier_benchmark write a temporary file: {error}"))

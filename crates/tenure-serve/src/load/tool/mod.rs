@@ -9,11 +9,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
+use tenure_report::Progress;
 
 use super::cpu::CpuTimes;
 use super::error::Error;
 use super::outcome::{Cpu, Outcome};
-use super::run::Progress;
 use super::settings::{Generator, Length, Settings};
 
 pub(super) use memtier::Keys;
@@ -39,7 +39,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(super) fn run(
     task: &Task,
     settings: &Settings,
-    progress: &mut dyn Progress,
+    progress: &dyn Progress,
 ) -> Result<Outcome, Error> {
     if settings.warmup > Duration::ZERO {
         progress.begin("warming up", settings.warmup.as_millis() as u64);
@@ -70,7 +70,7 @@ pub(super) fn run(
     })
 }
 
-fn once(task: &Task, settings: &Settings, progress: &mut dyn Progress) -> Result<Outcome, Error> {
+fn once(task: &Task, settings: &Settings, progress: &dyn Progress) -> Result<Outcome, Error> {
     match task {
         Task::Memtier(keys) => memtier::run(keys, settings, progress),
         Task::Wrk { url, fields } => wrk::run(url, fields, settings, progress),
@@ -93,7 +93,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), Error> {
 }
 
 /// Runs a program to its end.
-fn output(command: &mut Command, progress: &mut dyn Progress) -> Result<String, Error> {
+fn output(command: &mut Command, progress: &dyn Progress) -> Result<String, Error> {
     let name = command.get_program().to_string_lossy().into_owned();
     let cannot = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => {

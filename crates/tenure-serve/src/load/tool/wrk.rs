@@ -2,10 +2,11 @@
 
 use std::process::Command;
 
+use tenure_report::Progress;
+
 use super::{output, unreadable};
 use crate::load::error::Error;
 use crate::load::outcome::{ErrorKind, Errors, Kind, Latency, Outcome};
-use crate::load::run::Progress;
 use crate::load::settings::{Length, Settings};
 
 /// Runs it.
@@ -13,7 +14,7 @@ pub(super) fn run(
     url: &str,
     fields: &[String],
     settings: &Settings,
-    progress: &mut dyn Progress,
+    progress: &dyn Progress,
 ) -> Result<Outcome, Error> {
     let seconds = match settings.length {
         Length::Time(time) => time.as_secs(),

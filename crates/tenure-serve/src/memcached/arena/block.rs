@@ -5,7 +5,7 @@ use std::ptr::{self, NonNull};
 
 use super::Arena;
 use super::sizes::{BLOCK, HEAD, MOST_CELLS, SIZES, cells};
-use crate::memcached::item::AtomicU64;
+use crate::memcached::AtomicU64;
 
 /// What every cell that is in use begins with.
 #[repr(C)]

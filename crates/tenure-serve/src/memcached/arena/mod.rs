@@ -29,7 +29,7 @@ use tenure::line::Isolated;
 use tenure::memory::{Atomic, Ordering};
 use tenure::sync::Arc;
 
-use super::item::AtomicU64;
+use super::AtomicU64;
 use block::Block;
 pub(crate) use block::Cell;
 pub(crate) use sizes::Pieces;

@@ -10,7 +10,7 @@ use crate::handler::Next;
 use crate::memcached::counters::Counter;
 use crate::memcached::number;
 use crate::memcached::passwords::MOST_TOKEN;
-use crate::memcached::text::Answer;
+use crate::memcached::reply::Answer;
 use crate::memcached::words::Words;
 
 /// Bytes of the shortest line that is answered, without its end.

@@ -7,7 +7,8 @@ use crate::handler::Next;
 use crate::memcached::counters::Counter;
 use crate::memcached::item::{END, MOST_KEY};
 use crate::memcached::number;
-use crate::memcached::text::{Answer, BAD_LINE, Keys, Request, Then};
+use crate::memcached::reply::{Answer, BAD_LINE};
+use crate::memcached::request::{Keys, Request, Then};
 
 /// A command that looks keys up.
 pub(super) struct Retrieval {

@@ -31,17 +31,16 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 use tenure::count::{ReadSide, RefCount};
-use tenure::memory::{Memory, Native, Ordering};
+use tenure::memory::Ordering;
 use tenure::sync::Arc;
 
 use super::arena::{Arena, Cell, Pieces};
 use super::classes::{Class, footprint};
 use super::clock::Seconds;
+use super::{AtomicU32, AtomicU64};
 use crate::handler::Output;
 pub(super) use draft::{Draft, Recipe};
 
-pub(super) type AtomicU32 = <Native as Memory>::AtomicU32;
-pub(super) type AtomicU64 = <Native as Memory>::AtomicU64;
 
 /// Longest key.
 pub(super) const MOST_KEY: usize = 250;
@@ -241,6 +240,11 @@ impl<C: RefCount + 'static> ItemRef<C> {
     /// The class for its bytes.
     pub(super) fn class(&self) -> Class {
         self.header().class
+    }
+
+    /// Its class and its bytes: what a tally counts.
+    pub(super) fn sort(&self) -> (Class, usize) {
+        (self.class(), self.footprint())
     }
 
     #[inline]

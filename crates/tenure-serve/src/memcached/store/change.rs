@@ -93,7 +93,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         let Some(old) = locked.find(key) else {
             if locked.over {
                 self.worker.count(Counter::Reclaimed);
-                self.worker.classes().count(new, Event::Reclaimed);
+                self.worker.classes().count(new.sort(), Event::Reclaimed);
             }
             return match verb {
                 Verb::Set | Verb::Add => Outcome::Done { cas: locked.link(new), len },

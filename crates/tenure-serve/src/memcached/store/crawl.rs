@@ -71,7 +71,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
                         let item = item.share();
                         self.count_reclaimed(&item, reason);
                         self.worker.count(Counter::CrawlerReclaimed);
-                        self.worker.classes().count(&item, Event::Crawled);
+                        self.worker.classes().count(item.sort(), Event::Crawled);
                         unlinked += self.unlink(&mut queue, &item);
                     }
                     let looked_at = (end - start) as usize;
@@ -136,10 +136,10 @@ impl<C: RefCount + 'static> Visit<'_, C> {
     /// Counts an item that is over, or flushed, and goes without being asked for.
     pub(super) fn count_reclaimed(&self, item: &ItemRef<C>, reason: Counter) {
         self.worker.count(Counter::Reclaimed);
-        self.worker.classes().count(item, Event::Reclaimed);
+        self.worker.classes().count(item.sort(), Event::Reclaimed);
         if reason == Counter::GetExpired && item.state() & state::FETCHED == 0 {
             self.worker.count(Counter::ExpiredUnfetched);
-            self.worker.classes().count(item, Event::ExpiredUnfetched);
+            self.worker.classes().count(item.sort(), Event::ExpiredUnfetched);
         }
     }
 }

@@ -13,7 +13,8 @@ use tenure::memory::{Atomic, Ordering};
 use super::{SHARDS, Visit};
 use crate::memcached::classes::Event;
 use crate::memcached::counters::Counter;
-use crate::memcached::item::{AtomicU32, AtomicU64, ItemRef, state};
+use crate::memcached::item::{ItemRef, state};
+use crate::memcached::{AtomicU32, AtomicU64};
 use crate::memcached::queue::{Queue, Verdict};
 
 /// Items of a shard that are a fair sample of all. With as many in each, 19 of 20 items that one queue would keep are kept.
@@ -168,10 +169,10 @@ impl<C: RefCount + 'static> Visit<'_, C> {
                 None => {
                     self.watchers().tell_eviction(&item, self.now);
                     self.worker.count(Counter::Evictions);
-                    self.worker.classes().count(&item, Event::Evicted);
+                    self.worker.classes().count(item.sort(), Event::Evicted);
                     if item.state() & state::FETCHED == 0 {
                         self.worker.count(Counter::EvictedUnfetched);
-                        self.worker.classes().count(&item, Event::EvictedUnfetched);
+                        self.worker.classes().count(item.sort(), Event::EvictedUnfetched);
                     }
                 }
             }

@@ -77,7 +77,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         store.map.insert(Entry(new.share()), (), &self.visit.guard);
         // Relaxed: a number that is compared with the limit.
         store.used.fetch_add(Self::charge(new), Ordering::Relaxed);
-        self.visit.worker.classes().count(new, Event::Linked);
+        self.visit.worker.classes().count(new.sort(), Event::Linked);
         self.make_room(new);
         cas
     }
@@ -112,7 +112,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         drop(self.queue.replace(old.place(), new.share()));
         store.map.insert(Entry(new.share()), (), &self.visit.guard);
         self.unlinked += old.size();
-        self.visit.worker.classes().count_change(old, new);
+        self.visit.worker.classes().count_change(old.sort(), new.sort());
         let (less, more) = (Self::charge(old), Self::charge(new));
         if more > less {
             // Relaxed: as in `link`.
@@ -207,7 +207,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         let key = Key { bytes: item.key(), hash: item.hash() };
         // Relaxed: as in `link`.
         self.store.used.fetch_sub(Locked::charge(item), Ordering::Relaxed);
-        self.worker.classes().count(item, Event::Unlinked);
+        self.worker.classes().count(item.sort(), Event::Unlinked);
         // `item` may be the queue's own reference, but the map's keeps it readable.
         let removed = self.store.map.remove(&key, &self.guard);
         debug_assert!(removed.is_some(), "the queue and the map have the same items");

@@ -66,8 +66,7 @@
 mod guard;
 mod reader;
 
-use super::core::Slot;
-use super::ends::destroy;
+use super::protocol::{Slot, destroy};
 use super::seat::InUse;
 use super::shootdown::{Ending, Object, Shootdown, Words};
 use super::{Context, Domain, Statistics};

@@ -62,11 +62,8 @@ mod dying;
 mod slot;
 mod verify;
 
+use super::protocol::{Block, Core, Protocol, destroy};
 use super::Scheme;
-use super::block::Block;
-use super::core::Core;
-use super::ends::destroy;
-use super::protocol::Protocol;
 use crate::count::TicketRef;
 use crate::memory::{Atomic, Ordering, Plain, Pointer, Threads};
 use batch::Batch;

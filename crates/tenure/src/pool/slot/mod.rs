@@ -200,7 +200,6 @@
 mod builder;
 mod error;
 mod guard;
-mod homecoming;
 mod key;
 mod objects;
 mod owner;
@@ -216,8 +215,7 @@ use super::list::{DefaultList, FreeList};
 use alloc::sync::Arc;
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
-use homecoming::Homecoming;
-use objects::{Refused, find_hoarded, make};
+use objects::{Homecoming, Refused, find_hoarded, make};
 use owner::Owner;
 
 /// Objects that are made once and used again and again. See the [module](self).

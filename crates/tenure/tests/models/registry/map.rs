@@ -11,7 +11,8 @@ use std::hash::{BuildHasher, Hasher};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use tenure::memory::Threads;
-use tenure::registry::ground::{Element, Link, LockFree, Map};
+use tenure::registry::ground::{Element, Map};
+use tenure::registry::{Link, LockFree};
 
 /// Hashes a key to its tens: keys that differ in the last digit have one hash.
 #[derive(Default)]

@@ -1,0 +1,68 @@
+//! Parsers for the values of options. An error is a line that shows a good value.
+
+use std::ops::RangeInclusive;
+
+use tenure_bench::run::MOST_THREADS;
+use tenure_bench::simulate::run::MOST_US;
+
+pub(crate) fn line(text: &str) -> Result<u64, String> {
+    match text.trim().parse::<u64>() {
+        Ok(bytes) if bytes.is_power_of_two() && (16..=4096).contains(&bytes) => Ok(bytes),
+        _ => Err("a line is a power of two from 16 to 4096 bytes".to_owned()),
+    }
+}
+
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
+    match text.trim().parse() {
+        Ok(0) => Err("a run needs at least 1 thread".to_owned()),
+        Ok(threads) if threads > MOST_THREADS => {
+            Err(format!("at most {MOST_THREADS} threads can be asked for"))
+        }
+        Ok(threads) => Ok(threads),
+        Err(_) => Err("numbers of threads look like `1,2,8`".to_owned()),
+    }
+}
+
+pub(crate) fn microseconds(text: &str) -> Result<u32, String> {
+    match text.trim().parse() {
+        Ok(us) if (1..=MOST_US).contains(&us) => Ok(us),
+        _ => Err(format!("microseconds are a whole number from 1 to {MOST_US}")),
+    }
+}
+
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
+        _ => Err("seconds are a number above 0, such as `0.5`".to_owned()),
+    }
+}
+
+pub(crate) fn ratio(text: &str) -> Result<(u32, u32), String> {
+    let parse = |(sets, gets): (&str, &str)| Some((sets.parse().ok()?, gets.parse().ok()?));
+    text.split_once(':').and_then(parse).ok_or_else(|| "a ratio looks like `1:100`".to_owned())
+}
+
+pub(crate) fn sizes(text: &str) -> Result<RangeInclusive<usize>, String> {
+    let (shortest, longest) = text.split_once('-').unwrap_or((text, text));
+    match (shortest.parse(), longest.parse()) {
+        (Ok(shortest), Ok(longest)) if shortest <= longest => Ok(shortest..=longest),
+        _ => Err("sizes look like `100` or `32-1024`".to_owned()),
+    }
+}
+
+pub(crate) fn seconds_or_none(text: &str) -> Result<f64, String> {
+    if text.trim() == "0" { Ok(0.0) } else { seconds(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_positive_and_finite() {
+        assert_eq!(seconds("0.25").unwrap(), 0.25);
+        for bad in ["0", "-1", "inf", "NaN", "soon", ""] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Reading BTF, the kernel's BPF Type Format: what `/sys/kernel/btf/vmlinux` holds, and the section
+//! `.BTF` of kernel modules and BPF objects.
+//!
+//! Written from the format's description in the kernel's documentation (`Documentation/bpf/btf.rst`).
+//!
+//! # The format
+//!
+//! ```text
+//! ┌────────┬─────────────────────────────┬──────────────────────┬─────────┐
+//! │ header │ types: 12 bytes each, and   │ strings, each ended  │ layout  │
+//! │        │ what their kind adds        │ by a zero byte       │ (newer) │
+//! └────────┴─────────────────────────────┴──────────────────────┴─────────┘
+//! ```
+//!
+//! A type's id is its place in the list, from 1; 0 is `void`. A name is an offset into the strings.
+//! The 12 bytes are the name, a word with the kind, a flag and a count, and a size or another type's
+//! id. *Split* BTF, such as a module's, goes on counting types and string offsets where its base (the
+//! kernel's) ended. The byte order shows in the magic number.
+//!
+//! | kind | | adds | in the model |
+//! |---|---|---|---|
+//! | 1 | `INT` | encoding | [`Scalar`](crate::model::Scalar) |
+//! | 2 | `PTR` | | [`Pointer`](crate::model::Kind::Pointer) of the size of the file's `long`, or 8 bytes |
+//! | 3 | `ARRAY` | element, index, count | [`Array`](crate::model::Kind::Array) |
+//! | 4, 5 | `STRUCT`, `UNION` | members | [`Composite`](crate::model::Kind::Composite) |
+//! | 6, 19 | `ENUM`, `ENUM64` | values | [`Enumeration`](crate::model::Scalar::Enumeration); the values are not read |
+//! | 7 | `FWD` | | [`Opaque`](crate::model::Kind::Opaque) |
+//! | 8 | `TYPEDEF` | | [`Alias`](crate::model::Kind::Alias) |
+//! | 9, 10, 11 | `VOLATILE`, `CONST`, `RESTRICT` | | [`Qualified`](crate::model::Kind::Qualified) |
+//! | 12, 13 | `FUNC`, `FUNC_PROTO` | parameters | one [`Function`](crate::model::Kind::Function) for all |
+//! | 14 | `VAR` | linkage | no type; the variable of a section |
+//! | 15 | `DATASEC` | variables | no type; a [`Static`](crate::model::Static) for each variable |
+//! | 16 | `FLOAT` | | [`Scalar`](crate::model::Scalar) |
+//! | 17 | `DECL_TAG` | member | no type; a member's [tag](crate::model::Member::tags) |
+//! | 18 | `TYPE_TAG` | | [`Qualified`](crate::model::Kind::Qualified) |
+//!
+//! A bit field is told in one of two forms. With the struct's flag set, a member's word holds its
+//! offset and its width, both in bits. Without, it holds the offset, and the width is that of the
+//! `INT` behind the member's type, which may add an offset of its own. The model counts bits as the
+//! file does: on big-endian machines from the most significant.
+//!
+//! # What is left out
+//!
+//! - Variables in sections whose name contains `percpu`: each CPU has its own copy elsewhere.
+//! - Variables declared `extern`, and sections that have no size yet: their addresses come with
+//!   linking.
+//! - A module's BTF of Linux 6.11 and later may bring a *distilled* base of its own in the section
+//!   `.BTF.base`. Given as the base it works; the structs that it mentions have their sizes and no
+//!   members.
+//!
+//! # What is refused
+//!
+//! Everything that leads out of the file or nowhere, in one line that names the type: sections, names
+//! and ids out of bounds, strings without an end, members beyond their struct, a value of what has no
+//! values (a variable, a tag), whatever [`Builder::finish`](crate::model::Builder::finish) refuses,
+//! such as types that contain themselves, and kinds above 19: nothing tells their length, unless the
+//! file has the layout section of Linux 7.1 and later, by which they are skipped and opaque. What is
+//! not read (values of enumerations, parameters) is not checked either.
+//!
+//! Memory stays within a small multiple of the input: counts are checked against the bytes that are
+//! there before anything is allocated for them, and names that overlap each other, which nobody
+//! writes, may not add up to more than a few times the strings.
+
+mod convert;
+mod header;
+mod index;
+mod names;
+mod record;
+
+use crate::model::{Malformed, Model};
+
+pub use header::is_btf;
+
+/// Reads BTF; `base` is the BTF that a split one builds on, and its types come first in the model.
+///
+/// Types that a file holds twice, or that both files hold, stay two types.
+///
+/// # Errors
+///
+/// The bytes are not what they should be: see the [module](self). The line that it shows names types
+/// by their BTF ids, those that `bpftool btf dump` shows.
+///
+/// ```no_run
+/// let bytes = std::fs::read("/sys/kernel/btf/vmlinux").unwrap();
+/// let model = tenure_types::read::btf::parse(&bytes, None)?;
+/// println!("{} types", model.types().len());
+/// # Ok::<(), tenure_types::model::Malformed>(())
+/// ```
+pub fn parse(bytes: &[u8], base: Option<&[u8]>) -> Result<Model, Malformed> {
+    let base = base
+        .map(|bytes| header::Sections::of(bytes)?.whole())
+        .transpose()
+        .map_err(|error| Malformed::new(format!("its base: {error}")))?;
+    let own = header::Sections::of(bytes)?;
+    let own = if base.is_some() { own } else { own.whole()? };
+    convert::model(&index::Index::of(base, own)?)
+}

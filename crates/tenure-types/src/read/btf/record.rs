@@ -1,0 +1,177 @@
+//! A type as the file holds it: 12 bytes, and what its kind adds.
+
+/// The kinds of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BtfKind {
+    Int,
+    Ptr,
+    Array,
+    Struct,
+    Union,
+    Enum,
+    Fwd,
+    Typedef,
+    Volatile,
+    Const,
+    Restrict,
+    Func,
+    FuncProto,
+    Var,
+    Datasec,
+    Float,
+    DeclTag,
+    TypeTag,
+    Enum64,
+    /// Newer than this reader, and skipped by what the layout section says.
+    Newer(u8),
+}
+
+/// Bytes of a type before those that its kind adds.
+pub(super) const HEAD: usize = 12;
+
+/// Bytes of a member of a struct, and of a variable of a section.
+pub(super) const TRIPLE: usize = 12;
+
+/// The byte order of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    Little,
+    Big,
+}
+
+/// Words of 32 bits in the byte order of a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Words<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) order: Order,
+}
+
+/// A type's 12 bytes, and where the rest is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Record {
+    /// Where its name is in the strings.
+    pub(super) name: u32,
+    pub(super) kind: BtfKind,
+    /// Bit 31 of the word with the kind: which means differs with the kind.
+    pub(super) flag: bool,
+    /// How many members, values, parameters or variables follow.
+    pub(super) count: u32,
+    /// A size in bytes or the id of a type.
+    pub(super) word: u32,
+    /// Where what the kind adds begins in the section.
+    pub(super) rest: usize,
+}
+
+/// Why there is no record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoRecord {
+    /// The section ends within it.
+    CutOff,
+    /// Kind 0, or one that is newer than this reader.
+    Unknown(u8),
+}
+
+impl Words<'_> {
+    /// The word that begins at a byte.
+    pub(super) fn at(&self, byte: usize) -> Option<u32> {
+        let word = *self.bytes.get(byte..)?.first_chunk()?;
+        Some(self.word(word))
+    }
+
+    /// Three words in a row, at the start of `bytes`.
+    pub(super) fn triple(&self, bytes: &[u8; TRIPLE]) -> [u32; 3] {
+        let [a, b, c, d, e, f, g, h, i, j, k, l] = *bytes;
+        [self.word([a, b, c, d]), self.word([e, f, g, h]), self.word([i, j, k, l])]
+    }
+
+    fn word(&self, bytes: [u8; 4]) -> u32 {
+        match self.order {
+            Order::Little => u32::from_le_bytes(bytes),
+            Order::Big => u32::from_be_bytes(bytes),
+        }
+    }
+}
+
+impl Record {
+    /// Reads the record that begins at a byte of the types.
+    pub(super) fn at(types: Words<'_>, byte: usize) -> Result<Self, NoRecord> {
+        let head = types.bytes.get(byte..).and_then(|bytes| bytes.first_chunk());
+        let [name, info, word] = types.triple(head.ok_or(NoRecord::CutOff)?);
+        // Until Linux 7.1 the count had 16 bits and the kind 5; those added were always 0.
+        let (flag, code, count) = (info >> 31 != 0, (info >> 24 & 0x7f) as u8, info & 0x00ff_ffff);
+        let kind = BtfKind::of(code).ok_or(NoRecord::Unknown(code))?;
+        Ok(Self { name, kind, flag, count, word, rest: byte + HEAD })
+    }
+
+    /// Where the next record begins, if this one ends within the section.
+    pub(super) fn end(&self, types: Words<'_>, layout: &[u8]) -> Result<usize, NoRecord> {
+        let (once, each) = self.kind.adds(layout).ok_or(match self.kind {
+            BtfKind::Newer(code) => NoRecord::Unknown(code),
+            _ => NoRecord::CutOff,
+        })?;
+        let added = once as u64 + each as u64 * u64::from(self.count);
+        let there = (types.bytes.len() - self.rest) as u64;
+        match usize::try_from(added) {
+            Ok(bytes) if added <= there => Ok(self.rest + bytes),
+            _ => Err(NoRecord::CutOff),
+        }
+    }
+}
+
+impl BtfKind {
+    fn of(code: u8) -> Option<Self> {
+        Some(match code {
+            0 => return None,
+            1 => Self::Int,
+            2 => Self::Ptr,
+            3 => Self::Array,
+            4 => Self::Struct,
+            5 => Self::Union,
+            6 => Self::Enum,
+            7 => Self::Fwd,
+            8 => Self::Typedef,
+            9 => Self::Volatile,
+            10 => Self::Const,
+            11 => Self::Restrict,
+            12 => Self::Func,
+            13 => Self::FuncProto,
+            14 => Self::Var,
+            15 => Self::Datasec,
+            16 => Self::Float,
+            17 => Self::DeclTag,
+            18 => Self::TypeTag,
+            19 => Self::Enum64,
+            newer => Self::Newer(newer),
+        })
+    }
+
+    /// Bytes that the kind adds to the first 12: once, and for each that the record counts.
+    fn adds(self, layout: &[u8]) -> Option<(usize, usize)> {
+        Some(match self {
+            Self::Int | Self::Var | Self::DeclTag => (4, 0),
+            Self::Array => (12, 0),
+            Self::Struct | Self::Union | Self::Datasec => (0, TRIPLE),
+            Self::Enum64 => (0, 12),
+            Self::Enum | Self::FuncProto => (0, 8),
+            Self::Ptr
+            | Self::Fwd
+            | Self::Typedef
+            | Self::Volatile
+            | Self::Const
+            | Self::Restrict
+            // Its count is a linkage.
+            | Self::Func
+            | Self::Float
+            | Self::TypeTag => (0, 0),
+            Self::Newer(code) => {
+                let [once, each, _, _] = *layout.get(4 * usize::from(code)..)?.first_chunk()?;
+                (usize::from(once), usize::from(each))
+            }
+        })
+    }
+
+    /// Whether it stands for something that a value can have, or a pointer can point to.
+    pub(super) fn is_type(self) -> bool {
+        !matches!(self, Self::Var | Self::Datasec | Self::DeclTag)
+    }
+}

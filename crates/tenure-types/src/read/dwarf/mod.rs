@@ -1,0 +1,282 @@
+//! DWARF, versions 2 to 5, into the model.
+//!
+//! A program's units repeat the types of the headers that they include: the kernel's 14 million
+//! entries come to some 100 thousand types. So units are read in parallel, each into flat tables that
+//! the next one uses again ([`scan`], [`table`]); every type gets a hash of its content ([`content`]);
+//! and only what no other unit has said becomes something that stays ([`emit`], [`store`]). In the end
+//! that is put together in the order of the file ([`merge`]): the same file gives the same model,
+//! whatever the number of threads.
+//!
+//! Units whose types refer into other units (after link-time optimisation or `dwz`, and with type
+//! units) are set aside in that pass, and read together with those that they refer to as if they were
+//! one unit.
+//!
+//! What is refused, and limits:
+//!
+//! - A malformed unit fails the whole read: a report about the rest would look complete.
+//! - A type that contains itself, and what [`Builder::finish`](crate::model::Builder::finish) refuses.
+//! - Tables that no compiler writes: more than 128 attributes in an abbreviation, more than
+//!   65,536 types and members in a unit that take less than 3 bytes each, names (which may share bytes of the file) that come to more than
+//!   256 times the unit's length or 4 times the file's, an abbreviation table of more than a
+//!   megabyte. So time and memory stay proportional to the input's size.
+//!
+//! Names are cut after 64 KiB. Pointers to pointers are looked through 64 times, arrays have up to 16
+//! dimensions.
+
+mod content;
+mod digest;
+mod emit;
+mod fault;
+mod group;
+mod lines;
+mod merge;
+mod scan;
+mod source;
+mod split;
+mod store;
+mod table;
+mod unit;
+mod values;
+
+use std::sync::Mutex;
+
+use gimli::{DwarfFileType, UnitType};
+use rayon::iter::{ParallelBridge as _, ParallelIterator as _};
+
+use self::content::Contents;
+use self::emit::{Emit, Surroundings};
+use self::fault::Fault;
+use self::lines::Files;
+use self::source::{Job, Source, dwarf_of};
+pub(super) use self::split::{Missing, SplitUnit, Splits, missing};
+use self::store::{Found, Store};
+use self::table::{NOWHERE, Position, ROOT, Table, Variable};
+use self::unit::{Signatures, Unit};
+use tenure_report::Progress;
+
+use super::file::MappedFile;
+use super::object::Sections;
+use crate::model::{Format, Malformed, Model, Name};
+
+/// One object file with debugging information.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Object<'d> {
+    /// For messages, if there are several.
+    pub(super) name: &'d str,
+    pub(super) sections: &'d Sections<'d>,
+    /// The sections of the file that `dwz` moved to what several programs share.
+    pub(super) supplement: Option<&'d Sections<'d>>,
+    /// Whose memory to give back.
+    pub(super) file: Option<&'d MappedFile>,
+    /// Which units that others lack are in it.
+    pub(super) splits: Option<Splits<'d>>,
+}
+
+/// Reads the types and variables of objects into one model.
+pub(super) fn parse(objects: &[Object<'_>], progress: &dyn Progress) -> Result<Model, Malformed> {
+    let program = Program::of(objects)?;
+    let total = program.jobs.iter().map(|job| job.header.length_including_self() as u64).sum();
+    progress.begin("reading types", total);
+    let found = program.read(progress);
+    progress.end();
+    let (found, store) = found?;
+    let units = found.iter().map(|one| one.translation_units).sum();
+    let builder = merge::merge(found, store, total)?;
+    drop(program);
+    builder.finish(Format::Dwarf, units)
+}
+
+/// Everything that is read.
+#[derive(Debug)]
+struct Program<'d> {
+    sources: Vec<Source<'d>>,
+    files: Vec<Option<&'d MappedFile>>,
+    /// By position.
+    jobs: Vec<Job<'d>>,
+    /// The units from this position on are read only if others refer to them.
+    on_demand: Position,
+    signatures: Signatures,
+}
+
+/// What is used again from unit to unit.
+#[derive(Debug, Default)]
+struct Scratch<'d> {
+    table: Table<'d>,
+    contents: Contents,
+}
+
+/// A unit that refers to others.
+#[derive(Debug)]
+struct Deferred<'d> {
+    job: usize,
+    table: Table<'d>,
+}
+
+impl<'d> Program<'d> {
+    fn of(objects: &[Object<'d>]) -> Result<Self, Fault> {
+        let mut end = 0;
+        let mut sources = Vec::new();
+        let mut files = Vec::new();
+        for object in objects {
+            if let Some(splits) = object.splits {
+                let split = split::sources(object, splits, objects, &mut end)?;
+                files.extend(split.iter().map(|_| object.file));
+                sources.extend(split);
+                continue;
+            }
+            let dwarf = dwarf_of(object.sections, DwarfFileType::Main);
+            sources.push(Source::new(object.name.to_owned(), dwarf, object.sections, &mut end));
+            files.push(object.file);
+        }
+        let on_demand = end;
+        for (index, object) in objects.iter().enumerate() {
+            if let Some(supplement) = object.supplement {
+                let source = &mut sources[index];
+                source.supplement_base = Some(end);
+                source.dwarf.set_sup(dwarf_of(supplement, DwarfFileType::Main));
+                let dwarf = dwarf_of(supplement, DwarfFileType::Main);
+                let name = format!("{} (supplementary file)", object.name);
+                sources.push(Source::new(name, dwarf, supplement, &mut end));
+                files.push(None);
+            }
+        }
+        let mut jobs = Vec::new();
+        for (index, source) in (0..).zip(&mut sources) {
+            let found = source.jobs(index).map_err(|fault| fault.within(&source.name))?;
+            jobs.extend(found);
+        }
+        let mut signatures = Signatures::new();
+        for job in &jobs {
+            if let UnitType::Type { type_signature, type_offset }
+            | UnitType::SplitType { type_signature, type_offset } = job.header.type_()
+            {
+                let at = job.start.saturating_add(type_offset.0 as u64);
+                signatures.entry(type_signature.0).or_insert(at);
+            }
+        }
+        Ok(Self { sources, files, jobs, on_demand, signatures })
+    }
+
+    fn read(&self, progress: &dyn Progress) -> Result<(Vec<Found<'d>>, Store<'d>), Fault> {
+        let store = Store::new();
+        let deferred = Mutex::new(Vec::new());
+        let jobs = self.jobs.iter().take_while(|job| job.start < self.on_demand);
+        // A bridge hands the units out in their order, so that what the first ones say stays.
+        let found: Result<Vec<Option<Found<'d>>>, Fault> = jobs
+            .enumerate()
+            .par_bridge()
+            .map_init(Scratch::default, |scratch, (index, job)| {
+                let found = self.read_unit(index, scratch, &store, &deferred);
+                progress.advance(job.header.length_including_self() as u64);
+                found.map_err(|fault| self.located(fault, job))
+            })
+            .collect();
+        let mut found: Vec<Found<'d>> = found?.into_iter().flatten().collect();
+        let deferred = deferred.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !deferred.is_empty() {
+            found.push(group::read(self, deferred, &store)?);
+        }
+        Ok((found, store))
+    }
+
+    /// Reads one unit; none if it refers to others, and is left to be read with those.
+    fn read_unit(
+        &self,
+        index: usize,
+        scratch: &mut Scratch<'d>,
+        store: &Store<'d>,
+        deferred: &Mutex<Vec<Deferred<'d>>>,
+    ) -> Result<Option<Found<'d>>, Fault> {
+        let job = &self.jobs[index];
+        let unit = self.open(index, false)?;
+        let order = u32::try_from(index).unwrap_or(u32::MAX);
+        let translation_units = u64::from(unit.is_translation_unit());
+        if unit.root.split.is_some() {
+            // Its entries are in a file that is read as well.
+            return Ok(Some(Found { order, translation_units, ..Found::default() }));
+        }
+        if unit.source.expected.is_some_and(|id| unit.root.id.is_some_and(|is| is.0 != id)) {
+            return Err(Fault::new("it is of another build than the program"));
+        }
+        let Scratch { table, contents } = scratch;
+        table.clear();
+        scan::scan(&unit, table)?;
+        if !table.foreign.is_empty() {
+            let table = std::mem::take(table);
+            let mut deferred = deferred.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            deferred.push(Deferred { job: index, table });
+            return Ok(None);
+        }
+        table.link();
+        contents.settle(table)?;
+        let around = Alone { unit: &unit, files: None };
+        let mut found = Emit::new(table, contents, store, around, order).run()?;
+        found.translation_units = translation_units;
+        if let Some(file) = self.files[job.source as usize] {
+            file.release(unit.source.bytes_of(job));
+        }
+        Ok(Some(found))
+    }
+
+    fn open(&self, index: usize, keep: bool) -> Result<Unit<'_, 'd>, Fault> {
+        let job = &self.jobs[index];
+        Unit::open(&self.sources[job.source as usize], job, &self.signatures, keep)
+    }
+
+    /// The unit at a position.
+    fn job_at(&self, at: Position) -> Option<usize> {
+        let index = self.jobs.partition_point(|job| job.start <= at).checked_sub(1)?;
+        (at < self.jobs[index].end()).then_some(index)
+    }
+
+    fn located(&self, fault: Fault, job: &Job<'_>) -> Fault {
+        let source = &self.sources[job.source as usize];
+        let name = source.entries_section(job).0.name();
+        fault.at(&format!("unit at {name}"), job.start - job.base).within(&source.name)
+    }
+}
+
+/// A unit that refers to no other.
+struct Alone<'u, 'r, 'd> {
+    unit: &'u Unit<'r, 'd>,
+    files: Option<Files<'d>>,
+}
+
+impl<'d> Surroundings<'d> for Alone<'_, '_, 'd> {
+    fn file(&mut self, _: Position, number: u32) -> Option<Name> {
+        self.files.get_or_insert_with(|| Files::of(self.unit)).get(self.unit, number)
+    }
+
+    fn section(&mut self, _: Position, index: u32) -> Name {
+        self.unit.source.program.places.name(index)
+    }
+
+    fn origin(&mut self, at: Position) -> Option<Variable<'d>> {
+        origin_in(self.unit, at)
+    }
+}
+
+/// What the entry at a position of a unit says of a variable.
+fn origin_in<'d>(unit: &Unit<'_, 'd>, at: Position) -> Option<Variable<'d>> {
+    let offset = usize::try_from(at.checked_sub(unit.job.start)?).ok()?;
+    let entry = unit.job.header.entry(&unit.abbreviations, gimli::UnitOffset(offset)).ok()?;
+    let value = |name| entry.attr_value_raw(name);
+    let number = |name| {
+        let number = value(name)?.udata_value()?;
+        u32::try_from(number).ok()
+    };
+    let position = |name| value(name).and_then(|value| unit.position(&value).ok());
+    let name = value(gimli::DW_AT_name).and_then(|name| unit.string(&name).ok());
+    Some(Variable {
+        at,
+        name: name.map_or(&[], |name| name.slice()),
+        target_at: position(gimli::DW_AT_type).unwrap_or(NOWHERE),
+        origin_at: position(gimli::DW_AT_specification)
+            .or_else(|| position(gimli::DW_AT_abstract_origin))
+            .unwrap_or(NOWHERE),
+        scope: ROOT,
+        file: number(gimli::DW_AT_decl_file).unwrap_or(0),
+        line: number(gimli::DW_AT_decl_line).unwrap_or(0),
+        place: None,
+    })
+}

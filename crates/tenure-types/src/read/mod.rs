@@ -1,0 +1,345 @@
+//! From a file to a [`Model`].
+//!
+//! [`read`] finds out what a file is and calls the reader for it:
+//!
+//! | file | read as |
+//! |---|---|
+//! | `/sys/kernel/btf/vmlinux`, raw BTF | BTF; those of modules on top of the kernel's |
+//! | program, library, kernel, module, object file (ELF; Mach-O and PE as far as they hold DWARF) | DWARF if there is any, in the file itself or in its separate debug file; else the section `.BTF` |
+//! | static library (`.a`, `.rlib`) | DWARF of all members that have it |
+//!
+//! Input is never trusted: what cannot be is an [`Error`], and time and memory are bounded by the
+//! input's size.
+
+pub mod btf;
+mod dwarf;
+mod file;
+mod object;
+mod split;
+
+use std::path::{Path, PathBuf};
+
+use ::object::read::archive::ArchiveFile;
+use ::object::{File, ObjectKind};
+
+use self::file::MappedFile;
+use self::object::{Sections, separate};
+use tenure_report::Progress;
+
+use crate::Error;
+use crate::model::{Format, Malformed, Model};
+
+/// Where the running kernel shows its types.
+const KERNEL: &str = "/sys/kernel/btf/vmlinux";
+
+/// What to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// The running kernel.
+    Kernel,
+    /// A file: see the [module](self) for which.
+    File(PathBuf),
+}
+
+impl Input {
+    /// The path that is read.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Kernel => Path::new(KERNEL),
+            Self::File(path) => path,
+        }
+    }
+}
+
+/// How to read it. The default is to find out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Read this, though the file may hold the other as well.
+    pub format: Option<Format>,
+    /// The file with the debugging information, where it is not in the program's own and not where
+    /// distributions put it.
+    pub debug_file: Option<PathBuf>,
+    /// The BTF that split BTF builds on: of the kernel, for a module. Without it, that of the running
+    /// kernel.
+    pub base: Option<PathBuf>,
+}
+
+/// Reads the types and variables of a file.
+///
+/// # Errors
+///
+/// In one line: the file cannot be read, is of a kind that holds no types, has no debugging
+/// information, or is malformed. What to do is said where there is something.
+///
+/// ```no_run
+/// use std::path::PathBuf;
+/// use tenure_types::read::{Input, Options, read};
+///
+/// let input = Input::File(PathBuf::from("target/debug/tenure"));
+/// let model = read(&input, &Options::default(), &())?;
+/// println!("{} types", model.types().len());
+/// # Ok::<(), tenure_types::Error>(())
+/// ```
+pub fn read(input: &Input, options: &Options, progress: &dyn Progress) -> Result<Model, Error> {
+    let path = input.path();
+    if *input == Input::Kernel && !path.exists() {
+        return Err(Error::new(format!(
+            "this kernel does not show its types ({KERNEL} is missing); give a vmlinux file with \
+             debugging information, or boot a kernel built with CONFIG_DEBUG_INFO_BTF"
+        )));
+    }
+    let file = MappedFile::open(path)?;
+    if btf::is_btf(file.bytes()) {
+        return match options.format {
+            Some(Format::Dwarf) => Err(Error::new(format!(
+                "{} is BTF and has no DWARF; leave --format away, or give a file with DWARF, such as \
+                 a vmlinux",
+                path.display()
+            ))),
+            _ => raw_btf(&file, options),
+        };
+    }
+    let archive = ArchiveFile::parse(file.bytes());
+    if let Ok(archive) = archive {
+        return match options.format {
+            Some(Format::Btf) => Err(Error::new(format!(
+                "{} is a static library, which has no BTF; leave --format away to read its DWARF",
+                path.display()
+            ))),
+            _ => library(&file, &archive, progress),
+        };
+    }
+    let object = File::parse(file.bytes()).map_err(|error| {
+        if file.bytes().starts_with(b"\x7fELF") {
+            return Error::malformed(path, &Malformed::new(error.to_string()));
+        }
+        Error::new(format!(
+            "{} is neither an object file nor BTF; give a program, a library, a vmlinux or a file \
+             from /sys/kernel/btf",
+            path.display()
+        ))
+    })?;
+    program(&file, &object, options, progress)
+}
+
+/// An object file, by what it holds or what is asked for.
+fn program(
+    file: &MappedFile,
+    object: &File<'_>,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Model, Error> {
+    let path = file.path();
+    if options.format == Some(Format::Btf) {
+        return object_btf(file, object, options)?.ok_or_else(|| {
+            Error::new(format!(
+                "{} has no section .BTF; leave --format away to read its DWARF, or give a kernel",
+                path.display()
+            ))
+        });
+    }
+    if let Some(separate) = &options.debug_file {
+        let separate = MappedFile::open(separate)?;
+        return separate_dwarf(&separate, progress);
+    }
+    if self::object::has_dwarf(object, false) {
+        return dwarf_of(file, object, progress);
+    }
+    if let Some(separate) = separate::find(path, object) {
+        return separate_dwarf(&separate, progress);
+    }
+    if options.format.is_none()
+        && let Some(model) = object_btf(file, object, options)?
+    {
+        return Ok(model);
+    }
+    Err(no_dwarf(path, "has no debugging information"))
+}
+
+fn no_dwarf(path: &Path, what: &str) -> Error {
+    Error::new(format!(
+        "{} {what}; compile it with -g, or install the package with its debugging information \
+         (-dbg, -dbgsym, -debuginfo)",
+        path.display()
+    ))
+}
+
+fn separate_dwarf(file: &MappedFile, progress: &dyn Progress) -> Result<Model, Error> {
+    let object = File::parse(file.bytes()).map_err(|error| {
+        Error::new(format!("{} is not an object file: {error}", file.path().display()))
+    })?;
+    if !self::object::has_dwarf(&object, false) {
+        return Err(no_dwarf(file.path(), "has no debugging information"));
+    }
+    dwarf_of(file, &object, progress)
+}
+
+/// The DWARF of one object file.
+fn dwarf_of(file: &MappedFile, object: &File<'_>, progress: &dyn Progress) -> Result<Model, Error> {
+    let malformed = |what: Malformed| Error::malformed(file.path(), &what);
+    let sections = Sections::load(object, file.bytes().len(), false).map_err(malformed)?;
+    let supplement = separate::supplement(file.path(), object)?;
+    let supplement = supplement.as_ref().map(supplementary).transpose()?;
+    let object = dwarf::Object {
+        name: "",
+        sections: &sections,
+        supplement: supplement.as_ref(),
+        file: Some(file),
+        splits: None,
+    };
+    complete(file, &[object], progress)
+}
+
+/// Reads objects together with what is split off them.
+fn complete(
+    file: &MappedFile,
+    objects: &[dwarf::Object<'_>],
+    progress: &dyn Progress,
+) -> Result<Model, Error> {
+    let malformed = |what: Malformed| Error::malformed(file.path(), &what);
+    let missing = dwarf::missing(objects).map_err(malformed)?;
+    let split = split::find(file.path(), &missing)?;
+    let sections: Vec<Sections<'_>> =
+        split.iter().map(split::sections).collect::<Result<_, _>>()?;
+    let names: Vec<String> =
+        split.iter().map(|one| one.file.path().display().to_string()).collect();
+    let split =
+        split.iter().zip(&sections).zip(&names).map(|((split, sections), name)| dwarf::Object {
+            name,
+            sections,
+            supplement: None,
+            file: Some(&split.file),
+            splits: Some(dwarf::Splits { units: &split.units, is_package: split.is_package }),
+        });
+    let all: Vec<dwarf::Object<'_>> = objects.iter().copied().chain(split).collect();
+    let model = dwarf::parse(&all, progress).map_err(malformed)?;
+    if model.types().is_empty() {
+        return Err(Error::new(format!(
+            "{} has line numbers but no types; compile it with -g (Rust: debug = true)",
+            file.path().display()
+        )));
+    }
+    Ok(model)
+}
+
+fn supplementary(file: &MappedFile) -> Result<Sections<'_>, Error> {
+    File::parse(file.bytes())
+        .map_err(|error| Malformed::new(error.to_string()))
+        .and_then(|object| Sections::load(&object, file.bytes().len(), false))
+        .map_err(|what| Error::malformed(file.path(), &what))
+}
+
+/// The DWARF of all members of a static library.
+fn library(
+    file: &MappedFile,
+    archive: &ArchiveFile<'_>,
+    progress: &dyn Progress,
+) -> Result<Model, Error> {
+    let malformed = |what: Malformed| Error::malformed(file.path(), &what);
+    let wrong = |error: ::object::Error| malformed(Malformed::new(error.to_string()));
+    if archive.is_thin() {
+        return Err(Error::new(format!(
+            "{} is a thin archive, which only names its members; give those",
+            file.path().display()
+        )));
+    }
+    let mut members = Vec::new();
+    let mut read = 0_usize;
+    for member in archive.members() {
+        let member = member.map_err(wrong)?;
+        let bytes = member.data(file.bytes()).map_err(wrong)?;
+        // Members that share bytes would let a small file become a large one.
+        read = read.saturating_add(bytes.len());
+        if read > file.bytes().len() {
+            return Err(malformed(Malformed::new("its members overlap")));
+        }
+        // Members of other kinds, such as Rust's metadata, are no object files.
+        let Ok(object) = File::parse(bytes) else { continue };
+        if !self::object::has_dwarf(&object, false) {
+            continue;
+        }
+        let name = String::from_utf8_lossy(member.name()).into_owned();
+        let sections = Sections::load(&object, bytes.len(), false)
+            .map_err(|what| malformed(Malformed::new(format!("{name}: {what}"))))?;
+        members.push((name, sections));
+    }
+    if members.is_empty() {
+        return Err(no_dwarf(file.path(), "has no member with debugging information"));
+    }
+    let objects: Vec<dwarf::Object<'_>> = members
+        .iter()
+        .map(|(name, sections)| dwarf::Object {
+            name,
+            sections,
+            supplement: None,
+            file: Some(file),
+            splits: None,
+        })
+        .collect();
+    complete(file, &objects, progress)
+}
+
+/// A file that is nothing but BTF.
+fn raw_btf(file: &MappedFile, options: &Options) -> Result<Model, Error> {
+    let path = file.path();
+    let kernel = Path::new(KERNEL);
+    let of_module = path.parent() == kernel.parent() && path.file_name() != kernel.file_name();
+    let base = match (&options.base, of_module) {
+        (Some(base), _) => Some(base.as_path()),
+        (None, true) => Some(kernel),
+        (None, false) => None,
+    };
+    btf_on(path, file.bytes(), base)
+}
+
+/// The section `.BTF` of an object file; none if it has none.
+fn object_btf(
+    file: &MappedFile,
+    object: &File<'_>,
+    options: &Options,
+) -> Result<Option<Model>, Error> {
+    use ::object::Object as _;
+    let malformed = |what: Malformed| Error::malformed(file.path(), &what);
+    let Some(types) = self::object::btf(object, ".BTF").map_err(malformed)? else {
+        return Ok(None);
+    };
+    // What newer kernels' modules keep of the kernel's types.
+    let kept = self::object::btf(object, ".BTF.base").map_err(malformed)?;
+    if let (None, Some(kept)) = (&options.base, &kept) {
+        return btf::parse(&types, Some(kept)).map(Some).map_err(malformed);
+    }
+    let base = match &options.base {
+        Some(base) => Some(base.as_path()),
+        None if object.kind() == ObjectKind::Relocatable => Some(Path::new(KERNEL)),
+        None => None,
+    };
+    btf_on(file.path(), &types, base).map(Some)
+}
+
+/// BTF, on top of what a file holds.
+fn btf_on(path: &Path, bytes: &[u8], base: Option<&Path>) -> Result<Model, Error> {
+    let malformed = |what: Malformed| match base {
+        None => Error::malformed(path, &what),
+        Some(base) => Error::new(format!(
+            "{} is malformed, or not made for the kernel of {}: {what}",
+            path.display(),
+            base.display()
+        )),
+    };
+    let Some(base) = base else { return btf::parse(bytes, None).map_err(malformed) };
+    let file = MappedFile::open(base)?;
+    if btf::is_btf(file.bytes()) {
+        return btf::parse(bytes, Some(file.bytes())).map_err(malformed);
+    }
+    let wrong = |what: Malformed| Error::malformed(base, &what);
+    let object =
+        File::parse(file.bytes()).map_err(|error| wrong(Malformed::new(error.to_string())))?;
+    match self::object::btf(&object, ".BTF").map_err(wrong)? {
+        Some(types) => btf::parse(bytes, Some(&types)).map_err(malformed),
+        None => Err(Error::new(format!(
+            "{} has no section .BTF to build on; give the kernel that the module was made for",
+            base.display()
+        ))),
+    }
+}
