@@ -1,7 +1,9 @@
 //! What the figures say about this project's claims, in plain words.
 
-use crate::result::{Estimate, Group, Outcome, Row, Scenario, Verdict};
+use crate::result::{Group, Row, Scenario};
 use crate::simulate;
+use tenure_report::stats::Estimate;
+use tenure_report::verdict::{Outcome, Verdict};
 use tenure_report::words::counted;
 
 /// Where in a scenario a check looks.

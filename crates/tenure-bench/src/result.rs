@@ -11,6 +11,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tenure_report::machine::Machine;
+use tenure_report::stats::Estimate;
+use tenure_report::verdict::Verdict;
 
 /// Name and version of the JSON that a run writes.
 pub const SCHEMA: &str = "tenure-bench/1";
@@ -48,46 +51,6 @@ pub struct Settings {
     pub seconds: f64,
     /// The seed of the random order.
     pub seed: u64,
-}
-
-/// The machine that a run was made on. Fields are empty or zero where the system does not tell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Machine {
-    /// The processor's name.
-    pub cpu: String,
-    /// The architecture, such as `x86_64`.
-    pub arch: String,
-    /// CPUs this process may run on.
-    pub cpus: usize,
-    /// Physical cores among them.
-    pub cores: usize,
-    /// Hardware threads per core.
-    pub smt: usize,
-    /// Sockets.
-    pub sockets: usize,
-    /// Data and unified caches of the first CPU, from the nearest.
-    pub caches: Vec<Cache>,
-    /// Bytes of memory.
-    pub memory_bytes: u64,
-    /// Operating system and kernel release.
-    pub kernel: String,
-    /// The hypervisor or container technology, `none`, or empty if unknown.
-    pub virtualisation: String,
-    /// The frequency governor of the first CPU, or empty.
-    pub governor: String,
-}
-
-/// A level of cache.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Cache {
-    /// 1 is nearest to the core.
-    pub level: u32,
-    /// Its size.
-    pub bytes: u64,
-    /// Its line size.
-    pub line_bytes: u64,
-    /// How many CPUs share it.
-    pub shared_by: usize,
 }
 
 /// Scenarios that belong together: `refs`, `dst`.
@@ -209,50 +172,4 @@ pub struct ToRival {
     pub variant: String,
     /// Time of the row / time of the other.
     pub ratio: Estimate,
-}
-
-/// A median with a distribution-free interval of at least 95 % (from six values on).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Estimate {
-    /// The median.
-    pub median: f64,
-    /// The lower end of the interval.
-    pub low: f64,
-    /// The upper end of the interval.
-    pub high: f64,
-}
-
-impl Estimate {
-    /// For a ratio: whether the interval leaves 1 out, so that the sign of the difference is known.
-    #[must_use]
-    pub fn resolved(&self) -> bool {
-        self.low > 1.0 || self.high < 1.0
-    }
-}
-
-/// What a run says about a claim.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Verdict {
-    /// The claim, in a sentence.
-    pub claim: String,
-    /// The answer.
-    pub outcome: Outcome,
-    /// By how much, or why not, in plain words.
-    pub detail: String,
-    /// Where the figures are: the scenario's id.
-    pub scenario: String,
-}
-
-/// The answers that a verdict can give.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// It holds on this machine.
-    Holds,
-    /// It does not hold on this machine.
-    DoesNotHold,
-    /// The noise was larger than the effect.
-    NotResolved,
-    /// This machine has too few CPUs to show it.
-    NeedsMoreCpus,
 }

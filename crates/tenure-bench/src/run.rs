@@ -1,12 +1,13 @@
 //! A run: from a request to a report.
 
-use crate::progress::Progress;
 use crate::result::{Group, Report, SCHEMA, Scenario, Settings};
-use crate::runner::{self, Plan, affinity};
+use crate::runner::{self, Plan};
 use crate::scenario::GroupInfo;
-use crate::{claims, machine, scenario};
+use crate::{claims, scenario};
 use std::fmt;
 use std::time::{Instant, SystemTime};
+use tenure_report::words::counted;
+use tenure_report::{Progress, affinity, machine};
 
 /// What to measure.
 #[derive(Debug, Clone, Default)]
@@ -72,6 +73,8 @@ const QUICK_BATCHES: usize = 6;
 
 /// Measures what `request` asks for, until `cancelled` says otherwise: then the report has what was measured so far.
 ///
+/// `tell` sees the report grow: first without groups, then after each scenario, which is the last one of the last group.
+///
 /// # Errors
 ///
 /// A request that names a group that does not exist, or numbers that cannot be measured. Nothing
@@ -79,7 +82,8 @@ const QUICK_BATCHES: usize = 6;
 pub fn run(
     request: &Request,
     cancelled: &(dyn Fn() -> bool + Sync),
-    progress: &mut dyn Progress,
+    progress: &dyn Progress,
+    tell: &mut dyn FnMut(&Report),
 ) -> Result<Report, Error> {
     let began = SystemTime::now();
     let clock = Instant::now();
@@ -111,9 +115,8 @@ pub fn run(
         verdicts: Vec::new(),
         groups: Vec::new(),
     };
-    progress.begin((points * plan.batches) as u64);
-    progress.opened(&report);
-    let mut done = 0;
+    progress.begin("measuring", (points * plan.batches) as u64);
+    tell(&report);
     'groups: for group in &groups {
         report.groups.push(Group {
             name: group.name.to_owned(),
@@ -124,11 +127,8 @@ pub fn run(
         for scenario in &group.scenarios {
             let mut points = Vec::new();
             for &threads in at(scenario) {
-                progress.step(scenario.id, threads, done);
-                let step = || {
-                    done += 1;
-                    progress.step(scenario.id, threads, done);
-                };
+                progress.at(scenario.id, &counted(threads, "thread"));
+                let step = || progress.advance(1);
                 let point =
                     runner::measure(scenario, threads, &cpus, plan, &mut random, cancelled, step);
                 points.extend(point);
@@ -148,7 +148,7 @@ pub fn run(
                 };
                 let group = report.groups.last_mut().expect("one was pushed");
                 group.scenarios.push(measured);
-                progress.measured(&report);
+                tell(&report);
             }
             if report.interrupted {
                 break 'groups;
@@ -217,18 +217,7 @@ fn chosen_plan(request: &Request, rows: usize) -> Result<Plan, Error> {
 mod tests {
     use super::*;
 
-    struct Steps(Vec<u64>, u64);
-    impl Progress for Steps {
-        fn begin(&mut self, total_steps: u64) {
-            self.1 = total_steps;
-        }
-        fn step(&mut self, _scenario: &str, _threads: usize, done_steps: u64) {
-            self.0.push(done_steps);
-        }
-        fn end(&mut self) {
-            self.0.push(u64::MAX);
-        }
-    }
+    use tenure_report::progress::Noted;
 
     #[test]
     fn threads_are_powers_of_two_all_cpus_and_twice_as_many() {
@@ -250,8 +239,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_measured_is_refused_in_one_line() {
-        let request =
-            |request: Request| run(&request, &|| false, &mut Steps(vec![], 0)).unwrap_err();
+        let request = |request: Request| run(&request, &|| false, &(), &mut |_| ()).unwrap_err();
         let no_group = request(Request { groups: vec!["nope".into()], ..Request::default() });
         assert!(no_group.to_string().starts_with("there is no group or scenario 'nope'"));
         for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY] {
@@ -262,21 +250,20 @@ mod tests {
 
     #[test]
     fn a_quick_run_measures_every_scenario_and_counts_its_steps() {
-        let mut steps = Steps(vec![], 0);
+        let progress = Noted::default();
         let request = Request {
             quick: true,
             threads: Some(vec![1, 2]),
             seconds: Some(0.001),
             ..Request::default()
         };
-        let report = run(&request, &|| false, &mut steps).unwrap();
+        let report = run(&request, &|| false, &progress, &mut |_| ()).unwrap();
         let measured: Vec<_> =
             report.groups.iter().flat_map(|group| &group.scenarios).map(|s| s.id.clone()).collect();
         let known: Vec<_> =
             groups().into_iter().flat_map(|group| group.scenarios).map(|(id, _)| id).collect();
         assert_eq!(measured, known);
-        assert_eq!(steps.0.last(), Some(&u64::MAX));
-        assert_eq!(steps.0[steps.0.len() - 2], steps.1);
+        progress.assert_complete();
         for scenario in report.groups.iter().flat_map(|group| &group.scenarios) {
             assert_eq!(scenario.points.len(), 2);
             for row in scenario.points.iter().flat_map(|point| &point.rows) {
@@ -289,18 +276,6 @@ mod tests {
 
     #[test]
     fn an_interrupted_run_tells_what_it_has_and_judges_nothing() {
-        /// Notes which scenarios were finished when.
-        struct Finished(Vec<String>, std::sync::mpsc::Sender<()>);
-        impl Progress for Finished {
-            fn begin(&mut self, _: u64) {}
-            fn step(&mut self, _: &str, _: usize, _: u64) {}
-            fn end(&mut self) {}
-            fn measured(&mut self, report: &Report) {
-                let group = report.groups.last().unwrap();
-                self.0.push(group.scenarios.last().unwrap().id.clone());
-                self.1.send(()).unwrap();
-            }
-        }
         let (finished, hears) = std::sync::mpsc::channel();
         let hears = std::sync::Mutex::new((hears, 0));
         // From the second scenario on.
@@ -312,11 +287,16 @@ mod tests {
         let groups = vec!["refs".to_owned()];
         let request =
             Request { groups, threads: Some(vec![1]), seconds: Some(0.001), ..Request::default() };
-        let mut progress = Finished(Vec::new(), finished);
-        let report = run(&request, &cancelled, &mut progress).unwrap();
+        let mut told = Vec::new();
+        let mut tell = |report: &Report| {
+            let Some(group) = report.groups.last() else { return };
+            told.push(group.scenarios.last().unwrap().id.clone());
+            finished.send(()).unwrap();
+        };
+        let report = run(&request, &cancelled, &(), &mut tell).unwrap();
         let scenarios: Vec<_> = report.groups[0].scenarios.iter().map(|one| &one.id).collect();
         assert!(report.interrupted && report.verdicts.is_empty());
         assert_eq!(scenarios.len(), 2, "{scenarios:?}");
-        assert_eq!(progress.0.iter().collect::<Vec<_>>(), scenarios);
+        assert_eq!(told.iter().collect::<Vec<_>>(), scenarios);
     }
 }

@@ -1,14 +1,18 @@
 //! `tenure bench`.
 
 use tenure_bench::report::{self, json, table};
+use tenure_bench::result::Report;
 use tenure_bench::run::{self, Request};
 use tenure_bench::scenario::GroupInfo;
+use tenure_report::terminal::Style;
+#[cfg(target_os = "linux")]
+use tenure_serve::e2e;
 
 use crate::args::Bench;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Json};
-use crate::progress::Reporter;
+use crate::progress::Bar;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
@@ -16,7 +20,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
         return output::print(&list(&groups()));
     }
     #[cfg(target_os = "linux")]
-    if arguments.groups.iter().any(|name| tenure_bench::e2e::is_meant(name)) {
+    if arguments.groups.iter().any(|name| e2e::is_meant(name)) {
         return crate::e2e::run(arguments);
     }
     let json = Json::of(arguments.json.as_ref());
@@ -25,15 +29,30 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
     output::check_all(json, page.as_deref())?;
     let interrupt = Interrupt::catch()?;
     let style = (json != Json::Stdout).then(output::style);
-    let mut reporter = Reporter::new("measuring", "thread").with_tables(style);
-    let report = run::run(&request, &|| interrupt.came(), &mut reporter);
+    let bar = Bar::new();
+    let mut printed = Ok(());
+    // Tables as they are finished. If they cannot be printed, the run goes on for the files that it was asked to write.
+    let mut tell = |report: &Report| {
+        if let (Some(style), Ok(())) = (style, &printed) {
+            printed = bar.suspend(|| output::print(&newest(report, style)));
+        }
+    };
+    let report = run::run(&request, &|| interrupt.came(), &bar, &mut tell);
     let report = report.map_err(Failure::input)?;
 
     let ending = || table::ending(&report, output::style());
     let render = || report::html::render(&report);
     output::tell(json, &json::render(&report), ending, page.as_deref(), render)?;
-    reporter.printed()?;
+    printed?;
     if report.interrupted { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+/// What a report has gained last, as text.
+fn newest(report: &Report, style: Style) -> String {
+    match report.groups.last() {
+        Some(group) => table::scenario(group, group.scenarios.len() - 1, style),
+        None => table::opening(report, style),
+    }
 }
 
 fn request(arguments: &Bench) -> Result<Request, Failure> {
@@ -55,7 +74,15 @@ fn request(arguments: &Bench) -> Result<Request, Failure> {
 fn groups() -> Vec<GroupInfo> {
     let groups = run::groups();
     #[cfg(target_os = "linux")]
-    let groups = [groups, vec![tenure_bench::e2e::listed()]].concat();
+    let groups = [
+        groups,
+        vec![GroupInfo {
+            name: e2e::GROUP,
+            about: "Whole servers under load, as processes of their own; runs when it is named.",
+            scenarios: e2e::listed(),
+        }],
+    ]
+    .concat();
     groups
 }
 

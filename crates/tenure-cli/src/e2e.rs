@@ -1,12 +1,12 @@
 //! `tenure bench e2e`: whole servers, a run of another kind that is told in a report of its own.
 
-use tenure_bench::e2e;
+use tenure_serve::e2e;
 
 use crate::args::Bench;
 use crate::failure::Failure;
 use crate::load;
 use crate::output::{self, Json};
-use crate::progress::Reporter;
+use crate::progress::Bar;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
         tenure,
         generator: load::generator(arguments.with.as_deref()),
     };
-    let report = e2e::run(&request, &mut Reporter::new("measuring", "thread"));
+    let report = e2e::run(&request, &Bar::new());
     let report = report.map_err(Failure::input)?;
 
     let tell = || e2e::text(&report, output::style());

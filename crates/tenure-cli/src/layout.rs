@@ -2,15 +2,15 @@
 
 use std::ffi::OsStr;
 
-use tenure_types::model::Format;
-use tenure_types::read::{Input, Options};
 use tenure_layout::report::{html, json, terminal};
 use tenure_layout::run::{self, Request};
+use tenure_types::model::Format;
+use tenure_types::read::{Input, Options};
 
 use crate::args::Layout;
 use crate::failure::Failure;
 use crate::output::{self, Json};
-use crate::progress::Steps;
+use crate::progress::Bar;
 
 /// The findings to tell unless told.
 const TOP: usize = 20;
@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Layout) -> Result<(), Failure> {
     for path in json.file().into_iter().chain(arguments.html.as_deref()) {
         output::check(path)?;
     }
-    let (model, report) = run::run(&request, &Steps::new()).map_err(Failure::input)?;
+    let (model, report) = run::run(&request, &Bar::new()).map_err(Failure::input)?;
     // The process ends with this command: no need to give back half a million allocations one by one.
     std::mem::forget(model);
 

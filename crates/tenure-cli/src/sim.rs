@@ -9,7 +9,7 @@ use crate::args::Sim;
 use crate::bench;
 use crate::failure::Failure;
 use crate::output::{self, Json};
-use crate::progress::Reporter;
+use crate::progress::Bar;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
     run::check(&request).map_err(Failure::input)?;
     let page = json.page(arguments.report.as_ref(), "sim", &arguments.names)?;
     output::check_all(json, page.as_deref())?;
-    let report = run::run(&request, &mut Reporter::new("simulating", "CPU"));
+    let report = run::run(&request, &Bar::new());
     let report = report.map_err(Failure::input)?;
 
     let tell = || table::render(&report, output::style());
@@ -51,7 +51,7 @@ fn calibrate(path: &Path) -> Result<(), Failure> {
         return Err(Failure::input(line));
     }
     output::check(path)?;
-    let machine = calibrate::this_machine(&mut Reporter::new("measuring", "CPU"));
+    let machine = calibrate::this_machine(&Bar::new());
     let machine = machine.map_err(Failure::input)?;
     output::write(path, &machine.to_toml())?;
     let name = if path == Path::new(machine::THIS_FILE) {

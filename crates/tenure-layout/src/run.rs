@@ -6,16 +6,16 @@ use rayon::prelude::*;
 
 use tenure_report::Progress;
 
-use crate::check;
 use crate::Error;
+use crate::check;
 use crate::findings::{self, Found};
 use crate::knowledge::Knowledge;
 use crate::lines::Layouts;
-use tenure_types::model::{Format, Kind, Model, TypeId};
-use tenure_types::read::{self, Input};
 use crate::result::{Report, SCHEMA, Scope, Source, Suggestion, Unmended};
 use crate::rules::{Glob, Rules};
 use crate::suggest::{Pins, suggest};
+use tenure_types::model::{Format, Kind, Model, TypeId};
+use tenure_types::read::{self, Input};
 
 /// Of more types than these, only those with findings get a map.
 const MOST_MAPS: usize = 64;

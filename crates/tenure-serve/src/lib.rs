@@ -12,6 +12,7 @@
 //! | [`running`] | a server of either protocol, from start to stop |
 //! | [`summary`] | what happened on a server, by eye and for machines |
 //! | [`load`] | load generators for both protocols, and what they find |
+//! | [`e2e`] | whole servers beside those of others, measured in turns |
 //!
 //! For Linux, whose epoll and sockets it uses: elsewhere this crate is empty.
 
@@ -19,6 +20,7 @@
 
 mod allocator;
 pub mod buffers;
+pub mod e2e;
 pub mod handler;
 pub mod http;
 pub mod load;

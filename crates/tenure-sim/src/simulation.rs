@@ -162,7 +162,8 @@ impl Simulation {
         let its_beat = beat.clone();
         let worker = std::thread::spawn(move || {
             // Nobody listens any more if patience has run out.
-            let _ = sender.send(context::run(plan, its_beat, move |context| thread(&Cpu::new(context))));
+            let _ = sender
+                .send(context::run(plan, its_beat, move |context| thread(&Cpu::new(context))));
         });
         let mut seen = (beat.count(), Instant::now());
         loop {

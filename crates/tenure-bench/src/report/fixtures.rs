@@ -3,10 +3,10 @@
 //! The figures follow a crude model of one contended line, so that tables and charts have the
 //! shapes they will have; they were not measured.
 
-use crate::result::{
-    Cache, Distribution, Estimate, Group, Machine, Outcome, Point, Report, Row, SCHEMA, Scenario,
-    Settings, Verdict,
-};
+use crate::result::{Distribution, Group, Point, Report, Row, SCHEMA, Scenario, Settings};
+use tenure_report::machine::{Cache, Machine};
+use tenure_report::stats::Estimate;
+use tenure_report::verdict::{Outcome, Verdict};
 
 /// A server of two sockets, 96 cores and 192 CPUs, at ten numbers of threads of which one is more
 /// than it has.

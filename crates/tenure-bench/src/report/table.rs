@@ -4,10 +4,12 @@
 
 use comfy_table::{Attribute, Cell, Color, Table};
 use tenure_report::grid::{self, aligned, line};
+use tenure_report::stats::Estimate;
 use tenure_report::terminal::Style;
+use tenure_report::verdict::{self, Outcome};
 
 use super::words;
-use crate::result::{Distribution, Estimate, Group, Outcome, Report, Row, Scenario};
+use crate::result::{Distribution, Group, Report, Row, Scenario};
 
 /// The report as text that ends in a line break: its opening, its scenarios and its ending.
 #[must_use]
@@ -50,7 +52,7 @@ pub fn ending(report: &Report, style: Style) -> String {
 
 fn machine(report: &Report) -> String {
     let machine = &report.machine;
-    let mut parts = vec![words::machine(machine)];
+    let mut parts = vec![machine.line()];
     if !matches!(machine.virtualisation.as_str(), "" | "none") {
         parts.push(format!("virtualised ({})", machine.virtualisation));
     }
@@ -78,13 +80,13 @@ fn render_scenario(text: &mut String, scenario: &Scenario, style: Style) {
 fn render_verdicts(text: &mut String, report: &Report, style: Style) {
     line(text, "");
     line(text, &style.strong(&words::conclusion(report)));
-    for verdict in words::ordered(&report.verdicts) {
+    for verdict in verdict::ordered(&report.verdicts) {
         let colour = match verdict.outcome {
             Outcome::Holds => console::Style::new().green(),
             Outcome::DoesNotHold => console::Style::new().red(),
             Outcome::NotResolved | Outcome::NeedsMoreCpus => console::Style::new().yellow(),
         };
-        let words = words::outcome(verdict.outcome);
+        let words = verdict.outcome.words();
         let sentence = style.wrapped(&format!("{words}: {}", verdict.claim), "  ");
         line(text, &sentence.replacen(words, &style.text(colour, words), 1));
         line(text, &style.wrapped(&verdict.detail, "    "));
@@ -161,7 +163,7 @@ fn cells_of(row: &Row, scenario: &Scenario, columns: Columns) -> Vec<Cell> {
     let is_baseline = row.variant == scenario.baseline;
     let is_limit = scenario.limit.as_ref() == Some(&row.variant);
     let time = if columns.interval {
-        let interval = words::interval(&row.ns_per_op, words::number);
+        let interval = row.ns_per_op.interval(words::number);
         format!("{} {interval}", words::number(row.ns_per_op.median))
     } else {
         words::number(row.ns_per_op.median)
@@ -206,7 +208,7 @@ fn coloured(ratio: &Estimate) -> Cell {
 
 fn shown(ratio: &Estimate, interval: bool) -> String {
     let words = words::ratio_or_words(ratio);
-    if interval { format!("{words}  {}", words::interval(ratio, words::ratio)) } else { words }
+    if interval { format!("{words}  {}", ratio.interval(words::ratio)) } else { words }
 }
 
 /// How long single operations took, if some were timed.

@@ -2,12 +2,9 @@
 
 pub(super) use tenure_report::words::{bytes, counted, number, ratio, short, whole};
 
-use crate::result::{Estimate, Machine, Outcome, Point, Report, Scenario, Verdict};
-
-/// `[0.40, 0.42]`, with the digits that `show` gives.
-pub(crate) fn interval(estimate: &Estimate, show: fn(f64) -> String) -> String {
-    format!("[{}, {}]", show(estimate.low), show(estimate.high))
-}
+use crate::result::{Point, Report, Scenario};
+use tenure_report::stats::Estimate;
+use tenure_report::verdict;
 
 /// A ratio's verdict on itself: the ratio, or that it is not resolved.
 pub(crate) fn ratio_or_words(estimate: &Estimate) -> String {
@@ -18,80 +15,12 @@ pub(crate) fn ratio_or_words(estimate: &Estimate) -> String {
     }
 }
 
-/// The words that open a verdict.
-pub(crate) fn outcome(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Holds => "holds here",
-        Outcome::DoesNotHold => "does not hold here",
-        Outcome::NotResolved => "not resolved",
-        Outcome::NeedsMoreCpus => "needs more CPUs",
-    }
-}
-
-/// The order in which verdicts are told.
-pub(super) const OUTCOMES: [Outcome; 4] =
-    [Outcome::Holds, Outcome::DoesNotHold, Outcome::NotResolved, Outcome::NeedsMoreCpus];
-
 /// The whole run in a sentence.
 pub(super) fn conclusion(report: &Report) -> String {
     if report.interrupted {
         return "The run was interrupted: no claim is judged.".to_owned();
     }
-    answer(&report.verdicts, report.settings.quick)
-}
-
-/// What a run's verdicts come to; a quick one has none.
-pub(crate) fn answer(verdicts: &[Verdict], quick: bool) -> String {
-    if quick {
-        return "A quick run judges no claim: its figures are too few.".to_owned();
-    }
-    if verdicts.is_empty() {
-        return "No claim was tested: the figures stand for themselves.".to_owned();
-    }
-    let count = |outcome| verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
-    let phrase = |outcome| {
-        let count = count(outcome);
-        let verb = match (outcome, count) {
-            (Outcome::Holds, 1) => "holds here",
-            (Outcome::Holds, _) => "hold here",
-            (Outcome::DoesNotHold, 1) => "does not hold here",
-            (Outcome::DoesNotHold, _) => "do not hold here",
-            (Outcome::NotResolved, 1) => "is not resolved",
-            (Outcome::NotResolved, _) => "are not resolved",
-            (Outcome::NeedsMoreCpus, 1) => "needs more CPUs",
-            (Outcome::NeedsMoreCpus, _) => "need more CPUs",
-        };
-        (count > 0).then(|| format!("{count} {verb}"))
-    };
-    let phrases: Vec<_> = OUTCOMES.into_iter().filter_map(phrase).collect();
-    let of = counted(verdicts.len(), "claim");
-    match phrases.as_slice() {
-        [only] if verdicts.len() == 1 => format!("1 claim was tested: it {}.", &only[2..]),
-        [only] => format!("Of {of}, all {only}."),
-        [init @ .., last] => format!("Of {of}, {} and {last}.", init.join(", ")),
-        [] => unreachable!("every verdict has an outcome"),
-    }
-}
-
-/// The machine's processor and CPUs in a line.
-pub(crate) fn machine(machine: &Machine) -> String {
-    let name = if machine.cpu.is_empty() { &machine.arch } else { &machine.cpu };
-    let mut parts = vec![name.clone(), counted(machine.cpus, "CPU")];
-    if machine.cores > 0 && machine.cores != machine.cpus {
-        parts.push(counted(machine.cores, "core"));
-    }
-    if machine.sockets > 1 {
-        parts.push(counted(machine.sockets, "socket"));
-    }
-    parts.join(", ")
-}
-
-/// The verdicts in the order they are told: by outcome, and as they came within one.
-pub(crate) fn ordered(verdicts: &[Verdict]) -> Vec<&Verdict> {
-    OUTCOMES
-        .into_iter()
-        .flat_map(|outcome| verdicts.iter().filter(move |verdict| verdict.outcome == outcome))
-        .collect()
+    verdict::answer(&report.verdicts, report.settings.quick)
 }
 
 /// The point that stands for a scenario: the most threads that had a CPU each, or else the first.

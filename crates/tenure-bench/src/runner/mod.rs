@@ -17,7 +17,6 @@
 //! - The objects of a batch are allocated anew, for their place in memory matters. The median over
 //!   the rounds of a batch is one value; estimates and their intervals are over the batches.
 
-pub mod affinity;
 mod samples;
 mod singles;
 mod slice;
@@ -28,6 +27,7 @@ use samples::{Batch, Sample};
 use singles::Singles;
 use slice::{Gate, Slice, ThreadSample};
 use std::time::{Duration, Instant};
+use tenure_report::affinity;
 
 /// How much is measured at a point.
 #[derive(Debug, Clone, Copy)]

@@ -1,10 +1,11 @@
 //! From the slices' samples to rows with estimates.
 
 use super::slice::ThreadSample;
-use crate::result::{Estimate, Row, ToRival};
+use crate::result::{Row, ToRival};
 use crate::scenario::Scenario;
-use crate::stats::{FEWEST, estimate, median};
 use std::time::Duration;
+use tenure_report::stats::Estimate;
+use tenure_report::stats::{FEWEST, estimate, median};
 
 /// What all threads saw of a slice.
 #[derive(Debug, Clone, Copy)]

@@ -8,12 +8,12 @@
 //!
 //! Where single operations are to be timed, that is a phase of its own between the second and the third.
 
-use super::affinity::involuntary_switches;
 use super::singles::Singles;
 use crate::scenario::{Looped, Place};
 use std::time::{Duration, Instant};
 use tenure::line::Isolated;
 use tenure::memory::{Memory, Native, Ordering};
+use tenure_report::affinity::involuntary_switches;
 
 type Counter = <Native as Memory>::AtomicU32;
 

@@ -3,7 +3,6 @@
 //! Most figures follow a crude model of one contended line, so that tables and charts have every shape
 //! that they can have; [`simulated`] is the one that was simulated.
 
-use crate::progress::Progress;
 use std::sync::OnceLock;
 
 use super::machine::{self, DEFAULT};
@@ -108,15 +107,6 @@ pub(crate) fn degenerate() -> Report {
     report
 }
 
-/// Nobody watches.
-pub(crate) struct Unseen;
-
-impl Progress for Unseen {
-    fn begin(&mut self, _total_steps: u64) {}
-    fn step(&mut self, _scenario: &str, _threads: usize, _done_steps: u64) {}
-    fn end(&mut self) {}
-}
-
 /// A short time of some scenarios on the default machine.
 pub(crate) fn request(names: &[&str], cpus: &str) -> Request {
     Request {
@@ -133,7 +123,7 @@ pub(crate) fn request(names: &[&str], cpus: &str) -> Request {
 pub(crate) fn simulated() -> Report {
     static REPORT: OnceLock<Report> = OnceLock::new();
     let names = ["refs", "dst", "pool", "lazy/switch", "lazy/objects"];
-    let simulate = || run::run(&request(&names, "1..192"), &mut Unseen).unwrap();
+    let simulate = || run::run(&request(&names, "1..192"), &()).unwrap();
     REPORT.get_or_init(simulate).clone()
 }
 

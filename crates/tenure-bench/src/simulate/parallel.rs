@@ -1,10 +1,10 @@
 //! Independent simulations on all of the host's CPUs, with results in the order of the requests.
 
-use crate::runner::affinity;
 use std::convert::Infallible;
 use std::panic;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
+use tenure_report::affinity;
 
 /// Maps every item, several at a time. The results are in the order of the items, so nothing depends
 /// on who was faster.

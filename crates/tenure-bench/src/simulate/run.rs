@@ -5,9 +5,9 @@ use super::result::{Group, Point, Report, Row, SCHEMA, Scenario, Settings};
 pub use super::row::DEFAULT_SEED;
 use super::row::{self, Plan};
 use super::{machine, parallel, validation};
-use crate::progress::Progress;
 use crate::scenario::{self, GroupInfo, Unknown, Variant};
 use std::fmt;
+use tenure_report::Progress;
 use tenure_report::words::counted;
 use tenure_sim::{Machine, Simulated};
 
@@ -203,7 +203,7 @@ fn with_at_least(cpus: usize) -> Option<String> {
 ///
 /// A request that names what does not exist or cannot be; nothing was simulated then. Or a simulation
 /// that did not end well.
-pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, Error> {
+pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> {
     let checked = checked(request)?;
     let plan = Plan {
         warm_up_ns: WARM_UP_NS,
@@ -211,10 +211,11 @@ pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, Err
         seed: request.seed,
     };
     let jobs = checked.jobs();
-    progress.begin(jobs.len() as u64);
+    progress.begin("simulating", jobs.len() as u64);
     let simulate = |job: Job| job.run(&request.machine, plan);
     let rows = parallel::try_map(jobs.clone(), simulate, |index| {
-        progress.step(jobs[index].scenario, jobs[index].cpus, index as u64);
+        progress.at(jobs[index].scenario, &counted(jobs[index].cpus, "CPU"));
+        progress.advance(1);
     });
     progress.end();
     let mut rows = rows?.into_iter();
@@ -288,23 +289,11 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::fixtures::{Unseen, request};
-
-    struct Steps(Vec<(String, u64)>, u64);
-    impl Progress for Steps {
-        fn begin(&mut self, total_steps: u64) {
-            self.1 = total_steps;
-        }
-        fn step(&mut self, scenario: &str, _threads: usize, done_steps: u64) {
-            self.0.push((scenario.to_owned(), done_steps));
-        }
-        fn end(&mut self) {
-            self.0.push(("end".to_owned(), self.1));
-        }
-    }
+    use crate::simulate::fixtures::request;
+    use tenure_report::progress::Noted;
 
     fn refused(request: &Request) -> String {
-        let error = run(request, &mut Unseen).unwrap_err();
+        let error = run(request, &()).unwrap_err();
         assert_eq!(check(request), Err(error.clone()));
         error.to_string()
     }
@@ -323,14 +312,14 @@ mod tests {
     fn another_seed_gives_other_figures() {
         let one = request(&["refs/get-put"], "8");
         let other = Request { seed: 2, ..one.clone() };
-        let report = |request| run(request, &mut Unseen).unwrap();
+        let report = |request| run(request, &()).unwrap();
         assert_ne!(report(&one).groups, report(&other).groups);
     }
 
     #[test]
     fn a_point_has_every_variant_with_its_ratios_and_progress_goes_in_order() {
-        let mut steps = Steps(vec![], 0);
-        let report = run(&request(&["refs"], "2,1"), &mut steps).unwrap();
+        let progress = Noted::default();
+        let report = run(&request(&["refs"], "2,1"), &progress).unwrap();
         let scenario = &report.groups[0].scenarios[0];
         assert_eq!(scenario.points.iter().map(|point| point.cpus).collect::<Vec<_>>(), [1, 2]);
         for row in scenario.points.iter().flat_map(|point| &point.rows) {
@@ -338,9 +327,7 @@ mod tests {
             assert_eq!(row.to_baseline.is_none(), row.variant == "inc_not_zero");
             assert_eq!(row.to_limit.is_none(), row.variant == "limit");
         }
-        let (end, all) = steps.0.pop().unwrap();
-        assert_eq!((end.as_str(), all), ("end", steps.0.len() as u64));
-        assert!(steps.0.is_sorted_by_key(|(_, done)| *done));
+        progress.assert_complete();
         assert_eq!(report.machine.cpus, 112);
     }
 
@@ -373,7 +360,7 @@ mod tests {
 
     #[test]
     fn magazines_are_flat_where_everything_else_collapses() {
-        let report = run(&request(&["pool/in-use-10"], "1,32"), &mut Unseen).unwrap();
+        let report = run(&request(&["pool/in-use-10"], "1,32"), &()).unwrap();
         let points = &report.groups[0].scenarios[0].points;
         for (alone, together) in std::iter::zip(&points[0].rows, &points[1].rows) {
             let slower = together.ns_per_op.unwrap() / alone.ns_per_op.unwrap();
@@ -389,7 +376,7 @@ mod tests {
     fn lazy_switches_are_50_times_as_many_as_counted_ones_on_192_cpus() {
         let machine = machine::find("power8-16s-192").unwrap();
         let request = Request { machine, ..request(&["lazy/same", "lazy/switch"], "192") };
-        let report = run(&request, &mut Unseen).unwrap();
+        let report = run(&request, &()).unwrap();
         for scenario in &report.groups[0].scenarios {
             let of = |name| scenario.points[0].rows.iter().find(|row| row.variant == name).unwrap();
             let gain = of("shootdown").mops / of("counted").mops;
@@ -399,7 +386,7 @@ mod tests {
 
     #[test]
     fn many_lines_are_told_as_one_and_none_is_lost() {
-        let report = run(&request(&["pool/in-use-200"], "8"), &mut Unseen).unwrap();
+        let report = run(&request(&["pool/in-use-200"], "8"), &()).unwrap();
         let walk = &report.groups[0].scenarios[0].points[0].rows[0];
         let rest = walk.lines.last().unwrap().members[0].name.clone().unwrap();
         assert!(walk.lines.len() == 17 && rest.ends_with(" more lines"), "{rest}");
@@ -409,7 +396,7 @@ mod tests {
 
     #[test]
     fn a_range_that_is_cut_is_noted() {
-        let notes = |cpus| run(&request(&["refs/get"], cpus), &mut Unseen).unwrap().settings.notes;
+        let notes = |cpus| run(&request(&["refs/get"], cpus), &()).unwrap().settings.notes;
         assert_eq!(notes("100..192"), ["100..192 ends at 112, the CPUs of this machine."]);
         assert_eq!(notes("1..2"), [""; 0]);
     }
@@ -419,7 +406,7 @@ mod tests {
         let mut request = request(&["refs/get"], "1,2");
         // No such machine can be made from a file.
         request.machine.latency.hit = -1.0;
-        let error = run(&request, &mut Unseen).unwrap_err().to_string();
+        let error = run(&request, &()).unwrap_err().to_string();
         assert!(error.starts_with("refs/get, limit, on 1 CPU: "), "{error}");
     }
 }

@@ -2,8 +2,8 @@
 
 pub(super) use tenure_report::words::{counted, number, ratio, short, whole};
 
-use super::result::{Check, Group, Line, Machine, Point, Row, Scenario};
 use super::result::WITHIN;
+use super::result::{Check, Group, Line, Machine, Point, Row, Scenario};
 
 /// A sentence cut into parts, and whether each is code: the name of a variant or a member.
 pub(super) type Parts = Vec<(String, bool)>;

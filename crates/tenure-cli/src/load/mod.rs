@@ -11,7 +11,7 @@ use tenure_serve::load::{self, Plan, http, memcached, table};
 
 use crate::failure::Failure;
 use crate::output::{self, Json};
-use crate::progress::Steps;
+use crate::progress::Bar;
 pub(crate) use args::Load;
 use args::{LoadCommon, LoadHttp, LoadMemcached, LoadProtocol};
 
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Load) -> Result<(), Failure> {
     let plan: Plan = plan;
     let json = Json::of(common.json.as_ref());
     output::check_all(json, None)?;
-    let outcome = load::run(&plan, &Steps::new()).map_err(Failure::input)?;
+    let outcome = load::run(&plan, &Bar::new()).map_err(Failure::input)?;
 
     // The file first: a reader of the table that goes away does not take it along.
     if let Some(path) = json.file() {

@@ -1,8 +1,8 @@
 //! `[[apart]]`: members that must not share a line with others.
 
 use super::subject::{Subject, joined, lines};
-use tenure_types::model::Kind;
 use crate::rules::{Apart, Elements, Path, Place};
+use tenure_types::model::Kind;
 
 /// What was found, for the good or, as an error, for the bad.
 pub(super) fn holds(rule: &Apart, subject: &Subject<'_>) -> Result<String, String> {

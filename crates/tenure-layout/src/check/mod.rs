@@ -22,9 +22,9 @@ mod apart;
 mod group;
 mod subject;
 
-use tenure_types::model::Model;
 use crate::result::Check;
 use crate::rules::{CheckRule, Rules};
+use tenure_types::model::Model;
 
 /// Runs the checks of a rules file, in its order: one result for each type that a check speaks of,
 /// and a failed one where it finds none.

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tenure_types::model::{Kind, Model, TypeId};
 use crate::rules::{Elements, Glob, Path, Place, closest, counted};
+use tenure_types::model::{Kind, Model, TypeId};
 
 /// The most members that a message names.
 const MOST_NAMED: usize = 4;

@@ -47,10 +47,10 @@ use std::cmp::Ordering;
 use rayon::prelude::*;
 
 use crate::lines::{Layouts, Leaf};
-use tenure_types::model::TypeId;
 pub(crate) use pairs::in_type;
 use score::Signals;
 pub(crate) use score::word_weight;
+use tenure_types::model::TypeId;
 use weight::Why;
 pub(crate) use weight::{Victimhood, victimhood};
 

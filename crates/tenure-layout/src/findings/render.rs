@@ -2,8 +2,8 @@
 
 use super::{Array, Found, Site, Sufferer};
 use crate::lines::{Flat, Layouts, Leaf};
-use tenure_types::model::{Kind, TypeId};
 use crate::result::{Confidence, Finding, Level, Sharing, Victim, Word};
+use tenure_types::model::{Kind, TypeId};
 
 /// Puts findings into words, with their ranks. Takes time for each: filter first.
 #[must_use]

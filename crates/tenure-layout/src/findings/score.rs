@@ -2,8 +2,8 @@
 
 use super::Sufferer;
 use crate::lines::{Layouts, share};
-use tenure_types::model::TypeId;
 use crate::result::{Role, Signal};
+use tenure_types::model::TypeId;
 
 /// The alignment that allocators give at least, to what is at least that large: malloc's of the 64-bit
 /// systems.

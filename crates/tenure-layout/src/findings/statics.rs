@@ -3,8 +3,8 @@
 use super::score::Signals;
 use super::{Found, Site, Sufferer, weight, worst_first};
 use crate::lines::{Layouts, Leaf};
-use tenure_types::model::{Kind, Static};
 use crate::result::Role;
+use tenure_types::model::{Kind, Static};
 
 /// At most one finding for each line: the worst.
 pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {

@@ -1,8 +1,8 @@
 //! How likely somebody reads a member while the word beside it is written.
 
 use crate::lines::{Layouts, Leaf};
-use tenure_types::model::{Kind, Qualifier, TypeId};
 use crate::result::Role;
+use tenure_types::model::{Kind, Qualifier, TypeId};
 
 /// Below this, a neighbour is not worth a line of text.
 const LEAST: f64 = 0.05;

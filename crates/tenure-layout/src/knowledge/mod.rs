@@ -34,10 +34,10 @@ use std::sync::LazyLock;
 pub use roles::Roles;
 pub(crate) use roles::{GROUP_BEGIN, GROUP_END};
 
-use tenure_types::model::Model;
 use crate::result::Role;
 use crate::rules::{AtomicPattern, Glob, MemberPattern, Rules};
 use table::{Precedence, Table};
+use tenure_types::model::Model;
 
 /// The built-in rules: the name of the file and its text. A later one wins on ties.
 const BUILTIN: [(&str, &str); 4] = [

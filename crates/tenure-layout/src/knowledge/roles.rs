@@ -4,9 +4,9 @@ use rustc_hash::FxHashMap;
 
 use super::table::{Precedence, Table};
 use super::{Knowledge, Typed};
-use tenure_types::model::{Kind, Member, Model, Name, Qualifier, Static, TypeId};
 use crate::result::Role;
 use crate::rules::Elements;
+use tenure_types::model::{Kind, Member, Model, Name, Qualifier, Static, TypeId};
 
 /// How the name of a pointer to any function is spelled in `[pointers]`.
 const FUNCTION: &str = "(function)";

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::Layouts;
-use tenure_types::model::{Kind, Member, Shape, TypeId};
 use crate::result::Role;
+use tenure_types::model::{Kind, Member, Shape, TypeId};
 
 /// The most leaves that one type is spread out into. The largest of Linux has a tenth.
 const MOST_LEAVES: usize = 1 << 14;

@@ -13,8 +13,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::knowledge::Roles;
-use tenure_types::model::{Bits, Kind, Member, Model, Shape, TypeId};
 use crate::result::Role;
+use tenure_types::model::{Bits, Kind, Member, Model, Shape, TypeId};
 
 /// A model, and what is known of its types and members.
 #[derive(Debug)]

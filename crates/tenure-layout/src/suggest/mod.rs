@@ -27,9 +27,9 @@ mod units;
 use std::collections::HashMap;
 
 use crate::lines::{Arranged, Layouts};
-use tenure_types::model::{Kind, TypeId};
 use crate::result::Suggestion;
 use plan::{Part, Plan};
+use tenure_types::model::{Kind, TypeId};
 use units::{Stuck, Units};
 
 /// The most embedding types whose order is changed as well. All others keep theirs.

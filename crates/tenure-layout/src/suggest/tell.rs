@@ -7,8 +7,8 @@ use super::plan::{Part, Placed, Plan};
 use super::units::Stuck;
 use crate::findings::{Found, in_type};
 use crate::lines::Layouts;
-use tenure_types::model::{Format, Kind, Member, TypeId};
 use crate::result::{Embedder, Move, Suggestion};
+use tenure_types::model::{Format, Kind, Member, TypeId};
 
 /// The share of the score that a proposal may leave: for less gain nobody changes an order.
 const WORTHWHILE: f64 = 0.85;

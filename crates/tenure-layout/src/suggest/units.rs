@@ -2,8 +2,8 @@
 
 use crate::findings::{Victimhood, victimhood};
 use crate::lines::Layouts;
-use tenure_types::model::{Format, Kind, Member, Shape, TypeId};
 use crate::result::Role;
+use tenure_types::model::{Format, Kind, Member, Shape, TypeId};
 
 /// The smallest alignment that a struct may have been declared with unseen: a cache line of most.
 const LEAST_DECLARED: u64 = 64;

@@ -1,7 +1,7 @@
 //! What is found in a C++ program: `tests/fixtures/dwarf/contended.cpp`.
 
-use tenure_types::read::Input;
 use tenure_layout::result::{Finding, Report, Role, Sharing};
+use tenure_types::read::Input;
 
 use super::{find, report, request};
 

@@ -11,14 +11,15 @@ mod suggestions;
 use tenure_layout::findings;
 use tenure_layout::knowledge::Knowledge;
 use tenure_layout::lines::Layouts;
-use tenure_types::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, TypeId};
-use tenure_types::read::{Input, Options};
 use tenure_layout::result::{Finding, Report};
 use tenure_layout::run::{Request, run};
+use tenure_types::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, TypeId};
+use tenure_types::read::{Input, Options};
 
 /// A request for everything in one of the fixtures.
 fn request(fixture: &str, types: &[&str]) -> Request {
-    let path = format!("{}/../tenure-types/tests/fixtures/btf/{fixture}", env!("CARGO_MANIFEST_DIR"));
+    let path =
+        format!("{}/../tenure-types/tests/fixtures/btf/{fixture}", env!("CARGO_MANIFEST_DIR"));
     Request {
         input: Input::File(path.into()),
         options: Options::default(),

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use tenure_layout::findings;
 use tenure_layout::knowledge::Knowledge;
 use tenure_layout::lines::Layouts;
-use tenure_types::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, Static, TypeId};
 use tenure_layout::suggest::{Pins, suggest};
+use tenure_types::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, Static, TypeId};
 
 use super::Maker;
 

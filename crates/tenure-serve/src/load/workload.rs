@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use super::engine::job::Job;
 use super::engine::protocol::Protocol;
 use super::engine::schedule::Schedule;
-use super::engine::job::Job;
 use super::error::Error;
 use super::settings::{Length, Settings};
 use super::tool::Task;

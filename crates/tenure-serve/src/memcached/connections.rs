@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tenure::memory::{Atomic, Ordering};
 use tenure::sync::Arc;
 
-use super::clock::Seconds;
 use super::AtomicU32;
+use super::clock::Seconds;
 
 /// What others may know of a connection.
 pub(super) struct Known {

@@ -6,8 +6,8 @@ use tenure::line::Isolated;
 use tenure::memory::{Atomic, Ordering};
 use tenure::sync::Arc;
 
-use super::classes::{Figures, Tally};
 use super::AtomicU64;
+use super::classes::{Figures, Tally};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {

@@ -2,6 +2,7 @@
 
 use tenure::count::RefCount;
 
+use super::base64;
 use super::clock::Seconds;
 use super::counters::Counter;
 use super::echo::{Echo, LONG_OPAQUE, MOST_OPAQUE};
@@ -9,9 +10,9 @@ use super::flags::{Flags, KeyBytes};
 use super::item::{ItemRef, MOST_KEY, Recipe, state};
 use super::number::{Decimal, value_length};
 use super::prefixes::Use;
-use super::reply::{Answer, BAD_LINE, NO_MEMORY, NON_NUMERIC};
+use super::reply::{Answer, BAD_LINE, NON_NUMERIC};
 use super::request::{Pending, Request, Then};
-use super::store::{Delta, Key, Outcome, Removal, Storing, Verb};
+use super::store::{Delta, Key, Removal, Storing, Verb};
 use super::words::{Line, Words};
 
 /// Most words of a meta command.

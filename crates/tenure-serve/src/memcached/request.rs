@@ -65,7 +65,11 @@ pub(super) struct Request<'a, C: RefCount + 'static, P: RefCount + 'static> {
 }
 
 /// Answers with a line, unless none is wanted.
-pub(super) fn reply<C: RefCount + 'static>(output: &mut Answer<C>, noreply: bool, line: &[u8]) -> Then<C> {
+pub(super) fn reply<C: RefCount + 'static>(
+    output: &mut Answer<C>,
+    noreply: bool,
+    line: &[u8],
+) -> Then<C> {
     if !noreply {
         output.write(line);
     }

@@ -19,8 +19,8 @@ use tenure::sync::Arc;
 
 use super::clock::Seconds;
 use super::item::{ItemRef, state};
-use super::{AtomicU32, AtomicU64};
 use super::words::InUrl;
+use super::{AtomicU32, AtomicU64};
 
 /// What a watcher may ask for.
 pub(super) mod kind {

@@ -19,8 +19,7 @@ fn path(name: &str) -> PathBuf {
 }
 
 fn try_read(path: &Path) -> Result<Model, String> {
-    read(&Input::File(path.to_owned()), &Options::default(), &())
-        .map_err(|error| error.to_string())
+    read(&Input::File(path.to_owned()), &Options::default(), &()).map_err(|error| error.to_string())
 }
 
 fn fixture(name: &str) -> Model {

@@ -5,9 +5,9 @@
 //!    same, as a scheduler does that counts the address space which an idle CPU borrows.
 //! 3. The last put destroys the block, whoever does it.
 
-use super::protocol::{Block, Core, Protocol, destroy_each};
 use super::Scheme;
 use super::context::give_back;
+use super::protocol::{Block, Core, Protocol, destroy_each};
 use crate::memory::{Memory, Ordering, Pointer};
 use core::ptr::{self, NonNull};
 

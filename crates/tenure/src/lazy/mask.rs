@@ -10,9 +10,9 @@
 //! the word's reference was taken; the put passes it on to whoever destroys. Setting is Relaxed: it orders nothing that
 //! the handle at hand does not.
 
-use super::protocol::{Block, Core, Protocol, destroy_each};
 use super::Scheme;
 use super::context::give_back;
+use super::protocol::{Block, Core, Protocol, destroy_each};
 use crate::memory::{Atomic, Memory, Ordering, Pointer};
 use crate::segments::Segments;
 use core::ptr::{self, NonNull};

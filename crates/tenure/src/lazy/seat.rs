@@ -1,8 +1,8 @@
 //! [`Seat`], and the guards of what a seat uses: [`Active`] and [`LazyGuard`].
 
-use super::protocol::{Block, Core, Slot};
 use super::context::upgrade;
 use super::guard::guard;
+use super::protocol::{Block, Core, Slot};
 use super::shootdown::Words;
 use super::{Context, Scheme, Shootdown};
 use crate::memory::{Memory, Native, Threads};

@@ -168,9 +168,9 @@ mod statistics;
 
 pub use concurrent::Concurrent;
 pub use ground::Ground;
+pub use key::Key;
 #[doc(hidden)]
 pub use map::{Link, LockFree};
-pub use key::Key;
 pub use reference::Ref;
 pub use statistics::Statistics;
 

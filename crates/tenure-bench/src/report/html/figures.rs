@@ -1,8 +1,8 @@
 //! Which charts a scenario has.
 
-use crate::chart::{self, Axes, Bar, Bars, Curve, Dot, Figure, Key, Look};
 use crate::report::words;
 use crate::result::{Point, Row, Scenario};
+use tenure_report::chart::{self, Axes, Bar, Bars, Curve, Dot, Figure, Key, Look};
 
 /// The group whose bars are shown whatever the numbers of threads: layout by counter.
 const CELLS: &str = "dst/";
@@ -47,7 +47,7 @@ fn times(scenario: &Scenario, point: &Point, looks: &[Look<'_>], anchor: &str) -
                 figure: format!(
                     "{} ns {}",
                     words::number(time.median),
-                    words::interval(time, words::number)
+                    time.interval(words::number)
                 ),
             })
         })

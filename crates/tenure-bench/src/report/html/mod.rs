@@ -1,28 +1,28 @@
 //! A report as one HTML file.
 //!
 //! `view` turns a report into what the page shows, `figures` says which charts it has
-//! (`chart` draws them), and `report.html` and `style.css` say how it looks within the frame that
+//! ([`chart`] draws them), and `report.html` says how it looks within the frame that
 //! all reports share ([`tenure_report::html`]).
 
 mod figures;
 mod view;
 
 use super::json;
-use crate::chart;
 use crate::result::Report;
+use tenure_report::{chart, verdict};
 
 /// The report as an HTML page.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    let rules = include_str!("style.css");
-    chart::page(include_str!("report.html"), &view::Page::of(report), rules, &json::render(report))
+    let json = json::render(report);
+    chart::page(include_str!("report.html"), &view::Page::of(report), verdict::CSS, &json)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::checks;
     use crate::report::fixtures;
+    use tenure_report::chart::checks;
     use tenure_report::html;
 
     fn reports() -> [Report; 4] {

@@ -1,11 +1,13 @@
 //! What the page shows, in words and figures, ready to be put into the template.
 
 use serde::Serialize;
+use tenure_report::chart::{self, Figure, Key};
+use tenure_report::stats::Estimate;
+use tenure_report::verdict;
 
 use super::figures;
-use crate::chart::{self, Figure, Key};
 use crate::report::words;
-use crate::result::{self, Estimate, Point, Report};
+use crate::result::{self, Point, Report};
 
 /// The page.
 #[derive(Serialize)]
@@ -27,7 +29,7 @@ pub(super) struct Page {
 
 #[derive(Serialize)]
 struct Verdict {
-    outcome: result::Outcome,
+    outcome: verdict::Outcome,
     words: &'static str,
     claim: String,
     /// Its parts, and whether each is code: something to type.
@@ -133,7 +135,7 @@ impl Page {
             took: words::number(report.seconds),
             seconds: words::short(report.settings.seconds),
             seed: report.settings.seed,
-            verdicts: words::ordered(&report.verdicts)
+            verdicts: verdict::ordered(&report.verdicts)
                 .into_iter()
                 .map(|verdict| self::verdict(verdict, report))
                 .collect(),
@@ -144,19 +146,19 @@ impl Page {
     }
 }
 
-fn title(machine: &result::Machine) -> String {
+fn title(machine: &tenure_report::machine::Machine) -> String {
     let cpu = if machine.cpu.is_empty() { &machine.arch } else { &machine.cpu };
     format!("Tenure on {}, {}", cpu, words::counted(machine.cpus, "CPU"))
 }
 
-fn verdict(verdict: &result::Verdict, report: &Report) -> Verdict {
+fn verdict(verdict: &verdict::Verdict, report: &Report) -> Verdict {
     let place = report.groups.iter().enumerate().find_map(|(group, of)| {
         let scenario = of.scenarios.iter().position(|it| it.id == verdict.scenario)?;
         Some(anchor(group, scenario))
     });
     Verdict {
         outcome: verdict.outcome,
-        words: words::outcome(verdict.outcome),
+        words: verdict.outcome.words(),
         claim: verdict.claim.clone(),
         detail: marked(&verdict.detail),
         anchor: place,
@@ -174,7 +176,7 @@ fn marked(text: &str) -> Vec<(String, bool)> {
 }
 
 /// Known facts with their names, and the names of those that the system did not tell.
-fn machine(machine: &result::Machine) -> (Vec<(&'static str, String)>, String) {
+fn machine(machine: &tenure_report::machine::Machine) -> (Vec<(&'static str, String)>, String) {
     let count = |count: usize| if count == 0 { String::new() } else { words::whole(count) };
     let cpus = match (machine.cpus, machine.smt) {
         (0, _) => String::new(),
@@ -202,7 +204,7 @@ fn machine(machine: &result::Machine) -> (Vec<(&'static str, String)>, String) {
     (known, untold.join(", ").replace("cpus", "CPUs"))
 }
 
-fn cache(cache: &result::Cache) -> String {
+fn cache(cache: &tenure_report::machine::Cache) -> String {
     let mut text = format!("L{} {}", cache.level, words::bytes(cache.bytes));
     let mut aside = Vec::new();
     if cache.line_bytes > 0 {
@@ -321,7 +323,7 @@ fn row(row: &result::Row, scenario: &result::Scenario) -> Row {
         mark: chart::mark(&row.variant, is_baseline, is_limit),
         time: Cell {
             figure: words::number(row.ns_per_op.median),
-            interval: words::interval(&row.ns_per_op, words::number),
+            interval: row.ns_per_op.interval(words::number),
             kind: "",
         },
         mops: words::number(row.mops),
@@ -338,7 +340,7 @@ fn row(row: &result::Row, scenario: &result::Scenario) -> Row {
 fn cell(ratio: &Estimate, judged: bool) -> Cell {
     Cell {
         figure: words::ratio_or_words(ratio).replace('x', "×"),
-        interval: words::interval(ratio, words::ratio),
+        interval: ratio.interval(words::ratio),
         kind: match ratio.resolved() {
             false => "unresolved",
             true if !judged => "",

@@ -7,10 +7,10 @@
 
 use super::measure::{self, Ball};
 use super::shape::Class;
-use crate::stats::median;
 use std::sync::Arc;
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Memory, Ordering};
+use tenure_report::stats::median;
 use tenure_sim::machine::{AtomicKind, Distance, Span, Topology};
 use tenure_sim::{Cpu, Error, Machine, Report, Simulated};
 

@@ -50,13 +50,13 @@ struct Call {
 #[cfg(target_os = "linux")]
 mod imp {
     use super::Call;
-    use crate::runner::affinity;
-    use crate::stats::median;
     use nix::libc;
     use std::hint::black_box;
     use std::time::{Duration, Instant};
     use tenure::line::Isolated;
     use tenure::memory::{Memory, Native, Ordering};
+    use tenure_report::affinity;
+    use tenure_report::stats::median;
 
     type Word = <Native as Memory>::AtomicU64;
 
@@ -177,7 +177,7 @@ mod imp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::affinity;
+    use tenure_report::affinity;
 
     #[test]
     fn the_parts_of_an_interrupt_are_no_less_than_nothing_whatever_was_measured() {

@@ -3,14 +3,15 @@
 //! Loops that every thread does alike run as the benchmarks do, in slices of which those with an
 //! involuntary switch are dropped. A ping-pong is not one of them, as its threads have sides.
 
-use crate::machine;
-use crate::runner::{self, Plan, affinity};
+use crate::runner::{self, Plan};
 use crate::scenario::refs::BareAdd;
 use crate::scenario::{Looped, Operation, Place, Scenario, Variant};
-use crate::stats::{FEWEST, median};
 use std::time::Instant;
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Memory, Native, Ordering};
+use tenure_report::affinity;
+use tenure_report::machine;
+use tenure_report::stats::{FEWEST, median};
 
 type Word = <Native as Memory>::AtomicU32;
 

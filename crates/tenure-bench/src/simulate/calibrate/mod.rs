@@ -19,10 +19,11 @@ mod kernel;
 mod measure;
 mod shape;
 
-use crate::machine::{self, Place};
-use crate::progress::Progress;
 use fit::{All, Observed, Pair, rounded};
 use shape::Class;
+use tenure_report::Progress;
+use tenure_report::machine::{self, Place};
+use tenure_report::words::counted;
 use tenure_sim::Machine;
 use tenure_sim::machine::{
     Arbitration, AtomicCost, AtomicKind, Contention, Kernel, Latency, Span, Topology,
@@ -41,16 +42,16 @@ const PAIRS: usize = 4;
 /// # Errors
 ///
 /// It has more CPUs than can be simulated, or the host gave no memory to simulate.
-pub fn this_machine(progress: &mut dyn Progress) -> Result<Machine, tenure_sim::Error> {
+pub fn this_machine(progress: &dyn Progress) -> Result<Machine, tenure_sim::Error> {
     calibrate(&machine::places(), progress)
 }
 
-fn calibrate(places: &[Place], progress: &mut dyn Progress) -> Result<Machine, tenure_sim::Error> {
+fn calibrate(places: &[Place], progress: &dyn Progress) -> Result<Machine, tenure_sim::Error> {
     let topology = shape::topology(places);
     let pairs = shape::pairs(places, PAIRS);
     let cpus: Vec<usize> = places.iter().map(|place| place.cpu).collect();
-    let mut steps = Steps { progress, done: 0 };
-    steps.progress.begin(pairs.len() as u64 + 5);
+    let steps = Steps(progress);
+    progress.begin("measuring", pairs.len() as u64 + 5);
 
     let alone = steps.next("one CPU", 1, || Alone::measured(&cpus[..1]));
     let memory = steps.next("memory", 1, || rounded(measure::memory(&cpus[..1])));
@@ -67,7 +68,7 @@ fn calibrate(places: &[Place], progress: &mut dyn Progress) -> Result<Machine, t
     // Too many CPUs, before anything is simulated.
     blank.check()?;
     let machine = steps.next("fit", cpus.len(), || fit::fitted(blank, &observed))?;
-    steps.progress.end();
+    progress.end();
     let machine = Machine { sources: sources(&machine, &observed), ..machine };
     machine.check()?;
     Ok(machine)
@@ -91,18 +92,14 @@ impl Alone {
     }
 }
 
-/// Progress by steps that take about as long as each other.
-struct Steps<'a> {
-    progress: &'a mut dyn Progress,
-    done: u64,
-}
+/// Steps that take about as long as each other.
+struct Steps<'a>(&'a dyn Progress);
 
 impl Steps<'_> {
-    fn next<T>(&mut self, what: &str, threads: usize, step: impl FnOnce() -> T) -> T {
-        self.progress.step(what, threads, self.done);
+    fn next<T>(&self, what: &str, threads: usize, step: impl FnOnce() -> T) -> T {
+        self.0.at(what, &counted(threads, "CPU"));
         let result = step();
-        self.done += 1;
-        self.progress.step(what, threads, self.done);
+        self.0.advance(1);
         result
     }
 }

@@ -1,7 +1,7 @@
 //! From the places of CPUs to a regular topology, and to pairs of CPUs of every class of distance.
 
-use crate::machine::Place;
 use std::collections::{BTreeMap, BTreeSet};
+use tenure_report::machine::Place;
 use tenure_sim::machine::Topology;
 
 /// How far apart two CPUs are.

@@ -1,17 +1,7 @@
 use super::fit::{add, fitted, ping_pong, two};
 use super::measure::Ball;
 use super::*;
-
-struct Silent(Vec<u64>);
-impl Progress for Silent {
-    fn begin(&mut self, total_steps: u64) {
-        self.0.push(total_steps);
-    }
-    fn step(&mut self, _what: &str, _threads: usize, done_steps: u64) {
-        self.0.push(done_steps);
-    }
-    fn end(&mut self) {}
-}
+use tenure_report::progress::Noted;
 
 fn sound(machine: &Machine) {
     machine.check().unwrap();
@@ -22,18 +12,18 @@ fn sound(machine: &Machine) {
 
 #[test]
 fn this_machine_can_be_simulated_and_written_down() {
-    let mut progress = Silent(Vec::new());
-    let machine = this_machine(&mut progress).unwrap();
+    let progress = Noted::default();
+    let machine = this_machine(&progress).unwrap();
     sound(&machine);
-    assert!(machine.cpus() >= crate::runner::affinity::cpus().len(), "room for every CPU");
-    assert_eq!(progress.0.first(), progress.0.last(), "all steps that were announced are done");
+    assert!(machine.cpus() >= tenure_report::affinity::cpus().len(), "room for every CPU");
+    progress.assert_complete();
     assert!(add(&machine, machine.cpus()).unwrap() > 0.0);
 }
 
 #[test]
 fn one_cpu_alone_is_a_machine_whose_other_cores_are_assumed() {
     let places = [machine::places()[0]];
-    let machine = calibrate(&places, &mut Silent(Vec::new())).unwrap();
+    let machine = calibrate(&places, &()).unwrap();
     sound(&machine);
     assert_eq!(machine.cpus(), 1);
     assert!(machine.sources.iter().any(|source| source.starts_with("assumed")), "{machine:?}");
@@ -41,10 +31,10 @@ fn one_cpu_alone_is_a_machine_whose_other_cores_are_assumed() {
 
 #[test]
 fn a_thread_that_may_use_one_cpu_is_calibrated_on_that_one() {
-    let cpu = crate::runner::affinity::cpus()[0];
+    let cpu = tenure_report::affinity::cpus()[0];
     let machine = std::thread::spawn(move || {
-        crate::runner::affinity::pin(cpu);
-        this_machine(&mut Silent(Vec::new())).unwrap()
+        tenure_report::affinity::pin(cpu);
+        this_machine(&()).unwrap()
     });
     let machine = machine.join().unwrap();
     sound(&machine);

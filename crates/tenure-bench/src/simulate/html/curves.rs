@@ -1,8 +1,8 @@
 //! Charts over numbers of CPUs.
 
 use super::words;
-use crate::chart::{self, Axes, Bar, Bars, Curve, Dot, Figure, Key, Look};
 use crate::simulate::result::{Point, Row, Scenario};
+use tenure_report::chart::{self, Axes, Bar, Bars, Curve, Dot, Figure, Key, Look};
 
 /// Something that is charted of each variant.
 struct Measure {

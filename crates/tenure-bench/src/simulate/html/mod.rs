@@ -16,7 +16,7 @@ mod view;
 
 use super::result::Report;
 use super::words;
-use crate::chart;
+use tenure_report::chart;
 
 /// The report as an HTML page.
 #[must_use]
@@ -33,8 +33,8 @@ pub fn render(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::checks;
     use crate::simulate::fixtures;
+    use tenure_report::chart::checks;
     use tenure_report::html;
 
     fn reports() -> [Report; 4] {

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::words::{self, Standing};
-use crate::chart;
 use crate::simulate::result::{Point, Row, Scenario};
+use tenure_report::chart;
 
 /// A table of variants, in sections of one number of CPUs each.
 #[derive(Serialize)]

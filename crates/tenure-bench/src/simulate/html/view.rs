@@ -6,8 +6,8 @@ use super::heat::{self, Heat};
 use super::table::{self, Table};
 use super::validation::{self, Validation};
 use super::{curves, words};
-use crate::chart::{Figure, Key};
 use crate::simulate::result::{self, Report};
+use tenure_report::chart::{Figure, Key};
 
 /// The page.
 #[derive(Serialize)]

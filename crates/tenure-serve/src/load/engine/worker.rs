@@ -1,10 +1,8 @@
 //! One thread of the generator.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::Sender;
-use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventFlags};
@@ -14,8 +12,8 @@ use rustix::net::{RecvFlags, recv};
 use super::after::{After, count, lost, said};
 use super::client::{Client, Flight};
 use super::clock::{arm, cpu_ns, timer, timespec};
+use super::job::Job;
 use super::protocol::Protocol;
-use super::schedule::Schedule;
 use super::socket;
 use super::tally::Tally;
 use crate::load::error::Error;

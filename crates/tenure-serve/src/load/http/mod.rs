@@ -4,8 +4,8 @@ mod answers;
 
 use answers::Scan;
 
-use super::engine::protocol::{Answer, Protocol, Step};
 use super::engine::job::Job;
+use super::engine::protocol::{Answer, Protocol, Step};
 use super::error::Error;
 use super::settings::{Generator, Settings};
 use super::tool::Task;

@@ -41,7 +41,6 @@ use super::{AtomicU32, AtomicU64};
 use crate::handler::Output;
 pub(super) use draft::{Draft, Recipe};
 
-
 /// Longest key.
 pub(super) const MOST_KEY: usize = 250;
 

@@ -14,8 +14,8 @@ use super::{SHARDS, Visit};
 use crate::memcached::classes::Event;
 use crate::memcached::counters::Counter;
 use crate::memcached::item::{ItemRef, state};
-use crate::memcached::{AtomicU32, AtomicU64};
 use crate::memcached::queue::{Queue, Verdict};
+use crate::memcached::{AtomicU32, AtomicU64};
 
 /// Items of a shard that are a fair sample of all. With as many in each, 19 of 20 items that one queue would keep are kept.
 const SAMPLE: usize = 64;

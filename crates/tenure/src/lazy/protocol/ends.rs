@@ -128,7 +128,9 @@ impl<T, S: Protocol<M>, M: Memory> Drop for IfOnePanics<'_, T, S, M> {
 /// # Safety
 ///
 /// Nobody has the block, and all that anybody did with it happened before.
-pub(in crate::lazy) unsafe fn destroy<T, S: Protocol<M>, M: Memory>(block: NonNull<Block<T, S, M>>) {
+pub(in crate::lazy) unsafe fn destroy<T, S: Protocol<M>, M: Memory>(
+    block: NonNull<Block<T, S, M>>,
+) {
     // SAFETY: the caller's.
     let core = &raw const *unsafe { Block::header(block) }.core;
     // SAFETY: the block keeps the domain.

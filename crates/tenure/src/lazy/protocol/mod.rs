@@ -7,9 +7,9 @@ mod block;
 mod core;
 mod ends;
 
-pub use block::Block;
-pub use self::core::Core;
+pub(super) use self::core::Core;
 pub(super) use self::core::Slot;
+pub(super) use block::Block;
 pub(super) use ends::{destroy, destroy_each};
 
 use crate::memory::Memory;

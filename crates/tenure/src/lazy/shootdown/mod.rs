@@ -62,8 +62,8 @@ mod dying;
 mod slot;
 mod verify;
 
-use super::protocol::{Block, Core, Protocol, destroy};
 use super::Scheme;
+use super::protocol::{Block, Core, Protocol, destroy};
 use crate::count::TicketRef;
 use crate::memory::{Atomic, Ordering, Plain, Pointer, Threads};
 use batch::Batch;

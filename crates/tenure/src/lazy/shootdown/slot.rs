@@ -1,7 +1,7 @@
 //! The two words of a slot, and what its owner does with them.
 
-use crate::lazy::protocol::Block;
 use super::{DONATED, FENCED, MARKED, Shootdown, TAGS, give_back};
+use crate::lazy::protocol::Block;
 use crate::memory::{Atomic, Ordering, Pointer, Threads};
 use core::mem;
 use core::ptr::{self, NonNull};

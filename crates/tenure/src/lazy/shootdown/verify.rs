@@ -1,10 +1,10 @@
 //! [`verify`]: a look at all slots after a shootdown, for tests.
 
-use crate::lazy::protocol::Core;
 use super::batch::Batch;
 use super::slot::{Object, tagged};
 use super::{DONATED, Shootdown};
 use crate::fault::{FaultKind, report};
+use crate::lazy::protocol::Core;
 use crate::memory::{Ordering, Pointer, Threads};
 use core::ptr::NonNull;
 

@@ -10,9 +10,9 @@ mod told;
 use serde::Serialize;
 
 use super::words;
-use crate::chart;
 use crate::simulate::result::{self, Line, Member, Scenario, Transfers};
 use table::Variant as Rows;
+use tenure_report::chart;
 use told::Told;
 
 /// The heat of a scenario.

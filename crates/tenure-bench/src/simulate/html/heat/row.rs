@@ -5,8 +5,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::labels::{self, Spread, Wanted};
-use crate::chart::canvas::{self, Alternative, Area, Drawn, px};
-use crate::chart::theme::Role;
+use tenure_report::chart::canvas::{self, Alternative, Area, Drawn, px};
+use tenure_report::chart::theme::Role;
 
 /// A member of a line.
 pub(super) struct Spot {

@@ -4,9 +4,9 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use crate::chart::canvas::{self, Alternative, Area, Drawn, px};
-use crate::chart::theme::{Marker, Role};
 use crate::simulate::html::words;
+use tenure_report::chart::canvas::{self, Alternative, Area, Drawn, px};
+use tenure_report::chart::theme::{Marker, Role};
 
 /// A residual.
 #[derive(Debug, Clone, Copy)]

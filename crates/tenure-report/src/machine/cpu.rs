@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Cache;
 use super::tree::{self, Tree};
-use crate::result::Cache;
 
 /// How CPUs form cores and sockets; zero where unknown.
 #[derive(Debug, Default, PartialEq, Eq)]

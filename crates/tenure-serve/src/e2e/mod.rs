@@ -15,7 +15,7 @@
 //! of a few per cent between cells should be seen in several runs.
 //!
 //! Through sockets the memcached server has four cells: the compare-exchange loop or `TicketRef`, on the line of what
-//! requests read or on its own ([`tenure_serve::memcached`]). `e2e/memory` adds `RcuRef`: six.
+//! requests read or on its own ([`memcached`](crate::memcached)). `e2e/memory` adds `RcuRef`: six.
 
 #[cfg(test)]
 mod fixtures;
@@ -30,10 +30,10 @@ mod verdicts;
 
 pub use html::render as page;
 pub use run::{Request, run};
-pub use scenario::listed;
+pub use scenario::{GROUP, listed};
 pub use table::render as text;
 
-/// Whether `name` asks for this, and not for a group of [`scenario`](crate::scenario).
+/// Whether `name` asks for this, and not for another group of benchmarks.
 #[must_use]
 pub fn is_meant(name: &str) -> bool {
     name == scenario::GROUP || name.starts_with(&format!("{}/", scenario::GROUP))

@@ -1,7 +1,8 @@
 //! What the figures of whole servers say about the claims made for them.
 
 use super::result::Scenario;
-use crate::result::{Estimate, Outcome, Verdict};
+use tenure_report::stats::Estimate;
+use tenure_report::verdict::{Outcome, Verdict};
 
 /// A claim about a row and one that it is compared with.
 struct Claim {

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::result::{Estimate, Machine, Verdict};
+use tenure_report::machine::Machine;
+use tenure_report::stats::Estimate;
+use tenure_report::verdict::Verdict;
 
 /// The version of the JSON.
 pub const SCHEMA: &str = "tenure-e2e/1";

@@ -5,19 +5,18 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use tenure_serve::load::settings::{Generator, Length, Settings as LoadSettings};
-use tenure_serve::load::{self, Outcome};
-use tenure_serve::open_files::allow_connections;
+use tenure_report::stats::{self, Estimate};
+use tenure_report::words::counted;
+use tenure_report::{Progress, affinity, machine};
 
 use super::memory::{self, Player};
 use super::program::Program;
 use super::result::{Latency, Ratios, Report, Row, SCHEMA, Scenario, Settings};
 use super::scenario::{self, Kind, Load};
 use super::verdicts;
-use crate::result::Estimate;
-use crate::progress::Progress;
-use crate::runner::affinity;
-use crate::{machine, stats};
+use crate::load::settings::{Generator, Length, Settings as LoadSettings};
+use crate::load::{self, Outcome};
+use crate::open_files::allow_connections;
 
 /// What to measure.
 #[derive(Debug, Clone)]
@@ -59,7 +58,7 @@ struct Sample {
 /// # Errors
 ///
 /// In one line: a name that does not exist, a server that does not start, or a load that cannot be made.
-pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, String> {
+pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, String> {
     let (began, clock) = (SystemTime::now(), Instant::now());
     let chosen = chosen(&request.names)?;
     let is_of_use = |one: &scenario::Scenario| match &one.kind {
@@ -95,15 +94,12 @@ pub fn run(request: &Request, progress: &mut dyn Progress) -> Result<Report, Str
         Kind::Sockets(load) => load.cells.len(),
         Kind::Memory => memory::CELLS.len(),
     });
-    progress.begin((cells.sum::<usize>() * rounds) as u64);
-    let mut done = 0;
+    progress.begin("measuring", (cells.sum::<usize>() * rounds) as u64);
     let mut missing = Vec::new();
     let mut scenarios = Vec::new();
     for one in &chosen {
-        let mut step = || {
-            done += 1;
-            progress.step(one.id, threads, done);
-        };
+        progress.at(one.id, &counted(threads, "thread"));
+        let mut step = || progress.advance(1);
         let measured = match &one.kind {
             Kind::Sockets(load) => {
                 sockets(one, load, request, &settings, &mut random, &mut missing, &mut step)?

@@ -2,19 +2,19 @@
 
 use comfy_table::{Attribute, Cell, Table};
 use tenure_report::grid::{self, aligned, line};
+use tenure_report::stats::Estimate;
 use tenure_report::terminal::Style;
+use tenure_report::verdict;
 use tenure_report::words::{grouped, number};
 
 use super::result::{Acquires, Ratios, Report, Row, Scenario};
-use crate::report::words;
-use crate::result::Estimate;
 
 /// The report as text that ends in a line break.
 #[must_use]
 pub fn render(report: &Report, style: Style) -> String {
     let mut text = String::new();
     let settings = &report.settings;
-    let machine = words::machine(&report.machine);
+    let machine = report.machine.line();
     let quick = if settings.quick { "; quick run: too few figures to quote" } else { "" };
     line(&mut text, &style.wrapped(&format!("{machine}{quick}"), ""));
     line(
@@ -48,9 +48,9 @@ pub fn render(report: &Report, style: Style) -> String {
         line(&mut text, &style.quiet(&style.wrapped(&format!("Not measured: {missing}."), "  ")));
     }
     line(&mut text, "");
-    line(&mut text, &style.strong(&words::answer(&report.verdicts, report.settings.quick)));
-    for verdict in words::ordered(&report.verdicts) {
-        let words = words::outcome(verdict.outcome);
+    line(&mut text, &style.strong(&verdict::answer(&report.verdicts, report.settings.quick)));
+    for verdict in verdict::ordered(&report.verdicts) {
+        let words = verdict.outcome.words();
         line(&mut text, &style.wrapped(&format!("{words}: {}", verdict.claim), "  "));
         line(&mut text, &style.wrapped(&verdict.detail, "    "));
     }

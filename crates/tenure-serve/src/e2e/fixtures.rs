@@ -2,8 +2,8 @@
 
 use super::result::{Acquires, Latency, Ratios, Report, Row, SCHEMA, Scenario, Settings};
 use super::verdicts;
-use crate::report::fixtures;
-use crate::result::Estimate;
+use tenure_report::machine;
+use tenure_report::stats::Estimate;
 
 fn about(median: f64) -> Estimate {
     Estimate { median, low: median * 0.97, high: median * 1.03 }
@@ -75,7 +75,7 @@ pub(super) fn report() -> Report {
             seed: 7,
             generator: "tenure".to_owned(),
         },
-        machine: fixtures::one_cpu().machine,
+        machine: machine::describe(),
         verdicts: verdicts::judge(&scenarios),
         scenarios,
         missing: vec!["e2e/http-close: nginx: nginx is not installed".to_owned()],

@@ -6,21 +6,21 @@ const LOGARITHMIC: f64 = 6.0;
 
 /// The scale of a vertical axis.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Scale {
+pub(super) struct Scale {
     /// Equal distances are equal ratios.
-    pub(crate) logarithmic: bool,
+    pub logarithmic: bool,
     /// The lower end.
-    pub(crate) low: f64,
+    pub low: f64,
     /// The upper end.
-    pub(crate) high: f64,
+    pub high: f64,
     /// The ticks, ascending.
-    pub(crate) ticks: Vec<f64>,
+    pub ticks: Vec<f64>,
 }
 
 impl Scale {
     /// A scale that shows all of `values`, which are finite and not negative: from 0, or
     /// logarithmic if they are far apart.
-    pub(crate) fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
+    pub(super) fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
         let high = values.clone().fold(0.0, f64::max);
         let low = values.fold(f64::INFINITY, f64::min);
         if low > 0.0 && high / low > LOGARITHMIC {
@@ -31,7 +31,7 @@ impl Scale {
     }
 
     /// A scale from 0.
-    pub(crate) fn from_zero(high: f64) -> Self {
+    pub(super) fn from_zero(high: f64) -> Self {
         let high = if high > 0.0 { high } else { 1.0 };
         let rough = high / 4.0;
         let power = 10_f64.powf(rough.log10().floor());
@@ -71,14 +71,14 @@ impl Scale {
     }
 
     /// The place of a value: equal distances on the axis are equal differences of places.
-    pub(crate) fn place(&self, value: f64) -> f64 {
+    pub(super) fn place(&self, value: f64) -> f64 {
         if self.logarithmic { value.max(self.low).log10() } else { value }
     }
 }
 
 /// Those of ascending `places` that have room for a label: at least `room` apart, the first and the
 /// last for sure.
-pub(crate) fn with_room(places: &[f64], room: f64) -> Vec<usize> {
+pub(super) fn with_room(places: &[f64], room: f64) -> Vec<usize> {
     let Some(last) = places.len().checked_sub(1) else { return Vec::new() };
     let mut kept: Vec<usize> = Vec::new();
     for (index, place) in places.iter().enumerate() {

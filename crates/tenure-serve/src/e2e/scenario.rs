@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use tenure_serve::load::{self, settings::Settings};
+use crate::load::{self, settings::Settings};
 
 use super::program::{self, Program};
 
 /// The name of the whole on the command line.
-pub(super) const GROUP: &str = "e2e";
+pub const GROUP: &str = "e2e";
 
 /// Connections that hold their buffers and ask for nothing: two buffers each.
 const HELD: usize = 500;
@@ -187,13 +187,8 @@ pub(super) fn all() -> Vec<Scenario> {
 
 /// The scenarios with their titles.
 #[must_use]
-pub fn listed() -> crate::scenario::GroupInfo {
-    let scenarios = all().iter().map(|one| (one.id.to_owned(), one.title.to_owned())).collect();
-    crate::scenario::GroupInfo {
-        name: GROUP,
-        about: "Whole servers under load, as processes of their own; runs when it is named.",
-        scenarios,
-    }
+pub fn listed() -> Vec<(String, String)> {
+    all().iter().map(|one| (one.id.to_owned(), one.title.to_owned())).collect()
 }
 
 /// What drives a server for a round.

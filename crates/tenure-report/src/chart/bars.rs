@@ -7,14 +7,17 @@ use super::canvas::{self, Alternative, Area, Drawn, px};
 use super::theme::Role;
 
 /// A variant's value.
-pub(crate) struct Bar<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) role: Role,
-    pub(crate) value: f64,
+pub struct Bar<'a> {
+    /// The variant.
+    pub name: &'a str,
+    /// Its colour.
+    pub role: Role,
+    /// How long the bar is.
+    pub value: f64,
     /// The ends of its interval, where it has one.
-    pub(crate) interval: Option<(f64, f64)>,
+    pub interval: Option<(f64, f64)>,
     /// The value in words.
-    pub(crate) figure: String,
+    pub figure: String,
 }
 
 const WIDTH: i32 = 460;
@@ -23,7 +26,7 @@ const THICK: i32 = 14;
 const SIDE: i32 = 2;
 
 /// A chart of `bars`; `None` if there is nothing to draw.
-pub(crate) fn chart(bars: &[Bar<'_>], alternative: &Alternative<'_>) -> Option<String> {
+pub(super) fn chart(bars: &[Bar<'_>], alternative: &Alternative<'_>) -> Option<String> {
     let longest = bars
         .iter()
         .flat_map(|bar| [bar.value, bar.interval.map_or(0.0, |(_, high)| high)])

@@ -1,10 +1,10 @@
 //! What holds of every page with charts, to be asserted by its tests.
 
-use tenure_report::html;
+use crate::html;
 
 /// Nothing is loaded from anywhere.
 #[track_caller]
-pub(crate) fn asks_for_nothing(page: &str) {
+pub fn asks_for_nothing(page: &str) {
     for word in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.contains(word), "{word}");
     }
@@ -12,7 +12,7 @@ pub(crate) fn asks_for_nothing(page: &str) {
 
 /// There is no script but the data and the one of every page.
 #[track_caller]
-pub(crate) fn no_script_was_let_in(page: &str) {
+pub fn no_script_was_let_in(page: &str) {
     assert!(!page.contains("<script>alert"));
     assert_eq!(html::elements(page, "script").len(), 2, "the data and the one of the page");
     assert!(page.contains("&lt;script&gt;alert(1)"));
@@ -20,7 +20,7 @@ pub(crate) fn no_script_was_let_in(page: &str) {
 
 /// Charts are XML, are drawn in the page's colours, and have a title and a description.
 #[track_caller]
-pub(crate) fn charts_are_sound(page: &str) {
+pub fn charts_are_sound(page: &str) {
     for svg in html::elements(page, "svg") {
         let document = roxmltree::Document::parse(svg).unwrap();
         let root = document.root_element();
@@ -40,7 +40,7 @@ pub(crate) fn charts_are_sound(page: &str) {
 
 /// No id is there twice, and every id that is linked to is there.
 #[track_caller]
-pub(crate) fn ids_are_sound(page: &str) {
+pub fn ids_are_sound(page: &str) {
     let page = &page[..page.find("<script").expect("every page has its data")];
     let mut ids = values(page, " id=\"");
     let count = ids.len();

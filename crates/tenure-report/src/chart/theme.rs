@@ -5,12 +5,12 @@
 //! ([`Role::placeholder`]), and [`themed`] replaces each by the CSS variable of its role. The page
 //! defines them, those of every page and [`COLOURS`], whose contrast a test checks.
 
+use crate::html::{BASE, Colour};
 use plotters::style::RGBColor;
-use tenure_report::html::{BASE, Colour};
 
 /// What something in a chart is, and so which colour it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub enum Role {
     /// Text that matters.
     Ink,
     /// Text beside it: ticks, captions.
@@ -41,7 +41,7 @@ const SERIES: usize = 8;
 /// What charts and verdicts need beside the colours of every page. The series follow Okabe and Ito's
 /// order of hues, which people with the common kinds of colour blindness tell apart, darkened or
 /// lightened until they stand out from the page.
-pub(crate) const COLOURS: [Colour; 2 + SERIES + 5] = [
+pub const COLOURS: [Colour; 2 + SERIES + 5] = [
     Colour::new("baseline", "#40464d", "#c3c9d0"),
     Colour::new("limit", "#7a828b", "#8b939c"),
     Colour::new("series-1", "#0067b0", "#58a6e8"),
@@ -82,7 +82,7 @@ impl Role {
     }
 
     /// The colour to draw in, for [`themed`] to find.
-    pub(crate) fn placeholder(self) -> RGBColor {
+    pub fn placeholder(self) -> RGBColor {
         let place = all().position(|colour| colour.name == self.name());
         let place = place.expect("every role has a colour, as a test shows");
         // The table is short.
@@ -92,7 +92,7 @@ impl Role {
 }
 
 /// The SVG with each placeholder replaced by the variable it stands for.
-pub(crate) fn themed(svg: &str) -> String {
+pub fn themed(svg: &str) -> String {
     let mut svg = svg.to_owned();
     for (index, Colour { name, .. }) in all().enumerate() {
         let dashes = if *name == "limit" { " stroke-dasharray=\"22 14\"" } else { "" };
@@ -109,20 +109,28 @@ pub(crate) fn themed(svg: &str) -> String {
 
 /// A filled shape, so that series are told apart without colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Marker {
+pub enum Marker {
+    /// Nothing.
     None,
+    /// A square.
     Square,
+    /// A circle.
     Circle,
+    /// A triangle that points up.
     Up,
+    /// A square on one of its corners.
     Diamond,
+    /// A triangle that points down.
     Down,
+    /// A plus sign.
     Plus,
+    /// A saltire.
     Cross,
 }
 
 impl Marker {
     /// The marker of the series at a place. Squares are the baseline's.
-    pub(crate) fn of_series(place: usize) -> Self {
+    pub fn of_series(place: usize) -> Self {
         const SHAPES: [Marker; 6] = [
             Marker::Circle,
             Marker::Up,
@@ -135,7 +143,7 @@ impl Marker {
     }
 
     /// Its outline around the origin, `size` from the middle to the edge of a circle of its area.
-    pub(crate) fn outline(self, size: f64) -> Vec<(i32, i32)> {
+    pub fn outline(self, size: f64) -> Vec<(i32, i32)> {
         let ring = |corners: u32, first: f64, size: f64| -> Vec<(f64, f64)> {
             (0..corners)
                 .map(|corner| first + f64::from(corner) * 360.0 / f64::from(corners))

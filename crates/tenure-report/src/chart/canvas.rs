@@ -11,31 +11,35 @@ use super::theme::{self, Marker, Role};
 const UNITS: i32 = 4;
 
 /// Pixels of the page in the units of the canvas.
-pub(crate) const fn px(pixels: i32) -> i32 {
+pub const fn px(pixels: i32) -> i32 {
     pixels * UNITS
 }
 
 /// The same, for widths of strokes and sizes of text, which are never negative.
-pub(crate) const fn stroke(pixels: u32) -> u32 {
+pub const fn stroke(pixels: u32) -> u32 {
     pixels * UNITS.unsigned_abs()
 }
 
 /// Size of the text in charts, in pixels.
-pub(crate) const TEXT: i32 = 13;
+pub const TEXT: i32 = 13;
 
-pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-pub(crate) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+/// Where a chart is drawn.
+pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+/// Whether it could be drawn.
+pub type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 /// What a reader who cannot see a chart is told in its place.
-pub(crate) struct Alternative<'a> {
+pub struct Alternative<'a> {
     /// Unique in the page.
-    pub(crate) id: &'a str,
-    pub(crate) title: &'a str,
-    pub(crate) description: &'a str,
+    pub id: &'a str,
+    /// What the chart is of.
+    pub title: &'a str,
+    /// What it shows.
+    pub description: &'a str,
 }
 
 /// An SVG of `width` by `height` pixels at its natural size.
-pub(crate) fn svg(
+pub fn svg(
     width: i32,
     height: i32,
     alternative: &Alternative<'_>,
@@ -54,7 +58,7 @@ pub(crate) fn svg(
 }
 
 /// The line and marker of a series, for a legend.
-pub(crate) fn swatch(role: Role, marker: Marker) -> String {
+pub fn swatch(role: Role, marker: Marker) -> String {
     let (width, height) = (px(28), px(14));
     let body = body(width, height, |area| {
         let middle = height / 2;
@@ -82,17 +86,17 @@ fn body(width: i32, height: i32, draw: impl FnOnce(&Area<'_>) -> Drawn) -> Strin
 }
 
 /// The stroke of a series.
-pub(crate) fn line(role: Role) -> ShapeStyle {
+pub fn line(role: Role) -> ShapeStyle {
     ShapeStyle { color: role.placeholder().into(), filled: false, stroke_width: stroke(2) }
 }
 
 /// A stroke of one pixel.
-pub(crate) fn hair(role: Role) -> ShapeStyle {
+pub fn hair(role: Role) -> ShapeStyle {
     ShapeStyle { stroke_width: stroke(1), ..line(role) }
 }
 
 /// Text, placed by its named corner.
-pub(crate) fn text(role: Role, h: HPos, v: VPos) -> TextStyle<'static> {
+pub fn text(role: Role, h: HPos, v: VPos) -> TextStyle<'static> {
     /// plotters takes a size for the height of a line of text, and writes the size of the font that
     /// has it.
     const LINE: f64 = 1.24;
@@ -103,12 +107,12 @@ pub(crate) fn text(role: Role, h: HPos, v: VPos) -> TextStyle<'static> {
 }
 
 /// Draws a marker.
-pub(crate) fn marker_at(area: &Area<'_>, at: (i32, i32), role: Role, marker: Marker) -> Drawn {
+pub fn marker_at(area: &Area<'_>, at: (i32, i32), role: Role, marker: Marker) -> Drawn {
     marker_of(area, at, role, marker, f64::from(px(4)))
 }
 
 /// Draws the outline of a marker.
-pub(crate) fn hollow_at(area: &Area<'_>, at: (i32, i32), role: Role, marker: Marker) -> Drawn {
+pub fn hollow_at(area: &Area<'_>, at: (i32, i32), role: Role, marker: Marker) -> Drawn {
     marker_at(area, at, role, marker)?;
     marker_of(area, at, Role::Page, marker, f64::from(px(4)) * 0.55)
 }

@@ -8,10 +8,69 @@ mod places;
 mod tree;
 mod virtualisation;
 
-use crate::result::Machine;
-use crate::runner::affinity;
 pub use places::{Place, places};
+
+use crate::affinity;
+use crate::words::counted;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tree::Tree;
+
+/// The machine that a run was made on. Fields are empty or zero where the system does not tell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Machine {
+    /// The processor's name.
+    pub cpu: String,
+    /// The architecture, such as `x86_64`.
+    pub arch: String,
+    /// CPUs this process may run on.
+    pub cpus: usize,
+    /// Physical cores among them.
+    pub cores: usize,
+    /// Hardware threads per core.
+    pub smt: usize,
+    /// Sockets.
+    pub sockets: usize,
+    /// Data and unified caches of the first CPU, from the nearest.
+    pub caches: Vec<Cache>,
+    /// Bytes of memory.
+    pub memory_bytes: u64,
+    /// Operating system and kernel release.
+    pub kernel: String,
+    /// The hypervisor or container technology, `none`, or empty if unknown.
+    pub virtualisation: String,
+    /// The frequency governor of the first CPU, or empty.
+    pub governor: String,
+}
+
+/// A level of cache.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cache {
+    /// 1 is nearest to the core.
+    pub level: u32,
+    /// Its size.
+    pub bytes: u64,
+    /// Its line size.
+    pub line_bytes: u64,
+    /// How many CPUs share it.
+    pub shared_by: usize,
+}
+
+impl Machine {
+    /// The processor and its CPUs in a line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let name = if self.cpu.is_empty() { &self.arch } else { &self.cpu };
+        let mut parts = vec![name.clone(), counted(self.cpus, "CPU")];
+        if self.cores > 0 && self.cores != self.cpus {
+            parts.push(counted(self.cores, "core"));
+        }
+        if self.sockets > 1 {
+            parts.push(counted(self.sockets, "socket"));
+        }
+        parts.join(", ")
+    }
+}
 
 /// Describes the machine that the calling thread runs on.
 #[must_use]
@@ -58,7 +117,6 @@ fn kernel(tree: &Tree) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Cache;
 
     /// Writes files into a fresh folder and reads it as a machine's root.
     fn machine(files: &[(String, String)], allowed: &[usize]) -> Machine {

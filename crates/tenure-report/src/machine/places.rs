@@ -19,7 +19,7 @@ pub struct Place {
 /// The places of the CPUs that the calling thread may run on.
 #[must_use]
 pub fn places() -> Vec<Place> {
-    read(&Tree::root(), &crate::runner::affinity::cpus())
+    read(&Tree::root(), &crate::affinity::cpus())
 }
 
 /// The places of `allowed` on the machine whose `/sys` lies under `tree`.
@@ -114,6 +114,6 @@ mod tests {
     #[test]
     fn this_machine_has_a_place_for_every_cpu_that_may_be_used() {
         let cpus: Vec<_> = places().iter().map(|place| place.cpu).collect();
-        assert_eq!(cpus, crate::runner::affinity::cpus());
+        assert_eq!(cpus, crate::affinity::cpus());
     }
 }

@@ -1,18 +1,16 @@
 //! The report as one HTML file.
 
 use serde::Serialize;
+use tenure_report::chart::{self, Bar, Bars, Figure, Key, Look};
+use tenure_report::verdict::{self, Verdict};
 
 use super::result::{Report, Row, Scenario};
 use super::table::{microseconds, name, named, rate, ratio};
-use crate::chart::{self, Bar, Bars, Figure, Key, Look};
-use crate::report::words;
-use crate::result::Verdict;
 
 /// The report as an HTML page.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    let rules = include_str!("../report/html/style.css");
-    chart::page(include_str!("e2e.html"), &Page::of(report), rules, &super::json(report))
+    chart::page(include_str!("e2e.html"), &Page::of(report), verdict::CSS, &super::json(report))
 }
 
 #[derive(Serialize)]
@@ -34,7 +32,7 @@ struct Page {
 
 #[derive(Serialize)]
 struct Told {
-    outcome: crate::result::Outcome,
+    outcome: tenure_report::verdict::Outcome,
     words: &'static str,
     claim: String,
     detail: String,
@@ -80,9 +78,9 @@ impl Page {
     fn of(report: &Report) -> Self {
         let settings = &report.settings;
         Self {
-            title: format!("Tenure's servers on {}", words::machine(&report.machine)),
+            title: format!("Tenure's servers on {}", report.machine.line()),
             version: report.version.clone(),
-            answer: words::answer(&report.verdicts, report.settings.quick),
+            answer: verdict::answer(&report.verdicts, report.settings.quick),
             quick: settings.quick,
             started: report.started.replace('T', " ").replace('Z', " UTC"),
             took: tenure_report::words::number(report.seconds),
@@ -94,11 +92,11 @@ impl Page {
                 tenure_report::words::short(settings.seconds),
                 settings.seed
             ),
-            machine: words::machine(&report.machine),
+            machine: report.machine.line(),
             kernel: report.machine.kernel.clone(),
             schema: report.schema.clone(),
             missing: report.missing.clone(),
-            verdicts: words::ordered(&report.verdicts).into_iter().map(told).collect(),
+            verdicts: verdict::ordered(&report.verdicts).into_iter().map(told).collect(),
             scenarios: report.scenarios.iter().map(shown).collect(),
         }
     }
@@ -107,7 +105,7 @@ impl Page {
 fn told(verdict: &Verdict) -> Told {
     Told {
         outcome: verdict.outcome,
-        words: words::outcome(verdict.outcome),
+        words: verdict.outcome.words(),
         claim: verdict.claim.clone(),
         detail: verdict.detail.clone(),
         scenario: verdict.scenario.clone(),
@@ -176,11 +174,7 @@ fn figures(scenario: &Scenario, looks: &[Look<'_>]) -> Vec<Figure> {
                 role: look.role,
                 value: cpu.median,
                 interval: Some((cpu.low, cpu.high)),
-                figure: format!(
-                    "{} us {}",
-                    microseconds(cpu.median),
-                    words::interval(cpu, microseconds)
-                ),
+                figure: format!("{} us {}", microseconds(cpu.median), cpu.interval(microseconds)),
             })
         })
         .collect();
@@ -202,8 +196,8 @@ fn figures(scenario: &Scenario, looks: &[Look<'_>]) -> Vec<Figure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::checks;
     use crate::e2e::fixtures;
+    use tenure_report::chart::checks;
     use tenure_report::html;
 
     #[test]

@@ -1,7 +1,7 @@
 //! Charts with their captions, what they show in words, and the key to them.
 
+use crate::words;
 use serde::Serialize;
-use tenure_report::words;
 
 use super::bars::{self, Bar};
 use super::canvas::{self, Alternative};
@@ -10,7 +10,7 @@ use super::theme::{Marker, Role};
 
 /// A variant in the key.
 #[derive(Serialize)]
-pub(crate) struct Key {
+pub struct Key {
     swatch: String,
     name: String,
     mark: &'static str,
@@ -18,7 +18,7 @@ pub(crate) struct Key {
 
 /// A chart with its caption.
 #[derive(Serialize)]
-pub(crate) struct Figure {
+pub struct Figure {
     /// `lines` or `bars`.
     kind: &'static str,
     caption: String,
@@ -28,7 +28,7 @@ pub(crate) struct Figure {
 
 /// What the others are compared with, or what the hardware allows; empty for the rest, and for
 /// those whose name says it.
-pub(crate) fn mark(name: &str, is_baseline: bool, is_limit: bool) -> &'static str {
+pub fn mark(name: &str, is_baseline: bool, is_limit: bool) -> &'static str {
     let mark = match (is_baseline, is_limit) {
         (true, _) => "baseline",
         (_, true) => "limit",
@@ -38,14 +38,16 @@ pub(crate) fn mark(name: &str, is_baseline: bool, is_limit: bool) -> &'static st
 }
 
 /// How a variant is drawn, everywhere in its scenario.
-pub(crate) struct Look<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) role: Role,
+pub struct Look<'a> {
+    /// The variant.
+    pub name: &'a str,
+    /// Its colour.
+    pub role: Role,
     marker: Marker,
 }
 
 /// The look of each of `names`, which may repeat.
-pub(crate) fn looks<'a>(
+pub fn looks<'a>(
     names: impl Iterator<Item = &'a str>,
     baseline: &str,
     limit: Option<&str>,
@@ -70,7 +72,7 @@ pub(crate) fn looks<'a>(
 }
 
 /// The key to charts of lines.
-pub(crate) fn keys(looks: &[Look<'_>]) -> Vec<Key> {
+pub fn keys(looks: &[Look<'_>]) -> Vec<Key> {
     looks
         .iter()
         .map(|look| Key {
@@ -82,18 +84,20 @@ pub(crate) fn keys(looks: &[Look<'_>]) -> Vec<Key> {
 }
 
 /// What a chart of bars says beside its bars.
-pub(crate) struct Bars<'a> {
+pub struct Bars<'a> {
     /// Unique in the page.
-    pub(crate) id: &'a str,
+    pub id: &'a str,
     /// For those who do not see it.
-    pub(crate) title: &'a str,
-    pub(crate) caption: &'a str,
-    pub(crate) aside: &'a str,
+    pub title: &'a str,
+    /// Above the chart.
+    pub caption: &'a str,
+    /// Beside the caption, in smaller letters.
+    pub aside: &'a str,
 }
 
 impl Bars<'_> {
     /// The chart; `None` if there is nothing to draw. `described` has each bar in words.
-    pub(crate) fn figure(&self, bars: &[Bar<'_>], described: &[String]) -> Option<Figure> {
+    pub fn figure(&self, bars: &[Bar<'_>], described: &[String]) -> Option<Figure> {
         let description = format!("Bars. {}.", described.join(", "));
         let alternative = Alternative { id: self.id, title: self.title, description: &description };
         Some(Figure {
@@ -106,26 +110,24 @@ impl Bars<'_> {
 }
 
 /// What a chart of lines says beside its lines.
-pub(crate) struct Curve<'a> {
+pub struct Curve<'a> {
     /// Unique in the page.
-    pub(crate) id: &'a str,
+    pub id: &'a str,
     /// For those who do not see it, to be followed by what it is over: `Get and put: throughput`.
-    pub(crate) title: &'a str,
-    pub(crate) caption: &'a str,
+    pub title: &'a str,
+    /// Above the chart.
+    pub caption: &'a str,
     /// Which direction is better.
-    pub(crate) better: &'a str,
+    pub better: &'a str,
     /// The vertical axis' unit, in full.
-    pub(crate) unit: &'a str,
-    pub(crate) axes: Axes<'a>,
+    pub unit: &'a str,
+    /// What is drawn beside the lines.
+    pub axes: Axes<'a>,
 }
 
 impl Curve<'_> {
     /// The chart; `None` if there is nothing to draw. `dots` has the figures of a variant.
-    pub(crate) fn figure(
-        &self,
-        looks: &[Look<'_>],
-        dots: impl Fn(&str) -> Vec<Dot>,
-    ) -> Option<Figure> {
+    pub fn figure(&self, looks: &[Look<'_>], dots: impl Fn(&str) -> Vec<Dot>) -> Option<Figure> {
         let all: Vec<(&str, Series)> = looks
             .iter()
             .map(|look| {

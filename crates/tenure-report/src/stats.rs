@@ -1,6 +1,32 @@
 //! Medians, and intervals that assume no distribution.
 
-use crate::result::Estimate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A median with a distribution-free interval of at least 95 % (from six values on).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// The median.
+    pub median: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end of the interval.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// For a ratio: whether the interval leaves 1 out, so that the sign of the difference is known.
+    #[must_use]
+    pub fn resolved(&self) -> bool {
+        self.low > 1.0 || self.high < 1.0
+    }
+
+    /// The ends of the interval, `[0.40, 0.42]`, with the digits that `show` gives.
+    #[must_use]
+    pub fn interval(&self, show: fn(f64) -> String) -> String {
+        format!("[{}, {}]", show(self.low), show(self.high))
+    }
+}
 
 /// The smallest number of values for which an interval of about 95 % exists.
 pub const FEWEST: usize = 6;

@@ -5,25 +5,24 @@
 //! page ([`page`]). What is drawn, and from what, is the reports' own.
 
 mod bars;
-pub(crate) mod canvas;
+pub mod canvas;
 mod figure;
 mod lines;
-pub(crate) mod theme;
+pub mod theme;
 mod ticks;
 
-#[cfg(test)]
-pub(crate) mod checks;
+pub mod checks;
 
+use crate::html;
 use serde::Serialize;
-use tenure_report::html;
 
-pub(crate) use bars::Bar;
-pub(crate) use figure::{Bars, Curve, Figure, Key, Look, keys, looks, mark};
-pub(crate) use lines::{Axes, Dot};
+pub use bars::Bar;
+pub use figure::{Bars, Curve, Figure, Key, Look, keys, looks, mark};
+pub use lines::{Axes, Dot};
 
 /// A page whose template may call `charts(it)`, where `it` has `keys` and `figures`. `rules` add to the
 /// style sheets of all pages and of all charts.
-pub(crate) fn page<T: Serialize>(template: &str, page: &T, rules: &str, json: &str) -> String {
+pub fn page<T: Serialize>(template: &str, page: &T, rules: &str, json: &str) -> String {
     let template = template.to_owned() + include_str!("charts.html");
     let rules = include_str!("style.css").to_owned() + rules;
     html::page(&template, page, &html::css(&theme::COLOURS, &rules), json)

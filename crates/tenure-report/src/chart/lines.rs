@@ -6,22 +6,24 @@ use plotters::style::text_anchor::{HPos, VPos};
 use super::canvas::{self, Alternative, Area, Drawn, px};
 use super::theme::{Marker, Role};
 use super::ticks::{self, Scale};
-use tenure_report::words;
+use crate::words;
 
 /// A variant over the horizontal axis.
-pub(crate) struct Series {
-    pub(crate) role: Role,
-    pub(crate) marker: Marker,
-    pub(crate) dots: Vec<Dot>,
+pub(super) struct Series {
+    pub(super) role: Role,
+    pub(super) marker: Marker,
+    pub(super) dots: Vec<Dot>,
 }
 
 /// A figure at a place of the horizontal axis.
 #[derive(Clone, Copy)]
-pub(crate) struct Dot {
-    pub(crate) at: usize,
-    pub(crate) value: f64,
+pub struct Dot {
+    /// The place.
+    pub at: usize,
+    /// The figure.
+    pub value: f64,
     /// The ends of its interval, where it has one.
-    pub(crate) interval: Option<(f64, f64)>,
+    pub interval: Option<(f64, f64)>,
 }
 
 impl Dot {
@@ -33,17 +35,17 @@ impl Dot {
 
 /// What a chart's axes are.
 #[derive(Clone, Copy)]
-pub(crate) struct Axes<'a> {
+pub struct Axes<'a> {
     /// What the horizontal axis counts: `threads`, `CPUs`.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// The places of it to be shaded: all from the first of these on.
-    pub(crate) shaded: &'a [usize],
+    pub shaded: &'a [usize],
     /// Where the shade begins, if not halfway between two places.
-    pub(crate) edge: Option<usize>,
+    pub edge: Option<usize>,
     /// What those have in common: `more threads than CPUs`.
-    pub(crate) because: &'a str,
+    pub because: &'a str,
     /// The vertical scale starts at 0 unless this is set and the values are far apart.
-    pub(crate) may_be_logarithmic: bool,
+    pub may_be_logarithmic: bool,
 }
 
 const WIDTH: i32 = 460;
@@ -54,7 +56,7 @@ const TOP: i32 = 12;
 const BOTTOM: i32 = 46;
 
 /// A chart of `series`; `None` if there is nothing to draw.
-pub(crate) fn chart(
+pub(super) fn chart(
     series: &[Series],
     axes: Axes<'_>,
     alternative: &Alternative<'_>,

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::buffers::{Buffers, DEFAULT_BYTES, PoolKind};
+use crate::memcached::{Cache, Config, CountKind, LineKind, Visitor, script, with_cell};
 use tenure::count::RefCount;
-use tenure_serve::buffers::{Buffers, DEFAULT_BYTES, PoolKind};
-use tenure_serve::memcached::{Cache, Config, CountKind, LineKind, Visitor, script, with_cell};
 
 /// Keys, values and requests: those of the load on sockets.
 const KEYS: usize = 10_000;

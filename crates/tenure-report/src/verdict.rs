@@ -1,0 +1,95 @@
+//! What a run says about this project's claims.
+
+use crate::words::counted;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The style of a page's list of verdicts, and of its note that a run was quick.
+pub const CSS: &str = include_str!("verdict.css");
+
+/// What a run says about a claim.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// The claim, in a sentence.
+    pub claim: String,
+    /// The answer.
+    pub outcome: Outcome,
+    /// By how much, or why not, in plain words.
+    pub detail: String,
+    /// Where the figures are: the scenario's id.
+    pub scenario: String,
+}
+
+/// The answers that a verdict can give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It holds on this machine.
+    Holds,
+    /// It does not hold on this machine.
+    DoesNotHold,
+    /// The noise was larger than the effect.
+    NotResolved,
+    /// This machine has too few CPUs to show it.
+    NeedsMoreCpus,
+}
+
+impl Outcome {
+    /// All of them, in the order in which verdicts are told.
+    pub const ALL: [Self; 4] =
+        [Self::Holds, Self::DoesNotHold, Self::NotResolved, Self::NeedsMoreCpus];
+
+    /// The words that open a verdict.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Holds => "holds here",
+            Self::DoesNotHold => "does not hold here",
+            Self::NotResolved => "not resolved",
+            Self::NeedsMoreCpus => "needs more CPUs",
+        }
+    }
+}
+
+/// What a run's verdicts come to; a quick one has none.
+#[must_use]
+pub fn answer(verdicts: &[Verdict], quick: bool) -> String {
+    if quick {
+        return "A quick run judges no claim: its figures are too few.".to_owned();
+    }
+    if verdicts.is_empty() {
+        return "No claim was tested: the figures stand for themselves.".to_owned();
+    }
+    let count = |outcome| verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
+    let phrase = |outcome| {
+        let count = count(outcome);
+        let verb = match (outcome, count) {
+            (Outcome::Holds, 1) => "holds here",
+            (Outcome::Holds, _) => "hold here",
+            (Outcome::DoesNotHold, 1) => "does not hold here",
+            (Outcome::DoesNotHold, _) => "do not hold here",
+            (Outcome::NotResolved, 1) => "is not resolved",
+            (Outcome::NotResolved, _) => "are not resolved",
+            (Outcome::NeedsMoreCpus, 1) => "needs more CPUs",
+            (Outcome::NeedsMoreCpus, _) => "need more CPUs",
+        };
+        (count > 0).then(|| format!("{count} {verb}"))
+    };
+    let phrases: Vec<_> = Outcome::ALL.into_iter().filter_map(phrase).collect();
+    let of = counted(verdicts.len(), "claim");
+    match phrases.as_slice() {
+        [only] if verdicts.len() == 1 => format!("1 claim was tested: it {}.", &only[2..]),
+        [only] => format!("Of {of}, all {only}."),
+        [init @ .., last] => format!("Of {of}, {} and {last}.", init.join(", ")),
+        [] => unreachable!("every verdict has an outcome"),
+    }
+}
+
+/// The verdicts in the order they are told: by outcome, and as they came within one.
+#[must_use]
+pub fn ordered(verdicts: &[Verdict]) -> Vec<&Verdict> {
+    Outcome::ALL
+        .into_iter()
+        .flat_map(|outcome| verdicts.iter().filter(move |verdict| verdict.outcome == outcome))
+        .collect()
+}
