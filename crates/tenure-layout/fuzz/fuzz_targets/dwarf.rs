@@ -1,6 +1,6 @@
 //! Any bytes are either a model or an error: no panic, no endless loop, no memory without bound.
 //!
-//! `cargo +nightly fuzz run dwarf corpus/dwarf ../tests/fixtures/dwarf -- -rss_limit_mb=1024`, in
+//! `cargo +nightly fuzz run dwarf corpus/dwarf ../../tenure-types/tests/fixtures/dwarf -- -rss_limit_mb=1024`, in
 //! this crate's folder: the fixtures of the tests are its corpus too.
 #![no_main]
 

@@ -1,7 +1,7 @@
 //! Whether what a rules file asks for holds in a model.
 //!
 //! ```
-//! use tenure_layout::model::{Builder, Format, Kind, Member, Scalar, Shape};
+//! use tenure_types::model::{Builder, Format, Kind, Member, Scalar, Shape};
 //! use tenure_layout::{check::check, rules::Rules};
 //!
 //! let mut builder = Builder::new();

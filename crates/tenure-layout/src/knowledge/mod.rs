@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use tenure_layout::knowledge::Knowledge;
-//! use tenure_layout::model::{Builder, Format, Kind, Member, Scalar, Shape};
+//! use tenure_types::model::{Builder, Format, Kind, Member, Scalar, Shape};
 //! use tenure_layout::result::Role;
 //!
 //! let mut builder = Builder::new();
@@ -23,7 +23,7 @@
 //! assert_eq!(roles.of_member(entry, 0), Some(Role::Count));
 //! assert_eq!(roles.of_member(entry, 1), Some(Role::Atomic));
 //! assert_eq!(roles.of_type(entry), None);
-//! # Ok::<(), tenure_layout::model::Malformed>(())
+//! # Ok::<(), tenure_types::model::Malformed>(())
 //! ```
 
 mod roles;

@@ -1,4 +1,4 @@
-//! What is found in a C++ program: `tests/fixtures/dwarf/contended.cpp`.
+//! What is found in a C++ program: `contended.cpp` of `tenure-types`'s fixtures.
 
 use tenure_layout::result::{Finding, Report, Role, Sharing};
 use tenure_types::read::Input;
@@ -7,7 +7,8 @@ use super::{find, report, request};
 
 fn contended() -> Report {
     let mut request = request("", &[]);
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/dwarf/contended.o");
+    let path =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../tenure-types/tests/fixtures/dwarf/contended.o");
     request.input = Input::File(path.into());
     report(&request)
 }

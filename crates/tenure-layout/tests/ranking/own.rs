@@ -78,7 +78,7 @@ fn threads_counters_locks_and_a_shared_object_are_found_in_this_program() {
     });
     assert!(stripes.victims.iter().any(|victim| victim.role.is_contended()), "{stripes:#?}");
     let shared = find(&report, "a counter beside its limit", |finding| {
-        finding.type_name.ends_with("::Shared") && finding.sharing == Sharing::Within
+        finding.type_name.ends_with("own::Shared") && finding.sharing == Sharing::Within
     });
     assert_eq!(shared.contended.path, "hits");
     assert!(shared.victims.iter().any(|victim| victim.path == "limit"), "{shared:#?}");

@@ -20,6 +20,8 @@ mod visit;
 #[cfg(all(test, not(sanitized)))]
 pub(super) use visit::Cpus;
 
+use std::io::Write as _;
+
 /// A way to interrupt the others. Returns whether it did.
 pub(super) type Way = fn() -> bool;
 
@@ -47,7 +49,10 @@ pub(super) fn others() {
     if !WAYS.iter().any(|way| way()) {
         // Light barriers are compiler fences by now. Going on would be a race, and unwinding would leave
         // others waiting for the one that needed the barrier.
-        std::eprintln!(
+        // Held up to the end: other threads come here too, and one line is enough.
+        let mut stderr = std::io::stderr().lock();
+        let _ = writeln!(
+            stderr,
             "tenure: cannot interrupt other threads: the system refuses membarrier, which it granted before, and all \
              that could replace it (a seccomp filter?). Allow membarrier, or call tenure::memory::use_full_fences() \
              first thing in main"
