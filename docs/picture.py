@@ -49,6 +49,8 @@ else:
     label = "; ".join(name for name, _ in charts)
     svg = f'<svg viewBox="0 0 {width:g} {top - gap:g}" role="img"><title>{label}</title>{body}</svg>'
 
+# A picture paints the page that it was made for, and so is legible on any other.
+svg = re.sub(r"(<svg[^>]*>)", r'\1<rect width="100%" height="100%" fill="var(--page)"/>', svg, count=1)
 used = sorted(set(re.findall(r"var\((--[\w-]+)\)", svg)))
 
 

@@ -52,6 +52,12 @@ impl Failure {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
                 Self::Told(error.render().to_string())
             }
+            // `tenure` alone.
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+                if std::env::args_os().len() < 2 =>
+            {
+                Self::Told(error.render().to_string())
+            }
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
                 Self::Input(format!("no command given; `{}` lists them", help()))
             }

@@ -68,10 +68,10 @@ fn the_routes_of_a_kernel_before_the_repair_are_found() {
 }
 
 #[test]
-fn the_readme_shows_what_the_command_says() {
+fn the_guide_shows_what_the_command_says() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let readme = include_str!("../../../README.md");
-    let shown = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let guide = include_str!("../../../docs/layout.md");
+    let shown = guide.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let output = tenure(&["layout", &fixture("before"), "--top", "1"]);
     let said = words(text(&output.stdout));
     assert!(said.contains(&words(shown)), "{shown}\n{said}");
@@ -185,5 +185,5 @@ fn the_readme_hides_no_line_of_an_example_as_others_show_and_paste_it_whole() {
     for example in examples {
         assert!(!example.lines().any(|line| line == "#" || line.starts_with("# ")), "{example}");
     }
-    assert!(readme.matches("```rust\n").count() > 3);
+    assert!(readme.contains("```rust\n"));
 }

@@ -17,67 +17,66 @@ use crate::failure::Failure;
 pub(crate) enum Serve {
     /// Serve a cache that speaks memcached's text protocol
     ///
-    /// The data commands of memcached 1.6 (get, gets, gat, gats, set, add, replace, append, prepend, cas, incr,
-    /// decr, delete, touch, flush_all), the meta commands, stats, version, verbosity, cache_memlimit and quit,
-    /// answered as memcached 1.6.45 does. Not there: the binary protocol (such a client is closed at once, with a
-    /// line on standard error), UDP, TLS, SASL, and commands for slabs and extstore.
+    /// Answers as memcached 1.6.45 does: the data commands (get, gets, gat, gats, set, add, replace, append, prepend,
+    /// cas, incr, decr, delete, touch, flush_all), the meta commands, stats, version, verbosity, cache_memlimit and quit.
+    /// Not supported: the binary protocol (the server closes such a connection and says so on standard error), UDP, TLS,
+    /// SASL, and commands for slabs and extstore.
     ///
-    /// The value of a refused line is thrown away, never run as commands. Where its length is not certain, as after a
-    /// key with spaces in it, the connection ends.
+    /// The value of a refused command is discarded, never run as commands. If its length is not certain, the connection
+    /// ends.
     ///
-    /// Items are counted by what `--count` says, and sent
-    /// from where they are. All connections from one address share one object, to which every request takes and
-    /// releases a reference while it reads what lies beside the count: `--line` says how close.
+    /// `--count` chooses the count of items, which are sent in place, without a copy. All connections from one address
+    /// share one object; every request takes a reference to it and reads the fields beside its count. `--line` chooses
+    /// whether that count has a cache line of its own.
     #[command(after_help = "Examples:\n  \
                             tenure serve memcached --memory 1g\n  \
                             tenure serve memcached --listen unix:/run/cache.sock --socket-mode 770\n  \
                             tenure serve memcached --count inc-not-zero --line shared --threads 2\n\n\
-                            Prints `listening on ADDRESS` once it does. SIGTERM, SIGINT (Ctrl-C), SIGQUIT and SIGHUP let \
-                            it end what it is at and print what happened; a second one ends it at once. Under nohup, \
-                            SIGHUP is ignored. With --auth-file it has the file read again, and ends nothing.")]
+                            Prints `listening on ADDRESS` when it is ready. On SIGTERM, SIGINT (Ctrl-C), SIGQUIT or SIGHUP \
+                            it finishes open requests, prints statistics and exits; a second signal ends it at once. \
+                            Under nohup it ignores SIGHUP. With --auth-file SIGHUP only reads that file again.")]
     Memcached(Memcached),
     /// Serve static files, or an answer of a fixed size, over HTTP/1.1
     ///
-    /// A folder is answered with its `index.html`; folders are not listed. Hidden files are sent, too.
+    /// Answers a folder with its `index.html`, and lists no folders. Serves hidden files, too.
     ///
-    /// Each connection has a send and a receive buffer from one pool, from its first byte to its last: what
-    /// `--pool scan` costs with many connections is what `--pool magazines` saves.
+    /// Each connection holds a send and a receive buffer from one pool while it is open. With many connections,
+    /// `--pool scan` shows what a walk over all buffers costs.
     #[command(after_help = "Examples:\n  \
                             tenure serve http ./public\n  \
                             tenure serve http --body 612 --pool scan --threads 2\n\n\
-                            Prints `listening on ADDRESS` once it does. SIGTERM, SIGINT (Ctrl-C), SIGQUIT and SIGHUP let \
-                            it end what it is at and print what happened; a second one ends it at once. Under nohup, \
-                            SIGHUP is ignored.")]
+                            Prints `listening on ADDRESS` when it is ready. On SIGTERM, SIGINT (Ctrl-C), SIGQUIT or SIGHUP \
+                            it finishes open requests, prints statistics and exits; a second signal ends it at once. \
+                            Under nohup it ignores SIGHUP.")]
     Http(Http),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Memcached {
-    /// The count of items and of what connections share: inc-not-zero, rcuref or ticket
+    /// Count of items and shared objects: inc-not-zero, rcuref or ticket
     #[arg(long, value_name = "COUNT", default_value_t)]
     pub(crate) count: CountKind,
 
-    /// Where the count of what connections share lies, beside what all read or by itself: shared or isolated
+    /// Line of the count that connections share: shared with its fields, or isolated
     #[arg(long, value_name = "LINE", default_value_t)]
     pub(crate) line: LineKind,
 
-    /// Bytes (such as 64m or 1g) of all items that can be found, with their keys and what they cost
-    /// beside; beyond that some are evicted. With gaps between them, the process takes up to 1.3 times as
-    /// much. Not in it: values that are still coming
-    /// in, items being sent, and buffers. Where all items take twice as much with these, values over 16k are
-    /// refused, and all where they take four times as much (or 64m more)
+    /// Bytes of all items with their keys and headers, such as 64m or 1g; beyond that, items are evicted. The
+    /// process takes up to 1.3 times as much, because of gaps between items. Values still being received, items
+    /// being sent, and buffers come on top: at twice the limit in all, values over 16k are refused, and at four
+    /// times (or 64m more) all are
     #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = memory)]
     pub(crate) memory: usize,
 
-    /// Bytes of the largest item; at most half of --memory [default: 1m, or that half]
+    /// Bytes of the largest item, at most half of --memory [default: 1m, or that half]
     #[arg(long, value_name = "BYTES", value_parser = item)]
     pub(crate) largest_item: Option<usize>,
 
-    /// Connections from one address that may be open at once [default: any number]
+    /// Most open connections from one address [default: any number]
     #[arg(long, value_name = "N", value_parser = connections)]
     pub(crate) connections_per_peer: Option<usize>,
 
-    /// Refuse values where the memory is full (`SERVER_ERROR out of memory storing object`), and evict nothing
+    /// Evict nothing: when memory is full, refuse values with `SERVER_ERROR out of memory storing object`
     #[arg(long)]
     pub(crate) no_evictions: bool,
 
@@ -89,7 +88,7 @@ pub(crate) struct Memcached {
     #[arg(long)]
     pub(crate) no_dump: bool,
 
-    /// Refuse `watch`, with which a client follows what all others do
+    /// Refuse `watch`, which shows a client what all others do
     #[arg(long)]
     pub(crate) no_watch: bool,
 
@@ -97,25 +96,25 @@ pub(crate) struct Memcached {
     #[arg(long)]
     pub(crate) allow_shutdown: bool,
 
-    /// Answer only clients that first send a name and a password from this file, which has one NAME:PASSWORD in each line.
-    /// A client sends them as the value of a `set` with any key: `set x 0 0 7`, then `ann one`. Nothing encrypts them.
-    /// SIGHUP makes the server read the file again; open connections stay
+    /// Answer only clients that send a name and a password from this file, which has one NAME:PASSWORD per line. A
+    /// client sends them, in clear, as the value of a `set` with any key: `set x 0 0 7`, then `ann one`. On SIGHUP the
+    /// server reads the file again; open connections stay
     #[arg(long, value_name = "PATH")]
     pub(crate) auth_file: Option<PathBuf>,
 
-    /// Serve other connections after so many requests of one connection. A retrieval of many keys is one request
-    /// [default: as many as arrive in a few buffers]
+    /// Turn to other connections after N requests of one. A retrieval of many keys is one request [default: as many
+    /// as arrive in a few buffers]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests_per_turn: Option<u64>,
 
-    /// Count requests by key prefix from the start, for `stats detail`: a prefix ends before this character. Without this
-    /// option the character is a colon, and clients switch the counting on and off (`stats detail on`). While it is on,
-    /// each request takes one more lock
+    /// Count requests by key prefix from the start, for `stats detail`; a prefix ends before CHARACTER. Without this
+    /// option clients switch the counting on and off (`stats detail on`), and prefixes end at a colon. Counting takes one
+    /// more lock for each request
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
     pub(crate) prefix_delimiter: Option<u8>,
 
-    /// Do not search for expired items. Their memory comes back when their key is asked for, or when other items need room.
-    /// Clients switch the search on and off (`lru_crawler enable`)
+    /// Do not search for expired items: free them only when their key is requested or memory is needed. Clients can
+    /// still start the search (`lru_crawler enable`)
     #[arg(long)]
     pub(crate) no_crawl: bool,
 
@@ -158,21 +157,20 @@ impl Memcached {
 
 #[derive(Debug, Args)]
 pub(crate) struct Http {
-    /// The folder whose files are served
+    /// Folder to serve
     #[arg(value_name = "ROOT")]
     pub(crate) root: Option<PathBuf>,
 
-    /// Answer `GET /` with so many bytes (such as 612 or 16k; at most 1g), for benchmarks; other paths are files of ROOT,
-    /// if there is one
+    /// Answer `GET /` with this many bytes, such as 612 or 16k (at most 1g), for benchmarks; other paths are files of
+    /// ROOT, if given
     #[arg(long, value_name = "BYTES", value_parser = body)]
     pub(crate) body: Option<usize>,
 
-    /// Tell what happened so far, as JSON, at this path, such as /stats, whatever else is there [default:
-    /// nowhere]
+    /// Serve statistics as JSON at this path, such as /stats, in place of any file there [default: nowhere]
     #[arg(long, value_name = "PATH")]
     pub(crate) stats: Option<String>,
 
-    /// Time each acquire of a connection's buffers, and tell the distribution at the end
+    /// Time each acquire of a connection's buffers, and print the distribution at the end
     #[arg(long)]
     pub(crate) time_acquires: bool,
 
@@ -183,51 +181,49 @@ pub(crate) struct Http {
 /// What both protocols are told.
 #[derive(Debug, Args)]
 pub(crate) struct Net {
-    /// Where to listen: HOST:PORT, with port 0 for any that is free, or unix:PATH for a socket in the file system.
-    /// 0.0.0.0 makes it reachable for everybody: there is no TLS, and only the cache can ask for passwords. A socket file
-    /// that a dead server left is replaced [default: 127.0.0.1:11211 for memcached, 127.0.0.1:8080 for HTTP]
+    /// Address to listen at: HOST:PORT, with port 0 for a free one, or unix:PATH. 0.0.0.0 opens the server to the
+    /// network: there is no TLS, and only the cache can require passwords. A socket file left by a dead server is
+    /// replaced [default: 127.0.0.1:11211 for memcached, 127.0.0.1:8080 for HTTP]
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) listen: Option<Address>,
 
-    /// Permissions of the socket's file, in octal: who may write to it may connect
+    /// Permissions of the socket file, in octal; connecting needs write permission
     #[arg(long, value_name = "MODE", default_value = "700", value_parser = mode)]
     pub(crate) socket_mode: u32,
 
-    /// Threads, each with its own connections [default: one for each CPU]
+    /// Threads, each with its own connections [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) threads: Option<u16>,
 
-    /// The free list of the pool of buffers: scan, tagged or magazines
+    /// Free list of the buffer pool: scan, tagged or magazines
     #[arg(long, value_name = "LIST", default_value_t)]
     pub(crate) pool: PoolKind,
 
-    /// Bytes of each buffer, a power of two such as 16k. For HTTP also the longest head of a request, which has at most
-    /// 64 fields
+    /// Bytes of each buffer, a power of two such as 16k. For HTTP also the longest request head, of at most 64 fields
     #[arg(long, value_name = "BYTES", default_value = "16k", value_parser = buffer)]
     pub(crate) buffer: usize,
 
-    /// Connections that may be open at once, as far as the limit of open files allows
+    /// Most open connections, within the limit of open files
     #[arg(long, value_name = "N", default_value = "16384", value_parser = connections)]
     pub(crate) connections: usize,
 
-    /// Close a connection on which nothing moves for so many seconds; 0 closes none [default: 0 for
-    /// memcached, 60 for HTTP]
+    /// Close connections that are idle for this long; 0 closes none [default: 0 for memcached, 60 for HTTP]
     #[arg(long, value_name = "SECONDS", value_parser = idle)]
     pub(crate) idle: Option<Duration>,
 
-    /// At the end, let connections finish what they are at for so many seconds
+    /// On exit, wait this long for open requests
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(crate) grace: Duration,
 
-    /// Write the process ID to this file once the server listens, and remove the file at the end
+    /// Write the process ID to this file when ready, and remove the file at the end
     #[arg(long, value_name = "PATH")]
     pub(crate) pid_file: Option<PathBuf>,
 
-    /// Write what happened, as JSON, to a file at the end, or with `-` to standard output in place of text
+    /// At the end, write statistics as JSON to FILE, or to standard output in place of text with `-`
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
-    /// Tell on standard error of each connection: when it comes, when it ends and why, or why it is refused
+    /// Log each connection on standard error: its start, its end and why, or why it is refused
     #[arg(short, long, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 }

@@ -1,7 +1,7 @@
 //! Charts of variants, for every page that has them.
 //!
-//! [`bars`] and [`lines`] draw, on [`canvas`]; [`theme`] has the colours and markers, [`ticks`] the
-//! axes. [`figure`] puts a caption and words to a chart, and `charts.html` and `style.css` put it into a
+//! `bars` and `lines` draw, on [`canvas`]; [`theme`] has the colours and markers, `ticks` the
+//! axes. `figure` puts a caption and words to a chart, and `charts.html` and `style.css` put it into a
 //! page ([`page`]). What is drawn, and from what, is the reports' own.
 
 mod bars;
