@@ -1,0 +1,10 @@
+//! Small programs that use Tenure, one per file. `cargo run -p tenure-examples --example tokio_server`
+//!
+//! | example | what it shows |
+//! |---|---|
+//! | `tokio_server` | state that all tasks of a server share: `Arc`, and a limit that is replaced while it runs |
+//! | `connection_pool` | connections that are made once and used again: `SlotPool` |
+//! | `config` | a configuration that all threads read and one replaces: `Cached` |
+//! | `sessions` | one session per user, shared by all of that user's connections: `Registry` |
+//! | `line_layout` | a struct whose hot counter stays off the lines of its read-mostly fields: `LineLayout` |
+//! | `simulated` | your own lock-free code, timed on 1 to 64 simulated CPUs: `tenure-sim` |
