@@ -1,7 +1,7 @@
 //! The end-to-end proof of [`tenure`]: servers in which every request uses an object that all threads
 //! share, and the load generators that measure them.
 //!
-//! | room | what it is for |
+//! | module | what it is for |
 //! |---|---|
 //! | [`memcached`] | a cache that speaks memcached's text protocol |
 //! | [`http`] | HTTP/1.1: static files, and an answer of a fixed size |

@@ -1,13 +1,12 @@
 //! Buffers and objects that are used again: O(1), however many are in use.
 //!
-//! A server that keeps its buffers in a list, and walks the list for a free one, pays for every buffer that is in
-//! use. In the SMC sockets of Linux that takes
-//! [4 to 6.5 us with 200 connections](https://lore.kernel.org/netdev/20241101082342.1254-1-liqiang64@huawei.com/). One shared
-//! list of the *free* buffers makes it O(1), but then every core writes the head of that list. Without a tag
-//! against ABA such a list also hands one buffer to two connections. Here each thread keeps some free buffers to
-//! itself, and no line is written by all:
+//! A server that walks a list of buffers for a free one pays for every buffer in use. In the SMC sockets of Linux the walk
+//! takes [4 to 6.5 us with 200 connections](https://lore.kernel.org/netdev/20241101082342.1254-1-liqiang64@huawei.com/).
+//! A shared list of the *free* buffers makes it O(1), but every core then writes the head of that list; without a tag
+//! against ABA such a list also hands one buffer to two connections. Here each thread keeps some free buffers to itself, and
+//! no line is written by all threads:
 //!
-//! | room | what it is for |
+//! | module | what it is for |
 //! |---|---|
 //! | [`BufferPool`] | bytes in size classes, with a memory limit, zeroed before they are free |
 //! | [`SlotPool`] | objects that stay constructed, and 64-bit keys to find them by |
@@ -28,69 +27,69 @@
 //!
 //! | word | what it means |
 //! |---|---|
-//! | slot | the place of one buffer or object; stays as long as the pool, whatever is in it |
-//! | in use, idle | has a buffer or object that somebody holds; that waits for its next user |
+//! | slot | the place of one buffer or object; exists as long as the pool, filled or empty |
+//! | in use, idle | a guard holds its buffer or object; it waits for its next user |
 //! | guard | what [`acquire`](BufferPool::acquire) returns: [`PooledBuf`], [`SlotMut`], [`SlotRef`]; its drop makes the slot idle |
 //! | hoard | the idle slots that one thread keeps to itself |
-//! | depot | the idle slots that are for all threads |
-//! | trim | to free what is idle, in the depot and in all hoards |
+//! | depot | the idle slots that all threads share |
+//! | trim | free all idle buffers or objects, in the depot and in every hoard |
 //!
 //! # When not to use one
 //!
-//! - For small things that are cheap to make: an allocator of today has stocks for each thread as well. A pool pays
-//!   where contents are dear (zeroing 16 KiB, memory that a `Vec` has grown to), where there has to be a limit, or
-//!   for keys.
-//! - Where memory has to shrink by itself: a pool keeps what it had in use at once until somebody calls `trim`.
-//! - To wait for a buffer: at its limit a pool returns an error, and wakes nobody when there is a buffer again.
+//! - For small things that are cheap to make: modern allocators keep a stock for each thread, too. A pool pays off if
+//!   contents are expensive (16 KiB to zero, a `Vec` that has grown), if memory needs a limit, or if you need keys.
+//! - If memory has to shrink by itself: a pool keeps its largest number of slots until you call `trim`.
+//! - To wait for a buffer: at its limit a pool returns an error, and wakes no thread when a buffer is free again.
 //! - For buffers that grow: a [`PooledBuf`] has the capacity of its class.
 //!
 //! # What it costs
 //!
-//! An acquire and its release are a few loads and stores, on lines of the calling thread's own and on the slot's:
-//! no atomic read-modify-write, and no line that another thread writes. Where one thread acquires and another
-//! releases, slots travel back 32 at a time, for two compare-exchanges on either side. `tenure bench pool` measures
-//! it. At the limit an acquire looks through the hoards of other threads, which takes microseconds.
+//! An acquire and its release are a few loads and stores, on the calling thread's own lines and on the slot's. There is no
+//! atomic read-modify-write, and no line that another thread writes. If one thread acquires and another releases, slots
+//! travel back 32 at a time, for two compare-exchanges on either side. At the limit an acquire searches the hoards of other
+//! threads, which takes microseconds. `tenure bench pool` measures all of it.
 //!
 //! # What a refusal means
 //!
-//! That so much was in use at some moment of the call. Threads that together never use more than the limit are never
-//! refused, whatever others keep to themselves, move or trim meanwhile. What is being acquired, released, made or, in
-//! a [`SlotPool`], dropped by a trim counts as in use. For this an acquire at the limit, if it finds nothing,
-//! interrupts the other CPUs that run this process, and waits for threads that are moving idle slots. It never waits for
-//! a slot that is in use. (A [`Scan`] cannot say as much.)
+//! An acquire is refused only if as much as the limit was in use at some moment of the call. Threads that together stay
+//! within the limit are never refused, whatever other threads hoard, move or trim meanwhile. Slots that are being acquired,
+//! released, made or (in a [`SlotPool`]) dropped by a trim count as in use.
 //!
-//! # What idles, and where
+//! To be sure of that, an acquire that finds nothing at the limit interrupts the other CPUs that run this process, and waits
+//! for threads that are moving idle slots. It never waits for a slot in use. [`Scan`] gives no such guarantee.
+//!
+//! # Where idle slots are
 //!
 //! | idle slots are | how many | until |
 //! |---|---|---|
 //! | in the hoard of a thread | at most 64 of a size class, and no more than `hoard` of the builder | the thread ends: to the depot; a `trim`, the end of the pool, or an acquire at the limit |
 //! | in the depot | the rest | a `trim`, the end of the pool, or an acquire at the limit |
 //!
-//! Threads may come, go and sleep; there may be any number of them. The hoard of a sleeping thread can be taken
-//! from it: [`Magazines`] describes how that costs its owner nothing. A process that forked goes on using its
-//! pools; what other threads held at that moment is leaked in the child.
+//! There may be any number of threads, and they may come, go and sleep. A pool can empty the hoard of a sleeping thread:
+//! [`Magazines`] describes how, at no cost to the owner. A process that forked goes on using its pools; slots that other
+//! threads held at that moment leak in the child.
 //!
 //! # When a pool ends
 //!
-//! Pools are handles that are cloned. The last one to go closes the pool, and `close` does it earlier. Then idle
-//! memory is freed, nothing is handed out any more, and what is in use stays valid until its guard is dropped, on
-//! any thread. To acquire and drop a guard writes no reference count: what keeps a pool's memory alive is each slot
-//! that is not empty, which is counted when its contents are made and when they are freed.
+//! A pool is a handle; clones are the same pool. The drop of the last handle closes the pool, or `close` does so earlier.
+//! Closing frees idle memory. Later acquires fail, and guards stay valid until they are dropped, on any thread. Guards do
+//! not count references: each slot with contents keeps the pool's memory alive, and is counted only when its contents
+//! are made or freed.
 //!
 //! # Limits
 //!
-//! - Not for signal handlers: one that uses a pool while the thread that it interrupts does would be a second owner of
-//!   that thread's hoard.
-//! - Closing, a trim and an acquire at the limit wait for threads that are inside of an acquire or release, and for each
-//!   other: for microseconds, or until the system lets those run again. A thread of real-time priority that does one
-//!   of these on the only CPU of such a thread waits for ever.
-//! - The global allocator must not use a pool: memory is given back while other threads wait for that.
-//! - In destructors of thread-locals that run after the thread's hoards were emptied, pools work through single slots that
-//!   all threads share, and may make objects although others are idle.
-//! - A process that forked while another thread closed a pool has that pool half closed, and may still be handed
-//!   idle slots: close it again. If that thread was trimming, threads keep no idle slots to themselves until the child
-//!   trims. What the other thread had in its hands is leaked. Without `std` forks go
-//!   unnoticed, and a child may wait for ever for a thread that it does not have.
+//! - **Signal handlers** must not use a pool: a handler that interrupts an acquire would be a second owner of the thread's
+//!   hoard.
+//! - **Close, trim and an acquire at the limit** wait for threads inside an acquire or release, and for each other: for
+//!   microseconds, or until the system runs those threads again. If a real-time thread does this on the only CPU of such a
+//!   thread, it waits forever.
+//! - **The global allocator** must not use a pool: a pool frees memory while other threads wait.
+//! - **Late destructors of thread-locals**, which run after the thread's hoards were emptied, share single slots with all
+//!   threads, and may make objects although others are idle.
+//! - **A fork while another thread closes a pool** leaves the pool half closed in the child, where it may still hand out
+//!   idle slots: close it again. If that thread was trimming, no thread of the child hoards slots until the child trims.
+//!   Slots in that thread's hands leak. Without `std` forks go unnoticed, and a child may wait forever for a thread that it
+//!   does not have.
 //!
 //! # What the published list got wrong
 //!
@@ -98,10 +97,10 @@
 //!
 //! | trap | here |
 //! |---|---|
-//! | a pop after a test for emptiness can come back with nothing | the pop's own result decides |
-//! | ABA: a pop succeeds with an old link, and two owners have one slot | removals change a tag; the published list is among the tests, where a model checker has to find its fault |
+//! | a pop after a test for emptiness can return nothing | the pop's own result decides |
+//! | ABA: a pop succeeds with an old link, and two owners have one slot | removals change a tag; the published list is a test, in which a model checker has to find the fault |
 //! | a pop reads the link of a slot whose memory was freed at teardown | links and slots are type-stable: never freed before the pool |
-//! | a buffer that was popped and is not marked yet is neither free nor in use to a thread that walks the buffers | nobody walks them: a trim pops what it frees, and owns it then |
+//! | a popped buffer that is not marked yet looks neither free nor in use to a thread that walks the buffers | no thread walks them: a trim pops what it frees, and so owns it |
 //! | nothing prevents a slot from being released twice | guards own slots, and are not `Clone`, or count their clones |
 //!
 //! Lists are written over [`Memory`](crate::memory::Memory), so that the code that ships runs under the model

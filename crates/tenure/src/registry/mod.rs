@@ -1,6 +1,6 @@
 //! One live object per key: created on first use, gone with its last reference.
 //!
-//! Peers by address, tenants by name, open files by path: objects that are shared by key while somebody uses them.
+//! For objects that are shared by key as long as they are used: peers by address, tenants by name, open files by path.
 //!
 //! ```
 //! use std::net::{IpAddr, Ipv4Addr};
@@ -21,8 +21,8 @@
 //! assert!(peers.get(&address).is_none());
 //! ```
 //!
-//! Keys are looked up as borrowed ones are in std's maps, and cloned where an object is created, not where it is found.
-//! A `create` that may fail is for [`try_acquire`](Registry::try_acquire):
+//! Lookups take borrowed keys, as std's maps do. A key is cloned only when its object is created. If creating may fail, use
+//! [`try_acquire`](Registry::try_acquire):
 //!
 //! ```
 //! use std::fs::File;
@@ -39,29 +39,29 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! # What happens when
+//! # How it works
 //!
-//! A lock-free map has an entry for each key: a count, the value, the key. The map holds no reference. Lookups take
-//! no lock; the map may show them what is about to go, and the *count* decides whether it lives.
+//! A lock-free map has an entry for each key: a count, the value and the key. The map itself holds no reference. A lookup
+//! takes no lock; it may find an entry that is about to go, and the *count* decides whether the object still lives.
 //!
-//! - **A lookup** finds an entry under a guard that keeps its memory readable, and takes a reference. Where the count is
-//!   dead there is no object.
-//! - **An acquire** that finds a dead count removes that entry, without waiting for whoever was told to, and inserts its
-//!   own. What several insert at a time goes in once: the others find it, and have a reference to it before it has a value.
-//! - **The value** is written by the first of them that gets the entry's own lock, once; no lock of the map is held. An
-//!   error or a panic gives it to the next. If all fail the entry goes with the last of their references.
-//! - **The last put** is told so by the count, to one thread only. That one removes the entry, and only this very one, for
-//!   the key may have another by now; then it drops the value, so that its destructor may use the registry, or panic.
-//! - **The memory** of an entry, count and key in it, is freed when both that thread and the map are done with it: the map
-//!   is when no guard exists any more that was there as the entry left it (a *grace period*).
-//! - **The map** is one list in the order of hashes, with buckets that lead into it. It grows without moving anything, so
-//!   nobody waits for a thread that the system took off its CPU in the middle of that: `map.rs`. A guard is two stores to
-//!   a word of the thread's own: `grace.rs`.
+//! - **A lookup** finds an entry, under a guard that keeps the entry's memory readable, and takes a reference. If the count
+//!   is dead, there is no object.
+//! - **An acquire** that finds a dead count removes that entry at once and inserts a new one. If several threads insert at a
+//!   time, one entry goes in; the others find it, and hold a reference to it before it has a value.
+//! - **The value** is created by the first thread that gets the entry's own lock; the map is not locked. After an error or a
+//!   panic the next thread tries. If all fail, the entry goes with the last of their references.
+//! - **The last put** removes the entry: that very entry, since the key may have a new one by now. Then it drops the value,
+//!   so the destructor may use the registry, or panic.
+//! - **The memory** of an entry, with its count and key, is freed when that thread and the map are both done with it. The map
+//!   is done when all guards are gone that existed when the entry was removed (a *grace period*).
+//! - **The map** is one list in the order of hashes, with buckets that point into it. It grows without moving entries, so
+//!   no thread waits for one that was preempted: see `map.rs`. A guard is two stores to a word of the thread's own: see
+//!   `grace.rs`.
 //!
-//! Orderings: an entry becomes *ready* with Release, which lookups Acquire. Puts are Release, and the verdict that ends
-//! the object is Acquire, as in [`count`](crate::count). Whoever is done first with an entry says so with Release to the
-//! second one's Acquire. The rules are numbered in `entry.rs`; `tests/models` runs the code on a model checker, and has a
-//! twin that breaks each.
+//! Orderings: an entry becomes *ready* with Release, which lookups Acquire. Puts are Release, and the verdict that ends the
+//! object is Acquire, as in [`count`](crate::count). The first to be done with an entry says so with Release, which the
+//! second Acquires. The rules are numbered in `entry.rs`. `tests/models` runs the code on a model checker, and has a twin
+//! that breaks each rule.
 //!
 //! # Cost
 //!
@@ -70,18 +70,17 @@
 //! | [`get`](Registry::get), or [`acquire`](Registry::acquire) of what is there | the count's get | a hash, the map's lookup, a guard: two stores to a word of the thread's own |
 //! | [`Ref::clone`] | the count's get | |
 //! | drop of a [`Ref`] that is not the last | the count's put | with [`RcuRef`](crate::count::RcuRef) a guard, as above |
-//! | an acquire that creates, and the drop that ends it | the put's verdict; insert and removal; two of the registry's own count; two statistics | an allocation, a lock that nobody else wants, a clone of the key |
+//! | an acquire that creates, and the drop that ends it | the put's verdict; insert and removal; two of the registry's own count; two statistics | an allocation, an uncontended lock, a clone of the key |
 //!
-//! The count is what `C` says: [`TicketRef`] unless told otherwise, and
-//! `Registry<K, V, Isolated<TicketRef>>` for objects whose fields many threads read while others come and go: the count is
-//! on a [line of its own](crate::line::Isolated) then, for 120 to 250 bytes more.
+//! `C` chooses the count; the default is [`TicketRef`]. `Registry<K, V, Isolated<TicketRef>>` puts the count on a
+//! [line of its own](crate::line::Isolated), for 120 to 250 bytes more per object.
 //!
-//! | count | take it |
+//! | count | use it |
 //! |---|---|
 //! | `TicketRef` | for almost everything |
 //! | `Isolated<TicketRef>` | if requests read fields of the object while other threads take and release it |
 //! | `RcuRef` | if 4 bytes an entry matter: each put needs a guard, and dead entries wait longer |
-//! | `IncNotZero` | to compare with |
+//! | `IncNotZero` | as a baseline |
 //!
 //! ```
 //! use tenure::count::TicketRef;
@@ -94,42 +93,40 @@
 //!
 //! # Limits
 //!
-//! - **One hot key is one hot line.** All threads that acquire it write its count. The lookup writes nothing else that is
-//!   shared, but this line moves. For an object that every request needs, keep a [`Ref`], or see [`lazy`](crate::lazy).
-//! - **The next object may be created while the destructor of the last one still runs**: it has left the registry by then.
-//!   What must not exist twice, such as a lock file, has to be released by something that `create` waits for.
-//! - **The memory of dead entries waits**: for the guards of that moment, and until the thread that removed them has
-//!   removed 64. So each thread keeps up to that many entries, the size of `V` each, though `V` itself is dropped, and more
-//!   while a thread that is looking something up does not run; they go with the registry at the
-//!   latest. With `RcuRef` they wait for two grace periods: one of the registry, and one that all registries of the
-//!   process share. Box a `V` that is large.
-//! - **The map keeps its buckets**: 48 to 96 bytes for each object of the most that were there at once.
+//! - **One hot key is one hot line.** All threads that acquire it write its count. If every request needs the object, keep a
+//!   [`Ref`], or see [`lazy`](crate::lazy).
+//! - **A new object may be created while the destructor of the old one still runs.** If something must not exist twice, such
+//!   as a lock file, `create` has to wait until it is released.
+//! - **The memory of dead entries is freed late**: after the guards of that moment, and after the removing thread has removed
+//!   64 entries. So each thread keeps up to 64 dead entries of the size of `V` (the value itself is dropped), and more while a
+//!   thread in a lookup is preempted. With `RcuRef` they wait for two grace periods: the registry's, and one that all
+//!   registries of the process share. Box a large `V`.
+//! - **The map keeps its buckets**: 48 to 96 bytes for each object of the largest number there ever was.
 //! - **Keys are dropped late**, with that memory, on any thread. Their destructors must not panic.
-//! - **Equality should not take long**: it runs under a guard, which holds back the freeing of memory. It may look up other
-//!   keys; the lookup that would be the 16,384th inside of another on one thread panics.
-//! - **`create` must not wait for its own key.** Acquiring it in the same thread is a panic; where two threads each create
-//!   what the other one wants, both wait for ever.
-//! - **Creation and end are no fast path**: a locked map of weak pointers is faster at them, on one thread and on many
-//!   (`tenure bench registry/churn`). They write two lines that all creations share, and for every 64 entries that leave
-//!   the map there is a barrier that interrupts the threads that run. A registry is for objects that are found more often than
-//!   they are made.
+//! - **Equality should be quick**: it runs under a guard, which delays freeing. It may look up other keys, but the 16,384th
+//!   nested lookup on one thread panics.
+//! - **`create` must not wait for its own key.** Acquiring the key in the same thread panics. Two threads that each create
+//!   what the other one wants deadlock.
+//! - **Creation and end are not a fast path**: a locked map of weak pointers is faster at them, on one thread and on many
+//!   (`tenure bench registry/churn`). They write two lines that all creations share, and every 64 removals need a barrier
+//!   that interrupts running threads. Use a registry for objects that are found more often than made.
 //! - **A forgotten [`Ref`]** (`mem::forget`) keeps its object, and all of the registry's memory.
 //!
 //! # Forks and threads that end
 //!
-//! A process that forked while other threads were in the middle of a registry goes on using it. Nobody waits for those
-//! threads: an acquire of a key whose object one of them was creating creates another one. What they held is lost to the
-//! child: references that are never dropped, and the memory of what they were creating or had removed.
+//! A process that forked while other threads used a registry goes on using it, and never waits for those threads. If one of
+//! them was creating an object, the next acquire of its key creates another. The references they held leak in the child, and
+//! so does the memory of entries they were creating or had removed.
 //!
-//! A thread may use a registry, for the first time also, in the destructor of a thread-local, however late that runs.
+//! A destructor of a thread-local may use a registry, even for the first time, however late it runs.
 //!
 //! # Instead of a map of weak pointers
 //!
 //! | | `Mutex<HashMap<K, Weak<V>>>` | a sharded map of `Weak` | a cache (moka) | `Registry` |
 //! |---|---|---|---|---|
 //! | a lookup that hits | lock, upgrade loop, unlock: two lines | a read lock of a shard, the same | no lock, but it records each use | one get of the count, no lock |
-//! | created once | under the lock, which all keys wait for | under a shard's lock | yes | under the object's own |
-//! | when nobody uses an object | its entry stays, unless a destructor looks for it | the same | the cache keeps it | it has left the map, no sweep |
+//! | created once | under the lock of all keys | under a shard's lock | yes | under the object's own lock |
+//! | an unused object | its entry stays, unless a destructor removes it | the same | the cache keeps it | leaves the map at once, without a sweep |
 //! | a destructor that uses the map | deadlocks if the lock is held | the same | | may do so |
 //!
 //! `tenure bench registry` measures them.
