@@ -215,7 +215,7 @@ mod tests {
         report.scenarios[0].rows[0].program = script.to_owned();
         report.scenarios[0].title = script.to_owned();
         report.missing = vec![script.to_owned()];
-        checks::no_script_was_let_in(&render(&report));
+        checks::no_script_was_let_in(&render(&report), 2);
     }
 
     #[test]

@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn no_text_of_a_report_becomes_markup() {
-        checks::no_script_was_let_in(&render(&fixtures::hostile()));
+        checks::no_script_was_let_in(&render(&fixtures::hostile()), 2);
     }
 
     #[test]
