@@ -2,6 +2,8 @@
 
 Reads the source: module declarations, `use`, and paths that start with `crate`, `self` or `super`. Names that a module
 re-exports count as the module that defines them. Test modules are left out. `ci/imports.sh` says how it is run.
+
+Not seen: what comes by a glob (`use b::*`), through an inherent method, a type alias of the parent, or a macro.
 """
 
 import re
@@ -84,6 +86,8 @@ class Crate:
                 self.read(plain, directory / name, (*module, name))
             elif (inner := directory / name / "mod.rs").exists():
                 self.read(inner, directory / name, (*module, name))
+            else:
+                sys.exit(f"imports: {file} declares `mod {name}`, and there is no such file")
 
     def absolute(self, module, path):
         """The path from the crate's root, or `None` if it leads out of the crate."""

@@ -15,8 +15,9 @@ mkdir -p "$planted/crates/planted/src"
 )
 (cd "$planted" && python3 "$OLDPWD/ci/imports.py")
 echo 'fn back() -> super::above::Above { loop {} }' >>"$planted/crates/planted/src/below.rs"
-if (cd "$planted" && python3 "$OLDPWD/ci/imports.py") >/dev/null; then
-    echo "imports: two modules that use each other were not found" >&2
+found=$(cd "$planted" && python3 "$OLDPWD/ci/imports.py") && code=0 || code=$?
+if [[ $code -ne 1 || $found != "planted: above, below use each other:"* ]]; then
+    echo "imports: two modules that use each other were not found: $found" >&2
     exit 1
 fi
 

@@ -66,7 +66,7 @@ ROOMS = {
         ],
     ),
     "lazy": (
-        ["lazy/*.rs", "lazy/shootdown/*.rs", "lazy/cached/*.rs"],
+        ["lazy/*.rs", "lazy/protocol/*.rs", "lazy/shootdown/*.rs", "lazy/cached/*.rs"],
         [
             [
                 "--lib",

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The code compiles, without a warning, for machines that are not at hand: `cargo check` needs neither their linker nor
-# their C compiler. The workspace for Windows, Apple's systems, and Linux with 32 bits and on Arm, and its tests for Windows
-# and for 32 bits; the library without std where atomics have 32 bits at most.
+# their C compiler. The workspace for Windows, Apple's systems and Linux with 32 bits, and its tests for Windows and for 32
+# bits; what knows the architecture (the library, the simulator, the servers) for Linux on Arm; the library without std where atomics have 32 bits at most.
 #
 # Rustup installs the targets. Where it cannot have the first of a class it takes the next; none of a class is a failure.
 #
@@ -44,9 +44,8 @@ for class in "${classes[@]}"; do
         windows | bits32) tested+=(--target "$target") ;;
         apple) plain+=(--target "$target") ;;
         arm64)
-            # The instruments have no line for one architecture of Linux alone.
-            check --package tenure --package tenure-sim --all-features --target "$target"
-            echo "targets: the library and the simulator compile for $target"
+            check --package tenure --package tenure-sim --package tenure-serve --all-features --target "$target"
+            echo "targets: the library, the simulator and the servers compile for $target"
             ;;
         bare)
             for features in "" alloc derive; do

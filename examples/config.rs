@@ -24,7 +24,8 @@ fn main() {
     let config = Cached::new(Config::load(1));
     thread::scope(|scope| {
         for _ in 0..4 {
-            // One reader per thread: a read is four loads and two stores, on lines that no other thread writes.
+            // One reader per thread. A read is four loads and two stores; other threads write those lines only when the
+            // value is replaced.
             let mut reader = config.reader();
             scope.spawn(move || {
                 let mut newest = 0;

@@ -9,6 +9,7 @@ use std::thread;
 use tenure::line::{Isolated, LINE_BYTES, LineLayout, line_of};
 use tenure::memory::{Atomic, Memory, Native, Ordering};
 
+// std's `AtomicU64` is as good; the lints of this workspace ask for this spelling.
 type Counter = <Native as Memory>::AtomicU64;
 
 #[derive(LineLayout)]
@@ -41,9 +42,8 @@ fn main() {
             });
         }
     });
-    let line = |address: usize| line_of(address);
-    let counter = line((&raw const *upstream.requests).addr());
-    assert_ne!(counter, line((&raw const upstream.timeout_ms).addr()));
+    let counter = line_of((&raw const *upstream.requests).addr());
+    assert_ne!(counter, line_of((&raw const upstream.timeout_ms).addr()));
     println!(
         "{} requests, counted {} bytes from what they read; a line has {LINE_BYTES}",
         upstream.requests.load(Ordering::Relaxed),

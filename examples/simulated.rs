@@ -1,7 +1,7 @@
 //! Your own lock-free code on CPUs that you do not have: one counter for all threads, against one for each.
 //!
-//! The code is generic over its memory. `Native` makes it ordinary atomics; `Simulated` gives each access the time that its
-//! cache line would take to come. `cargo run --release -p tenure-examples --example simulated`
+//! The code is generic over its memory. `Native` makes it ordinary atomics; `Simulated` charges each access the time that its
+//! cache line takes to arrive. `cargo run --release -p tenure-examples --example simulated`
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl<M: Memory> Counter<M> {
     }
 }
 
-/// Nanoseconds of one `add`, with so many CPUs at it.
+/// Nanoseconds per `add`, with that many CPUs calling it.
 fn measure(cpus: usize, parts: usize) -> Result<f64, Error> {
     let counter = Arc::new(Counter::<Simulated>::new(parts));
     let shared = Arc::clone(&counter);

@@ -59,12 +59,12 @@ pub(crate) enum Command {
                       tenure load memcached 127.0.0.1:11211 --rate 50000 --zipf 1\n  \
                       tenure load http 127.0.0.1:8080 --path /index.html --close --clients 100\n\n\
                       Exit status: 0; 1 if an answer was wrong, or if a whole second passed without one; 2 if the \
-                      load could not be run. Refusals and broken connections are counted, and fail nothing.")]
+                      load could not be run. Refusals and broken connections are counted but do not fail the run.")]
     Load(Load),
-    /// Simulate the scenarios of `bench` on a machine of up to 1,024 CPUs
+    /// Simulate counts, layouts, pools and lazy references on a machine of up to 1,024 CPUs
     ///
     /// Runs the library's own code on simulated CPUs with simulated caches. Prints how the variants of
-    /// each scenario scale, and which members of which cache lines moved, and writes an HTML report. The
+    /// each scenario scale, and which struct members made cache lines move, and writes an HTML report. The
     /// same request gives the same figures on every machine.
     #[command(after_help = "Examples:\n  \
                             tenure sim refs --cpus 1..192\n  \
@@ -87,13 +87,14 @@ pub(crate) struct Bench {
     #[arg(value_name = "GROUP")]
     pub(crate) groups: Vec<String>,
 
-    /// Numbers of threads [default: 1, 2, 4, ... up to all CPUs, and twice as many]. For e2e: one number,
+    /// Numbers of threads [default: 1, 2, 4, ... up to all CPUs, and twice as many; 1 and all
+    /// CPUs where threads share nothing]. For e2e: one number,
     /// for each server and for the load [default: all CPUs]
     #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = threads)]
     pub(crate) threads: Option<Vec<usize>>,
 
     /// Measure each row for S seconds at each number of threads [default: 0.5, less if all rows together
-    /// would take more than 45]. For e2e: the length of each of 12 rounds [default: 1]
+    /// would take more than 45 s]. For e2e: the length of each of 12 rounds [default: 1]
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub(crate) seconds: Option<f64>,
 

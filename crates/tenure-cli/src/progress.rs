@@ -33,7 +33,7 @@ impl Bar {
 impl Progress for Bar {
     fn begin(&self, what: &str, total: u64) {
         let style =
-            ProgressStyle::with_template("{bar:30} {percent:>3} %  {eta:>4} left  {wide_msg}")
+            ProgressStyle::with_template("{bar:30} {pos:>4}/{len}  {eta:>4} left  {wide_msg}")
                 .expect("the template is sound, as the bar's test shows");
         self.bar.reset();
         self.bar.set_style(style);

@@ -1,7 +1,5 @@
 //! Parsers for the values of options. An error is a line that shows a good value.
 
-use std::ops::RangeInclusive;
-
 use tenure_bench::run::MOST_THREADS;
 use tenure_bench::simulate::run::MOST_US;
 
@@ -35,23 +33,6 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
         Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
         _ => Err("seconds are a number above 0, such as `0.5`".to_owned()),
     }
-}
-
-pub(crate) fn ratio(text: &str) -> Result<(u32, u32), String> {
-    let parse = |(sets, gets): (&str, &str)| Some((sets.parse().ok()?, gets.parse().ok()?));
-    text.split_once(':').and_then(parse).ok_or_else(|| "a ratio looks like `1:100`".to_owned())
-}
-
-pub(crate) fn sizes(text: &str) -> Result<RangeInclusive<usize>, String> {
-    let (shortest, longest) = text.split_once('-').unwrap_or((text, text));
-    match (shortest.parse(), longest.parse()) {
-        (Ok(shortest), Ok(longest)) if shortest <= longest => Ok(shortest..=longest),
-        _ => Err("sizes look like `100` or `32-1024`".to_owned()),
-    }
-}
-
-pub(crate) fn seconds_or_none(text: &str) -> Result<f64, String> {
-    if text.trim() == "0" { Ok(0.0) } else { seconds(text) }
 }
 
 #[cfg(test)]

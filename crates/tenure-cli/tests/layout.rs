@@ -185,5 +185,5 @@ fn the_readme_hides_no_line_of_an_example_as_others_show_and_paste_it_whole() {
     for example in examples {
         assert!(!example.lines().any(|line| line == "#" || line.starts_with("# ")), "{example}");
     }
-    assert!(readme.contains("```rust\n"));
+    assert_eq!(readme.matches("```rust\n").count(), 1);
 }

@@ -1,8 +1,6 @@
 //! [`Progress`]: how a user who waits sees long work go on.
 
-#![allow(clippy::disallowed_types, reason = "counts of core's")]
-
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Shows how far long work is. Several threads may call it at once.
 pub trait Progress: Sync {
@@ -30,36 +28,67 @@ impl Progress for () {
 
 /// Notes what it is told, for tests of what calls it.
 #[derive(Debug, Default)]
-pub struct Noted {
-    total: AtomicU64,
-    done: AtomicU64,
-    ends: AtomicU64,
+pub struct Noted(Mutex<Vec<Event>>);
+
+/// A call of a [`Progress`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Of [`begin`](Progress::begin), with the total.
+    Begin(u64),
+    /// Of [`at`](Progress::at), with the subject and the condition.
+    At(String, String),
+    /// Of [`advance`](Progress::advance).
+    Advance(u64),
+    /// Of [`end`](Progress::end).
+    End,
 }
 
 impl Noted {
-    /// Asserts that the work was announced, done in full, and ended.
+    fn note(&self, event: Event) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    }
+
+    /// The calls, in their order.
+    #[must_use]
+    pub fn events(&self) -> Vec<Event> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asserts that one piece of work was announced, named, done step by step and in full, and then ended.
     ///
     /// # Panics
     ///
     /// If it was not.
     #[track_caller]
     pub fn assert_complete(&self) {
-        // Relaxed: asked when the work is over.
-        let [total, done, ends] =
-            [&self.total, &self.done, &self.ends].map(|count| count.load(Ordering::Relaxed));
-        assert!(total > 0 && done == total && ends > 0, "{done} of {total} done, {ends} ends");
+        let events = self.events();
+        let [Event::Begin(total), steps @ .., Event::End] = &events[..] else {
+            panic!("it begins and ends: {events:?}");
+        };
+        let (mut done, mut before_last) = (0, 0);
+        for step in steps {
+            match step {
+                Event::At(..) => before_last = done,
+                Event::Advance(more) => done += more,
+                Event::Begin(_) | Event::End => panic!("it begins and ends once: {events:?}"),
+            }
+            assert!(done <= *total, "{done} of {total} done");
+        }
+        assert!(done == *total && before_last < done, "{done} of {total} done: {events:?}");
     }
 }
 
 impl Progress for Noted {
     fn begin(&self, _: &str, total: u64) {
-        // Relaxed, here and below: counts.
-        self.total.fetch_add(total, Ordering::Relaxed);
+        self.note(Event::Begin(total));
+    }
+    fn at(&self, subject: &str, condition: &str) {
+        self.note(Event::At(subject.to_owned(), condition.to_owned()));
     }
     fn advance(&self, done: u64) {
-        self.done.fetch_add(done, Ordering::Relaxed);
+        self.note(Event::Advance(done));
     }
     fn end(&self) {
-        self.ends.fetch_add(1, Ordering::Relaxed);
+        self.note(Event::End);
     }
 }

@@ -8,7 +8,7 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`count`] | reference counts whose get and put are one unconditional atomic add |
-//! | [`arc`] and [`sync`] | `Arc` and `Weak` with std's API on such a count: `upgrade` and `downgrade` are one add each |
+//! | [`arc`] and [`sync`] | `Arc` and `Weak` with std's API on such a count: `upgrade` and `downgrade` are one add each (the first downgrade of a value: two) |
 //! | [`pool`] | buffers and objects that are used again, in O(1) and without a line that all threads write |
 //! | [`registry`](mod@registry) | one live object per key, created on first use, gone with its last reference |
 //! | [`lazy`] | objects that workers keep between uses without counting them, and a value that all threads read |

@@ -215,8 +215,10 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> 
     let simulate = |job: Job| job.run(&request.machine, plan);
     let rows = parallel::try_map(jobs.clone(), simulate, |index| {
         progress.at(jobs[index].scenario, &counted(jobs[index].cpus, "CPU"));
-        progress.advance(1);
+        // Nothing before this one is left to be done.
+        progress.advance(u64::from(index > 0));
     });
+    progress.advance(u64::from(rows.is_ok()));
     progress.end();
     let mut rows = rows?.into_iter();
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::values::{ratio, seconds, seconds_or_none, sizes};
+use crate::values::seconds;
 
 #[derive(Debug, Args)]
 pub(crate) struct Load {
@@ -91,7 +91,7 @@ pub(crate) struct LoadCommon {
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) clients: usize,
 
-    /// Requests under way on each connection
+    /// Requests in flight on each connection
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) pipeline: usize,
 
@@ -127,4 +127,21 @@ pub(crate) struct LoadCommon {
     /// Write the results as JSON to FILE, or to standard output in place of the table with `-`
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+}
+
+fn ratio(text: &str) -> Result<(u32, u32), String> {
+    let parse = |(sets, gets): (&str, &str)| Some((sets.parse().ok()?, gets.parse().ok()?));
+    text.split_once(':').and_then(parse).ok_or_else(|| "a ratio looks like `1:100`".to_owned())
+}
+
+fn sizes(text: &str) -> Result<RangeInclusive<usize>, String> {
+    let (shortest, longest) = text.split_once('-').unwrap_or((text, text));
+    match (shortest.parse(), longest.parse()) {
+        (Ok(shortest), Ok(longest)) if shortest <= longest => Ok(shortest..=longest),
+        _ => Err("sizes look like `100` or `32-1024`".to_owned()),
+    }
+}
+
+fn seconds_or_none(text: &str) -> Result<f64, String> {
+    if text.trim() == "0" { Ok(0.0) } else { seconds(text) }
 }

@@ -40,8 +40,9 @@ pub(crate) enum Serve {
     ///
     /// Answers a folder with its `index.html`, and lists no folders. Serves hidden files, too.
     ///
-    /// Each connection holds a send and a receive buffer from one pool while it is open. With many connections,
-    /// `--pool scan` shows what a walk over all buffers costs.
+    /// A connection takes a send and a receive buffer from one pool with the first byte of a request, and returns them
+    /// after the last byte of its answer. With many requests in flight, `--pool scan` shows what a walk over all buffers
+    /// costs.
     #[command(after_help = "Examples:\n  \
                             tenure serve http ./public\n  \
                             tenure serve http --body 612 --pool scan --threads 2\n\n\
@@ -62,9 +63,9 @@ pub(crate) struct Memcached {
     pub(crate) line: LineKind,
 
     /// Bytes of all items with their keys and headers, such as 64m or 1g; beyond that, items are evicted. The
-    /// process takes up to 1.3 times as much, because of gaps between items. Values still being received, items
-    /// being sent, and buffers come on top: at twice the limit in all, values over 16k are refused, and at four
-    /// times (or 64m more) all are
+    /// process takes up to 1.3 times as much, because of gaps between items. Values being received, items being
+    /// sent, and buffers come on top: when the total reaches twice the limit, values over 16k are refused; at four
+    /// times the limit, or 64m above it if that is more, all values are
     #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = memory)]
     pub(crate) memory: usize,
 

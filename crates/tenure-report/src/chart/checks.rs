@@ -18,9 +18,10 @@ pub fn no_script_was_let_in(page: &str, scripts: usize) {
     assert!(page.contains("&lt;script&gt;alert(1)"));
 }
 
-/// Charts are XML, are drawn in the page's colours, and have a title and a description.
+/// Charts are XML, are drawn in the page's colours, and have a title and a description. Returns how many there are.
 #[track_caller]
-pub fn charts_are_sound(page: &str) {
+pub fn charts_are_sound(page: &str) -> usize {
+    let mut charts = 0;
     for svg in html::elements(page, "svg") {
         let document = roxmltree::Document::parse(svg).unwrap();
         let root = document.root_element();
@@ -35,7 +36,9 @@ pub fn charts_are_sound(page: &str) {
             assert_eq!(node.attribute("id"), Some(label));
             assert!(!node.text().unwrap_or_default().is_empty());
         }
+        charts += 1;
     }
+    charts
 }
 
 /// No id is there twice, and every id that is linked to is there.

@@ -106,7 +106,7 @@
 //! ```
 //!
 //! It is a flag and no feature, so that no dependency can turn it on for a program on stable Rust. The traits may
-//! change with any nightly; the flag has none of this crate's promises of stability.
+//! change with any nightly (this follows nightly-2026-10-30), and the flag promises no stability.
 //!
 //! # When values are dropped
 //!

@@ -88,12 +88,12 @@
 //!   threads, and may make objects although others are idle.
 //! - **A fork while another thread closes a pool** leaves the pool half closed in the child, where it may still hand out
 //!   idle slots: close it again. If that thread was trimming, no thread of the child hoards slots until the child trims.
-//!   Slots in that thread's hands leak. Without `std` forks go unnoticed, and a child may wait forever for a thread that it
-//!   does not have.
+//!   Slots in that thread's hands leak. Without `std` forks go unnoticed, and a child may wait forever for a thread that
+//!   exists only in the parent.
 //!
 //! # What the published list got wrong
 //!
-//! A patch for SMC in Linux replaces the walk by a lock-free list of free buffers. It was published with these traps:
+//! A patch proposed for SMC in Linux replaced the walk with a lock-free list of free buffers. It was published with these traps:
 //!
 //! | trap | here |
 //! |---|---|

@@ -46,8 +46,8 @@
 //!
 //! - **A lookup** finds an entry, under a guard that keeps the entry's memory readable, and takes a reference. If the count
 //!   is dead, there is no object.
-//! - **An acquire** that finds a dead count removes that entry at once and inserts a new one. If several threads insert at a
-//!   time, one entry goes in; the others find it, and hold a reference to it before it has a value.
+//! - **An acquire** that finds a dead count removes that entry at once and inserts a new one. If several threads insert at
+//!   once, one entry wins; the others find it, and take a reference before its value exists.
 //! - **The value** is created by the first thread that gets the entry's own lock; the map is not locked. After an error or a
 //!   panic the next thread tries. If all fail, the entry goes with the last of their references.
 //! - **The last put** removes the entry: that very entry, since the key may have a new one by now. Then it drops the value,
@@ -124,7 +124,7 @@
 //!
 //! | | `Mutex<HashMap<K, Weak<V>>>` | a sharded map of `Weak` | a cache (moka) | `Registry` |
 //! |---|---|---|---|---|
-//! | a lookup that hits | lock, upgrade loop, unlock: two lines | a read lock of a shard, the same | no lock, but it records each use | one get of the count, no lock |
+//! | a lookup that hits | lock, upgrade loop, unlock: two lines | read-lock a shard, upgrade loop, unlock: two lines | no lock, but it records each use | one get of the count, no lock |
 //! | created once | under the lock of all keys | under a shard's lock | yes | under the object's own lock |
 //! | an unused object | its entry stays, unless a destructor removes it | the same | the cache keeps it | leaves the map at once, without a sweep |
 //! | a destructor that uses the map | deadlocks if the lock is held | the same | | may do so |

@@ -49,7 +49,7 @@ pub(super) fn others() {
     if !WAYS.iter().any(|way| way()) {
         // Light barriers are compiler fences by now. Going on would be a race, and unwinding would leave
         // others waiting for the one that needed the barrier.
-        // Held up to the end: other threads come here too, and one line is enough.
+        // Held up to the end: other threads come here too, and one line is enough. Not `eprintln`, which may panic.
         let mut stderr = std::io::stderr().lock();
         let _ = writeln!(
             stderr,
