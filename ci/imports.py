@@ -28,16 +28,11 @@ def braces(text, start):
 
 
 def without_tests(text):
-    """The text without test modules, and the names of those that are files."""
-    files = set()
+    """The text without test modules."""
     while found := TEST.search(text):
-        if found[2] == ";":
-            files.add(found[1])
-            end = found.end()
-        else:
-            end = braces(text, found.end() - 1)
+        end = found.end() if found[2] == ";" else braces(text, found.end() - 1)
         text = text[: found.start()] + text[end:]
-    return text, files
+    return text
 
 
 def leaves(tree):
@@ -56,7 +51,7 @@ def leaves(tree):
         depth += {"{": 1, "}": -1}.get(tree[at], 0)
         if (tree[at] == "," and depth == 1) or depth == 0:
             if part := tree[start:at].strip():
-                result += [(prefix + path, name if path else prefix[-1]) for path, name in leaves_of(part, prefix)]
+                result += [(prefix + path, name) for path, name in leaves_of(part, prefix)]
             start = at + 1
             if depth == 0:
                 break
@@ -77,7 +72,7 @@ class Crate:
     def read(self, file, directory, module):
         text = COMMENT.sub(lambda found: '""' if found[0][0] in "\"'br" else " ", file.read_text())
         paths = {name: path for path, name in MOD.findall(file.read_text())}
-        text, _ = without_tests(text)
+        text = without_tests(text)
         self.texts[module] = (file, text)
         for _, name in MOD.findall(text):
             if path := paths.get(name):

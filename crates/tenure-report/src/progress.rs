@@ -26,7 +26,7 @@ impl Progress for () {
     fn end(&self) {}
 }
 
-/// Notes what it is told, for tests of what calls it.
+/// Records its calls, for tests.
 #[derive(Debug, Default)]
 pub struct Noted(Mutex<Vec<Event>>);
 

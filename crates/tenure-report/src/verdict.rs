@@ -35,7 +35,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// All of them, in the order in which verdicts are told.
+    /// All outcomes, in the order of a report.
     pub const ALL: [Self; 4] =
         [Self::Holds, Self::DoesNotHold, Self::NotResolved, Self::NeedsMoreCpus];
 
@@ -85,7 +85,7 @@ pub fn answer(verdicts: &[Verdict], quick: bool) -> String {
     }
 }
 
-/// The verdicts in the order they are told: by outcome, and as they came within one.
+/// The verdicts in the order of a report: by outcome, then in their own order.
 #[must_use]
 pub fn ordered(verdicts: &[Verdict]) -> Vec<&Verdict> {
     Outcome::ALL
