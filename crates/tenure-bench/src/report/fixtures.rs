@@ -38,17 +38,10 @@ pub(crate) fn xeon() -> Report {
 pub(crate) fn one_cpu() -> Report {
     let mut report = Report {
         machine: Machine {
-            cpu: String::new(),
             arch: "aarch64".to_owned(),
             cpus: 1,
-            cores: 0,
-            smt: 0,
-            sockets: 0,
-            caches: Vec::new(),
-            memory_bytes: 0,
             kernel: "Linux 6.6.0".to_owned(),
-            virtualisation: String::new(),
-            governor: String::new(),
+            ..Machine::default()
         },
         ..report(&[1], 1)
     };

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use tree::Tree;
 
 /// The machine that a run was made on. Fields are empty or zero where the system does not tell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// The processor's name.
     pub cpu: String,

@@ -76,17 +76,10 @@ pub(super) fn report() -> Report {
             generator: "tenure".to_owned(),
         },
         machine: Machine {
-            cpu: String::new(),
             arch: "aarch64".to_owned(),
             cpus: 1,
-            cores: 0,
-            smt: 0,
-            sockets: 0,
-            caches: Vec::new(),
-            memory_bytes: 0,
             kernel: "Linux 6.6.0".to_owned(),
-            virtualisation: String::new(),
-            governor: String::new(),
+            ..Machine::default()
         },
         verdicts: verdicts::judge(&scenarios),
         scenarios,
