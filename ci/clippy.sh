@@ -5,6 +5,7 @@ cd "$(dirname "$0")/.."
 cargo clippy --workspace --all-targets -- -D warnings
 # Its tests have all features (Cargo.toml), and are seen above.
 cargo clippy -p tenure --all-features -- -D warnings
+cargo clippy -p tenure --features registry -- -D warnings
 cargo clippy -p tenure --no-default-features -- -D warnings
 cargo clippy -p tenure --no-default-features --features alloc,serde -- -D warnings
 cargo clippy -p tenure --no-default-features --features derive -- -D warnings

@@ -13,7 +13,6 @@
 //! | [`registry`](mod@registry) | one live object per key, created on first use, gone with its last reference |
 //! | [`lazy`] | objects that workers keep between uses without counting them, and a value that all threads read |
 //! | [`line`](mod@line) | values that own their cache line, and structs whose lines the compiler checks |
-//! | [`memory`] | a trait over atomics, so that the tests run the shipping code under a model checker |
 //! | [`fault`] | where overflows and unbalanced puts are reported |
 //!
 //! # Which one do I want?
@@ -50,16 +49,19 @@
 //! | `bytes` | no | `Buf`, `BufMut` and `freeze` for [`pool::PooledBuf`] |
 //! | `registry` | no | [`registry`](mod@registry); needs `std` |
 //! | `derive` | no | [`#[derive(LineLayout)]`](mod@line#checked-by-the-compiler) |
+//! | `raw` | no | what benchmarks, simulators and tests are made of: the module `memory`, baselines, raw words; changes without notice |
 //!
 //! Without default features the crate needs `core` alone.
 //!
-//! If your program enters a sandbox (a seccomp filter) while it runs, see [`memory::use_full_fences`].
+//! If your program enters a sandbox (a seccomp filter) while it runs, see [`use_full_fences`].
 //!
 //! With a nightly compiler the flag `--cfg tenure_nightly` makes `Arc` coerce as std's does: see
 //! [`arc`](mod@arc#on-a-nightly-compiler).
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// What only instruments use is private without `raw`, and dead. It is linted with the feature.
+#![cfg_attr(not(feature = "raw"), allow(dead_code, unreachable_pub, unused_imports))]
 #![cfg_attr(
     tenure_nightly,
     feature(
@@ -84,6 +86,9 @@ pub mod fault;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod lazy;
 pub mod line;
+#[cfg(not(feature = "raw"))]
+mod memory;
+#[cfg(feature = "raw")]
 pub mod memory;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod pool;
@@ -93,6 +98,8 @@ pub mod registry;
 mod segments;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 mod shared;
+
+pub use memory::use_full_fences;
 
 /// The names of [`std::sync`], so that one `use` line moves a program over.
 ///

@@ -26,7 +26,7 @@ fn without_membarrier(name: &str, test: impl FnOnce()) {
         let refused = Err(Some(libc::ENOSYS));
         assert_eq!(membarrier(libc::MEMBARRIER_CMD_QUERY), refused, "the filter does nothing");
         test();
-        assert!(tenure::memory::use_full_fences(), "a barrier relies on membarrier");
+        assert!(tenure::use_full_fences(), "a barrier relies on membarrier");
     });
 }
 

@@ -16,7 +16,7 @@
 //! `UnsafeCell<ManuallyDrop<T>>` at its place ([`layout_of`]), which claims nothing about the value
 //! and reads nothing.
 
-use super::Counts;
+use super::counts::Counts;
 use alloc::alloc::{alloc, alloc_zeroed, dealloc, handle_alloc_error};
 use core::alloc::Layout;
 use core::cell::UnsafeCell;

@@ -47,7 +47,6 @@
 //! On processors without an instruction for "add" each add is a short loop: see
 //! [`count`](crate::count).
 //!
-//! How it works: [`counts`]. [`Counts`] can be used in smart pointers of your own.
 //! An allocation has 16 bytes in front of the value: what std's has on 64-bit targets, twice that
 //! of 32-bit ones.
 //!
@@ -126,7 +125,7 @@ pub mod __unsize;
 mod arc_swap;
 mod clone_to_uninit;
 mod convert;
-pub mod counts;
+mod counts;
 mod inner;
 pub mod migration;
 #[cfg(tenure_nightly)]
@@ -145,7 +144,7 @@ mod wake;
 mod weak;
 
 pub use clone_to_uninit::CloneToUninit;
-#[doc(inline)]
+#[cfg(feature = "raw")]
 pub use counts::Counts;
 pub use strong::Arc;
 pub use wake::Wake;

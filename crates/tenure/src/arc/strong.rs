@@ -1,6 +1,6 @@
 //! [`Arc`]: making one, sharing it, giving it up, and its raw pointers. What has to do with `Weak` is in `weak.rs`.
 
-use super::Counts;
+use super::counts::Counts;
 use super::inner::{self, Common, Inner, Uninit};
 use crate::count::Unsettled;
 use alloc::boxed::Box;
@@ -11,7 +11,7 @@ use core::ops::Deref;
 use core::pin::Pin;
 use core::ptr::{self, NonNull};
 
-/// A thread-safe reference-counted pointer: `std::sync::Arc` on [`Counts`].
+/// A thread-safe reference-counted pointer: `std::sync::Arc` on a [`TicketRef`](crate::count::TicketRef).
 ///
 /// For objects that many threads hold, look up and let go of at once. Everything that std's `Arc`
 /// has on stable Rust is here under the same name; the [module](super) says where it behaves

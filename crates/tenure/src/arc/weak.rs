@@ -1,14 +1,14 @@
 //! [`Weak`]: a pointer that keeps the memory, not the value; and how an `Arc` makes one.
 
+use super::Arc;
+use super::counts::Counts;
 use super::inner::{self, Inner};
-use super::{Arc, Counts};
 use alloc::boxed::Box;
 use core::fmt;
 use core::mem::{self, ManuallyDrop, MaybeUninit};
 use core::ptr::{self, NonNull};
 
-/// A pointer to the value of an [`Arc`] that does not keep it alive: `std::sync::Weak` on
-/// [`Counts`].
+/// A pointer to the value of an [`Arc`] that does not keep it alive, as `std::sync::Weak`.
 ///
 /// For caches, parents, observers, and whatever else finds objects that may be gone.
 ///

@@ -52,6 +52,7 @@ impl IncNotZero {
     }
 
     /// A count that holds `word`, as [`raw`](Self::raw) returned it.
+    #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
     pub const fn from_raw(word: u32) -> Self {
         Self { word: <Native as Memory>::AtomicU32::new(word) }
@@ -60,6 +61,7 @@ impl IncNotZero {
 
 impl<M: Memory> IncNotZero<M> {
     /// [`new`](IncNotZero::new) on any machine.
+    #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
     pub fn new_in() -> Self {
         Self { word: Atomic::new(1) }
@@ -172,6 +174,7 @@ impl<M: Memory> IncNotZero<M> {
     }
 
     /// The word as it is stored, for debuggers and tests.
+    #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
     pub fn raw(&self) -> u32 {
         // Relaxed: a snapshot, out of date when it arrives.

@@ -2,15 +2,14 @@
 //!
 //! | count | bytes | get | put | put asks for |
 //! |---|---|---|---|---|
-//! | [`IncNotZero`] | 4 | load + compare-exchange loop | one subtraction | nothing |
 //! | [`RcuRef`] | 4 | one unconditional add | one subtraction; the last two operations | memory that stays readable ([`Readable`]) |
 //! | [`TicketRef`] | 8 | one unconditional add | one subtraction; the last two operations | nothing |
 //!
-//! All three answer the same questions ([`RefCount`]): *get* takes a reference if the object still
-//! lives, *put* gives one back and says whether it was the last. `IncNotZero` is what most programs
-//! do today (`Weak::upgrade` of std, `refcount_inc_not_zero` of Linux before 6.4): N cores that
-//! retry on one word cost O(N²). It is here as the baseline of the benchmarks and the oracle of the
-//! tests.
+//! Both answer the same questions ([`RefCount`]): *get* takes a reference if the object still lives,
+//! *put* gives one back and says whether it was the last. Most programs use a compare-exchange loop
+//! today (`Weak::upgrade` of std, `refcount_inc_not_zero` of Linux before 6.4), where N cores that retry
+//! on one word cost O(N²). With the feature `raw` that loop is here as `IncNotZero`, the baseline of the
+//! benchmarks and the oracle of the tests.
 //!
 //! # Words
 //!
@@ -18,7 +17,7 @@
 //! |---|---|
 //! | get, put | take a reference, give one back |
 //! | revive | a get that finds no reference left, but nobody told yet to destroy the object |
-//! | verdict | the decision who destroys the object: the compare-exchange to [`DEAD`] |
+//! | verdict | the decision who destroys the object: the compare-exchange to `DEAD` |
 //! | candidate | a put that took the last reference and has not learned the verdict |
 //! | witness | the proof that a put asks for, as an argument |
 //! | grace period | the time until every guard that existed at a moment is gone |
@@ -32,7 +31,7 @@
 //! - **get** of an object that was just found, in a map or through a weak pointer. Something has to
 //!   keep the memory readable for the length of the call: the map's lock, a guard of an epoch or
 //!   hazard scheme, a weak count.
-//! - **the end of put**. `IncNotZero` and `TicketRef` touch nothing once they have given up their
+//! - **the end of put**. `TicketRef` touches nothing once it has given up its
 //!   claim. `RcuRef` does: its put subtracts and then settles the verdict in a second operation,
 //!   and in between another thread may revive the object, let go of it, win the verdict and free
 //!   the memory. Hence its put takes a [`Readable`].
@@ -85,25 +84,23 @@
 
 #[macro_use]
 mod delegate;
-pub mod inc_not_zero;
+mod inc_not_zero;
 mod isolated;
-pub mod rcuref;
+mod rcuref;
 mod readable;
 #[cfg(target_has_atomic = "64")]
-pub mod ticket;
-pub mod zone;
+mod ticket;
+mod zone;
 
-#[doc(inline)]
+#[cfg(feature = "raw")]
 pub use inc_not_zero::IncNotZero;
-#[doc(inline)]
 pub use rcuref::RcuRef;
 pub use readable::{ReadSide, Readable};
 #[cfg(target_has_atomic = "64")]
-#[doc(inline)]
 pub use ticket::TicketRef;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub(crate) use ticket::Unsettled;
-#[doc(no_inline)]
+#[cfg(feature = "raw")]
 pub use zone::{DEAD, MAXREF, NOREF, ONEREF, RELEASED, SATURATED};
 
 use core::num::NonZeroU16;
@@ -157,7 +154,7 @@ impl Put {
 /// import the trait.
 ///
 /// ```
-/// use tenure::count::{Get, IncNotZero, Put, RefCount, TicketRef};
+/// use tenure::count::{Get, Put, RefCount, TicketRef};
 ///
 /// /// Takes a reference and gives it back.
 /// fn visit<'w, C: RefCount>(count: &C, witness: C::Witness<'w>) -> bool {
@@ -172,7 +169,6 @@ impl Put {
 /// }
 ///
 /// assert!(visit(&TicketRef::new(), ()));
-/// assert!(visit(&IncNotZero::new(), ()));
 /// ```
 ///
 /// Sealed: memory is freed on a count's word, so no other type implements it.

@@ -1,6 +1,6 @@
 //! [`RcuRef`]: one unconditional add per get and per put, in four bytes.
 //!
-//! Readers and writers all change one word, whose encoding ([zones](super::zone)) makes every
+//! Readers and writers all change one word, whose encoding (`zone`) makes every
 //! unusual state negative. A get adds first and looks afterwards. A put subtracts first and looks
 //! afterwards. What can collide:
 //!
@@ -73,6 +73,7 @@ impl RcuRef {
     }
 
     /// A count that holds `word`, as [`raw`](Self::raw) returned it.
+    #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
     pub const fn from_raw(word: u32) -> Self {
         Self { word: <Native as Memory>::AtomicU32::new(word) }
@@ -81,6 +82,7 @@ impl RcuRef {
 
 impl<M: Memory> RcuRef<M> {
     /// [`new`](RcuRef::new) on any machine.
+    #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
     pub fn new_in() -> Self {
         Self { word: Atomic::new(ONEREF) }
@@ -121,7 +123,7 @@ impl<M: Memory> RcuRef<M> {
     /// Gives a reference back.
     ///
     /// The caller must own a reference. `readable` is the proof that the memory outlives the
-    /// verdict; see the [module](self).
+    /// verdict; see [`Readable`].
     #[inline]
     #[track_caller]
     pub fn put(&self, readable: Readable<'_>) -> Put {
@@ -169,6 +171,7 @@ impl<M: Memory> RcuRef<M> {
     }
 
     /// The word as it is stored, for debuggers and tests.
+    #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
     pub fn raw(&self) -> u32 {
         // Relaxed: a snapshot, out of date when it arrives.

@@ -25,7 +25,7 @@ impl<T> Domain<T> {
 }
 
 impl<T, S: Scheme<M>, M: Memory> Domain<T, S, M> {
-    /// [`new`](Domain::new) with any scheme. (And on any [machine](crate::memory), for tests.)
+    /// [`new`](Domain::new) with any scheme. (And on any machine, for tests.)
     ///
     /// ```
     /// use tenure::lazy::{Domain, Mask};

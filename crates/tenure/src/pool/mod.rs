@@ -103,7 +103,7 @@
 //! | a popped buffer that is not marked yet looks neither free nor in use to a thread that walks the buffers | no thread walks them: a trim pops what it frees, and so owns it |
 //! | nothing prevents a slot from being released twice | guards own slots, and are not `Clone`, or count their clones |
 //!
-//! Lists are written over [`Memory`](crate::memory::Memory), so that the code that ships runs under the model
+//! Lists are written over a trait, `Memory`, so that the code that ships runs under the model
 //! checker and on simulated machines (`tenure sim pool`).
 //!
 //! # Without `std`

@@ -7,7 +7,7 @@
 //! ├── refs: references minus one ────┤├── tickets, biased by 2^31 ──────┤
 //! ```
 //!
-//! `refs` has the [zones](super::zone) of `RcuRef`. In the upper half its sign is the sign of the
+//! `refs` has the zones of `RcuRef`. In the upper half its sign is the sign of the
 //! word, and a carry out of it leaves the word. `tickets` starts in the middle of its half and
 //! never strays further from there than there are threads, so it neither carries nor borrows.
 //!
@@ -167,10 +167,17 @@ impl TicketRef {
         Self::from_raw(ONE_WORD)
     }
 
+    /// A dead count: every get fails until [`init`](Self::init).
+    #[must_use]
+    pub const fn dead() -> Self {
+        Self::from_raw(DEAD_WORD)
+    }
+
     /// A count that holds `word`, as [`raw`](Self::raw) returned it.
     ///
     /// Zero is one reference to an object that nobody finds without one; never zero the memory of a
     /// count.
+    #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
     pub const fn from_raw(word: u64) -> Self {
         Self { word: <Native as Memory>::AtomicU64::new(word) }
@@ -179,18 +186,21 @@ impl TicketRef {
 
 impl<M: Memory> TicketRef<M> {
     /// [`new`](TicketRef::new) on any machine.
+    #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
     pub fn new_in() -> Self {
         Self { word: Atomic::new(ONE_WORD) }
     }
 
     /// [`from_raw`](TicketRef::from_raw) on any machine.
+    #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
     pub fn from_raw_in(word: u64) -> Self {
         Self { word: Atomic::new(word) }
     }
 
-    /// A dead count: every get fails until [`init`](Self::init).
+    /// [`dead`](TicketRef::dead) on any machine.
+    #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
     pub fn dead_in() -> Self {
         Self { word: Atomic::new(DEAD_WORD) }
@@ -349,6 +359,7 @@ impl<M: Memory> TicketRef<M> {
     }
 
     /// The word as it is stored, for debuggers and tests.
+    #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
     pub fn raw(&self) -> u64 {
         // Relaxed: a snapshot, out of date when it arrives.

@@ -8,7 +8,7 @@
 //! subtraction that it has to settle.
 
 use super::{DEAD_WORD, NO_TICKETS, TicketRef, Unsettled, word};
-use crate::count::{NOREF, ONEREF};
+use crate::count::zone::{NOREF, ONEREF};
 use crate::memory::{Atomic, Memory, Ordering};
 
 /// In place of tickets: a private count crosses to zero once, and has no use for them.

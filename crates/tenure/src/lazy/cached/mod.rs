@@ -87,7 +87,7 @@ type ThreadSlot<T, M> = Slot<T, Shootdown, M>;
 /// A value that all threads read, with plain loads and stores, and that can be replaced: see the [module](self).
 ///
 /// Cloning gives another handle to the same value. Readers keep it alive, too. To be shared between threads it asks for
-/// `T: Send + Sync`. (`M` is for tests on other [machines](crate::memory).)
+/// `T: Send + Sync`. (`M` is for tests on other machines.)
 ///
 /// Invariant in `T`, as a `Mutex` is, since values are put in through a shared reference:
 ///
@@ -119,7 +119,7 @@ impl<T> Cached<T> {
 }
 
 impl<T, M: Threads> Cached<T, M> {
-    /// [`new`](Cached::new) on any [machine](crate::memory), for tests.
+    /// [`new`](Cached::new) on any machine, for tests.
     #[must_use]
     pub fn new_in(value: T) -> Self {
         let domain = Domain::new_in();

@@ -67,7 +67,7 @@ pub unsafe trait FreeList: Send + Sync + Sized + 'static {
     const NAME: &'static str;
 
     /// A list without slots. If it lets threads keep free slots to themselves, then up to `hoard` each. When such
-    /// a thread ends, `owner` is told to [`leave`](Resident::leave), and has to call [`leave`](Self::leave) of this
+    /// a thread ends, `owner` is told to `leave`, and has to call [`leave`](Self::leave) of this
     /// list in turn.
     fn new_in(hoard: usize, owner: Weak<dyn Resident>) -> Self;
 
@@ -121,12 +121,12 @@ pub unsafe trait FreeList: Send + Sync + Sized + 'static {
     /// and has to be in the child of a fork that came in the middle.
     fn close(&self, home: impl FnMut(u32));
 
-    /// The calling thread, with that number among the [`Threads`] of the machine,
+    /// The calling thread, with that number among the `Threads` of the machine,
     /// ends: what it kept to itself is for all again.
     ///
     /// # Safety
     ///
-    /// As [`Resident::leave`].
+    /// As `Resident::leave`.
     unsafe fn leave(&self, thread: usize) {
         let _ = thread;
     }
