@@ -16,8 +16,8 @@ else
 fi
 
 # A debug build has types; the release build has line tables only. Those of this workspace do.
-CARGO_PROFILE_DEV_DEBUG=full cargo --config 'profile.dev.package."*".debug=false' build -p tenure-cli
-program=${CARGO_TARGET_DIR:-target}/debug/tenure
+CARGO_PROFILE_DEV_DEBUG=full cargo --config 'profile.dev.package."*".debug=false' build -p tenure-examples --example tokio_server
+program=${CARGO_TARGET_DIR:-target}/debug/examples/tokio_server
 cargo run --release -- layout "$program" --top 1000 --html "$out/layout.html" --json - >"$out/layout.json"
 python3 - "$out/layout.json" <<'PYTHON'
 import json, sys
