@@ -10,7 +10,7 @@
 //! | [`lazy`] | domains and `Cached`: nobody reads a value after its end, which waits for nobody but who reads it |
 //! | [`registry`] | one live object per key: created once, destroyed once, and no memory is freed under a lookup or a put |
 //! | [`numbers`] | numbers of threads: one owner at a time, who sees what the one before did |
-//! | [`orderings`] | no ordering of the counts and of `Arc` can be made Relaxed |
+//! | `orderings` of a room | no ordering of its files can be weakened: [`needed`], [`weakening`] |
 //! | [`twins`] | for each rule a small copy that breaks it: has to fail, in the way that the flaw predicts |
 //! | [`memory`], [`clocks`] | the machine: loom's atomics, with memory that can be freed. Its limits are listed there |
 //! | [`stage`], [`handles`], [`quarantine`] | what a model is made of |
@@ -29,8 +29,8 @@ mod counts;
 mod handles;
 mod lazy;
 mod memory;
+mod needed;
 mod numbers;
-mod orderings;
 mod pool;
 mod quarantine;
 #[cfg(feature = "registry")]
@@ -39,3 +39,4 @@ mod slots;
 mod stage;
 mod ticket;
 mod twins;
+mod weakening;

@@ -73,9 +73,9 @@
 
 use super::clocks::Access::{Change, Load, Store};
 use super::clocks::{self, Step};
+use super::weakening::effective;
 use loom::cell::UnsafeCell;
 use std::cell::Cell;
-use std::panic::Location;
 use std::sync::Weak;
 use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, Pointer, Resident, Threads};
 
@@ -189,53 +189,6 @@ unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Threads for Loom<IN_ORDER, 
 thread_local! {
     // loom's threads are coroutines of one thread of the system, and switch only in atomic operations.
     static LAST_ACCESS: Cell<Access> = const { Cell::new(Access::Memory) };
-    static WEAKENED: Cell<Option<Site>> = const { Cell::new(None) };
-    static WAS_WEAKENED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// An atomic operation in the source of the library: which one, with which ordering, on which lines.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Site {
-    pub(crate) operation: &'static str,
-    pub(crate) order: Ordering,
-    /// A file, the first line, the last. None in a function that is `#[track_caller]`: what it calls is told the lines
-    /// of its callers.
-    pub(crate) lines: Option<(&'static str, u32, u32)>,
-}
-
-impl Site {
-    fn is(&self, operation: &str, order: Ordering, caller: &Location<'_>) -> bool {
-        (self.operation, self.order) == (operation, order)
-            && self.lines.is_none_or(|(file, first, last)| {
-                caller.file().ends_with(file) && (first..=last).contains(&caller.line())
-            })
-    }
-}
-
-/// Makes the operations of `site` Relaxed while `act` runs. Returns whether there were any.
-pub(crate) fn weakened(site: Site, act: impl FnOnce()) -> bool {
-    struct Restore;
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            WEAKENED.set(None);
-        }
-    }
-    let _restore = Restore;
-    WEAKENED.set(Some(site));
-    WAS_WEAKENED.set(false);
-    act();
-    WAS_WEAKENED.get()
-}
-
-/// What becomes of an operation's ordering.
-#[track_caller]
-fn effective(operation: &'static str, order: Ordering) -> Ordering {
-    let caller = Location::caller();
-    if WEAKENED.get().is_some_and(|site| site.is(operation, order, caller)) {
-        WAS_WEAKENED.set(true);
-        return Ordering::Relaxed;
-    }
-    order
 }
 
 /// Notes an access that loom is about to judge. What a model that has failed does while it unwinds is not judged.
@@ -386,6 +339,7 @@ macro_rules! word {
                 failure: Ordering,
             ) -> Result<$int, $int> {
                 let success = effective("compare_exchange", success);
+                let failure = effective("compare_exchange failing", failure);
                 let result = self.touch().compare_exchange(current, new, success, failure);
                 self.judge_exchange(result.is_ok(), change(current, new), success, failure);
                 result
@@ -399,6 +353,7 @@ macro_rules! word {
                 failure: Ordering,
             ) -> Result<$int, $int> {
                 let success = effective("compare_exchange_weak", success);
+                let failure = effective("compare_exchange_weak failing", failure);
                 let result = self.touch().compare_exchange_weak(current, new, success, failure);
                 self.judge_exchange(result.is_ok(), change(current, new), success, failure);
                 result
@@ -418,13 +373,17 @@ impl<T, const IN_ORDER: bool, const SWAPS: bool> Pointer<T>
     fn new(value: *mut T) -> Self {
         Self::holding(loom::sync::atomic::AtomicUsize::new(value.expose_provenance()))
     }
+    #[track_caller]
     fn load(&self, order: Ordering) -> *mut T {
+        let order = effective("load", order);
         let word = self.touch();
         let address = if IN_ORDER { word.fetch_add(0, order) } else { word.load(order) };
         self.judge(Load, order);
         core::ptr::with_exposed_provenance_mut(address)
     }
+    #[track_caller]
     fn store(&self, value: *mut T, order: Ordering) {
+        let order = effective("store", order);
         let address = value.expose_provenance();
         // A Relaxed one stays what it is on `PointersInOrder`: a swap would pass on what was released before.
         if IN_ORDER || SWAPS && order != Ordering::Relaxed {
@@ -434,6 +393,7 @@ impl<T, const IN_ORDER: bool, const SWAPS: bool> Pointer<T>
         }
         self.judge(Store, order);
     }
+    #[track_caller]
     fn compare_exchange(
         &self,
         current: *mut T,
@@ -441,6 +401,8 @@ impl<T, const IN_ORDER: bool, const SWAPS: bool> Pointer<T>
         success: Ordering,
         failure: Ordering,
     ) -> Result<*mut T, *mut T> {
+        let success = effective("compare_exchange", success);
+        let failure = effective("compare_exchange failing", failure);
         let (current, new) = (current.addr(), new.expose_provenance());
         let result = self.touch().compare_exchange(current, new, success, failure);
         self.judge_exchange(result.is_ok(), change(0_u32, 0_u32), success, failure);

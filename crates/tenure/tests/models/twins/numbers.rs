@@ -6,32 +6,19 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 use tenure::memory::{Atomic, Memory, Ordering};
 
-/// What is wrong with a twin. The defaults are right.
+/// What is wrong with a twin. The default is right.
 pub(crate) trait Flaw: Send + Sync + 'static {
-    /// The owner's `claimed = 0`.
-    const GIVE_UP: Ordering = Ordering::Release;
-    /// The next owner's exchange of 0 for 1.
-    const CLAIM: Ordering = Ordering::Acquire;
-    /// Whether it is an exchange, and not a look and a store.
+    /// Whether a claim is an exchange, and not a look and a store.
     const EXCHANGES: bool = true;
 }
 
-macro_rules! flaws {
-    ($($(#[$doc:meta])* $name:ident { $($what:ident: $type:ty = $value:expr)? })*) => {$(
-        $(#[$doc])*
-        pub(crate) enum $name {}
-        impl Flaw for $name {
-            $(const $what: $type = $value;)?
-        }
-    )*};
-}
+/// Nothing is wrong: the control that shows that the switch makes the failure.
+pub(crate) enum SoundNumbers {}
+impl Flaw for SoundNumbers {}
 
-flaws! {
-    /// Nothing is wrong: the control that shows that the switch makes the failure.
-    SoundNumbers {}
-    RelaxedGiveUp { GIVE_UP: Ordering = Ordering::Relaxed }
-    RelaxedClaim { CLAIM: Ordering = Ordering::Relaxed }
-    LooksAndStores { EXCHANGES: bool = false }
+pub(crate) enum LooksAndStores {}
+impl Flaw for LooksAndStores {
+    const EXCHANGES: bool = false;
 }
 
 type Word = <Loom as Memory>::AtomicU32;
@@ -50,7 +37,7 @@ pub(crate) struct ClaimTwin<F: Flaw> {
 impl<F: Flaw> Drop for ClaimTwin<F> {
     fn drop(&mut self) {
         if let Some(claimed) = &self.record {
-            claimed.store(0, F::GIVE_UP);
+            claimed.store(0, Ordering::Release);
         }
     }
 }
@@ -64,9 +51,9 @@ impl<F: Flaw> GivesNumbers for NumbersTwin<F> {
 
     fn claim(&self) -> ClaimTwin<F> {
         let claimed = if F::EXCHANGES {
-            self.claimed.compare_exchange(0, 1, F::CLAIM, Ordering::Relaxed).is_ok()
+            self.claimed.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
         } else {
-            let free = self.claimed.load(F::CLAIM) == 0;
+            let free = self.claimed.load(Ordering::Acquire) == 0;
             if free {
                 self.claimed.store(1, Ordering::Relaxed);
             }

@@ -2,6 +2,8 @@
 //!
 //! Here the memory outlives the model, as `RcuRef` asks for. `ticket.rs` frees it at once.
 
+mod orderings;
+
 use super::memory::Loom;
 use super::stage::{ALL, Count, Heap, Shipped, Value, join_all, passes, spawn};
 use core::num::NonZeroU16;

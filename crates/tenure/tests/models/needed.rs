@@ -1,0 +1,149 @@
+//! Every ordering of a room is needed: the shipping code fails with any one of them weakened.
+//!
+//! A room lists its orderings with [`needed!`]: where each is written, and the model that fails without it, and how. Its
+//! [`Room`] checks three things:
+//!
+//! - [`fail_when_weakened`](Room::fail_when_weakened): each model fails as predicted;
+//! - [`are_complete`](Room::are_complete): the list has every ordering in the source;
+//! - [`try_each`](Room::try_each): which tests of the room notice each ordering, without a list. That takes minutes, so
+//!   it is ignored, and `ci/mutants.sh --orderings` runs it.
+
+use super::stage::{Failure, Preemptions, fails};
+use super::weakening::{File, MET, Site, VARIABLE, Written, lines_of, orderings_in, weakened};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+use tenure::memory::Ordering;
+
+/// The name of an ordering: its file, function, kind and operation.
+type Name = (&'static str, &'static str, Ordering, &'static str);
+
+/// An ordering, and the model that fails without it.
+pub(crate) struct Needed {
+    pub(crate) name: Name,
+    /// A function other than the one it is written in, to weaken the operations on those lines.
+    pub(crate) under: Option<(File, &'static str)>,
+    /// What it becomes.
+    pub(crate) to: Ordering,
+    pub(crate) preemptions: Preemptions,
+    pub(crate) failure: Failure,
+    pub(crate) model: fn(),
+}
+
+/// `FILE "Type::function" Order "operation" => failure, preemptions, model;`
+///
+/// `operation` is the function that takes the ordering, as [`Written`] has it: `"load"`, `"load 2"`, `"compare_exchange
+/// failing"`. After it may stand `to Order`, for one that becomes that and not Relaxed; and `under (FILE, "function")`,
+/// if the function that it is written in is `#[track_caller]`, for the lines of the caller.
+macro_rules! needed {
+    ($($file:ident $function:literal $order:ident $operation:literal $(to $to:ident)? $(under $under:expr)?
+        => $failure:expr, $preemptions:expr, $model:expr;)*) => {
+        &[$($crate::needed::Needed {
+            name: ($file.0, $function, tenure::memory::Ordering::$order, $operation),
+            under: [$(Some($under),)? None][0],
+            to: [$(tenure::memory::Ordering::$to,)? tenure::memory::Ordering::Relaxed][0],
+            preemptions: $preemptions,
+            failure: $failure,
+            model: || $model,
+        }),*]
+    };
+}
+pub(crate) use needed;
+
+/// The files of a protocol and the list of its orderings.
+pub(crate) struct Room {
+    pub(crate) files: &'static [File],
+    pub(crate) needed: &'static [Needed],
+    /// Orderings that no model misses, and why they are there all the same.
+    pub(crate) kept: &'static [(Name, &'static str)],
+    /// What the names of its tests begin with.
+    pub(crate) tests: &'static [&'static str],
+}
+
+fn name(written: &Written) -> (&str, &str, Ordering, &str) {
+    (written.path, &written.function, written.order, &written.operation)
+}
+
+impl Room {
+    fn written(&self) -> Vec<Written> {
+        self.files.iter().flat_map(|file| orderings_in(*file, self.files)).collect()
+    }
+
+    pub(crate) fn fail_when_weakened(&self) {
+        let all = self.written();
+        for needed in self.needed {
+            println!("{:?} made {:?}", needed.name, needed.to);
+            let written = all.iter().find(|written| name(written) == needed.name);
+            let site = &written.expect("it is not in the source: see `are_complete`").site;
+            let lines =
+                needed.under.map_or_else(|| site.lines.clone(), |(file, of)| lines_of(file, of));
+            let was_met = weakened(Site { to: needed.to, lines, ..site.clone() }, || {
+                fails(needed.preemptions, needed.failure, needed.model);
+            });
+            assert!(was_met, "the model does not come by there");
+        }
+    }
+
+    pub(crate) fn are_complete(&self) {
+        let all = self.written();
+        let listed = Vec::from_iter(
+            self.needed.iter().map(|needed| needed.name).chain(self.kept.iter().map(|kept| kept.0)),
+        );
+        let missing = Vec::from_iter(all.iter().map(name).filter(|name| !listed.contains(name)));
+        assert!(missing.is_empty(), "not in the list: {missing:#?}");
+        let written = Vec::from_iter(all.iter().map(name));
+        let gone = Vec::from_iter(listed.iter().filter(|name| !written.contains(name)));
+        assert!(gone.is_empty(), "not in the source any more: {gone:#?}");
+    }
+
+    /// Weakens each ordering of the source in turn, AcqRel to each half, and runs the room's tests up to the first that
+    /// fails. No list decides which.
+    pub(crate) fn try_each(&self) {
+        let mut unnoticed = Vec::new();
+        for written in self.written() {
+            let halves: &[Ordering] = match written.order {
+                Ordering::AcqRel => &[Ordering::Acquire, Ordering::Release],
+                _ => &[Ordering::Relaxed],
+            };
+            for &to in halves {
+                let began = Instant::now();
+                let found = self.first_to_fail(&Site { to, ..written.site.clone() });
+                let Written { path, line, function, order, operation, .. } = &written;
+                let seconds = began.elapsed().as_secs_f32();
+                println!(
+                    "{path}:{line} {function} {operation} {order:?} to {to:?}, {seconds:.1} s: {found:?}"
+                );
+                let is_kept = self.kept.iter().any(|kept| kept.0 == name(&written));
+                if found.is_err() != is_kept {
+                    unnoticed
+                        .push(format!("{path}:{line} {function} {operation} {order:?} to {to:?}"));
+                }
+            }
+        }
+        assert!(unnoticed.is_empty(), "noticed by no test, or kept and noticed: {unnoticed:#?}");
+    }
+
+    /// The name of the test. An error says whether any test came by.
+    fn first_to_fail(&self, site: &Site) -> Result<String, &'static str> {
+        let mut tests = Command::new(std::env::current_exe().expect("a test has a path"));
+        tests.args(self.tests).args(["--skip", "orderings::", "--skip", "twins::"]);
+        tests.env(VARIABLE, site.to_string()).stdin(Stdio::null());
+        let mut tests =
+            tests.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs now");
+        let lines = BufReader::new(tests.stdout.take().expect("it is piped")).lines();
+        let failed = lines.map_while(Result::ok).find_map(|line| {
+            Some(line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?.to_owned())
+        });
+        // It may have ended by itself.
+        let _ = tests.kill();
+        let mut said = String::new();
+        tests.stderr.take().expect("it is piped").read_to_string(&mut said).expect("text");
+        let status = tests.wait().expect("it is a child");
+        match failed {
+            Some(name) => Ok(name),
+            None if !status.success() => Ok(format!("a test that ends the process: {said}")),
+            None if said.contains(MET) => Err("no test notices"),
+            None => Err("no test comes by"),
+        }
+    }
+}
