@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# The public face of the library, as users see it (all features but `raw`): compares it with
+# crates/tenure/public-api.txt, counts its types, and refuses more than 45, and two of one name.
+#
+# Usage: ci/public_api.sh [--update]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source ci/nightly_toolchain.sh
+
+target=${CARGO_TARGET_DIR:-target}/public_api
+# Lists of items as JSON are what needs the nightly compiler.
+RUSTDOCFLAGS="-Zunstable-options --output-format json --cap-lints allow" \
+    cargo "+$toolchain" doc --quiet --package tenure --lib --no-deps --target-dir "$target" \
+    --features arc-swap,bytes,derive,registry,seize,serde,stable_deref_trait
+exec python3 ci/public_api.py "$target/doc/tenure.json" crates/tenure/public-api.txt "$@"
