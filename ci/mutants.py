@@ -48,14 +48,14 @@ ROOMS = {
     "count": (
         ["count/*.rs", "count/ticket/*.rs"],
         [
-            ["--lib", *tests("count_oracle", "count_zones", "count_revival", "count_faults")],
+            ["--lib", *tests("count")],
             models("counts::", "ticket::"),
         ],
     ),
     "arc": (
         ["arc/*.rs"],
         [
-            ["--lib", *tests("arc_behaviour", "arc_like_std", "arc_traits", "arc_dst", "arc_threads", "arc_unsize")],
+            ["--lib", *tests("arc")],
             models("arc::"),
         ],
     ),

@@ -10,6 +10,7 @@
 ))]
 
 mod lazies;
+#[path = "support/sandboxes.rs"]
 mod sandboxes;
 
 use lazies::{Kind, Token, Worker};

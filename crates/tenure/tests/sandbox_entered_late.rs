@@ -9,6 +9,7 @@
 ))]
 
 mod lazies;
+#[path = "support/sandboxes.rs"]
 mod sandboxes;
 
 use lazies::Token;

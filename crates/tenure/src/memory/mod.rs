@@ -5,7 +5,7 @@
 //!
 //! | machine | where | what for |
 //! |---|---|---|
-//! | [`Native`] | here | the atomics of `core`, at no cost: `tests/codegen.rs` compares the machine code |
+//! | [`Native`] | here | the atomics of `core`, at no cost: `tests/codegen` compares the machine code |
 //! | `Loom` | this crate's tests | a model checker that explores interleavings |
 //! | `Simulated` | the crate `tenure-sim` | times the shipping code on machines that are not at hand |
 //!

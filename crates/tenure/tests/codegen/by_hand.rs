@@ -1,5 +1,5 @@
 //! The fast paths of `shipped.rs` on core's atomics, as one would write them for one structure.
-//! Compiled by `tests/codegen.rs`, never run.
+//! Compiled by `tests/codegen`, never run.
 
 #![crate_type = "lib"]
 

@@ -1,4 +1,4 @@
-//! A struct with and without what `#[derive(LineLayout)]` writes for it. Compiled by `codegen.rs`,
+//! A struct with and without what `#[derive(LineLayout)]` writes for it. Compiled by `main.rs`,
 //! which has no macros to run and so gets it written by hand.
 
 #![crate_name = "line_layout"]

@@ -1,5 +1,4 @@
 //! Unsizing on stable Rust: what std's pointers coerce to, ours do through `unsize!`.
-#![cfg(feature = "alloc")]
 #![forbid(unsafe_code)]
 
 use std::any::Any;

@@ -2,7 +2,6 @@
 //!
 //! On a machine that stops a thread before one of its operations, for as long as the test wants. Were the other thread
 //! to spin only, it would never end; so after many spins without a yield it panics.
-#![cfg(feature = "std")]
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -1,5 +1,4 @@
 //! The same source with std's pointers and with ours: a program, and random operations in lockstep.
-#![cfg(feature = "alloc")]
 #![allow(clippy::arc_with_non_send_sync, reason = "the log of drops is for one thread")]
 
 use proptest::prelude::*;

@@ -1,6 +1,5 @@
 //! `Arc` and `Weak` under threads. Runs under ThreadSanitizer with an uninstrumented std, so
 //! threads meet through spawn, join and tenure's own atomics only.
-#![cfg(feature = "alloc")]
 
 use std::cell::UnsafeCell;
 use std::thread;

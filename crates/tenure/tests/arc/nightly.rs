@@ -1,5 +1,4 @@
 //! With `--cfg tenure_nightly` the library's `Arc` is std's, letter for letter: see `ci/nightly.sh`.
-#![cfg(all(tenure_nightly, feature = "std"))]
 #![forbid(unsafe_code)]
 
 use std::any::Any;

@@ -1,5 +1,4 @@
 //! Traits of std and of others: wakers, files, descriptors, errors, serde.
-#![cfg(feature = "std")]
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};

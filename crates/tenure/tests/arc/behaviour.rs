@@ -1,10 +1,9 @@
 //! What std documents about `Arc` and `Weak`, and what follows from it, on one thread.
-#![cfg(feature = "alloc")]
 
+use crate::panics;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use tenure::sync::{Arc, Weak};
 use tenure::unsize;
@@ -26,10 +25,6 @@ impl Drop for Guest<'_> {
         self.drops.set(self.drops.get() + 1);
         assert!(!self.bomb, "the guest explodes");
     }
-}
-
-fn panics(body: impl FnOnce()) -> bool {
-    catch_unwind(AssertUnwindSafe(body)).is_err()
 }
 
 #[test]

@@ -1,10 +1,6 @@
 //! Random sequences of operations on each count, against an obviously right model of it.
 
-#![cfg(target_has_atomic = "64")]
-
-mod faults;
-
-use faults::recorded;
+use crate::faults::recorded;
 use proptest::prelude::*;
 use std::num::NonZeroU16;
 use tenure::count::{
@@ -17,7 +13,7 @@ use tenure::fault::FaultKind::{self, ImbalancedPut, Overflow};
 enum State {
     Live(u64),
     /// No reference, and the verdict is open. For `RcuRef` alone: a `TicketRef` in this state has a
-    /// candidate on another thread, which has a say in what follows; see `count_revival.rs`.
+    /// candidate on another thread, which has a say in what follows; see `revival.rs`.
     Pending,
     Saturated,
     Dead,
@@ -217,7 +213,7 @@ fn state(most: u64) -> impl Strategy<Value = State> {
 }
 
 /// Far from the middle of a zone, but not so far that one operation leaves it: that is the subject
-/// of `count_zones.rs`.
+/// of `zones.rs`.
 fn offset() -> impl Strategy<Value = i32> {
     prop_oneof![Just(0), -70_000..70_000_i32, -(1 << 28)..(1 << 28)]
 }

@@ -6,11 +6,7 @@
 //! the not-zero variants; decrement and decrement-and-test to zero and below; each again from a
 //! saturated count.
 
-#![cfg(target_has_atomic = "64")]
-
-mod faults;
-
-use faults::recorded;
+use crate::faults::recorded;
 use std::num::NonZeroU16;
 use tenure::count::{
     DEAD, Get, IncNotZero, MAXREF, NOREF, ONEREF, Put, RELEASED, RcuRef, Readable, RefCount,

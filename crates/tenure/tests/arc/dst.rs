@@ -1,11 +1,10 @@
 //! `Arc`s of types without a fixed size, and every conversion into them.
-#![cfg(feature = "alloc")]
 
+use crate::panics;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
 use std::fmt::{Debug, Display};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use tenure::sync::{Arc, Weak};
 
 /// Counts those alive, and panics when the fuse runs out.
@@ -33,10 +32,6 @@ impl Drop for Fragile<'_> {
     fn drop(&mut self) {
         self.alive.set(self.alive.get() - 1);
     }
-}
-
-fn panics<R>(body: impl FnOnce() -> R) -> bool {
-    catch_unwind(AssertUnwindSafe(body)).is_err()
 }
 
 #[test]

@@ -7,8 +7,6 @@
 //!
 //! The object counts as freed once a put was told to be the last, and no access may follow.
 
-#![cfg(target_has_atomic = "64")]
-
 use proptest::prelude::*;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

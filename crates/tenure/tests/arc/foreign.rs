@@ -1,5 +1,4 @@
 //! Traits of other crates: `Arc` and `Weak` in `arc_swap`, and as stable pointers.
-#![cfg(all(feature = "arc-swap", feature = "stable_deref_trait"))]
 
 use arc_swap::{ArcSwapAny, RefCnt};
 use stable_deref_trait::{CloneStableDeref, StableDeref};

@@ -1,14 +1,11 @@
 //! What a report says, and what happens to it when nobody has set a hook.
 
-#![cfg(all(target_has_atomic = "64", feature = "std"))]
-
-mod faults;
-
-use faults::recorded;
+use crate::faults::recorded;
+use crate::readable;
 use std::num::NonZeroU16;
 use std::process::{Command, Stdio};
 use tenure::arc::Counts;
-use tenure::count::{DEAD, IncNotZero, MAXREF, RcuRef, Readable, RefCount, TicketRef};
+use tenure::count::{DEAD, IncNotZero, MAXREF, RcuRef, RefCount, TicketRef};
 use tenure::fault::{Fault, FaultKind, PRINTED_FAULTS};
 
 /// Set in the child of the tests that need a process without a hook.
@@ -17,11 +14,6 @@ const CHILD: &str = "TENURE_TEST_WITHOUT_HOOK";
 const MANY: NonZeroU16 = NonZeroU16::new(3).unwrap();
 const DEAD_TICKET: u64 = (DEAD as u64) << 32 | 1 << 31;
 const FULL_TICKET: u64 = (MAXREF as u64) << 32 | 1 << 31;
-
-fn readable() -> Readable<'static> {
-    // SAFETY: every count here is a local that outlives its uses.
-    unsafe { Readable::assume() }
-}
 
 /// The one fault that `action` causes.
 fn only_fault<R>(action: impl FnOnce() -> R) -> Fault {
@@ -138,7 +130,9 @@ fn standard_error_of_a_child(name: &str) -> Vec<String> {
 
 fn child(name: &str) -> Command {
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", name, "--nocapture", "--test-threads=1"]).env(CHILD, "1");
+    let (_, module) = module_path!().split_once("::").expect("it is not the root");
+    let name = format!("{module}::{name}");
+    child.args(["--exact", &name, "--nocapture", "--test-threads=1"]).env(CHILD, "1");
     child
 }
 

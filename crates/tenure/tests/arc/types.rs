@@ -1,5 +1,4 @@
 //! `Arc` and `Weak` have the auto traits and the variance of std's. That this file compiles is half of the test.
-#![cfg(feature = "std")]
 #![forbid(unsafe_code)]
 
 use std::any::Any;

@@ -1,18 +1,34 @@
 //! The claim "at no cost", read from the machine code.
 //!
-//! `codegen/shipped.rs` calls the library, `codegen/by_hand.rs` does the same on core's atomics.
-//! Both are compiled as a user's release build would compile them; then the fast path of each
+//! `shipped.rs` calls the library, `by_hand.rs` does the same on core's atomics. Both are compiled as a user's release build would compile them; then the fast path of each
 //! function, which is everything from its label to its first return, must be the same in both.
 //! Where the branch into the slow path leads, and what the slow path does, is not compared.
 
-#[path = "codegen/compile.rs"]
-mod compile;
+#[cfg(target_arch = "x86_64")]
+mod lazy;
 
-use compile::rustc;
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
+
+/// The parts of the library that users do not see are compared too.
+const RAW: &str = "--cfg=feature=\"raw\"";
+
+/// Calls the compiler that runs the tests, as a user's release build would.
+fn rustc(source: &Path, output: &Path, arguments: &[&str]) {
+    let rustc = std::env::var_os("RUSTC").map_or_else(|| PathBuf::from("rustc"), PathBuf::from);
+    let result = Command::new(&rustc)
+        .args(["--edition=2024", "-Copt-level=3", "-Ccodegen-units=1", "--cap-lints=allow"])
+        .args(arguments)
+        .arg("-o")
+        .args([output, source])
+        .output()
+        .unwrap_or_else(|error| panic!("cannot run {}: {error}", rustc.display()));
+    let errors = String::from_utf8_lossy(&result.stderr);
+    assert!(result.status.success(), "{}:\n{errors}", source.display());
+}
 
 /// A function of both files, and what its fast path consists of on x86-64.
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "counted on x86-64 alone"))]
@@ -64,7 +80,7 @@ fn compiled() -> &'static Compiled {
         rustc(
             &package.join("src/lib.rs"),
             &library,
-            &["--crate-name=tenure", "--crate-type=rlib", "--cfg=feature=\"alloc\""],
+            &["--crate-name=tenure", "--crate-type=rlib", "--cfg=feature=\"alloc\"", RAW],
         );
         let listings = |name: &str| {
             let source = package.join("tests/codegen").join(name);

@@ -1,15 +1,11 @@
 //! The claim "plain loads and stores" of lazy references, read from the machine code.
 //!
-//! `codegen/lazy_shipped.rs` uses seats and readers. The library is compiled with `std`, as only then light barriers
+//! `lazy_shipped.rs` uses seats and readers. The library is compiled with `std`, as only then light barriers
 //! can be none; against a stand-in for libc, so that nothing of the surrounding build is needed. What a light barrier
 //! does is decided at run time, so a function has several ways from its entry to a return. The one in question
 //! passes a number of light barriers that are compiler fences, and is the shortest that does.
-#![cfg(target_arch = "x86_64")]
 
-#[path = "codegen/compile.rs"]
-mod compile;
-
-use compile::rustc;
+use crate::{RAW, rustc};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -39,7 +35,7 @@ const CASES: [Case; 5] = [
 /// How the compiler writes a compiler fence.
 const COMPILER_FENCE: &str = "#MEMBARRIER";
 
-/// The assembly of `codegen/lazy_shipped.rs`.
+/// The assembly of `lazy_shipped.rs`.
 fn assembly() -> &'static str {
     static ASSEMBLY: OnceLock<String> = OnceLock::new();
     ASSEMBLY.get_or_init(|| {
@@ -57,6 +53,7 @@ fn assembly() -> &'static str {
                 "--crate-type=rlib",
                 "--cfg=feature=\"alloc\"",
                 "--cfg=feature=\"std\"",
+                RAW,
                 &external("libc", "liblibc.rlib"),
             ],
         );
