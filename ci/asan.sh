@@ -15,4 +15,5 @@ export ASAN_OPTIONS="halt_on_error=1 detect_leaks=1 detect_stack_use_after_retur
 LEFT_OUT='^pool_buffers_memory' sanitize address "$@"
 expect_report address use-after-free "AddressSanitizer: heap-use-after-free"
 expect_report address leak "LeakSanitizer: detected memory leaks"
-sanitized address test tenure-serve --test memcached_cache --test memcached_clients --test memcached_expiry --test memcached_stress --test net -- --test-threads=1 "$@"
+sanitized address test tenure-serve --test net -- --test-threads=1 "$@"
+sanitized address test tenure-serve --test memcached -- --test-threads=1 cache:: clients:: expiry:: stress:: "$@"

@@ -284,7 +284,7 @@ impl<C: AsRef<[u8]>> Output<C> {
     /// All bytes, in one piece: for tests.
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
-        self.segments.iter().flat_map(|segment| segment.bytes(&self.buffer)).copied().collect()
+        self.segments.iter().map(|segment| segment.bytes(&self.buffer)).collect::<Vec<_>>().concat()
     }
 }
 

@@ -1,7 +1,7 @@
 //! A cache that speaks memcached's text protocol, in which each item and each peer is a counted object.
 //!
 //! Answers are those of memcached 1.6.45, byte for byte, where they do not tell of its insides
-//! (`tests/memcached_differential.rs` compares them).
+//! (`tests/memcached/transcripts.rs` compares them).
 //!
 //! Where they differ on purpose:
 //!

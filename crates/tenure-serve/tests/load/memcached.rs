@@ -1,13 +1,9 @@
 //! The load for memcached servers, against servers that follow a script.
 
-#![cfg(target_os = "linux")]
-
-mod scripted;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use scripted::{Counter, Request, memcached, send, settings};
+use crate::scripted::{Counter, Request, memcached, send, settings};
 use tenure_serve::load::memcached::{Keys, Plan};
 use tenure_serve::load::outcome::ErrorKind;
 use tenure_serve::load::settings::{Length, Settings};

@@ -1,7 +1,5 @@
 //! Servers that answer as a test wants them to.
 
-#![allow(dead_code, reason = "each test uses a part")]
-
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,16 +1,9 @@
-//! The memcached server and its clients: those that are slow, die, ask for too much, or want to know what happened.
-
-#![cfg(target_os = "linux")]
-
-mod support;
+//! Clients that are slow, die, ask for too much, or read the statistics.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::time::{Duration, Instant};
 
-use support::{Server, config, stat, text};
-use tenure_serve::buffers::{Buffers, PoolKind};
-use tenure_serve::handler::{Handler, Next, Output};
-use tenure_serve::memcached::Config;
+use crate::support::{Client, Server, text};
+use tenure_serve::handler::{Handler, Next};
 
 #[test]
 fn a_client_that_dies_at_any_byte_leaves_nothing() {
@@ -19,7 +12,7 @@ fn a_client_that_dies_at_any_byte_leaves_nothing() {
     for end in 0..requests.len() {
         server.cut(&requests[..end], 7);
         server.ask("flush_all\r\nget k\r\n");
-        server.handler.tick(Instant::now() + Duration::from_secs(end as u64));
+        server.tick(end as u64);
         assert_eq!(server.cache.items(), (0, 0), "at {end}");
         assert_eq!(server.cache.peers(), 0, "at {end}");
     }
@@ -27,9 +20,7 @@ fn a_client_that_dies_at_any_byte_leaves_nothing() {
 
 #[test]
 fn an_address_has_its_number_of_connections() {
-    let mut settings = Config::default();
-    settings.connections_per_peer = 2;
-    let mut server = Server::with(&settings);
+    let mut server = Server::with(|config| config.connections_per_peer = 2);
     let from = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let first = server.handler.open(from).unwrap();
     let second = server.handler.open(from).unwrap();
@@ -42,25 +33,24 @@ fn an_address_has_its_number_of_connections() {
         server.handler.close(session);
     }
     assert_eq!(server.cache.peers(), 0);
-    assert_eq!(stat(&mut server, "peer_rejected_connections"), 1);
+    assert_eq!(server.stat("peer_rejected_connections"), 1);
 }
 
 #[test]
-fn a_reader_that_is_slow_holds_its_items_and_no_more() {
+fn a_slow_reader_holds_its_items_and_no_more() {
     let mut server = Server::new();
-    server.ask(format!("set k 0 0 1000\r\n{}\r\n", "x".repeat(1000)));
-    let mut session = server.handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
-    let mut output = Output::new(server.buffers.acquire().unwrap());
+    server.set("k", 1000);
+    let mut client = Client::new(&mut server);
     let requests = b"get k k k k\r\n".repeat(1000);
-    let progress = server.handler.handle(&mut session, &requests, &mut output);
+    let progress = client.handle(&mut server, &requests);
     assert_eq!(progress.next, Next::Room);
-    assert!(progress.consumed < requests.len() && output.pending() < 2 << 20);
+    assert!(progress.consumed < requests.len() && client.output.pending() < 2 << 20);
     server.ask("delete k\r\n");
-    server.handler.tick(Instant::now() + Duration::from_secs(5));
+    server.tick(5);
     assert_eq!(server.cache.items(), (0, 1), "it is not sent yet");
-    output.advance(output.pending());
+    client.output.advance(client.output.pending());
     assert_eq!(server.cache.items(), (0, 0));
-    server.handler.close(session);
+    client.close(&mut server);
 }
 
 #[test]
@@ -88,35 +78,25 @@ fn other_lines_that_are_too_long_end_the_connection() {
 #[test]
 fn a_client_of_the_binary_protocol_is_refused_at_its_first_byte() {
     let mut server = Server::new();
-    let mut session = server.handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
-    let mut output = Output::new(server.buffers.acquire().unwrap());
+    let mut client = Client::new(&mut server);
     let request = b"\x80\x0b\0\0\0\0\0\0\0\0\0\0\n\0\0\0\0\0\0\0\0\0\0\0";
     for len in [1, 12, request.len()] {
-        let progress = server.handler.handle(&mut session, &request[..len], &mut output);
+        let progress = client.handle(&mut server, &request[..len]);
         assert!(matches!(progress.next, Next::Refuse(why) if why.contains("binary protocol")));
-        assert!(output.is_empty(), "no answer");
+        assert!(client.output.is_empty(), "no answer");
     }
-    server.handler.close(session);
+    client.close(&mut server);
 }
 
 #[test]
 fn a_server_adds_its_lines_to_stats() {
     let mut server = Server::new();
     server.cache.add_to_stats(|lines| lines.stat("buffers_in_use", 3));
-    assert_eq!(stat(&mut server, "buffers_in_use"), 3);
-    for name in [
-        "pid",
-        "uptime",
-        "peer_connections",
-        "cmd_get",
-        "get_hits",
-        "bytes",
-        "limit_maxbytes",
-        "items_alive",
-        "curr_peers",
-        "threads",
-    ] {
-        stat(&mut server, name);
+    assert_eq!(server.stat("buffers_in_use"), 3);
+    let stats = server.stats("");
+    let names = "pid uptime peer_connections cmd_get get_hits bytes limit_maxbytes items_alive curr_peers threads";
+    for name in names.split(' ') {
+        assert!(stats[name].parse::<u64>().is_ok(), "{name} in {stats:?}");
     }
     server.ask("set k 0 0 1\r\nx\r\n");
     for kind in ["settings", "items", "slabs", "conns"] {
@@ -141,14 +121,14 @@ fn requests_are_counted() {
         ("cas_misses", 1),
         ("total_items", 1),
     ] {
-        assert_eq!(stat(&mut server, name), count, "{name}");
+        assert_eq!(server.stat(name), count, "{name}");
     }
     server.ask("stats reset\r\n");
-    assert_eq!(stat(&mut server, "cmd_get"), 0);
+    assert_eq!(server.stat("cmd_get"), 0);
 }
 
 #[test]
-fn what_is_known_of_an_item_is_told_to_people() {
+fn me_shows_what_is_known_of_an_item() {
     let mut server = Server::new();
     let answer = server.ask("set k 0 0 1\r\n1\r\nme k\r\nget k\r\nme k\r\n");
     let lines: Vec<&str> = answer.lines().filter(|line| line.starts_with("ME ")).collect();
@@ -164,56 +144,47 @@ fn the_version_begins_with_that_of_the_memcached_whose_answers_these_are() {
 }
 
 #[test]
-fn values_that_clients_ask_for_and_do_not_take_end_the_room_for_others_some_time() {
-    let mut server = Server::with(&config(1 << 20));
-    let buffers = Buffers::new(PoolKind::Magazines, 16 << 10).unwrap();
-    let value = "x".repeat(16_000);
+fn values_that_clients_request_and_do_not_read_end_the_room_for_others_some_time() {
+    let mut server = Server::with_memory(1 << 20);
     let mut held = Vec::new();
     let mut answers = String::new();
     for round in 0..200 {
         for key in 0..50 {
-            answers = server.ask(format!("set k{key} 0 0 16000\r\n{value}\r\n"));
+            answers = server.set(format_args!("k{key}"), 16_000);
         }
         if answers.starts_with("SERVER_ERROR out of memory") {
             assert!(round > 40, "after {round} rounds of 800 kB");
             break;
         }
-        let mut session = server.handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
-        let mut output = Output::new(buffers.acquire().unwrap());
+        let mut client = Client::new(&mut server);
         let all: String = (0..50).map(|key| format!("get k{key}\r\n")).collect();
-        let _ = server.handler.handle(&mut session, all.as_bytes(), &mut output);
-        held.push((session, output));
+        let _ = client.handle(&mut server, all.as_bytes());
+        held.push(client);
     }
     assert!(answers.starts_with("SERVER_ERROR out of memory"), "{answers}");
-    let bytes = stat(&mut server, "items_alive_bytes");
+    let bytes = server.stat("items_alive_bytes");
     assert!((60 << 20..80 << 20).contains(&bytes), "{bytes} bytes");
-    for (session, output) in held {
-        drop(output);
-        server.handler.close(session);
-    }
-    // It is looked at every so many values.
-    let stored = (0..100).map(|_| server.ask("set k 0 0 1\r\nx\r\n"));
+    held.into_iter().for_each(|client| client.close(&mut server));
+    // The server checks every 64th value.
+    let stored = (0..100).map(|_| server.set("k", 1));
     assert_eq!(stored.last().unwrap(), "STORED\r\n");
 }
 
 #[test]
-fn large_values_that_never_come_in_full_take_no_more_than_twice_the_memory() {
-    let mut server = Server::with(&config(4 << 20));
-    let buffers = Buffers::new(PoolKind::Magazines, 16 << 10).unwrap();
-    let mut sessions = Vec::new();
+fn large_values_that_never_arrive_in_full_take_no_more_than_twice_the_memory() {
+    let mut server = Server::with_memory(4 << 20);
+    let mut clients = Vec::new();
     let mut refused = 0;
     for key in 0..40 {
-        let mut session = server.handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
-        let mut output = Output::new(buffers.acquire().unwrap());
+        let mut client = Client::new(&mut server);
         let half = format!("set k{key} 0 0 1000000\r\nthe beginning");
-        let progress = server.handler.handle(&mut session, half.as_bytes(), &mut output);
-        assert_eq!(progress.next, Next::Input);
-        assert!(!server.handler.is_idle(&session), "a value is coming in");
-        refused += usize::from(output.to_vec().starts_with(b"SERVER_ERROR out of memory"));
-        sessions.push(session);
+        assert_eq!(client.handle(&mut server, half.as_bytes()).next, Next::Input);
+        assert!(!server.handler.is_idle(&client.session), "a value is coming in");
+        refused += usize::from(client.output.to_vec().starts_with(b"SERVER_ERROR out of memory"));
+        clients.push(client);
     }
     assert!((25..35).contains(&refused), "{refused} of 40 were refused");
     assert!(server.cache.items().1 < 15);
-    sessions.into_iter().for_each(|session| server.handler.close(session));
+    clients.into_iter().for_each(|client| client.close(&mut server));
     assert_eq!(server.cache.items().1, 0);
 }

@@ -49,19 +49,7 @@ fn chosen() -> impl Strategy<Value = String> {
 
 /// Not so near that a second more or less matters.
 fn expiry() -> impl Strategy<Value = &'static str> {
-    select(vec![
-        "0",
-        "0",
-        "0",
-        "100",
-        "100",
-        "-1",
-        "2592000",
-        "2592001",
-        "1000000000",
-        "x",
-        "1000 ",
-    ])
+    select("0,0,0,100,100,-1,2592000,2592001,1000000000,x,1000 ".split(',').collect::<Vec<_>>())
 }
 
 fn noreply() -> impl Strategy<Value = &'static str> {
@@ -176,22 +164,9 @@ fn meta() -> impl Strategy<Value = Vec<u8>> {
 
 /// A line of words that belong to some command.
 fn soup() -> impl Strategy<Value = Vec<u8>> {
+    let words = "get gat delete incr decr touch mg md ma noreply flush_all verbosity".split(' ');
     let word = prop_oneof![
-        select(vec![
-            "get",
-            "gat",
-            "delete",
-            "incr",
-            "decr",
-            "touch",
-            "mg",
-            "md",
-            "ma",
-            "noreply",
-            "flush_all",
-            "verbosity",
-        ])
-        .prop_map(str::to_owned),
+        select(words.collect::<Vec<_>>()).prop_map(str::to_owned),
         short_key(),
         number(),
         flag(),

@@ -1,15 +1,11 @@
 //! The load for HTTP servers, against servers that follow a script.
 
-#![cfg(target_os = "linux")]
-
-mod scripted;
-
 use std::io::BufReader;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use scripted::{Counter, head, send, server, settings};
+use crate::scripted::{Counter, head, send, server, settings};
 use tenure_serve::load::http::Plan;
 use tenure_serve::load::outcome::ErrorKind;
 use tenure_serve::load::settings::{Length, Settings};

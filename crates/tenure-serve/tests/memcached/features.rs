@@ -1,25 +1,18 @@
-//! What those who run the memcached server may ask of it: passwords, counts by prefix and by size, turns, crawls.
+//! Options of the server: passwords, counts by prefix and by size, turns, crawls, watchers.
 
-#![cfg(target_os = "linux")]
-
-mod support;
-
-use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-use support::{Server, config, stat, stats, text};
-use tenure::count::TicketRef;
-use tenure_serve::handler::{Handler, Next, Output};
-use tenure_serve::memcached::{Chunk, Config, Passwords, Session, script};
+use tenure_serve::handler::{Handler, Next};
+use tenure_serve::memcached::{Passwords, script};
+
+use crate::support::{Client, Server, text};
 
 /// A server that asks for one of these passwords, and the file that has them.
 fn server_with_passwords(lines: &str) -> (Server, Passwords, tempfile::NamedTempFile) {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), lines).unwrap();
     let passwords = Passwords::open(file.path()).unwrap();
-    let mut settings = Config::default();
-    settings.passwords = Some(passwords.clone());
-    (Server::with(&settings), passwords, file)
+    (Server::with(|config| config.passwords = Some(passwords.clone())), passwords, file)
 }
 
 const UNAUTHENTICATED: &str = "CLIENT_ERROR unauthenticated\r\n";
@@ -77,15 +70,13 @@ fn a_password_that_never_ends_and_lines_that_are_none_end_the_connection() {
 fn a_file_of_passwords_that_is_read_again_counts_for_new_connections() {
     let (mut server, passwords, file) = server_with_passwords("ann:one\n");
     let login = b"set x 0 0 7\r\nann one\r\n";
-    let mut session = server.handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
-    let mut output = Output::new(server.buffers.acquire().unwrap());
-    let _ = server.handler.handle(&mut session, login, &mut output);
+    let mut client = Client::new(&mut server);
+    let _ = client.handle(&mut server, login);
     std::fs::write(file.path(), "ann:two\n").unwrap();
     passwords.reload().unwrap();
     assert_eq!(text(&server.cut(login, 99)), "CLIENT_ERROR authentication failure\r\n");
-    let _ = server.handler.handle(&mut session, b"mn\r\n", &mut output);
-    assert_eq!(text(&output.to_vec()), "STORED\r\nMN\r\n");
-    server.handler.close(session);
+    assert_eq!(client.ask(&mut server, "mn\r\n"), "STORED\r\nMN\r\n");
+    client.close(&mut server);
 }
 
 #[test]
@@ -110,9 +101,7 @@ fn requests_are_counted_by_the_prefixes_of_their_keys_while_that_is_on() {
 
 #[test]
 fn a_delimiter_of_ones_own_counts_from_the_start() {
-    let mut settings = Config::default();
-    settings.prefix_delimiter = Some(b'/');
-    let mut server = Server::with(&settings);
+    let mut server = Server::with(|config| config.prefix_delimiter = Some(b'/'));
     server.ask("get a/b:c\r\nget a:b\r\n");
     assert_eq!(server.ask("stats detail dump\r\n"), "PREFIX a get 1 hit 0 set 0 del 0\r\nEND\r\n");
     let settings = server.ask("stats settings\r\n");
@@ -121,19 +110,16 @@ fn a_delimiter_of_ones_own_counts_from_the_start() {
 
 #[test]
 fn a_connection_gives_way_after_its_number_of_requests() {
-    let mut settings = Config::default();
-    settings.requests_per_turn = 2;
-    let mut server = Server::with(&settings);
-    let mut session = server.handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
-    let mut output = Output::new(server.buffers.acquire().unwrap());
+    let mut server = Server::with(|config| config.requests_per_turn = 2);
+    let mut client = Client::new(&mut server);
     let requests = b"set a 0 0 1\r\nx\r\nget a a a\r\nmn\r\nget a\r\nmn\r\n";
     let mut at = 0;
     for (consumed, next) in [(27, Next::Turn), (11, Next::Turn), (4, Next::Input)] {
-        let progress = server.handler.handle(&mut session, &requests[at..], &mut output);
+        let progress = client.handle(&mut server, &requests[at..]);
         assert_eq!((progress.consumed, progress.next), (consumed, next));
         at += consumed;
     }
-    server.handler.close(session);
+    client.close(&mut server);
     // All are answered, and the same way.
     let mut other = Server::new();
     assert_eq!(server.cut(requests, 99), other.cut(requests, 99));
@@ -141,12 +127,12 @@ fn a_connection_gives_way_after_its_number_of_requests() {
 }
 
 #[test]
-fn items_are_told_of_by_the_classes_of_their_sizes() {
+fn stats_report_items_by_size_class() {
     let mut server = Server::new();
     assert_eq!(server.ask("stats items\r\n"), "END\r\n");
     let value = "x".repeat(66_560);
     server.ask(format!("set a 0 0 0\r\n\r\nset b 7 0 0\r\n\r\nset big 0 0 66560\r\n{value}\r\n"));
-    let [slabs, items] = ["slabs", "items"].map(|kind| stats(&mut server, kind));
+    let [slabs, items] = ["slabs", "items"].map(|kind| server.stats(kind));
     // A header of 56 bytes, the key and its end, the flags, and the end of a line.
     assert_eq!(
         (slabs["1:used_chunks"].as_str(), items["items:1:mem_requested"].as_str()),
@@ -161,7 +147,7 @@ fn items_are_told_of_by_the_classes_of_their_sizes() {
     assert!(server.ask("me big\r\n").contains(" cls=31 "));
     // From one class to another, and away.
     server.ask(format!("append a 0 0 66560\r\n{value}\r\ndelete b\r\n"));
-    let items = stats(&mut server, "items");
+    let items = server.stats("items");
     assert_eq!(
         (items["items:1:number"].as_str(), items["items:1:mem_requested"].as_str()),
         ("0", "0")
@@ -175,33 +161,32 @@ fn items_are_told_of_by_the_classes_of_their_sizes() {
 
 #[test]
 fn the_figures_of_classes_are_those_of_all_items_whatever_became_of_them() {
-    let mut server = Server::with(&config(1 << 20));
-    let start = Instant::now();
+    let mut server = Server::with_memory(1 << 20);
     for number in 0..3000_usize {
         let (len, expiry) = (number * 7 % 3000, number % 3 * 5);
         let value = "x".repeat(len);
         server.ask(format!("set k{} 0 {expiry} {len}\r\n{value}\r\n", number * 31 % 900));
         server.ask(format!("delete k{}\r\nincr k{0} 1\r\n", number % 50));
     }
-    server.handler.tick(start + Duration::from_secs(30));
+    server.tick(30);
     server.ask("set k 0 0 1\r\nx\r\n");
     let total = |server: &mut Server, name: &str| -> u64 {
-        let items = stats(server, "items");
+        let items = server.stats("items");
         let of_class = items.iter().filter(|(line, _)| line.ends_with(&format!(":{name}")));
         of_class.map(|(_, value)| value.parse::<u64>().unwrap()).sum()
     };
-    assert_eq!(total(&mut server, "number"), stat(&mut server, "curr_items"));
+    assert_eq!(total(&mut server, "number"), server.stat("curr_items"));
     for name in ["evicted_unfetched", "reclaimed", "expired_unfetched", "crawler_reclaimed"] {
-        assert!(stat(&mut server, name) > 0, "{name}");
-        assert_eq!(total(&mut server, name), stat(&mut server, name), "{name}");
+        assert!(server.stat(name) > 0, "{name}");
+        assert_eq!(total(&mut server, name), server.stat(name), "{name}");
     }
-    assert_eq!(total(&mut server, "evicted"), stat(&mut server, "evictions"));
+    assert_eq!(total(&mut server, "evicted"), server.stat("evictions"));
     server.ask("stats reset\r\n");
     assert_eq!(total(&mut server, "evicted") + total(&mut server, "reclaimed"), 0);
-    assert_eq!(total(&mut server, "number"), stat(&mut server, "curr_items"));
+    assert_eq!(total(&mut server, "number"), server.stat("curr_items"));
     // Another thread that deletes all, and ends.
     let mut other = server.cache.handler();
-    other.tick(start + Duration::from_secs(40));
+    other.tick(Instant::now() + Duration::from_secs(40));
     let all: String = (0..900).map(|key| format!("delete k{key} noreply\r\n")).collect();
     let answers =
         script::answers(&mut other, &server.buffers, format!("{all}delete k\r\n").as_bytes(), []);
@@ -212,17 +197,14 @@ fn the_figures_of_classes_are_those_of_all_items_whatever_became_of_them() {
 
 #[test]
 fn what_is_over_stays_where_nothing_looks_for_it_until_a_client_has_it_looked_for() {
-    let mut settings = Config::default();
-    settings.crawl = false;
-    let mut server = Server::with(&settings);
-    let start = Instant::now();
+    let mut server = Server::with(|config| config.crawl = false);
     for key in 0..100 {
         server.ask(format!("set k{key} 0 {} 1\r\nx\r\n", key % 2 * 2));
     }
     let mut second = 0;
     let mut wait = |server: &mut Server| {
         second += 5;
-        server.handler.tick(start + Duration::from_secs(second));
+        server.tick(second);
     };
     (0..3).for_each(|_| wait(&mut server));
     assert_eq!(server.cache.items(), (100, 100));
@@ -233,15 +215,15 @@ fn what_is_over_stays_where_nothing_looks_for_it_until_a_client_has_it_looked_fo
     assert!(server.ask("stats settings\r\n").contains("STAT lru_crawler yes\r\n"));
     let crawl = "lru_crawler crawl 1,2\r\n";
     // One that nobody asked for is under way.
-    server.handler.tick(start + Duration::from_millis(15_002));
-    assert_eq!(stat(&mut server, "lru_crawler_running"), 1);
+    server.tick_at(Duration::from_millis(15_002));
+    assert_eq!(server.stat("lru_crawler_running"), 1);
     assert_eq!(server.ask("lru_crawler crawl 0\r\n"), "BADCLASS invalid class id\r\n");
     assert_eq!(server.ask(crawl), "OK\r\n");
     assert_eq!(server.ask(crawl), "BUSY currently processing crawler request\r\n");
-    assert_eq!(stat(&mut server, "lru_crawler_running"), 1);
+    assert_eq!(server.stat("lru_crawler_running"), 1);
     wait(&mut server);
-    assert_eq!(stat(&mut server, "lru_crawler_running"), 0);
-    assert_eq!((server.cache.items(), stat(&mut server, "crawler_reclaimed")), ((50, 50), 50));
+    assert_eq!(server.stat("lru_crawler_running"), 0);
+    assert_eq!((server.cache.items(), server.stat("crawler_reclaimed")), ((50, 50), 50));
     assert_eq!(server.ask("lru_crawler disable\r\n"), "OK\r\n");
     assert_eq!(server.ask(crawl), disabled);
 }
@@ -255,64 +237,13 @@ fn a_list_of_items_is_the_only_answer_under_way() {
 }
 
 #[test]
-fn what_there_is_no_memory_to_append_to_is_refused_for_that_reason() {
-    let mut settings = config(1 << 20);
-    settings.evictions = false;
-    let mut server = Server::with(&settings);
-    let value = "x".repeat(300_000);
-    for key in 0..3 {
-        let set = format!("set k{key} 0 0 300000\r\n{value}\r\n");
-        assert_eq!(server.ask(set), "STORED\r\n");
-    }
-    let refused = "SERVER_ERROR out of memory storing object\r\n";
-    for request in ["append k0 0 0 1\r\ny\r\n", "prepend k0 0 0 1\r\ny\r\n", "ms k0 1 MA\r\ny\r\n"]
-    {
-        assert_eq!(server.ask(request), refused, "{request}");
-    }
-    assert_eq!(server.ask("append k0 0 0 1 noreply\r\ny\r\nmg k0 s\r\n"), "HD s300000\r\n");
-    assert_eq!(stat(&mut server, "store_no_memory"), 4);
-}
-
-/// A connection that stays open between requests.
-struct Client {
-    session: Session<TicketRef, TicketRef>,
-    output: Output<Chunk<TicketRef>>,
-}
-
-impl Client {
-    fn new(server: &mut Server) -> Self {
-        let session = server.handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
-        Self { session, output: Output::new(server.buffers.acquire().unwrap()) }
-    }
-
-    fn ask(&mut self, server: &mut Server, requests: &str) -> String {
-        let progress =
-            server.handler.handle(&mut self.session, requests.as_bytes(), &mut self.output);
-        assert_eq!((progress.consumed, progress.next), (requests.len(), Next::Input));
-        let answers = text(&self.output.to_vec());
-        self.output.advance(self.output.pending());
-        answers
-    }
-
-    /// What it is told of others: each line from its type on, without the connections' numbers.
-    fn news(&mut self, server: &mut Server) -> Vec<String> {
-        let all = self.ask(server, "");
-        let line = |line: &str| {
-            let what = &line[line.find("type=").unwrap_or(0)..];
-            what.split(" cfd=").next().unwrap().to_owned()
-        };
-        all.lines().map(line).collect()
-    }
-}
-
-#[test]
-fn a_watcher_is_told_what_others_do_and_nothing_that_it_did_not_ask_for() {
+fn a_watcher_sees_what_others_do_and_only_the_kinds_it_asked_for() {
     let mut server = Server::new();
     let mut all = Client::new(&mut server);
     assert_eq!(all.ask(&mut server, "watch mutations fetchers deletions\r\n"), "OK\r\n");
     let mut gets = Client::new(&mut server);
     assert_eq!(gets.ask(&mut server, "watch\r\n"), "OK\r\n");
-    assert_eq!(stat(&mut server, "log_watchers"), 2);
+    assert_eq!(server.stat("log_watchers"), 2);
     server.ask(
         "set a\x01 0 100 1\r\nx\r\nget a\x01 b\r\nadd a\x01 0 0 1\r\ny\r\nmd a\x01 I\r\nmd a\x01\r\nmd a\x01\r\n\
          mg b\r\ndelete b\r\nset c 0 0 2 noreply\r\nxx\r\nmg c v\r\ndelete c\r\n",
@@ -340,19 +271,18 @@ fn a_watcher_is_told_what_others_do_and_nothing_that_it_did_not_ask_for() {
     assert_eq!(gets.ask(&mut server, "get a\r\nflush_all\r\n"), "");
     assert!(all.news(&mut server).is_empty());
     for client in [all, gets] {
-        server.handler.close(client.session);
+        client.close(&mut server);
     }
-    assert_eq!(stat(&mut server, "log_watchers"), 0);
+    assert_eq!(server.stat("log_watchers"), 0);
 }
 
 #[test]
-fn watchers_are_told_of_evictions_and_of_connections() {
-    let mut server = Server::with(&config(1 << 20));
+fn watchers_see_evictions_and_connections() {
+    let mut server = Server::with_memory(1 << 20);
     let mut watcher = Client::new(&mut server);
     watcher.ask(&mut server, "watch evictions connevents\r\n");
-    let value = "x".repeat(100_000);
     for key in 0..12 {
-        server.ask(format!("set k{key} 0 0 100000\r\n{value}\r\n"));
+        server.set(format_args!("k{key}"), 100_000);
     }
     server.ask("GET / HTTP/1.1\r\n");
     let told = watcher.news(&mut server);
@@ -365,7 +295,7 @@ fn watchers_are_told_of_evictions_and_of_connections() {
         .iter()
         .filter(|line| **line == "type=eviction key=k0 fetch=no ttl=-1 la=0 clsid=32 size=100000");
     assert_eq!(evictions.count(), 1, "{told:?}");
-    server.handler.close(watcher.session);
+    watcher.close(&mut server);
 }
 
 #[test]
@@ -374,18 +304,15 @@ fn to_watch_is_refused_where_it_is_not_allowed_and_behind_other_requests() {
     let error = "ERROR cannot pipeline other commands before watch\r\n";
     assert_eq!(server.ask("mn\r\nwatch\r\nwatch everything\r\n"), format!("MN\r\n{error}{error}"));
     assert_eq!(server.ask("watch everything\r\n"), "ERROR\r\n");
-    let mut settings = Config::default();
-    settings.watch = false;
-    let mut server = Server::with(&settings);
+    let mut server = Server::with(|config| config.watch = false);
     assert_eq!(server.ask("watch\r\n"), "CLIENT_ERROR watch commands not allowed\r\n");
 }
 
 #[test]
 fn connections_are_listed_with_the_time_since_they_were_heard_of() {
     let mut server = Server::new();
-    let start = Instant::now();
     let (mut first, second) = (Client::new(&mut server), Client::new(&mut server));
-    server.handler.tick(start + Duration::from_secs(7));
+    server.tick(7);
     let list = first.ask(&mut server, "stats conns\r\n");
     let (_, of_connections) = list.split_once(":requests 0\r\n").unwrap();
     assert_eq!(
@@ -393,8 +320,8 @@ fn connections_are_listed_with_the_time_since_they_were_heard_of() {
         "STAT 1:addr tcp:127.0.0.1\r\nSTAT 1:secs_since_last_cmd 0\r\n\
          STAT 2:addr tcp:127.0.0.1\r\nSTAT 2:secs_since_last_cmd 7\r\nEND\r\n"
     );
-    server.handler.close(first.session);
-    server.handler.close(second.session);
+    first.close(&mut server);
+    second.close(&mut server);
     let left = server.ask("stats conns\r\n");
     assert!(!left.contains("STAT 2:") && left.contains("STAT 3:"), "{left}");
 }

@@ -2,6 +2,8 @@
 
 #![cfg(target_os = "linux")]
 
+mod output;
+
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
@@ -167,7 +169,9 @@ fn half_a_line_takes_no_buffer_from_the_pool_unless_the_handler_keeps_buffers() 
 
 #[test]
 fn a_pool_gives_the_memory_of_a_burst_back() {
-    let (server, big) = start::<true>(settings());
+    // A worker looks every sixteenth of that time.
+    let idle = Some(Duration::from_secs(4));
+    let (server, big) = start::<true>(Settings { idle, ..settings() });
     let mut clients: Vec<_> = (0..400).map(|_| client(&server)).collect();
     for client in &mut clients {
         client.write_all(b"half a ").unwrap();
@@ -525,8 +529,8 @@ fn a_socket_that_a_dead_server_left_makes_way_and_nothing_else_does() {
 fn without_a_time_no_connection_is_closed_because_nothing_moves() {
     let (server, big) = start::<false>(Settings { idle: None, ..settings() });
     let mut idle = client(&server);
-    // Another server of this test closes after that long; a worker looks at least every half second.
-    std::thread::sleep(Duration::from_millis(1200));
+    // `a_connection_on_which_nothing_moves_is_closed` closes after 300 ms, and a worker looks every 313 ms.
+    std::thread::sleep(Duration::from_millis(700));
     idle.write_all(b"still\n").unwrap();
     assert_eq!(answer(&mut idle, 6), b"still\n");
     assert_eq!(server.shared().statistics().timed_out, 0);

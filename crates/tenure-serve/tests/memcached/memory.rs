@@ -1,16 +1,10 @@
-//! How much memory the cache takes from the system, and what it does when there is none: each in a process of its own.
-
-#![cfg(target_os = "linux")]
-
-mod support;
+//! How much memory the cache takes from the system, and what it does when there is none: each test in its own process.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use support::{Server, text};
-use tenure_serve::handler::Handler;
-use tenure_serve::memcached::Config;
+
+use crate::support::{Server, text};
 
 /// Set in the process that has a test for itself.
 const ALONE: &str = "TENURE_TEST_ALONE";
@@ -37,20 +31,15 @@ fn bytes() -> (u64, u64) {
     (next(), next())
 }
 
-fn config(memory: u64) -> Config {
-    let mut config = Config::default();
-    config.memory = memory;
-    config
-}
-
 #[test]
 fn resident_memory_is_at_most_three_tenths_above_the_limit_however_sizes_shift() {
     const LIMIT: u64 = 48 << 20;
-    if !is_alone("resident_memory_is_at_most_three_tenths_above_the_limit_however_sizes_shift") {
+    if !is_alone(
+        "memory::resident_memory_is_at_most_three_tenths_above_the_limit_however_sizes_shift",
+    ) {
         return;
     }
-    let start = Instant::now();
-    let mut server = Server::with(&config(LIMIT));
+    let mut server = Server::with_memory(LIMIT);
     let value = "x".repeat(1 << 20);
     // What the requests of a round take is the test's.
     let mut requests = "x".repeat(2 << 20);
@@ -88,17 +77,16 @@ fn resident_memory_is_at_most_three_tenths_above_the_limit_however_sizes_shift()
             stats.lines().filter(|line| line.contains("arena") || line.contains("items")).collect();
         println!("{size}: {} KiB; {arena:?}", most >> 10);
         assert!(most * 10 <= LIMIT * 13, "values of {size} bytes: {most} bytes");
-        server.handler.tick(start + Duration::from_secs(second));
+        server.tick(second);
     }
 }
 
 #[test]
 fn without_memory_for_its_limit_the_cache_stores_what_there_is_memory_for() {
-    if !is_alone("without_memory_for_its_limit_the_cache_stores_what_there_is_memory_for") {
+    if !is_alone("memory::without_memory_for_its_limit_the_cache_stores_what_there_is_memory_for") {
         return;
     }
-    let start = Instant::now();
-    let mut server = Server::with(&config(1 << 30));
+    let mut server = Server::with_memory(1 << 30);
     let value = "x".repeat(200_000);
     let mut random = fastrand::Rng::with_seed(7);
     let most = bytes().0 + (100 << 20);
@@ -113,7 +101,7 @@ fn without_memory_for_its_limit_the_cache_stores_what_there_is_memory_for() {
             other => panic!("{other}"),
         }
         if key % 2000 == 0 {
-            server.handler.tick(start + Duration::from_secs(1 + key / 2000));
+            server.tick(1 + key / 2000);
         }
     }
     println!("{stored} stored, {refused} refused, {} bytes in use", server.cache.used());

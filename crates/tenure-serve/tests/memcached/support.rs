@@ -1,0 +1,139 @@
+//! A cache with one handler, fed from memory.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+use tenure::count::TicketRef;
+use tenure_serve::buffers::{Buffers, PoolKind};
+use tenure_serve::handler::{Handler, Next, Output, Progress};
+use tenure_serve::memcached::{Cache, Chunk, Config, Memcached, Session, script};
+
+/// A cache with one handler.
+pub(crate) struct Server {
+    pub(crate) cache: Cache<TicketRef, TicketRef>,
+    pub(crate) handler: Memcached<TicketRef, TicketRef>,
+    pub(crate) buffers: Buffers,
+    start: Instant,
+}
+
+impl Server {
+    pub(crate) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// With the default settings but for what `change` changes.
+    pub(crate) fn with(change: impl FnOnce(&mut Config)) -> Self {
+        let mut config = Config::default();
+        change(&mut config);
+        let cache = Cache::new(&config);
+        let buffers = Buffers::new(PoolKind::Magazines, 16 << 10).unwrap();
+        Self { handler: cache.handler(), cache, buffers, start: Instant::now() }
+    }
+
+    pub(crate) fn with_memory(bytes: u64) -> Self {
+        Self::with(|config| config.memory = bytes)
+    }
+
+    /// Moves the handler's clock to that many seconds after the start.
+    pub(crate) fn tick(&mut self, seconds: u64) {
+        self.tick_at(Duration::from_secs(seconds));
+    }
+
+    pub(crate) fn tick_at(&mut self, since_start: Duration) {
+        self.handler.tick(self.start + since_start);
+    }
+
+    /// The answers to a connection's requests, which arrive in pieces of `piece` bytes.
+    pub(crate) fn cut(&mut self, requests: &[u8], piece: usize) -> Vec<u8> {
+        self.cut_at(requests, (1..).map(|at| at * piece).take_while(|at| *at < requests.len()))
+    }
+
+    /// The answers to a connection's requests, which arrive in pieces that end at `ends`.
+    pub(crate) fn cut_at(
+        &mut self,
+        requests: &[u8],
+        ends: impl IntoIterator<Item = usize>,
+    ) -> Vec<u8> {
+        script::answers(&mut self.handler, &self.buffers, requests, ends).unwrap()
+    }
+
+    /// The answers to a connection's requests.
+    pub(crate) fn ask(&mut self, requests: impl AsRef<[u8]>) -> String {
+        text(&self.cut(requests.as_ref(), 16 << 10))
+    }
+
+    /// The answer to a `set` of `len` bytes.
+    pub(crate) fn set(&mut self, key: impl Display, len: usize) -> String {
+        self.ask(set(key, len))
+    }
+
+    /// Whether `get` finds the key.
+    pub(crate) fn has(&mut self, key: impl Display) -> bool {
+        self.ask(format!("get {key}\r\n")).starts_with("VALUE")
+    }
+
+    /// What `stats` says under that name.
+    pub(crate) fn stat(&mut self, name: &str) -> u64 {
+        let stats = self.stats("");
+        stats.get(name).unwrap_or_else(|| panic!("{name} in {stats:?}")).parse().unwrap()
+    }
+
+    /// What `stats` of that kind says, by name.
+    pub(crate) fn stats(&mut self, kind: &str) -> BTreeMap<String, String> {
+        let answer = self.ask(format!("stats {kind}\r\n"));
+        let lines = answer.lines().filter_map(|line| line.strip_prefix("STAT ")?.split_once(' '));
+        lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+}
+
+/// A connection that stays open between requests.
+pub(crate) struct Client {
+    pub(crate) session: Session<TicketRef, TicketRef>,
+    pub(crate) output: Output<Chunk<TicketRef>>,
+}
+
+impl Client {
+    pub(crate) fn new(server: &mut Server) -> Self {
+        let session = server.handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
+        Self { session, output: Output::new(server.buffers.acquire().unwrap()) }
+    }
+
+    /// One call of the handler. Its output waits.
+    pub(crate) fn handle(&mut self, server: &mut Server, requests: &[u8]) -> Progress {
+        server.handler.handle(&mut self.session, requests, &mut self.output)
+    }
+
+    pub(crate) fn ask(&mut self, server: &mut Server, requests: &str) -> String {
+        let progress = self.handle(server, requests.as_bytes());
+        assert_eq!((progress.consumed, progress.next), (requests.len(), Next::Input));
+        let answers = text(&self.output.to_vec());
+        self.output.advance(self.output.pending());
+        answers
+    }
+
+    /// What a watcher is sent: each line from its type on, without the connections' numbers.
+    pub(crate) fn news(&mut self, server: &mut Server) -> Vec<String> {
+        let all = self.ask(server, "");
+        let line = |line: &str| {
+            let what = &line[line.find("type=").unwrap_or(0)..];
+            what.split(" cfd=").next().unwrap().to_owned()
+        };
+        all.lines().map(line).collect()
+    }
+
+    pub(crate) fn close(self, server: &mut Server) {
+        server.handler.close(self.session);
+    }
+}
+
+/// A request that stores `len` bytes.
+pub(crate) fn set(key: impl Display, len: usize) -> String {
+    format!("set {key} 0 0 {len}\r\n{}\r\n", "x".repeat(len))
+}
+
+/// Bytes as people can read them.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
