@@ -15,19 +15,32 @@
 //! | [`file`](mod@file) | files that are there in full or not at all |
 //! | [`Progress`] | how far long work is |
 //!
+//! All but [`Progress`] is behind the feature `reports`, which is on by default.
+//!
 //! What an instrument found is its own: nothing here knows a result type.
 
+#[cfg(feature = "reports")]
 pub mod affinity;
+#[cfg(feature = "reports")]
 pub mod chart;
+#[cfg(feature = "reports")]
 pub mod file;
+#[cfg(feature = "reports")]
 pub mod grid;
+#[cfg(feature = "reports")]
 pub mod html;
+#[cfg(feature = "reports")]
 pub mod json;
+#[cfg(feature = "reports")]
 pub mod machine;
 pub mod progress;
+#[cfg(feature = "reports")]
 pub mod stats;
+#[cfg(feature = "reports")]
 pub mod terminal;
+#[cfg(feature = "reports")]
 pub mod verdict;
+#[cfg(feature = "reports")]
 pub mod words;
 
 pub use progress::Progress;
