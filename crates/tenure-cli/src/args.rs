@@ -45,7 +45,7 @@ pub(crate) enum Command {
                       tenure layout ./server --in '*/src/*'\n  \
                       tenure layout ./server 'Session*' --suggest\n  \
                       tenure layout ./server --check rules.toml\n\n\
-                      `cargo doc -p tenure-layout --open` explains the score (module `findings`) and \
+                      `cargo doc -p tenure-layout --open` explains the score (module `sharing`) and \
                       rules files (module `rules`).\n\
                       Exit status: 0; 1 if a check failed; 2 on unreadable input or wrong usage."
     )]

@@ -8,7 +8,7 @@
 //! The command `tenure layout` is this crate; [`tenure_types`] reads the types. As a library:
 //!
 //! ```
-//! use tenure_layout::result::Sharing;
+//! use tenure_layout::find::Sharing;
 //! use tenure_layout::run::{Request, run};
 //! use tenure_types::read::{Input, Options};
 //!
@@ -39,14 +39,13 @@
 //! | module | subject |
 //! |---|---|
 //! | [`run`](mod@run) | from a request to a report: start here |
-//! | [`result`] | the report, and so the JSON, whose schema is generated from it |
+//! | [`find`] | findings and repairs, and so the JSON; text, JSON, HTML |
+//! | [`sharing`] | what is a finding, and its score, signal by signal |
+//! | [`suggest`](mod@suggest) | a better order |
+//! | [`check`](mod@check) | assertions for CI |
 //! | [`rules`] | the rules file: what is known of types and members, and what is to be checked |
 //! | [`knowledge`] | what is known without one |
 //! | [`lines`] | members on lines |
-//! | [`findings`] | what is a finding, and its score, signal by signal |
-//! | [`suggest`](mod@suggest) | a better order |
-//! | [`check`](mod@check) | assertions for CI |
-//! | [`report`] | text, JSON, HTML |
 //!
 //! # Limits
 //!
@@ -58,13 +57,12 @@
 //!   where another array of the same type is a member or a variable.
 
 pub mod check;
-pub mod findings;
+pub mod find;
 pub mod knowledge;
 pub mod lines;
-pub mod report;
-pub mod result;
 pub mod rules;
 pub mod run;
+pub mod sharing;
 pub mod suggest;
 
 pub use tenure_types::Error;

@@ -8,11 +8,11 @@ use tenure_report::Progress;
 
 use crate::Error;
 use crate::check;
-use crate::findings::{self, Found};
+use crate::find::{Report, SCHEMA, Scope, Source, Suggestion, Unmended};
 use crate::knowledge::Knowledge;
 use crate::lines::Layouts;
-use crate::result::{Report, SCHEMA, Scope, Source, Suggestion, Unmended};
 use crate::rules::{Glob, Rules};
+use crate::sharing::{self, Found};
 use crate::suggest::{Pins, suggest};
 use tenure_types::model::{Format, Kind, Model, TypeId};
 use tenure_types::read::{self, Input};
@@ -77,7 +77,7 @@ fn analyse(
     if let Some(pin) = pins.unknown(&layouts).first() {
         return Err(Error::new(format!("--pin {pin}: no type has such a member")));
     }
-    let found = findings::find(&layouts);
+    let found = sharing::find(&layouts);
     let wanted: Vec<(usize, &Found)> =
         (1..).zip(&found).filter(|(_, found)| asked.wants(&layouts, found)).collect();
     if wanted.is_empty() && !asked.files.is_empty() {
@@ -98,7 +98,7 @@ fn analyse(
             findings: wanted.len() as u64,
             top: request.top as u64,
         },
-        findings: findings::findings(&layouts, told),
+        findings: sharing::findings(&layouts, told),
         maps: types.iter().map(|&id| layouts.map(id)).collect(),
         suggestions,
         unmended,

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use tenure_layout::findings;
+use tenure_layout::sharing;
 use tenure_layout::knowledge::Knowledge;
 use tenure_layout::lines::Layouts;
 use tenure_types::model::{Kind, Model};
@@ -46,9 +46,9 @@ fn rules(model: &Model) {
 fn analysis(model: &Model) {
     let roles = Knowledge::builtin().roles(model);
     let layouts = Layouts::new(model, &roles, 64);
-    let found = findings::find(&layouts);
+    let found = sharing::find(&layouts);
     let ranked: Vec<_> = (1..).zip(&found).take(LOOKED_AT).collect();
-    for finding in findings::findings(&layouts, &ranked) {
+    for finding in sharing::findings(&layouts, &ranked) {
         assert!((0.0..=100.0).contains(&finding.score) && !finding.victims.is_empty());
     }
     for (id, _, _) in model.composites().take(LOOKED_AT) {

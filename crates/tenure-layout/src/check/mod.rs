@@ -22,7 +22,7 @@ mod apart;
 mod group;
 mod subject;
 
-use crate::result::Check;
+use crate::find::Check;
 use crate::rules::{CheckRule, Rules};
 use tenure_types::model::Model;
 

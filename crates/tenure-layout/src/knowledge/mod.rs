@@ -7,7 +7,7 @@
 //! ```
 //! use tenure_layout::knowledge::Knowledge;
 //! use tenure_types::model::{Builder, Format, Kind, Member, Scalar, Shape};
-//! use tenure_layout::result::Role;
+//! use tenure_layout::find::Role;
 //!
 //! let mut builder = Builder::new();
 //! let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
@@ -34,7 +34,7 @@ use std::sync::LazyLock;
 pub use roles::Roles;
 pub(crate) use roles::{GROUP_BEGIN, GROUP_END};
 
-use crate::result::Role;
+use crate::find::Role;
 use crate::rules::{AtomicPattern, Glob, MemberPattern, Rules};
 use table::{Precedence, Table};
 use tenure_types::model::Model;

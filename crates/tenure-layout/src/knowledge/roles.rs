@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::table::{Precedence, Table};
 use super::{Knowledge, Typed};
-use crate::result::Role;
+use crate::find::Role;
 use crate::rules::Elements;
 use tenure_types::model::{Kind, Member, Model, Name, Qualifier, Static, TypeId};
 

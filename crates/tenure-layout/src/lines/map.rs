@@ -1,7 +1,7 @@
 //! The map of a type: what lies on each line, as a picture shows it.
 
 use super::{Flat, Layouts, Leaf};
-use crate::result::{Cell, Line, Role, TypeMap};
+use crate::find::{Cell, Line, Role, TypeMap};
 use tenure_types::model::{Kind, Shape, TypeId};
 
 /// The most lines that a map shows. A type of more has arrays that nobody wants to see in full, or

@@ -156,7 +156,7 @@
 //! become
 //!
 //! ```
-//! # use tenure_layout::{result::Role, rules::Rules};
+//! # use tenure_layout::{find::Role, rules::Rules};
 //! let rules = Rules::parse(
 //!     r#"
 //!     [members.tcp_sock]
@@ -171,7 +171,7 @@
 //! # Ok::<(), tenure_layout::Error>(())
 //! ```
 //!
-//! [`Role`]: crate::result::Role
+//! [`Role`]: crate::find::Role
 
 mod checks;
 mod glob;
@@ -193,7 +193,7 @@ pub(crate) use glob::{Specificity, letters_of};
 pub(crate) use path::Elements;
 
 use crate::Error;
-use crate::result::Role;
+use crate::find::Role;
 
 /// The most bytes of a rules file.
 const MOST_BYTES: u64 = 4 << 20;

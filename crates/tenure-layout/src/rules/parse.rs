@@ -8,7 +8,7 @@ use super::glob::Glob;
 use super::path::{MemberPattern, Path};
 use super::{AtomicPattern, Rules};
 use crate::Error;
-use crate::result::Role;
+use crate::find::Role;
 
 const TABLES: [&str; 10] = [
     "types",

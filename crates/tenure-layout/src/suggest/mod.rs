@@ -26,8 +26,8 @@ mod units;
 
 use std::collections::HashMap;
 
+use crate::find::Suggestion;
 use crate::lines::{Arranged, Layouts};
-use crate::result::Suggestion;
 use plan::{Part, Plan};
 use tenure_types::model::{Kind, TypeId};
 use units::{Stuck, Units};

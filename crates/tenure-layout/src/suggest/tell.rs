@@ -1,20 +1,16 @@
 //! A plan in words and maps.
 
-use std::cmp::Ordering;
-
 use super::arranged;
 use super::plan::{Part, Placed, Plan};
 use super::units::Stuck;
-use crate::findings::{Found, in_type};
+use crate::find::repair::{self, MOST_NAMED};
+use crate::find::{Embedder, Move, Suggestion};
 use crate::lines::Layouts;
-use crate::result::{Embedder, Move, Suggestion};
+use crate::sharing::{Found, in_type};
 use tenure_types::model::{Format, Kind, Member, TypeId};
 
 /// The share of the score that a proposal may leave: for less gain nobody changes an order.
 const WORTHWHILE: f64 = 0.85;
-
-/// The most members that a sentence names.
-const MOST_NAMED: usize = 4;
 
 /// The suggestion that a plan is; none if nothing moves or that gains too little.
 pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestion> {
@@ -38,7 +34,12 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestio
         .collect();
     Some(Suggestion {
         type_name: layouts.model.spelled(id),
-        summary: summary(layouts, plan, &moves, &embedders),
+        summary: repair::summary(
+            &layouts.model[id].name,
+            (first.units.size, placed.size),
+            &moves,
+            &embedders,
+        ),
         order: order(layouts, first, &placed),
         moves,
         before: layouts.map(id),
@@ -162,49 +163,6 @@ fn unchanged<'p>(layouts: &'p Layouts<'_>, plan: &'p Plan) -> impl Iterator<Item
     })
 }
 
-/// `a`, `b` and 3 more.
-fn listed(names: &[String]) -> String {
-    let shown = if names.len() > MOST_NAMED + 1 { MOST_NAMED } else { names.len() };
-    let quoted: Vec<_> = names[..shown].iter().map(|name| format!("`{name}`")).collect();
-    match (quoted.as_slice(), names.len() - shown) {
-        ([], _) => String::new(),
-        ([only], 0) => only.clone(),
-        ([init @ .., last], 0) => format!("{} and {last}", init.join(", ")),
-        (all, more) => format!("{} and {more} more", all.join(", ")),
-    }
-}
-
-fn summary(layouts: &Layouts<'_>, plan: &Plan, moves: &[Move], embedders: &[Embedder]) -> String {
-    let mut clauses = Vec::new();
-    let name = &layouts.model[plan.parts[0].id].name;
-    let names = |moves: &[Move]| moves.iter().map(|one| one.member.clone()).collect::<Vec<_>>();
-    if !moves.is_empty() {
-        clauses.push(format!("move {} within {name}", listed(&names(moves))));
-    }
-    let moving: Vec<&Embedder> = embedders.iter().filter(|one| !one.moves.is_empty()).collect();
-    for one in moving.iter().take(MOST_NAMED) {
-        clauses.push(format!("{} within {}", listed(&names(&one.moves)), one.type_name));
-    }
-    if moving.len() > MOST_NAMED {
-        let more = tenure_report::words::counted(moving.len() - MOST_NAMED, "more type");
-        clauses.push(format!("members of {more}"));
-    }
-    let (before, after) = (plan.parts[0].units.size, plan.parts[0].place(None).size);
-    let cost = match after.cmp(&before) {
-        Ordering::Equal => format!("no type grows: {name} stays at {before} bytes"),
-        Ordering::Less => format!("no type grows: {name} shrinks from {before} to {after} bytes"),
-        Ordering::Greater => {
-            format!("no type that embeds it grows: {name} goes from {before} to {after} bytes")
-        }
-    };
-    let mut sentence = clauses.join(", ");
-    if let Some(first) = sentence.get(..1) {
-        let upper = first.to_uppercase();
-        sentence.replace_range(..1, &upper);
-    }
-    format!("{sentence}; {cost}.")
-}
-
 /// What is left, and what to look after.
 fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]) -> Vec<String> {
     let mut notes = Vec::new();
@@ -214,13 +172,8 @@ fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]
         let flat = after.flat(id);
         let names: Vec<String> =
             worst.victims.iter().map(|victim| flat.path(after, &victim.leaf)).collect();
-        notes.push(format!(
-            "Still beside `{}` in {}: {} (score {:.0}).",
-            flat.path(after, &worst.word),
-            layouts.model.spelled(id),
-            listed(&names),
-            worst.score
-        ));
+        let type_name = layouts.model.spelled(id);
+        notes.push(repair::left(&flat.path(after, &worst.word), &type_name, &names, worst.score));
         if notes.len() == MOST_NAMED {
             break;
         }
@@ -230,19 +183,7 @@ fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]
         Some(declared) => declared.file.ends_with(".rs"),
         None => layouts.model.format() == Format::Dwarf,
     };
-    if plan.parts.iter().any(rust) {
-        notes.push(
-            "Rust orders the fields of a struct by itself: write `#[repr(C)]` for this order, or put the \
-             contended field into `tenure::line::Isolated`."
-                .to_owned(),
-        );
-    } else {
-        notes.push(
-            "A new order also changes what initialises the members by place: look for initialisers \
-             without names, `memcpy` and `memset` of parts, offsets in assembly, and in C++ constructors \
-             that count on the order."
-                .to_owned(),
-        );
-    }
+    let rust = plan.parts.iter().any(rust);
+    notes.push(if rust { repair::REPR_C } else { repair::INITIALISERS }.to_owned());
     notes
 }

@@ -1,8 +1,8 @@
 //! The pieces of a type that may change places.
 
-use crate::findings::{Victimhood, victimhood};
+use crate::find::Role;
 use crate::lines::Layouts;
-use crate::result::Role;
+use crate::sharing::Victimhood;
 use tenure_types::model::{Format, Kind, Member, Shape, TypeId};
 
 /// The smallest alignment that a struct may have been declared with unseen: a cache line of most.
@@ -188,7 +188,7 @@ impl Units {
                 let (offset, size) = (leaf.offset - unit.offset, leaf.size);
                 // What a malformed type has beyond its own end is nowhere.
                 if offset < unit.size && size <= unit.size - offset {
-                    let (role, victim) = (leaf.role, victimhood(layouts, leaf));
+                    let (role, victim) = (leaf.role, Victimhood::of(layouts, leaf));
                     unit.pieces.push(Piece { offset, size, role, victim });
                 }
             }

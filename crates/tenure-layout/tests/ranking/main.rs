@@ -8,11 +8,11 @@ mod properties;
 mod routes;
 mod suggestions;
 
-use tenure_layout::findings;
+use tenure_layout::find::{Finding, Report};
 use tenure_layout::knowledge::Knowledge;
 use tenure_layout::lines::Layouts;
-use tenure_layout::result::{Finding, Report};
 use tenure_layout::run::{Request, run};
+use tenure_layout::sharing;
 use tenure_types::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, TypeId};
 use tenure_types::read::{Input, Options};
 
@@ -49,9 +49,9 @@ fn find<'f>(report: &'f Report, what: &str, wanted: impl Fn(&Finding) -> bool) -
 fn findings_of(model: &Model) -> Vec<Finding> {
     let roles = Knowledge::builtin().roles(model);
     let layouts = Layouts::new(model, &roles, 64);
-    let found = findings::find(&layouts);
+    let found = sharing::find(&layouts);
     let ranked: Vec<_> = (1..).zip(&found).collect();
-    findings::findings(&layouts, &ranked)
+    sharing::findings(&layouts, &ranked)
 }
 
 /// A model made member by member.

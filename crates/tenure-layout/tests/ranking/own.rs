@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tenure_layout::result::{Finding, Report, Role, Sharing};
+use tenure_layout::find::{Finding, Report, Role, Sharing};
 use tenure_types::read::Input;
 
 use super::{find, report, request};

@@ -1,9 +1,9 @@
 //! What holds for every model, however odd.
 
 use proptest::prelude::*;
-use tenure_layout::findings;
 use tenure_layout::knowledge::Knowledge;
 use tenure_layout::lines::Layouts;
+use tenure_layout::sharing;
 use tenure_layout::suggest::{Pins, suggest};
 use tenure_types::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, Static, TypeId};
 
@@ -134,14 +134,14 @@ proptest! {
     fn findings_are_in_order_and_their_pairs_share_a_line(model in models()) {
         let roles = Knowledge::builtin().roles(&model);
         let layouts = Layouts::new(&model, &roles, 64);
-        let found = tenure_layout::findings::find(&layouts);
+        let found = tenure_layout::sharing::find(&layouts);
         let ranked: Vec<_> = (1..).zip(&found).collect();
-        let findings = tenure_layout::findings::findings(&layouts, &ranked);
+        let findings = tenure_layout::sharing::findings(&layouts, &ranked);
         prop_assert!(findings.windows(2).all(|pair| pair[0].score >= pair[1].score));
         for finding in &findings {
             prop_assert!((0.0..=100.0).contains(&finding.score));
             prop_assert!((0.0..=1.0).contains(&finding.confidence.placements));
-            if finding.sharing != tenure_layout::result::Sharing::Within {
+            if finding.sharing != tenure_layout::find::Sharing::Within {
                 continue;
             }
             let last = |offset: u64, size: u64| (offset.saturating_add(size - 1)) / 64;
@@ -183,7 +183,7 @@ fn types_that_double_do_not_take_for_ever() {
     let model = maker.finish();
     let roles = Knowledge::builtin().roles(&model);
     let layouts = Layouts::new(&model, &roles, 64);
-    for found in findings::find(&layouts) {
+    for found in sharing::find(&layouts) {
         if let Some(id) = found.type_id() {
             let _ = suggest(&layouts, id, &Pins::default());
         }

@@ -1,6 +1,6 @@
 //! What is proposed.
 
-use tenure_layout::result::{Report, TypeMap};
+use tenure_layout::find::{Report, TypeMap};
 use tenure_layout::run::run;
 
 use super::{Maker, report, request};
@@ -17,7 +17,7 @@ fn suggestions(types: &[&str], pins: &[&str]) -> Report {
 
 /// The lines on which a member lies.
 fn lines(map: &TypeMap, path: &str) -> Vec<u64> {
-    let on = |line: &&tenure_layout::result::Line| line.cells.iter().any(|cell| cell.path == path);
+    let on = |line: &&tenure_layout::find::Line| line.cells.iter().any(|cell| cell.path == path);
     map.lines.iter().filter(on).map(|line| line.index).collect()
 }
 

@@ -1,0 +1,124 @@
+//! A report as one HTML file.
+//!
+//! `view` turns a report into what the page shows, `svg` draws line maps, `theme` has their colours, and
+//! `report.html`, `style.css` and `report.js` say how it looks and answers within the frame that all
+//! reports share ([`tenure_report::html`]). Without a script everything is there to be read; with
+//! one, findings can be filtered and cells be asked what they are.
+
+mod fitted;
+mod svg;
+mod theme;
+mod view;
+
+use tenure_report::html;
+
+use super::clean;
+use crate::find::Report;
+
+/// The report as an HTML page.
+///
+/// # Panics
+///
+/// Never: reports have nothing that JSON has no words for.
+#[must_use]
+pub fn render(report: &Report) -> String {
+    let css = html::css(&theme::COLOURS, include_str!("style.css"));
+    // Not indented: of a large report that is half.
+    let json =
+        serde_json::to_string(report).expect("a report is made of strings, numbers and lists");
+    let report = clean::cleaned(report);
+    html::page(include_str!("report.html"), &view::Page::of(&report), &css, &json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::find::{fixtures, json};
+    use tenure_report::chart::checks;
+
+    #[test]
+    fn the_page_asks_for_nothing_from_anywhere() {
+        for (_, report) in fixtures::all() {
+            checks::asks_for_nothing(&render(&report));
+        }
+    }
+
+    #[test]
+    fn no_text_of_a_report_becomes_markup() {
+        let page = render(&fixtures::hostile());
+        checks::no_script_was_let_in(&page, 3);
+        let steers = |each: char| each != '\n' && (each.is_control() || each == '\u{202e}');
+        let data = page.find("<script type=\"application/json\"").unwrap();
+        assert!(!page[..data].chars().any(steers));
+    }
+
+    #[test]
+    fn every_map_is_well_formed_and_says_in_words_what_it_shows() {
+        for (name, report) in fixtures::all() {
+            let page = render(&report);
+            let maps = checks::charts_are_sound(&page);
+            assert!(maps > 0 || report.findings.is_empty(), "{name}: {maps} maps");
+            assert!(!html::elements(&page, "svg").iter().any(|svg| svg.contains("inf")), "{name}");
+            checks::ids_are_sound(&page);
+        }
+    }
+
+    #[test]
+    fn the_data_in_the_page_is_the_report() {
+        for (name, report) in fixtures::all() {
+            let page = render(&report);
+            assert_eq!(json::parse(html::data(&page)).unwrap(), report, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_suggestion_is_drawn_before_and_after_with_everything_that_takes_part() {
+        let page = render(&fixtures::route());
+        for title in ["dst_entry, before", "dst_entry, after", "rtable, before", "rtable, after"] {
+            assert!(page.contains(&format!(">{title}</title>")), "{title}");
+        }
+        assert!(page.contains("xfrm_dst"));
+        assert!(page.contains("initialises the members by place"));
+    }
+
+    #[test]
+    fn every_finding_can_be_found_by_its_type_its_members_and_its_kind() {
+        let report = fixtures::ranking();
+        let page = render(&report);
+        let words: Vec<&str> = page
+            .match_indices("data-words=\"")
+            .map(|(at, _)| page[at + 12..].split('"').next().unwrap())
+            .collect();
+        assert_eq!(words.len(), report.findings.len());
+        assert!(words.iter().any(|words| {
+            ["rtable", "rt_genid", "dst.__refcnt", "embedding", "count"]
+                .iter()
+                .all(|word| words.contains(word))
+        }));
+    }
+
+    #[test]
+    fn fifty_findings_in_types_of_forty_lines_add_half_a_megabyte_to_their_data() {
+        let report = fixtures::many();
+        let page = render(&report);
+        let data = serde_json::to_string(&report).unwrap().len();
+        assert!(page.len() - data <= 512 << 10, "{} of which {data} are data", page.len());
+    }
+
+    /// Writes the fixtures' pages to look at: `TENURE_PAGES=folder cargo test -p tenure-layout
+    /// pages_to_look_at`, and with `TENURE_LOOK` that of a report in a file.
+    #[test]
+    fn pages_to_look_at_are_written_when_asked_for() {
+        let Some(folder) = std::env::var_os("TENURE_PAGES") else { return };
+        let mut all: Vec<(String, Report)> =
+            fixtures::all().into_iter().map(|(name, report)| (name.to_owned(), report)).collect();
+        if let Some(path) = std::env::var_os("TENURE_LOOK") {
+            let report = json::parse(&std::fs::read_to_string(path).unwrap()).unwrap();
+            all.push(("file".to_owned(), report));
+        }
+        for (name, report) in all {
+            let path = std::path::Path::new(&folder).join(format!("{name}.html"));
+            tenure_report::file::write(&path, &render(&report)).unwrap();
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! What the page shows beside the report itself: figures in words, searches, maps.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use super::svg::{self, Alternative};
+use crate::find::picture::{Block, Marks, Picture, State, differing, is_marked};
+use crate::find::{Check, Embedder, Finding, Move, Report, Suggestion, TypeMap, maps, words};
+
+/// The most lines that a map shows in full; of more, those that matter.
+const MOST_LINES: usize = 8;
+
+/// The most lines that matter.
+const MOST_KEPT: usize = 12;
+
+/// The most names that a map's description lists.
+const MOST_NAMED: usize = 12;
+
+/// Text in pieces, and whether each is code.
+type Pieces = Vec<(String, bool)>;
+
+#[derive(Serialize)]
+pub(super) struct Page<'a> {
+    title: String,
+    version: &'a str,
+    schema: &'a str,
+    answer: String,
+    source: String,
+    command: Option<String>,
+    legend: Vec<(String, &'static str)>,
+    checks: Vec<&'a Check>,
+    check_summary: String,
+    findings: Vec<FindingView<'a>>,
+    /// Suggestions for types without a finding.
+    others: Vec<Order<'a>>,
+    unmended: Vec<Pieces>,
+    /// Unescaped, as drawings are: it is the page's own.
+    script: &'static str,
+}
+
+#[derive(Serialize)]
+struct FindingView<'a> {
+    #[serde(flatten)]
+    finding: &'a Finding,
+    anchor: String,
+    /// What a search looks at.
+    words: String,
+    shown_score: String,
+    percent: String,
+    role: &'static str,
+    how: String,
+    sure: String,
+    /// The factors of the signals, as widths.
+    widths: Vec<String>,
+    map: Option<Map>,
+    order: Option<Order<'a>>,
+    /// Where the suggestion for the same type is.
+    see: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Map {
+    caption: String,
+    extent: String,
+    svg: String,
+    members: Vec<Member>,
+    /// Whether `members` are all of them.
+    whole: bool,
+}
+
+#[derive(Serialize)]
+struct Member {
+    offset: u64,
+    size: u64,
+    path: String,
+    type_name: String,
+    says: String,
+}
+
+#[derive(Serialize)]
+struct Order<'a> {
+    anchor: String,
+    type_name: &'a str,
+    summary: Pieces,
+    scores: String,
+    moves: Vec<(&'a Move, &'a str)>,
+    maps: Vec<Map>,
+    /// How many types take part that are not drawn.
+    undrawn: Option<String>,
+    sizes: Vec<(&'a str, String, String, String)>,
+    notes: Vec<Pieces>,
+}
+
+impl<'a> Page<'a> {
+    /// What the page of a cleaned report shows.
+    pub(super) fn of(report: &'a Report) -> Self {
+        let mut suggested: Vec<(&str, String)> = Vec::new();
+        let findings: Vec<_> = (0..)
+            .zip(&report.findings)
+            .map(|(index, finding)| FindingView::of(report, finding, index, &mut suggested))
+            .collect();
+        let is_told = |one: &Suggestion| suggested.iter().any(|(name, _)| *name == one.type_name);
+        let others = (0..)
+            .zip(&report.suggestions)
+            .filter(|(_, one)| !is_told(one))
+            .map(|(index, one): (u32, _)| Order::of(report, one, format!("order-{index}"), true))
+            .collect();
+        let file = report.source.path.rsplit('/').next().unwrap_or_default();
+        let was_asked = !report.suggestions.is_empty() || !report.unmended.is_empty();
+        let worst = report.findings.first().filter(|_| !was_asked);
+        Self {
+            title: format!("Cache lines of {}", if file.is_empty() { "it" } else { file }),
+            version: &report.tenure,
+            schema: &report.schema,
+            answer: words::found(report),
+            source: format!("{}: {}.", report.source.path, words::source(&report.source)),
+            command: worst.map(|finding| words::command(report, &finding.type_name)),
+            legend: legend(report),
+            checks: words::ordered(&report.checks).collect(),
+            check_summary: words::checks(&report.checks),
+            findings,
+            others,
+            unmended: report.unmended.iter().map(|it| quoted(&it.why)).collect(),
+            script: include_str!("report.js"),
+        }
+    }
+}
+
+impl<'a> FindingView<'a> {
+    fn of(
+        report: &'a Report,
+        finding: &'a Finding,
+        index: usize,
+        suggested: &mut Vec<(&'a str, String)>,
+    ) -> Self {
+        let name = finding.type_name.as_str();
+        let anchor = format!("finding-{index}");
+        let see = suggested.iter().find(|(told, _)| *told == name).map(|(_, at)| at.clone());
+        let suggestion = report.suggestions.iter().find(|found| found.type_name == name);
+        let own = suggestion.filter(|_| see.is_none());
+        let order_anchor = format!("{anchor}-order");
+        if own.is_some() {
+            suggested.push((name, order_anchor.clone()));
+        }
+        Self {
+            words: search(finding),
+            shown_score: words::score(finding.score),
+            percent: percent(finding.score / 100.0),
+            role: words::role(finding.contended.role),
+            how: words::sharing(finding),
+            sure: words::confidence(&finding.confidence),
+            widths: finding.signals.iter().map(|signal| percent(signal.factor)).collect(),
+            map: now(report, finding, own, &anchor),
+            order: own.map(|found| Order::of(report, found, order_anchor, false)),
+            see,
+            anchor,
+            finding,
+        }
+    }
+}
+
+/// Everything of a finding that a search may look for, in small letters.
+fn search(finding: &Finding) -> String {
+    let sharing = words::sharing(finding);
+    let mut all = vec![
+        finding.type_name.as_str(),
+        finding.contended.path.as_str(),
+        &finding.contended.type_name,
+        words::role(finding.contended.role),
+        words::kind(&finding.sharing),
+        words::level(finding.confidence.level),
+    ];
+    all.extend(finding.declared.as_deref());
+    all.push(&sharing);
+    all.extend(finding.victims.iter().flat_map(|victim| [victim.path.as_str(), &victim.type_name]));
+    all.join(" ").to_lowercase()
+}
+
+/// The map of a finding: the lines that it is about, and those that a suggestion changes.
+fn now(
+    report: &Report,
+    finding: &Finding,
+    suggestion: Option<&Suggestion>,
+    anchor: &str,
+) -> Option<Map> {
+    let map = maps::of_finding(report, finding)?;
+    let moves = suggestion.iter().flat_map(|found| &found.moves);
+    let marks = Marks {
+        victims: finding.victims.iter().map(|victim| victim.path.as_str()).collect(),
+        moved: moves.map(|one| one.member.as_str()).collect(),
+        ..Marks::default()
+    };
+    let changed = suggestion.map_or_else(HashSet::new, |it| differing(&it.before, &it.after));
+    let victims = finding.victims.iter().map(|victim| victim.offset);
+    let places: Vec<u64> = victims.chain([finding.contended.offset]).collect();
+    let holds = |block: &Block| {
+        let end = block.offset.saturating_add(block.size);
+        places.iter().any(|at| (block.offset..end).contains(at))
+    };
+    let picture = folded(report, &map, &marks, |index, blocks| {
+        changed.contains(&index) && blocks.iter().any(is_marked) || blocks.iter().any(holds)
+    });
+    let when = if suggestion.is_some() { "before" } else { "now" };
+    Some(Map::of(&map, &picture, when, &format!("{anchor}-map")))
+}
+
+/// A picture of the lines that matter, and not of too many of those.
+fn folded(
+    report: &Report,
+    map: &TypeMap,
+    marks: &Marks<'_>,
+    keep: impl Fn(u64, &[Block]) -> bool,
+) -> Picture {
+    let kept = Cell::new(0);
+    Picture::of(map, report.source.line_bytes, marks, MOST_LINES, |index, blocks| {
+        let keeps = kept.get() < MOST_KEPT && keep(index, blocks);
+        kept.set(kept.get() + usize::from(keeps));
+        keeps
+    })
+}
+
+impl Map {
+    fn of(map: &TypeMap, picture: &Picture, when: &str, id: &str) -> Self {
+        let caption = format!("{}, {when}", map.name);
+        let extent = words::extent(map);
+        let mut description = format!("{extent}.");
+        for (state, what) in [
+            (State::Contended, "contended"),
+            (State::Victim, "suffering"),
+            (State::Relieved, "suffering no longer"),
+        ] {
+            let blocks = picture.blocks().filter(|block| block.state == state);
+            let names: Vec<&str> = blocks.map(|block| block.path.as_str()).collect();
+            let more = match names.len().saturating_sub(MOST_NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            if !names.is_empty() {
+                let names = names[..names.len().min(MOST_NAMED)].join(", ");
+                description += &format!(" {what}: {names}{more}.");
+            }
+        }
+        let alternative = Alternative { id, title: &caption, description: &description };
+        Self {
+            svg: svg::map(picture, &alternative),
+            members: picture.blocks().filter(|block| !block.continued).map(Member::of).collect(),
+            whole: picture.rows.len() as u64 == map.line_count,
+            caption,
+            extent,
+        }
+    }
+}
+
+impl Member {
+    fn of(block: &Block) -> Self {
+        let hole = block.state == State::Hole;
+        let says = svg::says(block).filter(|_| !hole);
+        Self {
+            offset: block.offset,
+            size: block.size,
+            path: if hole { "(hole)".to_owned() } else { block.path.clone() },
+            type_name: block.type_name.clone(),
+            says: says.collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
+impl<'a> Order<'a> {
+    /// A suggestion; with `before`, the map of its own type before as well.
+    fn of(report: &Report, suggestion: &'a Suggestion, anchor: String, before: bool) -> Self {
+        let pair = |before: &TypeMap, after: &TypeMap, marks: &Marks<'_>, id: &str| {
+            let lines = differing(before, after);
+            [(before, "before", marks.clone()), (after, "after", marks.after())].map(
+                |(map, when, marks)| {
+                    let picture = folded(report, map, &marks, |index, blocks| {
+                        lines.contains(&index) && blocks.iter().any(is_marked)
+                    });
+                    Map::of(map, &picture, when, &format!("{id}-{when}"))
+                },
+            )
+        };
+        let own = Marks::of_suggestion(report, suggestion);
+        let own = pair(&suggestion.before, &suggestion.after, &own, &anchor);
+        let mut maps: Vec<Map> = own.into_iter().skip(usize::from(!before)).collect();
+        let (drawn, undrawn) = suggestion.drawn();
+        for (index, (embedder, before, after)) in drawn.into_iter().enumerate() {
+            let marks = Marks::of_embedder(report, suggestion, embedder);
+            let [mut before, after] = pair(before, after, &marks, &format!("{anchor}-{index}"));
+            // The members are the same before and after.
+            before.members.clear();
+            maps.extend([before, after]);
+        }
+        let moves = suggestion.moves.iter().map(|one| (one, suggestion.type_name.as_str()));
+        let of_embedder = |embedder: &'a Embedder| {
+            embedder.moves.iter().map(|one| (one, embedder.type_name.as_str()))
+        };
+        Self {
+            anchor,
+            type_name: &suggestion.type_name,
+            summary: quoted(&suggestion.summary),
+            scores: format!(
+                "Score of all that it touches: {} → {}",
+                words::score(suggestion.score_before),
+                words::score(suggestion.score_after)
+            ),
+            moves: moves.chain(suggestion.embedders.iter().flat_map(of_embedder)).collect(),
+            maps,
+            undrawn: (undrawn > 0).then(|| words::count_of(undrawn, "more type")),
+            sizes: words::sizes(suggestion).collect(),
+            notes: suggestion.notes.iter().map(|note| quoted(note)).collect(),
+        }
+    }
+}
+
+/// Text in pieces, with those between backticks marked as code.
+fn quoted(text: &str) -> Pieces {
+    let pieces = text.split('`').map(str::to_owned).zip([false, true].into_iter().cycle());
+    pieces.filter(|(piece, _)| !piece.is_empty()).collect()
+}
+
+/// A share as CSS wants it.
+fn percent(share: f64) -> String {
+    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+    format!("{:.1}%", share * 100.0)
+}
+
+/// What the signs mean that a page of this report may have.
+fn legend(report: &Report) -> Vec<(String, &'static str)> {
+    let mended = !report.suggestions.is_empty();
+    [
+        (true, State::Contended, false, "contended: many CPUs write it"),
+        (true, State::Victim, false, "suffers: likely read meanwhile"),
+        (mended, State::Relieved, false, "suffers no longer"),
+        (mended, State::Plain, true, "moves"),
+        (true, State::ReadMostly, false, "read-mostly"),
+        (true, State::Cold, false, "cold"),
+        (true, State::Hole, false, "hole"),
+    ]
+    .into_iter()
+    .filter(|(shown, ..)| *shown)
+    .map(|(_, state, moved, words)| (svg::swatch(state, moved), words))
+    .collect()
+}

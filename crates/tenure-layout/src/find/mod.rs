@@ -1,0 +1,40 @@
+//! Findings, whoever makes them: their model, score and repair text, and one renderer each for a terminal, JSON and
+//! HTML.
+//!
+//! Nothing here knows where a finding comes from. [`sharing`](crate::sharing) makes them from types; the renderers read
+//! a [`Report`] and nothing else, so that JSON from another machine can be shown too. Names in a report come from files
+//! that may be hostile: each renderer first removes what would steer a terminal or turn text around, and HTML escapes
+//! the rest.
+//!
+//! A *line map* has one row for each cache line and cells as wide as members are long. Beside its colour each cell has
+//! a sign:
+//!
+//! | sign | the member |
+//! |---|---|
+//! | `!` | is a contended word |
+//! | `*` | suffers: it shares the line with one and is likely read meanwhile |
+//! | `✓` | suffered, and no longer does in the suggested order |
+//! | `→` | changes place in the suggested order |
+//! | `=` | is read mostly |
+//! | `~` | is cold |
+//! | `░` | is none: a hole |
+
+pub mod html;
+pub mod json;
+pub mod terminal;
+
+mod clean;
+mod maps;
+mod model;
+mod picture;
+pub(crate) mod repair;
+pub(crate) mod score;
+mod words;
+
+#[cfg(test)]
+mod fixtures;
+
+pub use model::{
+    Cell, Check, Confidence, Embedder, Finding, Level, Line, Move, Report, Role, SCHEMA, Scope,
+    Sharing, Signal, Source, Suggestion, TypeMap, Unmended, Victim, Word,
+};

@@ -1,0 +1,151 @@
+//! From what was seen to a score: the product of six signals, each with its words.
+//! The table of [`sharing`](crate::sharing#the-score) has the numbers.
+
+use super::model::{Role, Signal};
+
+/// What a score is made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Signals {
+    pub(crate) word: Role,
+    /// The sum of the victims' weights, over all elements of [`beside`](Self::beside).
+    pub(crate) weights: f64,
+    pub(crate) victims: usize,
+    pub(crate) lifetime: Lifetime,
+    /// Types that point to the object.
+    pub(crate) pointed: u32,
+    pub(crate) embedders: usize,
+    pub(crate) embedding: Embedding,
+    pub(crate) placements: f64,
+    /// Whether the neighbours are other elements or other variables.
+    pub(crate) strangers: bool,
+    /// In how many elements of an array the victims are.
+    pub(crate) beside: u32,
+}
+
+/// How long the object lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lifetime {
+    GracePeriod,
+    Counted,
+    Unknown,
+    Static,
+}
+
+/// How the type lies in others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Embedding {
+    /// Other types start with it, or this finding is in one that starts with another.
+    Starts,
+    Inside,
+    /// In none.
+    Alone,
+}
+
+impl Signals {
+    /// From 0 to 100.
+    pub(crate) fn score(&self) -> f64 {
+        100.0 * self.factors().iter().product::<f64>()
+    }
+
+    /// The signals in words, with their factors.
+    pub(crate) fn words(&self) -> Vec<Signal> {
+        let names = ["word", "neighbours", "lifetime", "reach", "embedding", "placement"];
+        let all = names.into_iter().zip(self.factors()).zip(self.seen());
+        all.map(|((name, factor), seen)| Signal { name: name.to_owned(), factor, seen }).collect()
+    }
+
+    fn factors(&self) -> [f64; 6] {
+        let word = match self.word {
+            // What a lock guards is in its own element: the neighbours suffer as from any atomic.
+            Role::Lock | Role::Sequence if self.strangers => word_weight(Role::Atomic),
+            role => word_weight(role),
+        };
+        // The second neighbour costs less than the first: one miss brings the line for both.
+        let neighbours = self.weights / (self.weights + 1.5);
+        let lifetime = match self.lifetime {
+            Lifetime::GracePeriod | Lifetime::Static => 1.0,
+            Lifetime::Counted => 0.85,
+            Lifetime::Unknown => 0.7,
+        };
+        let reach = match self.lifetime {
+            // Any thread can reach a variable; nothing says whether more than one does.
+            Lifetime::Static => 0.5,
+            _ => {
+                let embedders = u32::try_from(self.embedders).unwrap_or(u32::MAX);
+                let referring = self.pointed.saturating_add(embedders).saturating_add(1);
+                (0.4 + 0.15 * f64::from(referring).log2()).min(1.0)
+            }
+        };
+        let embedding = match self.embedding {
+            Embedding::Starts => 1.0,
+            Embedding::Inside => 0.9,
+            Embedding::Alone => 0.8,
+        };
+        [word, neighbours, lifetime, reach, embedding, 0.5 + 0.5 * self.placements]
+    }
+
+    /// What was seen, signal by signal, in the order of [`factors`](Self::factors).
+    fn seen(&self) -> [String; 6] {
+        let word = match self.word {
+            Role::Count => "a reference count: all who use the object write it",
+            Role::Lock if self.strangers => "a lock that does not guard these neighbours",
+            Role::Lock => "a lock: who writes it is about to use its neighbours",
+            Role::Sequence => "a sequence count: written by few",
+            Role::Written => "written by many, says a rule",
+            _ => "an atomic word",
+        };
+        let plural = if self.victims == 1 { "" } else { "s" };
+        let each = match self.beside {
+            1 => String::new(),
+            beside => format!(" in each of {beside} elements"),
+        };
+        let neighbours =
+            format!("{} neighbour{plural}{each}, weights {:.1} in all", self.victims, self.weights);
+        let lifetime = match self.lifetime {
+            Lifetime::GracePeriod => "freed after a grace period: readers need no lock to find it",
+            Lifetime::Counted => "counted: several hold it at once",
+            Lifetime::Unknown => "nothing says how many use it at once",
+            Lifetime::Static => "a variable: lives as long as the program",
+        };
+        let point = match self.pointed {
+            1 => "1 type points to it".to_owned(),
+            count => format!("{count} types point to it"),
+        };
+        let embed = match self.embedders {
+            1 => "1 type embeds it".to_owned(),
+            count => format!("{count} types embed it"),
+        };
+        let reach = match (self.lifetime, self.pointed, self.embedders) {
+            (Lifetime::Static, ..) => "a variable: any thread can reach it".to_owned(),
+            (_, 0, 0) => "no other type refers to it".to_owned(),
+            (_, _, 0) => point,
+            (_, 0, _) => embed,
+            _ => format!("{point}, {embed}"),
+        };
+        let embedding = match self.embedding {
+            Embedding::Starts => "at the start of an object: who uses the one uses the other",
+            Embedding::Inside => "inside other types",
+            Embedding::Alone => "in no other type",
+        };
+        let percent = 100.0 * self.placements;
+        let placement = match self.lifetime {
+            Lifetime::Static if self.placements >= 1.0 => {
+                "on one line for as long as the program runs".to_owned()
+            }
+            _ if self.strangers => format!("at {percent:.0} % of the elements next to each other"),
+            _ => format!("at {percent:.0} % of the addresses that it may have"),
+        };
+        [word.into(), neighbours, lifetime.into(), reach, embedding.into(), placement]
+    }
+}
+
+/// How much a contended word of a role hurts its neighbours.
+pub(crate) fn word_weight(role: Role) -> f64 {
+    match role {
+        Role::Count => 1.0,
+        Role::Written => 0.8,
+        Role::Lock => 0.25,
+        Role::Sequence => 0.2,
+        _ => 0.6,
+    }
+}

@@ -1,0 +1,94 @@
+//! The ranking: a few lines for each finding.
+
+use console::Style as Look;
+
+use super::map::look;
+use super::text::{Styled, Text, cut};
+use crate::find::picture::State;
+use crate::find::words;
+use crate::find::{Finding, Report, Suggestion};
+
+/// Columns of rank and score, which stand alone so that the eye can run down.
+const INDENT: usize = 12;
+
+/// The most victims that are named.
+const NAMED: usize = 5;
+
+pub(super) fn render(text: &mut Text, report: &Report) {
+    if !report.findings.is_empty() {
+        text.quiet(
+            "Rank, score of 100, type; the contended word (!) and what suffers beside it (*), with offsets.",
+        );
+    }
+    let mut mended: Vec<&str> = Vec::new();
+    for finding in &report.findings {
+        text.blank();
+        headline(text, finding);
+        contended(text, finding);
+        victims(text, finding);
+        let name = finding.type_name.as_str();
+        let suggestion = report.suggestions.iter().find(|found| found.type_name == name);
+        if let Some(suggestion) = suggestion.filter(|_| !mended.contains(&name)) {
+            mended.push(name);
+            repair(text, suggestion);
+        }
+    }
+}
+
+/// That there is a better order: its maps are for who asks for the type.
+fn repair(text: &mut Text, suggestion: &Suggestion) {
+    let style = text.style();
+    let lines = style.wrapped(&format!("→ {}", words::gain(suggestion)), &" ".repeat(INDENT));
+    for line in lines.lines() {
+        text.line(&style.text(look(State::Relieved), line));
+    }
+}
+
+fn headline(text: &mut Text, finding: &Finding) {
+    let style = text.style();
+    let place = format!("{:>4}. {:>4}  ", finding.rank, words::score(finding.score));
+    let room = text.width().saturating_sub(INDENT);
+    let name = Styled::new(&cut(&finding.type_name, room), |name| style.strong(name));
+    let left = Styled::plain(&place).and(&name);
+    text.line_with(&left, finding.declared.as_deref().unwrap_or_default(), INDENT);
+}
+
+fn contended(text: &mut Text, finding: &Finding) {
+    let style = text.style();
+    let margin = " ".repeat(INDENT);
+    let room = text.width().saturating_sub(INDENT);
+    let word = &finding.contended;
+    let name = cut(&format!("!{}", word.path), room);
+    let name = Styled::new(&name, |name| style.text(look(State::Contended), name));
+    let what =
+        format!("{} at {}, {}", words::role(word.role), word.offset, words::sharing(finding));
+    let confidence = format!("confidence {}", words::confidence(&finding.confidence));
+    let left = Styled::plain(&margin).and(&name).and(&Styled::plain(&format!("  {what}")));
+    if left.width <= text.width() {
+        text.line_with(&left, &confidence, INDENT);
+    } else {
+        text.line_with(&Styled::plain(&margin).and(&name), &confidence, INDENT);
+        text.wrapped(&what, &margin);
+    }
+}
+
+fn victims(text: &mut Text, finding: &Finding) {
+    let style = text.style();
+    let room = text.width().saturating_sub(INDENT + 16);
+    let mut items: Vec<_> = finding
+        .victims
+        .iter()
+        .take(NAMED)
+        .map(|victim| {
+            let name = format!("*{}", cut(&victim.path, room));
+            Styled::new(&name, |name| style.text(look(State::Victim), name))
+                .and(&Styled::new(&format!(" {}", victim.offset), |at| style.quiet(at)))
+        })
+        .collect();
+    let more = finding.victims.len().saturating_sub(NAMED);
+    if more > 0 {
+        let more = format!("and {more} more");
+        items.push(Styled::new(&more, |more| style.text(Look::new().dim(), more)));
+    }
+    text.items(&items, "  ", INDENT);
+}

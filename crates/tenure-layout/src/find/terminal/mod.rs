@@ -1,0 +1,185 @@
+//! A report as text for a terminal.
+//!
+//! Without types asked for it is a ranking: a few lines for each finding. With types it tells each of them
+//! in full, with its line map, and what was suggested.
+
+mod check;
+mod list;
+mod map;
+mod suggestion;
+mod text;
+mod types;
+
+use tenure_report::terminal::Style;
+
+use super::{clean, words};
+use crate::find::{Finding, Report, Sharing};
+use text::Text;
+
+/// The fewest columns that a text is made for; a narrower terminal wraps it.
+const NARROWEST: usize = 40;
+
+/// The report as text that ends in a line break.
+#[must_use]
+pub fn render(report: &Report, style: Style) -> String {
+    let report = &clean::cleaned(report);
+    let mut text = Text::new(Style { width: style.width.max(NARROWEST), ..style });
+    text.strong(&report.source.path);
+    text.quiet(&words::source(&report.source));
+    // A run for its checks alone has nothing else to say.
+    let only_checks = !report.checks.is_empty() && report.findings.is_empty();
+    if !only_checks {
+        text.blank();
+        text.wrapped(&words::found(report), "");
+        if report.scope.types.is_empty() {
+            list::render(&mut text, report);
+        } else {
+            types::render(&mut text, report);
+        }
+    }
+    suggestion::render_others(&mut text, report);
+    check::render(&mut text, report);
+    closing(&mut text, report);
+    text.into_string()
+}
+
+/// What to do next.
+fn closing(text: &mut Text, report: &Report) {
+    // Variables are no types that could be asked for, and types of a standard library are nobody's to
+    // change.
+    let of_type = |finding: &&Finding| {
+        matches!(finding.sharing, Sharing::Within | Sharing::Embedding { .. })
+            && !words::is_of_a_standard_library(&finding.type_name)
+    };
+    let Some(worst) = report.findings.iter().find(of_type) else { return };
+    let was_asked = !report.suggestions.is_empty() || !report.unmended.is_empty();
+    let next = match (report.scope.types.is_empty(), was_asked) {
+        (true, _) => "The lines of a type, and a better order for its members:",
+        (false, false) => "A better order for its members:",
+        (false, true) => return,
+    };
+    text.blank();
+    text.wrapped(next, "");
+    // A command is not broken: it is there to be copied.
+    text.line(&format!("  {}", words::command(report, &worst.type_name)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::find::fixtures;
+
+    fn plain(report: &Report, width: usize) -> String {
+        render(report, Style { width, colour: false })
+    }
+
+    #[test]
+    fn every_report_fits_into_60_80_100_120_and_160_columns() {
+        for (name, report) in fixtures::all() {
+            for width in [60, 80, 100, 120, 160] {
+                let text = plain(&report, width);
+                for line in text.lines() {
+                    let is_command = line.trim_start().starts_with("tenure layout");
+                    let taken = console::measure_text_width(line);
+                    assert!(is_command || taken <= width, "{name} at {width}: {taken}\n{line}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_narrowest_terminal_is_survived() {
+        for (_, report) in fixtures::all() {
+            for width in [0, 1, 10, 30] {
+                assert!(!plain(&report, width).is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn without_colour_there_is_no_escape_sequence_and_with_it_the_same_text() {
+        for (name, report) in fixtures::all() {
+            let plain = render(&report, Style::PLAIN);
+            assert!(!plain.contains('\u{1b}'), "{name}");
+            let coloured = render(&report, Style { colour: true, ..Style::PLAIN });
+            assert!(coloured.contains('\u{1b}'), "{name}");
+            let trimmed = |text: &str| -> Vec<String> {
+                text.lines().map(|line| line.trim_end().to_owned()).collect()
+            };
+            assert_eq!(trimmed(&console::strip_ansi_codes(&coloured)), trimmed(&plain), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_steer_no_terminal() {
+        let text = plain(&fixtures::hostile(), 100);
+        let steers = |each: char| each != '\n' && (each.is_control() || each == '\u{202e}');
+        assert!(!text.chars().any(steers));
+        assert!(!text.contains("\nnext"), "a name is on one line");
+    }
+
+    #[test]
+    fn a_ranking_says_what_was_read_what_was_found_and_what_to_do_next() {
+        let text = plain(&fixtures::ranking(), 80);
+        assert!(
+            text.contains("9,648 types, 1,131 with contended words, lines of 64 bytes"),
+            "{text}"
+        );
+        assert!(text.contains("1,979 findings; these are the worst 7."), "{text}");
+        assert!(text.contains("tenure layout /usr/lib/debug/boot/vmlinux-6.1.0-50-cloud-amd64 net_device --suggest"), "{text}");
+        let hits = text.matches("through dst (dst_entry) at 0").count();
+        assert_eq!(hits, 1, "{text}");
+    }
+
+    #[test]
+    fn a_type_is_told_with_every_signal_and_every_victim() {
+        let report = fixtures::route();
+        let text = plain(&report, 80);
+        for finding in &report.findings {
+            for victim in &finding.victims {
+                assert!(text.contains(&victim.path) && text.contains(&victim.why), "{text}");
+            }
+        }
+        for name in ["word", "neighbours", "lifetime", "reach", "embedding", "placement"] {
+            assert!(text.contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn nothing_found_is_said_in_a_sentence_and_recommends_nothing() {
+        let text = plain(&fixtures::empty(), 80);
+        assert!(text.contains("No member shares a line with a contended word"), "{text}");
+        assert!(!text.contains("--suggest"));
+    }
+
+    #[test]
+    fn a_section_is_not_recommended_for_a_closer_look() {
+        let mut report = fixtures::places();
+        report.scope.types.clear();
+        report.suggestions.clear();
+        let text = plain(&report, 80);
+        assert!(!text.contains(" .bss --suggest"), "{text}");
+    }
+
+    #[test]
+    fn failed_checks_come_first_and_are_counted_last() {
+        let text = plain(&fixtures::checked(), 80);
+        let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word}\n{text}"));
+        assert!(at("✗ dst_entry.lwtstate") < at("✓ group 0"));
+        assert!(at("✓ group 13") < at("3 of 17 checks failed."));
+    }
+
+    /// Prints a fixture, or a report from a file, to look at: `TENURE_LOOK=route:100` with
+    /// `cargo test -p tenure-layout look_at -- --nocapture`; `+` instead of `:` for colours.
+    #[test]
+    fn texts_to_look_at_are_printed_when_asked_for() {
+        let Ok(wanted) = std::env::var("TENURE_LOOK") else { return };
+        let (name, width) = wanted.rsplit_once([':', '+']).expect("name:width");
+        let colour = wanted.contains('+');
+        let report = fixtures::all().into_iter().find(|found| found.0 == name).map_or_else(
+            || crate::find::json::parse(&std::fs::read_to_string(name).unwrap()).unwrap(),
+            |found| found.1,
+        );
+        println!("{}", render(&report, Style { width: width.parse().unwrap(), colour }));
+    }
+}

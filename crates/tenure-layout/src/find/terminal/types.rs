@@ -1,0 +1,172 @@
+//! Types that were asked for, in full.
+
+use super::map::{self, look};
+use super::suggestion;
+use super::text::{Styled, Text, cut};
+use crate::find::picture::{Marks, Picture, State, is_marked};
+use crate::find::{Finding, Report, Sharing, TypeMap};
+use crate::find::{maps, words};
+
+/// The most lines that a map shows in full; of more, those that matter.
+const MOST_LINES: usize = 16;
+
+pub(super) fn render(text: &mut Text, report: &Report) {
+    let mut told: Vec<&str> = Vec::new();
+    // What was asked for is drawn, and comes before what embeds it.
+    let drawn = |finding: &&Finding| report.maps.iter().any(|map| map.name == finding.type_name);
+    let (asked, others): (Vec<_>, Vec<_>) = report.findings.iter().partition(drawn);
+    for finding in asked.into_iter().chain(others) {
+        let name = finding.type_name.as_str();
+        if !told.contains(&name) {
+            told.push(name);
+            one(text, report, name);
+        }
+    }
+    // Types without a finding, if they were asked for by name.
+    for name in &report.scope.types {
+        let has_map = report.maps.iter().any(|map| map.name == *name);
+        if !told.contains(&name.as_str()) && has_map {
+            told.push(name);
+            one(text, report, name);
+        }
+    }
+}
+
+fn one(text: &mut Text, report: &Report, name: &str) {
+    let findings: Vec<&Finding> =
+        report.findings.iter().filter(|finding| finding.type_name == name).collect();
+    let maps: Vec<&TypeMap> = report.maps.iter().filter(|map| map.name == name).collect();
+    text.blank();
+    let declared = findings
+        .iter()
+        .find_map(|finding| finding.declared.as_deref())
+        .or_else(|| maps.first().and_then(|map| map.declared.as_deref()))
+        .unwrap_or_default();
+    let style = text.style();
+    let title = cut(name, text.width());
+    text.line_with(&Styled::new(&title, |title| style.strong(title)), declared, 0);
+    text.line(&style.quiet(&"─".repeat(text.width().min(110))));
+    for finding in &findings {
+        explain(text, finding);
+    }
+    if findings.is_empty() {
+        text.wrapped(
+            "Nothing in it shares a line with a contended word, as far as is known.",
+            "  ",
+        );
+    }
+    for map in maps {
+        draw(text, report, map, &findings);
+    }
+    for finding in findings {
+        let is_elsewhere =
+            matches!(finding.sharing, Sharing::Elements { .. } | Sharing::Statics { .. });
+        if let Some(map) = maps::of_finding(report, finding).filter(|_| is_elsewhere) {
+            draw(text, report, &map, &[finding]);
+        }
+    }
+    for suggestion in report.suggestions.iter().filter(|found| found.type_name == name) {
+        suggestion::render(text, report, suggestion);
+    }
+}
+
+/// A map, its name and what its signs mean.
+fn draw(text: &mut Text, report: &Report, map: &TypeMap, findings: &[&Finding]) {
+    let victims = findings.iter().flat_map(|finding| &finding.victims);
+    let marks =
+        Marks { victims: victims.map(|victim| victim.path.as_str()).collect(), ..Marks::default() };
+    let picture = Picture::of(map, report.source.line_bytes, &marks, MOST_LINES, |_, blocks| {
+        blocks.iter().any(is_marked)
+    });
+    text.blank();
+    text.quiet(&format!("{}: {}", cut(&map.name, text.width()), words::extent(map)));
+    map::render(text, &picture);
+    map::legend(text, &[&picture]);
+}
+
+/// A finding with all its reasons.
+fn explain(text: &mut Text, finding: &Finding) {
+    let style = text.style();
+    let word = &finding.contended;
+    let heading = format!("Rank {}, score {} of 100", finding.rank, words::score(finding.score));
+    let confidence = format!("confidence {}", words::level(finding.confidence.level));
+    text.line_with(&Styled::new(&heading, |text| style.strong(text)), &confidence, 2);
+    let name = cut(&format!("!{}", word.path), text.width().saturating_sub(2));
+    let sentence = format!(
+        "Beside {name} ({} at {}, line {}), {}:",
+        words::role(word.role),
+        word.offset,
+        word.line,
+        words::sharing(finding)
+    );
+    let sentence = style.wrapped(&sentence, "  ");
+    text.line(&sentence.replacen(&name, &style.text(look(State::Contended), &name), 1));
+    victims(text, finding);
+    text.blank();
+    signals(text, finding);
+    text.wrapped(&format!("Confidence: {}.", finding.confidence.why), "  ");
+    text.blank();
+}
+
+/// One line for each: its place, its name, its type and why it suffers.
+fn victims(text: &mut Text, finding: &Finding) {
+    let style = text.style();
+    let longest = finding.victims.iter().map(|victim| super::text::measured(&victim.path)).max();
+    let name_room = longest.unwrap_or(0).min(text.width().saturating_sub(30)).min(40);
+    for victim in &finding.victims {
+        let name = cut(&victim.path, name_room);
+        let space = name_room - super::text::measured(&name);
+        let left = Styled::plain("    ")
+            .and(&Styled::new(&format!("*{name}"), |name| style.text(look(State::Victim), name)))
+            .and(&Styled::plain(&" ".repeat(space)))
+            .and(&Styled::plain(&format!("{:>6}", victim.offset)))
+            .and(&Styled::new(&format!("  {:.1}  ", victim.weight), |weight| style.quiet(weight)));
+        let room = text.width().saturating_sub(left.width);
+        if super::text::measured(&victim.why) <= room {
+            let rest = format!("{} ({})", victim.why, victim.type_name);
+            let rest = if super::text::measured(&rest) <= room { &rest } else { &victim.why };
+            text.line(&format!("{}{rest}", left.text));
+        } else {
+            text.line(&left.text);
+            text.wrapped(&victim.why, "      ");
+        }
+    }
+}
+
+/// The score as the product that it is.
+fn signals(text: &mut Text, finding: &Finding) {
+    const BAR: usize = 10;
+    let style = text.style();
+    let longest = finding.signals.iter().map(|signal| super::text::measured(&signal.name)).max();
+    let name_room = longest.unwrap_or(0).min(14);
+    for signal in &finding.signals {
+        let name = cut(&signal.name, name_room);
+        let space = " ".repeat(name_room - super::text::measured(&name));
+        let filled = filled(signal.factor, BAR);
+        let bar = "█".repeat(filled);
+        let rest = style.quiet(&"░".repeat(BAR - filled));
+        let left = format!("    {name}{space}  {bar}{rest} {:.2}  ", signal.factor);
+        let indent = 4 + name_room + 2 + BAR + 1 + 4 + 2;
+        // Whatever of it does not fit goes on below itself.
+        let words = style.wrapped(&signal.seen, &" ".repeat(indent.min(text.width() / 2)));
+        let mut lines = words.lines();
+        let first = lines.next().unwrap_or_default().trim_start();
+        if indent < text.width() / 2 || super::text::measured(first) + indent <= text.width() {
+            text.line(&format!("{left}{first}"));
+            lines.for_each(|line| text.line(line));
+        } else {
+            text.line(&left);
+            text.wrapped(&signal.seen, "      ");
+        }
+    }
+    let product = format!("= {:.1} of 100", finding.score);
+    text.line(&format!("    {}", style.strong(&product)));
+}
+
+/// How many of `cells` a factor fills.
+fn filled(factor: f64, cells: usize) -> usize {
+    // A bar has ten cells; a factor that is no number fills none.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+    let filled = (factor.clamp(0.0, 1.0) * cells as f64).round() as usize;
+    filled.min(cells)
+}

@@ -1,0 +1,261 @@
+//! Findings in words: the same in a terminal and in HTML.
+
+use std::cmp::Ordering;
+
+pub(super) use tenure_report::words::{counted, grouped};
+
+use crate::find::{
+    Check, Confidence, Finding, Level, Report, Role, Sharing, Source, Suggestion, TypeMap,
+};
+
+/// A number with a comma at each thousand.
+pub(super) fn whole(value: u64) -> String {
+    grouped(&value.to_string())
+}
+
+/// `1 line`, `12 lines`.
+pub(super) fn lines(count: u64) -> String {
+    count_of(count, "line")
+}
+
+/// `1 finding`, `1,979 findings`.
+pub(super) fn count_of(count: u64, one: &str) -> String {
+    counted(usize::try_from(count).unwrap_or(usize::MAX), one)
+}
+
+/// A score: it orders, and its decimals say nothing.
+pub(super) fn score(score: f64) -> String {
+    if score.is_finite() { format!("{score:.0}") } else { "–".to_owned() }
+}
+
+/// What a member is, in a word or two; empty if nothing is known.
+pub(super) fn role(role: Role) -> &'static str {
+    match role {
+        Role::Count => "count",
+        Role::Lock => "lock",
+        Role::Sequence => "sequence count",
+        Role::Atomic => "atomic",
+        Role::Written => "written by many",
+        Role::ReadMostly => "read-mostly",
+        Role::Cold => "cold",
+        Role::Plain => "",
+    }
+}
+
+/// How the two come to share a line.
+pub(super) fn sharing(finding: &Finding) -> String {
+    match &finding.sharing {
+        Sharing::Within => "within the type".to_owned(),
+        Sharing::Embedding { inner, member, offset } => {
+            format!("through {member} ({inner}) at {offset}")
+        }
+        Sharing::Elements { array, stride, count } => {
+            format!(
+                "across elements of {array}: {} of {stride} bytes",
+                if *count == 0 { "any number".to_owned() } else { whole(*count) }
+            )
+        }
+        Sharing::Statics { section, address } => {
+            format!("between variables of {section}, at {address:#x}")
+        }
+    }
+}
+
+/// The kind of sharing in a word, for a search.
+pub(super) fn kind(sharing: &Sharing) -> &'static str {
+    match sharing {
+        Sharing::Within => "within",
+        Sharing::Embedding { .. } => "embedding",
+        Sharing::Elements { .. } => "elements",
+        Sharing::Statics { .. } => "statics",
+    }
+}
+
+/// `high`, or `medium (75 %)`: at how many placements.
+pub(super) fn confidence(confidence: &Confidence) -> String {
+    let word = level(confidence.level);
+    if confidence.placements >= 1.0 {
+        return word.to_owned();
+    }
+    format!("{word} ({:.0} %)", confidence.placements * 100.0)
+}
+
+/// How sure, in a word.
+pub(super) fn level(level: Level) -> &'static str {
+    match level {
+        Level::Low => "low",
+        Level::Medium => "medium",
+        Level::High => "high",
+    }
+}
+
+/// What was read.
+pub(super) fn source(source: &Source) -> String {
+    let mut parts = vec![match source.format.as_str() {
+        "btf" => "BTF".to_owned(),
+        "dwarf" => format!("DWARF of {}", count_of(source.units, "unit")),
+        other => other.to_owned(),
+    }];
+    parts.push(count_of(source.composites, "type"));
+    parts.push(format!("{} with contended words", whole(source.contended)));
+    if source.statics > 0 {
+        parts.push(count_of(source.statics, "variable"));
+    }
+    parts.push(format!("lines of {} bytes", source.line_bytes));
+    parts.join(", ")
+}
+
+/// How many findings there are, and how many of them are here.
+pub(super) fn found(report: &Report) -> String {
+    let shown = report.findings.len() as u64;
+    let all = report.scope.findings.max(shown);
+    let within = match report.scope.types.as_slice() {
+        [] => String::new(),
+        [only] => format!(" in {only}"),
+        [init @ .., last] => format!(" in {} and {last}", init.join(", ")),
+    };
+    match (all, shown) {
+        (0, _) => {
+            format!(
+                "No member{within} shares a line with a contended word, as far as is known. (That a \
+                 plain word is contended, only a rules file can say: --rules.)"
+            )
+        }
+        (all, 0) => format!("{}{within}; none of them is shown.", count_of(all, "finding")),
+        (1, 1) => format!("1 finding{within}."),
+        (all, shown) if all == shown => {
+            format!("{} findings{within}, the worst first.", whole(all))
+        }
+        (all, shown) => {
+            format!("{}{within}; these are the worst {}.", count_of(all, "finding"), whole(shown))
+        }
+    }
+}
+
+/// `112 bytes, 2 lines`.
+pub(super) fn extent(map: &TypeMap) -> String {
+    let shape = match map.shape.as_str() {
+        "struct" => String::new(),
+        shape => format!("{shape}, "),
+    };
+    format!(
+        "{shape}{}, {}, aligned to {}",
+        count_of(map.size, "byte"),
+        lines(map.line_count),
+        map.align
+    )
+}
+
+/// `3 of 17 checks failed`.
+pub(super) fn checks(checks: &[Check]) -> String {
+    let failed = checks.iter().filter(|check| !check.passed).count();
+    match (failed, checks.len()) {
+        (0, 1) => "The check holds.".to_owned(),
+        (0, all) => format!("All {} hold.", counted(all, "check")),
+        (failed, all) => format!("{} of {} failed.", whole(failed as u64), counted(all, "check")),
+    }
+}
+
+/// The checks, failed ones first, and as they came within these.
+pub(super) fn ordered(checks: &[Check]) -> impl Iterator<Item = &Check> {
+    let of = |passed| checks.iter().filter(move |check| check.passed == passed);
+    of(false).chain(of(true))
+}
+
+/// What a suggestion gains and costs, for a list.
+pub(super) fn gain(suggestion: &Suggestion) -> String {
+    let grows = suggestion.embedders.iter().filter(|it| it.size_after > it.size_before).count()
+        + usize::from(suggestion.after.size > suggestion.before.size);
+    let cost = match grows {
+        0 => "no type grows".to_owned(),
+        1 => "1 type grows".to_owned(),
+        many => format!("{} types grow", whole(many as u64)),
+    };
+    format!(
+        "A better order takes the scores of all that it touches from {} to {}; {cost}.",
+        score(suggestion.score_before),
+        score(suggestion.score_after)
+    )
+}
+
+/// The type and all that embed it: name, size before, size after, change.
+pub(super) fn sizes(
+    suggestion: &Suggestion,
+) -> impl Iterator<Item = (&str, String, String, String)> {
+    let own = (suggestion.type_name.as_str(), suggestion.before.size, suggestion.after.size);
+    let embedders = suggestion.embedders.iter();
+    let rows = embedders.map(|it| (it.type_name.as_str(), it.size_before, it.size_after));
+    std::iter::once(own).chain(rows).map(|(name, before, after)| {
+        let change = match after.cmp(&before) {
+            Ordering::Equal => String::new(),
+            Ordering::Less => format!("−{}", whole(before - after)),
+            Ordering::Greater => format!("+{}", whole(after - before)),
+        };
+        (name, whole(before), whole(after), change)
+    })
+}
+
+/// The command that shows more of a type, as it would be typed.
+pub(super) fn command(report: &Report, type_name: &str) -> String {
+    let source = match report.source.path.as_str() {
+        "/sys/kernel/btf/vmlinux" => "--kernel".to_owned(),
+        path => quoted(path),
+    };
+    format!("tenure layout {source} {} --suggest", quoted(type_name))
+}
+
+/// Whether a type belongs to a standard library of C++ or Rust itself. What Rust keeps in an `ArcInner`
+/// is the program's.
+pub(super) fn is_of_a_standard_library(type_name: &str) -> bool {
+    const PATHS: [&str; 4] = ["std::", "core::", "alloc::", "__gnu_cxx::"];
+    PATHS.iter().any(|path| type_name.starts_with(path)) && !type_name.contains("ArcInner<")
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |each: char| each.is_alphanumeric() || "/._-+:@%,=".contains(each);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::find::fixtures;
+
+    #[test]
+    fn how_they_share_a_line_is_told_in_words() {
+        let (route, places) = (fixtures::route(), fixtures::places());
+        assert_eq!(sharing(&route.findings[0]), "within the type");
+        assert_eq!(sharing(&route.findings[1]), "through dst (dst_entry) at 0");
+        assert_eq!(
+            sharing(&places.findings[0]),
+            "across elements of server.workers: 192 of 24 bytes"
+        );
+        assert_eq!(sharing(&places.findings[1]), "between variables of .bss, at 0x4c1d40");
+    }
+
+    #[test]
+    fn a_placement_of_less_than_all_is_told() {
+        let report = fixtures::route();
+        assert_eq!(confidence(&report.findings[0].confidence), "medium (75 %)");
+        assert_eq!(confidence(&fixtures::places().findings[1].confidence), "high");
+    }
+
+    #[test]
+    fn what_a_shell_would_take_apart_is_quoted() {
+        let report = fixtures::empty();
+        assert_eq!(command(&report, "dst_entry"), "tenure layout --kernel dst_entry --suggest");
+        assert!(command(&report, "Vec<it's>").ends_with(r"'Vec<it'\''s>' --suggest"));
+    }
+
+    #[test]
+    fn checks_are_summed_up() {
+        let report = fixtures::checked();
+        assert_eq!(checks(&report.checks), "3 of 17 checks failed.");
+        assert_eq!(checks(&report.checks[..0]), "All 0 checks hold.");
+        assert!(!ordered(&report.checks).next().unwrap().passed);
+    }
+}

@@ -1,0 +1,133 @@
+//! Neighbouring elements of an array.
+//!
+//! `struct { atomic_long done; … } workers[64]`: each thread writes its own element only, and two
+//! elements lie on one line.
+
+use super::{Array, Found, Site, Sufferer, signals, weight, worst_first};
+use crate::find::score::{Embedding, Lifetime, Signals};
+use crate::lines::{Layouts, Leaf};
+use tenure_types::model::{Kind, TypeId};
+
+/// After how many elements the places where they meet lines are taken to repeat.
+const PERIOD: u64 = 64;
+
+/// The most leaves that are looked at for the words of one element.
+const MOST_LOOKS: usize = 1 << 18;
+
+/// The most elements of one line that count: however many write it, they take turns.
+const MOST_BESIDE: u32 = 3;
+
+/// All arrays of which neighbouring elements share a line, each with its worst word.
+pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
+    let model = layouts.model;
+    let mut found = Vec::new();
+    for (owner, ty, members) in model.composites() {
+        if ty.name.is_empty() {
+            continue;
+        }
+        for (member, array) in members.iter().enumerate() {
+            if let Some((element, stride, count)) = array_of(layouts, array.ty) {
+                let array = (Array::Member { owner, member }, array.offset);
+                found.extend(in_array(layouts, array, element, stride, count));
+            }
+        }
+    }
+    for (index, variable) in model.statics().iter().enumerate() {
+        if let Some((element, stride, count)) = array_of(layouts, variable.ty) {
+            let array = (Array::Static(index), variable.address);
+            found.extend(in_array(layouts, array, element, stride, count));
+        }
+    }
+    found
+}
+
+/// The innermost elements of an array of several, if they hold contended words.
+fn array_of(layouts: &Layouts<'_>, id: TypeId) -> Option<(TypeId, u64, u64)> {
+    let model = layouts.model;
+    let (mut at, mut all) = (model.resolved(id), 1_u64);
+    while let Kind::Array { element, count } = model[at].kind {
+        // A flexible array may have any number.
+        all = if count == 0 { 0 } else { all.saturating_mul(count) };
+        // A typedef that is known, and not what it stands for.
+        let known = layouts.whole(layouts.roles.of_type(element), element).is_some();
+        at = if known { element } else { model.resolved(element) };
+        if known {
+            break;
+        }
+    }
+    (all != 1 && at != model.resolved(id) && layouts.is_contended(at))
+        .then(|| (at, layouts.size_of(at), all))
+        .filter(|&(_, stride, _)| stride > 0)
+}
+
+fn in_array(
+    layouts: &Layouts<'_>,
+    (array, start): (Array, u64),
+    element: TypeId,
+    stride: u64,
+    count: u64,
+) -> Option<Found> {
+    let leaves = layouts.value(element);
+    let mut worst: Option<Found> = None;
+    let most = MOST_LOOKS / leaves.len().max(1) + 1;
+    for word in leaves.iter().filter(|leaf| leaf.role.is_contended()).take(most) {
+        let mut victims = Vec::new();
+        for leaf in &leaves {
+            let share = meetings(layouts, start, stride, count, word, leaf);
+            if let Some((weight, why)) = weight::of_stranger(layouts, leaf)
+                && share > 0.0
+            {
+                victims.push((share, Sufferer { leaf: *leaf, weight, why, variable: 0 }));
+            }
+        }
+        let Some(most) = victims.iter().map(|(share, _)| *share).reduce(f64::max) else { continue };
+        let mut victims: Vec<Sufferer> = victims.into_iter().map(|(_, victim)| victim).collect();
+        worst_first(&mut victims);
+        let alone = signals(layouts, (element, None), word.role, &victims, Embedding::Inside, most);
+        let beside = beside(layouts, stride);
+        let is_static = matches!(array, Array::Static(_));
+        let signals = Signals {
+            strangers: true,
+            beside,
+            weights: alone.weights * f64::from(beside),
+            lifetime: if is_static { Lifetime::Static } else { alone.lifetime },
+            ..alone
+        };
+        let score = signals.score();
+        if worst.as_ref().is_none_or(|worst| worst.score < score) {
+            let site = Site::Elements { array, element, stride, count };
+            worst = Some(Found { site, word: *word, victims, signals, score });
+        }
+    }
+    worst
+}
+
+/// How many elements a line has room for beside one.
+fn beside(layouts: &Layouts<'_>, stride: u64) -> u32 {
+    let room = (layouts.line_bytes / stride).saturating_sub(1);
+    u32::try_from(room).unwrap_or(u32::MAX).clamp(1, MOST_BESIDE)
+}
+
+/// The share of the elements whose word lies on a line with this leaf of the element after or before.
+fn meetings(
+    layouts: &Layouts<'_>,
+    start: u64,
+    stride: u64,
+    count: u64,
+    word: &Leaf,
+    leaf: &Leaf,
+) -> f64 {
+    // Of a flexible array nobody knows how many there are.
+    let pairs = count.checked_sub(1).unwrap_or(PERIOD).min(PERIOD);
+    let at = |element: u64, leaf: &Leaf| {
+        let base = start.saturating_add(stride.saturating_mul(element));
+        (base.saturating_add(leaf.offset), leaf.size)
+    };
+    let meet = |element: u64| {
+        layouts.share(at(element, word), at(element + 1, leaf))
+            || layouts.share(at(element + 1, word), at(element, leaf))
+    };
+    let met =
+        u32::try_from((0..pairs).filter(|&element| meet(element)).count()).unwrap_or(u32::MAX);
+    f64::from(met) / f64::from(u32::try_from(pairs).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,194 @@
+//! Members that share a line with a contended word, ranked.
+//!
+//! Most types with a contended word have something beside it (in a Linux 6.18, 916 of 1,148 such types
+//! have a finding), so that a list of them is noise: their order is what counts. [`find`] looks for
+//! four kinds of sharing:
+//!
+//! - within a type,
+//! - through the embedding of one type in another: a pair that neither type shows by itself,
+//! - across neighbouring elements of an array,
+//! - between variables that the linker put next to each other.
+//!
+//! # The score
+//!
+//! A finding's score is 100 times the product of its signals, each between 0 and 1 and each printed with
+//! what was seen:
+//!
+//! | signal | says | from |
+//! |---|---|---|
+//! | `word` | how the contended word is used. A count is written by all who use the object, and its neighbours are innocent; a lock is written by those who are about to use its neighbours | 1 for a count, 0.8 for a word that rules call `written`, 0.6 for another atomic, 0.25 for a lock, 0.2 for a sequence count; 0.6 for these two beside other elements and other variables, which they do not guard |
+//! | `neighbours` | how many on the line are likely to be read meanwhile: *s* / (*s* + 1.5), *s* being the sum of the victims' weights; of an array those of up to 3 elements that fit onto the line beside one | see below |
+//! | `lifetime` | whether readers find the object without a lock | 1 with a member by which it waits for a grace period, and for variables; 0.85 with a count, 0.7 else |
+//! | `reach` | how many other types point to the object, to the struct that it starts with if that is the embedded one, or embed it | 0.4 for none, then up to 1 with their logarithm; 0.5 for variables |
+//! | `embedding` | whether one repair helps many, or many are hurt | 1 for a type that starts others, 0.9 for one that others embed elsewhere and for arrays and variables, 0.8 else |
+//! | `placement` | the share of possible addresses at which the two meet | 0.5, and half of that share |
+//!
+//! A victim's weight is 1 where rules say `read_mostly`; otherwise it comes from its type: a function
+//! pointer or something constant 0.9, a pointer 0.7, a number 0.4, anything larger 0.3, the links of
+//! a list 0.1, another contended word 0.2 (a lock) or 0.5, and 0.8 in another element or variable. Cold members have
+//! none. What a lock guards counts for 0.15 of that, because whoever reads it holds the lock, and so the
+//! line, already; it does not guard what is `read_mostly`, atomic, or a lock itself.
+//!
+//! The signals are those that kernel developers went by when they repaired such structs (kind of atomic,
+//! read-mostly or written neighbours, cold fields, embedding at offset 0 and how many types embed,
+//! alignment). The numbers are judgement, not measurement: they order, and say no more.
+
+mod elements;
+mod pairs;
+mod statics;
+mod tell;
+mod weight;
+
+pub use tell::findings;
+
+use std::cmp::Ordering;
+
+use rayon::prelude::*;
+
+use crate::find::Role;
+use crate::find::score::{Embedding, Lifetime, Signals};
+use crate::lines::{Layouts, Leaf};
+pub(crate) use pairs::in_type;
+use tenure_types::model::TypeId;
+pub(crate) use weight::Victimhood;
+use weight::Why;
+
+/// A finding, not yet in words: see [`findings`].
+#[derive(Debug, Clone)]
+pub struct Found {
+    pub(crate) site: Site,
+    pub(crate) word: Leaf,
+    pub(crate) victims: Vec<Sufferer>,
+    pub(crate) signals: Signals,
+    /// From 0 to 100.
+    pub score: f64,
+}
+
+/// Where a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Site {
+    /// In a type, and through which of its steps if one of the two lies in an embedded type.
+    Type {
+        id: TypeId,
+        through: Option<usize>,
+    },
+    Elements {
+        array: Array,
+        element: TypeId,
+        stride: u64,
+        count: u64,
+    },
+    /// On a line of a section, with the place of the contended variable among all.
+    Statics {
+        index: usize,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Array {
+    Member {
+        owner: TypeId,
+        member: usize,
+    },
+    /// A variable, by its place among all.
+    Static(usize),
+}
+
+/// A member or a variable beside a contended word.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sufferer {
+    pub(crate) leaf: Leaf,
+    pub(crate) weight: f64,
+    pub(crate) why: Why,
+    /// For [`Site::Statics`]: the variable's place among all.
+    pub(crate) variable: usize,
+}
+
+/// The worst first; of equal weights, the one in front.
+fn worst_first(victims: &mut [Sufferer]) {
+    victims.sort_by(|a, b| {
+        b.weight.total_cmp(&a.weight).then_with(|| a.leaf.offset.cmp(&b.leaf.offset))
+    });
+}
+
+/// The signals of a finding in a type or, with `inner`, through the type that it starts with: who points to that one
+/// points to both.
+fn signals(
+    layouts: &Layouts<'_>,
+    (id, inner): (TypeId, Option<TypeId>),
+    word: Role,
+    victims: &[Sufferer],
+    embedding: Embedding,
+    placements: f64,
+) -> Signals {
+    let pointed = |id| layouts.pointed_from(id);
+    Signals {
+        word,
+        weights: victims.iter().map(|victim| victim.weight).sum(),
+        victims: victims.len(),
+        lifetime: match word {
+            _ if layouts.waits_for_readers(id) => Lifetime::GracePeriod,
+            Role::Count => Lifetime::Counted,
+            _ => Lifetime::Unknown,
+        },
+        pointed: pointed(id).saturating_add(inner.map_or(0, pointed)),
+        embedders: layouts.embedders(id).len(),
+        embedding,
+        placements,
+        strangers: false,
+        beside: 1,
+    }
+}
+
+impl Found {
+    /// The type to mend; none for variables.
+    #[must_use]
+    pub fn type_id(&self) -> Option<TypeId> {
+        match self.site {
+            // A bare lock is as large as it is: what has an array of them is to be mended.
+            Site::Elements { .. } if self.word.is_whole() => self.array_owner(),
+            Site::Type { id, .. } | Site::Elements { element: id, .. } => Some(id),
+            Site::Statics { .. } => None,
+        }
+    }
+
+    /// The type that has the array of which elements share a line.
+    #[must_use]
+    pub fn array_owner(&self) -> Option<TypeId> {
+        match self.site {
+            Site::Elements { array: Array::Member { owner, .. }, .. } => Some(owner),
+            _ => None,
+        }
+    }
+
+    /// The embedded type through which the two come together, if they do.
+    #[must_use]
+    pub fn inner(&self, layouts: &Layouts<'_>) -> Option<TypeId> {
+        match self.site {
+            Site::Type { id, through: Some(step) } => Some(layouts.flat(id).embedded(step).0),
+            _ => None,
+        }
+    }
+}
+
+/// All findings, the worst first. The same input gives the same order.
+#[must_use]
+pub fn find(layouts: &Layouts<'_>) -> Vec<Found> {
+    let composites: Vec<TypeId> = layouts
+        .model
+        .composites()
+        .filter(|(id, ty, _)| !ty.name.is_empty() && layouts.is_contended(*id))
+        .map(|(id, _, _)| id)
+        .collect();
+    let mut all: Vec<Found> =
+        composites.par_iter().flat_map_iter(|&id| pairs::in_type(layouts, id)).collect();
+    all.extend(elements::find(layouts));
+    all.extend(statics::find(layouts));
+    all.sort_by(order);
+    all
+}
+
+/// The worst first; what scores the same, in the order of names and places.
+fn order(a: &Found, b: &Found) -> Ordering {
+    b.score.total_cmp(&a.score).then_with(|| (a.site, a.word.offset).cmp(&(b.site, b.word.offset)))
+}

@@ -1,0 +1,194 @@
+//! Pairs on one line, within a type and through embedding.
+
+use super::{Found, Site, Sufferer, signals, weight, worst_first};
+use crate::find::score::Embedding;
+use crate::lines::{Flat, Layouts, Leaf, ROOT, share};
+use tenure_types::model::{Kind, TypeId};
+
+/// The least alignment that allocators give an object of at least that size: malloc's on 64-bit systems.
+const ALLOCATED: u64 = 16;
+
+/// The most leaves that are looked at around the words of one type. The largest of Linux take a few
+/// thousand; a fabrication may have them all on one line.
+const MOST_AROUND: usize = 1 << 18;
+
+/// All findings of one type, at most one for each line and embedding: the worst.
+pub(crate) fn in_type(layouts: &Layouts<'_>, id: TypeId) -> Vec<Found> {
+    let flat = layouts.flat(id);
+    let mut found: Vec<(u64, Found)> = Vec::new();
+    let mut looked = 0;
+    for word in flat.leaves.iter().filter(|leaf| leaf.role.is_contended()) {
+        let around: Vec<&Leaf> = flat.around(word, layouts.line_bytes).collect();
+        looked += around.len();
+        if looked > MOST_AROUND {
+            break;
+        }
+        for one in of_word(layouts, id, &flat, word, &around) {
+            let line = layouts.line_of(word.offset);
+            let Site::Type { through, .. } = one.site else { continue };
+            let same = |(at, other): &&mut (u64, Found)| {
+                *at == line && matches!(other.site, Site::Type { through: t, .. } if t == through)
+            };
+            match found.iter_mut().find(same) {
+                Some((_, other)) if other.score >= one.score => {}
+                Some((_, other)) => *other = one,
+                None => found.push((line, one)),
+            }
+        }
+    }
+    found.into_iter().map(|(_, found)| found).collect()
+}
+
+/// The findings of one word among the leaves on its lines: of its neighbours in the type itself, and of
+/// those through each embedding.
+fn of_word(
+    layouts: &Layouts<'_>,
+    id: TypeId,
+    flat: &Flat,
+    word: &Leaf,
+    around: &[&Leaf],
+) -> Vec<Found> {
+    let mut groups: Vec<(Option<usize>, Vec<Sufferer>)> = Vec::new();
+    // Alternatives of a union are never there at the same time; nor is the word its own neighbour.
+    let beside = |leaf: &&&Leaf| leaf.end() <= word.offset || word.end() <= leaf.offset;
+    for &leaf in around.iter().filter(beside) {
+        let Some(through) = apart(layouts, flat, word, leaf) else { continue };
+        let Some((weight, why)) = weight::of(layouts, word.role, leaf) else { continue };
+        let one = Sufferer { leaf: *leaf, weight, why, variable: 0 };
+        match groups.iter_mut().find(|(group, _)| *group == through) {
+            Some((_, victims)) => victims.push(one),
+            None => groups.push((through, vec![one])),
+        }
+    }
+    groups
+        .into_iter()
+        .map(|(through, victims)| {
+            let site = Site::Type { id, through };
+            let embedding = embedding(layouts, id, flat, through);
+            let start = through.map(|step| flat.embedded(step)).filter(|(_, offset)| *offset == 0);
+            let inner = start.map(|(ty, _)| ty);
+            rate(layouts, site, (id, inner), *word, victims, embedding)
+        })
+        .collect()
+}
+
+/// Puts a finding together: of a type and, if through what it starts with, of that.
+fn rate(
+    layouts: &Layouts<'_>,
+    site: Site,
+    (id, inner): (TypeId, Option<TypeId>),
+    word: Leaf,
+    victims: Vec<Sufferer>,
+    embedding: Embedding,
+) -> Found {
+    let mut victims = one_for_each_byte(victims);
+    worst_first(&mut victims);
+    let (align, size) = (layouts.model[id].align, layouts.size_of(id));
+    // The average over the victims, as they weigh.
+    let weights: f64 = victims.iter().map(|victim| victim.weight).sum();
+    let placements = victims
+        .iter()
+        .map(|victim| {
+            let at = placements(layouts.line_bytes, align, size, word.range(), victim.leaf.range());
+            victim.weight * at
+        })
+        .sum::<f64>()
+        / weights;
+    let signals = signals(layouts, (id, inner), word.role, &victims, embedding, placements);
+    Found { site, word, victims, signals, score: signals.score() }
+}
+
+/// Through which embedding two leaves come together: `Some(None)` if in the type itself, `None` if
+/// that is told elsewhere.
+fn apart(layouts: &Layouts<'_>, flat: &Flat, word: &Leaf, leaf: &Leaf) -> Option<Option<usize>> {
+    let relation = flat.relation(layouts, word, leaf);
+    if relation.elements || relation.exclusive {
+        return None;
+    }
+    if relation.common != ROOT {
+        // Told of the embedded type, unless it takes this type to bring the two onto one line.
+        let (_, start) = flat.embedded(relation.common);
+        let inner = |leaf: &Leaf| (leaf.offset - start, leaf.size);
+        if layouts.share(inner(word), inner(leaf)) {
+            return None;
+        }
+        return flat.embedding(word, ROOT).map(Some);
+    }
+    let through = flat.embedding(word, ROOT).or_else(|| flat.embedding(leaf, ROOT));
+    Some(through)
+}
+
+fn embedding(layouts: &Layouts<'_>, id: TypeId, flat: &Flat, through: Option<usize>) -> Embedding {
+    if let Some(step) = through {
+        let (_, offset) = flat.embedded(step);
+        return if offset == 0 { Embedding::Starts } else { Embedding::Inside };
+    }
+    let embedders = layouts.embedders(id);
+    let starts = |&outer: &TypeId| match &layouts.model[outer].kind {
+        Kind::Composite { members, .. } => members
+            .iter()
+            .take_while(|member| member.offset == 0)
+            .any(|member| layouts.model.resolved(member.ty) == id),
+        _ => false,
+    };
+    match embedders {
+        [] => Embedding::Alone,
+        _ if embedders.iter().any(starts) => Embedding::Starts,
+        _ => Embedding::Inside,
+    }
+}
+
+/// Of victims that lie over each other (alternatives of a union, bit fields of one byte), the one
+/// that weighs most.
+fn one_for_each_byte(mut victims: Vec<Sufferer>) -> Vec<Sufferer> {
+    victims.sort_by(|a, b| {
+        (a.leaf.offset.cmp(&b.leaf.offset)).then_with(|| b.weight.total_cmp(&a.weight))
+    });
+    let mut kept: Vec<Sufferer> = Vec::with_capacity(victims.len());
+    for victim in victims {
+        match kept.last_mut() {
+            Some(last) if victim.leaf.offset < last.leaf.end() => {
+                if victim.weight > last.weight {
+                    *last = victim;
+                }
+            }
+            _ => kept.push(victim),
+        }
+    }
+    kept
+}
+
+/// The share of the addresses that an alignment allows at which two ranges share a line.
+fn placements(line_bytes: u64, align: u64, size: u64, a: (u64, u64), b: (u64, u64)) -> f64 {
+    let step = align.max(if size >= ALLOCATED { ALLOCATED } else { 1 });
+    if step >= line_bytes {
+        return 1.0;
+    }
+    let (mut shared, mut all) = (0_u32, 0_u32);
+    let mut start = 0;
+    while start < line_bytes {
+        let at = |(offset, size): (u64, u64)| (offset.saturating_add(start), size);
+        all += 1;
+        shared += u32::from(share(line_bytes, at(a), at(b)));
+        start += step;
+    }
+    f64::from(shared) / f64::from(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_aligned_to_a_line_has_one_placement() {
+        assert_eq!(placements(64, 64, 128, (64, 4), (80, 8)), 1.0);
+    }
+
+    #[test]
+    fn the_further_apart_the_fewer_placements() {
+        let of = |distance: u64| placements(64, 8, 176, (64, 4), (64 + distance, 4));
+        assert_eq!(of(16), 0.75);
+        assert_eq!(of(48), 0.25);
+        assert_eq!(of(4), 1.0);
+    }
+}

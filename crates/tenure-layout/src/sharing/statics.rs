@@ -1,0 +1,129 @@
+//! Variables that the linker put next to each other.
+
+use super::{Found, Site, Sufferer, weight, worst_first};
+use crate::find::Role;
+use crate::find::score::{Embedding, Lifetime, Signals};
+use crate::lines::{Layouts, Leaf};
+use tenure_types::model::{Kind, Static};
+
+/// At most one finding for each line: the worst.
+pub(super) fn find(layouts: &Layouts<'_>) -> Vec<Found> {
+    let statics = layouts.model.statics();
+    let mut found: Vec<((&str, u64), Found)> = Vec::new();
+    for (index, variable) in statics.iter().enumerate() {
+        if !is_contended(layouts, index) {
+            continue;
+        }
+        let mut before = None;
+        for word in leaves(layouts, index).iter().filter(|leaf| leaf.role.is_contended()) {
+            // Words of one role on one line have the same neighbours.
+            let lines = (layouts.line_of(word.offset), layouts.line_of(word.end() - 1), word.role);
+            if before.replace(lines) == Some(lines) {
+                continue;
+            }
+            let victims = neighbours(layouts, index, word);
+            if victims.is_empty() {
+                continue;
+            }
+            let signals = Signals {
+                word: word.role,
+                weights: victims.iter().map(|victim| victim.weight).sum(),
+                victims: victims.len(),
+                lifetime: Lifetime::Static,
+                pointed: 0,
+                embedders: 0,
+                embedding: Embedding::Inside,
+                placements: 1.0,
+                strangers: true,
+                beside: 1,
+            };
+            let score = signals.score();
+            let site = Site::Statics { index };
+            let one = Found { site, word: *word, victims, signals, score };
+            let line = (&*variable.section, layouts.line_of(word.offset));
+            // Sorted by address, so that another word of the line is the last or nearly so.
+            match found.iter_mut().rev().take(64).find(|(at, _)| *at == line) {
+                Some((_, other)) if other.score >= score => {}
+                Some((_, other)) => *other = one,
+                None => found.push((line, one)),
+            }
+        }
+    }
+    found.into_iter().map(|(_, found)| found).collect()
+}
+
+fn is_contended(layouts: &Layouts<'_>, index: usize) -> bool {
+    match layouts.roles.of_static(index) {
+        Some(role) => role.is_contended(),
+        None => layouts.is_contended(layouts.model.statics()[index].ty),
+    }
+}
+
+/// A variable spread out, at its address.
+fn leaves(layouts: &Layouts<'_>, index: usize) -> Vec<Leaf> {
+    let variable = &layouts.model.statics()[index];
+    let whole =
+        |role| Leaf::whole(variable.ty, variable.address, layouts.size_of(variable.ty), role);
+    if let Some(role) = layouts.whole(layouts.roles.of_static(index), variable.ty) {
+        return vec![whole(role)];
+    }
+    if !layouts.is_contended(variable.ty) {
+        return vec![whole(Role::Plain)];
+    }
+    let mut leaves = layouts.value(variable.ty);
+    for leaf in &mut leaves {
+        leaf.offset = leaf.offset.saturating_add(variable.address);
+    }
+    leaves
+}
+
+/// What other variables have on the lines of a word, the worst first.
+fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer> {
+    let statics = layouts.model.statics();
+    let own = &statics[index];
+    let mut victims = Vec::new();
+    let mut look = |other: usize| -> bool {
+        let variable = &statics[other];
+        let size = layouts.size_of(variable.ty);
+        if variable.section != own.section {
+            return false;
+        }
+        if size == 0 {
+            return layouts.share(word.range(), (variable.address, 1));
+        }
+        let overlaps = variable.address < own.address.saturating_add(layouts.size_of(own.ty))
+            && own.address < variable.address.saturating_add(size);
+        let near = layouts.share(word.range(), (variable.address, size));
+        if near && !overlaps && !is_constant(layouts, variable) {
+            // A large variable is one neighbour, whatever it is made of.
+            let worst = leaves(layouts, other)
+                .into_iter()
+                .filter(|leaf| layouts.share(word.range(), leaf.range()))
+                .filter_map(|leaf| weight::of_stranger(layouts, &leaf).map(|found| (leaf, found)))
+                .max_by(|(_, (a, _)), (_, (b, _))| a.total_cmp(b));
+            if let Some((leaf, (weight, why))) = worst {
+                victims.push(Sufferer { leaf, weight, why, variable: other });
+            }
+        }
+        near
+    };
+    // A neighbour of a neighbour may be near still, past one that holds nothing.
+    for other in (0..index).rev() {
+        if !look(other) {
+            break;
+        }
+    }
+    for (other, variable) in statics.iter().enumerate().skip(index + 1) {
+        if !look(other) && variable.address >= word.end() {
+            break;
+        }
+    }
+    worst_first(&mut victims);
+    victims
+}
+
+/// Whether a variable is a pointer or a table that only a loader writes.
+fn is_constant(layouts: &Layouts<'_>, variable: &Static) -> bool {
+    // Nothing to read at run time either: a marker.
+    matches!(layouts.model[layouts.model.resolved(variable.ty)].kind, Kind::Function | Kind::Opaque)
+}

@@ -1,0 +1,165 @@
+//! From what was found to what is told.
+
+use super::{Array, Found, Site, Sufferer};
+use crate::find::{Confidence, Finding, Level, Sharing, Victim, Word};
+use crate::lines::{Flat, Layouts, Leaf};
+use tenure_types::model::{Kind, TypeId};
+
+/// Puts findings into words, with their ranks. Takes time for each: filter first.
+#[must_use]
+pub fn findings(layouts: &Layouts<'_>, ranked: &[(usize, &Found)]) -> Vec<Finding> {
+    ranked.iter().map(|(rank, found)| finding(layouts, *rank, found)).collect()
+}
+
+fn finding(layouts: &Layouts<'_>, rank: usize, found: &Found) -> Finding {
+    let teller = Teller::new(layouts, found);
+    Finding {
+        rank: rank as u64,
+        type_name: teller.type_name(),
+        declared: found.type_id().and_then(|id| layouts.declared(id)),
+        sharing: teller.sharing(),
+        contended: teller.word(),
+        victims: found.victims.iter().map(|victim| teller.victim(victim)).collect(),
+        score: found.score,
+        signals: found.signals.words(),
+        confidence: confidence(layouts, found),
+    }
+}
+
+/// What it takes to tell one finding.
+struct Teller<'a> {
+    layouts: &'a Layouts<'a>,
+    found: &'a Found,
+    flat: Option<Flat>,
+}
+
+impl<'a> Teller<'a> {
+    fn new(layouts: &'a Layouts<'a>, found: &'a Found) -> Self {
+        let flat = match found.site {
+            Site::Type { id, .. } | Site::Elements { element: id, .. } => Some(layouts.flat(id)),
+            Site::Statics { .. } => None,
+        };
+        Self { layouts, found, flat }
+    }
+
+    fn type_name(&self) -> String {
+        let model = self.layouts.model;
+        match (self.found.type_id(), self.found.site) {
+            (Some(id), _) => model.spelled(id),
+            (None, Site::Statics { index }) => model.statics()[index].section.to_string(),
+            (None, Site::Elements { array, .. }) => self.array(array),
+            (None, Site::Type { .. }) => String::new(),
+        }
+    }
+
+    fn sharing(&self) -> Sharing {
+        let model = self.layouts.model;
+        match (self.found.site, &self.flat) {
+            (Site::Type { through: Some(step), .. }, Some(flat)) => {
+                let (inner, offset) = flat.embedded(step);
+                let member = flat.path_of(self.layouts, step);
+                Sharing::Embedding { inner: model.spelled(inner), member, offset }
+            }
+            (Site::Elements { array, stride, count, .. }, _) => {
+                Sharing::Elements { array: self.array(array), stride, count }
+            }
+            (Site::Statics { index }, _) => {
+                let section = model.statics()[index].section.to_string();
+                Sharing::Statics { section, address: self.found.word.offset }
+            }
+            (Site::Type { .. }, _) => Sharing::Within,
+        }
+    }
+
+    fn array(&self, array: Array) -> String {
+        let model = self.layouts.model;
+        match array {
+            Array::Member { owner, member } => match &model[owner].kind {
+                Kind::Composite { members, .. } => {
+                    format!("{}.{}", model.spelled(owner), members[member].name)
+                }
+                _ => model.spelled(owner),
+            },
+            Array::Static(index) => model.statics()[index].name.to_string(),
+        }
+    }
+
+    fn word(&self) -> Word {
+        let word = &self.found.word;
+        let (variable, line) = match self.found.site {
+            Site::Statics { index } => (index, 0),
+            _ => (0, self.layouts.line_of(word.offset)),
+        };
+        let (path, offset) = self.place(word, 0, variable);
+        let type_name = self.layouts.model.spelled(word.ty);
+        Word { path, offset, size: word.size, type_name, role: word.role, line }
+    }
+
+    fn victim(&self, victim: &Sufferer) -> Victim {
+        let (path, offset) = self.place(&victim.leaf, 1, victim.variable);
+        Victim {
+            path,
+            offset,
+            size: victim.leaf.size,
+            type_name: self.layouts.model.spelled(victim.leaf.ty),
+            role: victim.leaf.role,
+            weight: victim.weight,
+            why: victim.why.words(),
+        }
+    }
+
+    /// The path of a leaf and its offset; of elements, those of the `element`th.
+    fn place(&self, leaf: &Leaf, element: u64, variable: usize) -> (String, u64) {
+        let path = self.flat.as_ref().map(|flat| flat.path(self.layouts, leaf)).unwrap_or_default();
+        match self.found.site {
+            Site::Type { .. } => (path, leaf.offset),
+            Site::Elements { stride, .. } => {
+                let path = inside(&format!("[{element}]"), &path);
+                (path, stride.saturating_mul(element) + leaf.offset)
+            }
+            Site::Statics { .. } => {
+                let bytes = self.layouts.line_bytes;
+                let start = self.found.word.offset / bytes * bytes;
+                let variable = &self.layouts.model.statics()[variable];
+                let mut path = variable.name.to_string();
+                if !leaf.is_whole() {
+                    path = inside(&path, &self.layouts.flat(variable.ty).path(self.layouts, leaf));
+                }
+                (path, leaf.offset.saturating_sub(start))
+            }
+        }
+    }
+}
+
+/// What lies at `path` in a value, as the source would spell it.
+fn inside(value: &str, path: &str) -> String {
+    let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
+    format!("{value}{dot}{path}")
+}
+
+fn confidence(layouts: &Layouts<'_>, found: &Found) -> Confidence {
+    let line = layouts.line_bytes;
+    let percent = 100.0 * found.signals.placements;
+    let of = |id: TypeId| layouts.model[id].align;
+    let (level, why) = match found.site {
+        Site::Statics { .. } => (Level::High, "the linker fixed their addresses".to_owned()),
+        Site::Type { id, .. } if of(id) >= line => {
+            (Level::High, format!("aligned to {} bytes: every object starts on a line", of(id)))
+        }
+        Site::Type { .. } if found.signals.placements >= 1.0 => {
+            (Level::High, "on one line wherever the object lies".to_owned())
+        }
+        Site::Type { .. } => {
+            let level = if found.signals.placements >= 0.5 { Level::Medium } else { Level::Low };
+            let why = format!(
+                "certain for an object that starts on a line, {percent:.0} % of all places otherwise"
+            );
+            (level, why)
+        }
+        Site::Elements { stride, .. } => {
+            let level = if found.signals.placements >= 0.5 { Level::High } else { Level::Medium };
+            (level, format!("an element takes {stride} bytes of a line's {line}"))
+        }
+    };
+    Confidence { level, placements: found.signals.placements, why }
+}

@@ -1,0 +1,109 @@
+//! How likely another CPU reads a member while the word beside it is written.
+
+use crate::find::Role;
+use crate::lines::{Layouts, Leaf};
+use tenure_types::model::{Kind, Qualifier, TypeId};
+
+/// Below this, a neighbour is not worth a line of text.
+const LEAST: f64 = 0.05;
+
+/// What a lock's neighbours count for: whoever reads them has just written the lock.
+const GUARDED: f64 = 0.15;
+
+/// The largest bundle of pointers that is taken for the links of a list or a tree.
+const LARGEST_LINKS: u64 = 24;
+
+const CONTENDED: &str = "contended too: each takes the line from the other";
+
+/// Where a weight comes from, in words, and what guards the member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Why(&'static str, &'static str);
+
+impl Why {
+    pub(crate) fn words(self) -> String {
+        [self.0, self.1].concat()
+    }
+}
+
+/// The weight of a neighbour of a contended word, if it has one.
+pub(crate) fn of(layouts: &Layouts<'_>, word: Role, neighbour: &Leaf) -> Option<(f64, Why)> {
+    let (weight, what) = match neighbour.role {
+        Role::Cold => return None,
+        Role::ReadMostly => (1.0, "read-mostly, says a rule"),
+        Role::Written => (0.5, "written too, says a rule"),
+        Role::Count | Role::Atomic => (0.5, CONTENDED),
+        Role::Lock | Role::Sequence => (0.2, "a lock beside it"),
+        Role::Plain => by_type(layouts, neighbour.ty),
+    };
+    // A read-mostly member is read without the lock; an atomic one, or a lock, is used without this one.
+    let guarded = neighbour.role != Role::ReadMostly && !neighbour.role.is_contended();
+    let (weight, guard) = match word {
+        Role::Lock if guarded => (weight * GUARDED, ", guarded by the lock"),
+        Role::Sequence if guarded => (weight * GUARDED, ", read under the sequence count"),
+        _ => (weight, ""),
+    };
+    (weight >= LEAST).then_some((weight, Why(what, guard)))
+}
+
+/// How much a member suffers beside a contended word.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Victimhood {
+    open: f64,
+    guarded: f64,
+}
+
+impl Victimhood {
+    pub(crate) fn of(layouts: &Layouts<'_>, leaf: &Leaf) -> Self {
+        let beside = |word| of(layouts, word, leaf).map_or(0.0, |(weight, _)| weight);
+        Self { open: beside(Role::Count), guarded: beside(Role::Lock) }
+    }
+
+    pub(crate) fn beside(self, word: Role) -> f64 {
+        match word {
+            Role::Lock | Role::Sequence => self.guarded,
+            _ => self.open,
+        }
+    }
+}
+
+/// The weight of a word of the next element of an array, or of another variable: neither guards the other.
+pub(crate) fn of_stranger(layouts: &Layouts<'_>, neighbour: &Leaf) -> Option<(f64, Why)> {
+    let found = of(layouts, Role::Atomic, neighbour)?;
+    Some(if neighbour.role.is_contended() { (0.8, Why(CONTENDED, "")) } else { found })
+}
+
+fn by_type(layouts: &Layouts<'_>, id: TypeId) -> (f64, &'static str) {
+    let model = layouts.model;
+    if let Kind::Qualified(Qualifier::Const, _) = model[id].kind {
+        return (0.9, "constant: only ever read");
+    }
+    match &model[model.resolved(id)].kind {
+        Kind::Pointer(_) if points(layouts, id) => (0.7, "a pointer: read to be followed"),
+        Kind::Pointer(_) => (0.9, "points to a function: only ever read"),
+        Kind::Scalar(_) => (0.4, "a number"),
+        Kind::Composite { members, .. }
+            if model[id].size <= LARGEST_LINKS
+                && !members.is_empty()
+                && members.iter().all(|member| is_link(layouts, member.ty)) =>
+        {
+            (0.1, "links of a list: used when it is linked")
+        }
+        _ => (0.3, "several values"),
+    }
+}
+
+/// Whether values are pointers, and not to functions.
+fn points(layouts: &Layouts<'_>, id: TypeId) -> bool {
+    let model = layouts.model;
+    match model[model.resolved(id)].kind {
+        Kind::Pointer(Some(to)) => !matches!(model[model.resolved(to)].kind, Kind::Function),
+        Kind::Pointer(None) => true,
+        _ => false,
+    }
+}
+
+/// Whether values point to a type.
+fn is_link(layouts: &Layouts<'_>, id: TypeId) -> bool {
+    let is_void = matches!(layouts.model[layouts.model.resolved(id)].kind, Kind::Pointer(None));
+    !is_void && points(layouts, id)
+}
