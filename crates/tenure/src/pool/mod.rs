@@ -3,14 +3,14 @@
 //! A server that walks a list of buffers for a free one pays for every buffer in use. In the SMC sockets of Linux the walk
 //! takes [4 to 6.5 us with 200 connections](https://lore.kernel.org/netdev/20241101082342.1254-1-liqiang64@huawei.com/).
 //! A shared list of the *free* buffers makes it O(1), but every core then writes the head of that list; without a tag
-//! against ABA such a list also hands one buffer to two connections. Here each thread keeps some free buffers to itself, and
-//! no line is written by all threads:
+//! against ABA it also hands one buffer to two connections. Here each thread keeps some free buffers to itself, and no line
+//! is written by all threads:
 //!
-//! | module | what it is for |
+//! | type | what it is for |
 //! |---|---|
 //! | [`BufferPool`] | bytes in size classes, with a memory limit, zeroed before they are free |
 //! | [`SlotPool`] | objects that stay constructed, and 64-bit keys to find them by |
-//! | [`list`] | the free lists under both, for pools of your own: [`Magazines`] (the default), [`TaggedStack`], [`Scan`] (the baseline) |
+//! | [`FreeList`] | which list of idle slots a pool has: [`Magazines`] (the default) or [`TaggedStack`] |
 //!
 //! ```
 //! use tenure::pool::BufferPool;
@@ -20,19 +20,19 @@
 //! buffer[..5].copy_from_slice(b"hello");
 //! std::thread::spawn(move || drop(buffer)).join().unwrap(); // zeroed, and free again: on any thread
 //! assert_eq!(pool.acquire(10_000)?[..5], [0; 5]);
-//! # Ok::<(), tenure::pool::buffer::AcquireError>(())
+//! # Ok::<(), tenure::pool::AcquireBufferError>(())
 //! ```
 //!
 //! # Words
 //!
 //! | word | what it means |
 //! |---|---|
-//! | slot | the place of one buffer or object; exists as long as the pool, filled or empty |
+//! | slot | the place of one buffer or object; it exists as long as the pool, filled or vacant |
 //! | in use, idle | a guard holds its buffer or object; it waits for its next user |
 //! | guard | what [`acquire`](BufferPool::acquire) returns: [`PooledBuf`], [`SlotMut`], [`SlotRef`]; its drop makes the slot idle |
-//! | hoard | the idle slots that one thread keeps to itself |
+//! | magazine | the idle slots that one thread keeps to itself |
 //! | depot | the idle slots that all threads share |
-//! | trim | free all idle buffers or objects, in the depot and in every hoard |
+//! | trim | free all idle buffers or objects, in the depot and in every magazine |
 //!
 //! # When not to use one
 //!
@@ -44,30 +44,30 @@
 //!
 //! # What it costs
 //!
-//! An acquire and its release are a few loads and stores, on the calling thread's own lines and on the slot's. There is no
-//! atomic read-modify-write, and no line that another thread writes. If one thread acquires and another releases, slots
-//! travel back 32 at a time, for two compare-exchanges on either side. At the limit an acquire searches the hoards of other
+//! An acquire and its release are a few loads and stores, on the calling thread's own lines and on the slot's: no atomic
+//! read-modify-write, and no line that another thread writes. If one thread acquires and another releases, slots travel
+//! back 32 at a time, for two compare-exchanges on either side. At the limit an acquire searches the magazines of other
 //! threads, which takes microseconds. `tenure bench pool` measures all of it.
 //!
 //! # What a refusal means
 //!
 //! An acquire is refused only if as much as the limit was in use at some moment of the call. Threads that together stay
-//! within the limit are never refused, whatever other threads hoard, move or trim meanwhile. Slots that are being acquired,
+//! within the limit are never refused, whatever other threads keep, move or trim meanwhile. Slots that are being acquired,
 //! released, made or (in a [`SlotPool`]) dropped by a trim count as in use.
 //!
 //! To be sure of that, an acquire that finds nothing at the limit interrupts the other CPUs that run this process, and waits
-//! for threads that are moving idle slots. It never waits for a slot in use. [`Scan`] gives no such guarantee.
+//! for threads that are moving idle slots. It never waits for a slot in use.
 //!
 //! # Where idle slots are
 //!
 //! | idle slots are | how many | until |
 //! |---|---|---|
-//! | in the hoard of a thread | at most 64 of a size class, and no more than `hoard` of the builder | the thread ends: to the depot; a `trim`, the end of the pool, or an acquire at the limit |
+//! | in the magazine of a thread | at most 64 of a size class, and no more than the builder's magazine size | the thread ends: to the depot; a `trim`, the end of the pool, or an acquire at the limit |
 //! | in the depot | the rest | a `trim`, the end of the pool, or an acquire at the limit |
 //!
-//! There may be any number of threads, and they may come, go and sleep. A pool can empty the hoard of a sleeping thread:
-//! [`Magazines`] describes how, at no cost to the owner. A process that forked goes on using its pools; slots that other
-//! threads held at that moment leak in the child.
+//! There may be any number of threads, and they may come, go and sleep. A pool can empty the magazine of a sleeping thread,
+//! at no cost to that thread. A process that forked goes on using its pools; slots that other threads held at that moment
+//! leak in the child.
 //!
 //! # When a pool ends
 //!
@@ -79,15 +79,15 @@
 //! # Limits
 //!
 //! - **Signal handlers** must not use a pool: a handler that interrupts an acquire would be a second owner of the thread's
-//!   hoard.
+//!   magazine.
 //! - **Close, trim and an acquire at the limit** wait for threads inside an acquire or release, and for each other: for
 //!   microseconds, or until the system runs those threads again. If a real-time thread does this on the only CPU of such a
 //!   thread, it waits forever.
 //! - **The global allocator** must not use a pool: a pool frees memory while other threads wait.
-//! - **Late destructors of thread-locals**, which run after the thread's hoards were emptied, share single slots with all
-//!   threads, and may make objects although others are idle.
+//! - **Late destructors of thread-locals**, which run after the thread's magazines were emptied, share single slots with
+//!   all threads, and may make objects although others are idle.
 //! - **A fork while another thread closes a pool** leaves the pool half closed in the child, where it may still hand out
-//!   idle slots: close it again. If that thread was trimming, no thread of the child hoards slots until the child trims.
+//!   idle slots: close it again. If that thread was trimming, no thread of the child keeps slots until the child trims.
 //!   Slots in that thread's hands leak. Without `std` forks go unnoticed, and a child may wait forever for a thread that
 //!   exists only in the parent.
 //!
@@ -103,23 +103,64 @@
 //! | a popped buffer that is not marked yet looks neither free nor in use to a thread that walks the buffers | no thread walks them: a trim pops what it frees, and so owns it |
 //! | nothing prevents a slot from being released twice | guards own slots, and are not `Clone`, or count their clones |
 //!
-//! Lists are written over a trait, `Memory`, so that the code that ships runs under the model
-//! checker and on simulated machines (`tenure sim pool`).
-//!
 //! # Without `std`
 //!
-//! With `alloc` alone there are no thread-locals, and pools use a [`TaggedStack`] unless told otherwise: no hoards,
+//! With `alloc` alone there are no thread-locals, and pools use a [`TaggedStack`] unless you choose otherwise: no magazines,
 //! and two compare-exchanges on a shared line for an acquire and its release.
 
-pub mod buffer;
+mod buffer;
+mod error;
+mod lifecycle;
+#[cfg(not(feature = "raw"))]
+mod list;
+#[cfg(feature = "raw")]
 pub mod list;
-mod shelf;
-pub mod slot;
-mod turn;
+mod lock;
+mod slot;
+mod statistics;
+mod table;
 
-#[doc(inline)]
-pub use buffer::{BufferPool, PooledBuf};
-#[doc(inline)]
-pub use list::{DefaultList, FreeList, Magazines, Scan, TaggedStack};
-#[doc(inline)]
-pub use slot::{SlotKey, SlotMut, SlotPool, SlotRef};
+pub use buffer::{BufferPool, BufferPoolBuilder, PooledBuf};
+pub use error::{AcquireBufferError, AcquireSlotError, ConfigError};
+pub use slot::{SlotKey, SlotMut, SlotPool, SlotPoolBuilder, SlotRef};
+pub use statistics::{BufferCounts, BufferStatistics, ClassStatistics, SlotStatistics};
+
+/// The list of a pool's idle slots: [`Magazines`] or [`TaggedStack`].
+///
+/// | list | acquire and release | shared lines written | use it |
+/// |---|---|---|---|
+/// | [`Magazines`] | O(1), on lines of the calling thread | none; two for every 32 operations if other threads release what this one acquires; one for each slot that is used the first time after a trim or a refusal | by default |
+/// | [`TaggedStack`] | O(1): two compare-exchanges on one word | one, by all threads | without `std`; or if no thread is to keep idle slots to itself |
+///
+/// Chosen by the builders: `builder().list::<TaggedStack>()`. This trait is sealed.
+pub trait FreeList: list::List {}
+
+impl<L: list::List> FreeList for L {}
+
+/// Each thread keeps a *magazine* of idle slots to itself, and a *depot* evens them out: the default.
+///
+/// Acquire and release cost a few loads and stores on lines of the calling thread, and no atomic read-modify-write. If
+/// slots are acquired on one thread and released on another, two of them for every 32 slots are added.
+pub type Magazines = list::Magazines;
+
+/// One lock-free stack of all idle slots: index and tag in one 64-bit word.
+///
+/// Acquire and release are one compare-exchange each, on a word that all threads write: O(1), and as slow as the line moves
+/// when all cores want it. [`Magazines`] avoid that. No thread keeps slots to itself and no thread-locals are needed, so it
+/// works without `std`.
+///
+/// # ABA
+///
+/// A plain lock-free list with many consumers, as published for the SMC buffers of Linux, hands one slot to two owners.
+/// Here every removal changes a tag of 35 bits. A pop goes wrong if it stands still for an exact multiple of 2^35
+/// removals (six minutes at 10 ns each) while the same slot is on top; after any other number it starts again.
+pub type TaggedStack = list::TaggedStack;
+
+/// The list of pools unless you choose another: [`Magazines`], or [`TaggedStack`] without the feature `std`, which has
+/// no thread-locals.
+#[cfg(feature = "std")]
+pub type DefaultList = Magazines;
+/// The list of pools unless you choose another: [`Magazines`] with the feature `std`, and [`TaggedStack`] without, which
+/// has no thread-locals.
+#[cfg(not(feature = "std"))]
+pub type DefaultList = TaggedStack;

@@ -1,11 +1,13 @@
-//! [`Builder`]: what a pool is like.
+//! [`BufferPoolBuilder`]: size classes, limits, zeroing.
 
-use super::{BufferPool, ConfigError};
-use crate::pool::list::{DefaultList, FreeList};
+use super::BufferPool;
+use super::block::Blocks;
+use crate::pool::lifecycle::{Class, Handle, Pool};
+use crate::pool::{ConfigError, DefaultList, FreeList};
 use core::fmt;
 use core::marker::PhantomData;
 
-/// What a [`BufferPool`] is to be like. Made by [`BufferPool::builder`].
+/// Settings of a [`BufferPool`]. Made by [`BufferPool::builder`].
 ///
 /// ```
 /// use tenure::pool::{BufferPool, TaggedStack};
@@ -20,55 +22,55 @@ use core::marker::PhantomData;
 /// // A list in which no thread keeps buffers to itself.
 /// let pool = BufferPool::builder().list::<TaggedStack>().build()?;
 /// # drop(pool);
-/// # Ok::<(), tenure::pool::buffer::ConfigError>(())
+/// # Ok::<(), tenure::pool::ConfigError>(())
 /// ```
 #[must_use = "a builder does nothing until `build`"]
-pub struct Builder<L = DefaultList> {
-    pub(super) smallest: usize,
-    pub(super) count: usize,
-    pub(super) zero: bool,
-    pub(super) limit: Option<u64>,
-    pub(super) hoard: usize,
+pub struct BufferPoolBuilder<L = DefaultList> {
+    smallest: usize,
+    count: usize,
+    zero: bool,
+    limit: Option<u64>,
+    magazine_bytes: usize,
     list: PhantomData<fn() -> L>,
 }
 
 const SMALLEST: usize = 16 << 10;
 const COUNT: usize = 16;
-const HOARD: usize = 512 << 10;
+const MAGAZINE_BYTES: usize = 512 << 10;
 
-impl Builder {
+impl BufferPoolBuilder {
     pub(super) const fn new() -> Self {
         Self {
             smallest: SMALLEST,
             count: COUNT,
             zero: true,
             limit: None,
-            hoard: HOARD,
+            magazine_bytes: MAGAZINE_BYTES,
             list: PhantomData,
         }
     }
 }
 
-impl<L> Builder<L> {
-    /// The size classes: `count` of them, the first of `smallest` bytes, each twice as large as the one
-    /// before. `smallest` is a power of two, 64 or more. 16 classes from 16 KiB by default.
+impl<L> BufferPoolBuilder<L> {
+    /// The size classes: `count` of them, the first of `smallest` bytes, each twice as large as the one before.
+    /// `smallest` is a power of two, 64 or more. By default 16 classes from 16 KiB.
     pub const fn classes(mut self, smallest: usize, count: usize) -> Self {
         self.smallest = smallest;
         self.count = count;
         self
     }
 
-    /// Whether what was written to a buffer is zeroed before the buffer is idle. Yes by default.
+    /// Whether a buffer is zeroed before it becomes idle, as far as it was written to. Yes by default.
     ///
-    /// If not, a buffer comes with what **earlier users** left in it: an error in the program then shows one
-    /// user's data to another. It is never uninitialised memory.
+    /// If not, a buffer comes with what **earlier users** left in it: an error in the program then shows one user's data
+    /// to another. It is never uninitialised memory.
     pub const fn zero(mut self, zero: bool) -> Self {
         self.zero = zero;
         self
     }
 
-    /// The most bytes that all buffers may have together, idle ones included. A buffer counts with its whole
-    /// capacity, and not with the 70 bytes or so that say where it is. No limit by default.
+    /// The most bytes that all buffers may have together, idle ones included. A buffer counts with its whole capacity, but
+    /// not with the 70 bytes or so that describe it. No limit by default.
     pub const fn limit(mut self, bytes: u64) -> Self {
         self.limit = Some(bytes);
         self
@@ -76,18 +78,17 @@ impl<L> Builder<L> {
 
     /// How many bytes of idle buffers one thread may keep to itself, **in each size class**; 512 KiB by default.
     ///
-    /// For [lists](Self::list) that hoard, as [`Magazines`](crate::pool::Magazines) do; they keep 64 buffers of a
-    /// class at most. Idle buffers of a class that is larger than `bytes` are in the depot, for all threads, and an
-    /// acquire of one writes lines that are shared.
-    pub const fn hoard(mut self, bytes: usize) -> Self {
-        self.hoard = bytes;
+    /// For [`Magazines`](crate::pool::Magazines), which keep at most 64 buffers of a class. Idle buffers of a class that
+    /// is larger than `bytes` are in the depot, and an acquire of one writes shared lines.
+    pub const fn magazine_bytes(mut self, bytes: usize) -> Self {
+        self.magazine_bytes = bytes;
         self
     }
 
-    /// The [list](crate::pool::list) of idle buffers, one for each size class: [`DefaultList`] by default.
-    pub const fn list<M: FreeList>(self) -> Builder<M> {
-        let Self { smallest, count, zero, limit, hoard, list: _ } = self;
-        Builder { smallest, count, zero, limit, hoard, list: PhantomData }
+    /// The list of idle buffers, one for each size class: [`DefaultList`] by default.
+    pub const fn list<K: FreeList>(self) -> BufferPoolBuilder<K> {
+        let Self { smallest, count, zero, limit, magazine_bytes, list: _ } = self;
+        BufferPoolBuilder { smallest, count, zero, limit, magazine_bytes, list: PhantomData }
     }
 
     fn check(&self) -> Result<(), ConfigError> {
@@ -107,33 +108,42 @@ impl<L> Builder<L> {
     }
 }
 
-impl<L: FreeList> Builder<L> {
-    /// The pool. It allocates no buffer before one is asked for.
+impl<L: FreeList> BufferPoolBuilder<L> {
+    /// The pool. It allocates its first buffer for the first acquire.
     ///
     /// # Errors
     ///
     /// [`ConfigError`] says which setting makes no pool.
     pub fn build(self) -> Result<BufferPool<L>, ConfigError> {
         self.check()?;
-        Ok(BufferPool::build(&self))
+        Ok(self.build_checked())
+    }
+
+    pub(super) fn build_checked(self) -> BufferPool<L> {
+        let Self { smallest, count, zero, limit, magazine_bytes, list: _ } = self;
+        let blocks = Blocks { smallest_shift: smallest.trailing_zeros(), zero };
+        BufferPool(Handle::new(|owner| {
+            let sizes = (0..count).map(|class| smallest << class);
+            let class = |size| Class::new(size as u64, magazine_bytes / size, owner.clone());
+            Pool::new(blocks, sizes.map(class).collect(), limit.unwrap_or(u64::MAX))
+        }))
     }
 }
 
-impl<L> Clone for Builder<L> {
+impl<L> Clone for BufferPoolBuilder<L> {
     fn clone(&self) -> Self {
-        let Self { smallest, count, zero, limit, hoard, list } = *self;
-        Self { smallest, count, zero, limit, hoard, list }
+        Self { ..*self }
     }
 }
 
-impl<L: FreeList> fmt::Debug for Builder<L> {
+impl<L: FreeList> fmt::Debug for BufferPoolBuilder<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
+        f.debug_struct("BufferPoolBuilder")
             .field("smallest", &self.smallest)
             .field("count", &self.count)
             .field("zero", &self.zero)
             .field("limit", &self.limit)
-            .field("hoard", &self.hoard)
+            .field("magazine_bytes", &self.magazine_bytes)
             .field("list", &L::NAME)
             .finish()
     }

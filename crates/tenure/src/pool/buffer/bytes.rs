@@ -1,13 +1,13 @@
 //! [`PooledBuf`] and the crate `bytes`.
 
 use super::PooledBuf;
-use crate::pool::list::FreeList;
+use crate::pool::FreeList;
 use ::bytes::buf::UninitSlice;
 use ::bytes::{Buf, BufMut, Bytes};
 
 impl<L: FreeList> PooledBuf<L> {
-    /// The contents, to be shared without copying: the buffer returns to its pool when the last [`Bytes`] that
-    /// refers to it is gone.
+    /// The contents, to be shared without a copy: the buffer returns to its pool with the last [`Bytes`] that refers to
+    /// it.
     ///
     /// Cost: an allocation of about 100 bytes, for the count of `Bytes`.
     ///
@@ -49,10 +49,10 @@ impl<L: FreeList> Buf for PooledBuf<L> {
     }
 }
 
-// SAFETY: `chunk_mut` is the room behind the contents, which `remaining_mut` counts, and which does not move when
-// `advance_mut` makes it contents.
-/// Appends, and panics where there is no room. [`chunk_mut`](BufMut::chunk_mut) counts as writing to all of the
-/// room, which is all zeroed when the buffer is dropped; the methods `put` and `put_*` count what they write.
+// SAFETY: `chunk_mut` is the spare bytes, which `remaining_mut` counts, and which do not move when `advance_mut` makes
+// them contents.
+/// Appends, and panics if that does not fit. [`chunk_mut`](BufMut::chunk_mut) counts as writing to all spare bytes, which
+/// are zeroed when the buffer is dropped; the methods `put` and `put_*` count what they write.
 unsafe impl<L: FreeList> BufMut for PooledBuf<L> {
     #[inline]
     fn remaining_mut(&self) -> usize {

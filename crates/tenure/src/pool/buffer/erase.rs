@@ -1,9 +1,8 @@
 //! Zeroing that the compiler may not leave out.
 //!
-//! Nobody reads the zeros, as far as the compiler can see: the memory goes to another thread or back to the
-//! allocator. So it would be free to drop the stores, and does where it sees a deallocation follow. An
-//! empty piece of assembly that is given the pointer, and that does not say that it leaves memory alone, has
-//! to be taken for a reader.
+//! As far as the compiler can see, nothing reads the zeros: the memory goes to another thread or back to the allocator. So
+//! it may drop the stores, and does if a deallocation follows. It has to take an empty piece of assembly that gets the
+//! pointer, and does not promise to leave memory alone, for a reader.
 
 use core::ptr::NonNull;
 

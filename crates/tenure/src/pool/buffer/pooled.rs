@@ -1,8 +1,8 @@
 //! [`PooledBuf`]: a buffer, and the way back to its pool.
 
-use super::blocks::{Class, Slot};
+use super::block::Slot;
 use super::erase::erase;
-use crate::pool::list::{DefaultList, FreeList};
+use crate::pool::{DefaultList, FreeList, lifecycle};
 use core::borrow::{Borrow, BorrowMut};
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -10,22 +10,24 @@ use core::ops::{Deref, DerefMut};
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::NonNull;
 use core::slice;
+#[cfg(feature = "std")]
+use std::io::{BufRead, Read, Result, Write};
 
 /// A byte buffer of a [`BufferPool`](super::BufferPool), to which it returns when it is dropped.
 ///
 /// ```text
 ///   0          start            end                capacity
-///   ├─ consumed ─┼─── contents ───┼──── room ─────────┤
+///   ├─ consumed ─┼─── contents ───┼──── spare ────────┤
 /// ```
 ///
-/// It dereferences to its contents, which are as long as was asked for when it was acquired. Bytes are appended at
-/// the end, as to a `Vec` of fixed capacity, and consumed from the front, as of a `VecDeque`.
-/// [`Write`](std::io::Write) appends; [`Read`](std::io::Read) and [`BufRead`](std::io::BufRead) consume. With the
-/// feature `bytes` so do `BufMut` and `Buf`. What was consumed becomes room again when all contents have been
+/// It is a container of bytes, as `Vec<u8>` is, and dereferences to its contents, which have the length that was asked
+/// for when it was acquired. Bytes are appended at the end, as to a `Vec` of fixed capacity, and consumed from the front,
+/// as from a `VecDeque`. [`Write`](std::io::Write) appends; [`Read`](std::io::Read) and [`BufRead`](std::io::BufRead)
+/// consume. With the feature `bytes` so do `BufMut` and `Buf`. Consumed bytes become spare again when all contents are
 /// consumed, or by [`compact`](Self::compact).
 ///
-/// To write a message into it, [`clear`](Self::clear) the buffer first, or [acquire](super::BufferPool::acquire)
-/// it with length 0; else the message comes after the zeros:
+/// To write a message into it, [`clear`](Self::clear) the buffer first, or [acquire](super::BufferPool::acquire) it with
+/// length 0; otherwise the message comes after the zeros:
 ///
 /// ```
 /// use std::io::Write;
@@ -40,16 +42,16 @@ use core::slice;
 ///
 /// # What the next user sees
 ///
-/// Zeros, unless the pool was [told otherwise](super::Builder::zero): before the buffer is idle, all is zeroed that
-/// this user could have written to. That is what was appended, and what was lent as a mutable slice:
-/// [`deref_mut`](Self::deref_mut) lends the contents, [`spare_mut`](Self::spare_mut) all of the room. So a small
-/// message costs little in a large buffer if it is appended, and 64 KiB of zeroing if `&mut buffer[..]` was passed
-/// to a `read` for 64 KiB.
+/// Zeros, unless the pool [does not zero](super::BufferPoolBuilder::zero): before the buffer becomes idle, all that this
+/// user could have written to is zeroed. That is what was appended, and what was lent as a mutable slice:
+/// [`deref_mut`](Self::deref_mut) lends the contents, [`spare_mut`](Self::spare_mut) all spare bytes. So a small message
+/// costs little in a large buffer if it is appended, and 64 KiB of zeroing if `&mut buffer[..]` was passed to a `read`
+/// for 64 KiB.
 ///
 /// # Forgotten buffers
 ///
-/// A buffer that is leaked (`mem::forget`) is in use for ever. It keeps its own memory and the pool's tables, but
-/// none of the pool's idle buffers.
+/// A leaked buffer (`mem::forget`) stays in use. It keeps its own memory and the pool's tables, but none of the pool's
+/// idle buffers.
 pub struct PooledBuf<L: FreeList = DefaultList> {
     /// The slot that this is the user of. Its contents keep the pool alive.
     slot: NonNull<Slot<L>>,
@@ -63,8 +65,7 @@ pub struct PooledBuf<L: FreeList = DefaultList> {
     downgraded: bool,
 }
 
-// SAFETY: the buffer is the only one with its block, a slice of bytes; pool and class are shared between threads
-// in any case.
+// SAFETY: the buffer alone has the block, which is bytes; threads share the pool anyway.
 unsafe impl<L: FreeList> Send for PooledBuf<L> {}
 // SAFETY: as above; through a shared reference the bytes are only read.
 unsafe impl<L: FreeList> Sync for PooledBuf<L> {}
@@ -77,14 +78,14 @@ impl<L: FreeList> RefUnwindSafe for PooledBuf<L> {}
 impl<L: FreeList> PooledBuf<L> {
     /// # Safety
     ///
-    /// The slot has a block, and is in use by nobody but the new buffer.
+    /// The slot has a block, and the caller, its only user, gives it to the new buffer.
     #[inline(always)]
     pub(super) unsafe fn new(slot: &Slot<L>, len: usize) -> Self {
-        let size = slot.part.size;
+        let size = slot.part.place.size;
         Self {
             slot: NonNull::from(slot),
-            // SAFETY: the caller's.
-            block: unsafe { slot.part.block() },
+            // SAFETY: the caller owns the slot, which has a block.
+            block: unsafe { slot.part.place.block() },
             start: 0,
             end: len.min(size),
             exposed: 0,
@@ -93,8 +94,8 @@ impl<L: FreeList> PooledBuf<L> {
         }
     }
 
-    /// Whether the buffer is of a smaller size class than was asked for, since the pool's
-    /// [limit](super::Builder::limit) did not allow more. Then it was shorter than was asked for when it came.
+    /// Whether the buffer came shorter than was asked for, because the pool's [limit](super::BufferPoolBuilder::limit)
+    /// did not allow a larger one.
     #[must_use]
     pub fn is_downgraded(&self) -> bool {
         self.downgraded
@@ -104,8 +105,8 @@ impl<L: FreeList> PooledBuf<L> {
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
-        // SAFETY: this buffer's slot has contents, which keep it and its pool.
-        unsafe { self.slot.as_ref() }.part.size
+        // SAFETY: the slot has a block, which keeps the pool.
+        unsafe { self.slot.as_ref() }.part.place.size
     }
 
     /// Bytes that can be appended.
@@ -115,20 +116,20 @@ impl<L: FreeList> PooledBuf<L> {
         self.capacity() - self.end
     }
 
-    /// Empties the buffer: all of it is room. Zeroes nothing yet.
+    /// Empties the buffer: all of it is spare. Zeroes nothing yet.
     #[inline]
     pub fn clear(&mut self) {
         (self.start, self.end) = (0, 0);
     }
 
-    /// Keeps the first `len` bytes of the contents. Does nothing if there are no more than that.
+    /// Keeps the first `len` bytes of the contents. Does nothing if there are not more.
     pub fn truncate(&mut self, len: usize) {
         self.end = self.end.min(self.start.saturating_add(len));
     }
 
     /// Makes the contents `len` bytes long; those that are added are `value`.
     ///
-    /// If it takes the room that was consumed, the contents are [moved](Self::compact) to the front.
+    /// [Compacts](Self::compact) the buffer if the spare bytes are too few.
     ///
     /// # Panics
     ///
@@ -144,32 +145,32 @@ impl<L: FreeList> PooledBuf<L> {
         if more > self.spare() {
             self.compact();
         }
-        self.room(more).fill(value);
+        self.next(more).fill(value);
         self.end += more;
     }
 
-    /// Appends as many of the bytes as there is room for. Returns how many: **fewer than `bytes.len()` where the
-    /// buffer is full**. Where that is an error, use `write_all` of [`Write`](std::io::Write).
+    /// Appends as many of the bytes as fit. Returns how many: **fewer than `bytes.len()` if the buffer gets full**. If
+    /// that is an error, use `write_all` of [`Write`](std::io::Write).
     ///
-    /// What was consumed from the front is not room before it is [compacted](Self::compact).
+    /// Consumed bytes at the front count as spare only after [`compact`](Self::compact).
     #[inline]
     pub fn append(&mut self, bytes: &[u8]) -> usize {
         let fits = bytes.len().min(self.spare());
-        self.room(fits).copy_from_slice(&bytes[..fits]);
+        self.next(fits).copy_from_slice(&bytes[..fits]);
         self.end += fits;
         fits
     }
 
-    /// The room behind the contents, to be written to and then [committed](Self::commit). It has zeros, or what
-    /// this user left there, or with [`zero(false)`](super::Builder::zero) an earlier one.
+    /// The spare bytes, to be written to and then [committed](Self::commit). They are zeros, or what this user left
+    /// there, or with [`zero(false)`](super::BufferPoolBuilder::zero) an earlier user.
     ///
-    /// All of it is zeroed when the buffer is dropped. Where that is too much, [`resize`](Self::resize) to what is
-    /// needed, write, and [`truncate`](Self::truncate).
+    /// All of them are zeroed when the buffer is dropped. If that is too much, [`resize`](Self::resize) to what you need,
+    /// write, and [`truncate`](Self::truncate).
     pub fn spare_mut(&mut self) -> &mut [u8] {
-        self.room(self.spare())
+        self.next(self.spare())
     }
 
-    /// Adds the next `count` bytes of the room to the contents, as they are.
+    /// Makes the first `count` spare bytes contents, as they are.
     ///
     /// # Panics
     ///
@@ -196,7 +197,7 @@ impl<L: FreeList> PooledBuf<L> {
         }
     }
 
-    /// Moves the contents to the beginning, so that what was consumed is room. Cost: a copy of the contents.
+    /// Moves the contents to the beginning, so that consumed bytes are spare. Cost: a copy of the contents.
     pub fn compact(&mut self) {
         if self.start == 0 {
             return;
@@ -211,14 +212,13 @@ impl<L: FreeList> PooledBuf<L> {
     fn expose(&mut self, end: usize) -> &mut [u8] {
         debug_assert!(end <= self.capacity(), "the buffer ends");
         self.exposed = self.exposed.max(end);
-        // SAFETY: the block is initialised, this buffer's alone, and has at least `end` bytes, as all callers
-        // see to.
+        // SAFETY: the block is initialised and this buffer's alone. All callers keep `end` within the capacity.
         unsafe { slice::from_raw_parts_mut(self.block.as_ptr(), end) }
     }
 
-    /// The next `len` bytes behind the contents. The caller has looked whether there are as many.
+    /// The next `len` bytes behind the contents; there are as many.
     #[inline(always)]
-    fn room(&mut self, len: usize) -> &mut [u8] {
+    fn next(&mut self, len: usize) -> &mut [u8] {
         let end = self.end;
         &mut self.expose(end + len)[end..]
     }
@@ -228,16 +228,15 @@ impl<L: FreeList> Drop for PooledBuf<L> {
     #[inline]
     fn drop(&mut self) {
         if self.exposed > 0 {
-            // SAFETY: this buffer's slot has contents, which keep the pool until the slot is released.
-            let place = &unsafe { self.slot.as_ref() }.part;
-            // SAFETY: as above.
-            if unsafe { place.zero() } {
+            // SAFETY: the slot has a block, which keeps the pool until the slot is released.
+            let pool = unsafe { self.slot.as_ref().part.pool.core() };
+            if pool.contents.zero {
                 // SAFETY: the block is this buffer's alone, and `exposed` no more than its size.
                 unsafe { erase(self.block, self.exposed) };
             }
         }
         // SAFETY: this buffer is the slot's user, and ends.
-        unsafe { Class::release(self.slot) };
+        unsafe { lifecycle::release(self.slot) };
     }
 }
 
@@ -331,6 +330,46 @@ impl<L: FreeList, const N: usize> PartialEq<&[u8; N]> for PooledBuf<L> {
 impl<L: FreeList> Hash for PooledBuf<L> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (**self).hash(state);
+    }
+}
+
+/// Consumes from the front. Never fails; `Ok(0)` if the buffer is empty.
+#[cfg(feature = "std")]
+impl<L: FreeList> Read for PooledBuf<L> {
+    #[inline]
+    fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+        let count = into.len().min(self.len());
+        into[..count].copy_from_slice(&self[..count]);
+        self.consume_front(count);
+        Ok(count)
+    }
+}
+
+/// Consumes from the front. [`consume`](BufRead::consume) panics if it has fewer bytes.
+#[cfg(feature = "std")]
+impl<L: FreeList> BufRead for PooledBuf<L> {
+    #[inline]
+    fn fill_buf(&mut self) -> Result<&[u8]> {
+        Ok(self)
+    }
+
+    #[inline]
+    fn consume(&mut self, count: usize) {
+        self.consume_front(count);
+    }
+}
+
+/// Appends what fits: `Ok(0)` if the buffer is full, which `write_all` and `write!` make an error of the kind `WriteZero`
+/// after they have appended what fits.
+#[cfg(feature = "std")]
+impl<L: FreeList> Write for PooledBuf<L> {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        Ok(self.append(bytes))
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
     }
 }
 

@@ -1,12 +1,11 @@
-//! [`Scan`]: walk all slots and try each. What the others are compared with.
+//! [`Scan`]: walk all slots and try each. The baseline for the other lists.
 //!
-//! This is how the SMC sockets of Linux find a buffer to use again (`smc_buf_get_slot` in
-//! `net/smc/smc_core.c`): take the list's semaphore for reading, walk all buffers of the size class, and
-//! compare-exchange each one's `used` from 0 to 1 until that succeeds. N slots in use make N failed
-//! compare-exchanges, each a locked operation on a line of its own, while every walker writes the
+//! SMC sockets of Linux find a buffer this way (`smc_buf_get_slot` in `net/smc/smc_core.c`): take the list's semaphore
+//! for reading, walk all buffers of the size class, and compare-exchange each one's `used` from 0 to 1 until that
+//! succeeds. N slots in use make N failed compare-exchanges, each on a line of its own, while every walker writes the
 //! semaphore's line.
 
-use super::FreeList;
+use super::{Closed, List};
 use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Native, Ordering, Resident, Threads};
 use crate::segments::Segments;
@@ -15,19 +14,19 @@ use core::ptr::NonNull;
 
 const FREE: u32 = 0;
 const USED: u32 = 1;
-/// The slot comes home when it is released. Without `USED` only while that happens.
+/// The list refuses the slot when it is released. Without `USED` only while that happens.
 const CLOSED: u32 = 2;
-/// Beside the number of slots: the list is closed.
+/// A bit beside the number of slots: the list is closed.
 const CLOSED_LIST: u32 = 1 << 31;
 
-/// Walks all slots under a read lock and claims the first that is free: the baseline.
+/// Walks all slots under a read lock and claims the first free one: the baseline.
 ///
-/// Acquire is O(slots in use); release one subtraction on the slot's line. With `LOOK_FIRST` a slot is loaded before the
-/// compare-exchange is tried, which is the best form of this list; without, every slot in use costs a failed
-/// compare-exchange, which is the published form.
+/// Acquire is O(slots in use); release is one subtraction on the slot's line. With `LOOK_FIRST`, the best form of this
+/// list, a slot is loaded before the compare-exchange is tried. Without, which is the published form, every slot in use
+/// costs a failed compare-exchange.
 ///
-/// Not for processes that fork while other threads use the list: the child would wait for a lock that a thread
-/// had which it does not have.
+/// Not for processes that fork while other threads use the list: the child would deadlock, because the lock's owner
+/// does not exist there.
 pub struct Scan<M: Memory = Native, const LOOK_FIRST: bool = true> {
     lock: Isolated<ReadWriteLock<M>>,
     /// Slots `0..admitted` may be free; and [`CLOSED_LIST`]. Written under the write lock.
@@ -35,7 +34,7 @@ pub struct Scan<M: Memory = Native, const LOOK_FIRST: bool = true> {
     slots: Segments<Slot<M>, M>,
 }
 
-/// A slot's line, as it is a buffer's descriptor that is walked in the original.
+/// A line per slot, as in the original, which walks the descriptors of buffers.
 #[repr(align(64))]
 struct Slot<M: Memory> {
     used: M::AtomicU32,
@@ -63,12 +62,12 @@ impl<M: Threads, const LOOK_FIRST: bool> Scan<M, LOOK_FIRST> {
     }
 }
 
-// SAFETY: a compare-exchange from `FREE` hands a slot out, and its owner alone makes it `FREE` again.
-unsafe impl<M: Threads, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST> {
+// SAFETY: a compare-exchange from `FREE` hands a slot out, and only its owner makes it `FREE` again, as its last touch.
+unsafe impl<M: Threads, const LOOK_FIRST: bool> List for Scan<M, LOOK_FIRST> {
     type Memory = M;
     const NAME: &'static str = if LOOK_FIRST { "scan" } else { "scan (published)" };
 
-    fn new_in(_hoard: usize, _owner: Weak<dyn Resident>) -> Self {
+    fn new_in(_magazine: usize, _owner: Weak<dyn Resident>) -> Self {
         Self {
             lock: Isolated::new(ReadWriteLock::new()),
             admitted: Atomic::new(0),
@@ -82,7 +81,7 @@ unsafe impl<M: Threads, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST>
             // Relaxed: ordered by the lock.
             let admitted = self.admitted.load(Ordering::Relaxed);
             if admitted & CLOSED_LIST != 0 {
-                // Relaxed: the slot is the caller's, who will release it.
+                // Relaxed: the caller owns the slot and will release it.
                 found.used.fetch_or(CLOSED, Ordering::Relaxed);
             } else if admitted <= slot {
                 // Relaxed: as above.
@@ -91,7 +90,7 @@ unsafe impl<M: Threads, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST>
         });
     }
 
-    fn acquire(&self, _home: impl FnMut(u32)) -> Option<u32> {
+    fn acquire(&self) -> Option<u32> {
         self.lock.read(|| {
             self.admitted()
                 .find(|(_, found)| (!LOOK_FIRST || found.looks_free()) && found.claim())
@@ -99,20 +98,21 @@ unsafe impl<M: Threads, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST>
         })
     }
 
-    unsafe fn release_raw(this: NonNull<Self>, slot: u32, mut home: impl FnMut(u32)) {
+    unsafe fn release_raw(this: NonNull<Self>, slot: u32) -> Result<(), Closed> {
         // SAFETY: the caller owns a slot of the list, which therefore exists until the subtraction.
         let Self { slots, .. } = unsafe { this.as_ref() };
         let found = slots.get(slot).expect("the slot was admitted");
-        // Release: pairs with the Acquire of the next claim, or of `close`. The last touch, unless it is
-        // closed: where Linux stores, this subtracts to learn of that in the same step.
-        if found.used.fetch_sub(USED, Ordering::Release) & CLOSED != 0 {
-            // Relaxed: the slot is in use again, by whoever has it home, and may be released once more.
-            found.used.fetch_or(USED, Ordering::Relaxed);
-            home(slot);
+        // Release: pairs with the Acquire of the next claim, or of `close`. The last touch, unless the list is closed:
+        // Linux stores here, this subtracts to learn of that in the same step.
+        if found.used.fetch_sub(USED, Ordering::Release) & CLOSED == 0 {
+            return Ok(());
         }
+        // Relaxed: the slot is the caller's again, and may be released once more.
+        found.used.fetch_or(USED, Ordering::Relaxed);
+        Err(Closed)
     }
 
-    /// A walk, which says nothing of one moment: nor does it count what was acquired.
+    /// A walk says nothing of one moment, and acquires are not counted.
     fn emptiness(&self) -> Option<u64> {
         let none_free = self.lock.read(|| !self.admitted().any(|(_, slot)| slot.looks_free()));
         none_free.then_some(0)
@@ -121,10 +121,9 @@ unsafe impl<M: Threads, const LOOK_FIRST: bool> FreeList for Scan<M, LOOK_FIRST>
     fn close(&self, mut home: impl FnMut(u32)) {
         // Relaxed: ordered by the lock.
         self.lock.write(|| self.admitted.fetch_or(CLOSED_LIST, Ordering::Relaxed));
-        // What is admitted from now on is closed by `admit`. Not under the lock: `home` may admit slots, or panic.
+        // `admit` closes later slots. Not under the lock: `home` may admit slots, or panic.
         for (slot, found) in self.admitted() {
-            // Acquire: pairs with the Release of `release`. What was free is in use from here on: a slot that
-            // came home has an owner.
+            // Acquire: pairs with the Release of `release`. A slot that was free has an owner from here on.
             if found.used.fetch_or(CLOSED | USED, Ordering::Acquire) == FREE {
                 home(slot);
             }
@@ -170,8 +169,8 @@ impl<M: Threads> ReadWriteLock<M> {
             M::yield_now();
         }
         let result = write();
-        // Release: pairs with the Acquire of the next reader or writer. A reader may have added one that
-        // it will take back, so that a store would lose it.
+        // Release: pairs with the Acquire of the next reader or writer. Not a store, which would lose what readers that
+        // wait have added.
         self.0.fetch_sub(WRITER, Ordering::Release);
         result
     }

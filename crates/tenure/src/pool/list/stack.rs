@@ -1,52 +1,52 @@
-//! [`Stack`]: a lock-free stack of indices whose head has a tag.
+//! [`Stack`]: a lock-free stack of indices whose head has a tag; and [`TaggedStack`], a free list that is one.
 //!
 //! ```text
 //! 63                                  29  28   27                        0
 //! ├── tag: removals, modulo 2^35 ───────┤ closed ├── index of the top ─────┤
 //! ```
 //!
-//! The links lie elsewhere, one word for each index, in memory that stays readable (`Segments`).
+//! The links lie elsewhere, one word per index, in memory that stays readable (`Segments`).
 //!
 //! # What happens when they collide
 //!
 //! - **push ‖ push, pop ‖ pop**: one compare-exchange wins, the other starts again.
-//! - **pop ‖ pop, push (ABA)**: A reads top X and its link Y. B pops X, pops Y and pushes X back. X is on
-//!   top again, and what A knows of its link is wrong: were A to succeed, Y would be on the stack and in
-//!   use. Each removal increments the tag, so A fails and starts again.
-//! - **pop reads the link of an index that it has lost**: the word may hold anything by then, but it is
-//!   memory of the list, and the compare-exchange fails for the tag.
-//! - **close ‖ push**: closing sets a bit of the head, which is in every value that a push compares with. A push sees
-//!   the bit and is refused, or was in time and is among what whoever closes then pops.
+//! - **pop ‖ pop, push (ABA)**: A reads top X and its link Y. B pops X, pops Y and pushes X back. X is on top again, but
+//!   A's link is stale: if A succeeded, Y would be on the stack and in use. Each removal changes the tag, so A fails
+//!   and starts again.
+//! - **pop reads the link of an index that it has lost**: the word may hold anything by then, but it is the list's
+//!   memory, and the compare-exchange fails because of the tag.
+//! - **close ‖ push**: closing sets a bit of the head, which every push compares. Either the push sees the bit and is
+//!   refused, or it came first, and the thread that closes finds what was pushed.
 //!
 //! # Wrap-around
 //!
-//! A pop goes wrong if between its load and its compare-exchange exactly a multiple of 2^35 removals
-//! happen and the same index is on top. 2^35 removals at 10 ns each take 340 seconds, in which the
-//! popping thread would have to stand still between two instructions; waking one removal earlier or
-//! later is harmless. As the list of all slots this is the `TaggedStack`; as the stack of crates in the depot of
-//! `Magazines`, which move 32 slots at once, the same takes three hours.
+//! A pop goes wrong if exactly a multiple of 2^35 removals happen between its load and its compare-exchange, and the
+//! same index is on top. At 10 ns each that takes 340 seconds, during which the popping thread stands still between two
+//! instructions; one removal more or less is harmless. For the batches of a depot, which move 32 slots at once, it
+//! takes three hours.
 //!
 //! # Orderings
 //!
-//! A push is Release and a pop Acquire: who pops an index sees what its last owner did. All changes of
-//! the head are read-modify-writes, which continue the release sequence of every push below the top.
+//! Push is Release and pop Acquire: a thread that pops an index sees what its last owner did. All changes of the head
+//! are read-modify-writes, which continue the release sequence of every push below the top.
 //!
-//! A pop is Release as well, for those who ask whether several stacks were empty at one moment
-//! ([`emptiness`](Stack::emptiness)): who sees that an index is gone sees what its taker had pushed before, here or
-//! on another stack.
+//! Pop is Release too, for threads that ask whether several stacks were empty at one moment
+//! ([`emptiness`](Stack::emptiness)): a thread that sees an index gone sees what its taker pushed before, on any stack.
 
-use super::Closed;
+use super::{Closed, List};
 use crate::line::Isolated;
-use crate::memory::{Atomic, Memory, Ordering};
-use crate::segments::{INDEX_BITS, NO_INDEX};
+use crate::memory::{Atomic, Memory, Native, Ordering, Resident, Threads};
+use crate::segments::{INDEX_BITS, NO_INDEX, Segments};
+use alloc::sync::Weak;
+use core::ptr::NonNull;
 
 const CLOSED: u64 = 1 << INDEX_BITS;
 const ONE_REMOVAL: u64 = CLOSED << 1;
 const INDEX: u64 = CLOSED - 1;
 
-/// A stack of indices. [`Linked`] says where their links are.
+/// A stack of indices, whose links are [`Linked`].
 ///
-/// The word alone: a reference to it may outlive it for the rest of a call, as one to memory with padding may not.
+/// The word alone, without padding: a reference to it may dangle for the rest of the call that pushed the last index.
 pub(crate) struct Stack<M: Memory>(M::AtomicU64);
 
 /// The memory of a stack's links.
@@ -74,19 +74,19 @@ impl<M: Memory> Stack<M> {
     /// Takes the index on top.
     #[inline]
     pub(crate) fn pop(&self, links: &impl Linked<M>) -> Option<u32> {
-        // Acquire: pairs with the Release of the push: the link, and what the last owner did.
+        // Acquire: pairs with the Release in `push`: the link, and what the last owner did.
         let mut head = self.0.load(Ordering::Acquire);
         loop {
             let index = top(head);
             if index == NO_INDEX {
                 return None;
             }
-            // Relaxed: the push stored the link before its Release. Another value means that the index
-            // was taken meanwhile, and that the tag is another.
+            // Relaxed: the push stored the link before its Release. If the value is another one, the index was taken
+            // meanwhile and the tag has changed.
             let next = links.link(index).load(Ordering::Relaxed);
             let new = with_top(head, next).wrapping_add(ONE_REMOVAL);
-            // Release: pairs with the Acquire in `emptiness`. Acquire on failure, as above; on success the load
-            // above has acquired already.
+            // Release: pairs with the Acquire in `emptiness`. Acquire on failure, as above; on success the load above
+            // has acquired already.
             match self.0.compare_exchange_weak(head, new, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return Some(index),
                 Err(found) => head = found,
@@ -95,13 +95,11 @@ impl<M: Memory> Stack<M> {
         }
     }
 
-    /// Puts `index` on top.
-    ///
-    /// The index has to be the caller's: nobody else may push it or use its link.
+    /// Puts `index` on top, which the caller owns: no other thread pushes it or uses its link.
     #[inline]
     pub(crate) fn push(&self, index: u32, links: &impl Linked<M>) -> Result<(), Closed> {
         let link = links.link(index);
-        // Relaxed: the value is checked by the compare-exchange, and nothing below is looked at.
+        // Relaxed: the compare-exchange checks the value, and nothing below the top is read.
         let mut head = self.0.load(Ordering::Relaxed);
         loop {
             if head & CLOSED != 0 {
@@ -120,23 +118,85 @@ impl<M: Memory> Stack<M> {
     }
 
     /// Refuses pushes from now on. What is on the stack stays, to be popped.
-    pub(crate) fn close(&self) {
-        // Relaxed: a push that comes later finds the bit in the word that it changes. Nothing else is passed on.
+    fn close(&self) {
+        // Relaxed: a later push finds the bit in the word that it changes. Nothing else is passed on.
         self.0.fetch_or(CLOSED, Ordering::Relaxed);
     }
 
-    /// Whether the stack was [closed](Self::close), as far as the caller knows.
-    pub(crate) fn is_closed(&self) -> bool {
-        // Relaxed: a hint.
-        self.0.load(Ordering::Relaxed) & CLOSED != 0
-    }
-
-    /// `None` if there is an index on the stack. Otherwise a number which is another one once an index was
-    /// popped: twice the same number says that the stack was empty all the time between.
-    pub(crate) fn emptiness(&self) -> Option<u64> {
-        // Acquire: pairs with the Release of the push and the pop: what whoever emptied the stack did before. And
-        // what the caller reads next is read after this.
+    /// `None` if an index is on the stack. Otherwise a number that changes with each pop: the same number twice says
+    /// that the stack was empty all the time between.
+    fn emptiness(&self) -> Option<u64> {
+        // Acquire: pairs with the Release of the push and the pop that emptied the stack. What the caller reads next
+        // is read after this.
         let head = self.0.load(Ordering::Acquire);
         (top(head) == NO_INDEX).then_some(head)
+    }
+}
+
+/// One lock-free stack of all idle slots: index and tag in one 64-bit word.
+///
+/// Acquire and release are one compare-exchange each, on a word that all threads write. No thread keeps slots to
+/// itself and no thread-locals are needed, so it works without `std`.
+pub struct TaggedStack<M: Memory = Native> {
+    head: Isolated<Stack<M>>,
+    links: Links<M>,
+}
+
+struct Links<M: Memory>(Segments<M::AtomicU32, M>);
+
+impl<M: Memory> Linked<M> for Links<M> {
+    #[inline]
+    fn link(&self, index: u32) -> &M::AtomicU32 {
+        self.0.get(index).expect("the slot was admitted")
+    }
+}
+
+// SAFETY: a pop hands out what was pushed, once: the tag sees to that. The push is the last touch of a release.
+unsafe impl<M: Threads> List for TaggedStack<M> {
+    type Memory = M;
+    const NAME: &'static str = "tagged stack";
+
+    fn new_in(_magazine: usize, _owner: Weak<dyn Resident>) -> Self {
+        Self { head: Stack::isolated(), links: Links(Segments::new()) }
+    }
+
+    fn admit(&self, slot: u32) {
+        self.links.0.get_or_grow(slot, |_| Atomic::new(NO_INDEX));
+    }
+
+    #[inline]
+    fn acquire(&self) -> Option<u32> {
+        self.head.pop(&self.links)
+    }
+
+    #[inline]
+    unsafe fn release_raw(this: NonNull<Self>, slot: u32) -> Result<(), Closed> {
+        // SAFETY: the caller owns a slot of the list, which therefore exists until the push.
+        let Self { head, links } = unsafe { this.as_ref() };
+        head.push(slot, links)
+    }
+
+    fn emptiness(&self) -> Option<u64> {
+        self.head.emptiness()
+    }
+
+    fn close(&self, home: impl FnMut(u32)) {
+        self.head.close();
+        // One at a time: if the process forks meanwhile, the child loses one slot, and may close the list again.
+        core::iter::from_fn(|| self.acquire()).for_each(home);
+    }
+}
+
+impl<M: Memory> TaggedStack<M> {
+    /// Whether the list was closed, as far as the caller knows.
+    pub(super) fn is_closed(&self) -> bool {
+        // Relaxed: a hint.
+        self.head.0.load(Ordering::Relaxed) & CLOSED != 0
+    }
+}
+
+impl<M: Memory> core::fmt::Debug for TaggedStack<M> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("TaggedStack").field("is_empty", &self.head.emptiness().is_some()).finish()
     }
 }

@@ -1,19 +1,17 @@
-//! [`Builder`]: how a pool makes, resets and keeps its objects.
+//! [`SlotPoolBuilder`]: how a pool makes, resets and keeps its objects.
 
 use super::SlotPool;
-use super::objects::{Make, Objects};
-use super::owner::Owner;
-use crate::memory::Resident;
-use crate::pool::list::{DefaultList, FreeList};
-use crate::shared::Shared;
+use super::objects::{Objects, Pool};
+use crate::pool::lifecycle::{Class, Handle};
+use crate::pool::{DefaultList, FreeList};
+use crate::segments::CAPACITY;
 use alloc::boxed::Box;
-use alloc::sync::{Arc, Weak};
 use core::marker::PhantomData;
 
 /// More than any list lets a thread keep.
-const HOARD: usize = usize::MAX;
+const MAGAZINE_SIZE: usize = usize::MAX;
 
-/// What a [`SlotPool`] is to be like. Made by [`SlotPool::builder`].
+/// Settings of a [`SlotPool`]. Made by [`SlotPool::builder`].
 ///
 /// ```
 /// use tenure::pool::{SlotPool, TaggedStack};
@@ -24,79 +22,77 @@ const HOARD: usize = usize::MAX;
 ///     .list::<TaggedStack>()
 ///     .build();
 /// assert!(pool.acquire()?.capacity() >= 4096);
-/// # Ok::<(), tenure::pool::slot::AcquireError>(())
+/// # Ok::<(), tenure::pool::AcquireSlotError>(())
 /// ```
 #[must_use = "a builder does nothing until `build`"]
-pub struct Builder<T, L = DefaultList> {
-    make: Make<T>,
-    reset: Option<fn(&mut T)>,
-    hoard: usize,
+pub struct SlotPoolBuilder<T, L = DefaultList> {
+    objects: Objects<T>,
+    magazine_size: usize,
     limit: usize,
     list: PhantomData<fn() -> L>,
 }
 
-impl<T, L> Builder<T, L> {
+impl<T, L> SlotPoolBuilder<T, L> {
     pub(super) fn new(make: impl Fn() -> T + Send + Sync + 'static) -> Self {
         Self {
-            make: Box::new(make),
-            reset: None,
-            hoard: HOARD,
+            objects: Objects { make: Box::new(make), reset: None },
+            magazine_size: MAGAZINE_SIZE,
             limit: usize::MAX,
             list: PhantomData,
         }
     }
 
-    /// What is done to an object before it goes back to the pool; nothing by default.
+    /// Prepares an object for its next user, before it goes back to the pool; by default nothing does.
     ///
-    /// It runs on the thread that drops the last guard, and may use the pool. If it panics, the object is
-    /// dropped and the panic goes on.
+    /// Runs on the thread that drops the last guard, and may use the pool. If it panics, the object is dropped and the
+    /// panic goes on.
     ///
-    /// A function pointer: `Vec::clear`, or a closure that captures nothing. What else a reset needs can be kept in
-    /// the object. The reset is on the fast path, where a boxed closure would cost a look into a vtable. A generic
-    /// closure would be a type parameter in the name of every pool and guard.
+    /// It is a function pointer: `Vec::clear`, or a closure that captures nothing. Keep what else it needs in the object. A
+    /// boxed closure would cost a look into a vtable on the fast path; a generic one would be a type parameter of every
+    /// pool and guard.
     pub fn reset(mut self, reset: fn(&mut T)) -> Self {
-        self.reset = Some(reset);
+        self.objects.reset = Some(reset);
         self
     }
 
-    /// How many idle objects one thread may keep to itself. By default as many as the [list](Self::list) lets it,
-    /// which is 64 for [`Magazines`](crate::pool::Magazines) and none for the others.
-    pub fn hoard(mut self, objects: usize) -> Self {
-        self.hoard = objects;
+    /// How many idle objects one thread may keep to itself. By default as many as the [list](Self::list) allows: 64 for
+    /// [`Magazines`](crate::pool::Magazines), none for [`TaggedStack`](crate::pool::TaggedStack).
+    pub fn magazine_size(mut self, objects: usize) -> Self {
+        self.magazine_size = objects;
         self
     }
 
-    /// How many objects there may be at once, in use and idle. By default 2^28 - 8, which is also the most: more is
-    /// taken for that. With 0 no object is to be had.
+    /// How many objects there may be at once, in use and idle. By default 2^28 - 8, which is also the most. With 0 every
+    /// acquire is refused.
     pub fn limit(mut self, objects: usize) -> Self {
         self.limit = objects;
         self
     }
 
-    /// The [list](crate::pool::list) of idle objects: [`DefaultList`] by default.
-    pub fn list<M: FreeList>(self) -> Builder<T, M> {
-        let Self { make, reset, hoard, limit, list: _ } = self;
-        Builder { make, reset, hoard, limit, list: PhantomData }
+    /// The list of idle objects: [`DefaultList`] by default.
+    pub fn list<K: FreeList>(self) -> SlotPoolBuilder<T, K> {
+        let Self { objects, magazine_size, limit, list: _ } = self;
+        SlotPoolBuilder { objects, magazine_size, limit, list: PhantomData }
     }
 }
 
-impl<T: Send + 'static, L: FreeList> Builder<T, L> {
-    /// The pool. It makes no object before one is asked for. Cannot fail, unlike that of buffers.
+impl<T: Send + 'static, L: FreeList> SlotPoolBuilder<T, L> {
+    /// The pool. It makes its first object for the first acquire.
     #[must_use]
     pub fn build(self) -> SlotPool<T, L> {
-        let Self { make, reset, hoard, limit, list: _ } = self;
-        SlotPool(Arc::new_cyclic(|owner: &Weak<Owner<T, L>>| {
-            let owner: Weak<dyn Resident> = owner.clone();
-            Owner { shared: Shared::new(Objects::new(make, reset, hoard, limit, owner)) }
+        let Self { objects, magazine_size, limit, list: _ } = self;
+        SlotPool(Handle::new(|owner| {
+            let class = Class::new(1, magazine_size, owner.clone());
+            Pool::new(objects, [class], limit.min(CAPACITY as usize) as u64)
         }))
     }
 }
 
-impl<T, L: FreeList> core::fmt::Debug for Builder<T, L> {
+impl<T, L: FreeList> core::fmt::Debug for SlotPoolBuilder<T, L> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Builder")
-            .field("resets", &self.reset.is_some())
-            .field("hoard", &self.hoard)
+        f.debug_struct("SlotPoolBuilder")
+            .field("resets", &self.objects.reset.is_some())
+            .field("magazine_size", &self.magazine_size)
             .field("limit", &self.limit)
             .field("list", &L::NAME)
             .finish_non_exhaustive()

@@ -1,18 +1,19 @@
 //! [`SlotMut`] and [`SlotRef`]: an object in use, by one or by many.
 
 use super::key::SlotKey;
-use super::objects::{Slot, discard, release};
-use crate::pool::list::{DefaultList, FreeList};
+use super::objects::{Slot, release};
+use crate::pool::lifecycle::discard;
+use crate::pool::{DefaultList, FreeList};
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::NonNull;
 
-/// Where an object in use is. Says nothing of whose it is.
+/// Where an object in use is; both guards are one.
 ///
-/// One pointer, so that a guard moves in a register: what is more than that goes through memory whenever an
-/// acquire is not inlined, and costs as much as the acquire.
+/// One pointer, so that a guard moves in a register: a larger one goes through memory whenever an acquire is not inlined,
+/// which costs as much as the acquire.
 struct Place<T, L: FreeList>(NonNull<Slot<T, L>>);
 
 impl<T, L: FreeList> Clone for Place<T, L> {
@@ -26,14 +27,13 @@ impl<T, L: FreeList> Copy for Place<T, L> {}
 impl<T, L: FreeList> Place<T, L> {
     #[inline(always)]
     fn slot(&self) -> &Slot<T, L> {
-        // SAFETY: a guard has the place, so the slot has an object, which keeps the block and with it all
-        // slots alive.
+        // SAFETY: a guard has the place, so the slot has an object, which keeps the pool and its slots.
         unsafe { self.0.as_ref() }
     }
 
     #[inline(always)]
     fn object(&self) -> *mut T {
-        self.slot().part.value()
+        self.slot().part.place.value()
     }
 
     #[inline(always)]
@@ -44,16 +44,17 @@ impl<T, L: FreeList> Place<T, L> {
 
 /// An object of a [`SlotPool`](super::SlotPool), for its owner alone. Goes back to the pool when dropped.
 ///
-/// May be sent to any thread and dropped there, and may outlive the pool's handles. It is one pointer, and writes no
-/// reference count. No [key](Self::key) finds the object until it is [shared](Self::share).
+/// It may be sent to any thread, dropped there, and outlive the pool's handles. It is one pointer, and writes no reference
+/// count. No [key](Self::key) finds the object until it is [shared](Self::share).
 ///
-/// A guard that is leaked (`mem::forget`) leaves its object in use for ever, counted by the limit.
+/// A leaked guard (`mem::forget`) leaves its object in use, and counted by the limit.
+///
+/// It dereferences to the object, so what it can do itself are functions, not methods: `SlotMut::key(&guard)`.
 ///
 /// # Variance
 ///
-/// It is invariant in `T`, unlike a `Box`. What is written through it goes back to the pool, which hands it out as the
-/// pool's `T` again: were this a `SlotMut<&'static str>` that could become a `SlotMut<&'a str>`, the pool would have a
-/// dangling reference afterwards.
+/// It is invariant in `T`, unlike a `Box`. What is written through it goes back to the pool, which hands it out as a `T`
+/// again. If a `SlotMut<&'static str>` could become a `SlotMut<&'a str>`, the pool would get a dangling reference.
 ///
 /// ```compile_fail
 /// # use tenure::pool::SlotMut;
@@ -64,18 +65,18 @@ impl<T, L: FreeList> Place<T, L> {
 ///
 /// # Panics
 ///
-/// Dropping it panics where the pool's `reset` does. The object is dropped then, not used again.
+/// Dropping it panics if the pool's `reset` does. Then the object is dropped, not used again.
 pub struct SlotMut<T, L: FreeList = DefaultList> {
     place: Place<T, L>,
 }
 
-// SAFETY: it is the only way to the object, as a `Box`; and what it leads to beside the object, the pool's
-// block, is made for many threads: objects there have been made under `T: Send`.
+// SAFETY: as a `Box`, it is the only way to the object. The pool, to which it leads too, is shared by threads: it was made
+// under `T: Send`.
 unsafe impl<T: Send, L: FreeList> Send for SlotMut<T, L> {}
-// SAFETY: a shared one gives out `&T` and nothing else.
+// SAFETY: a shared one gives out `&T` alone.
 unsafe impl<T: Sync, L: FreeList> Sync for SlotMut<T, L> {}
 
-// As `Box`. An object that was left half changed when a panic dropped its guard goes back, through `reset` if the pool has one.
+// As `Box`. An object that a panic left half changed goes back, through `reset` if the pool has one.
 impl<T: UnwindSafe, L: FreeList> UnwindSafe for SlotMut<T, L> {}
 impl<T: RefUnwindSafe, L: FreeList> RefUnwindSafe for SlotMut<T, L> {}
 
@@ -84,20 +85,20 @@ impl<T, L: FreeList> SlotMut<T, L> {
     ///
     /// # Safety
     ///
-    /// The caller is its user, exclusively.
+    /// The caller is the slot's only user.
     #[inline(always)]
     pub(super) unsafe fn new(slot: &Slot<T, L>) -> Self {
         Self { place: Place(NonNull::from(slot)) }
     }
 
-    /// The name of this use, by which the pool finds the object once it is [shared](Self::share). Good until the
-    /// object goes back to the pool; [`share`](Self::share) and [`into_mut`](SlotRef::into_mut) do not change it.
+    /// The name of this use, by which the pool finds the object once it is [shared](Self::share). Good until the object
+    /// goes back to the pool; sharing and [`into_mut`](SlotRef::into_mut) do not change it.
     ///
     /// Cost: one load.
     #[must_use]
     #[inline]
-    pub fn key(&self) -> SlotKey {
-        self.place.key()
+    pub fn key(this: &Self) -> SlotKey {
+        this.place.key()
     }
 
     /// Shares the object: from now on its [key](Self::key) finds it.
@@ -105,31 +106,34 @@ impl<T, L: FreeList> SlotMut<T, L> {
     /// Cost: one store.
     ///
     /// ```
-    /// let pool = tenure::pool::SlotPool::<u32>::new();
+    /// use tenure::pool::{SlotMut, SlotPool};
+    ///
+    /// let pool = SlotPool::<u32>::new();
     /// let mut object = pool.acquire()?;
     /// *object = 7;
-    /// let key = object.key();
+    /// let key = SlotMut::key(&object);
     /// assert!(pool.get(key).is_none());
-    /// let shared = object.share();
+    /// let shared = SlotMut::share(object);
     /// assert_eq!(*pool.get(key).unwrap(), 7);
     /// # drop(shared);
-    /// # Ok::<(), tenure::pool::slot::AcquireError>(())
+    /// # Ok::<(), tenure::pool::AcquireSlotError>(())
     /// ```
     #[inline]
-    pub fn share(self) -> SlotRef<T, L> {
-        let place = ManuallyDrop::new(self).place;
-        // Release, in there: whoever finds the object sees what was written to it.
-        place.slot().part.count.init();
+    #[must_use = "the object goes back to the pool with the last `SlotRef`"]
+    pub fn share(this: Self) -> SlotRef<T, L> {
+        let place = ManuallyDrop::new(this).place;
+        // Release, in there: a thread that finds the object sees what was written to it.
+        place.slot().part.place.count.init();
         SlotRef { place }
     }
 
-    /// Drops the object instead of giving it back to the pool: if it is broken, say.
+    /// Drops the object instead of giving it back to the pool: if it is broken, for example.
     ///
     /// # Panics
     ///
     /// If the drop of `T` does. The slot is free nevertheless.
-    pub fn discard(self) {
-        let place = ManuallyDrop::new(self).place;
+    pub fn discard(this: Self) {
+        let place = ManuallyDrop::new(this).place;
         // SAFETY: this was the guard of the slot's only user.
         unsafe { discard(place.0) };
     }
@@ -155,7 +159,7 @@ impl<T, L: FreeList> DerefMut for SlotMut<T, L> {
 impl<T, L: FreeList> Drop for SlotMut<T, L> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this is the guard of the slot's only user, and ends.
+        // SAFETY: this guard of the slot's only user ends.
         unsafe { release(self.place.0) };
     }
 }
@@ -174,14 +178,16 @@ impl<T: fmt::Display, L: FreeList> fmt::Display for SlotMut<T, L> {
 
 /// An object of a [`SlotPool`](super::SlotPool) that several share. Goes back to the pool with the last of them.
 ///
-/// Cost: a clone is one atomic add on the count beside the object, a drop one atomic subtraction, and the last
-/// drop one compare-exchange more. The count may share a line with the object. If many threads read the object while
-/// others clone and drop references, put it into an [`Isolated`](crate::line::Isolated).
+/// Cost: a clone is one atomic add on the count beside the object, a drop one atomic subtraction, and the last drop one
+/// compare-exchange more. The count may share a line with the object. If many threads read the object while others clone
+/// and drop references, put it into an [`Isolated`](crate::line::Isolated).
+///
+/// It dereferences to the object, so what it can do itself are functions, not methods: `SlotRef::key(&guard)`.
 ///
 /// # Variance
 ///
-/// It is invariant in `T`, unlike an `Arc`: the last one can be turned [into a `SlotMut`](Self::into_mut), which
-/// writes what the pool hands out again.
+/// It is invariant in `T`, unlike an `Arc`: the last one can become a [`SlotMut`](Self::into_mut), which writes what the
+/// pool hands out again.
 ///
 /// ```compile_fail
 /// # use tenure::pool::SlotRef;
@@ -192,7 +198,7 @@ impl<T: fmt::Display, L: FreeList> fmt::Display for SlotMut<T, L> {
 ///
 /// # Panics
 ///
-/// Dropping the last one panics where the pool's `reset` does. The object is dropped then, not used again.
+/// Dropping the last one panics if the pool's `reset` does. Then the object is dropped, not used again.
 pub struct SlotRef<T, L: FreeList = DefaultList> {
     place: Place<T, L>,
 }
@@ -217,19 +223,19 @@ impl<T, L: FreeList> SlotRef<T, L> {
         Self { place: Place(NonNull::from(slot)) }
     }
 
-    /// The name of this use, by which the pool finds the object. The same as when it was a [`SlotMut`].
+    /// The name of this use, by which the pool finds the object: the same as of the [`SlotMut`] before.
     ///
     /// Cost: one load.
     #[must_use]
     #[inline]
-    pub fn key(&self) -> SlotKey {
-        self.place.key()
+    pub fn key(this: &Self) -> SlotKey {
+        this.place.key()
     }
 
     /// The object for the caller alone, if this is the only reference. No key finds it until it is shared again.
     ///
-    /// A [lookup](super::SlotPool::get) that is under way counts as a reference, even one with a stale key that will
-    /// find nothing. So this may fail, and succeed a moment later.
+    /// A [lookup](super::SlotPool::get) that is under way counts as a reference, even if its key is stale and will find
+    /// nothing. So this may fail, and succeed a moment later.
     ///
     /// Cost: one compare-exchange.
     ///
@@ -238,31 +244,33 @@ impl<T, L: FreeList> SlotRef<T, L> {
     /// The reference itself, if there are others.
     ///
     /// ```
-    /// let pool = tenure::pool::SlotPool::<Vec<u8>>::new();
-    /// let shared = pool.acquire()?.share();
-    /// let (key, other) = (shared.key(), shared.clone());
-    /// let shared = shared.into_mut().unwrap_err(); // the other one is there
+    /// use tenure::pool::{SlotMut, SlotPool, SlotRef};
+    ///
+    /// let pool = SlotPool::<Vec<u8>>::new();
+    /// let shared = SlotMut::share(pool.acquire()?);
+    /// let (key, other) = (SlotRef::key(&shared), shared.clone());
+    /// let shared = SlotRef::into_mut(shared).unwrap_err(); // there is another one
     /// drop(other);
-    /// let mut mine = shared.into_mut().unwrap();
+    /// let mut mine = SlotRef::into_mut(shared).unwrap();
     /// mine.push(1);
-    /// assert!(mine.key() == key && pool.get(key).is_none());
-    /// # Ok::<(), tenure::pool::slot::AcquireError>(())
+    /// assert!(SlotMut::key(&mine) == key && pool.get(key).is_none());
+    /// # Ok::<(), tenure::pool::AcquireSlotError>(())
     /// ```
-    pub fn into_mut(self) -> Result<SlotMut<T, L>, Self> {
-        // One reference and no ticket: no other holder, no lookup that got one and no put that has not
-        // ended. Lookups from now on fail. Acquire, in there: sees what all other holders did.
-        if self.place.slot().part.count.try_last() {
-            let place = ManuallyDrop::new(self).place;
+    pub fn into_mut(this: Self) -> Result<SlotMut<T, L>, Self> {
+        // One reference and no ticket: no other holder, no lookup that got one, and no put that has not ended. Lookups fail
+        // from now on. Acquire, in there: sees what all other holders did.
+        if this.place.slot().part.place.count.try_last() {
+            let place = ManuallyDrop::new(this).place;
             return Ok(SlotMut { place });
         }
-        Err(self)
+        Err(this)
     }
 }
 
 impl<T, L: FreeList> Clone for SlotRef<T, L> {
     #[inline]
     fn clone(&self) -> Self {
-        self.place.slot().part.count.get_held();
+        self.place.slot().part.place.count.get_held();
         Self { place: self.place }
     }
 }
@@ -271,7 +279,7 @@ impl<T, L: FreeList> Deref for SlotRef<T, L> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: this reference keeps the object from being used again, and nobody has it exclusively.
+        // SAFETY: while there is this reference, the use does not end and no `SlotMut` exists.
         unsafe { &*self.place.object() }
     }
 }
@@ -279,9 +287,9 @@ impl<T, L: FreeList> Deref for SlotRef<T, L> {
 impl<T, L: FreeList> Drop for SlotRef<T, L> {
     #[inline]
     fn drop(&mut self) {
-        // After "not the last" the block may be gone: nothing is touched.
-        if self.place.slot().part.count.put().is_last() {
-            // SAFETY: told to one, and the count is dead: nobody else uses the object, or comes to.
+        // If this was not the last, the pool may be gone: nothing is touched.
+        if self.place.slot().part.place.count.put().is_last() {
+            // SAFETY: one thread learns that it is the last, and the count is dead: no other uses the object.
             unsafe { release(self.place.0) };
         }
     }

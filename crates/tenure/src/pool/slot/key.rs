@@ -6,37 +6,36 @@ use crate::segments::INDEX_BITS;
 const GENERATION_BITS: u32 = u64::BITS - INDEX_BITS;
 const INDEX: u64 = (1 << INDEX_BITS) - 1;
 
-/// [`Slot::uses`](crate::pool::shelf::Slot::uses) during the last use that a key can name, and one use more
-/// than fits. A slot that has come here is retired.
+/// [`Slot::uses`](crate::pool::table::Slot::uses) in the last use that a key can name. A slot that has come here is
+/// retired.
 pub(super) const LAST_USE: u64 = (1 << (GENERATION_BITS + 1)) - 1;
 
-/// Names one use of one slot of a pool: what [`SlotPool::get`](super::SlotPool::get) looks for.
+/// Names one use of one slot of a pool, for [`SlotPool::get`](super::SlotPool::get).
 ///
-/// 64 bits, so that it fits where systems let a program keep a word: the user data of epoll and of io_uring.
+/// 64 bits, which fit into the user data of epoll and io_uring.
 ///
 /// ```text
 /// 63                              28  27                        0
 /// ├── generation: earlier uses ──────┤├── index of the slot ────┤
 /// ```
 ///
-/// When the slot is used again the generation is another, and the key is *stale*: it finds nothing, ever. A
-/// slot is used 2^36 times and then retired, so that no key comes to name a second use.
+/// The next use of the slot has another generation, and the key is *stale*: it never finds anything again. A slot is used
+/// 2^36 times and then retired, so no key comes to name a second use.
 ///
-/// A key says nothing of its pool. Another pool may find one of its own objects by it: alive, and of the type of
-/// that pool, but not the one that was meant. To look up any 64 bits is memory-safe, whoever made them up; but
-/// keys can be guessed, so they are no proof that somebody may use an object. [`u64::MAX`] is no object's key in any
-/// pool.
+/// A key does not name its pool. Another pool may find one of its own objects by it: alive, and of that pool's type, but
+/// not the one that was meant. It is memory-safe to look up any 64 bits. But keys can be guessed, so they prove no right to
+/// use an object. [`u64::MAX`] is the key of no object in any pool.
 ///
 /// The order of keys means nothing; it is there for sorted collections.
 ///
 /// ```
-/// use tenure::pool::{SlotKey, SlotPool};
+/// use tenure::pool::{SlotKey, SlotMut, SlotPool};
 ///
 /// let pool = SlotPool::<String>::new();
-/// let key = pool.acquire()?.key();
+/// let key = SlotMut::key(&pool.acquire()?);
 /// assert_eq!(SlotKey::from_bits(key.to_bits()), key);
-/// assert_ne!(pool.acquire()?.key(), key); // the same slot, another use
-/// # Ok::<(), tenure::pool::slot::AcquireError>(())
+/// assert_ne!(SlotMut::key(&pool.acquire()?), key); // the same slot, another use
+/// # Ok::<(), tenure::pool::AcquireSlotError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
@@ -56,8 +55,7 @@ impl SlotKey {
         self.0
     }
 
-    /// The key that [`to_bits`](Self::to_bits) made the word of. Other words make keys that find nothing, or
-    /// something else.
+    /// The key of a word that [`to_bits`](Self::to_bits) returned. Keys of other words find nothing, or something else.
     #[must_use]
     #[inline(always)]
     pub const fn from_bits(bits: u64) -> Self {
@@ -69,7 +67,7 @@ impl SlotKey {
         (self.0 & INDEX) as u32
     }
 
-    /// What [`Slot::uses`](crate::pool::shelf::Slot::uses) is during the use that is named.
+    /// [`Slot::uses`](crate::pool::table::Slot::uses) during the named use.
     #[inline(always)]
     pub(super) const fn uses(self) -> u64 {
         self.generation() << 1 | 1

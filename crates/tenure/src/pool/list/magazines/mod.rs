@@ -1,264 +1,260 @@
-//! [`Magazines`]: every thread has free slots of its own, and a depot evens them out.
+//! [`Magazines`]: each thread has a magazine of idle slots, and a depot evens them out.
 //!
-//! After Bonwick and Adams, "Magazines and Vmem" (USENIX 2001):
+//! After Bonwick and Adams, "Magazines and Vmem" (USENIX 2001). A *magazine* is an array of slots that one thread uses
+//! alone, as a rifle takes one round after the other from its own:
 //!
 //! ```text
 //!   thread 0        thread 1        thread 2
-//!  ┌─────────┐     ┌─────────┐     ┌─────────┐     a hoard: up to 64 slots,
-//!  │ 7 12 3  │     │ 4       │     │ 9 1 ... │     the thread's alone
+//!  ┌─────────┐     ┌─────────┐     ┌─────────┐
+//!  │ 7 12 3  │     │ 4       │     │ 9 1 ... │     magazines: up to 64 slots each
 //!  └────┬────┘     └────┬────┘     └────┬────┘
 //!       │ empty: take   │               │ full: give half
-//!  ┌────┴───────────────┴───────────────┴────┐
-//!  │ depot: stack of crates of up to 32 slots │     lock-free, shared
-//!  └──────────────────────────────────────────┘
+//!  ┌────┴───────────────┴───────────────┴──────┐
+//!  │ depot: a stack of batches, up to 32 slots │     lock-free, shared
+//!  └───────────────────────────────────────────┘
 //! ```
 //!
-//! Acquire and release take from and put into the hoard of the calling thread: loads and stores on its own
-//! lines. An empty hoard takes a crate from the depot; a full one gives away a crate of the slots that it
-//! has had for longest. So slots that one thread acquires and another releases travel by the crate, and the
-//! pool holds at most what is in use, what the hoards may have, and what the depot got from those.
+//! Acquire and release use the magazine of the calling thread: loads and stores on its own lines. An empty magazine takes
+//! a batch from the depot; a full one gives it a batch of its oldest slots. So slots that one thread acquires and another
+//! releases travel in batches, and the pool holds no more than what is in use, what the magazines may have, and what the
+//! depot got from those.
 //!
-//! A thread that has no hoard, or must not use it, takes and gives single slots: the depot has a second stack for
-//! those, of *loose* ones. A list that hoards nothing is that stack alone.
+//! A thread that has no magazine, or must not use it, takes and gives *loose* slots: the depot has a second stack for
+//! single slots. A list with magazines of size 0 is that stack alone.
 //!
-//! # Other threads' hoards
+//! # Magazines of other threads
 //!
-//! Slots in the hoard of a thread that sleeps are idle too: a trim wants them, and so do an acquire at a limit and a
-//! pool that ends. Taking them must not cost their owner an atomic operation whenever it uses its hoard. A pair of
-//! asymmetric barriers makes that possible. A hoard has a word `inside`, which its owner alone writes, and a
-//! word `gate`, which others write:
+//! Slots in the magazine of a sleeping thread are idle too. A trim wants them, an acquire at the limit, and the end of
+//! the pool. A pair of asymmetric barriers lets a *reclaimer* take them, at no atomic operation for their owner. A
+//! magazine has a word `inside`, which only its owner writes, and a word `gate`, which others write:
 //!
 //! ```text
-//!   owner                               reclaimer
-//!   inside = 1                          gate |= RECLAIM
-//!   light barrier                       heavy barrier
-//!   if gate == OPEN: use the hoard      wait until inside == 0: take everything
-//!   inside = 0                          gate -= RECLAIM
+//!   owner                                   reclaimer
+//!   inside = 1                              gate |= RECLAIM
+//!   light barrier                           heavy barrier
+//!   if gate == OPEN: use the magazine       wait until inside == 0: take everything
+//!   inside = 0                              gate -= RECLAIM
 //! ```
 //!
-//! 1. **The owner uses its hoard** only between `inside = 1`, having then found `gate` open, and `inside = 0`,
-//!    which is its last touch. It calls nobody's code in there, allocates nothing and waits for nobody. Where it
-//!    releases a slot, nothing in the way out of the call has a reference to the list: the reclaimer may have
-//!    freed it by then.
-//! 2. **A reclaimer uses a hoard** only while it has the list's `turn` and a bit of the gate is set, having
-//!    found `inside == 0` after a heavy barrier that followed the bit. Once found out, the owner is so until the
-//!    gate is open again: it goes in only as far as the gate.
-//! 3. **Rules 1 and 2 exclude each other.** Had the owner found the gate open although the bit was set,
-//!    and the reclaimer `inside == 0` although the owner had gone in, both would have missed the other's store,
-//!    which the barriers rule out.
-//! 4. **Crates change hands** only inside of a hoard, or by the thread that has the `turn`.
-//! 5. While the gate is not open, the owner goes to the loose slots.
-//! 6. **A free slot is loose, or on its way inside of a hoard, or in the hands of the thread that has the turn.** So
-//!    a thread that has the turn, has shut all gates and has found all owners out can make all free slots loose. From
-//!    then on until it opens a gate, a slot that is not loose has a user: that there is none to be had is seen in one
-//!    load.
+//! 1. **The owner uses its magazine** only between `inside = 1`, if it then found `gate` open, and `inside = 0`, which is
+//!    its last touch. In between it calls no code of users, allocates nothing and waits for no thread. A release has no
+//!    reference to the list on its way out, because the reclaimer may have freed it.
+//! 2. **A reclaimer uses a magazine** only while it holds the list's lock and a bit of the gate is set, after it found
+//!    `inside == 0` after a heavy barrier that followed the bit. Once the gate is seen shut, the owner stops at the
+//!    gate until it is opened.
+//! 3. **Rules 1 and 2 exclude each other.** If the owner found the gate open although the bit was set, and the reclaimer
+//!    found `inside == 0` although the owner had gone in, both missed the other's store. The barriers rule that out.
+//! 4. **Batches change hands** only inside of a magazine, or under the lock.
+//! 5. While the gate is shut, the owner uses loose slots.
+//! 6. **An idle slot is loose, or on its way inside of a magazine, or in the hands of the thread that holds the lock.** So
+//!    a thread that holds the lock, has shut all gates and found all owners outside, can make all idle slots loose. Until
+//!    it opens a gate, a slot that is not loose has a user: one load shows that none is idle.
 //!
 //! A reclaimer waits for owners who are inside: for nanoseconds, or for a time slice if the system took the owner off
 //! its CPU in there.
 //!
 //! # Orderings
 //!
-//! Ownership of a hoard's plain fields passes from the owner to a reclaimer through `inside` (Release in the
-//! owner's last store, Acquire in the reclaimer's load), back through `gate` (Release when the bit goes,
-//! Acquire in the owner's load), and between reclaimers through `turn`. An owner that finds the gate
-//! open has either seen the reclaimer's last store to it, or was seen by the reclaimer: a stale "open" from
-//! before the bit is ruled out by 3. The barriers decide who may; they carry no data, so a race detector that
-//! knows no fences sees every hand-over.
+//! The plain fields of a magazine pass from the owner to a reclaimer through `inside` (Release in the owner's last store,
+//! Acquire in the reclaimer's load), back through `gate` (Release when the bit goes, Acquire in the owner's load), and
+//! between reclaimers through the lock. An owner that finds the gate open has either seen the reclaimer's last store to
+//! it, or was seen by the reclaimer: rule 3 rules out a stale "open" from before the bit. The barriers decide who may;
+//! they carry no data, so a race detector that knows no fences sees every hand-over.
 //!
 //! # Threads that come and go
 //!
-//! Hoards lie in an array by thread number, in segments that are never freed before the list: no cap on
-//! threads. A hoard whose gate says `UNSEATED` has no owner; the first use by a thread seats it, and
-//! [`leave`](FreeList::leave) empties the hoard into the depot. The next thread of that number finds it
-//! empty.
+//! Magazines lie in an array by thread number, in segments that live as long as the list: no cap on threads. A magazine
+//! whose gate says `UNSEATED` has no owner; its first use by a thread seats that thread, and [`leave`](List::leave)
+//! empties it into the depot. The next thread of that number finds it empty.
 //!
-//! A process that forked goes on using the list: nothing that a lost thread left half done is waited for. What
-//! those threads had in hand, and the hoards that they were inside of, are lost to the child; of their
-//! other hoards nothing is. If one of them was gathering, the gates stay shut in the child, and all its threads use loose
-//! slots, until it gathers: by a trim, or at a limit.
+//! A process that forked goes on using the list, and waits for nothing that a lost thread left half done. What lost
+//! threads had in hand, and the magazines that they were inside of, are lost to the child; their other magazines are
+//! not. If one of them was gathering, the gates stay shut in the child and all its threads use loose slots, until it
+//! gathers itself: by a trim, or at a limit.
 
 mod depot;
-mod hoard;
+mod magazine;
 
-use super::FreeList;
+use super::{Closed, List};
 use crate::line::Isolated;
 use crate::memory::{Atomic, Memory, Native, Ordering, Resident, Threads};
-use crate::pool::turn::{Name, Turn};
+use crate::pool::lock::{Holder, Lock};
 use crate::segments::{CAPACITY, Segments};
 use alloc::sync::Weak;
 use core::ptr::NonNull;
 use depot::Depot;
-use hoard::{Hoard, Stock};
+use magazine::{Access, Magazine};
 
-/// Slots of a crate, and half of what a hoard can have.
-const CRATE: usize = 32;
+/// Slots of a batch, and half of what a magazine can have.
+const BATCH_SIZE: usize = 32;
 
-/// Free slots for each thread (its *hoard*), and for all (the *depot*), which evens them out: the default.
+/// A *magazine* of idle slots for each thread, and a *depot* for all, which evens them out.
 ///
-/// Acquire and release cost a few loads and stores on lines of the calling thread, and no atomic
-/// read-modify-write. Where slots are acquired on one thread and released on another, two of them for every
-/// 32 slots are added.
+/// Acquire and release cost a few loads and stores on lines of the calling thread, and no atomic read-modify-write. If
+/// slots are acquired on one thread and released on another, two of them for every 32 slots are added.
 ///
-/// A thread keeps up to [`new_in`](FreeList::new_in)'s `hoard` free slots, but no more than 64. They go to the
-/// depot when the thread ends, and to whoever [gathers](FreeList::gather) or closes. With a `hoard` of 0 this is
-/// a [`TaggedStack`](super::TaggedStack). There may be any number of threads; a process that forked may go on using the list.
-pub struct Magazines<M: Memory = Native, const BATCH: usize = CRATE> {
-    hoards: Segments<Isolated<Hoard<M, BATCH>>, M>,
+/// A magazine has up to [`new_in`](List::new_in)'s `magazine` slots, but at most 64. They go to the depot when the thread
+/// ends, and to a thread that [gathers](List::gather) or closes. With a size of 0 this is a
+/// [`TaggedStack`](super::TaggedStack). There may be any number of threads; a process that forked may go on using the list.
+pub struct Magazines<M: Memory = Native, const BATCH: usize = BATCH_SIZE> {
+    magazines: Segments<Isolated<Magazine<M, BATCH>>, M>,
     depot: Depot<M, BATCH>,
-    /// Slots that a hoard may have.
+    /// Slots that a magazine may have.
     capacity: u32,
-    /// How many threads are seated; and [`CLOSED`] or [`GATHERED`], while which none is.
+    /// How many threads are seated; and [`CLOSED`] or [`GATHERED`], while which no thread is seated.
     seating: M::AtomicU32,
-    /// Who takes slots from hoards.
-    turn: Turn<M>,
-    /// Told when a seated thread ends.
+    /// Held by the thread that takes slots from magazines.
+    lock: Lock<M>,
+    /// Learns that a seated thread ends.
     owner: Weak<dyn Resident>,
 }
 
-/// The bit of `seating` that says that the list is closed, for ever.
+/// The bit of `seating` that says that the list is closed, for good.
 const CLOSED: u32 = 1 << 31;
-/// The bit of `seating` that says that free slots are being gathered. Whoever has the turn writes it.
+/// The bit of `seating` that says that idle slots are being gathered. Written under the lock.
 const GATHERED: u32 = 1 << 30;
 
 impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
-    /// The calling thread's hoard, gone in; `None` if the thread has to go to the depot.
+    /// Goes into the calling thread's magazine; `None` if the thread has to go to the depot.
     #[inline(always)]
-    fn enter(&self) -> Option<Stock<'_, M, BATCH>> {
+    fn enter(&self) -> Option<Access<'_, M, BATCH>> {
         let thread = M::thread()?;
-        let entered = self.hoards.get(thread as u32).and_then(|hoard| hoard.enter());
+        let entered = self.magazines.get(thread as u32).and_then(|magazine| magazine.enter());
         if entered.is_some() { entered } else { self.enter_slowly(thread) }
     }
 
     #[cold]
-    fn enter_slowly(&self, thread: usize) -> Option<Stock<'_, M, BATCH>> {
+    fn enter_slowly(&self, thread: usize) -> Option<Access<'_, M, BATCH>> {
         let number = u32::try_from(thread).ok().filter(|&number| number < CAPACITY)?;
         if self.capacity == 0 {
             return None;
         }
-        let hoard = self.hoards.get_or_grow(number, |_| Isolated::new(Hoard::new()));
-        if hoard.is_shut(hoard::UNSEATED) && !self.seat(hoard) {
+        let magazine = self.magazines.get_or_grow(number, |_| Isolated::new(Magazine::new()));
+        if magazine.is_shut(magazine::UNSEATED) && !self.seat(magazine) {
             return None;
         }
-        hoard.enter()
+        magazine.enter()
     }
 
-    /// Makes the calling thread the owner of `hoard`, unless the list is closed or somebody gathers.
-    fn seat(&self, hoard: &Hoard<M, BATCH>) -> bool {
-        // AcqRel, paired with the one in `shut_all`: whichever is later sees the other. If that is `shut_all`, it
-        // finds the segment of this hoard.
+    /// Makes the calling thread the owner of `magazine`, unless the list is closed or gathered.
+    fn seat(&self, magazine: &Magazine<M, BATCH>) -> bool {
+        // AcqRel, paired with the one in `shut_all`: the later one sees the other. If that is `shut_all`, it finds the
+        // segment of this magazine.
         if self.seating.fetch_add(1, Ordering::AcqRel) & (CLOSED | GATHERED) != 0 {
             // Relaxed: only a number.
             self.seating.fetch_sub(1, Ordering::Relaxed);
             return false;
         }
         M::at_exit(self.owner.clone());
-        hoard.reopen(hoard::UNSEATED);
+        magazine.reopen(magazine::UNSEATED);
         true
     }
 
-    /// Fills an empty hoard with a crate, and takes a slot from it; or takes a loose one.
+    /// Fills an empty magazine with a batch, and takes a slot from it; or takes a loose slot.
     #[cold]
-    fn refill(&self, mut stock: Stock<'_, M, BATCH>) -> Option<u32> {
+    fn refill(&self, mut access: Access<'_, M, BATCH>) -> Option<u32> {
         self.depot.take(|slot| {
-            let fits = stock.push_below(self.capacity, slot);
-            debug_assert!(fits, "a crate has at most half of what a hoard may have");
+            let fits = access.push_below(self.capacity, slot);
+            debug_assert!(fits, "a batch has at most half of what a magazine may have");
         });
-        let slot = stock.pop();
-        Hoard::exit(stock);
+        let slot = access.pop();
+        Magazine::exit(access);
         slot.or_else(|| self.depot.take_one())
     }
 
-    /// Puts `slot` into a full hoard, whose oldest ones go to the depot.
+    /// Puts `slot` into a full magazine, whose oldest slots go to the depot.
     ///
     /// # Safety
     ///
-    /// As [`release_raw`](FreeList::release_raw); `stock` is of one of the list's hoards.
+    /// As [`release_raw`](List::release_raw); `access` is to one of the list's magazines.
     #[cold]
     unsafe fn release_into_full(
         this: NonNull<Self>,
-        stock: Stock<'_, M, BATCH>,
+        access: Access<'_, M, BATCH>,
         slot: u32,
-        home: impl FnMut(u32),
-    ) {
-        Hoard::exit(stock);
-        // SAFETY: the caller's slot keeps the list until it is in the hoard. From then on the hoard does, until this
-        // thread is out: only then can somebody take the slot from it.
+    ) -> Result<(), Closed> {
+        Magazine::exit(access);
+        // SAFETY: the caller's slot keeps the list until it is in the magazine. Then the magazine does, until this thread
+        // is outside: only then can a reclaimer take the slot from it.
         let list = unsafe { this.as_ref() };
-        // Not inside: it may allocate.
-        let mut crate_ = list.depot.take_empty();
-        let Some(mut stock) = list.enter() else {
-            list.depot.put(crate_);
+        // Outside, because it may allocate.
+        let mut batch = list.depot.take_empty();
+        let Some(mut access) = list.enter() else {
+            list.depot.put(batch);
             // SAFETY: as above.
-            return unsafe { Depot::give_one(NonNull::from(&list.depot), slot, home) };
+            return unsafe { Depot::give_one(NonNull::from(&list.depot), slot) };
         };
-        if !stock.push_below(list.capacity, slot) {
-            stock.take_oldest(list.capacity.div_ceil(2), |slot| crate_.push(slot));
-            let fits = stock.push_below(list.capacity, slot);
-            debug_assert!(fits, "room was made");
+        if !access.push_below(list.capacity, slot) {
+            access.take_oldest(list.capacity.div_ceil(2), |slot| batch.push(slot));
+            let fits = access.push_below(list.capacity, slot);
+            debug_assert!(fits, "half of the magazine is free");
         }
-        // Inside: whoever gathers waits for the slots in the crate to be where they can be found.
-        list.depot.put(crate_);
-        Hoard::exit(stock);
+        // Inside: a thread that gathers waits until the batch is where it can be found.
+        list.depot.put(batch);
+        Magazine::exit(access);
+        Ok(())
     }
 
-    /// Shuts the gates of all hoards that have, or could get, an owner. Returns whether there are hoards, so that a
-    /// heavy barrier has to follow.
+    /// Shuts the gates of all magazines that have, or could get, an owner. Returns whether there are any, so that a heavy
+    /// barrier has to follow.
     fn shut_all(&self, seating: u32, gate: u32) -> bool {
         // AcqRel: see `seat`.
         self.seating.fetch_or(seating, Ordering::AcqRel);
-        self.hoards.snapshot().fold(false, |_, (_, hoard)| {
-            hoard.shut(gate);
+        self.magazines.snapshot().fold(false, |_, (_, magazine)| {
+            magazine.shut(gate);
             true
         })
     }
 
-    /// Makes all free slots loose.
+    /// Makes all idle slots loose.
     ///
     /// # Safety
     ///
-    /// Rule 2, but for the look: the caller has the turn, has [shut](Self::shut_all) that bit of the gates, and has
-    /// passed a heavy barrier if there were hoards.
+    /// Rule 2, but for the look at the owner: the caller holds the lock, has [shut](Self::shut_all) that bit of the
+    /// gates, and has passed a heavy barrier if there were magazines.
     unsafe fn loosen_all(&self, gate: u32) {
-        // Other hoards have never been seated, and are empty.
-        let shut = self.hoards.snapshot().filter(|(_, hoard)| hoard.is_shut(gate));
-        'hoards: for (thread, hoard) in shut {
-            while hoard.is_inside() {
-                // What a thread was doing that a fork has left behind is lost to the child.
+        // Other magazines have never been seated, and are empty.
+        let shut = self.magazines.snapshot().filter(|(_, magazine)| magazine.is_shut(gate));
+        'magazines: for (thread, magazine) in shut {
+            while magazine.is_inside() {
+                // What a lost thread was doing is lost to the child of the fork.
                 if M::is_lost(thread as usize) {
-                    continue 'hoards;
+                    continue 'magazines;
                 }
                 M::yield_now();
             }
-            // SAFETY: the caller's, and the owner was found out.
-            unsafe { self.empty(hoard) };
+            // SAFETY: the caller did the rest, and the owner was found outside.
+            unsafe { self.empty(magazine) };
         }
-        // Now that nobody is inside, nobody has a crate.
+        // Now that no thread is inside, none has a batch in hand.
         self.depot.unpack();
     }
 
-    /// Makes the slots of a hoard loose.
+    /// Makes the slots of a magazine loose.
     ///
     /// # Safety
     ///
     /// Rule 2.
-    unsafe fn empty(&self, hoard: &Hoard<M, BATCH>) {
-        // SAFETY: the caller's.
-        let mut stock = unsafe { hoard.stock() };
-        core::iter::from_fn(|| stock.pop()).for_each(|slot| self.depot.loosen(slot));
+    unsafe fn empty(&self, magazine: &Magazine<M, BATCH>) {
+        // SAFETY: passed on to the caller.
+        let mut access = unsafe { magazine.reclaim() };
+        core::iter::from_fn(|| access.pop()).for_each(|slot| self.depot.loosen(slot));
     }
 
-    /// Undoes what [`gather`](FreeList::gather) did to the list.
+    /// Undoes what [`gather`](List::gather) did to the list.
     fn reopen(&self) {
-        // Those that were shut: what has been grown since then was not. The bit is written under the turn alone.
-        let shut = self.hoards.snapshot().filter(|(_, hoard)| hoard.is_shut(hoard::RECLAIM));
-        shut.for_each(|(_, hoard)| hoard.reopen(hoard::RECLAIM));
-        // Relaxed: who is seated from now on owns a hoard that nobody has touched, or whose gate says what was done.
+        // Only those that were shut, not those that have been grown since. The bit is written under the lock alone.
+        let shut = self.magazines.snapshot().map(|(_, magazine)| magazine);
+        let shut = shut.filter(|magazine| magazine.is_shut(magazine::RECLAIM));
+        shut.for_each(|magazine| magazine.reopen(magazine::RECLAIM));
+        // Relaxed: a thread that is seated from now on owns a magazine that no thread has touched, or whose gate passes
+        // on what was done.
         self.seating.fetch_sub(GATHERED, Ordering::Relaxed);
-        self.turn.give();
+        self.lock.unlock();
     }
 }
 
-/// Reopens lists that are gathered.
+/// Reopens gathered lists when dropped.
 struct Reopen<'a, M: Threads, const BATCH: usize, I>(I)
 where
     I: Iterator<Item = &'a Magazines<M, BATCH>> + Clone;
@@ -272,19 +268,19 @@ where
     }
 }
 
-// SAFETY: rules 1 to 4: slots in a hoard have one user; crates have one as well, and loose slots, by the tags of their
-// stacks.
-unsafe impl<M: Threads, const BATCH: usize> FreeList for Magazines<M, BATCH> {
+// SAFETY: a slot in a magazine has one owner by rules 1 to 4; a batch and a loose slot have one by the tags of their
+// stacks. A release ends with the push of a loose slot, or with the owner's last touch of its magazine.
+unsafe impl<M: Threads, const BATCH: usize> List for Magazines<M, BATCH> {
     type Memory = M;
     const NAME: &'static str = "magazines";
 
-    fn new_in(hoard: usize, owner: Weak<dyn Resident>) -> Self {
+    fn new_in(magazine: usize, owner: Weak<dyn Resident>) -> Self {
         Self {
-            hoards: Segments::new(),
+            magazines: Segments::new(),
             depot: Depot::new(owner.clone()),
-            capacity: hoard.min(2 * BATCH) as u32,
+            capacity: magazine.min(2 * BATCH) as u32,
             seating: Atomic::new(0),
-            turn: Turn::new(),
+            lock: Lock::new(),
             owner,
         }
     }
@@ -294,43 +290,43 @@ unsafe impl<M: Threads, const BATCH: usize> FreeList for Magazines<M, BATCH> {
     }
 
     #[inline(always)]
-    fn acquire(&self, _home: impl FnMut(u32)) -> Option<u32> {
-        let Some(mut stock) = self.enter() else { return self.depot.take_one() };
-        let Some(slot) = stock.pop() else { return self.refill(stock) };
-        Hoard::exit(stock);
+    fn acquire(&self) -> Option<u32> {
+        let Some(mut access) = self.enter() else { return self.depot.take_one() };
+        let Some(slot) = access.pop() else { return self.refill(access) };
+        Magazine::exit(access);
         Some(slot)
     }
 
     #[inline(always)]
-    unsafe fn release_raw(this: NonNull<Self>, slot: u32, home: impl FnMut(u32)) {
-        // SAFETY: the caller's slot keeps the list until it is in a hoard, in the depot or home.
+    unsafe fn release_raw(this: NonNull<Self>, slot: u32) -> Result<(), Closed> {
+        // SAFETY: the caller's slot keeps the list until it is in a magazine or in the depot.
         let list = unsafe { this.as_ref() };
-        let Some(mut stock) = list.enter() else {
+        let Some(mut access) = list.enter() else {
             // SAFETY: as above.
-            return unsafe { Depot::give_one(NonNull::from(&list.depot), slot, home) };
+            return unsafe { Depot::give_one(NonNull::from(&list.depot), slot) };
         };
-        if stock.push_below(list.capacity, slot) {
-            Hoard::exit(stock);
-        } else {
-            // SAFETY: the caller's.
-            unsafe { Self::release_into_full(this, stock, slot, home) };
+        if access.push_below(list.capacity, slot) {
+            Magazine::exit(access);
+            return Ok(());
         }
+        // SAFETY: passed on to the caller.
+        unsafe { Self::release_into_full(this, access, slot) }
     }
 
     fn gather<'a, R>(lists: impl Iterator<Item = &'a Self> + Clone, look: impl FnOnce() -> R) -> R {
-        let name = Name::new();
+        let holder = Holder::new();
         let mut barrier = false;
         for list in lists.clone() {
-            list.turn.take(&name);
-            barrier |= list.shut_all(GATHERED, hoard::RECLAIM);
+            list.lock.lock_as(&holder);
+            barrier |= list.shut_all(GATHERED, magazine::RECLAIM);
         }
         let _reopen = Reopen(lists.clone());
         if barrier {
             // Pairs with the light barrier of each owner.
             M::heavy_barrier();
         }
-        // SAFETY: done above.
-        lists.for_each(|list| unsafe { list.loosen_all(hoard::RECLAIM) });
+        // SAFETY: locked, shut and past the barrier, as above.
+        lists.for_each(|list| unsafe { list.loosen_all(magazine::RECLAIM) });
         look()
     }
 
@@ -339,31 +335,31 @@ unsafe impl<M: Threads, const BATCH: usize> FreeList for Magazines<M, BATCH> {
     }
 
     fn close(&self, home: impl FnMut(u32)) {
-        // The last step, after which there is nothing but loose slots.
+        // The loose slots are closed last: if that was done, no others are left.
         if !self.depot.loose.is_closed() {
-            if self.shut_all(CLOSED, hoard::CLOSED) {
+            if self.shut_all(CLOSED, magazine::CLOSED) {
                 // Pairs with the light barrier of each owner.
                 M::heavy_barrier();
             }
-            let _turn = self.turn.wait();
-            // SAFETY: done above.
-            unsafe { self.loosen_all(hoard::CLOSED) };
+            let _held = self.lock.lock();
+            // SAFETY: locked, shut and past the barrier, as above.
+            unsafe { self.loosen_all(magazine::CLOSED) };
         }
         self.depot.loose.close(home);
     }
 
     unsafe fn leave(&self, thread: usize) {
-        let Some(hoard) = self.hoards.get(thread as u32) else { return };
-        if hoard.is_shut(hoard::UNSEATED) {
+        let Some(magazine) = self.magazines.get(thread as u32) else { return };
+        if magazine.is_shut(magazine::UNSEATED) {
             return;
         }
-        hoard.shut(hoard::UNSEATED);
-        // Who closes the list empties the hoard, and may be a thread that a fork has left behind.
-        if !hoard.is_shut(hoard::CLOSED) {
-            self.turn.take(&Name::known(thread));
-            // SAFETY: the gate is shut, and the owner, who else would have to see that, is this thread.
-            unsafe { self.empty(hoard) };
-            self.turn.give();
+        magazine.shut(magazine::UNSEATED);
+        // A thread that closes the list empties the magazine, and may be one that a fork has left behind.
+        if !magazine.is_shut(magazine::CLOSED) {
+            self.lock.lock_as(&Holder::known(thread));
+            // SAFETY: the gate is shut and the lock held. The owner, who would have to see that, is this thread.
+            unsafe { self.empty(magazine) };
+            self.lock.unlock();
         }
         // Relaxed: only a number.
         self.seating.fetch_sub(1, Ordering::Relaxed);

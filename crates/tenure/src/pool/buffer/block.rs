@@ -1,0 +1,114 @@
+//! [`Blocks`]: the contents of a [`BufferPool`](super::BufferPool). A *block* is the memory of one buffer.
+
+use crate::memory::{Memory, Plain};
+use crate::pool::lifecycle::{self, Class, Contents, Part};
+use crate::pool::list::List;
+use alloc::alloc::{Layout, alloc_zeroed, dealloc};
+use alloc::boxed::Box;
+use core::mem::ManuallyDrop;
+use core::ptr::{self, NonNull};
+
+/// Blocks of this size and more begin at a page.
+const PAGE: usize = 4096;
+
+/// What the blocks of a pool have in common.
+pub(super) struct Blocks {
+    /// Binary logarithm of the smallest class's size.
+    pub(super) smallest_shift: u32,
+    /// Whether blocks are zeroed before they become idle.
+    pub(super) zero: bool,
+}
+
+pub(super) type Slot<L> = lifecycle::Slot<Blocks, L>;
+
+pub(super) struct Place<L: List> {
+    /// Of the slot's pool.
+    class: NonNull<Class<Blocks, L>>,
+    /// Bytes of a block: a power of two.
+    pub(super) size: usize,
+    /// Null if the slot is vacant.
+    block: <L::Memory as Memory>::Plain<*mut u8>,
+}
+
+// SAFETY: the owner of a slot that is not in use writes the block, its user reads it, and the lists' Release and Acquire
+// pass it on between them. A block is bytes. The class is shared by all threads.
+unsafe impl<L: List> Send for Place<L> {}
+// SAFETY: as above.
+unsafe impl<L: List> Sync for Place<L> {}
+
+impl<L: List> Place<L> {
+    /// The block of a slot that has one.
+    ///
+    /// # Safety
+    ///
+    /// The slot has a block, and the caller owns it.
+    #[inline(always)]
+    pub(super) unsafe fn block(&self) -> NonNull<u8> {
+        // SAFETY: the caller owns the slot, so no thread writes.
+        let block = unsafe { self.block.read() };
+        debug_assert!(!block.is_null(), "a slot in use has a block");
+        // SAFETY: the slot has a block.
+        unsafe { NonNull::new_unchecked(block) }
+    }
+}
+
+/// A block, which is freed when dropped.
+pub(super) struct Block {
+    first: NonNull<u8>,
+    size: usize,
+}
+
+fn layout(size: usize) -> Layout {
+    Layout::from_size_align(size, size.min(PAGE)).expect("the builder has checked the largest size")
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout, and not used any more.
+        unsafe { dealloc(self.first.as_ptr(), layout(self.size)) };
+    }
+}
+
+/// The allocator has no memory for a block of this size.
+pub(super) struct OutOfMemory(pub(super) usize);
+
+impl<L: List> Contents<L> for Blocks {
+    type Made = Block;
+    type Failure = OutOfMemory;
+    type Place = Place<L>;
+    type Classes = Box<[Class<Self, L>]>;
+    const QUIET: bool = true;
+    const LAST_USE: u64 = u64::MAX;
+
+    fn make(&self, class: &Class<Self, L>) -> Result<Block, OutOfMemory> {
+        let size = class.size as usize;
+        // SAFETY: a class has a size.
+        let first = NonNull::new(unsafe { alloc_zeroed(layout(size)) });
+        first.map(|first| Block { first, size }).ok_or(OutOfMemory(size))
+    }
+
+    fn vacant(class: &Class<Self, L>) -> Place<L> {
+        let block = Plain::new(ptr::null_mut());
+        Place { class: NonNull::from(class), size: class.size as usize, block }
+    }
+
+    unsafe fn fill(place: &Place<L>, made: Block) {
+        let block = ManuallyDrop::new(made).first.as_ptr();
+        // SAFETY: the caller owns the slot.
+        place.block.with_mut(|place| unsafe { *place = block });
+    }
+
+    unsafe fn end(place: &Place<L>) {
+        // SAFETY: the caller owns the slot.
+        let block = place.block.with_mut(|place| unsafe { place.replace(ptr::null_mut()) });
+        // SAFETY: the slot has a block.
+        let first = unsafe { NonNull::new_unchecked(block) };
+        drop(Block { first, size: place.size });
+    }
+
+    #[inline(always)]
+    unsafe fn class<'a>(part: &Part<Self, L>) -> &'a Class<Self, L> {
+        // SAFETY: the caller's: the pool is kept, and its class with it.
+        unsafe { part.place.class.as_ref() }
+    }
+}

@@ -1,0 +1,541 @@
+//! [`Pool`]: the life cycle of a pool and of what is in its slots, for objects and for buffers.
+//!
+//! 1. **[`fill`](Shared::fill)** puts new contents into a vacant slot, which is in use then. Contents hold a reference
+//!    to the pool (see [`Shared`]), so guards need none.
+//! 2. In between, the slot goes from in use to idle and back, and nothing is counted.
+//! 3. **[`empty`]** ends the contents of a slot that is neither in use nor idle, and gives the reference up as its last
+//!    step. No other function ends contents.
+//!
+//! What a pool holds, in objects or bytes, is counted before contents are made and until they are gone, so it never
+//! exceeds the limit.
+//!
+//! # At the limit
+//!
+//! An acquire is refused only if, at one moment of the call, no slot was idle and the limit allowed no other contents.
+//! [`make_room`](Shared::make_room) runs while the lists are gathered, and looks in between two looks at all lists that
+//! found them empty.
+//!
+//! Contents that end [quietly](Contents::QUIET), without code of users, are freed for others: under the pool's lock. So
+//! while one thread makes room, no other has contents in its hands that are neither idle nor in use. Other contents are
+//! lined up as [`Orphans`] under the list's lock, and end when that is given up: their drop may panic, take long, or
+//! acquire from this very pool.
+
+use super::list::List;
+use super::lock::Lock;
+use super::table::{self, Table};
+use crate::line::Isolated;
+use crate::memory::{Atomic, Memory, Ordering, Resident};
+use crate::segments::NO_INDEX;
+use crate::shared::{RawShared, Shared};
+use alloc::sync::{Arc, Weak};
+use core::iter::once;
+use core::mem::forget;
+use core::ops::Deref;
+use core::ptr::{self, NonNull};
+
+/// How many quiet contents a trim frees before it lets other threads have the lock.
+const BATCH: usize = 32;
+const OPEN: u32 = 0;
+const CLOSED: u32 = 1;
+
+/// What a pool keeps in its slots, and how it is made and ended.
+pub(crate) trait Contents<L: List>: Sized {
+    /// New contents that are in no slot yet.
+    type Made;
+    /// Why there are no new contents.
+    type Failure;
+    /// The part of a slot that has the contents, and stays when they go.
+    type Place;
+    /// One class, or one for each size, the smallest first.
+    type Classes: AsRef<[Class<Self, L>]>;
+    /// Whether contents end without running code of users.
+    const QUIET: bool;
+    /// A slot that was used so often, as [`uses`](table::Slot::uses) counts, is not used again.
+    const LAST_USE: u64;
+
+    /// Makes contents. May panic, or close the pool.
+    fn make(&self, class: &Class<Self, L>) -> Result<Self::Made, Self::Failure>;
+
+    /// The place of a slot without contents.
+    fn vacant(class: &Class<Self, L>) -> Self::Place;
+
+    /// Puts contents into a place.
+    ///
+    /// # Safety
+    ///
+    /// The slot is vacant, and the caller owns it.
+    unsafe fn fill(place: &Self::Place, made: Self::Made);
+
+    /// Ends the contents of a place. May panic unless [`QUIET`](Self::QUIET).
+    ///
+    /// # Safety
+    ///
+    /// The slot has contents, and the caller owns it.
+    unsafe fn end(place: &Self::Place);
+
+    /// The class of a slot.
+    ///
+    /// # Safety
+    ///
+    /// The slot's contents, or something else, keep the pool for `'a`.
+    unsafe fn class<'a>(part: &Part<Self, L>) -> &'a Class<Self, L>
+    where
+        Self: 'a;
+}
+
+/// A slot of a pool.
+pub(crate) type Slot<C, L> = table::Slot<Part<C, L>, <L as List>::Memory>;
+
+/// The part of a slot that stays.
+pub(crate) struct Part<C: Contents<L>, L: List> {
+    /// The slot's contents, if it has any, keep the pool.
+    pub(crate) pool: RawShared<Pool<C, L>, L::Memory>,
+    pub(crate) place: C::Place,
+}
+
+// SAFETY: the pool is shared by all threads, which the owner's `Resident` asks for.
+unsafe impl<C: Contents<L>, L: List> Send for Part<C, L> where C::Place: Send {}
+// SAFETY: as above.
+unsafe impl<C: Contents<L>, L: List> Sync for Part<C, L> where C::Place: Sync {}
+
+/// The slots of one size.
+pub(crate) struct Class<C: Contents<L>, L: List> {
+    pub(crate) table: Table<Part<C, L>, L>,
+    /// What the contents of a slot count for: one object, or their bytes.
+    pub(crate) size: u64,
+    pub(crate) counts: Isolated<Counts<L::Memory>>,
+}
+
+/// Figures, away from what every acquire reads.
+pub(crate) struct Counts<M: Memory> {
+    filled: M::AtomicU64,
+    emptied: M::AtomicU64,
+    /// Acquires that got a smaller class instead.
+    pub(crate) downgraded: M::AtomicU64,
+}
+
+/// What [`Counts`] and slots say.
+pub(crate) struct Usage {
+    pub(crate) made: u64,
+    pub(crate) ended: u64,
+    pub(crate) acquired: u64,
+    pub(crate) in_use: u64,
+}
+
+/// What handles and guards of a pool share.
+pub(crate) struct Pool<C: Contents<L>, L: List> {
+    pub(crate) contents: C,
+    pub(crate) classes: C::Classes,
+    pub(crate) limit: u64,
+    closed: <L::Memory as Memory>::AtomicU32,
+    account: Isolated<Account<L::Memory>>,
+}
+
+/// What is written when contents come and go, away from what every acquire reads.
+struct Account<M: Memory> {
+    /// What all contents count for, in use and idle.
+    held: M::AtomicU64,
+    /// Held by the thread that frees quiet contents.
+    lock: Lock<M>,
+}
+
+/// Why there is no slot to be had.
+pub(crate) enum Refused<F> {
+    Closed,
+    /// At some moment of the call nothing was idle, and the limit allowed no more.
+    Limit,
+    /// All slots that there can be have contents or were used up.
+    NoSlot,
+    Failed(F),
+}
+
+/// A part of the limit that is reserved for new contents, and given back if there come to be none.
+struct Reserved<'a, M: Memory> {
+    held: &'a M::AtomicU64,
+    size: u64,
+}
+
+impl<M: Memory> Drop for Reserved<'_, M> {
+    fn drop(&mut self) {
+        // Relaxed: only an amount.
+        self.held.fetch_sub(self.size, Ordering::Relaxed);
+    }
+}
+
+/// What there is for an acquire at the limit.
+enum Found<'a, C: Contents<L>, L: List> {
+    /// An idle slot, in use from now on.
+    Idle(&'a Slot<C, L>),
+    Room(Reserved<'a, L::Memory>),
+}
+
+impl<C: Contents<L>, L: List> Class<C, L> {
+    /// A class in which threads keep up to `magazine` slots to themselves.
+    pub(crate) fn new(size: u64, magazine: usize, owner: Weak<dyn Resident>) -> Self {
+        let [filled, emptied, downgraded] = [(); 3].map(|()| Atomic::new(0));
+        let counts = Isolated::new(Counts { filled, emptied, downgraded });
+        Self { table: Table::new(magazine, owner), size, counts }
+    }
+
+    /// Cost: a load for each slot.
+    pub(crate) fn usage(&self) -> Usage {
+        // Relaxed, both: figures. Those that have ended first, so that there are no more than were made.
+        let ended = self.counts.emptied.load(Ordering::Relaxed);
+        let made = self.counts.filled.load(Ordering::Relaxed);
+        let (acquired, in_use) = self.table.usage();
+        Usage { made, ended, acquired, in_use }
+    }
+}
+
+impl<C: Contents<L>, L: List> Pool<C, L> {
+    pub(crate) fn new(contents: C, classes: C::Classes, limit: u64) -> Self {
+        let account = Isolated::new(Account { held: Atomic::new(0), lock: Lock::new() });
+        Self { contents, classes, limit, closed: Atomic::new(OPEN), account }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_closed(&self) -> bool {
+        // Relaxed: a thread that knows of the close sees it; for others the order does not matter.
+        self.closed.load(Ordering::Relaxed) != OPEN
+    }
+
+    /// What all contents count for.
+    pub(crate) fn held(&self) -> u64 {
+        // Relaxed: a figure.
+        self.account.held.load(Ordering::Relaxed)
+    }
+
+    /// `held` and other contents of `size`, if the limit allows them.
+    fn with_another(&self, held: u64, size: u64) -> Option<u64> {
+        held.checked_add(size).filter(|&sum| sum <= self.limit)
+    }
+
+    fn reserve(&self, size: u64) -> Option<Reserved<'_, L::Memory>> {
+        let held = &self.account.held;
+        let mut found = self.held();
+        // Never above the limit, not even for a moment: another thread would be refused for nothing.
+        loop {
+            let sum = self.with_another(found, size)?;
+            // Relaxed: only an amount.
+            match held.compare_exchange_weak(found, sum, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some(Reserved { held, size }),
+                Err(now) => found = now,
+            }
+        }
+    }
+
+    fn lists(&self) -> impl Iterator<Item = &L> + Clone {
+        self.classes.as_ref().iter().map(|class| &class.table.idle)
+    }
+
+    /// Whether, at some moment of the call, no slot was idle and the limit allowed no other contents of `size`. To be
+    /// asked while the lists are gathered, by the thread with the lock.
+    fn is_full(&self, size: u64) -> bool {
+        // There are fewer classes than a size has bits.
+        let mut before = [0; usize::BITS as usize];
+        for (list, before) in self.lists().zip(&mut before) {
+            let Some(emptiness) = list.emptiness() else { return false };
+            *before = emptiness;
+        }
+        // Acquire: comes before the second look, and the first look acquires, so comes before this. This is the moment: a
+        // thread that released before it, or acquired after it, would have been seen.
+        let held = self.account.held.load(Ordering::Acquire);
+        let mut lists = self.lists().zip(&before);
+        self.with_another(held, size).is_none()
+            && lists.all(|(list, &before)| list.emptiness() == Some(before))
+    }
+}
+
+/// What needs the caller's reference, which keeps the pool during the call.
+impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
+    /// A slot for the caller, where its own class had no idle one: an idle one of another thread, a new one, or one of
+    /// a smaller class, down to `smallest`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn acquire_slowly(
+        &self,
+        asked: usize,
+        smallest: usize,
+    ) -> Result<&Slot<C, L>, Refused<C::Failure>> {
+        if self.is_closed() {
+            return Err(Refused::Closed);
+        }
+        let classes = self.classes.as_ref();
+        if let Some(reserved) = self.reserve(classes[asked].size) {
+            match self.fill(&classes[asked], reserved) {
+                Err(Refused::NoSlot) => {}
+                result => return result,
+            }
+        }
+        // No room is made for what the limit can never allow.
+        let mut possible =
+            classes[smallest..=asked].iter().rev().filter(|class| class.size <= self.limit);
+        let found = possible.clone().next().and_then(|_| {
+            let _held = C::QUIET.then(|| self.account.lock.lock());
+            L::gather(self.lists(), || {
+                possible.find_map(|class| self.make_room(class).map(|found| (class, found)))
+            })
+        });
+        match found {
+            Some((_, Found::Idle(slot))) => Ok(slot),
+            Some((class, Found::Room(reserved))) => self.fill(class, reserved),
+            None if self.is_closed() => Err(Refused::Closed),
+            None => Err(Refused::Limit),
+        }
+    }
+
+    /// A vacant slot with new contents, in use from now on.
+    fn fill<'a>(
+        &'a self,
+        class: &'a Class<C, L>,
+        reserved: Reserved<'_, L::Memory>,
+    ) -> Result<&'a Slot<C, L>, Refused<C::Failure>> {
+        // Before there is a slot: it may panic.
+        let made = self.contents.make(class).map_err(Refused::Failed)?;
+        if self.is_closed() {
+            // Meanwhile, by `make` perhaps.
+            return Err(Refused::Closed);
+        }
+        let vacant = || Part { pool: self.as_raw(), place: C::vacant(class) };
+        let slot = class.table.vacancy(vacant).ok_or(Refused::NoSlot)?;
+        // SAFETY: the slot is vacant, and this thread's.
+        unsafe { C::fill(&slot.part.place, made) };
+        // From here on the contents are counted, and keep the pool: `empty` ends both.
+        forget(reserved);
+        let _: RawShared<_, _> = self.clone().into_raw();
+        // Relaxed: a figure.
+        class.counts.filled.fetch_add(1, Ordering::Relaxed);
+        slot.transition_to_in_use();
+        Ok(slot)
+    }
+
+    /// An idle slot of that class, or room for a new one, for which idle contents of other classes are freed. `None` if
+    /// there was neither at some moment of the call. For the thread with the lock, while the lists are gathered.
+    fn make_room<'a>(&'a self, class: &'a Class<C, L>) -> Option<Found<'a, C, L>> {
+        loop {
+            if let Some(slot) = class.table.reuse() {
+                return Some(Found::Idle(slot));
+            }
+            if let Some(reserved) = self.reserve(class.size) {
+                return Some(Found::Room(reserved));
+            }
+            // The largest first. Another thread may be faster to what is found or freed: then once more.
+            let mut others = self.classes.as_ref().iter().rev();
+            let mut free_one =
+                |other: &Class<C, L>| !ptr::eq(other, class) && Orphans::new(other).take(1) == 1;
+            if !(C::QUIET && others.any(&mut free_one)) && self.is_full(class.size) {
+                return None;
+            }
+        }
+    }
+
+    /// Ends all idle contents. Returns what they counted for.
+    pub(crate) fn trim(&self) -> u64 {
+        let most = if C::QUIET { BATCH } else { usize::MAX };
+        let mut trimmed = 0;
+        for class in self.classes.as_ref() {
+            loop {
+                let mut orphans = Orphans::new(class);
+                let held = C::QUIET.then(|| self.account.lock.lock());
+                let taken = L::gather(once(&class.table.idle), || orphans.take(most));
+                drop(held);
+                orphans.empty();
+                trimmed += taken as u64 * class.size;
+                if taken < most {
+                    break;
+                }
+            }
+        }
+        trimmed
+    }
+
+    /// Refuses acquires from now on, and ends idle contents; those in use end when they are released.
+    pub(crate) fn close(&self) {
+        // Relaxed: as in `is_closed`.
+        self.closed.store(CLOSED, Ordering::Relaxed);
+        // Also if it was closed before: a fork may have come in the middle of that.
+        for class in self.classes.as_ref() {
+            let mut orphans = Orphans::new(class);
+            class.table.idle.close(|index| orphans.add(index));
+            orphans.empty();
+        }
+    }
+}
+
+/// Ends the use of a slot, which is idle then unless the pool is closed.
+///
+/// # Safety
+///
+/// The slot has contents, and the caller is its user. Unless something else keeps it, the pool may be gone afterwards.
+#[inline(always)]
+pub(crate) unsafe fn release<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>) {
+    // SAFETY: the contents keep the pool until the slot is released.
+    let this = unsafe { slot.as_ref() };
+    // SAFETY: as above.
+    let list = NonNull::from(unsafe { &C::class(&this.part).table.idle });
+    let index = this.index();
+    this.transition_to_unused();
+    // SAFETY: the user owns the slot. `this` is not used again if another thread gets it.
+    if unsafe { L::release_raw(list, index) }.is_err() {
+        // SAFETY: the list is closed, so the slot is still this thread's, and not in use.
+        unsafe { empty(slot) };
+    }
+}
+
+/// Ends the use of a slot, and its contents.
+///
+/// # Safety
+///
+/// As [`release`].
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn discard<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>) {
+    // SAFETY: the contents keep the pool.
+    unsafe { slot.as_ref() }.transition_to_unused();
+    // SAFETY: the slot was the caller's, and is in no list.
+    unsafe { empty(slot) };
+}
+
+/// Ends the contents of a slot, which is vacant then, or used up.
+///
+/// # Safety
+///
+/// The slot has contents, is the caller's, and neither in use nor idle. Unless something else keeps it, the pool may be
+/// gone afterwards.
+#[cold]
+#[inline(never)]
+unsafe fn empty<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>) {
+    /// The rest, also if the contents' drop panics.
+    struct Ended<C: Contents<L>, L: List>(NonNull<Slot<C, L>>);
+
+    impl<C: Contents<L>, L: List> Drop for Ended<C, L> {
+        fn drop(&mut self) {
+            // SAFETY: the contents' reference, which is given up at the end, keeps the pool.
+            let slot = unsafe { self.0.as_ref() };
+            // SAFETY: `fill` left this reference behind, and it is taken over here alone. Dropped last.
+            let pool = unsafe { Shared::from_raw(slot.part.pool) };
+            // SAFETY: `pool` keeps it.
+            let class = unsafe { C::class(&slot.part) };
+            // Relaxed: a figure.
+            class.counts.emptied.fetch_add(1, Ordering::Relaxed);
+            drop(Reserved::<L::Memory> { held: &pool.account.held, size: class.size });
+            if slot.uses() < C::LAST_USE {
+                // SAFETY: the slot is this thread's, not in use, and its contents are gone.
+                unsafe { class.table.vacate(slot) };
+            }
+        }
+    }
+
+    let ended = Ended(slot);
+    // SAFETY: the contents are there, and the caller's.
+    unsafe { C::end(&ended.0.as_ref().part.place) };
+}
+
+/// Slots whose contents have to go: the calling thread's, and in no list. Linked by their `next`.
+struct Orphans<'a, C: Contents<L>, L: List> {
+    class: &'a Class<C, L>,
+    first: u32,
+}
+
+impl<'a, C: Contents<L>, L: List> Orphans<'a, C, L> {
+    fn new(class: &'a Class<C, L>) -> Self {
+        Self { class, first: NO_INDEX }
+    }
+
+    /// Takes up to `most` idle slots. Returns how many.
+    fn take(&mut self, most: usize) -> usize {
+        let idle = &self.class.table.idle;
+        (0..most).map_while(|_| idle.acquire()).map(|index| self.add(index)).count()
+    }
+
+    /// Adds a slot that the list handed out. Quiet contents end at once.
+    fn add(&mut self, index: u32) {
+        let slot = self.class.table.slot(index);
+        if C::QUIET {
+            // SAFETY: the list handed out a slot with contents, which is in no list now. The pool's handle keeps it.
+            return unsafe { empty(NonNull::from(slot)) };
+        }
+        // Relaxed: this thread reads it.
+        slot.next.store(self.first, Ordering::Relaxed);
+        self.first = index;
+    }
+
+    fn empty_next(&mut self) -> bool {
+        if self.first == NO_INDEX {
+            return false;
+        }
+        let slot = self.class.table.slot(self.first);
+        // Relaxed: this thread wrote it.
+        self.first = slot.next.load(Ordering::Relaxed);
+        // SAFETY: as in `add`.
+        unsafe { empty(NonNull::from(slot)) };
+        true
+    }
+
+    /// Ends the contents of all.
+    ///
+    /// # Panics
+    ///
+    /// If the drop of one of them does, when the others are gone too.
+    fn empty(mut self) {
+        while self.empty_next() {}
+    }
+}
+
+impl<C: Contents<L>, L: List> Drop for Orphans<'_, C, L> {
+    /// Ends those that a panic has left.
+    fn drop(&mut self) {
+        while self.empty_next() {}
+    }
+}
+
+/// What the handles of a pool own together: the pool closes with the last of them.
+struct Owner<C: Contents<L>, L: List>(Shared<Pool<C, L>, L::Memory>);
+
+impl<C: Contents<L>, L: List> Resident for Owner<C, L>
+where
+    Pool<C, L>: Send + Sync,
+{
+    unsafe fn leave(&self, thread: usize) {
+        for list in self.0.lists() {
+            // SAFETY: passed on to the caller.
+            unsafe { list.leave(thread) };
+        }
+    }
+}
+
+impl<C: Contents<L>, L: List> Drop for Owner<C, L> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// A handle of a pool; clones are handles of the same one.
+pub(crate) struct Handle<C: Contents<L>, L: List>(Arc<Owner<C, L>>);
+
+impl<C: Contents<L> + 'static, L: List> Handle<C, L>
+where
+    Pool<C, L>: Send + Sync,
+{
+    /// The first handle of the pool that `make` makes.
+    pub(crate) fn new(make: impl FnOnce(&Weak<dyn Resident>) -> Pool<C, L>) -> Self {
+        Self(Arc::new_cyclic(|owner: &Weak<Owner<C, L>>| {
+            let owner: Weak<dyn Resident> = owner.clone();
+            Owner(Shared::new(make(&owner)))
+        }))
+    }
+}
+
+impl<C: Contents<L>, L: List> Clone for Handle<C, L> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<C: Contents<L>, L: List> Deref for Handle<C, L> {
+    type Target = Shared<Pool<C, L>, L::Memory>;
+    #[inline(always)]
+    fn deref(&self) -> &Self::Target {
+        &self.0.0
+    }
+}
