@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::thread;
 
-use tenure::pool::SlotPool;
+use tenure::pool::{SlotMut, SlotPool, SlotRef};
 
 /// Stands for a connection to a database.
 struct Connection {
@@ -56,8 +56,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     assert!(made <= 4, "one for each thread at most");
 
     // A shared connection is found by its key, as long as somebody holds it.
-    let shared = pool.acquire()?.share();
-    let key = shared.key();
+    let shared = SlotMut::share(pool.acquire()?);
+    let key = SlotRef::key(&shared);
     assert!(pool.get(key).is_some());
     drop(shared);
     assert!(pool.get(key).is_none(), "never another's connection");

@@ -7,8 +7,11 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::str::FromStr;
 
-use tenure::pool::buffer::{AcquireError, ConfigError, Statistics};
-use tenure::pool::{BufferPool, Magazines, PooledBuf, Scan, TaggedStack};
+use tenure::pool::list::Scan;
+use tenure::pool::{
+    AcquireBufferError, BufferPool, BufferStatistics, ConfigError, Magazines, PooledBuf,
+    TaggedStack,
+};
 
 /// Bytes of a connection's buffer, unless told otherwise: the smallest size class of SMC sockets.
 pub const DEFAULT_BYTES: usize = 16 << 10;
@@ -66,7 +69,7 @@ impl Buffers {
     ///
     /// As [`BufferPool::acquire`].
     #[inline]
-    pub fn acquire(&self) -> Result<Buffer, AcquireError> {
+    pub fn acquire(&self) -> Result<Buffer, AcquireBufferError> {
         Ok(match self {
             Self::Scan(pool) => Buffer::Scan(pool.acquire(0)?),
             Self::Tagged(pool) => Buffer::Tagged(pool.acquire(0)?),
@@ -80,7 +83,7 @@ impl Buffers {
     ///
     /// As [`BufferPool::acquire_pair`].
     #[inline]
-    pub fn acquire_pair(&self) -> Result<(Buffer, Buffer), AcquireError> {
+    pub fn acquire_pair(&self) -> Result<(Buffer, Buffer), AcquireBufferError> {
         Ok(match self {
             Self::Scan(pool) => {
                 pool.acquire_pair(0, 0).map(|(a, b)| (Buffer::Scan(a), Buffer::Scan(b)))?
@@ -105,7 +108,7 @@ impl Buffers {
 
     /// What the pool did and has.
     #[must_use]
-    pub fn statistics(&self) -> Statistics {
+    pub fn statistics(&self) -> BufferStatistics {
         match self {
             Self::Scan(pool) => pool.statistics(),
             Self::Tagged(pool) => pool.statistics(),

@@ -5,14 +5,19 @@
 #![cfg(feature = "std")]
 #![allow(clippy::disallowed_types, reason = "the allocator's own counts, in statics")]
 
+#[macro_use]
+#[path = "support/lists.rs"]
+mod owned;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use tenure::memory::{Native, Threads};
-use tenure::pool::buffer::{AcquireError, Builder, Counts};
-use tenure::pool::{BufferPool, FreeList, Magazines, PooledBuf, Scan, TaggedStack};
+use tenure::pool::{
+    AcquireBufferError, BufferCounts, BufferPool, BufferPoolBuilder, FreeList, PooledBuf,
+};
 
 /// The smallest class. All blocks of pools, and nothing else here, begin at a page.
 const PAGE: usize = 4_096;
@@ -132,11 +137,11 @@ fn leaves_nothing(zero: bool, body: impl FnOnce(usize) + Send) -> &'static Accou
     account
 }
 
-fn builder() -> Builder {
+fn builder() -> BufferPoolBuilder {
     BufferPool::builder().classes(PAGE, 3)
 }
 
-fn build<L: FreeList>(builder: Builder) -> BufferPool<L> {
+fn build<L: FreeList>(builder: BufferPoolBuilder) -> BufferPool<L> {
     builder.list().build().unwrap()
 }
 
@@ -150,198 +155,183 @@ fn several<L: FreeList>(pool: &BufferPool<L>, count: usize) -> Vec<PooledBuf<L>>
     (0..count).map(|at| dirty(pool, PAGE << (at % 3))).collect()
 }
 
-macro_rules! claims {
-    ($($room:ident: $list:ty,)*) => {$(
-        mod $room {
-            use super::*;
-            type L = $list;
-
-            #[test]
-            fn a_pool_that_was_used_leaves_nothing() {
-                leaves_nothing(true, |_| {
-                    let pool = build::<L>(builder());
-                    for _ in 0..3 {
-                        drop(several(&pool, 100));
-                    }
-                });
-            }
-
-            #[test]
-            fn a_pool_that_was_trimmed_and_closed_leaves_nothing() {
-                leaves_nothing(true, |test| {
-                    let pool = build::<L>(builder());
-                    drop(several(&pool, 10));
-                    let blocks = ACCOUNTS[test].blocks.load(Relaxed);
-                    assert_eq!(pool.trim() as i64, blocks);
-                    assert_eq!(ACCOUNTS[test].blocks.load(Relaxed), 0);
-                    drop(several(&pool, 10));
-                    pool.close();
-                    assert_eq!(ACCOUNTS[test].blocks.load(Relaxed), 0);
-                });
-            }
-
-            #[test]
-            fn buffers_that_outlive_the_pool_are_freed_by_their_users() {
-                leaves_nothing(true, |test| {
-                    let pool = build::<L>(builder());
-                    drop(several(&pool, 50));
-                    let kept = several(&pool, 30);
-                    drop(pool);
-                    // What was idle is gone at once.
-                    let bytes: usize = kept.iter().map(|buffer| buffer.capacity()).sum();
-                    assert_eq!(ACCOUNTS[test].blocks.load(Relaxed), bytes as i64);
-                    let mut kept = kept.into_iter();
-                    let others: Vec<_> = kept.by_ref().take(15).collect();
-                    std::thread::scope(|scope| {
-                        let release = move || {
-                            join_test(test);
-                            drop(others);
-                        };
-                        scope.spawn(release).join().unwrap();
-                    });
-                    drop(kept);
-                });
-            }
-
-            #[test]
-            fn threads_that_hoarded_and_ended_leave_nothing() {
-                leaves_nothing(true, |test| {
-                    let pool = build::<L>(builder());
-                    std::thread::scope(|scope| {
-                        for _ in 0..3 {
-                            let use_it = || {
-                                join_test(test);
-                                drop(several(&pool, 100));
-                            };
-                            scope.spawn(use_it).join().unwrap();
-                        }
-                    });
-                    assert_eq!(pool.statistics().total.allocated, 100);
-                });
-            }
-
-            #[test]
-            fn a_thread_that_hoards_when_the_pool_ends_leaves_nothing() {
-                leaves_nothing(true, |test| {
-                    let pool = build::<L>(builder());
-                    let (go, wait) = channel::<()>();
-                    let (done, is_done) = channel();
-                    let handle = pool.clone();
-                    let sleeper = std::thread::spawn(move || {
-                        join_test(test);
-                        drop(several(&handle, 100));
-                        drop(handle);
-                        done.send(()).unwrap();
-                        wait.recv().unwrap();
-                    });
-                    is_done.recv().unwrap();
-                    drop(pool);
-                    assert_eq!(ACCOUNTS[test].blocks.load(Relaxed), 0);
-                    go.send(()).unwrap();
-                    sleeper.join().unwrap();
-                });
-            }
-
-            #[test]
-            fn threads_at_the_limit_never_exceed_it_and_leave_nothing() {
-                const LIMIT: usize = 9 * PAGE;
-                let account = leaves_nothing(true, |test| {
-                    let pool = build::<L>(builder().limit(LIMIT as u64));
-                    let start = Barrier::new(3);
-                    std::thread::scope(|scope| {
-                        let work = || {
-                            join_test(test);
-                            start.wait();
-                            for round in 0..500 {
-                                let mine: Vec<_> = (0..3)
-                                    .filter_map(|_| pool.acquire(PAGE << (round % 3)).ok())
-                                    .collect();
-                                std::thread::yield_now();
-                                drop(mine);
-                            }
-                        };
-                        let threads = [(); 3].map(|()| scope.spawn(work));
-                        threads.into_iter().for_each(|thread| thread.join().unwrap());
-                    });
-                    assert!(pool.statistics().total.downgraded > 0);
-                });
-                assert!(account.most.load(Relaxed) <= LIMIT as i64);
-                assert!(account.most.load(Relaxed) > LIMIT as i64 / 2);
-            }
-
-            #[test]
-            fn requests_that_fail_leave_nothing() {
-                leaves_nothing(true, |test| {
-                    let pool = build::<L>(builder().limit(4 * PAGE as u64));
-                    let mut kept = Vec::new();
-                    while let Ok(buffer) = pool.acquire(4 * PAGE) {
-                        kept.push(buffer);
-                    }
-                    assert_eq!(kept.len(), 1);
-                    kept.clear();
-                    assert!(pool.acquire_pair(2 * PAGE, 3 * PAGE).is_ok());
-                    assert!(pool.acquire_pair(4 * PAGE, 1).is_err());
-                    assert_eq!(pool.statistics().total.in_use, 0);
-                    assert_eq!(pool.statistics().total.bytes as i64,
-                        ACCOUNTS[test].blocks.load(Relaxed));
-                    pool.close();
-                    assert_eq!(pool.acquire(1).unwrap_err(), AcquireError::Closed);
-                });
-            }
-
-            #[test]
-            fn an_allocator_that_fails_ends_the_request_without_a_fall_back() {
-                leaves_nothing(true, |_| {
-                    let pool = build::<L>(BufferPool::builder().classes(PAGE, 8));
-                    let error = pool.acquire(TOO_MUCH).unwrap_err();
-                    assert_eq!(error, AcquireError::OutOfMemory { asked: TOO_MUCH });
-                    assert_eq!(pool.statistics().total, Counts::default());
-                    let error = pool.acquire_pair(1, TOO_MUCH).unwrap_err();
-                    assert_eq!(error, AcquireError::OutOfMemory { asked: TOO_MUCH });
-                    // Smaller and larger ones are there.
-                    drop(dirty(&pool, TOO_MUCH / 2));
-                    drop(dirty(&pool, TOO_MUCH + 1));
-                });
-            }
-
-            #[test]
-            fn a_frozen_buffer_that_outlives_the_pool_leaves_nothing() {
-                leaves_nothing(true, |test| {
-                    let pool = build::<L>(builder());
-                    let whole = dirty(&pool, 100).freeze();
-                    let part = whole.slice(50..);
-                    drop(pool);
-                    drop(whole);
-                    std::thread::scope(|scope| {
-                        let release = move || {
-                            join_test(test);
-                            assert_eq!(part, [0xff; 50][..]);
-                        };
-                        scope.spawn(release).join().unwrap();
-                    });
-                });
-            }
-
-            #[test]
-            fn a_panic_leaves_nothing() {
-                leaves_nothing(true, |_| {
-                    let pool = build::<L>(builder());
-                    let panicked = std::panic::catch_unwind(|| {
-                        let _buffers = several(&pool, 10);
-                        std::panic::resume_unwind(Box::new(()));
-                    });
-                    assert!(panicked.is_err());
-                });
-            }
+fn a_pool_that_was_used_leaves_nothing<L: FreeList>() {
+    leaves_nothing(true, |_| {
+        let pool = build::<L>(builder());
+        for _ in 0..3 {
+            drop(several(&pool, 100));
         }
-    )*};
+    });
+}
+
+fn a_pool_that_was_trimmed_and_closed_leaves_nothing<L: FreeList>() {
+    leaves_nothing(true, |test| {
+        let pool = build::<L>(builder());
+        drop(several(&pool, 10));
+        let blocks = ACCOUNTS[test].blocks.load(Relaxed);
+        assert_eq!(pool.trim() as i64, blocks);
+        assert_eq!(ACCOUNTS[test].blocks.load(Relaxed), 0);
+        drop(several(&pool, 10));
+        pool.close();
+        assert_eq!(ACCOUNTS[test].blocks.load(Relaxed), 0);
+    });
+}
+
+fn buffers_that_outlive_the_pool_are_freed_by_their_users<L: FreeList>() {
+    leaves_nothing(true, |test| {
+        let pool = build::<L>(builder());
+        drop(several(&pool, 50));
+        let kept = several(&pool, 30);
+        drop(pool);
+        // What was idle is gone at once.
+        let bytes: usize = kept.iter().map(|buffer| buffer.capacity()).sum();
+        assert_eq!(ACCOUNTS[test].blocks.load(Relaxed), bytes as i64);
+        let mut kept = kept.into_iter();
+        let others: Vec<_> = kept.by_ref().take(15).collect();
+        std::thread::scope(|scope| {
+            let release = move || {
+                join_test(test);
+                drop(others);
+            };
+            scope.spawn(release).join().unwrap();
+        });
+        drop(kept);
+    });
+}
+
+fn threads_that_hoarded_and_ended_leave_nothing<L: FreeList>() {
+    leaves_nothing(true, |test| {
+        let pool = build::<L>(builder());
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                let use_it = || {
+                    join_test(test);
+                    drop(several(&pool, 100));
+                };
+                scope.spawn(use_it).join().unwrap();
+            }
+        });
+        assert_eq!(pool.statistics().total.allocated, 100);
+    });
+}
+
+fn a_thread_that_hoards_when_the_pool_ends_leaves_nothing<L: FreeList>() {
+    leaves_nothing(true, |test| {
+        let pool = build::<L>(builder());
+        let (go, wait) = channel::<()>();
+        let (done, is_done) = channel();
+        let handle = pool.clone();
+        let sleeper = std::thread::spawn(move || {
+            join_test(test);
+            drop(several(&handle, 100));
+            drop(handle);
+            done.send(()).unwrap();
+            wait.recv().unwrap();
+        });
+        is_done.recv().unwrap();
+        drop(pool);
+        assert_eq!(ACCOUNTS[test].blocks.load(Relaxed), 0);
+        go.send(()).unwrap();
+        sleeper.join().unwrap();
+    });
+}
+
+fn threads_at_the_limit_never_exceed_it_and_leave_nothing<L: FreeList>() {
+    const LIMIT: usize = 9 * PAGE;
+    let account = leaves_nothing(true, |test| {
+        let pool = build::<L>(builder().limit(LIMIT as u64));
+        let start = Barrier::new(3);
+        std::thread::scope(|scope| {
+            let work = || {
+                join_test(test);
+                start.wait();
+                for round in 0..500 {
+                    let mine: Vec<_> =
+                        (0..3).filter_map(|_| pool.acquire(PAGE << (round % 3)).ok()).collect();
+                    std::thread::yield_now();
+                    drop(mine);
+                }
+            };
+            let threads = [(); 3].map(|()| scope.spawn(work));
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+        assert!(pool.statistics().total.downgraded > 0);
+    });
+    assert!(account.most.load(Relaxed) <= LIMIT as i64);
+    assert!(account.most.load(Relaxed) > LIMIT as i64 / 2);
+}
+
+fn requests_that_fail_leave_nothing<L: FreeList>() {
+    leaves_nothing(true, |test| {
+        let pool = build::<L>(builder().limit(4 * PAGE as u64));
+        let mut kept = Vec::new();
+        while let Ok(buffer) = pool.acquire(4 * PAGE) {
+            kept.push(buffer);
+        }
+        assert_eq!(kept.len(), 1);
+        kept.clear();
+        assert!(pool.acquire_pair(2 * PAGE, 3 * PAGE).is_ok());
+        assert!(pool.acquire_pair(4 * PAGE, 1).is_err());
+        assert_eq!(pool.statistics().total.in_use, 0);
+        assert_eq!(pool.statistics().total.bytes as i64, ACCOUNTS[test].blocks.load(Relaxed));
+        pool.close();
+        assert_eq!(pool.acquire(1).unwrap_err(), AcquireBufferError::Closed);
+    });
+}
+
+fn an_allocator_that_fails_ends_the_request_without_a_fall_back<L: FreeList>() {
+    leaves_nothing(true, |_| {
+        let pool = build::<L>(BufferPool::builder().classes(PAGE, 8));
+        let error = pool.acquire(TOO_MUCH).unwrap_err();
+        assert_eq!(error, AcquireBufferError::OutOfMemory { asked: TOO_MUCH });
+        assert_eq!(pool.statistics().total, BufferCounts::default());
+        let error = pool.acquire_pair(1, TOO_MUCH).unwrap_err();
+        assert_eq!(error, AcquireBufferError::OutOfMemory { asked: TOO_MUCH });
+        // Smaller and larger ones are there.
+        drop(dirty(&pool, TOO_MUCH / 2));
+        drop(dirty(&pool, TOO_MUCH + 1));
+    });
+}
+
+fn a_frozen_buffer_that_outlives_the_pool_leaves_nothing<L: FreeList>() {
+    leaves_nothing(true, |test| {
+        let pool = build::<L>(builder());
+        let whole = dirty(&pool, 100).freeze();
+        let part = whole.slice(50..);
+        drop(pool);
+        drop(whole);
+        std::thread::scope(|scope| {
+            let release = move || {
+                join_test(test);
+                assert_eq!(part, [0xff; 50][..]);
+            };
+            scope.spawn(release).join().unwrap();
+        });
+    });
+}
+
+fn a_panic_leaves_nothing<L: FreeList>() {
+    leaves_nothing(true, |_| {
+        let pool = build::<L>(builder());
+        let panicked = std::panic::catch_unwind(|| {
+            let _buffers = several(&pool, 10);
+            std::panic::resume_unwind(Box::new(()));
+        });
+        assert!(panicked.is_err());
+    });
 }
 
 claims! {
-    scan: Scan,
-    tagged_stack: TaggedStack,
-    magazines: Magazines,
-    magazines_of_one: Magazines<Native, 1>,
+    a_pool_that_was_used_leaves_nothing,
+    a_pool_that_was_trimmed_and_closed_leaves_nothing,
+    buffers_that_outlive_the_pool_are_freed_by_their_users,
+    threads_that_hoarded_and_ended_leave_nothing,
+    a_thread_that_hoards_when_the_pool_ends_leaves_nothing,
+    threads_at_the_limit_never_exceed_it_and_leave_nothing,
+    requests_that_fail_leave_nothing,
+    an_allocator_that_fails_ends_the_request_without_a_fall_back,
+    a_frozen_buffer_that_outlives_the_pool_leaves_nothing,
+    a_panic_leaves_nothing,
 }
 
 #[test]

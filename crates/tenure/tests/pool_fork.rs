@@ -6,111 +6,72 @@
 #![cfg(all(unix, feature = "std", not(miri)))]
 
 mod forks;
+#[path = "support/lists.rs"]
+mod owned;
 mod stopping;
 
 use forks::{AtEnd, expect_well, in_child};
+use owned::Owner;
 use std::cell::RefCell;
-use std::iter::{from_fn, once};
-use std::sync::{Arc, Barrier, Mutex, Weak};
+use std::sync::{Barrier, Mutex};
 use std::thread;
 use stopping::{Stopping, let_it_go_on, stop_in_the_next_barrier, wait_until_it_stops};
-use tenure::memory::{Memory, Native, Ordering, Resident, Threads};
-use tenure::pool::buffer::AcquireError;
-use tenure::pool::{BufferPool, FreeList, Magazines, TaggedStack};
-
-struct Owner<L>(L);
-
-impl<L: FreeList> Resident for Owner<L> {
-    unsafe fn leave(&self, thread: usize) {
-        // SAFETY: the caller's.
-        unsafe { self.0.leave(thread) };
-    }
-}
+use tenure::memory::{Memory, Native, Ordering, Threads};
+use tenure::pool::list::{self, List};
+use tenure::pool::{AcquireBufferError, BufferPool, Magazines, TaggedStack};
 
 const SLOTS: usize = 64;
 
-/// Takes what is free.
-fn reclaim<L: FreeList>(list: &L) -> Vec<u32> {
-    L::gather(once(list), || from_fn(|| list.acquire(not_closed)).collect())
-}
-
-fn not_closed(slot: u32) {
-    panic!("slot {slot} comes home although the list is open");
-}
-
 /// Uses the list in every way. `SLOTS` at most can be acquired; each once.
-fn use_all_of<L: FreeList>(list: &L) {
+fn use_all_of<L: List>(list: &Owner<L>) {
     let mut mine = [false; SLOTS + 1];
     let mut found = |slot: u32| {
         let is_mine = &mut mine[slot as usize];
         assert!(!*is_mine, "a slot has two owners");
         *is_mine = true;
     };
-    for _ in 0..8 {
-        if let Some(slot) = list.acquire(not_closed) {
-            found(slot);
-        }
-    }
-    reclaim(list).into_iter().for_each(&mut found);
+    (0..8).filter_map(|_| list.acquire()).for_each(&mut found);
+    list.reclaim(&mut found);
     // One that the other threads never had.
     list.admit(SLOTS as u32);
     found(SLOTS as u32);
-    for (slot, is_mine) in mine.iter().enumerate() {
-        if *is_mine {
-            // SAFETY: acquired, reclaimed or admitted above.
-            unsafe { list.release(slot as u32, not_closed) };
-        }
-    }
-    let kept = list.acquire(not_closed).expect("slots were released");
+    (0..=SLOTS).filter(|&slot| mine[slot]).for_each(|slot| list.give(slot as u32));
+    let kept = list.acquire().expect("slots were released");
     let mut home = [false; SLOTS + 1];
-    let mut come_home = |slot: u32| {
-        assert!(mine[slot as usize], "a slot comes home that was in nobody's hands");
+    list.close(|slot| {
+        assert!(mine[slot as usize], "a slot comes home that no thread released");
         assert!(!home[slot as usize], "a slot comes home twice");
         home[slot as usize] = true;
-    };
-    list.close(&mut come_home);
-    assert_eq!(list.acquire(|_| ()), None);
-    // SAFETY: acquired above.
-    unsafe { list.release(kept, &mut come_home) };
+    });
+    assert_eq!(list.acquire(), None);
+    assert!(list.try_give(kept).is_err(), "a closed list keeps nothing");
+    assert!(!home[kept as usize], "a slot comes home that is in use");
+    home[kept as usize] = true;
     assert_eq!(home, mine, "what was released comes home");
 }
 
 /// Forks while threads acquire, release, trim, come and go.
-fn forked_under_use<L: FreeList>() {
+fn forked_under_use<L: List>() {
     type Flag = <Native as Memory>::AtomicU32;
-    let owner = Arc::new_cyclic(|owner: &Weak<Owner<L>>| Owner(L::new_in(8, owner.clone())));
-    for slot in 0..SLOTS as u32 {
-        owner.0.admit(slot);
-        // SAFETY: admitted above.
-        unsafe { owner.0.release(slot, not_closed) };
-    }
+    let list = Owner::<L>::new(8);
+    list.admit_idle(SLOTS as u32);
     let stop = Flag::new(0);
     let hammer = |thread: usize| {
         let mut turn = thread;
         // Relaxed: only a flag.
         while stop.load(Ordering::Relaxed) == 0 {
             turn += 1;
-            let some = [(); 10].map(|()| owner.0.acquire(not_closed));
-            for slot in some.into_iter().flatten() {
-                // SAFETY: acquired above.
-                unsafe { owner.0.release(slot, not_closed) };
-            }
+            let some = [(); 10].map(|()| list.acquire());
+            some.into_iter().flatten().for_each(|slot| list.give(slot));
             if turn % 16 == 0 {
-                for slot in reclaim(&owner.0) {
-                    // SAFETY: acquired in there.
-                    unsafe { owner.0.release(slot, not_closed) };
-                }
+                let mut taken = Vec::new();
+                list.reclaim(|slot| taken.push(slot));
+                taken.into_iter().for_each(|slot| list.give(slot));
             }
             if turn % 64 == 0 {
-                let list = Arc::clone(&owner);
-                thread::spawn(move || {
-                    if let Some(slot) = list.0.acquire(not_closed) {
-                        // SAFETY: acquired above.
-                        unsafe { list.0.release(slot, not_closed) };
-                    }
-                })
-                .join()
-                .unwrap();
+                let list = list.clone();
+                let visit = move || list.acquire().into_iter().for_each(|slot| list.give(slot));
+                thread::spawn(visit).join().unwrap();
             }
         }
     };
@@ -119,7 +80,7 @@ fn forked_under_use<L: FreeList>() {
         // Stops the others when a child failed too.
         let _stop = AtEnd(|| stop.store(1, Ordering::Relaxed));
         for turn in 0..200 {
-            expect_well(turn, in_child(|| use_all_of(&owner.0)));
+            expect_well(turn, in_child(|| use_all_of(&list)));
         }
     });
 }
@@ -131,7 +92,7 @@ fn a_child_uses_magazines_that_other_threads_were_in() {
 
 #[test]
 fn a_child_uses_magazines_of_one_that_other_threads_were_in() {
-    forked_under_use::<Magazines<Native, 1>>();
+    forked_under_use::<list::Magazines<Native, 1>>();
 }
 
 #[test]
@@ -217,26 +178,21 @@ fn a_thread_that_had_ended_before_the_fork_is_not_lost() {
 }
 
 #[test]
-fn what_a_lost_thread_hoarded_is_reclaimed_by_the_child() {
-    let owner =
-        Arc::new_cyclic(|owner: &Weak<Owner<Magazines>>| Owner(FreeList::new_in(8, owner.clone())));
+fn what_a_lost_thread_kept_is_reclaimed_by_the_child() {
+    let list = Owner::<Magazines>::new(8);
     let (begin, end) = (Barrier::new(2), Barrier::new(2));
     let status = thread::scope(|scope| {
         scope.spawn(|| {
-            owner.0.admit(0);
-            // SAFETY: admitted above.
-            unsafe { owner.0.release(0, not_closed) };
+            list.admit_idle(1);
             begin.wait();
             end.wait();
         });
         begin.wait();
         let status = in_child(|| {
-            assert_eq!(
-                owner.0.acquire(not_closed),
-                None,
-                "the slot is in the other thread's hoard"
-            );
-            assert_eq!(reclaim(&owner.0), [0]);
+            assert_eq!(list.acquire(), None, "the slot is in the other thread's magazine");
+            let mut found = Vec::new();
+            list.reclaim(|slot| found.push(slot));
+            assert_eq!(found, [0]);
         });
         end.wait();
         status
@@ -246,11 +202,11 @@ fn what_a_lost_thread_hoarded_is_reclaimed_by_the_child() {
 
 // --- a thread that is lost in the middle of something ---
 
-type Buffers = BufferPool<Magazines<Stopping>>;
+type Buffers = BufferPool<list::Magazines<Stopping>>;
 
 const SIZE: usize = 4096;
 
-/// A pool that is full of idle buffers of two sizes, some in the hoard of this thread.
+/// A pool that is full of idle buffers of two sizes, some in the magazine of this thread.
 fn idle_buffers() -> Buffers {
     let pool = BufferPool::builder().classes(SIZE / 2, 2).limit(4 * SIZE as u64).list().build();
     let pool: Buffers = pool.unwrap();
@@ -314,7 +270,7 @@ fn a_pool_that_a_lost_thread_was_closing_is_closed_again() {
             pool.close();
             assert_eq!(pool.statistics().total.bytes, 0, "what was idle is freed");
             for size in [SIZE, SIZE / 2] {
-                assert_eq!(pool.acquire(size).unwrap_err(), AcquireError::Closed);
+                assert_eq!(pool.acquire(size).unwrap_err(), AcquireBufferError::Closed);
             }
         });
         assert_eq!(pool.statistics().total.bytes, 0, "in the parent nobody is lost");
@@ -330,7 +286,7 @@ fn a_child_uses_and_closes_a_pool_that_a_lost_thread_was_trimming() {
             let all =
                 [(); 4].map(|()| pool.acquire_exact(SIZE).expect("it is idle, or there is room"));
             let refused = pool.acquire_exact(SIZE / 2).unwrap_err();
-            assert!(matches!(refused, AcquireError::LimitReached { .. }), "{refused}");
+            assert!(matches!(refused, AcquireBufferError::LimitReached { .. }), "{refused}");
             drop(all);
             assert_eq!(pool.trim(), 4 * SIZE as u64);
             drop(pool.acquire(SIZE).unwrap());
@@ -343,13 +299,9 @@ fn a_child_uses_and_closes_a_pool_that_a_lost_thread_was_trimming() {
 
 #[test]
 fn a_child_loses_one_of_the_slots_that_a_lost_thread_was_closing() {
-    fn of<L: FreeList>() {
-        let list = L::new_in(0, Weak::<Owner<L>>::new());
-        for slot in 0..SLOTS as u32 {
-            list.admit(slot);
-            // SAFETY: admitted above.
-            unsafe { list.release(slot, not_closed) };
-        }
+    fn of<L: List>() {
+        let list = Owner::<L>::new(0);
+        list.admit_idle(SLOTS as u32);
         let (begin, end) = (Barrier::new(2), Barrier::new(2));
         let status = thread::scope(|scope| {
             scope.spawn(|| {

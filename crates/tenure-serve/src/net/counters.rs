@@ -2,7 +2,7 @@
 
 use tenure::line::Isolated;
 use tenure::memory::{Memory, Native, Ordering};
-use tenure::pool::buffer::Counts;
+use tenure::pool::BufferCounts;
 
 type Word = <Native as Memory>::AtomicU64;
 
@@ -89,7 +89,7 @@ pub struct Statistics {
     /// Workers that accept nobody now, because the process has no more files.
     pub paused: u64,
     /// The pool of buffers, all size classes together.
-    pub buffers: Counts,
+    pub buffers: BufferCounts,
 }
 
 impl Statistics {
@@ -119,7 +119,7 @@ impl Statistics {
     }
 
     /// The sums over all workers.
-    pub(super) fn of(workers: &[Isolated<Counters>], buffers: Counts) -> Self {
+    pub(super) fn of(workers: &[Isolated<Counters>], buffers: BufferCounts) -> Self {
         let sum = |figure: fn(&Counters) -> &Counter| {
             workers.iter().fold(0_u64, |sum, worker| sum.wrapping_add(figure(worker).get()))
         };

@@ -3,7 +3,8 @@
 use super::memory::{InOrder, Loom};
 use super::stage::{ALL, Value, join_all, passes, spawn};
 use tenure::memory::Threads;
-use tenure::pool::{FreeList, SlotKey, SlotPool, SlotRef, TaggedStack};
+use tenure::pool::list::TaggedStack;
+use tenure::pool::{FreeList, SlotKey, SlotMut, SlotPool, SlotRef};
 
 /// What the pools of these models are made of: loom sees who reads and who writes it.
 struct Object(Value);
@@ -32,7 +33,7 @@ fn pool<M: Threads>() -> Pool<M> {
 fn share<M: Threads>(pool: &Pool<M>, value: u32) -> Option<SlotRef<Object, TaggedStack<M>>> {
     let object = pool.acquire().ok()?;
     object.0.write(value);
-    Some(object.share())
+    Some(SlotMut::share(object))
 }
 
 /// Looks the key up, and at what it finds: `value`, which is the use that the key names.
@@ -56,7 +57,7 @@ fn has_come_home<M: Threads>(pool: &Pool<M>) {
 fn found_under_the_last_drop<M: Threads>(visitors: usize) {
     let pool = pool::<M>();
     let shared = share(&pool, 7).unwrap();
-    let key = shared.key();
+    let key = SlotRef::key(&shared);
     let visitors = Vec::from_iter((0..visitors).map(|_| {
         let pool = pool.clone();
         spawn(move || visit(&pool, key, 7))
@@ -81,7 +82,7 @@ fn two_lookups_may_be_the_last() {
 fn looked_up_across_uses<M: Threads>(visitors: usize) {
     let pool = pool::<M>();
     let shared = share(&pool, 7).unwrap();
-    let key = shared.key();
+    let key = SlotRef::key(&shared);
     let visitors = Vec::from_iter((0..visitors).map(|_| {
         let pool = pool.clone();
         spawn(move || visit(&pool, key, 7))
@@ -89,7 +90,7 @@ fn looked_up_across_uses<M: Threads>(visitors: usize) {
     drop(shared);
     // Not to be had while a visitor has it.
     if let Some(next) = share(&pool, 8) {
-        assert_ne!(next.key(), key);
+        assert_ne!(SlotRef::key(&next), key);
         assert_eq!(next.0.look(), 8);
         drop(next);
     }
@@ -111,7 +112,7 @@ fn two_stale_keys_do_not_find_the_next_use() {
 fn unshared_under_lookups<M: Threads>(visitors: usize) {
     let pool = pool::<M>();
     let shared = share(&pool, 7).unwrap();
-    let key = shared.key();
+    let key = SlotRef::key(&shared);
     let visitors = Vec::from_iter((0..visitors).map(|_| {
         let pool = pool.clone();
         spawn(move || {
@@ -120,9 +121,9 @@ fn unshared_under_lookups<M: Threads>(visitors: usize) {
             }
         })
     }));
-    if let Ok(mine) = shared.into_mut() {
+    if let Ok(mine) = SlotRef::into_mut(shared) {
         mine.0.write(8);
-        drop(mine.share());
+        drop(SlotMut::share(mine));
     }
     join_all(visitors);
     has_come_home(&pool);

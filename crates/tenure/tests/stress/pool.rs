@@ -10,7 +10,7 @@ use std::iter::{from_fn, once};
 use std::sync::{Arc, Barrier, Weak};
 use std::thread;
 use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, PlainCell, Resident};
-use tenure::pool::{FreeList, Magazines, Scan, TaggedStack};
+use tenure::pool::list::{List, Magazines, Scan, TaggedStack};
 
 type Word = <Native as Memory>::AtomicU32;
 
@@ -18,8 +18,8 @@ type Word = <Native as Memory>::AtomicU32;
 const FREE: u64 = 0;
 /// What a slot holds that has come home.
 const HOME: u64 = u64::MAX;
-/// Slots that a thread may hoard.
-const HOARD: usize = 64;
+/// Slots that a thread may magazine.
+const MAGAZINE: usize = 64;
 
 /// A list, its slots, and how many of them there are.
 struct Pool<L> {
@@ -28,21 +28,17 @@ struct Pool<L> {
     admitted: Word,
 }
 
-impl<L: FreeList> Resident for Pool<L> {
+impl<L: List> Resident for Pool<L> {
     unsafe fn leave(&self, thread: usize) {
         // SAFETY: the caller's.
         unsafe { self.list.leave(thread) };
     }
 }
 
-fn not_closed(slot: u32) {
-    panic!("slot {slot} comes home although the list is open");
-}
-
-impl<L: FreeList> Pool<L> {
+impl<L: List> Pool<L> {
     fn new(most: u32) -> Arc<Self> {
         Arc::new_cyclic(|pool: &Weak<Self>| Self {
-            list: L::new_in(HOARD, pool.clone()),
+            list: L::new_in(MAGAZINE, pool.clone()),
             slots: (0..most).map(|_| Plain::new(FREE)).collect(),
             admitted: Atomic::new(0),
         })
@@ -58,7 +54,7 @@ impl<L: FreeList> Pool<L> {
 
     /// A slot for `owner`, a new one if none is free and there may be more.
     fn take(&self, owner: u64) -> Option<u32> {
-        let slot = self.list.acquire(not_closed).or_else(|| {
+        let slot = self.list.acquire().or_else(|| {
             // Relaxed: the number alone is passed on.
             let new = self.admitted.fetch_add(1, Ordering::Relaxed);
             if new as usize >= self.slots.len() {
@@ -75,14 +71,13 @@ impl<L: FreeList> Pool<L> {
     fn give(&self, slot: u32, owner: u64) {
         self.change(slot, owner, FREE);
         // SAFETY: taken by this thread, or by one that has passed it on.
-        unsafe { self.list.release(slot, not_closed) };
+        unsafe { self.list.release(slot) }.expect("the list is open");
     }
 
     /// Takes free slots, and gives them back.
     fn trim(&self, owner: u64) {
-        let taken: Vec<u32> = L::gather(once(&self.list), || {
-            from_fn(|| self.list.acquire(not_closed)).take(8).collect()
-        });
+        let taken: Vec<u32> =
+            L::gather(once(&self.list), || from_fn(|| self.list.acquire()).take(8).collect());
         taken.iter().for_each(|&slot| self.change(slot, FREE, owner));
         taken.into_iter().for_each(|slot| self.give(slot, owner));
     }
@@ -94,14 +89,14 @@ impl<L: FreeList> Pool<L> {
             self.change(slot, FREE, HOME);
             home += 1;
         });
-        assert_eq!(self.list.acquire(|_| ()), None);
+        assert_eq!(self.list.acquire(), None);
         // Relaxed: the threads have been joined.
         assert_eq!(home, self.admitted.load(Ordering::Relaxed), "not every slot comes home once");
         home
     }
 }
 
-fn threads_come_and_go<L: FreeList>(slots: u32) {
+fn threads_come_and_go<L: List>(slots: u32) {
     let pool = Pool::<L>::new(slots);
     for generation in 0..10 {
         let each = objects(4_000);
@@ -129,11 +124,11 @@ fn threads_come_and_go<L: FreeList>(slots: u32) {
 /// How many slots may be under way from producers to consumers.
 const UNDER_WAY: usize = 64;
 
-fn one_way<L: FreeList>() {
+fn one_way<L: List>() {
     let each = objects(100_000);
-    // A producer makes a slot when its hoard and the depot are empty. The others are under way, in another
-    // thread's hoard or crate, or in its hands.
-    let bound = UNDER_WAY + THREADS * (HOARD + 32 + 1);
+    // A producer makes a slot when its magazine and the depot are empty. The others are under way, in another
+    // thread's magazine or crate, or in its hands.
+    let bound = UNDER_WAY + THREADS * (MAGAZINE + 32 + 1);
     let pool = Pool::<L>::new(each * THREADS as u32);
     let queue = Arc::new(Lock::new(VecDeque::new()));
     let all = Arc::clone(&pool);
@@ -160,7 +155,7 @@ fn one_way<L: FreeList>() {
 /// More threads than any cap that somebody might think of.
 const CROWD: u32 = 300;
 
-fn a_crowd_one_by_one<L: FreeList>() {
+fn a_crowd_one_by_one<L: List>() {
     let pool = Pool::<L>::new(CROWD);
     for number in 1..=CROWD {
         let pool = Arc::clone(&pool);
@@ -170,10 +165,10 @@ fn a_crowd_one_by_one<L: FreeList>() {
         };
         thread::spawn(visit).join().unwrap();
     }
-    assert_eq!(pool.end(), 1, "what a thread hoarded is for the next when it has ended");
+    assert_eq!(pool.end(), 1, "what a thread kept is for the next when it has ended");
 }
 
-fn a_crowd_at_once<L: FreeList>() {
+fn a_crowd_at_once<L: List>() {
     let pool = Pool::<L>::new(2 * CROWD);
     // Admitted now: those who admit keep others out of some lists, and a crowd of them is not the subject.
     let slots = Vec::from_iter((0..CROWD).map(|_| pool.take(1).unwrap()));
@@ -189,7 +184,7 @@ fn a_crowd_at_once<L: FreeList>() {
         })
     }));
     threads.into_iter().for_each(|thread| thread.join().unwrap());
-    // Some were in hoards, where others do not look for a slot: those made new ones.
+    // Some were in magazines, where others do not look for a slot: those made new ones.
     assert!(pool.end() >= CROWD);
 }
 
@@ -228,10 +223,10 @@ unsafe fn put<L>(block: *const Block<L>, references: u32) -> bool {
 }
 
 /// Threads that have a slot each release it while the list is closed, and do not keep the list alive.
-fn closed_under_releases<L: FreeList>() {
+fn closed_under_releases<L: List>() {
     let blocks: Arc<[Shared<Block<L>>]> = (0..objects(2_000))
         .map(|_| {
-            let list = L::new_in(HOARD, Weak::<Nobody>::new());
+            let list = L::new_in(MAGAZINE, Weak::<Nobody>::new());
             (0..THREADS as u32).for_each(|slot| list.admit(slot));
             let references = Atomic::new(THREADS as u32 + 1);
             let canary = Canary::new();
@@ -256,7 +251,9 @@ fn closed_under_releases<L: FreeList>() {
             // SAFETY: as above.
             let list = unsafe { &(*block).list };
             // SAFETY: the slot is this thread's. It is the last touch of this thread, unless that closes.
-            unsafe { list.release(thread as u32, &mut home) };
+            if unsafe { list.release(thread as u32) }.is_err() {
+                home(thread as u32);
+            }
             if thread == 0 {
                 // SAFETY: the closer's reference keeps the block alive.
                 unsafe { &(*block).list }.close(&mut home);

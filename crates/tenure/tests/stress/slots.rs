@@ -5,8 +5,10 @@ use crate::support::{Canary, THREADS, objects};
 use std::sync::Arc;
 use std::thread;
 use tenure::memory::{Memory, Native, Ordering, Plain, PlainCell};
-use tenure::pool::slot::AcquireError;
-use tenure::pool::{FreeList, Magazines, Scan, SlotKey, SlotMut, SlotPool, TaggedStack};
+use tenure::pool::list::{self, Scan};
+use tenure::pool::{
+    AcquireSlotError, FreeList, Magazines, SlotKey, SlotMut, SlotPool, SlotRef, TaggedStack,
+};
 
 type Counter = <Native as Memory>::AtomicU64;
 
@@ -109,27 +111,27 @@ impl<L: FreeList> Race<L> {
 
     /// Uses an object for as long as `turn` says, and gives it back in one of several ways.
     fn use_one(&mut self, turn: u64, mut object: SlotMut<Object, L>) {
-        let key = object.key();
+        let key = SlotMut::key(&object);
         let me = held_by(self.thread, key);
         object.begin(me);
         if turn % 8 == 0 {
             return;
         }
-        let shared = object.share();
+        let shared = SlotMut::share(object);
         self.boards[self.thread].write(turn, key);
         self.look_up(turn / 2);
         assert_eq!(shared.holder(), me, "an object has two owners");
         let other = shared.clone();
         drop(shared);
         if turn % 3 == 0 {
-            if let Ok(mut mine) = other.into_mut() {
+            if let Ok(mut mine) = SlotRef::into_mut(other) {
                 // Nobody looks now.
                 mine.reset();
                 mine.begin(me);
                 if turn % 64 == 3 {
-                    mine.discard();
+                    SlotMut::discard(mine);
                 } else if turn % 2 == 0 {
-                    let shared = mine.share();
+                    let shared = SlotMut::share(mine);
                     self.look_up(turn);
                     assert_eq!(shared.holder(), me);
                 }
@@ -141,7 +143,7 @@ impl<L: FreeList> Race<L> {
         for turn in first..first + turns {
             match self.pool.acquire() {
                 Ok(object) => self.use_one(turn, object),
-                Err(AcquireError::Exhausted { .. }) => self.look_up(turn),
+                Err(AcquireSlotError::Exhausted { .. }) => self.look_up(turn),
                 Err(error) => panic!("{error}"),
             }
             if turn % 4_096 == 0 {
@@ -165,7 +167,7 @@ fn race<L: FreeList>(turns_per_thread: u32, limit: usize) {
     let pool = SlotPool::builder(move || Object::new(&made_for))
         .reset(Object::reset)
         .limit(limit)
-        .hoard(4)
+        .magazine_size(4)
         .list::<L>()
         .build();
     let boards: Arc<[Board]> = (0..THREADS).map(|_| Board::new()).collect();
@@ -208,7 +210,7 @@ fn many_objects_over_magazines_have_one_owner_each() {
 
 #[test]
 fn objects_over_magazines_of_one_have_one_owner_each() {
-    race::<Magazines<Native, 1>>(turns(100_000), 6);
+    race::<list::Magazines<Native, 1>>(turns(100_000), 6);
 }
 
 #[test]
@@ -233,18 +235,18 @@ fn end_under_guards<L: FreeList>(rounds: u32) {
             .list::<L>()
             .build();
         let mut first = pool.acquire().unwrap();
-        let key = first.key();
+        let key = SlotMut::key(&first);
         first.begin(held_by(0, key));
-        let shared = first.share();
+        let shared = SlotMut::share(first);
         let threads = Vec::from_iter((0..2).map(|thread| {
             let shared = shared.clone();
             let mut mine = pool.acquire().unwrap();
-            let me = held_by(thread, mine.key());
+            let me = held_by(thread, SlotMut::key(&mine));
             mine.begin(me);
             thread::spawn(move || {
                 assert_eq!((mine.holder(), shared.holder()), (me, held_by(0, key)));
                 if round % 3 == 0 {
-                    drop(mine.share());
+                    drop(SlotMut::share(mine));
                 }
             })
         }));

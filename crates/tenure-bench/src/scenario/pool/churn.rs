@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use tenure::pool::{Magazines, TaggedStack};
 
-    fn connections_stay<S: Slots>(hoarded: u32) {
+    fn connections_stay<S: Slots>(kept: u32) {
         let churn = Churn::<S>::prepare(2);
         let made = || churn.slots.made().expect("the pool tells");
         let prepared = made();
@@ -93,7 +93,7 @@ mod tests {
                 assert!(window.connections.iter().all(Option::is_some));
             });
         }
-        assert!(made() <= prepared + hoarded, "{prepared} and then {}", made());
+        assert!(made() <= prepared + kept, "{prepared} and then {}", made());
     }
 
     #[test]

@@ -25,7 +25,7 @@ use others::{Borrowed, Bounded, LockedVec, Nothing, Sharded, Unbounded};
 use public::{Buffers, Objects};
 use slots::Listed;
 use tenure::memory::Native;
-use tenure::pool::{Magazines, Scan, TaggedStack};
+use tenure::pool::list::{Magazines, Scan, TaggedStack};
 
 /// The variants of acquire and release with so many slots in use, on `$host`.
 macro_rules! lists {

@@ -4,7 +4,7 @@ use crate::scenario::Member;
 use std::sync::{Arc, Weak};
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Memory, Ordering, Resident};
-use tenure::pool::FreeList;
+use tenure::pool::list::List;
 
 /// A pool of slots.
 ///
@@ -31,7 +31,7 @@ pub(super) trait Slots: Send + Sync + Sized + 'static {
 }
 
 /// A free list, and the slots that were made for it.
-pub(super) struct Listed<L: FreeList> {
+pub(super) struct Listed<L: List> {
     owner: Arc<Owner<L>>,
     made: Isolated<<L::Memory as Memory>::AtomicU32>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Listed<L: FreeList> {
 /// A list as threads that end see it.
 struct Owner<L>(L);
 
-impl<L: FreeList> Resident for Owner<L> {
+impl<L: List> Resident for Owner<L> {
     unsafe fn leave(&self, thread: usize) {
         // SAFETY: the caller's.
         unsafe { self.0.leave(thread) };
@@ -47,9 +47,9 @@ impl<L: FreeList> Resident for Owner<L> {
 }
 
 /// Slots that a thread may keep to itself: as many as pools let them, unless told.
-const HOARD: usize = 64;
+const MAGAZINE: usize = 64;
 
-impl<L: FreeList> Listed<L> {
+impl<L: List> Listed<L> {
     #[cold]
     fn make(&self) -> Number {
         // Relaxed: the number alone is passed on.
@@ -62,23 +62,17 @@ impl<L: FreeList> Listed<L> {
 /// A slot of a list, whose owner has this.
 pub(super) struct Number(u32);
 
-/// The scenarios never close a list.
-#[cold]
-fn not_closed(slot: u32) {
-    panic!("slot {slot} comes home although the list is open");
-}
-
-/// Runs `work` on a thread that ends, so that what it hoards is for all.
+/// Runs `work` on a thread that ends, so that what it keeps is for all.
 pub(super) fn elsewhere<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|scope| scope.spawn(work).join()).expect("preparing does not panic")
 }
 
-impl<L: FreeList> Slots for Listed<L> {
+impl<L: List> Slots for Listed<L> {
     type Taken = Number;
 
     fn prepared(in_use: u32, free: u32) -> Self {
         let owner =
-            Arc::new_cyclic(|owner: &Weak<Owner<L>>| Owner(L::new_in(HOARD, owner.clone())));
+            Arc::new_cyclic(|owner: &Weak<Owner<L>>| Owner(L::new_in(MAGAZINE, owner.clone())));
         let list = Self { owner, made: Isolated::new(Atomic::new(0)) };
         elsewhere(|| {
             for _ in 0..in_use {
@@ -93,14 +87,14 @@ impl<L: FreeList> Slots for Listed<L> {
 
     #[inline(always)]
     fn acquire(&self) -> Number {
-        self.owner.0.acquire(not_closed).map_or_else(|| self.make(), Number)
+        self.owner.0.acquire().map_or_else(|| self.make(), Number)
     }
 
     #[inline(always)]
     fn release(&self, slot: Number) {
         // SAFETY: `slot` is from `acquire` or `make`, and cannot be copied. An object of these scenarios
         // has one list, so it is from this one.
-        unsafe { self.owner.0.release(slot.0, not_closed) };
+        unsafe { self.owner.0.release(slot.0) }.expect("the scenarios never close a list");
     }
 
     #[cfg(test)]

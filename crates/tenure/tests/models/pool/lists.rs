@@ -3,11 +3,11 @@
 use super::super::memory::{InOrder, Loom, seat};
 use super::super::stage::{ALL, Preemptions, join_all, passes, spawn};
 use super::{Pool, end};
-use tenure::pool::{FreeList, Magazines, Scan, TaggedStack};
+use tenure::pool::list::{List, Magazines, Scan, TaggedStack};
 
 /// release ‖ acquire ‖ acquire.
-pub(crate) fn one_owner_a_slot<L: FreeList>(hoard: usize) {
-    let pool = Pool::<L>::new(hoard, 2);
+pub(crate) fn one_owner_a_slot<L: List>(magazine: usize) {
+    let pool = Pool::<L>::new(magazine, 2);
     pool.give(0);
     let giver = pool.spawn(1, |pool| pool.give(1));
     let visitor = pool.spawn_with_handle(2, Pool::visit);
@@ -16,8 +16,8 @@ pub(crate) fn one_owner_a_slot<L: FreeList>(hoard: usize) {
 }
 
 /// A takes one ‖ B takes both and gives the first one back, which is on top again.
-pub(crate) fn taken_and_given_back_under_a_take<L: FreeList>(hoard: usize) {
-    let pool = Pool::<L>::free(hoard, 2);
+pub(crate) fn taken_and_given_back_under_a_take<L: List>(magazine: usize) {
+    let pool = Pool::<L>::free(magazine, 2);
     let keeper = pool.spawn(1, |pool| {
         let (first, second) = (pool.take(), pool.take());
         first.into_iter().for_each(|slot| pool.give(slot));
@@ -31,16 +31,16 @@ pub(crate) fn taken_and_given_back_under_a_take<L: FreeList>(hoard: usize) {
 }
 
 /// trim ‖ acquire and release.
-fn trimmed_under_a_visit<L: FreeList>(hoard: usize) {
-    let pool = Pool::<L>::free(hoard, 1);
+fn trimmed_under_a_visit<L: List>(magazine: usize) {
+    let pool = Pool::<L>::free(magazine, 1);
     let visitor = pool.spawn_with_handle(1, Pool::visit);
     pool.trim();
     end(&pool, [visitor]);
 }
 
 /// trim ‖ trim ‖ release.
-fn trimmed_twice_under_a_release<L: FreeList>(hoard: usize) {
-    let pool = Pool::<L>::new(hoard, 2);
+fn trimmed_twice_under_a_release<L: List>(magazine: usize) {
+    let pool = Pool::<L>::new(magazine, 2);
     pool.give(0);
     let giver = pool.spawn(1, |pool| pool.give(1));
     let trimmer = pool.spawn_with_handle(2, |pool| {
@@ -51,8 +51,8 @@ fn trimmed_twice_under_a_release<L: FreeList>(hoard: usize) {
 }
 
 /// close ‖ release: the last slot to come home ends the list, on whatever thread that is.
-pub(crate) fn closed_under_a_release<L: FreeList>(hoard: usize) {
-    let pool = Pool::<L>::new(hoard, 1);
+pub(crate) fn closed_under_a_release<L: List>(magazine: usize) {
+    let pool = Pool::<L>::new(magazine, 1);
     let giver = pool.spawn(1, |pool| pool.give(0));
     pool.close();
     giver.join().unwrap();
@@ -60,8 +60,8 @@ pub(crate) fn closed_under_a_release<L: FreeList>(hoard: usize) {
 }
 
 /// close ‖ release ‖ release.
-fn closed_under_two_releases<L: FreeList>(hoard: usize) {
-    let pool = Pool::<L>::new(hoard, 3);
+fn closed_under_two_releases<L: List>(magazine: usize) {
+    let pool = Pool::<L>::new(magazine, 3);
     pool.give(2);
     let givers = [1, 2].map(|thread| pool.spawn(thread, move |pool| pool.give(thread as u32 - 1)));
     pool.close();
@@ -70,8 +70,8 @@ fn closed_under_two_releases<L: FreeList>(hoard: usize) {
 }
 
 /// close ‖ acquire and release, by a thread with a handle.
-fn closed_under_a_visit<L: FreeList>(hoard: usize) {
-    let pool = Pool::<L>::free(hoard, 1);
+fn closed_under_a_visit<L: List>(magazine: usize) {
+    let pool = Pool::<L>::free(magazine, 1);
     let visitor = pool.spawn_with_handle(1, Pool::visit);
     pool.close();
     visitor.join().unwrap();
@@ -79,8 +79,8 @@ fn closed_under_a_visit<L: FreeList>(hoard: usize) {
 }
 
 /// The first slots are admitted, and released, on two threads at once.
-fn grown_on_two_threads<L: FreeList>(hoard: usize) {
-    let pool = Pool::<L>::not_admitted(hoard, 2);
+fn grown_on_two_threads<L: List>(magazine: usize) {
+    let pool = Pool::<L>::not_admitted(magazine, 2);
     let grow = |slot| {
         move |pool: &Pool<L>| {
             pool.list().admit(slot);
@@ -93,8 +93,8 @@ fn grown_on_two_threads<L: FreeList>(hoard: usize) {
 }
 
 /// Two slots, and two threads that use one each.
-pub(crate) fn one_each<L: FreeList>(hoard: usize) {
-    let pool = Pool::<L>::free(hoard, 2);
+pub(crate) fn one_each<L: List>(magazine: usize) {
+    let pool = Pool::<L>::free(magazine, 2);
     let use_one = |pool: &Pool<L>| {
         let slot = pool.find().expect("there is a slot for each");
         pool.give(slot);
@@ -106,8 +106,8 @@ pub(crate) fn one_each<L: FreeList>(hoard: usize) {
 
 /// A thread gives a slot and takes one from another list ‖ a thread finds both lists empty. One of the slots is free
 /// at any time. Looking once at each list is not enough.
-pub(crate) fn empty_at_one_moment<L: FreeList>(hoard: usize, looks_twice: bool) {
-    let pools = [Pool::<L>::new(hoard, 1), Pool::<L>::free(hoard, 1)];
+pub(crate) fn empty_at_one_moment<L: List>(magazine: usize, looks_twice: bool) {
+    let pools = [Pool::<L>::new(magazine, 1), Pool::<L>::free(magazine, 1)];
     // The one who looks is spawned, so that loom tries which stores it sees.
     let looker = {
         let pools = pools.clone();
@@ -143,46 +143,46 @@ struct Bounds {
 }
 
 macro_rules! claims {
-    ($($room:ident: $list:ty, $hoard:expr, $bounds:expr;)*) => {$(
+    ($($room:ident: $list:ty, $magazine:expr, $bounds:expr;)*) => {$(
         mod $room {
             use super::*;
             const BOUNDS: Bounds = $bounds;
 
             #[test]
             fn a_slot_has_one_owner_and_is_not_lost() {
-                passes(BOUNDS.owners, || one_owner_a_slot::<$list>($hoard));
+                passes(BOUNDS.owners, || one_owner_a_slot::<$list>($magazine));
             }
             #[test]
             fn a_slot_that_is_back_under_a_take_has_one_owner() {
-                passes(BOUNDS.given_back, || taken_and_given_back_under_a_take::<$list>($hoard));
+                passes(BOUNDS.given_back, || taken_and_given_back_under_a_take::<$list>($magazine));
             }
             #[test]
             fn a_trim_shares_no_slot_with_a_visitor() {
-                passes(BOUNDS.trims, || trimmed_under_a_visit::<$list>($hoard));
+                passes(BOUNDS.trims, || trimmed_under_a_visit::<$list>($magazine));
             }
             #[test]
             fn two_trims_share_no_slot() {
-                passes(BOUNDS.two_trims, || trimmed_twice_under_a_release::<$list>($hoard));
+                passes(BOUNDS.two_trims, || trimmed_twice_under_a_release::<$list>($magazine));
             }
             #[test]
             fn a_slot_released_while_the_list_is_closed_comes_home_once_and_ends_it() {
-                passes(BOUNDS.release, || closed_under_a_release::<$list>($hoard));
+                passes(BOUNDS.release, || closed_under_a_release::<$list>($magazine));
             }
             #[test]
             fn the_last_of_two_releases_ends_the_list() {
-                passes(BOUNDS.releases, || closed_under_two_releases::<$list>($hoard));
+                passes(BOUNDS.releases, || closed_under_two_releases::<$list>($magazine));
             }
             #[test]
             fn a_visitor_keeps_its_slot_while_the_list_is_closed() {
-                passes(BOUNDS.visit, || closed_under_a_visit::<$list>($hoard));
+                passes(BOUNDS.visit, || closed_under_a_visit::<$list>($magazine));
             }
             #[test]
             fn two_threads_grow_the_list_at_once() {
-                passes(BOUNDS.grown, || grown_on_two_threads::<$list>($hoard));
+                passes(BOUNDS.grown, || grown_on_two_threads::<$list>($magazine));
             }
             #[test]
             fn two_threads_that_use_one_of_two_slots_each_find_one() {
-                passes(BOUNDS.one_each, || one_each::<$list>($hoard));
+                passes(BOUNDS.one_each, || one_each::<$list>($magazine));
             }
         }
     )*};
@@ -214,8 +214,8 @@ const DEPOT: Bounds = Bounds {
     one_each: Some(3),
 };
 
-/// A depot and hoards: closing looks at eight of them.
-const HOARDS: Bounds = Bounds {
+/// A depot and magazines: closing looks at eight of them.
+const MAGAZINES: Bounds = Bounds {
     owners: Some(1),
     given_back: Some(1),
     trims: Some(2),
@@ -230,8 +230,8 @@ const HOARDS: Bounds = Bounds {
 /// A depot on the machine without late stores.
 const DEPOT_IN_ORDER: Bounds = Bounds { owners: Some(2), given_back: Some(4), ..DEPOT };
 
-/// The same with hoards.
-const HOARDS_IN_ORDER: Bounds = Bounds {
+/// The same with magazines.
+const MAGAZINES_IN_ORDER: Bounds = Bounds {
     owners: Some(3),
     given_back: ALL,
     trims: Some(3),
@@ -250,11 +250,11 @@ claims! {
     scan_in_order: Scan<InOrder>, 0, SMALL;
     tagged_stack_in_order: TaggedStack<InOrder>, 0, SMALL;
     magazines_without_hoards: Magazines<Loom, 1>, 0, DEPOT;
-    magazines_of_one: Magazines<Loom, 1>, 1, HOARDS;
-    magazines_of_two: Magazines<Loom, 1>, 2, HOARDS;
+    magazines_of_one: Magazines<Loom, 1>, 1, MAGAZINES;
+    magazines_of_two: Magazines<Loom, 1>, 2, MAGAZINES;
     magazines_without_hoards_in_order: Magazines<InOrder, 1>, 0, DEPOT_IN_ORDER;
-    magazines_of_one_in_order: Magazines<InOrder, 1>, 1, HOARDS_IN_ORDER;
-    magazines_of_two_in_order: Magazines<InOrder, 1>, 2, HOARDS_IN_ORDER;
+    magazines_of_one_in_order: Magazines<InOrder, 1>, 1, MAGAZINES_IN_ORDER;
+    magazines_of_two_in_order: Magazines<InOrder, 1>, 2, MAGAZINES_IN_ORDER;
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! | room | claims |
 //! |---|---|
 //! | [`lists`] | every list: one owner a slot, none lost, each home exactly once, no touch after the last is home |
-//! | [`hoards`] | `Magazines`: threads that end, that come, that sleep; hoards and depot |
+//! | [`magazines`] | `Magazines`: threads that end, that come, that sleep; magazines and depot |
 //!
 //! Every model ends in the same way: the list is closed, all slots are given back, and with the last one to
 //! come home the list is freed. So "the list is freed" says that no slot was lost, and loom that nobody used
@@ -32,20 +32,20 @@ macro_rules! on_both_machines {
     };
 }
 
-mod hoards;
 pub(crate) mod lists;
+mod magazines;
 
 use super::memory::{Field, seat};
 use super::stage::{Heap, JoinHandle, spawn};
 use std::iter::{from_fn, once};
 use std::sync::{Arc, Weak};
 use tenure::memory::{Atomic, Memory, Ordering, Plain, Resident};
-use tenure::pool::FreeList;
+use tenure::pool::list::List;
 
 /// A list in a block of memory that its handles and its slots keep alive.
-pub(crate) struct Pool<L: FreeList>(Arc<Inner<L>>);
+pub(crate) struct Pool<L: List>(Arc<Inner<L>>);
 
-struct Inner<L: FreeList> {
+struct Inner<L: List> {
     list: Heap<L>,
     slots: Vec<Field<State>>,
     /// One for each slot that is not home, and one for each handle.
@@ -53,9 +53,9 @@ struct Inner<L: FreeList> {
 }
 
 // SAFETY: loom runs all threads of a model on one thread of the system, one at a time.
-unsafe impl<L: FreeList> Send for Inner<L> {}
+unsafe impl<L: List> Send for Inner<L> {}
 // SAFETY: as above; and loom keeps readers and writers of the slots apart.
-unsafe impl<L: FreeList> Sync for Inner<L> {}
+unsafe impl<L: List> Sync for Inner<L> {}
 
 /// What is known of a slot. Written without atomics by whoever the slot is given to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ enum State {
     Home,
 }
 
-impl<L: FreeList> Clone for Pool<L> {
+impl<L: List> Clone for Pool<L> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
@@ -77,26 +77,26 @@ impl Resident for Nobody {
     unsafe fn leave(&self, _thread: usize) {}
 }
 
-impl<L: FreeList> Pool<L> {
+impl<L: List> Pool<L> {
     /// A pool with that many slots, all of them the caller's. The caller is thread 0.
-    pub(crate) fn new(hoard: usize, slots: u32) -> Self {
-        let pool = Self::not_admitted(hoard, slots);
+    pub(crate) fn new(magazine: usize, slots: u32) -> Self {
+        let pool = Self::not_admitted(magazine, slots);
         (0..slots).for_each(|slot| pool.list().admit(slot));
         pool
     }
 
     /// As [`new`](Self::new), but the list has not been told of the slots.
-    pub(crate) fn not_admitted(hoard: usize, slots: u32) -> Self {
+    pub(crate) fn not_admitted(magazine: usize, slots: u32) -> Self {
         seat(0);
-        let list = Heap::new(L::new_in(hoard, Weak::<Nobody>::new()));
+        let list = Heap::new(L::new_in(magazine, Weak::<Nobody>::new()));
         let states = (0..slots).map(|_| Plain::new(State::Owned)).collect();
         let references = Atomic::new(slots + 1);
         Self(Arc::new(Inner { list, slots: states, references }))
     }
 
     /// As [`new`](Self::new), with the slots released in their order.
-    pub(crate) fn free(hoard: usize, slots: u32) -> Self {
-        let pool = Self::new(hoard, slots);
+    pub(crate) fn free(magazine: usize, slots: u32) -> Self {
+        let pool = Self::new(magazine, slots);
         (0..slots).for_each(|slot| pool.give(slot));
         pool
     }
@@ -126,7 +126,7 @@ impl<L: FreeList> Pool<L> {
     }
 
     pub(crate) fn take(&self) -> Option<u32> {
-        let slot = self.list().acquire(|slot| self.home(slot))?;
+        let slot = self.list().acquire()?;
         self.change(slot, State::Free, State::Owned, "a slot has two owners");
         Some(slot)
     }
@@ -134,7 +134,9 @@ impl<L: FreeList> Pool<L> {
     pub(crate) fn give(&self, slot: u32) {
         self.change(slot, State::Owned, State::Free, "somebody took an owner's slot");
         // SAFETY: owned until here, as far as the list lets us.
-        unsafe { self.list().release(slot, |slot| self.home(slot)) };
+        if unsafe { self.list().release(slot) }.is_err() {
+            self.home(slot);
+        }
     }
 
     /// Takes a slot, wherever it is.
@@ -153,7 +155,7 @@ impl<L: FreeList> Pool<L> {
     pub(crate) fn trim(&self) -> u32 {
         let list = self.list();
         L::gather(once(list), || {
-            from_fn(|| list.acquire(|slot| self.home(slot))).fold(0, |taken, slot| {
+            from_fn(|| list.acquire()).fold(0, |taken, slot| {
                 self.home(slot);
                 taken + 1
             })
@@ -163,7 +165,7 @@ impl<L: FreeList> Pool<L> {
     /// Closes the list, for the handle that [`new`](Self::new) made.
     pub(crate) fn close(&self) {
         self.list().close(|slot| self.home(slot));
-        assert_eq!(self.list().acquire(|_| ()), None, "a closed list has a slot");
+        assert_eq!(self.list().acquire(), None, "a closed list has a slot");
         self.put_reference();
     }
 
@@ -201,7 +203,7 @@ impl<L: FreeList> Pool<L> {
 }
 
 /// The end of every model: `threads` end, the list is closed, and nothing of it is left.
-fn end<L: FreeList>(pool: &Pool<L>, threads: impl IntoIterator<Item = JoinHandle<()>>) {
+fn end<L: List>(pool: &Pool<L>, threads: impl IntoIterator<Item = JoinHandle<()>>) {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     pool.close();
     assert!(pool.is_freed(), "a slot is lost");

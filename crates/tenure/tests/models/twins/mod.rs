@@ -8,8 +8,8 @@
 
 mod arc;
 mod donation;
-mod hoard;
 mod lazy;
+mod magazine;
 #[cfg(feature = "registry")]
 mod map;
 mod mask;

@@ -7,12 +7,12 @@ use super::super::pool::lists::{
 };
 use super::super::stage::Failure::{Claim, FieldRace, MemoryRace};
 use super::super::stage::{ALL, fails, passes};
-use super::hoard::{
+use super::magazine::{
     DoesNotLook, LooksBack, LooksTwice, NoHeavyBarrier, NoLightBarrier, RelaxedExit, RelaxedGate,
-    RelaxedLook, RelaxedReopen, SoundHoard, closed_under_its_owner, reclaimed_under_its_owner,
+    RelaxedLook, RelaxedReopen, SoundMagazine, closed_under_its_owner, reclaimed_under_its_owner,
 };
 use super::stack::{
-    AsksFirst, CountsAfterThePush, InACrate, NoTag, RefusesLast, RelaxedPop, RelaxedPush,
+    AsksFirst, CountsAfterThePush, InABatch, NoTag, RefusesLast, RelaxedPop, RelaxedPush,
     RelaxedTake, SoundStack, StackTwin, WAS_EMPTY,
 };
 
@@ -67,7 +67,7 @@ fn a_list_that_is_emptied_before_it_refuses_loses_what_comes_between() {
 
 #[test]
 fn a_crate_in_hand_hides_the_slot_that_another_thread_needs() {
-    fails(Some(1), Claim("there is a slot for each"), || one_each::<StackTwin<InACrate>>(0));
+    fails(Some(1), Claim("there is a slot for each"), || one_each::<StackTwin<InABatch>>(0));
 }
 
 #[test]
@@ -89,12 +89,12 @@ fn a_release_that_touches_the_list_after_its_slot_is_free_touches_freed_memory()
     fails(Some(1), MemoryRace, || closed_under_a_release::<StackTwin<CountsAfterThePush>>(0));
 }
 
-// --- hoards ---
+// --- magazines ---
 
 #[test]
 fn the_sound_copy_of_a_hoard_passes() {
-    passes(ALL, reclaimed_under_its_owner::<SoundHoard>);
-    passes(ALL, closed_under_its_owner::<SoundHoard>);
+    passes(ALL, reclaimed_under_its_owner::<SoundMagazine>);
+    passes(ALL, closed_under_its_owner::<SoundMagazine>);
 }
 
 #[test]

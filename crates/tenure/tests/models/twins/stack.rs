@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use std::sync::Weak;
 use tenure::memory::{Atomic, Memory, Ordering, Resident};
-use tenure::pool::FreeList;
+use tenure::pool::list::{Closed, List};
 
 /// What is wrong with a twin. The defaults are right.
 pub(crate) trait Flaw: Send + Sync + 'static {
@@ -22,8 +22,8 @@ pub(crate) trait Flaw: Send + Sync + 'static {
     const PUSH: Ordering = Ordering::Release;
     /// Whether pushes are refused before what is there is taken.
     const REFUSES_FIRST: bool = true;
-    /// Whether a slot is taken out of a crate that has all of them, and that nobody else sees meanwhile.
-    const IN_A_CRATE: bool = false;
+    /// Whether a slot is taken out of a batch that has all of them, and that nobody else sees meanwhile.
+    const IN_A_BATCH: bool = false;
     /// Whether the length is counted, after the push.
     const COUNTS: bool = false;
     /// Whether it is asked first if there is something, and relied upon.
@@ -68,10 +68,10 @@ impl Flaw for RefusesLast {
     const REFUSES_FIRST: bool = false;
 }
 
-/// A depot that moves whole crates, for one slot as well.
-pub(crate) enum InACrate {}
-impl Flaw for InACrate {
-    const IN_A_CRATE: bool = true;
+/// A depot that moves whole batches, for one slot as well.
+pub(crate) enum InABatch {}
+impl Flaw for InABatch {
+    const IN_A_BATCH: bool = true;
 }
 
 /// The slot is free, and may have been the last that kept the list alive.
@@ -147,7 +147,7 @@ impl<F: Flaw> StackTwin<F> {
 }
 
 // SAFETY: none: whether it keeps the promise is what models find out.
-unsafe impl<F: Flaw> FreeList for StackTwin<F> {
+unsafe impl<F: Flaw> List for StackTwin<F> {
     type Memory = Loom;
     const NAME: &'static str = "twin of a stack";
 
@@ -162,12 +162,12 @@ unsafe impl<F: Flaw> FreeList for StackTwin<F> {
 
     fn admit(&self, _slot: u32) {}
 
-    fn acquire(&self, _home: impl FnMut(u32)) -> Option<u32> {
+    fn acquire(&self) -> Option<u32> {
         if F::ASKS_FIRST {
             let is_empty = self.head.load(Ordering::Acquire) & INDEX == NOTHING;
             return (!is_empty).then(|| self.pop().expect(WAS_EMPTY));
         }
-        if F::IN_A_CRATE {
+        if F::IN_A_BATCH {
             let mut in_hand = Vec::new();
             self.take_all(|slot| in_hand.push(slot));
             let slot = in_hand.pop();
@@ -177,14 +177,16 @@ unsafe impl<F: Flaw> FreeList for StackTwin<F> {
         self.pop()
     }
 
-    unsafe fn release_raw(this: NonNull<Self>, slot: u32, mut home: impl FnMut(u32)) {
+    unsafe fn release_raw(this: NonNull<Self>, slot: u32) -> Result<(), Closed> {
         // SAFETY: the bytes of a model's list stay until its execution ends.
         let this = unsafe { this.as_ref() };
         if !this.push(slot) {
-            home(slot);
-        } else if F::COUNTS {
+            return Err(Closed);
+        }
+        if F::COUNTS {
             this.length.fetch_add(1, Ordering::Relaxed);
         }
+        Ok(())
     }
 
     fn emptiness(&self) -> Option<u64> {

@@ -1,27 +1,27 @@
-//! What [`Magazines`] promises beyond a list: hoards that others take back, of threads that come and go.
+//! What [`Magazines`] promises beyond a list: magazines that others take back, of threads that come and go.
 
 use super::super::clocks::judge;
 use super::super::memory::{Loom, seat};
 use super::super::stage::{Heap, spawn};
 use super::{Pool, end};
 use tenure::memory::{Atomic, Memory, Ordering};
-use tenure::pool::{FreeList, Magazines};
+use tenure::pool::list::{List, Magazines};
 
 type Small<const S: bool> = Magazines<Loom<S>, 1>;
 
-/// A pool with that many slots, of which the first `hoarded` are in the hoard of thread 1, which is seated.
-fn hoarded<const S: bool>(hoard: usize, slots: u32, hoarded: u32) -> Pool<Small<S>> {
+/// A pool with that many slots, of which the first `kept` are in the magazine of thread 1, which is seated.
+fn kept<const S: bool>(magazine: usize, slots: u32, kept: u32) -> Pool<Small<S>> {
     judge::<Loom<S>>();
-    let pool = Pool::new(hoard, slots);
+    let pool = Pool::new(magazine, slots);
     seat(1);
-    (0..hoarded).for_each(|slot| pool.give(slot));
+    (0..kept).for_each(|slot| pool.give(slot));
     seat(0);
     pool
 }
 
-/// A pool whose only slot is in the hoard of a thread that has gone to sleep.
+/// A pool whose only slot is in the magazine of a thread that has gone to sleep.
 fn asleep<const S: bool>() -> Pool<Small<S>> {
-    hoarded(1, 1, 1)
+    kept(1, 1, 1)
 }
 
 fn end_of_thread_1<const S: bool>(pool: &Pool<Small<S>>) {
@@ -29,7 +29,7 @@ fn end_of_thread_1<const S: bool>(pool: &Pool<Small<S>>) {
     unsafe { pool.list().leave(1) };
 }
 
-// --- an owner and those who take its hoard back ---
+// --- an owner and those who take its magazine back ---
 
 fn an_owner_and_a_trim_share_no_slot<const S: bool>() {
     let pool = asleep::<S>();
@@ -52,7 +52,7 @@ fn an_owner_and_two_trims_share_no_slot<const S: bool>() {
 }
 
 fn an_owner_that_holds_a_slot_uses_its_hoard_between_two_trims<const S: bool>() {
-    let pool = hoarded::<S>(2, 2, 1);
+    let pool = kept::<S>(2, 2, 1);
     let owner = pool.spawn(1, |pool| pool.give(1));
     pool.trim();
     pool.trim();
@@ -62,7 +62,7 @@ fn an_owner_that_holds_a_slot_uses_its_hoard_between_two_trims<const S: bool>() 
 fn an_owner_that_releases_into_its_hoard_while_the_list_is_closed_touches_nothing_after<
     const S: bool,
 >() {
-    let pool = hoarded::<S>(2, 2, 1);
+    let pool = kept::<S>(2, 2, 1);
     let owner = pool.spawn(1, |pool| pool.give(1));
     pool.close();
     owner.join().unwrap();
@@ -88,7 +88,7 @@ fn a_trim_under_a_close_loses_nothing<const S: bool>() {
 }
 
 fn a_release_by_a_thread_without_a_number_touches_nothing_after<const S: bool>() {
-    let pool = hoarded::<S>(1, 2, 1);
+    let pool = kept::<S>(1, 2, 1);
     let nameless = {
         let pool = pool.clone();
         spawn(move || pool.give(1))
@@ -98,17 +98,17 @@ fn a_release_by_a_thread_without_a_number_touches_nothing_after<const S: bool>()
     assert!(pool.is_freed(), "a slot is lost");
 }
 
-// --- hoards and the depot ---
+// --- magazines and the depot ---
 
 fn a_full_hoard_gives_to_the_depot_while_an_empty_one_takes_from_it<const S: bool>() {
-    let pool = hoarded::<S>(1, 2, 1);
+    let pool = kept::<S>(1, 2, 1);
     let full = pool.spawn(1, |pool| pool.give(1));
     pool.visit();
     end(&pool, [full]);
 }
 
 fn two_full_hoards_give_to_the_depot<const S: bool>() {
-    let pool = hoarded::<S>(1, 4, 1);
+    let pool = kept::<S>(1, 4, 1);
     seat(2);
     pool.give(1);
     seat(0);
@@ -118,7 +118,7 @@ fn two_full_hoards_give_to_the_depot<const S: bool>() {
 }
 
 fn a_full_hoard_that_gives_while_the_list_is_closed_touches_nothing_after<const S: bool>() {
-    let pool = hoarded::<S>(1, 2, 1);
+    let pool = kept::<S>(1, 2, 1);
     let full = pool.spawn(1, |pool| pool.give(1));
     pool.close();
     full.join().unwrap();
@@ -135,7 +135,7 @@ fn a_thread_ends_while_its_hoard_is_trimmed<const S: bool>() {
 }
 
 fn a_thread_releases_and_ends_under_a_trim<const S: bool>() {
-    let pool = hoarded::<S>(1, 2, 1);
+    let pool = kept::<S>(1, 2, 1);
     let ending = pool.spawn_with_handle(1, |pool| {
         pool.give(1);
         end_of_thread_1(pool);

@@ -1,5 +1,4 @@
 //! What is in a pooled buffer, in every way of reading and writing it, and what is left for the next user.
-#![cfg(feature = "std")]
 
 use bytes::{Buf, BufMut};
 use std::borrow::BorrowMut;

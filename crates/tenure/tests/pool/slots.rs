@@ -1,16 +1,12 @@
 //! `SlotPool` keeps its promises over every list. Its panics and its ends are in `pool_slots_end.rs`.
-#![cfg(feature = "std")]
 
-mod pools;
-
-use pools::{hoarding, tokens};
+use super::support::{keeping, tokens};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use tenure::memory::{Memory, Native, Ordering};
-use tenure::pool::slot::AcquireError;
-use tenure::pool::{FreeList, PooledBuf, SlotKey, SlotMut, SlotPool, SlotRef};
+use tenure::pool::{AcquireSlotError, FreeList, PooledBuf, SlotKey, SlotMut, SlotPool, SlotRef};
 
 /// A pool is a field like any other, whatever its closures are.
 struct Names<L: FreeList> {
@@ -32,7 +28,7 @@ fn an_object_is_made_once_and_reset_before_each_further_use<L: FreeList>() {
     drop(name);
     let name = pool.acquire().unwrap();
     assert!(name.is_empty() && name.as_ptr() == place);
-    drop(name.share());
+    drop(SlotMut::share(name));
     assert_eq!(pool.acquire().unwrap().as_ptr(), place);
     assert_eq!((pool.statistics().made, pool.statistics().reused, pool.len()), (1, 2, 1));
 }
@@ -56,18 +52,18 @@ fn objects_in_use_at_once_are_different_ones<L: FreeList>() {
 fn a_key_finds_an_object_while_it_is_shared_and_at_no_other_time<L: FreeList>() {
     let Names { pool } = names::<L>();
     let mine = pool.acquire().unwrap();
-    let key = mine.key();
+    let key = SlotMut::key(&mine);
     assert!(pool.get(key).is_none(), "exclusive");
-    let shared = mine.share();
-    assert_eq!(shared.key(), key);
+    let shared = SlotMut::share(mine);
+    assert_eq!(SlotRef::key(&shared), key);
     let (found, again) = (pool.get(key).unwrap(), pool.get(key).unwrap());
-    assert!(std::ptr::eq(&*found, &*shared) && found.key() == key);
+    assert!(std::ptr::eq(&*found, &*shared) && SlotRef::key(&found) == key);
     drop((shared, found));
-    let mut mine = again.into_mut().unwrap();
-    assert_eq!(mine.key(), key);
+    let mut mine = SlotRef::into_mut(again).unwrap();
+    assert_eq!(SlotMut::key(&mine), key);
     assert!(pool.get(key).is_none(), "exclusive again");
     mine.push('!');
-    let shared = mine.share();
+    let shared = SlotMut::share(mine);
     assert_eq!(*pool.get(key).unwrap(), "nobody!");
     drop(shared);
     assert!(pool.get(key).is_none(), "idle");
@@ -77,21 +73,21 @@ fn a_stale_key_finds_nothing_although_its_slot_is_used_again<L: FreeList>() {
     let Names { pool } = names::<L>();
     let mut stale: Vec<SlotKey> = Vec::new();
     for _ in 0..10 {
-        let object = pool.acquire().unwrap().share();
-        assert!(!stale.contains(&object.key()));
+        let object = SlotMut::share(pool.acquire().unwrap());
+        assert!(!stale.contains(&SlotRef::key(&object)));
         assert!(stale.iter().all(|&key| pool.get(key).is_none()));
-        stale.push(object.key());
+        stale.push(SlotRef::key(&object));
     }
     pool.trim();
-    let object = pool.acquire().unwrap().share();
+    let object = SlotMut::share(pool.acquire().unwrap());
     assert_eq!(pool.len(), 1);
-    assert!(stale.iter().all(|&key| pool.get(key).is_none() && key != object.key()));
+    assert!(stale.iter().all(|&key| pool.get(key).is_none() && key != SlotRef::key(&object)));
 }
 
 fn a_key_is_a_word_and_words_that_are_no_keys_find_nothing<L: FreeList>() {
     let Names { pool } = names::<L>();
-    let object = pool.acquire().unwrap().share();
-    let bits = object.key().to_bits();
+    let object = SlotMut::share(pool.acquire().unwrap());
+    let bits = SlotRef::key(&object).to_bits();
     assert!(pool.get(SlotKey::from_bits(bits)).is_some());
     for bit in 0..u64::BITS {
         assert!(pool.get(SlotKey::from_bits(bits ^ 1 << bit)).is_none(), "bit {bit}");
@@ -102,21 +98,22 @@ fn a_key_is_a_word_and_words_that_are_no_keys_find_nothing<L: FreeList>() {
 
 fn into_mut_succeeds_for_the_only_reference<L: FreeList>() {
     let Names { pool } = names::<L>();
-    let shared = pool.acquire().unwrap().share();
+    let shared = SlotMut::share(pool.acquire().unwrap());
     let other = shared.clone();
-    let shared = shared.into_mut().unwrap_err();
-    let found = pool.get(shared.key()).unwrap();
+    let shared = SlotRef::into_mut(shared).unwrap_err();
+    let found = pool.get(SlotRef::key(&shared)).unwrap();
     drop(other);
-    let shared = shared.into_mut().unwrap_err();
+    let shared = SlotRef::into_mut(shared).unwrap_err();
     drop(found);
-    assert_eq!(*shared.into_mut().unwrap(), "nobody");
+    assert_eq!(*SlotRef::into_mut(shared).unwrap(), "nobody");
     assert_eq!(pool.statistics().idle, 1);
 }
 
 fn the_last_of_many_references_resets_and_releases_once<L: FreeList>() {
     let Names { pool } = names::<L>();
-    let shared = pool.acquire().unwrap().share();
-    let others: Vec<SlotRef<String, L>> = vec![shared.clone(), pool.get(shared.key()).unwrap()];
+    let shared = SlotMut::share(pool.acquire().unwrap());
+    let others: Vec<SlotRef<String, L>> =
+        vec![shared.clone(), pool.get(SlotRef::key(&shared)).unwrap()];
     drop(shared);
     for other in others {
         assert_eq!(pool.statistics().in_use, 1);
@@ -128,7 +125,7 @@ fn the_last_of_many_references_resets_and_releases_once<L: FreeList>() {
 
 fn guards_go_home_from_any_thread<L: FreeList>() {
     let Names { pool } = names::<L>();
-    let (exclusive, shared) = (pool.acquire().unwrap(), pool.acquire().unwrap().share());
+    let (exclusive, shared) = (pool.acquire().unwrap(), SlotMut::share(pool.acquire().unwrap()));
     let other = shared.clone();
     std::thread::spawn(move || drop((exclusive, shared))).join().unwrap();
     drop(other);
@@ -141,15 +138,15 @@ fn the_limit_counts_objects_in_use_and_says_what_to_do<L: FreeList>() {
     let pool = SlotPool::builder(|| 0).limit(2).list::<L>().build();
     let held = (pool.acquire().unwrap(), pool.acquire().unwrap());
     let refused = pool.acquire().unwrap_err();
-    assert_eq!(refused, AcquireError::Exhausted { limit: 2 });
+    assert_eq!(refused, AcquireSlotError::Exhausted { limit: 2 });
     assert_eq!(
         refused.to_string(),
-        "no object: the pool has the 2 objects that it may have, and none is idle; drop a guard, \
-         or build the pool with a higher limit"
+        "no object: all 2 that the pool may have are in use; drop a guard, or build the pool with a \
+         higher limit"
     );
     drop(held.0);
     assert!(pool.acquire().is_ok());
-    held.1.discard();
+    SlotMut::discard(held.1);
     assert_eq!(pool.len(), 1);
     let held = (pool.acquire().unwrap(), pool.acquire().unwrap());
     assert!(pool.acquire().is_err());
@@ -157,12 +154,12 @@ fn the_limit_counts_objects_in_use_and_says_what_to_do<L: FreeList>() {
     assert_eq!(pool.statistics().made, 3);
     assert_eq!((pool.limit(), pool.statistics().acquired()), (2, 5));
     let none = SlotPool::builder(|| 0).limit(0).list::<L>().build();
-    assert_eq!(none.acquire().unwrap_err(), AcquireError::Exhausted { limit: 0 });
+    assert_eq!(none.acquire().unwrap_err(), AcquireSlotError::Exhausted { limit: 0 });
 }
 
 fn at_the_limit_objects_that_sleeping_threads_hoard_are_found<L: FreeList>() {
     let pool = SlotPool::builder(|| 0).limit(40).list::<L>().build();
-    hoarding(&pool, 40, || {
+    keeping(&pool, 40, || {
         let held: Vec<_> = (0..40).map(|_| pool.acquire().unwrap()).collect();
         assert!(pool.acquire().is_err());
         drop(held);
@@ -172,13 +169,13 @@ fn at_the_limit_objects_that_sleeping_threads_hoard_are_found<L: FreeList>() {
 
 fn a_trim_drops_what_is_idle_and_nothing_else<L: FreeList>() {
     let (token, pool) = tokens::<L>();
-    let (mine, shared) = (pool.acquire().unwrap(), pool.acquire().unwrap().share());
-    hoarding(&pool, 50, || {
+    let (mine, shared) = (pool.acquire().unwrap(), SlotMut::share(pool.acquire().unwrap()));
+    keeping(&pool, 50, || {
         assert_eq!(Arc::strong_count(&token), 2 + 52);
         assert_eq!(pool.trim(), 50);
         assert_eq!(Arc::strong_count(&token), 2 + 2);
     });
-    assert!(pool.get(shared.key()).is_some());
+    assert!(pool.get(SlotRef::key(&shared)).is_some());
     assert_eq!((mine.check(), shared.check(), pool.len()), ((), (), 2));
     drop((mine, shared));
     assert_eq!(pool.trim(), 2);
@@ -189,13 +186,13 @@ fn a_trim_drops_what_is_idle_and_nothing_else<L: FreeList>() {
 fn a_discarded_object_is_dropped_and_its_slot_used_again<L: FreeList>() {
     let (token, pool) = tokens::<L>();
     let object = pool.acquire().unwrap();
-    let key = object.key();
-    object.discard();
+    let key = SlotMut::key(&object);
+    SlotMut::discard(object);
     assert_eq!((Arc::strong_count(&token), pool.len()), (2, 0));
-    let next = pool.acquire().unwrap().share();
-    assert!(next.key() != key && pool.get(key).is_none());
+    let next = SlotMut::share(pool.acquire().unwrap());
+    assert!(SlotRef::key(&next) != key && pool.get(key).is_none());
     let index = |key: SlotKey| key.to_bits() % (1 << 28);
-    assert_eq!(index(next.key()), index(key));
+    assert_eq!(index(SlotRef::key(&next)), index(key));
 }
 
 fn make_and_reset_run_when_they_should<L: FreeList>() {
@@ -214,12 +211,12 @@ fn make_and_reset_run_when_they_should<L: FreeList>() {
     let pool = SlotPool::builder(make).reset(reset).list::<L>().build();
     assert_eq!(read(&made), 0, "nothing is made ahead");
     for use_ in 1..=5 {
-        let object = pool.acquire().unwrap().share();
+        let object = SlotMut::share(pool.acquire().unwrap());
         assert_eq!((read(&made), read(&resets)), (1, use_ - 1));
         let other = object.clone();
-        let object = object.into_mut().err().unwrap();
+        let object = SlotRef::into_mut(object).err().unwrap();
         drop(other);
-        let object = object.into_mut();
+        let object = SlotRef::into_mut(object);
         assert!(object.is_ok() && read(&resets) == use_ - 1, "sharing resets nothing");
     }
     pool.trim();
@@ -232,7 +229,7 @@ fn pools_say_what_they_have<L: FreeList>() {
     drop(pool.acquire().unwrap());
     let (one, two) = (pool.statistics(), held.0);
     assert_eq!((one.made, one.reused, one.in_use, one.idle), (3, 0, 2, 1));
-    assert_eq!(format!("{two:?} {:?}", held.1.share()), "Token Token");
+    assert_eq!(format!("{two:?} {:?}", SlotMut::share(held.1)), "Token Token");
     let said = format!("{pool:?}");
     assert!(said.contains(L::NAME) && said.contains("made: 3"), "{said}");
 }
@@ -245,10 +242,10 @@ fn guards_are_one_pointer_and_so_are_optional_ones<L: FreeList>() {
 fn handles_are_one_pool<L: FreeList>() {
     let Names { pool } = names::<L>();
     let other = pool.clone();
-    let object = pool.acquire().unwrap().share();
-    assert!(other.get(object.key()).is_some());
+    let object = SlotMut::share(pool.acquire().unwrap());
+    assert!(other.get(SlotRef::key(&object)).is_some());
     drop(pool);
-    assert!(other.get(object.key()).is_some() && !other.is_closed());
+    assert!(other.get(SlotRef::key(&object)).is_some() && !other.is_closed());
 }
 
 /// As `Box`, `Arc` and `Vec` do: `Cell` is what a shared reference may leave in disorder.

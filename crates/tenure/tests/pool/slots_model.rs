@@ -1,11 +1,12 @@
 //! Random sequences of operations on a `SlotPool`, against an obviously right model of it.
-#![cfg(feature = "std")]
 
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tenure::pool::slot::AcquireError;
-use tenure::pool::{FreeList, Magazines, Scan, SlotKey, SlotMut, SlotPool, SlotRef, TaggedStack};
+use tenure::pool::list::Scan;
+use tenure::pool::{
+    AcquireSlotError, FreeList, Magazines, SlotKey, SlotMut, SlotPool, SlotRef, TaggedStack,
+};
 
 /// Objects that there may be.
 const LIMIT: usize = 6;
@@ -68,8 +69,8 @@ enum Guard<L: FreeList> {
 impl<L: FreeList> Guard<L> {
     fn key(&self) -> SlotKey {
         match self {
-            Self::Mut(guard) => guard.key(),
-            Self::Ref(guard) => guard.key(),
+            Self::Mut(guard) => SlotMut::key(guard),
+            Self::Ref(guard) => SlotRef::key(guard),
         }
     }
 
@@ -139,15 +140,16 @@ impl<L: FreeList> Run<L> {
             Ok(guard) => {
                 assert!(!self.model.closed && in_use < LIMIT);
                 assert_eq!(guard.value, 0, "an object is handed out as it was left");
-                assert!(!self.keys.contains(&guard.key()), "a key names two uses");
+                let key = SlotMut::key(&guard);
+                assert!(!self.keys.contains(&key), "a key names two uses");
                 self.model.idle = self.model.idle.saturating_sub(1);
-                self.model.in_use.insert(guard.key(), Use { value: 0, references: 0 });
-                self.keys.push(guard.key());
+                self.model.in_use.insert(key, Use { value: 0, references: 0 });
+                self.keys.push(key);
                 self.guards.push(Guard::Mut(guard));
             }
-            Err(AcquireError::Closed) => assert!(self.model.closed),
+            Err(AcquireSlotError::Closed) => assert!(self.model.closed),
             Err(error) => {
-                assert_eq!(error, AcquireError::Exhausted { limit: LIMIT });
+                assert_eq!(error, AcquireSlotError::Exhausted { limit: LIMIT });
                 assert!(!self.model.closed && in_use == LIMIT);
             }
         }
@@ -177,7 +179,7 @@ impl<L: FreeList> Run<L> {
             }
             (Guard::Mut(guard), Operation::Share(_)) => {
                 use_.references = 1;
-                return Some(Guard::Ref(guard.share()));
+                return Some(Guard::Ref(SlotMut::share(guard)));
             }
             (Guard::Ref(guard), Operation::Clone(_)) => {
                 use_.references += 1;
@@ -185,7 +187,7 @@ impl<L: FreeList> Run<L> {
                 return Some(Guard::Ref(guard));
             }
             (Guard::Ref(guard), Operation::IntoMut(_)) => {
-                let changed = guard.into_mut();
+                let changed = SlotRef::into_mut(guard);
                 assert_eq!(changed.is_ok(), use_.references == 1);
                 return Some(changed.map_or_else(Guard::Ref, |guard| {
                     use_.references = 0;
@@ -204,7 +206,7 @@ impl<L: FreeList> Run<L> {
                 }
             }
             (Guard::Mut(guard), Operation::Discard(_)) => {
-                guard.discard();
+                SlotMut::discard(guard);
                 self.model.in_use.remove(&key);
             }
             (guard, _) => return Some(guard),

@@ -1,38 +1,34 @@
 //! What becomes of the objects of a `SlotPool` when it ends, when users' code panics, and when that code uses
 //! the pool that calls it.
-#![cfg(feature = "std")]
 
-mod pools;
-
-use pools::{hoarding, tokens};
+use super::support::{keeping, tokens};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
-use tenure::pool::slot::AcquireError;
-use tenure::pool::{FreeList, SlotMut, SlotPool};
+use tenure::pool::{AcquireSlotError, FreeList, SlotMut, SlotPool, SlotRef};
 
 // --- the end ---
 
 fn closing_drops_what_is_idle_at_once_and_the_rest_as_it_comes_home<L: FreeList>() {
     let (token, pool) = tokens::<L>();
-    let (mine, shared) = (pool.acquire().unwrap(), pool.acquire().unwrap().share());
-    hoarding(&pool, 50, || {
+    let (mine, shared) = (pool.acquire().unwrap(), SlotMut::share(pool.acquire().unwrap()));
+    keeping(&pool, 50, || {
         pool.close();
         assert_eq!(Arc::strong_count(&token), 2 + 2);
     });
-    assert_eq!(pool.acquire().unwrap_err(), AcquireError::Closed);
+    assert_eq!(pool.acquire().unwrap_err(), AcquireSlotError::Closed);
     assert_eq!(
-        AcquireError::Closed.to_string(),
-        "no object: the pool is closed; close it later, or build another one"
+        AcquireSlotError::Closed.to_string(),
+        "no object: the pool is closed; acquire before calling close()"
     );
-    assert!(pool.is_closed() && pool.get(shared.key()).is_none());
+    assert!(pool.is_closed() && pool.get(SlotRef::key(&shared)).is_none());
     mine.check();
     drop(mine);
     assert_eq!(Arc::strong_count(&token), 2 + 1);
     shared.clone().check();
-    let mine = shared.into_mut().unwrap();
-    let key = mine.key();
-    let shared = mine.share();
+    let mine = SlotRef::into_mut(shared).unwrap();
+    let key = SlotMut::key(&mine);
+    let shared = SlotMut::share(mine);
     assert!(pool.get(key).is_none(), "shared after the end");
     drop(shared);
     assert!(pool.is_empty());
@@ -45,7 +41,7 @@ fn closing_drops_what_is_idle_at_once_and_the_rest_as_it_comes_home<L: FreeList>
 
 fn guards_outlive_the_last_handle<L: FreeList>() {
     let (token, pool) = tokens::<L>();
-    let (mine, shared) = (pool.acquire().unwrap(), pool.acquire().unwrap().share());
+    let (mine, shared) = (pool.acquire().unwrap(), SlotMut::share(pool.acquire().unwrap()));
     drop(pool.acquire().unwrap());
     drop(pool.clone());
     assert_eq!(Arc::strong_count(&token), 2 + 3);
@@ -141,7 +137,7 @@ fn a_make_that_closes_the_pool_makes_nothing<L: FreeList>() {
     });
     let pool = pool.list().build();
     *handle.lock().unwrap() = Some(pool.clone());
-    assert_eq!(pool.acquire().unwrap_err(), AcquireError::Closed);
+    assert_eq!(pool.acquire().unwrap_err(), AcquireSlotError::Closed);
     assert_eq!(Arc::strong_count(&token), 2, "what was made is dropped");
     assert_eq!((pool.len(), pool.statistics().made), (0, 0));
 }
@@ -157,8 +153,8 @@ fn an_object_whose_reset_panics_is_dropped_and_not_used_again<L: FreeList>() {
     let mut shared = pool.acquire().unwrap();
     assert!(!shared.on_reset, "a new one");
     arm(&mut shared);
-    let shared = shared.share();
-    let key = shared.key();
+    let shared = SlotMut::share(shared);
+    let key = SlotRef::key(&shared);
     drop(shared.clone());
     assert_eq!(panics(|| drop(shared)), "in reset");
     assert_eq!((Arc::strong_count(&token), pool.len()), (1, 0));
@@ -207,7 +203,7 @@ fn a_drop_that_panics_when_its_object_comes_home_late_is_the_users<L: FreeList>(
     let pool = bombs::<L>();
     let mut discarded = pool.acquire().unwrap();
     discarded.on_drop = true;
-    assert_eq!(panics(|| discarded.discard()), "in drop");
+    assert_eq!(panics(|| SlotMut::discard(discarded)), "in drop");
     assert!(pool.is_empty() && pool.acquire().is_ok());
 }
 
@@ -234,8 +230,8 @@ impl<L: FreeList> Nested<L> {
         let pool = self.pool.as_ref().unwrap();
         let (one, other) = (pool.acquire(), pool.acquire());
         if let Ok(one) = one {
-            let one = one.share();
-            assert_eq!(pool.get(one.key()).is_none(), pool.is_closed());
+            let one = SlotMut::share(one);
+            assert_eq!(pool.get(SlotRef::key(&one)).is_none(), pool.is_closed());
         }
         drop(other);
     }
@@ -277,7 +273,7 @@ fn a_drop_may_use_trim_and_close_the_pool<L: FreeList>() {
             object.pool = Some(pool.clone());
             object.in_drop = in_drop;
         }
-        held.pop().unwrap().discard();
+        SlotMut::discard(held.pop().unwrap());
         drop(held);
         pool.trim();
         pool.close();

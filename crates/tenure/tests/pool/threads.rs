@@ -1,12 +1,13 @@
-//! Numbers of threads, and what happens when a thread ends that has free slots to itself.
-#![cfg(feature = "std")]
+//! Numbers of threads, and what happens when a thread ends that keeps slots to itself.
 
+use crate::owned::Owner;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::sync::{Arc, Barrier, Mutex, Weak, mpsc};
 use std::thread;
 use tenure::memory::{Native, Resident, Threads};
-use tenure::pool::{FreeList, Magazines, TaggedStack};
+use tenure::pool::list::List;
+use tenure::pool::{Magazines, TaggedStack};
 
 /// Threads that are alive at once. Tests of this file run beside each other, in this process.
 const CROWD: usize = if cfg!(miri) { 5 } else { 50 };
@@ -142,76 +143,42 @@ fn residents_that_are_gone_are_left_by_nobody_and_the_others_are() {
     assert_eq!(Arc::weak_count(&book), 0, "a thread that has ended knows nobody");
 }
 
-/// The owner of a list, who counts those that leave.
-struct Owner<L> {
-    list: L,
-    left: Guestbook,
-}
-
-impl<L: FreeList> Resident for Owner<L> {
-    unsafe fn leave(&self, thread: usize) {
-        // SAFETY: the caller's.
-        unsafe { self.left.leave(thread) };
-        // SAFETY: the caller's.
-        unsafe { self.list.leave(thread) };
-    }
-}
-
-fn list<L: FreeList>() -> Arc<Owner<L>> {
-    Arc::new_cyclic(|owner: &Weak<Owner<L>>| Owner {
-        list: L::new_in(64, owner.clone()),
-        left: Guestbook::default(),
-    })
-}
-
-fn not_closed(slot: u32) {
-    panic!("slot {slot} comes home although the list is open");
-}
-
 #[test]
 fn a_thread_that_uses_a_list_leaves_it_once() {
-    let owner = list::<Magazines>();
-    let shared = Arc::clone(&owner);
-    let thread = thread::spawn(move || {
-        for slot in 0..200 {
-            shared.list.admit(slot);
-            // SAFETY: admitted above.
-            unsafe { shared.list.release(slot, not_closed) };
-        }
+    let list = Owner::<Magazines>::new(64);
+    let shared = Arc::clone(&list);
+    let use_it = move || {
+        shared.admit_idle(200);
         number()
-    })
-    .join()
-    .unwrap();
-    assert_eq!(*owner.left.0.lock().unwrap(), [thread]);
+    };
+    let thread = thread::spawn(use_it).join().unwrap();
+    assert_eq!(*list.left.lock().unwrap(), [thread]);
 }
 
 /// A slot that is released when a thread-local is destroyed.
-fn released_at_the_end_of_its_thread<L: FreeList>(asks_for_a_number_first: bool) {
-    let owner = list::<L>();
-    owner.list.admit(0);
-    let shared = Arc::clone(&owner);
+fn released_at_the_end_of_its_thread<L: List>(asks_for_a_number_first: bool) {
+    let list = Owner::<L>::new(64);
+    list.admit(0);
+    let shared = Arc::clone(&list);
     thread::spawn(move || {
         let before = asks_for_a_number_first.then(number);
-        let list = Arc::clone(&shared);
+        let late = Arc::clone(&shared);
         at_end(move || {
             assert_eq!(Native::thread().is_some(), before.is_some());
-            // SAFETY: admitted above, or acquired below.
-            unsafe { list.list.release(0, not_closed) };
-            assert_eq!(list.list.acquire(not_closed), Some(0));
-            // SAFETY: as above.
-            unsafe { list.list.release(0, not_closed) };
+            late.give(0);
+            assert_eq!(late.acquire(), Some(0));
+            late.give(0);
         });
         let _after = number();
         // Seats the thread.
-        assert_eq!(shared.list.acquire(not_closed), None);
+        assert_eq!(shared.acquire(), None);
     })
     .join()
     .unwrap();
-    assert_eq!(owner.list.acquire(not_closed), Some(0), "a slot was lost with its thread");
-    // SAFETY: acquired above.
-    unsafe { owner.list.release(0, not_closed) };
+    assert_eq!(list.acquire(), Some(0), "a slot was lost with its thread");
+    list.give(0);
     let mut home = Vec::new();
-    owner.list.close(|slot| home.push(slot));
+    list.close(|slot| home.push(slot));
     assert_eq!(home, [0]);
 }
 
@@ -229,14 +196,12 @@ fn a_slot_released_while_the_thread_ends_is_for_all() {
 
 #[test]
 fn a_list_that_ends_with_the_thread_that_leaves_it_comes_to_its_end() {
-    let owner = list::<Magazines>();
-    let weak = Arc::downgrade(&owner);
+    let list = Owner::<Magazines>::new(64);
+    let weak = Arc::downgrade(&list);
     thread::spawn(move || {
-        owner.list.admit(0);
-        // SAFETY: admitted above.
-        unsafe { owner.list.release(0, not_closed) };
+        list.admit_idle(1);
         // Destroyed after the number is gone, if it has not been asked for before; in any case on this thread.
-        at_end(move || drop(owner));
+        at_end(move || drop(list));
     })
     .join()
     .unwrap();

@@ -1,4 +1,4 @@
-//! A hoard of `Magazines` in its smallest form: one owner, one who takes it back, one plain field between them.
+//! A magazine of `Magazines` in its smallest form: one owner, one who takes it back, one plain field between them.
 
 use super::super::memory::{Field, Loom};
 use super::super::stage::{Heap, spawn};
@@ -39,7 +39,7 @@ macro_rules! flaws {
 
 flaws! {
     /// Nothing is wrong: the control that shows that the switch makes the failure.
-    SoundHoard {}
+    SoundMagazine {}
     NoLightBarrier { LIGHT: bool = false }
     NoHeavyBarrier { HEAVY: bool = false }
     DoesNotLook { LOOKS: bool = false }
@@ -55,16 +55,16 @@ type Word = <Loom as Memory>::AtomicU32;
 
 const SHUT: u32 = 1;
 
-pub(crate) struct HoardTwin<F> {
+pub(crate) struct MagazineTwin<F> {
     inside: Word,
     gate: Word,
     slots: Field<u32>,
-    /// What keeps the hoard: its closer, and a slot.
+    /// What keeps the magazine: its closer, and a slot.
     references: Word,
     flaw: PhantomData<F>,
 }
 
-impl<F: Flaw> HoardTwin<F> {
+impl<F: Flaw> MagazineTwin<F> {
     fn new() -> Heap<Self> {
         Heap::new(Self {
             inside: Atomic::new(0),
@@ -136,38 +136,38 @@ impl<F: Flaw> HoardTwin<F> {
 }
 
 /// Gives references back, and frees with the last.
-fn put<F: Flaw>(hoard: &Heap<HoardTwin<F>>, references: u32) {
-    if hoard.references.fetch_sub(references, Ordering::AcqRel) == references {
-        hoard.free();
+fn put<F: Flaw>(magazine: &Heap<MagazineTwin<F>>, references: u32) {
+    if magazine.references.fetch_sub(references, Ordering::AcqRel) == references {
+        magazine.free();
     }
 }
 
 /// The owner goes in ‖ somebody takes back.
 pub(crate) fn reclaimed_under_its_owner<F: Flaw>() {
-    let hoard = HoardTwin::<F>::new();
+    let magazine = MagazineTwin::<F>::new();
     let owner = {
-        let hoard = hoard.clone();
-        spawn(move || hoard.enter())
+        let magazine = magazine.clone();
+        spawn(move || magazine.enter())
     };
-    hoard.reclaim();
+    magazine.reclaim();
     owner.join().unwrap();
 }
 
 /// The owner releases a slot, and has another one in there ‖ somebody closes. Whoever has the last slot frees.
 pub(crate) fn closed_under_its_owner<F: Flaw>() {
-    let hoard = HoardTwin::<F>::new();
-    hoard.references.fetch_add(1, Ordering::Relaxed);
-    hoard.use_slots(1);
+    let magazine = MagazineTwin::<F>::new();
+    magazine.references.fetch_add(1, Ordering::Relaxed);
+    magazine.use_slots(1);
     let owner = {
-        let hoard = hoard.clone();
+        let magazine = magazine.clone();
         spawn(move || {
-            if !hoard.enter() {
-                put(&hoard, 1);
+            if !magazine.enter() {
+                put(&magazine, 1);
             }
         })
     };
-    let slots = hoard.close();
-    put(&hoard, slots + 1);
+    let slots = magazine.close();
+    put(&magazine, slots + 1);
     owner.join().unwrap();
-    assert!(hoard.is_freed(), "a slot is lost");
+    assert!(magazine.is_freed(), "a slot is lost");
 }

@@ -1,10 +1,11 @@
 //! A buffer pool against a model: any order of operations, and the same figures after each.
-#![cfg(feature = "std")]
 
 use proptest::prelude::*;
 use tenure::memory::Native;
-use tenure::pool::buffer::{AcquireError, Counts};
-use tenure::pool::{BufferPool, FreeList, Magazines, PooledBuf, Scan, TaggedStack};
+use tenure::pool::list::{Magazines, Scan};
+use tenure::pool::{
+    AcquireBufferError, BufferCounts, BufferPool, FreeList, PooledBuf, TaggedStack,
+};
 
 const CLASSES: usize = 4;
 const SMALLEST: u64 = 64;
@@ -139,28 +140,29 @@ impl Model {
     }
 }
 
-fn outcome<L: FreeList>(result: &Result<PooledBuf<L>, AcquireError>, len: usize) -> Outcome {
+fn outcome<L: FreeList>(result: &Result<PooledBuf<L>, AcquireBufferError>, len: usize) -> Outcome {
     match result {
         Ok(buffer) => {
             assert_eq!(buffer.len(), len.min(buffer.capacity()));
             assert!(buffer.iter().all(|&byte| byte == 0));
             Outcome::Class(class_of(buffer))
         }
-        Err(AcquireError::TooLarge { .. }) => Outcome::TooLarge,
-        Err(AcquireError::LimitReached { .. }) => Outcome::LimitReached,
-        Err(AcquireError::Closed) => Outcome::Closed,
+        Err(AcquireBufferError::TooLarge { .. }) => Outcome::TooLarge,
+        Err(AcquireBufferError::LimitReached { .. }) => Outcome::LimitReached,
+        Err(AcquireBufferError::Closed) => Outcome::Closed,
         Err(other) => panic!("{other}"),
     }
 }
 
 fn compare<L: FreeList>(pool: &BufferPool<L>, model: &Model) {
     let statistics = pool.statistics();
-    let mut sum = Counts::default();
+    let mut sum = BufferCounts::default();
     for (class, it) in statistics.classes.iter().enumerate() {
         let (expected, counts) = (model.classes[class], it.counts);
         assert_eq!(it.size as u64, size(class));
-        let figures =
-            |it: &Counts| [it.reused, it.allocated, it.freed, it.downgraded, it.in_use, it.idle];
+        let figures = |it: &BufferCounts| {
+            [it.reused, it.allocated, it.freed, it.downgraded, it.in_use, it.idle]
+        };
         let Class { reused, allocated, freed, downgraded, in_use, idle } = expected;
         assert_eq!(
             figures(&counts),
@@ -181,8 +183,9 @@ fn class_of<L: FreeList>(buffer: &PooledBuf<L>) -> usize {
     (buffer.capacity() as u64 / SMALLEST).trailing_zeros() as usize
 }
 
-fn run<L: FreeList>(limit: Option<u64>, hoard: usize, operations: &[Operation]) {
-    let builder = BufferPool::builder().classes(SMALLEST as usize, CLASSES).hoard(hoard);
+fn run<L: FreeList>(limit: Option<u64>, magazine: usize, operations: &[Operation]) {
+    let builder =
+        BufferPool::builder().classes(SMALLEST as usize, CLASSES).magazine_bytes(magazine);
     let builder = if let Some(limit) = limit { builder.limit(limit) } else { builder };
     let mut handles = vec![builder.list::<L>().build().unwrap()];
     let mut model = Model { classes: Default::default(), limit, closed: false };
@@ -253,10 +256,10 @@ macro_rules! against_the_model {
             $(#[test]
             fn $list_name(
                 limit in prop::option::of(SMALLEST..4_096),
-                hoard in 0..2_000_usize,
+                magazine in 0..2_000_usize,
                 operations in prop::collection::vec(operation(), 1..120),
             ) {
-                run::<$list>(limit, hoard, &operations);
+                run::<$list>(limit, magazine, &operations);
             })*
         }
     };

@@ -1,0 +1,411 @@
+//! A buffer pool over every free list: what is handed out, and what becomes of it.
+//!
+//! Threads are joined by hand: the end of a scope does not wait for their thread-locals.
+
+use super::support::beside_a_sleeper;
+use std::any::Any;
+use std::cell::RefCell;
+use std::sync::mpsc::channel;
+use std::thread;
+use tenure::pool::{
+    AcquireBufferError, BufferCounts, BufferPool, BufferPoolBuilder, ConfigError, FreeList,
+    PooledBuf,
+};
+
+const SMALL: usize = 64;
+
+/// Four classes: 64, 128, 256 and 512 bytes.
+fn small() -> BufferPoolBuilder {
+    BufferPool::builder().classes(SMALL, 4)
+}
+
+fn build<L: FreeList>(builder: BufferPoolBuilder) -> BufferPool<L> {
+    builder.list().build().expect("a good configuration")
+}
+
+fn total<L: FreeList>(pool: &BufferPool<L>) -> BufferCounts {
+    pool.statistics().total
+}
+
+fn address(buffer: &[u8]) -> usize {
+    buffer.as_ptr().addr()
+}
+
+fn a_request_rounds_up_to_its_class_and_has_the_length_asked_for<L: FreeList>() {
+    let pool = build::<L>(small());
+    for (len, capacity) in [
+        (0, 64),
+        (1, 64),
+        (63, 64),
+        (64, 64),
+        (65, 128),
+        (128, 128),
+        (129, 256),
+        (256, 256),
+        (257, 512),
+        (512, 512),
+    ] {
+        let buffer = pool.acquire(len).unwrap();
+        assert_eq!((buffer.len(), buffer.capacity()), (len, capacity));
+        assert!(buffer.iter().all(|&byte| byte == 0));
+        assert!(!buffer.is_downgraded());
+    }
+    let error = pool.acquire(513).unwrap_err();
+    assert_eq!(error, AcquireBufferError::TooLarge { asked: 513, largest: 512 });
+    assert_eq!(
+        pool.acquire(usize::MAX).unwrap_err(),
+        AcquireBufferError::TooLarge { asked: usize::MAX, largest: 512 }
+    );
+}
+
+fn a_released_buffer_is_used_again_for_its_class_alone<L: FreeList>() {
+    let pool = build::<L>(small());
+    let first = pool.acquire(100).unwrap();
+    let place = address(&first);
+    drop(first);
+    // A larger idle one is not handed out for a smaller request.
+    let smaller = pool.acquire(64).unwrap();
+    assert_ne!(address(&smaller), place);
+    let again = pool.acquire(65).unwrap();
+    assert_eq!(address(&again), place);
+    let counts = pool.statistics().classes[1].counts;
+    assert_eq!((counts.reused, counts.allocated, counts.acquired()), (1, 1, 2));
+}
+
+fn no_two_users_have_one_buffer<L: FreeList>() {
+    let pool = build::<L>(small());
+    for _ in 0..3 {
+        let mut all: Vec<_> = (0..300).map(|_| pool.acquire(64).unwrap()).collect();
+        for (at, buffer) in all.iter_mut().enumerate() {
+            buffer[..8].copy_from_slice(&(at as u64).to_le_bytes());
+        }
+        for (at, buffer) in all.iter().enumerate() {
+            assert_eq!(buffer[..8], (at as u64).to_le_bytes());
+        }
+        let counts = total(&pool);
+        assert_eq!((counts.in_use, counts.idle, counts.bytes), (300, 0, 300 * 64));
+    }
+    let counts = total(&pool);
+    assert_eq!((counts.allocated, counts.reused, counts.idle), (300, 600, 300));
+}
+
+fn at_the_limit_the_next_smaller_class_is_handed_out_and_one_downgrade_counted<L: FreeList>() {
+    let pool = build::<L>(small().limit(512 + 128));
+    let _large = pool.acquire(512).unwrap();
+    let downgraded = pool.acquire(500).unwrap();
+    assert_eq!((downgraded.len(), downgraded.capacity()), (128, 128));
+    assert!(downgraded.is_downgraded());
+    let classes = pool.statistics().classes;
+    let counted: Vec<u64> = classes.iter().map(|it| it.counts.downgraded).collect();
+    assert_eq!(counted, [0, 0, 0, 1]);
+    let error = pool.acquire(500).unwrap_err();
+    assert_eq!(error, AcquireBufferError::LimitReached { limit: 640, held: 640, asked: 500 });
+    assert_eq!(total(&pool).downgraded, 1);
+}
+
+fn an_exact_request_never_falls_back<L: FreeList>() {
+    let pool = build::<L>(small().limit(512 + 128));
+    let large = pool.acquire_exact(512).unwrap();
+    let error = pool.acquire_exact(129).unwrap_err();
+    assert_eq!(error, AcquireBufferError::LimitReached { limit: 640, held: 512, asked: 129 });
+    drop(large);
+    assert_eq!(pool.acquire_exact(129).unwrap().capacity(), 256);
+    assert_eq!(total(&pool).downgraded, 0);
+}
+
+fn idle_memory_of_other_classes_is_freed_before_anybody_gets_less<L: FreeList>() {
+    let pool = build::<L>(small().limit(512));
+    let small: Vec<_> = (0..8).map(|_| pool.acquire(64).unwrap()).collect();
+    drop(small);
+    // As many as are needed, and the others stay.
+    let half = pool.acquire(256).unwrap();
+    assert!(!half.is_downgraded());
+    let counts = total(&pool);
+    assert_eq!((counts.freed, counts.idle, counts.bytes), (4, 4, 512));
+    drop(half);
+    let whole = pool.acquire(512).unwrap();
+    assert!(!whole.is_downgraded());
+    assert_eq!(total(&pool).idle, 0);
+}
+
+fn what_a_sleeping_thread_keeps_is_taken_back_at_the_limit<L: FreeList>() {
+    let pool = build::<L>(small().limit(512));
+    let keep = || drop(pool.acquire(512).unwrap());
+    beside_a_sleeper(keep, || {
+        // Of the same class it is used as it is.
+        assert_eq!(pool.acquire(512).unwrap().len(), 512);
+        let counts = total(&pool);
+        assert_eq!((counts.allocated, counts.reused, counts.freed), (1, 1, 0));
+        let half = pool.acquire(256).unwrap();
+        assert!(!half.is_downgraded());
+        assert_eq!(total(&pool).freed, 1);
+    });
+}
+
+fn a_pair_is_two_buffers_or_none<L: FreeList>() {
+    let pool = build::<L>(small().limit(512 + 64));
+    let (send, recv) = pool.acquire_pair(64, 512).unwrap();
+    assert_eq!((send.len(), recv.len()), (64, 512));
+    drop((send, recv));
+    let too_large = pool.acquire_pair(64, 513).unwrap_err();
+    assert_eq!(too_large, AcquireBufferError::TooLarge { asked: 513, largest: 512 });
+    assert_eq!(total(&pool).in_use, 0);
+
+    let _most = pool.acquire(512).unwrap();
+    let error = pool.acquire_pair(64, 64).unwrap_err();
+    assert!(matches!(error, AcquireBufferError::LimitReached { .. }), "{error:?}");
+    let counts = total(&pool);
+    assert_eq!((counts.in_use, counts.idle), (1, 1));
+    // The one that was undone is there for somebody else.
+    drop(pool.acquire(64).unwrap());
+}
+
+fn a_trim_frees_what_is_idle_in_all_threads_and_nothing_else<L: FreeList>() {
+    let pool = build::<L>(small());
+    let keep = || drop(Vec::from_iter((0..100).map(|_| pool.acquire(64).unwrap())));
+    beside_a_sleeper(keep, || {
+        let kept = pool.acquire(300).unwrap();
+        drop(pool.acquire(300).unwrap());
+        assert_eq!(total(&pool).idle, 101);
+        assert_eq!(pool.trim(), 100 * 64 + 512);
+        let counts = total(&pool);
+        assert_eq!((counts.freed, counts.idle, counts.bytes), (101, 0, 512));
+        assert_eq!(pool.trim(), 0);
+        drop(kept);
+        assert_eq!(pool.trim(), 512);
+    });
+}
+
+fn a_closed_pool_hands_out_nothing_and_buffers_in_use_stay_valid<L: FreeList>() {
+    let pool = build::<L>(small());
+    let mut kept = pool.acquire(200).unwrap();
+    drop(pool.acquire(64).unwrap());
+    let other_handle = pool.clone();
+    assert!(!pool.is_closed());
+    pool.close();
+    assert!(pool.is_closed() && other_handle.is_closed());
+    assert_eq!(other_handle.acquire(64).unwrap_err(), AcquireBufferError::Closed);
+    assert_eq!(other_handle.acquire_exact(64).unwrap_err(), AcquireBufferError::Closed);
+    assert_eq!(pool.acquire_pair(1, 1).unwrap_err(), AcquireBufferError::Closed);
+    let counts = total(&pool);
+    assert_eq!((counts.in_use, counts.idle, counts.bytes), (1, 0, 256));
+    kept.fill(7);
+    pool.close();
+    assert_eq!(kept, [7; 200]);
+    thread::spawn(move || drop(kept)).join().unwrap();
+    let counts = total(&pool);
+    assert_eq!((counts.allocated, counts.freed, counts.bytes), (2, 2, 0));
+}
+
+fn the_last_handle_closes_and_a_buffer_outlives_it<L: FreeList>() {
+    let pool = build::<L>(small());
+    let clone = pool.clone();
+    let mut kept = pool.acquire(100).unwrap();
+    drop(pool);
+    let other = clone.acquire(100).unwrap();
+    drop(clone);
+    kept.fill(1);
+    thread::spawn(move || drop(other)).join().unwrap();
+    assert_eq!(kept, [1; 100]);
+}
+
+fn a_panic_returns_what_was_in_use_as_zeros<L: FreeList>() {
+    let pool = build::<L>(small());
+    let panicked = std::panic::catch_unwind(|| {
+        let mut buffer = pool.acquire(64).unwrap();
+        buffer.fill(0xff);
+        std::panic::resume_unwind(Box::new("in the middle"));
+    });
+    assert!(panicked.is_err());
+    let counts = total(&pool);
+    assert_eq!((counts.in_use, counts.idle), (0, 1));
+    assert_eq!(pool.acquire(64).unwrap(), [0; 64]);
+    assert_eq!(total(&pool).reused, 1);
+}
+
+fn a_buffer_may_be_dropped_by_a_destructor_of_a_thread_local<L: FreeList>() {
+    thread_local! {
+        static KEPT: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
+    }
+    let pool = build::<L>(small());
+    for close_first in [false, true] {
+        thread::scope(|scope| {
+            let keep = || {
+                // Before and after the list has a thread-local with a destructor.
+                KEPT.with(|_| ());
+                let buffers = Vec::from_iter((0..70).map(|_| pool.acquire(9).unwrap()));
+                KEPT.with_borrow_mut(|kept| kept.push(Box::new(buffers)));
+                if close_first {
+                    pool.close();
+                }
+            };
+            scope.spawn(keep).join().unwrap();
+        });
+        let counts = total(&pool);
+        let idle = if close_first { 0 } else { 70 };
+        assert_eq!((counts.in_use, counts.idle), (0, idle));
+    }
+}
+
+fn threads_that_exchange_buffers_find_zeros_and_their_own_bytes_alone<L: FreeList>() {
+    let pool = build::<L>(small().limit(64 << 10));
+    let rounds = if cfg!(miri) { 20 } else { 2_000 };
+    let (send, receive) = channel::<PooledBuf<L>>();
+    thread::scope(|scope| {
+        let receiver = scope.spawn(move || receive.into_iter().for_each(drop));
+        let threads = [1, 2, 3_u8].map(|thread| {
+            let (pool, send) = (&pool, send.clone());
+            scope.spawn(move || {
+                for round in 0..rounds {
+                    let mut buffer = pool.acquire(1 + round % 512).unwrap();
+                    assert!(buffer.iter().all(|&byte| byte == 0));
+                    buffer.fill(thread);
+                    thread::yield_now();
+                    assert!(buffer.iter().all(|&byte| byte == thread));
+                    match round % 17 {
+                        0 => send.send(buffer).unwrap(),
+                        1 => _ = pool.trim(),
+                        _ => drop(buffer),
+                    }
+                }
+            })
+        });
+        drop(send);
+        threads.into_iter().chain([receiver]).for_each(|it| it.join().unwrap());
+    });
+    let counts = total(&pool);
+    assert_eq!((counts.in_use, counts.acquired()), (0, 3 * rounds as u64));
+    assert_eq!(counts.bytes, pool.trim());
+    assert_eq!(total(&pool).bytes, 0);
+}
+
+fn closing_while_threads_acquire_frees_all<L: FreeList>() {
+    for round in 0..if cfg!(miri) { 2 } else { 200 } {
+        let pool = build::<L>(small().limit(2_048));
+        thread::scope(|scope| {
+            let acquire = || {
+                loop {
+                    match pool.acquire(300) {
+                        Ok(buffer) => assert!(buffer.capacity() <= 512),
+                        Err(AcquireBufferError::Closed) => break,
+                        Err(error) => {
+                            assert!(matches!(error, AcquireBufferError::LimitReached { .. }));
+                        }
+                    }
+                    // For the others, which may be in the middle of something.
+                    thread::yield_now();
+                }
+            };
+            let threads = [(); 3].map(|()| scope.spawn(acquire));
+            // Before, amidst and after their first.
+            (0..round % 10).for_each(|_| thread::yield_now());
+            pool.close();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+        let counts = total(&pool);
+        assert_eq!((counts.in_use, counts.idle, counts.bytes), (0, 0, 0));
+        assert_eq!(counts.allocated, counts.freed);
+    }
+}
+
+claims! {
+    a_request_rounds_up_to_its_class_and_has_the_length_asked_for,
+    a_released_buffer_is_used_again_for_its_class_alone,
+    no_two_users_have_one_buffer,
+    at_the_limit_the_next_smaller_class_is_handed_out_and_one_downgrade_counted,
+    an_exact_request_never_falls_back,
+    idle_memory_of_other_classes_is_freed_before_anybody_gets_less,
+    what_a_sleeping_thread_keeps_is_taken_back_at_the_limit,
+    a_pair_is_two_buffers_or_none,
+    a_trim_frees_what_is_idle_in_all_threads_and_nothing_else,
+    a_closed_pool_hands_out_nothing_and_buffers_in_use_stay_valid,
+    the_last_handle_closes_and_a_buffer_outlives_it,
+    a_panic_returns_what_was_in_use_as_zeros,
+    a_buffer_may_be_dropped_by_a_destructor_of_a_thread_local,
+    threads_that_exchange_buffers_find_zeros_and_their_own_bytes_alone,
+    closing_while_threads_acquire_frees_all,
+}
+
+#[test]
+fn blocks_are_aligned_to_a_line_and_large_ones_to_a_page() {
+    let pool = BufferPool::builder().classes(64, 10).build().unwrap();
+    for class in 0..10 {
+        let size = 64 << class;
+        let buffer = pool.acquire(size).unwrap();
+        assert_eq!(address(&buffer) % size.min(4_096), 0);
+    }
+}
+
+#[test]
+fn the_default_has_the_sixteen_classes_of_smc() {
+    let pool = BufferPool::new();
+    assert_eq!((pool.largest(), pool.limit()), (512 << 20, None));
+    let sizes: Vec<usize> = pool.statistics().classes.iter().map(|class| class.size).collect();
+    assert_eq!(sizes, Vec::from_iter((0..16).map(|class| (16 << 10) << class)));
+    assert_eq!(pool.acquire(1).unwrap().capacity(), 16 << 10);
+}
+
+#[test]
+fn a_pool_that_cannot_be_is_refused_with_what_to_do() {
+    let refused = |builder: BufferPoolBuilder| builder.build().unwrap_err();
+    let error = refused(BufferPool::builder().classes(100, 4));
+    assert_eq!(error, ConfigError::SmallestClass { smallest: 100 });
+    assert_eq!(
+        error.to_string(),
+        "the smallest size class has 100 bytes: take a power of two, 64 or more"
+    );
+    refused(BufferPool::builder().classes(32, 4));
+    refused(BufferPool::builder().classes(0, 4));
+    refused(BufferPool::builder().classes(64, 0));
+    let most = usize::BITS as usize - 1 - 6;
+    let error = refused(BufferPool::builder().classes(64, most + 1));
+    assert_eq!(
+        error.to_string(),
+        format!("{} size classes from 64 bytes: take 1 to {most} of them", most + 1)
+    );
+    let error = refused(small().limit(63));
+    assert_eq!(
+        error.to_string(),
+        "a limit of 63 bytes is less than one buffer of the smallest class: take 64 or more"
+    );
+    assert_eq!(
+        BufferPool::builder().classes(64, most).build().unwrap().largest(),
+        64 << (most - 1)
+    );
+}
+
+#[test]
+fn errors_say_what_on_what_and_what_to_do_in_one_line() {
+    let errors = [
+        AcquireBufferError::TooLarge { asked: 9, largest: 8 },
+        AcquireBufferError::LimitReached { limit: 7, held: 6, asked: 5 },
+        AcquireBufferError::OutOfMemory { asked: 4 },
+        AcquireBufferError::Closed,
+        AcquireBufferError::TooManyBuffers { size: 64 },
+    ];
+    let told = errors.map(|error| error.to_string()).join("\n");
+    assert_eq!(
+        told,
+        "no buffer of 9 bytes: the pool's largest have 8; ask for less, or build the pool with more \
+         size classes\n\
+         no buffer of 5 bytes: the pool holds 6 of at most 7 bytes; drop buffers, or build the pool \
+         with a higher limit\n\
+         no buffer of 4 bytes: the allocator has no memory; drop buffers, or build the pool with a \
+         limit\n\
+         no buffer: the pool is closed; acquire before calling close()\n\
+         no buffer: the pool cannot count more buffers of 64 bytes; drop some, or use another pool"
+    );
+}
+
+#[test]
+fn a_pool_and_a_buffer_say_what_they_are_and_not_what_they_contain() {
+    let pool = small().limit(1_024).build().unwrap();
+    let mut buffer = pool.acquire(3).unwrap();
+    buffer.copy_from_slice(b"key");
+    assert_eq!(format!("{buffer:?}"), "PooledBuf { len: 3, capacity: 64, downgraded: false, .. }");
+    assert_eq!(
+        format!("{pool:?}"),
+        "BufferPool { list: \"magazines\", classes: 4, largest: 512, limit: Some(1024), bytes: 64, \
+         closed: false }"
+    );
+}

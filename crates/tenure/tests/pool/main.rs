@@ -1,0 +1,27 @@
+//! What pools and their free lists promise.
+//!
+//! | module | claims |
+//! |---|---|
+//! | `lists`, `threads` | every free list keeps the promises of `List`, also when threads end |
+//! | `buffers`, `contents` | what a `BufferPool` hands out and what becomes of it; what a buffer is |
+//! | `slots`, `slots_end` | keys, guards and objects of a `SlotPool`; ends, panics, and users' code that uses the pool |
+//! | `limits` | a refusal is true |
+//! | `buffers_model`, `slots_model` | random operations against an obviously right model |
+//!
+//! Forks, and what a pool asks of the allocator, need a process of their own: `pool_fork.rs`, `pool_buffers_memory.rs`.
+#![cfg(feature = "std")]
+
+#[macro_use]
+#[path = "../support/lists.rs"]
+mod owned;
+
+mod buffers;
+mod buffers_model;
+mod contents;
+mod limits;
+mod lists;
+mod slots;
+mod slots_end;
+mod slots_model;
+mod support;
+mod threads;
