@@ -5,7 +5,7 @@
 # Without arguments it runs those that take seconds, with few objects and few turns (`cfg!(miri)`). Tests of machine
 # code, of forks and of a process's end do not run under Miri, nor do the models: loom switches stacks by itself.
 #
-# Usage: ci/miri.sh [--target TARGET] [TEST...]     (ci/miri.sh pool_slots registry_behaviour)
+# Usage: ci/miri.sh [--target TARGET] [TEST...]     (ci/miri.sh pool registry_behaviour)
 #   --target i686-unknown-linux-gnu     32 bits
 #   --target s390x-unknown-linux-gnu    big endian
 set -euo pipefail
@@ -23,8 +23,9 @@ source ci/nightly_toolchain.sh
 if [[ ${#tests[@]} -eq 0 ]]; then
     arguments+=(--lib)
     # The rules of lines are arithmetic, without a pointer. The rest takes minutes.
-    skip=(-- --skip line::rules --skip like_std:: --skip foreign:: --skip traits:: --skip types:: --skip waits::)
-    tests=(arc lazy_behaviour pool_threads)
+    skip=(-- --skip line::rules --skip like_std:: --skip foreign:: --skip traits:: --skip types:: --skip waits::
+        --skip buffers --skip contents:: --skip limits:: --skip lists:: --skip slots)
+    tests=(arc lazy_behaviour pool)
 fi
 arguments+=("${tests[@]/#/--test=}")
 

@@ -62,7 +62,7 @@ ROOMS = {
     "pool/list": (
         ["pool/list/*.rs", "pool/list/magazines/*.rs"],
         [
-            ["--lib", *tests("pool_lists", "pool_threads", "pool_fork", "pool_slots", "pool_buffers")],
+            ["--lib", *tests("pool", "pool_fork")],
             models("pool::"),
         ],
     ),
@@ -90,7 +90,7 @@ ROOMS = {
     "memory": (
         ["memory/numbers.rs", "memory/native/**/*.rs"],
         [
-            ["--lib", *tests("lazy_behaviour", "lazy_cached", "pool_lists", "pool_threads", "lazy_fences")],
+            ["--lib", *tests("lazy_behaviour", "lazy_cached", "pool", "lazy_fences")],
             tests("sandbox_entered_late", "lazy_fork", "pool_fork", "thread_numbers"),
             models("numbers::"),
         ],
