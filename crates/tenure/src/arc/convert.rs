@@ -1,4 +1,4 @@
-//! Conversions into `Arc`: from values, boxes, strings and slices.
+//! Conversions into `Arc`: from values, boxes, strings and slices; and [`CloneToUninit`], for values without a fixed size.
 
 use super::Arc;
 use super::inner::{Inner, Uninit};
@@ -20,8 +20,7 @@ impl<T> From<T> for Arc<T> {
 }
 
 impl<T: ?Sized> From<Box<T>> for Arc<T> {
-    /// Moves the value, of any size, into an allocation with counts: one allocation, one
-    /// deallocation.
+    /// Moves the value, of any size, into an allocation with counts: one allocation, one deallocation.
     ///
     /// ```
     /// use std::fmt::Display;
@@ -36,11 +35,9 @@ impl<T: ?Sized> From<Box<T>> for Arc<T> {
         let size = size_of_val(&*value);
         let value = Box::into_raw(value);
         let (from, to) = (value.cast::<u8>(), moved.data().cast::<u8>());
-        // SAFETY: two allocations with room for this value; the old bytes are not used as a value
-        // again.
+        // SAFETY: two allocations with room for this value; the old bytes are not used as a value again.
         unsafe { from.copy_to_nonoverlapping(to, size) };
-        // SAFETY: `ManuallyDrop` has the layout of what it wraps. The box frees the memory and
-        // leaves the value, which has moved, alone.
+        // SAFETY: `ManuallyDrop` has the layout of what it wraps. The box frees the memory, not the value, which has moved.
         drop(unsafe { Box::from_raw(value as *mut ManuallyDrop<T>) });
         // SAFETY: written.
         unsafe { moved.assume_init() }
@@ -192,4 +189,87 @@ where
         // SAFETY: as in `Arc::pin`: an Arc's value never moves by itself, and this one is fresh.
         unsafe { Pin::new_unchecked(Arc::default()) }
     }
+}
+
+/// What [`Arc::make_mut`] can clone: every `T: Clone`, `[T]`, `str`, `CStr`, and with `std` `OsStr` and `Path`.
+///
+/// Stands in for the unstable trait of this name in `core::clone`, and is sealed for that reason.
+pub trait CloneToUninit: sealed::CloneToUninit {}
+
+impl<T: ?Sized + sealed::CloneToUninit> CloneToUninit for T {}
+
+mod sealed {
+    pub trait CloneToUninit {
+        /// Writes a clone of `self` to `place`.
+        ///
+        /// A panic on the way leaves nothing in `place` that would have to be dropped.
+        ///
+        /// # Safety
+        ///
+        /// `place` has the alignment of `self`, is valid for writes of its size, and apart from it.
+        unsafe fn clone_to_uninit(&self, place: *mut u8);
+    }
+}
+
+impl<T: Clone> sealed::CloneToUninit for T {
+    #[inline]
+    unsafe fn clone_to_uninit(&self, place: *mut u8) {
+        // SAFETY: room for a `T` (caller).
+        unsafe { place.cast::<T>().write(self.clone()) };
+    }
+}
+
+impl<T: Clone> sealed::CloneToUninit for [T] {
+    unsafe fn clone_to_uninit(&self, place: *mut u8) {
+        let mut written = Written { first: place.cast::<T>(), len: 0 };
+        for element in self {
+            // A panic drops what is written so far.
+            let clone = element.clone();
+            // SAFETY: at most the length of `self`, for which there is room (caller).
+            let next = unsafe { written.first.add(written.len) };
+            // SAFETY: as above; nothing is there yet.
+            unsafe { next.write(clone) };
+            written.len += 1;
+        }
+        core::mem::forget(written);
+    }
+}
+
+/// The first elements of a slice that is being written.
+struct Written<T> {
+    first: *mut T,
+    len: usize,
+}
+
+impl<T> Drop for Written<T> {
+    fn drop(&mut self) {
+        let written = core::ptr::slice_from_raw_parts_mut(self.first, self.len);
+        // SAFETY: that many are written, and nothing else refers to them.
+        unsafe { written.drop_in_place() };
+    }
+}
+
+/// For types that are bytes.
+macro_rules! bytewise {
+    ($($(#[$attribute:meta])* $bytes:ty;)*) => {$(
+        $(#[$attribute])*
+        impl sealed::CloneToUninit for $bytes {
+            #[inline]
+            unsafe fn clone_to_uninit(&self, place: *mut u8) {
+                let bytes = (&raw const *self).cast::<u8>();
+                // SAFETY: the type owns nothing, so its bytes are a clone of it. They are readable here, and as many are
+                // writable there (caller).
+                unsafe { bytes.copy_to_nonoverlapping(place, size_of_val(self)) };
+            }
+        }
+    )*};
+}
+
+bytewise! {
+    str;
+    CStr;
+    #[cfg(feature = "std")]
+    std::ffi::OsStr;
+    #[cfg(feature = "std")]
+    std::path::Path;
 }

@@ -1,21 +1,19 @@
-//! The allocation behind an `Arc`: its layout, how it comes and goes, and how fat pointers into it
-//! are made on stable Rust.
+//! The allocation behind an `Arc`: its layout, its start and end, and fat pointers into it on stable Rust.
 //!
 //! ```text
 //!  0                16        16 rounded up to the alignment of T
 //!  ├── Counts ──────┼─ (pad) ─┼── data: T ...
 //! ```
 //!
-//! A pointer to an unsized `T` is an address and metadata (a length, a vtable). Stable Rust has no
-//! name for the metadata, so pointers are never taken apart here: a pointer to the value and one to
-//! the allocation carry the same metadata and turn into each other by an `as` cast, and
-//! [`with_address`] writes a new address over the old one.
+//! A pointer to an unsized `T` is an address and metadata (a length, a vtable). Stable Rust has no name for the metadata,
+//! so pointers are not taken apart: a pointer to the value and one to the allocation have the same metadata and turn into
+//! each other by an `as` cast, and [`with_address`] writes a new address over the old one.
 //!
-//! The value may be dead while the allocation lives (a `Weak` is left), and other threads may be
-//! about to drop it. So size and alignment are asked of a reference to an
-//! `UnsafeCell<ManuallyDrop<T>>` at its place ([`layout_of`]), which claims nothing about the value
-//! and reads nothing.
+//! The value may be dead while a `Weak` keeps the allocation, and other threads may be about to drop it. So size and
+//! alignment are read from a reference to an `UnsafeCell<ManuallyDrop<T>>` at its place ([`layout_of`]), which claims
+//! nothing about the value.
 
+use super::Arc;
 use super::counts::Counts;
 use alloc::alloc::{alloc, alloc_zeroed, dealloc, handle_alloc_error};
 use core::alloc::Layout;
@@ -30,24 +28,22 @@ pub(super) struct Inner<T: ?Sized> {
     pub(super) data: T,
 }
 
-/// The layout of whatever lies behind `pointer`, alive or dead.
+/// The layout of what `pointer` points to, alive or dead.
 ///
 /// # Safety
 ///
-/// `pointer` is aligned and points into an allocation that holds a `T`, initialised or not, and
-/// its metadata is that `T`'s.
+/// `pointer` is aligned, points into an allocation for a `T`, initialised or not, and has that `T`'s metadata.
 #[inline]
-pub(super) unsafe fn layout_of<T: ?Sized>(pointer: *const T) -> Layout {
-    // SAFETY: the allocation outlives this statement (caller). The reference reads nothing and
-    // excludes no writer, because all it points to is inside an `UnsafeCell`; it does not claim
-    // that the value is alive, because that is a `ManuallyDrop`.
+unsafe fn layout_of<T: ?Sized>(pointer: *const T) -> Layout {
+    // SAFETY: the allocation outlives this statement (caller). The reference reads nothing, excludes no writer, since all
+    // of it is inside an `UnsafeCell`, and does not claim a live value, since that is a `ManuallyDrop`.
     let husk = unsafe { &*(pointer as *const UnsafeCell<ManuallyDrop<T>>) };
     Layout::for_value(husk)
 }
 
 /// The value's place, counted from the start of the allocation.
 #[inline]
-pub(super) const fn data_offset(align: usize) -> usize {
+const fn data_offset(align: usize) -> usize {
     size_of::<Counts>().next_multiple_of(align)
 }
 
@@ -58,8 +54,8 @@ pub(super) const fn data_offset(align: usize) -> usize {
 /// The allocation is live.
 #[inline]
 pub(super) unsafe fn data<T: ?Sized>(inner: NonNull<Inner<T>>) -> *mut T {
-    // SAFETY: the allocation is live (caller), so the field lies in it. No reference is made: the
-    // pointer keeps the provenance of the whole allocation, which `from_data` needs.
+    // SAFETY: the field lies in a live allocation (caller). No reference is made, so the pointer keeps the provenance of
+    // the whole allocation, which `from_data` needs.
     unsafe { &raw mut (*inner.as_ptr()).data }
 }
 
@@ -72,8 +68,7 @@ pub(super) unsafe fn data<T: ?Sized>(inner: NonNull<Inner<T>>) -> *mut T {
 pub(super) unsafe fn from_data<T: ?Sized>(data: *const T) -> NonNull<Inner<T>> {
     // SAFETY: the value's place is in a live allocation (caller).
     let align = unsafe { layout_of(data) }.align();
-    // SAFETY: the value lies this far behind the start of its allocation: that is the rule of
-    // `repr(C)`, with the alignment that the value itself reports.
+    // SAFETY: by the rule of `repr(C)` the value lies this far behind the start of its allocation.
     let inner = unsafe { data.byte_sub(data_offset(align)) } as *mut Inner<T>;
     // SAFETY: points into a live allocation, so it is not null.
     unsafe { NonNull::new_unchecked(inner) }
@@ -83,12 +78,11 @@ pub(super) unsafe fn from_data<T: ?Sized>(data: *const T) -> NonNull<Inner<T>> {
 ///
 /// # Safety
 ///
-/// The allocation is live as long as the counts are used, save that an operation which gives the
-/// caller's reference up may be its last use.
+/// The allocation is live while the counts are used. An operation that gives the caller's reference up may be the last.
 #[inline(always)]
 pub(super) unsafe fn counts<'a, T: ?Sized>(inner: NonNull<Inner<T>>) -> &'a Counts {
-    // SAFETY: live (caller) and initialised since the allocation was made. The counts are atomics
-    // through and through, so a reference to them may dangle after the operation that gave them up.
+    // SAFETY: live (caller), and initialised when the allocation was made. All of it is atomics, so the reference may
+    // dangle after the operation that gave them up.
     unsafe { &(*inner.as_ptr()).counts }
 }
 
@@ -96,24 +90,23 @@ pub(super) unsafe fn counts<'a, T: ?Sized>(inner: NonNull<Inner<T>>) -> &'a Coun
 ///
 /// # Safety
 ///
-/// The caller was told to free it, by [`Counts`], and the value is dead or moved out.
+/// [`Counts`] told the caller to free it, and the value is dead or moved out.
 #[cold]
 pub(super) unsafe fn free<T: ?Sized>(inner: NonNull<Inner<T>>) {
-    // SAFETY: the allocation is live, it is freed in the next statement.
+    // SAFETY: the allocation is live up to the next statement.
     let layout = unsafe { layout_of(inner.as_ptr()) };
-    // SAFETY: every allocation of this module is made with the layout of `Inner<T>`, by `Box` or by
-    // `Uninit`, for this or another type that it was unsized from and shares its layout with.
-    // Nobody else will touch it (caller).
+    // SAFETY: `Box` or `Uninit` allocated it with the layout of `Inner<T>`, for this type or one that was unsized to it and
+    // has the same layout. No other thread touches it (caller).
     unsafe { dealloc(inner.as_ptr().cast(), layout) };
 }
 
-/// `pointer` with another address, and all that comes with the address: provenance.
+/// `pointer` with another address, and the provenance of that.
 #[inline]
 fn with_address<T: ?Sized>(pointer: *const T, address: *mut u8) -> *mut T {
     const { assert!(size_of::<*mut T>() >= size_of::<*mut u8>()) };
     let mut pointer = pointer.cast_mut();
-    // SAFETY: the local variable is as large as a thin pointer or larger, and so aligned. A fat
-    // pointer begins with its address on every compiler there is; asserted below.
+    // SAFETY: the variable is at least as large and aligned as a thin pointer. Fat pointers begin with their address on
+    // every compiler so far, which is asserted below.
     unsafe { (&raw mut pointer).cast::<*mut u8>().write(address) };
     // Folds away.
     assert!(
@@ -197,25 +190,33 @@ impl<T: ?Sized> Uninit<T> {
         mem::forget(self);
         inner
     }
+
+    /// # Safety
+    ///
+    /// The value has been written.
+    #[inline]
+    pub(super) unsafe fn assume_init(self) -> Arc<T> {
+        // SAFETY: the counts say "one Arc", and the value is there (caller).
+        unsafe { Arc::from_inner(self.into_inner()) }
+    }
 }
 
 impl<T: ?Sized> Drop for Uninit<T> {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout by `allocate`, and never handed out.
+        // SAFETY: `allocate` made it with this layout, and it was not handed out.
         unsafe { dealloc(self.inner.as_ptr().cast(), self.layout) };
     }
 }
 
-/// The weak reference that all `Arc`s own together, in the hand of the one who ended the value.
+/// The weak reference that all `Arc`s own together, in the hand of the one that ended the value.
 ///
-/// Given up when dropped, so that a value whose destructor panics still leaves no memory behind.
+/// Given up when dropped, so that memory is freed although the value's destructor panics.
 pub(super) struct Common<T: ?Sized>(NonNull<Inner<T>>);
 
 impl<T: ?Sized> Common<T> {
     /// # Safety
     ///
-    /// [`Counts`] told the caller that the value is its own to destroy, and it does so before it
-    /// drops the result.
+    /// [`Counts`] told the caller that the value is its own, and the value is gone before the result is dropped.
     #[inline]
     pub(super) unsafe fn new(inner: NonNull<Inner<T>>) -> Self {
         Self(inner)

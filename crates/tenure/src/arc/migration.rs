@@ -1,7 +1,7 @@
 //! Moving a program from std's `Arc` to this one, by the errors that the compiler shows.
 //!
-//! Start with the `use` lines: `use tenure::sync::{Arc, Weak}` in place of `use std::sync::{Arc, Weak}`. Of 39 libraries
-//! that were tried, 18 compiled after that and 10 more with [`unsize!`](crate::unsize). What is left shows as one of these:
+//! Start with `use tenure::sync::{Arc, Weak}` in place of `use std::sync::{Arc, Weak}`. Of 39 libraries that were tried, 18
+//! compiled after that, and 10 more with [`unsize!`](crate::unsize). The rest shows one of these errors:
 //!
 //! | error | what the line does | section |
 //! |---|---|---|
@@ -16,15 +16,14 @@
 //! | E0597 | drops what an `Arc<&T>` borrows before the `Arc` | [borrows](#e0597-a-borrow) |
 //! | **none** | gives a raw pointer from here to std's `Arc::from_raw`, or the other way round | [raw pointers](#no-error-raw-pointers) |
 //!
-//! The reasons are in [the table of differences](super#from-std-to-here). With a nightly compiler and
-//! [`--cfg tenure_nightly`](super#on-a-nightly-compiler) the errors from E0308 to E0038 and E0597 do not come up.
+//! The [table of differences](super#from-std-to-here) has the reasons. With [`--cfg tenure_nightly`](super#on-a-nightly-compiler)
+//! the errors from E0308 to E0038 and E0597 do not come up.
 //!
 //! # Whether it is worth it
 //!
-//! The gain is in types that many threads [downgrade](super::Arc::downgrade) or [upgrade](super::Weak::upgrade): those are one
-//! add here and a loop in std. Of the same 39 libraries 17 call `downgrade` at all. `Arc::clone` and the drop are one operation
-//! in both: a program that only clones gains nothing. Both `Arc`s can live in one program, so move the types with `Weak`s
-//! first, and the others when they meet them.
+//! [Downgrades](super::Arc::downgrade) and [upgrades](super::Weak::upgrade) by many threads gain: one add here, a loop in std.
+//! Of the 39 libraries 17 call `downgrade` at all. `Arc::clone` and the drop are one operation in both. Both `Arc`s can live
+//! in one program, so move the types with `Weak`s first.
 //!
 //! # E0308 and E0605: a coercion
 //!
@@ -80,7 +79,7 @@
 //! let len = unsize!(len => dyn Fn(&str) -> usize);
 //! ```
 //!
-//! Write the closure inside of the macro, or the types of its arguments into the closure:
+//! Write the closure inside the macro, or give its arguments types:
 //!
 //! ```
 //! use tenure::sync::Arc;
@@ -125,8 +124,8 @@
 //! # assert!(Arc::ptr_eq(&node, &same));
 //! ```
 //!
-//! A trait with such a function makes no trait objects (E0038). Have it take both, the object and its `Arc`; or keep a
-//! [`Weak`](super::Weak) of the object in it, by [`Arc::new_cyclic`](super::Arc::new_cyclic):
+//! A trait with such a function makes no trait objects (E0038). Let it take the object and its `Arc`, or keep a
+//! [`Weak`](super::Weak) in the object ([`Arc::new_cyclic`](super::Arc::new_cyclic)):
 //!
 //! ```
 //! use tenure::sync::Arc;
@@ -197,9 +196,9 @@
 //! add(Arc::new(5));
 //! ```
 //!
-//! What crosses the border stays std's `Arc`: the other crate owns that type. Where yours has to be on both sides, wrap it:
-//! an `std::sync::Arc<tenure::sync::Arc<T>>` costs an allocation and no copy, and a newtype around the `Arc` can implement the
-//! other crate's trait. The features `serde`, `arc-swap` and `stable_deref_trait` implement traits of those crates.
+//! What crosses the border stays std's `Arc`. If yours has to be on both sides, wrap it: a
+//! `std::sync::Arc<tenure::sync::Arc<T>>` costs an allocation and no copy, and a newtype can implement the other crate's
+//! trait. The features `serde`, `arc-swap` and `stable_deref_trait` implement the traits of those crates.
 //!
 //! ```
 //! use tenure::sync::Arc;
@@ -235,7 +234,7 @@
 //!
 //! # No error: raw pointers
 //!
-//! A raw pointer does not say which `Arc` it came from. This compiles, and is undefined behaviour:
+//! This compiles, and is undefined behaviour:
 //!
 //! ```no_run
 //! let raw = tenure::sync::Arc::into_raw(tenure::sync::Arc::new(5));
@@ -243,6 +242,5 @@
 //! let wrong = unsafe { std::sync::Arc::from_raw(raw) };
 //! ```
 //!
-//! So look through `into_raw`, `from_raw`, `increment_strong_count` and `decrement_strong_count` before the `use` lines change:
-//! both ends of each pointer have to change together. Functions of other crates and of C that take such a pointer and free it
-//! count as an end.
+//! So search for `into_raw`, `from_raw`, `increment_strong_count` and `decrement_strong_count` before the `use` lines change:
+//! both ends of each pointer have to change together. A function of another crate or of C that frees the pointer is an end.

@@ -44,33 +44,30 @@
 //! | ... `Weak`s left | 2 subtractions, 1 compare-exchange (1 load) | 2 subtractions |
 //! | `Weak::is_dead` | none (1 load) | does not exist |
 //!
-//! On processors without an instruction for "add" each add is a short loop: see
-//! [`count`](crate::count).
+//! On processors without an instruction for "add" each add is a short loop: see [`count`](crate::count).
 //!
-//! An allocation has 16 bytes in front of the value: what std's has on 64-bit targets, twice that
-//! of 32-bit ones.
+//! An allocation has 16 bytes in front of the value: what std's has on 64-bit targets, twice that of 32-bit ones.
 //!
 //! # From std to here
 //!
-//! Replace `use std::sync::{Arc, Weak}` with `use tenure::sync::{Arc, Weak}`. All that std has on
-//! stable Rust (as of 1.95) has the same name here. Types that are downgraded and upgraded by many threads
-//! gain; those that are only cloned do not. [`migration`] goes through the compiler's errors one by one. These
-//! are the differences:
+//! Replace `use std::sync::{Arc, Weak}` with `use tenure::sync::{Arc, Weak}`. All that std has on stable Rust (as of 1.95)
+//! has the same name here. Types that many threads downgrade and upgrade gain; those that are only cloned do not.
+//! [`migration`] goes through the compiler's errors one by one. These are the differences:
 //!
 //! | with std's `Arc` | here | because |
 //! |---|---|---|
-//! | `let it: Arc<dyn Trait> = Arc::new(value);` | `let it = unsize!(Arc::new(value) => dyn Trait);` (or `Arc::from` of a `Box<dyn Trait>`) | the coercion asks for `CoerceUnsized`, which is not stable: see [`unsize!`](crate::unsize) |
-//! | `fn share(self: &Arc<Self>)` | `fn share(this: &Arc<Self>)`, called as `Node::share(&node)` | receivers ask for a trait that is not stable |
+//! | `let it: Arc<dyn Trait> = Arc::new(value);` | `let it = unsize!(Arc::new(value) => dyn Trait);` (or `Arc::from` of a `Box<dyn Trait>`) | the coercion needs `CoerceUnsized`, which is not stable: see [`unsize!`](crate::unsize) |
+//! | `fn share(self: &Arc<Self>)` | `fn share(this: &Arc<Self>)`, called as `Node::share(&node)` | receivers need a trait that is not stable |
 //! | `fn run(self: Arc<Self>)` | `fn run(this: Arc<Self>)`, called as `Task::run(task)` | the same |
 //! | `impl std::task::Wake for Task` | `impl tenure::arc::Wake for Task` | std's trait takes std's `Arc` |
 //! | a function of another crate that takes std's `Arc` | keep std's there | it is another type |
-//! | a trait that another crate implements for std's `Arc` | a newtype of yours implements it; for serde, arc-swap and stable_deref_trait there are [features](crate#features) | only that crate or this one may implement it |
+//! | a trait that another crate implements for std's `Arc` | a newtype of yours implements it; serde, arc-swap and stable_deref_trait have [features](crate#features) | only that crate or this one may implement it |
 //! | `std::sync::Arc::from_raw(Arc::into_raw(a))` | **compiles, and is undefined behaviour** | the layouts differ, and a raw pointer does not say whose it is |
-//! | a borrow that ends before its `Arc<&T>` is dropped | declare what is borrowed first | std promises the compiler that the drop looks at no borrow (`may_dangle`), which is not stable |
-//! | `a == b` on one shared value returns at once if `T: Eq` | the value is compared with itself; use `Arc::ptr_eq(&a, &b) \|\| a == b` where that costs | specialisation is not stable |
+//! | a borrow that ends before its `Arc<&T>` is dropped | declare what is borrowed first | std's drop promises to look at no borrow (`may_dangle`), which is not stable |
+//! | `a == b` on one shared value returns at once if `T: Eq` | compares the value with itself; use `Arc::ptr_eq(&a, &b) \|\| a == b` if that is slow | specialisation is not stable |
 //! | 2^63 references abort the program | 2^31 strong references [saturate](crate::fault): reported once, the value leaks | the count contains its own overflow |
-//! | a `strong_count` of 0 is final | [`Weak::strong_count`] reads 0 for a moment when an upgrade overtakes the last drop; [`Weak::is_dead`] is final (but for `new_cyclic`, before the value is made) | the upgrade revives what had no reference left |
-//! | [`Arc::try_unwrap`] and [`Arc::make_mut`] are wait-free | they wait for the last step of a drop that an upgrade overtook: they spin a little, then (with `std`) yield | only then it is known that the owner is alone |
+//! | a `strong_count` of 0 is final | [`Weak::strong_count`] may read 0 before an upgrade overtakes the last drop; [`Weak::is_dead`] is final (but in `new_cyclic`) | the upgrade revives the value |
+//! | [`Arc::try_unwrap`] and [`Arc::make_mut`] are wait-free | they wait for the last step of a drop that an upgrade overtook: spin a little, then (with `std`) yield | only then is the owner known to be alone |
 //! | any target with pointer-sized atomics | targets with 64-bit atomics | the count has two halves |
 //! | `Arc::default()` of `str`, `CStr` and `[T]` share a static | they allocate | |
 //!
@@ -96,54 +93,40 @@
 //!
 //! # On a nightly compiler
 //!
-//! `RUSTFLAGS="--cfg tenure_nightly"` has `Arc` and `Weak` implement what stable Rust keeps to std: `CoerceUnsized` and
-//! `DispatchFromDyn`, the trait of receivers, and a drop that promises to look at no borrow (`may_dangle`). The rows
-//! about coercions, receivers and borrows then go away, and most programs compile with other `use` lines alone:
+//! With `RUSTFLAGS="--cfg tenure_nightly"` `Arc` and `Weak` implement what stable Rust keeps to std: `CoerceUnsized`,
+//! `DispatchFromDyn`, the trait of receivers, and `may_dangle`. The rows about coercions, receivers and borrows no longer
+//! apply, and most programs compile with other `use` lines alone:
 //!
 //! ```text
 //! let it: Arc<dyn Trait> = Arc::new(value); // with --cfg tenure_nightly
 //! ```
 //!
-//! It is a flag and no feature, so that no dependency can turn it on for a program on stable Rust. The traits may
-//! change with any nightly (this follows nightly-2026-10-30), and the flag promises no stability.
+//! It is a flag and not a feature, so that no dependency can turn it on for a program on stable Rust. It follows
+//! nightly-2026-10-30; the traits may change with any nightly.
 //!
 //! # When values are dropped
 //!
-//! As with std, by the thread that gives up the last `Arc`, before its drop returns, with one
-//! exception: if a drop took the count to zero, and an upgrade revived the value before that drop
-//! had finished, the value may later be dropped by that first drop, before it returns. So a thread
-//! that is preempted in the middle of a drop delays the end of the value until it runs again, if
-//! others upgrade in between. Likewise [`Arc::into_inner`] may return `None` for what was the only
-//! `Arc`.
+//! As with std, the thread that gives up the last `Arc` drops the value before its drop returns. There is one exception: if
+//! an upgrade revived the value before a drop that had taken the count to zero was finished, that first drop may drop the
+//! value later, before it returns. So if others upgrade meanwhile, a thread that is preempted in the middle of a drop delays
+//! the end of the value until it runs again. Likewise [`Arc::into_inner`] may return `None` for the only `Arc`.
 //!
-//! The memory goes when the last `Weak` is gone too, and also if the value's destructor panics.
+//! The memory goes with the last `Weak`, also if the value's destructor panics.
 
 #[doc(hidden)]
 #[path = "unsize.rs"]
 pub mod __unsize;
-#[cfg(feature = "arc-swap")]
-mod arc_swap;
-mod clone_to_uninit;
 mod convert;
 mod counts;
 mod inner;
 pub mod migration;
-#[cfg(tenure_nightly)]
-mod nightly;
-#[cfg(feature = "serde")]
-mod serde;
-#[cfg(feature = "stable_deref_trait")]
-mod stable_deref;
-#[cfg(feature = "std")]
-mod std_traits;
 mod strong;
 mod traits;
-mod uninit;
 mod unique;
 mod wake;
 mod weak;
 
-pub use clone_to_uninit::CloneToUninit;
+pub use convert::CloneToUninit;
 #[cfg(feature = "raw")]
 pub use counts::Counts;
 pub use strong::Arc;

@@ -1,4 +1,4 @@
-//! [`Arc`]: making one, sharing it, giving it up, and its raw pointers. What has to do with `Weak` is in `weak.rs`.
+//! [`Arc`]: making one, sharing it, giving it up, and its raw pointers.
 
 use super::counts::Counts;
 use super::inner::{self, Common, Inner, Uninit};
@@ -6,19 +6,19 @@ use crate::count::Unsettled;
 use alloc::boxed::Box;
 use core::any::Any;
 use core::marker::PhantomData;
-use core::mem::{self, ManuallyDrop};
+use core::mem::{self, ManuallyDrop, MaybeUninit};
+use core::num::NonZeroU16;
 use core::ops::Deref;
 use core::pin::Pin;
 use core::ptr::{self, NonNull};
 
-/// A thread-safe reference-counted pointer: `std::sync::Arc` on a [`TicketRef`](crate::count::TicketRef).
+/// A thread-safe reference-counted pointer: std's `Arc` on a [`TicketRef`](crate::count::TicketRef).
 ///
-/// For objects that many threads hold, look up and let go of at once. Everything that std's `Arc`
-/// has on stable Rust is here under the same name; the [module](super) says where it behaves
-/// differently.
+/// For objects that many threads hold, look up and let go of at once. It has everything that std's `Arc` has on stable
+/// Rust, under the same names; the [module](super) lists the differences.
 ///
-/// Cost: clone, downgrade and drop are one atomic add or subtraction each, on one cache line; so is
-/// the last drop of a value that never had a `Weak`. The [module](super) has the table.
+/// Cost: clone, downgrade and drop are one atomic add or subtraction each, on one cache line. So is the last drop of a
+/// value that never had a `Weak`.
 ///
 /// ```
 /// use std::thread;
@@ -37,7 +37,7 @@ use core::ptr::{self, NonNull};
 /// assert_eq!(Arc::strong_count(&routes), 1);
 /// ```
 ///
-/// It is `Send` and `Sync` exactly where its value is both:
+/// It is `Send` and `Sync` if its value is both:
 ///
 /// ```compile_fail,E0277
 /// fn shared_by_threads<T: Send>(_: T) {}
@@ -54,10 +54,10 @@ pub struct Arc<T: ?Sized> {
     owns: PhantomData<Inner<T>>,
 }
 
-// SAFETY: every clone hands out `&T` on whatever thread it is on (`T: Sync`), and the last one
-// drops the value, or moves it out, on whatever thread that is (`T: Send`). The counts are atomic.
+// SAFETY: a clone gives `&T` to any thread (`T: Sync`), and the last one drops the value or moves it out on any thread
+// (`T: Send`). The counts are atomic.
 unsafe impl<T: ?Sized + Sync + Send> Send for Arc<T> {}
-// SAFETY: as above: from a `&Arc<T>` any thread can make an `Arc<T>` of its own.
+// SAFETY: as above: any thread can make an `Arc<T>` from a `&Arc<T>`.
 unsafe impl<T: ?Sized + Sync + Send> Sync for Arc<T> {}
 
 impl<T> Arc<T> {
@@ -65,19 +65,107 @@ impl<T> Arc<T> {
     #[must_use]
     #[inline]
     pub fn new(data: T) -> Self {
-        let inner = Box::into_raw(Box::new(Inner { counts: Counts::new(), data }));
-        // SAFETY: a box is not null.
-        let inner = unsafe { NonNull::new_unchecked(inner) };
+        let inner = Box::leak(Box::new(Inner { counts: Counts::new(), data }));
         // SAFETY: the counts are those of one Arc, this one.
-        unsafe { Self::from_inner(inner) }
+        unsafe { Self::from_inner(inner.into()) }
     }
 
     /// [`new`](Self::new), pinned: a value that is not `Unpin` will not move again.
     #[must_use]
     pub fn pin(data: T) -> Pin<Self> {
-        // SAFETY: an Arc's value does not move unless through `&mut` (which `Pin` withholds), and
-        // its Deref, Drop and Clone do not move it either.
+        // SAFETY: an Arc's value moves only through `&mut`, which `Pin` withholds; Deref, Drop and Clone do not move it.
         unsafe { Pin::new_unchecked(Self::new(data)) }
+    }
+
+    /// Memory for a value that is still to be written.
+    ///
+    /// ```
+    /// use tenure::sync::Arc;
+    ///
+    /// let mut five = Arc::<u32>::new_uninit();
+    /// Arc::get_mut(&mut five).unwrap().write(5);
+    /// // SAFETY: written.
+    /// let five = unsafe { five.assume_init() };
+    /// assert_eq!(*five, 5);
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn new_uninit() -> Arc<MaybeUninit<T>> {
+        Arc::new(MaybeUninit::uninit())
+    }
+
+    /// As [`new_uninit`](Self::new_uninit), with every byte of the value zero.
+    #[must_use]
+    pub fn new_zeroed() -> Arc<MaybeUninit<T>> {
+        // SAFETY: any bytes are a `MaybeUninit`.
+        unsafe { Uninit::<MaybeUninit<T>>::zeroed().assume_init() }
+    }
+}
+
+impl<T> Arc<[T]> {
+    /// Memory for `len` values that are still to be written. One allocation.
+    ///
+    /// # Panics
+    ///
+    /// If that many values are larger than the address space.
+    ///
+    /// ```
+    /// use tenure::sync::Arc;
+    ///
+    /// let mut squares = Arc::<[u32]>::new_uninit_slice(4);
+    /// for (n, place) in (0..).zip(Arc::get_mut(&mut squares).unwrap()) {
+    ///     place.write(n * n);
+    /// }
+    /// // SAFETY: all four are written.
+    /// let squares = unsafe { squares.assume_init() };
+    /// assert_eq!(*squares, [0, 1, 4, 9]);
+    /// ```
+    #[must_use]
+    pub fn new_uninit_slice(len: usize) -> Arc<[MaybeUninit<T>]> {
+        // SAFETY: any bytes are `MaybeUninit`s.
+        unsafe { Uninit::<[MaybeUninit<T>]>::slice(len).assume_init() }
+    }
+
+    /// As [`new_uninit_slice`](Self::new_uninit_slice), with every byte of the values zero.
+    ///
+    /// # Panics
+    ///
+    /// If that many values are larger than the address space.
+    #[must_use]
+    pub fn new_zeroed_slice(len: usize) -> Arc<[MaybeUninit<T>]> {
+        // SAFETY: any bytes are `MaybeUninit`s.
+        unsafe { Uninit::<[MaybeUninit<T>]>::zeroed_slice(len).assume_init() }
+    }
+}
+
+impl<T> Arc<MaybeUninit<T>> {
+    /// The same `Arc`, of a value that is there.
+    ///
+    /// # Safety
+    ///
+    /// The value has been written.
+    #[must_use = "the value is dropped at once"]
+    #[inline]
+    pub unsafe fn assume_init(self) -> Arc<T> {
+        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and the bytes are one (caller). The reference moves over.
+        unsafe { Arc::from_inner(Self::into_inner_ptr(self).cast()) }
+    }
+}
+
+impl<T> Arc<[MaybeUninit<T>]> {
+    /// The same `Arc`, of values that are there.
+    ///
+    /// # Safety
+    ///
+    /// All values have been written.
+    #[must_use = "the values are dropped at once"]
+    #[inline]
+    pub unsafe fn assume_init(self) -> Arc<[T]> {
+        let inner = Self::into_inner_ptr(self).as_ptr() as *mut Inner<[T]>;
+        // SAFETY: it was not null before the cast.
+        let inner = unsafe { NonNull::new_unchecked(inner) };
+        // SAFETY: `[MaybeUninit<T>]` has the layout of `[T]`, and the bytes are one (caller). The reference moves over.
+        unsafe { Arc::from_inner(inner) }
     }
 }
 
@@ -121,11 +209,11 @@ impl<T: ?Sized> Arc<T> {
         T: Sized,
     {
         let inner = Self::into_inner_ptr(this);
-        // SAFETY: told so (caller); the value is moved out in the statements that follow.
+        // SAFETY: told so (caller); the value is moved out before the result is dropped.
         let _common = unsafe { Common::new(inner) };
         // SAFETY: live, because the common reference is ours.
         let place = unsafe { inner::data(inner) };
-        // SAFETY: nobody else has access, and nothing reads or drops it after this.
+        // SAFETY: no other thread has access, and nothing reads or drops it after this.
         unsafe { place.read() }
     }
 
@@ -138,8 +226,7 @@ impl<T: ?Sized> Arc<T> {
         Self::as_ptr(&*ManuallyDrop::new(this))
     }
 
-    /// Where the value is, for comparing and for foreign functions. Valid while an `Arc` to it
-    /// exists.
+    /// Where the value is, for comparing and for foreign functions. Valid while an `Arc` to it exists.
     #[must_use]
     #[inline]
     pub fn as_ptr(this: &Self) -> *const T {
@@ -150,10 +237,9 @@ impl<T: ?Sized> Arc<T> {
     ///
     /// # Safety
     ///
-    /// `ptr` came from `into_raw` of a `tenure::sync::Arc<U>` (std's has another layout), and it
-    /// stands for a strong reference that nobody else gives up. `U` is `T`, or it has its size
-    /// and alignment and `T` may be read from its bytes; for unsized types `ptr` may have been
-    /// unsized or upcast since.
+    /// `ptr` came from `into_raw` of a `tenure::sync::Arc<U>` (std's has another layout), and stands for a strong reference
+    /// that is given up nowhere else. `U` is `T`, or it has its size and alignment and `T` may be read from its bytes; for
+    /// unsized types `ptr` may have been unsized or upcast since.
     ///
     /// ```
     /// use tenure::sync::Arc;
@@ -184,8 +270,7 @@ impl<T: ?Sized> Arc<T> {
         this.counts().clone_strong();
     }
 
-    /// Gives up one strong reference that a raw pointer stands for, and the value with the last
-    /// one.
+    /// Gives up one strong reference that a raw pointer stands for, and the value with the last one.
     ///
     /// # Safety
     ///
@@ -221,32 +306,30 @@ impl<T: ?Sized> Arc<T> {
     ///
     /// # Safety
     ///
-    /// To be called once, as the last use of this `Arc`.
+    /// Called once, as the last use of this `Arc`.
     #[inline(always)]
     pub(super) unsafe fn give_up(&mut self) {
-        if let Some(unsettled) = self.counts().drop_strong_begin() {
-            // SAFETY: the reference was this Arc's, which nobody uses after this (caller).
+        if let Some(unsettled) = self.counts().strong.put_begin(NonZeroU16::MIN) {
+            // SAFETY: the reference was this Arc's, which is not used after this (caller).
             unsafe { Self::drop_slow(self.ptr, unsettled) };
         }
     }
 
-    /// If that was the last: ends the value, and the allocation if no `Weak` is left.
+    /// Ends the value if that was the last `Arc`, and the allocation if no `Weak` is left.
     ///
     /// Takes the pointer by value, so that the fast path of a drop needs no stack.
     ///
     /// # Safety
     ///
-    /// `unsettled` is what [`Counts::drop_strong_begin`] returned for the reference of an `Arc`
-    /// with this pointer, which is not used after this.
+    /// `unsettled` came from the put of the reference of an `Arc` with this pointer, which is not used after this.
     #[cold]
     #[inline(never)]
     unsafe fn drop_slow(ptr: NonNull<Inner<T>>, unsettled: Unsettled) {
         // SAFETY: a put that has not ended keeps the counts readable.
-        if !unsafe { inner::counts(ptr) }.drop_strong_end(unsettled).is_last() {
+        if !unsafe { inner::counts(ptr) }.strong.put_end(unsettled).is_last() {
             return;
         }
-        // Given up after the value's destructor, which may still clone and drop Weaks to itself,
-        // and given up if the destructor panics.
+        // Given up after the value's destructor, which may clone and drop Weaks to itself, and may panic.
         // SAFETY: that was the last; the value is dropped in the next statement.
         let _common = unsafe { Common::new(ptr) };
         // SAFETY: the common reference keeps the allocation.
@@ -261,7 +344,7 @@ impl Arc<dyn Any + Send + Sync> {
     ///
     /// # Errors
     ///
-    /// `self`, where the value is of another type.
+    /// `self`, if the value is of another type.
     ///
     /// ```
     /// use std::any::Any;
@@ -289,8 +372,8 @@ impl<T: ?Sized> Deref for Arc<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: alive while an Arc exists, and written by nobody while this borrow of one exists:
-        // `get_mut` and `make_mut` borrow the only Arc exclusively.
+        // SAFETY: alive while an Arc exists, and not written during this borrow: `get_mut` and `make_mut` borrow the only
+        // Arc exclusively.
         unsafe { &*self.data() }
     }
 }
@@ -305,7 +388,7 @@ impl<T: ?Sized> Clone for Arc<T> {
     }
 }
 
-/// With `tenure_nightly` the implementation is in `nightly.rs`.
+/// With `tenure_nightly` the implementation is in `traits.rs`.
 #[cfg(not(tenure_nightly))]
 impl<T: ?Sized> Drop for Arc<T> {
     /// Gives the reference up, and with the last one drops the value.
@@ -315,16 +398,5 @@ impl<T: ?Sized> Drop for Arc<T> {
     fn drop(&mut self) {
         // SAFETY: the drop.
         unsafe { self.give_up() };
-    }
-}
-
-impl<T: ?Sized> Uninit<T> {
-    /// # Safety
-    ///
-    /// The value has been written.
-    #[inline]
-    pub(super) unsafe fn assume_init(self) -> Arc<T> {
-        // SAFETY: the counts say "one Arc", and the value is there (caller).
-        unsafe { Arc::from_inner(self.into_inner()) }
     }
 }

@@ -1,6 +1,6 @@
-//! The traits of core: an `Arc` is what its value is.
+//! The traits of core, of std and of other crates: an `Arc` is what its value is.
 
-use super::Arc;
+use super::{Arc, Weak};
 use core::borrow::Borrow;
 use core::cmp::Ordering;
 use core::error::Error;
@@ -8,8 +8,8 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::panic::UnwindSafe;
 
-/// As the values. Two `Arc`s to one value compare it with itself: stable Rust does not let them
-/// ask whether `T: Eq`, which std's `Arc` does in order to skip that.
+/// As the values. Two `Arc`s to one value compare it with itself: to skip that, std's `Arc` asks whether `T: Eq`, which
+/// stable Rust does not let this one do.
 impl<T: ?Sized + PartialEq> PartialEq for Arc<T> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
@@ -106,3 +106,237 @@ impl<T: ?Sized> Borrow<T> for Arc<T> {
 impl<T: ?Sized> Unpin for Arc<T> {}
 
 impl<T: ?Sized + core::panic::RefUnwindSafe> UnwindSafe for Arc<T> {}
+
+/// Files, whose position is shared by all who hold the `Arc`, and what has a descriptor or a handle.
+#[cfg(feature = "std")]
+mod of_std {
+    use super::Arc;
+    use std::fs::File;
+    use std::io::{self, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
+    use std::string::String;
+    use std::vec::Vec;
+
+    impl Read for Arc<File> {
+        fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+            (&**self).read(buf)
+        }
+        fn read_vectored(&mut self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+            (&**self).read_vectored(bufs)
+        }
+        fn read_to_end(&mut self, buf: &mut Vec<u8>) -> io::Result<usize> {
+            (&**self).read_to_end(buf)
+        }
+        fn read_to_string(&mut self, buf: &mut String) -> io::Result<usize> {
+            (&**self).read_to_string(buf)
+        }
+    }
+
+    impl Write for Arc<File> {
+        fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+            (&**self).write(buf)
+        }
+        fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+            (&**self).write_vectored(bufs)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            (&**self).flush()
+        }
+    }
+
+    impl Seek for Arc<File> {
+        fn seek(&mut self, pos: SeekFrom) -> io::Result<u64> {
+            (&**self).seek(pos)
+        }
+        fn stream_position(&mut self) -> io::Result<u64> {
+            (&**self).stream_position()
+        }
+    }
+
+    #[cfg(any(unix, target_os = "wasi"))]
+    impl<T: ?Sized + std::os::fd::AsFd> std::os::fd::AsFd for Arc<T> {
+        fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+            (**self).as_fd()
+        }
+    }
+
+    #[cfg(any(unix, target_os = "wasi"))]
+    impl<T: std::os::fd::AsRawFd> std::os::fd::AsRawFd for Arc<T> {
+        fn as_raw_fd(&self) -> std::os::fd::RawFd {
+            (**self).as_raw_fd()
+        }
+    }
+
+    #[cfg(windows)]
+    impl<T: ?Sized + std::os::windows::io::AsHandle> std::os::windows::io::AsHandle for Arc<T> {
+        fn as_handle(&self) -> std::os::windows::io::BorrowedHandle<'_> {
+            (**self).as_handle()
+        }
+    }
+
+    #[cfg(windows)]
+    impl<T: std::os::windows::io::AsSocket> std::os::windows::io::AsSocket for Arc<T> {
+        fn as_socket(&self) -> std::os::windows::io::BorrowedSocket<'_> {
+            (**self).as_socket()
+        }
+    }
+}
+
+/// As serde's own feature `rc` does for std's pointers: an `Arc` is written as its value. What two `Arc`s shared is written
+/// twice, and read back as two.
+#[cfg(feature = "serde")]
+mod of_serde {
+    use super::{Arc, Weak};
+    use alloc::boxed::Box;
+    use serde::de::{Deserialize, Deserializer};
+    use serde::ser::{Serialize, Serializer};
+
+    impl<T: ?Sized + Serialize> Serialize for Arc<T> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            (**self).serialize(serializer)
+        }
+    }
+
+    impl<'de, T: ?Sized> Deserialize<'de> for Arc<T>
+    where
+        Box<T>: Deserialize<'de>,
+    {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            Box::deserialize(deserializer).map(Self::from)
+        }
+    }
+
+    /// As an `Option` of the value: none if it is dead.
+    impl<T: ?Sized + Serialize> Serialize for Weak<T> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            self.upgrade().serialize(serializer)
+        }
+    }
+
+    /// Reads an `Option` of the value, and is always dead: nobody else would hold the value.
+    impl<'de, T: Deserialize<'de>> Deserialize<'de> for Weak<T> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            Option::<T>::deserialize(deserializer)?;
+            Ok(Self::new())
+        }
+    }
+}
+
+#[cfg(feature = "stable_deref_trait")]
+mod of_stable_deref_trait {
+    use super::Arc;
+    use stable_deref_trait::{CloneStableDeref, StableDeref};
+
+    // SAFETY: the value is in the allocation that the `Arc` points to, which moves with nothing; `deref` gives that place
+    // every time, and nothing but `make_mut`, which takes `&mut`, lets an `Arc` point elsewhere.
+    unsafe impl<T: ?Sized> StableDeref for Arc<T> {}
+
+    // SAFETY: a clone points to the same allocation.
+    unsafe impl<T: ?Sized> CloneStableDeref for Arc<T> {}
+}
+
+#[cfg(feature = "arc-swap")]
+mod of_arc_swap {
+    use super::{Arc, Weak};
+    use arc_swap::RefCnt;
+    use core::ptr;
+
+    /// ```
+    /// use tenure::sync::Arc;
+    ///
+    /// type ArcSwap<T> = arc_swap::ArcSwapAny<Arc<T>>;
+    ///
+    /// let config = ArcSwap::new(Arc::new(String::from("old")));
+    /// let before = config.load();
+    /// config.store(Arc::new(String::from("new")));
+    /// assert_eq!((before.as_str(), config.load().as_str()), ("old", "new"));
+    /// ```
+    // SAFETY: `into_raw` and `from_raw`, whose pointer is the value's: the same for all clones, never null, and another
+    // for each allocation that lives. Every reference is one in the count.
+    unsafe impl<T> RefCnt for Arc<T> {
+        type Base = T;
+
+        fn into_ptr(me: Self) -> *mut T {
+            Self::into_raw(me).cast_mut()
+        }
+
+        fn as_ptr(me: &Self) -> *mut T {
+            Self::as_ptr(me).cast_mut()
+        }
+
+        unsafe fn from_ptr(ptr: *const T) -> Self {
+            // SAFETY: from `into_raw`; what is converted back too often is forgotten again (caller).
+            unsafe { Self::from_raw(ptr) }
+        }
+    }
+
+    /// A `Weak` to nothing is the null pointer.
+    // SAFETY: as above; two `Weak`s to nothing are the same, and null is no allocation's.
+    unsafe impl<T> RefCnt for Weak<T> {
+        type Base = T;
+
+        fn into_ptr(me: Self) -> *mut T {
+            if me.counts().is_some() { me.into_raw().cast_mut() } else { ptr::null_mut() }
+        }
+
+        fn as_ptr(me: &Self) -> *mut T {
+            if me.counts().is_some() { me.as_ptr().cast_mut() } else { ptr::null_mut() }
+        }
+
+        unsafe fn from_ptr(ptr: *const T) -> Self {
+            if ptr.is_null() {
+                return Self::new();
+            }
+            // SAFETY: from `into_raw`; what is converted back too often is forgotten again (caller).
+            unsafe { Self::from_raw(ptr) }
+        }
+    }
+}
+
+/// What only a nightly compiler lets `Arc` and `Weak` implement: std's coercions, receivers and drop check.
+///
+/// These traits may change with any nightly; `ci/nightly_toolchain.sh` names the one that this is written for.
+#[cfg(tenure_nightly)]
+mod nightly {
+    use super::{Arc, Weak};
+    use core::marker::Unsize;
+    use core::ops::{CoerceUnsized, DispatchFromDyn, LegacyReceiver};
+    use core::pin::PinSafePointer;
+
+    /// `Arc<T>` becomes `Arc<dyn Trait>` by itself.
+    impl<T: ?Sized + Unsize<U>, U: ?Sized> CoerceUnsized<Arc<U>> for Arc<T> {}
+    impl<T: ?Sized + Unsize<U>, U: ?Sized> CoerceUnsized<Weak<U>> for Weak<T> {}
+
+    /// Methods that take `self: Arc<Self>` can be called on an `Arc<dyn Trait>`.
+    impl<T: ?Sized + Unsize<U>, U: ?Sized> DispatchFromDyn<Arc<U>> for Arc<T> {}
+    impl<T: ?Sized + Unsize<U>, U: ?Sized> DispatchFromDyn<Weak<U>> for Weak<T> {}
+
+    /// Methods may take `self: Arc<Self>`, `self: &Arc<Self>` and `self: Pin<Arc<Self>>`.
+    impl<T: ?Sized> LegacyReceiver for Arc<T> {}
+
+    // SAFETY: `deref` gives the same place every time, which is in the allocation and does not move with the `Arc`; a
+    // coercion changes the metadata alone.
+    unsafe impl<T: ?Sized> PinSafePointer for Arc<T> {}
+
+    // SAFETY: the drop touches the value only to drop it, which `PhantomData<Inner<T>>` tells the drop check. Size and
+    // alignment, which it asks for, are read from the pointer's metadata.
+    unsafe impl<#[may_dangle] T: ?Sized> Drop for Arc<T> {
+        /// Gives the reference up, and with the last one drops the value.
+        ///
+        /// If the value's destructor panics the memory is released all the same.
+        #[inline]
+        fn drop(&mut self) {
+            // SAFETY: the drop.
+            unsafe { self.give_up() };
+        }
+    }
+
+    // SAFETY: the drop never touches the value. Size and alignment are read from the pointer's metadata.
+    unsafe impl<#[may_dangle] T: ?Sized> Drop for Weak<T> {
+        /// Gives the reference up, and frees the memory with the last one of a dead value.
+        #[inline]
+        fn drop(&mut self) {
+            // SAFETY: the drop.
+            unsafe { self.give_up() };
+        }
+    }
+}

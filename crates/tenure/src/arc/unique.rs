@@ -7,9 +7,8 @@ use core::mem;
 impl<T: ?Sized> Arc<T> {
     /// The value, for writing, if this is the only `Arc` and there is no `Weak`.
     ///
-    /// One load if there never was a `Weak`, two where another `Arc` is to be seen. Else one
-    /// compare-exchange, and where no `Weak` is left a load and a subtraction more; while they run,
-    /// a downgrade of another `Arc` waits.
+    /// One load if there never was a `Weak`, two if another `Arc` is seen. Otherwise one compare-exchange, and a load and a
+    /// subtraction more if no `Weak` is left; a downgrade of another `Arc` waits meanwhile.
     ///
     /// ```
     /// use tenure::sync::Arc;
@@ -23,13 +22,9 @@ impl<T: ?Sized> Arc<T> {
     /// ```
     #[inline]
     pub fn get_mut(this: &mut Self) -> Option<&mut T> {
-        if this.counts().is_unique() {
-            // SAFETY: the only pointer to the value, and borrowed exclusively for as long as the
-            // result.
-            Some(unsafe { this.data_mut() })
-        } else {
-            None
-        }
+        let unique = this.counts().is_unique();
+        // SAFETY: the only pointer to the value, and borrowed exclusively for as long as the result.
+        unique.then(|| unsafe { this.data_mut() })
     }
 
     /// # Safety
@@ -37,8 +32,7 @@ impl<T: ?Sized> Arc<T> {
     /// There is no other `Arc` and no `Weak`.
     #[inline]
     unsafe fn data_mut(&mut self) -> &mut T {
-        // SAFETY: alive, as this Arc is; nobody else can reach it (caller), and nobody can come to
-        // reach it while `self` is borrowed.
+        // SAFETY: alive, as this Arc is; nothing else reaches it (caller), or comes to while `self` is borrowed.
         unsafe { &mut *self.data() }
     }
 }
@@ -46,9 +40,8 @@ impl<T: ?Sized> Arc<T> {
 impl<T> Arc<T> {
     /// The value, if this is the only `Arc`. `Weak`s to it die.
     ///
-    /// Waits where an upgrade overtook the drop of another `Arc`, until that drop has taken its
-    /// last step on its thread. Of several threads that call this on the last `Arc`s at once,
-    /// it may be that none gets the value: see [`into_inner`](Self::into_inner).
+    /// If an upgrade overtook the drop of another `Arc`, this waits for that drop's last step. If several threads call this
+    /// on the last `Arc`s at once, none may get the value: see [`into_inner`](Self::into_inner).
     ///
     /// # Errors
     ///
@@ -75,9 +68,8 @@ impl<T> Arc<T> {
 
     /// Gives `this` up, and returns the value if it was the last.
     ///
-    /// If every `Arc` of a value ends here, exactly one call returns it. Where some are dropped
-    /// instead and an upgrade overtook such a drop, that drop may be the one that ends the
-    /// value, and this returns `None` although there was no other `Arc`.
+    /// If every `Arc` of a value ends here, exactly one call returns it. If some are dropped instead and an upgrade overtook
+    /// such a drop, that drop may end the value, and this returns `None` although there was no other `Arc`.
     ///
     /// ```
     /// use std::thread;
@@ -139,42 +131,39 @@ impl<T: ?Sized + CloneToUninit> Arc<T> {
         } else {
             *this = Self::copy_of(this);
         }
-        // SAFETY: the value is in an allocation with one Arc and no Weak: the old one where there
-        // was no other, else a new one.
+        // SAFETY: the value is in an allocation with one Arc and no Weak: the old one if there was no other, else a new one.
         unsafe { this.data_mut() }
     }
 
     /// A new `Arc` with a clone of `value`.
     pub(super) fn copy_of(value: &T) -> Self {
         let mut copy = Uninit::like(value);
-        // SAFETY: memory for a `T` of the size and alignment of `value`. If the clone panics it is
-        // freed.
+        // SAFETY: memory for a `T` of the size and alignment of `value`, freed if the clone panics.
         unsafe { value.clone_to_uninit(copy.data().cast()) };
         // SAFETY: written.
         unsafe { copy.assume_init() }
     }
 }
 
-/// The only `Arc` of its value, after [`Counts::try_take`](super::Counts::try_take): dead for
-/// everybody else until this is dropped.
+/// The only `Arc` of its value, after [`Counts::try_take`](super::counts::Counts::try_take): dead for `Weak`s until this is
+/// dropped.
 ///
-/// So the value cannot gain an owner while it is decided where it will live, and a panic
-/// (an allocator's) leaves an `Arc` that is in order.
+/// So the value gains no owner while its place is decided, and a panic (an allocator's) leaves an `Arc` that is in order.
 struct Suspended<'a, T: ?Sized>(&'a mut Arc<T>);
 
 impl<T: ?Sized> Suspended<'_, T> {
     /// Moves the value to a new allocation if there are `Weak`s to this one.
     fn leave_weaks(self) {
         // No Weak, and no Arc but ours: none can come.
-        if self.0.counts().no_weak() {
+        if self.0.counts().only_common() {
             return;
         }
         let value: &T = self.0;
         let size = size_of_val(value);
         let mut fresh = Uninit::like(value);
         let (from, to) = (self.0.data().cast::<u8>(), fresh.data().cast::<u8>());
-        // SAFETY: two allocations with room for this value. The old bytes are not used as a value
-        // again: the next statements, which cannot panic, leave them to the Weaks.
+        // SAFETY: two allocations with room for this value. The old bytes are not used as a value again: the next
+        // statements, which cannot panic, leave them to the Weaks.
         unsafe { from.copy_to_nonoverlapping(to, size) };
         let old = mem::replace(&mut self.0.ptr, fresh.into_inner());
         mem::forget(self);

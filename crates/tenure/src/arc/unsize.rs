@@ -1,25 +1,21 @@
 //! [`unsize!`](crate::unsize): from `Arc<T>` to `Arc<dyn Trait>` on stable Rust.
 //!
-//! `let it: Arc<dyn Trait> = Arc::new(value)` works for std's `Arc` by a trait that is not stable.
-//! What every Rust knows is how to unsize a *raw pointer*, wherever one is assigned to a variable
-//! of the unsized type. The macro makes such an assignment, with the pointer to the value.
+//! std's `Arc` coerces by a trait that is not stable. But any *raw pointer* is unsized when it is assigned to a variable of
+//! the unsized type, and the macro makes such an assignment with the pointer to the value.
 //!
-//! It has to be a coercion (`let`), not a cast (`as`). A cast of raw pointers may change the type
-//! at will, from `*const u8` to `*const String` for one, and the `Arc` would drop a string that
-//! never was. What a coercion does to a `*const T` keeps the address, and the result is valid
-//! metadata for what is there:
+//! It has to be a coercion (`let`), not a cast (`as`): a cast may turn a `*const u8` into a `*const String`, and the `Arc`
+//! would drop a string that never was. A coercion of a `*const T` keeps the address, and its metadata is valid:
 //!
-//! - unsizing `T` to `dyn Trait`, `[T; N]` to `[T]`, the last field of a struct likewise;
-//! - from one `dyn Trait` to a supertrait, to fewer auto traits, to a shorter lifetime;
+//! - `T` to `dyn Trait`, `[T; N]` to `[T]`, the last field of a struct likewise;
+//! - one `dyn Trait` to a supertrait, to fewer auto traits, to a shorter lifetime;
 //! - nothing, or a subtype to its supertype: the `Arc` is covariant as well.
 
 use super::{Arc, Weak};
 use core::pin::Pin;
 
-/// Turns an [`Arc<T>`](crate::arc::Arc), a [`Weak<T>`](crate::arc::Weak) or a `Pin<Arc<T>>` into
-/// one of an unsized type.
+/// Turns an [`Arc<T>`](crate::arc::Arc), a [`Weak<T>`](crate::arc::Weak) or a `Pin<Arc<T>>` into one of an unsized type.
 ///
-/// Stands for the coercion that std's pointers do by themselves. No atomic operation.
+/// Stands for the coercion of std's pointers. No atomic operation.
 ///
 /// ```
 /// use std::any::Any;
@@ -40,8 +36,8 @@ use core::pin::Pin;
 /// assert_eq!(slice.len(), 3);
 /// ```
 ///
-/// A closure's arguments need no types where the macro sees `Arc::new` around it (or `sync::Arc::new`,
-/// `arc::Arc::new`, with `tenure::` in front of them or not). Elsewhere the `let` tells them:
+/// A closure's arguments need no types if the macro sees `Arc::new` around it (or `sync::Arc::new`, `arc::Arc::new`, with or
+/// without `tenure::`). Otherwise the `let` gives them:
 ///
 /// ```
 /// use tenure::sync::Arc;
@@ -149,15 +145,14 @@ pub unsafe trait Unsizable: Sized {
 ///
 /// # Safety
 ///
-/// `from_data` takes back what [`Unsizable::into_data`] gave, of a pointer of this kind, after a coercion.
+/// `from_data` takes back what [`Unsizable::into_data`] of a pointer of this kind gave, after a coercion.
 pub unsafe trait Kind: Default {
     /// That pointer, to a `T`.
     type To<T: ?Sized>;
 
     /// # Safety
     ///
-    /// `data` came from `into_data` of a pointer of this kind, is taken back once, and was unsized from what that
-    /// returned by a coercion.
+    /// `data` came from `into_data` of a pointer of this kind, perhaps through a coercion, and is taken back once.
     unsafe fn from_data<T: ?Sized>(data: *const T) -> Self::To<T>;
 }
 
@@ -250,8 +245,7 @@ pub fn open<P: Unsizable>(pointer: P) -> (*const P::Target, P::Kind) {
 
 /// The raw pointer of the `Arc` that `new` makes of `value`.
 ///
-/// Its type is that of a pointer to the value, so what is expected of the result is expected of the value: that is how
-/// a closure gets its signature.
+/// Points to the value, so the expected type of the result is that of the value: so a closure gets its signature.
 #[inline(always)]
 pub fn open_new<T>(value: T, new: impl FnOnce(T) -> Arc<T>) -> *const T {
     Arc::into_raw(new(value))
@@ -265,8 +259,7 @@ pub fn same<T>(value: T) -> T {
 
 /// # Safety
 ///
-/// `data` came from [`open`] with that kind, or from [`open_new`], and was coerced since. Called by
-/// [`unsize!`](crate::unsize) alone.
+/// `data` came from [`open`] with that kind, or from [`open_new`], and was coerced since.
 #[inline(always)]
 pub unsafe fn close<K: Kind, T: ?Sized>(data: *const T, _: K) -> K::To<T> {
     // SAFETY: from `into_data`, taken back once, and coerced (caller).

@@ -6,8 +6,7 @@ use core::task::{RawWaker, RawWakerVTable, Waker};
 
 /// Wakes a task: [`std::task::Wake`] for this crate's [`Arc`].
 ///
-/// The trait of std takes std's `Arc`, and its `self: Arc<Self>` is a receiver that stable Rust
-/// grants to std's alone. Here the `Arc` is an argument.
+/// std's trait takes std's `Arc`, as a receiver that stable Rust grants to std alone. Here the `Arc` is an argument.
 ///
 /// ```
 /// use std::sync::mpsc::{Sender, channel};
@@ -43,9 +42,8 @@ pub trait Wake {
 impl<W: Wake + Send + Sync + 'static> From<Arc<W>> for Waker {
     /// No allocation; clones and drops of the waker are those of the `Arc`.
     fn from(waker: Arc<W>) -> Self {
-        // SAFETY: the functions of the table keep RawWaker's contract: they are thread-safe (`W:
-        // Send + Sync`), clone takes a reference, wake and drop give one back, and
-        // `wake_by_ref` does neither.
+        // SAFETY: the functions of the table keep RawWaker's contract: they are thread-safe (`W: Send + Sync`), clone takes
+        // a reference, wake and drop give one back, and `wake_by_ref` does neither.
         unsafe { Self::from_raw(waker.into()) }
     }
 }
@@ -63,8 +61,7 @@ fn vtable<W: Wake + Send + Sync + 'static>() -> &'static RawWakerVTable {
 
 /// # Safety
 ///
-/// In this and the next functions, `waker` is from `Arc::<W>::into_raw`, and its reference is
-/// alive.
+/// In this and the next functions `waker` is from `Arc::<W>::into_raw`, and its reference is alive.
 unsafe fn clone<W: Wake + Send + Sync + 'static>(waker: *const ()) -> RawWaker {
     // SAFETY: see above; the caller owns a reference throughout.
     unsafe { Arc::increment_strong_count(waker.cast::<W>()) };

@@ -10,11 +10,10 @@ use core::ptr::{self, NonNull};
 
 /// A pointer to the value of an [`Arc`] that does not keep it alive, as `std::sync::Weak`.
 ///
-/// For caches, parents, observers, and whatever else finds objects that may be gone.
+/// For caches, parents, observers: whatever finds objects that may be gone.
 ///
-/// Cost: [`upgrade`](Self::upgrade) is one atomic add whatever the contention, where std's is a
-/// compare-exchange loop; clone and drop are one add or subtraction each. A `Weak` keeps
-/// the allocation: the memory of the value, although not what the value owned.
+/// Cost: [`upgrade`](Self::upgrade) is one atomic add under any contention, where std's is a compare-exchange loop; clone
+/// and drop are one add or subtraction each. A `Weak` keeps the value's memory, but not what the value owned.
 ///
 /// ```
 /// use tenure::sync::{Arc, Weak};
@@ -39,7 +38,7 @@ fn is_nowhere<T: ?Sized>(ptr: *const T) -> bool {
     ptr.cast::<()>().addr() == NOWHERE
 }
 
-// SAFETY: a Weak turns into an Arc, so it is as an Arc. Its own operations are atomic.
+// SAFETY: as for the Arc that a Weak turns into. Its own operations are atomic.
 unsafe impl<T: ?Sized + Sync + Send> Send for Weak<T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized + Sync + Send> Sync for Weak<T> {}
@@ -82,27 +81,22 @@ impl<T: ?Sized> Weak<T> {
 
     /// An [`Arc`], if the value lives. One add, whether it succeeds or fails.
     ///
-    /// `None` is final, unless a [`new_cyclic`](Arc::new_cyclic) is still making the value. Where
-    /// many `Weak`s are likely to be dead, [`is_dead`](Self::is_dead) tells without writing. To
-    /// wait for the end of a value poll that as well: an upgrade that overtakes the last drop
-    /// keeps the value alive, and goes on doing so until the thread of that drop has run again.
+    /// `None` is final, unless a [`new_cyclic`](Arc::new_cyclic) is still making the value. If many `Weak`s are likely to
+    /// be dead, ask [`is_dead`](Self::is_dead), which writes nothing. Poll that too to wait for the end of a value: an
+    /// upgrade that overtakes the last drop keeps the value alive until the thread of that drop has run again.
     #[must_use = "the Arc is dropped at once"]
     #[inline]
     pub fn upgrade(&self) -> Option<Arc<T>> {
-        if self.counts()?.upgrade().is_acquired() {
-            // SAFETY: the strong reference that was just taken.
-            Some(unsafe { Arc::from_inner(self.ptr) })
-        } else {
-            None
-        }
+        let got = self.counts()?.upgrade();
+        // SAFETY: the strong reference that was just taken.
+        got.is_acquired().then(|| unsafe { Arc::from_inner(self.ptr) })
     }
 
-    /// Whether every [`upgrade`](Self::upgrade) from now on fails (but see below). One load, no
-    /// write; not in std.
+    /// Whether every [`upgrade`](Self::upgrade) from now on fails. One load, no write; not in std.
     ///
-    /// For sweeping a table of `Weak`s: the lines of the living objects stay where they are.
-    /// `false` promises nothing. Inside [`new_cyclic`](Arc::new_cyclic), and while
-    /// [`make_mut`](Arc::make_mut) moves the value away from its `Weak`s, it is `true` already.
+    /// For sweeping a table of `Weak`s: the lines of the living objects stay where they are. `false` promises nothing.
+    /// It is `true`, and not final, inside [`new_cyclic`](Arc::new_cyclic) and while [`make_mut`](Arc::make_mut) moves the
+    /// value away from its `Weak`s.
     ///
     /// ```
     /// use tenure::sync::{Arc, Weak};
@@ -120,20 +114,17 @@ impl<T: ?Sized> Weak<T> {
 
     /// The number of `Arc`s at some moment of the call.
     ///
-    /// 0 does not mean dead: it reads 0 for a moment between the drop of the last `Arc` and an
-    /// upgrade that overtakes it.
+    /// 0 does not mean dead: an upgrade may still overtake the drop of the last `Arc`.
     #[must_use]
     pub fn strong_count(&self) -> usize {
         self.counts().map_or(0, Counts::strong_count)
     }
 
-    /// The number of `Weak`s at some moment of the call, this one included; 0 once the value is
-    /// dead.
+    /// The number of `Weak`s at some moment of the call, this one included; 0 once the value is dead.
     #[must_use]
     pub fn weak_count(&self) -> usize {
         let Some(counts) = self.counts() else { return 0 };
-        // In this order: where the value is alive after the look at the weak count, the common
-        // reference was in it.
+        // In this order: if the value is alive after the look at the weak count, that had the common reference in it.
         let weak = counts.weak_count();
         if counts.is_dead() { 0 } else { weak }
     }
@@ -142,12 +133,12 @@ impl<T: ?Sized> Weak<T> {
     ///
     /// # Safety
     ///
-    /// To be called once, as the last use of this `Weak`.
+    /// Called once, as the last use of this `Weak`.
     #[inline(always)]
     pub(super) unsafe fn give_up(&mut self) {
         if self.counts().is_some_and(Counts::drop_weak) {
-            // SAFETY: told to free: no Weak is left, and the Arcs gave theirs up after the value. This one is not
-            // used after this (caller).
+            // SAFETY: told to free: no Weak is left, and the Arcs gave theirs up after the value. This one is not used
+            // after this (caller).
             unsafe { inner::free(self.ptr) };
         }
     }
@@ -181,16 +172,15 @@ impl<T: ?Sized> Weak<T> {
     ///
     /// # Safety
     ///
-    /// `ptr` came from `into_raw` of a `tenure::sync::Weak<U>` and stands for a weak reference that
-    /// nobody else gives up. `U` and `T` as in [`Arc::from_raw`].
+    /// `ptr` came from `into_raw` of a `tenure::sync::Weak<U>` and stands for a weak reference that is given up nowhere
+    /// else. `U` and `T` as in [`Arc::from_raw`].
     #[inline]
     pub unsafe fn from_raw(ptr: *const T) -> Self {
         let ptr = if is_nowhere(ptr) {
             // SAFETY: that address is not null.
             unsafe { NonNull::new_unchecked(ptr as *mut Inner<T>) }
         } else {
-            // SAFETY: from `into_raw`, which is `inner::data` here, and a reference keeps it live
-            // (caller).
+            // SAFETY: from `into_raw`, which is `inner::data` here, and a reference keeps it live (caller).
             unsafe { inner::from_data(ptr) }
         };
         Self { ptr }
@@ -200,13 +190,12 @@ impl<T: ?Sized> Weak<T> {
 impl<T> Arc<T> {
     /// An `Arc` whose value holds a [`Weak`] to itself.
     ///
-    /// While `data_fn` runs there is no value yet: upgrades of the `Weak` and of its clones fail.
-    /// They succeed once `new_cyclic` has returned, or on another thread a moment earlier.
+    /// While `data_fn` runs there is no value: upgrades of the `Weak` and of its clones fail. They succeed when `new_cyclic`
+    /// has returned, or on another thread a moment earlier.
     ///
     /// # Panics
     ///
-    /// Where `data_fn` does. The memory is given back then, as soon as the last clone of the `Weak`
-    /// is gone.
+    /// If `data_fn` does. The memory is freed with the last clone of the `Weak`.
     ///
     /// ```
     /// use tenure::sync::{Arc, Weak};
@@ -230,18 +219,17 @@ impl<T> Arc<T> {
         F: FnOnce(&Weak<T>) -> T,
     {
         let unborn = Inner { counts: Counts::unborn_in(), data: MaybeUninit::<T>::uninit() };
-        let inner = Box::into_raw(Box::new(unborn)).cast::<Inner<T>>();
-        // SAFETY: a box is not null. `MaybeUninit<T>` has the layout of `T`.
-        let inner = unsafe { NonNull::new_unchecked(inner) };
-        // The common reference, lent out as a Weak: where `data_fn` panics this is its drop.
-        // SAFETY: the weak count is one, and nobody else owns it.
+        // `MaybeUninit<T>` has the layout of `T`.
+        let inner = NonNull::from(Box::leak(Box::new(unborn))).cast::<Inner<T>>();
+        // The common reference, lent out as a Weak: if `data_fn` panics, this drops it.
+        // SAFETY: the weak count is one, and this is its owner.
         let weak = unsafe { Weak::from_inner(inner) };
 
         let data = data_fn(&weak);
 
         // SAFETY: live, because the weak count is ours.
         let place = unsafe { inner::data(inner) };
-        // SAFETY: room for a `T`, and nobody reads it: upgrades fail until the next statement.
+        // SAFETY: room for a `T`, which no thread reads: upgrades fail until the next statement.
         unsafe { place.write(data) };
         weak.counts().expect("not a dangling Weak").born();
         // From here on the common reference belongs to the Arcs.
@@ -254,8 +242,7 @@ impl<T> Arc<T> {
 impl<T: ?Sized> Arc<T> {
     /// A [`Weak`] to the same value. One add: no loop, unlike std's.
     ///
-    /// Waits for a [`get_mut`](Self::get_mut) of another `Arc` that looks at the counts at the same
-    /// moment.
+    /// Waits for a [`get_mut`](Self::get_mut) of another `Arc` that looks at the counts at the same moment.
     #[must_use = "a Weak that is dropped at once is of no use"]
     #[inline]
     pub fn downgrade(this: &Self) -> Weak<T> {
@@ -276,7 +263,7 @@ impl<T: ?Sized> Clone for Weak<T> {
     }
 }
 
-/// With `tenure_nightly` the implementation is in `nightly.rs`.
+/// With `tenure_nightly` the implementation is in `traits.rs`.
 #[cfg(not(tenure_nightly))]
 impl<T: ?Sized> Drop for Weak<T> {
     /// Gives the reference up, and frees the memory with the last one of a dead value.

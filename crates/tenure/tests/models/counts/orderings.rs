@@ -31,11 +31,11 @@ const NEEDED: &[Needed] = needed! {
         => MemoryRace, Some(2), drop_upgrade_drop_weak::<Counts<Loom>>();
     COUNTS "Counts::drop_weak" Acquire "load"
         => MemoryRace, Some(2), drop_upgrade_drop_weak::<Counts<Loom>>();
-    COUNTS "Weaks::only_common" Acquire "load"
+    COUNTS "Counts::only_common" Acquire "load"
         => MemoryRace, Some(2), drop_upgrade_drop_weak::<Counts<Loom>>();
     COUNTS "Counts::is_unique" Acquire "read_with"
         => ValueRace, Some(2), unique_under_upgrade::<Counts<Loom>>();
-    COUNTS "Weaks::try_lock" Acquire "compare_exchange"
+    COUNTS "Counts::try_lock" Acquire "compare_exchange"
         => ValueRace, Some(2), unique_under_upgrade::<Counts<Loom>>();
     COUNTS "Counts::weak_count" Acquire "load"
         => TWO_OF_TWO, ALL, weaks_counted_under_the_last_drop();
