@@ -1,21 +1,19 @@
 //! Where the counts report misuse.
 //!
-//! A count that overflows, or that is put more often than it was taken, is a bug in the program
-//! that uses it. The counts contain what they can see (the object leaks) and report it through one
-//! process-wide hook. What no count can see is a put too many while others hold references: it
-//! takes one of theirs, and the last of them is reported, if its memory is still there.
+//! A count that overflows, or is put more often than it was taken, is a bug in the program. The counts contain what they see
+//! (the object leaks) and report it through one process-wide hook. They cannot see one put too many while others hold
+//! references: it takes one of theirs, and the last of them is reported if its memory is still there.
 //!
 //! | kind | contained by | reported |
 //! |---|---|---|
 //! | [`FaultKind::Overflow`] | the count saturates, the object is never freed | once per object, by the operation that left the valid range (twice where a put brings it back just then) |
-//! | [`FaultKind::ImbalancedPut`] | a dead count stays dead, nobody is told to destroy | each time |
+//! | [`FaultKind::ImbalancedPut`] | a dead count stays dead, no caller is told to destroy | each time |
 //! | [`FaultKind::UseAfterDeath`] | a dead count stays dead | each time |
 //! | [`FaultKind::HeldAfterShootdown`] | the process is aborted ([verified](crate::lazy::Shootdown) lazy references) | once |
 //!
-//! Without a hook of the user's, the first [`PRINTED_FAULTS`] faults of the process go to standard
-//! error, one line each (nowhere without the feature `std`). The hook runs on the thread that
-//! found the fault, after the count was put in order again. It may allocate and block if that
-//! thread may; where it panics, the panic leaves the operation that reported.
+//! Without a hook, the first [`PRINTED_FAULTS`] faults of the process go to standard error, one line each (nowhere without the
+//! feature `std`). The hook runs on the thread that found the fault, after the count was put in order. It may allocate and
+//! block if that thread may; a panic of it leaves the operation that reported.
 
 use crate::memory::FnSlot;
 use core::fmt;
@@ -114,7 +112,7 @@ pub(crate) fn report(kind: FaultKind, count: &'static str, address: usize, found
     }
 }
 
-/// A line on standard error. Where that is closed there is nobody to tell, and no reason to panic.
+/// A line on standard error, if that is open.
 #[cfg(feature = "std")]
 fn line(text: fmt::Arguments<'_>) {
     use std::io::Write;

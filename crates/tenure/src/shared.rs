@@ -1,11 +1,11 @@
 //! [`Shared`]: a heap block that handles keep alive together, such as a pool's and its slots.
 //!
-//! Guards must not count: a count that every acquire and release writes is what pools are there to avoid. So
-//! what counts is not who uses a slot but that it *has contents*: each such slot holds one reference, idle or
-//! in use, and the pool's handle holds one. A guard needs none of its own, since it has a slot with contents.
+//! Guards must not count: pools exist to avoid a count that every acquire and release writes. So what counts is that a slot
+//! *has contents*: each such slot holds one reference, idle or in use, and the pool's handle holds one. A guard needs none,
+//! since its slot has contents.
 //!
-//! Nobody else ends a pool, so idle slots must not keep it alive: when the handle goes, the pool is closed
-//! first, which empties them. The last slot to come home ends the block.
+//! Idle slots must not keep a pool alive: when the handle goes, the pool is closed first, which empties them. The last slot to
+//! come home ends the block.
 
 use crate::count::TicketRef;
 use crate::memory::Memory;
@@ -21,7 +21,7 @@ struct Block<C, M: Memory> {
     core: C,
 }
 
-// SAFETY: as std's `Arc`: references to the core are shared, and the last pointer drops it anywhere.
+// SAFETY: as for std's `Arc`: references to the core are shared, and the last pointer drops it on any thread.
 unsafe impl<C: Send + Sync, M: Memory> Send for Shared<C, M> {}
 // SAFETY: as above.
 unsafe impl<C: Send + Sync, M: Memory> Sync for Shared<C, M> {}
@@ -39,14 +39,14 @@ impl<C, M: Memory> Shared<C, M> {
         unsafe { self.0.as_ref() }.references.read()
     }
 
-    /// The pointer without its reference, which the caller has to give back by [`from_raw`](Self::from_raw).
+    /// The pointer; the caller gives its reference back by [`from_raw`](Self::from_raw).
     pub(crate) fn into_raw(self) -> RawShared<C, M> {
         let raw = RawShared(self.0);
         core::mem::forget(self);
         raw
     }
 
-    /// A pointer that is good as long as somebody else keeps the block alive.
+    /// A pointer that is good while a reference keeps the block alive.
     pub(crate) fn as_raw(&self) -> RawShared<C, M> {
         RawShared(self.0)
     }
@@ -55,7 +55,7 @@ impl<C, M: Memory> Shared<C, M> {
     ///
     /// # Safety
     ///
-    /// There is one, and nobody else takes it over.
+    /// There is one, and it is taken over once.
     pub(crate) unsafe fn from_raw(raw: RawShared<C, M>) -> Self {
         Self(raw.0)
     }
@@ -82,7 +82,7 @@ impl<C, M: Memory> Drop for Shared<C, M> {
     fn drop(&mut self) {
         // SAFETY: `self` has a reference, so the block exists.
         if unsafe { self.0.as_ref() }.references.put().is_last() {
-            // SAFETY: allocated by `new`, and the last reference is gone: nobody else touches the block.
+            // SAFETY: allocated by `new`, and the last reference is gone: no other thread touches the block.
             drop(unsafe { Box::from_raw(self.0.as_ptr()) });
         }
     }
@@ -104,10 +104,10 @@ impl<C, M: Memory> RawShared<C, M> {
     ///
     /// # Safety
     ///
-    /// Somebody keeps the block alive for `'a`.
+    /// A reference keeps the block alive for `'a`.
     #[inline(always)]
     pub(crate) unsafe fn core<'a>(self) -> &'a C {
-        // SAFETY: the caller's.
+        // SAFETY: alive for `'a` (caller), and never borrowed for writing.
         unsafe { &self.0.as_ref().core }
     }
 }

@@ -156,85 +156,58 @@ pub unsafe trait Kind: Default {
     unsafe fn from_data<T: ?Sized>(data: *const T) -> Self::To<T>;
 }
 
-/// An [`Arc`].
-#[derive(Debug, Default)]
-pub struct OfArc;
+/// The three pointers: how each turns into a raw pointer, and back.
+macro_rules! unsizable {
+    ($($kind:ident: $pointer:ty, $into:path, $from:path;)*) => {$(
+        #[doc = concat!("A `", stringify!($pointer), "`.")]
+        #[derive(Debug, Default)]
+        pub struct $kind;
 
-/// A [`Weak`].
-#[derive(Debug, Default)]
-pub struct OfWeak;
+        // SAFETY: `$into` gives the reference up, and `$from` takes it.
+        unsafe impl<T: ?Sized> Unsizable for $pointer {
+            type Target = T;
+            type Kind = $kind;
 
-/// A `Pin<Arc>`.
-#[derive(Debug, Default)]
-pub struct OfPin;
+            #[inline]
+            fn into_data(self) -> *const T {
+                $into(self)
+            }
+        }
 
-// SAFETY: `into_raw` gives the reference up, and `from_raw` takes it.
-unsafe impl<T: ?Sized> Unsizable for Arc<T> {
-    type Target = T;
-    type Kind = OfArc;
+        // SAFETY: as above.
+        unsafe impl Kind for $kind {
+            type To<T: ?Sized> = $pointer;
 
-    #[inline]
-    fn into_data(self) -> *const T {
-        Self::into_raw(self)
-    }
+            #[inline]
+            unsafe fn from_data<T: ?Sized>(data: *const T) -> $pointer {
+                // SAFETY: from `$into`, and unsized since (caller).
+                unsafe { $from(data) }
+            }
+        }
+    )*};
 }
 
-// SAFETY: `into_raw` and `from_raw`.
-unsafe impl Kind for OfArc {
-    type To<T: ?Sized> = Arc<T>;
-
-    #[inline]
-    unsafe fn from_data<T: ?Sized>(data: *const T) -> Arc<T> {
-        // SAFETY: from `into_raw`, and unsized since (caller).
-        unsafe { Arc::from_raw(data) }
-    }
+unsizable! {
+    OfArc: Arc<T>, Arc::into_raw, Arc::from_raw;
+    OfWeak: Weak<T>, Weak::into_raw, Weak::from_raw;
+    OfPin: Pin<Arc<T>>, into_raw_pinned, from_raw_pinned;
 }
 
-// SAFETY: as for `Arc`.
-unsafe impl<T: ?Sized> Unsizable for Weak<T> {
-    type Target = T;
-    type Kind = OfWeak;
-
-    #[inline]
-    fn into_data(self) -> *const T {
-        self.into_raw()
-    }
+#[inline]
+fn into_raw_pinned<T: ?Sized>(pinned: Pin<Arc<T>>) -> *const T {
+    // SAFETY: nothing is done to the value before it is pinned again.
+    Arc::into_raw(unsafe { Pin::into_inner_unchecked(pinned) })
 }
 
-// SAFETY: `into_raw` and `from_raw`.
-unsafe impl Kind for OfWeak {
-    type To<T: ?Sized> = Weak<T>;
-
-    #[inline]
-    unsafe fn from_data<T: ?Sized>(data: *const T) -> Weak<T> {
-        // SAFETY: from `into_raw`, and unsized since (caller).
-        unsafe { Weak::from_raw(data) }
-    }
-}
-
-// SAFETY: as for the `Arc` in it.
-unsafe impl<T: ?Sized> Unsizable for Pin<Arc<T>> {
-    type Target = T;
-    type Kind = OfPin;
-
-    #[inline]
-    fn into_data(self) -> *const T {
-        // SAFETY: nothing is done to the value before it is pinned again.
-        Arc::into_raw(unsafe { Pin::into_inner_unchecked(self) })
-    }
-}
-
-// SAFETY: as for the Arc in it.
-unsafe impl Kind for OfPin {
-    type To<T: ?Sized> = Pin<Arc<T>>;
-
-    #[inline]
-    unsafe fn from_data<T: ?Sized>(data: *const T) -> Pin<Arc<T>> {
-        // SAFETY: from `into_raw`, and unsized since (caller).
-        let arc = unsafe { Arc::from_raw(data) };
-        // SAFETY: the value was pinned before, at this place.
-        unsafe { Pin::new_unchecked(arc) }
-    }
+/// # Safety
+///
+/// `data` came from [`into_raw_pinned`], perhaps through a coercion, and is taken back once.
+#[inline]
+unsafe fn from_raw_pinned<T: ?Sized>(data: *const T) -> Pin<Arc<T>> {
+    // SAFETY: from `into_raw`, and unsized since (caller).
+    let arc = unsafe { Arc::from_raw(data) };
+    // SAFETY: the value was pinned before, at this place.
+    unsafe { Pin::new_unchecked(arc) }
 }
 
 /// The raw pointer of `pointer`, and what makes a pointer of it again.

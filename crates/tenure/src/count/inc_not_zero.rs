@@ -1,17 +1,15 @@
 //! [`IncNotZero`]: the compare-exchange loop, as baseline and oracle.
 //!
-//! The word holds the number of references; 0 means dead. A get must not raise 0 to 1, so it reads
-//! the word and compare-exchanges it one higher, again and again until no other core came in
-//! between. Under contention most attempts fail, and each one moved the cache line: 112 CPUs on
-//! one object measured 8 retries per operation. A put is one subtraction.
+//! The word holds the number of references; 0 means dead. A get must not raise 0 to 1, so it reads the word and
+//! compare-exchanges it one higher, until no other core came in between. Under contention most attempts fail, and each moves
+//! the cache line: with 112 CPUs on one object there were 8 retries per operation. A put is one subtraction.
 //!
 //! ```text
 //! 0      1 ... 0x7FFF_FFFF   0x8000_0000 .. 0xBFFF_FFFF   0xC000_0000 .. 0xFFFF_FFFF
 //! dead   live                saturated (0xA000_0000)      underflowed: dead, moved back to 0
 //! ```
 //!
-//! The behaviour is the one that Linux documents for `refcount_inc_not_zero`; the border between
-//! saturated and underflowed is ours.
+//! It behaves as Linux documents `refcount_inc_not_zero`; the border between saturated and underflowed is ours.
 
 use super::{Get, Put, ReadSide, RefCount};
 use crate::fault::{FaultKind, report};
@@ -25,11 +23,10 @@ const ONE: NonZeroU16 = NonZeroU16::MIN;
 
 /// A 32-bit count whose get is a compare-exchange loop.
 ///
-/// Prefer [`TicketRef`](super::TicketRef) or [`RcuRef`](super::RcuRef): this is what they are
-/// measured against.
+/// [`TicketRef`](super::TicketRef) and [`RcuRef`](super::RcuRef) are measured against it.
 ///
-/// Cost without contention: get one load and one compare-exchange, put one subtraction. Contended:
-/// a get retries until nobody was faster, [`get_counting`](Self::get_counting) says how often.
+/// Cost without contention: get one load and one compare-exchange, put one subtraction. Contended, a get retries until no
+/// other thread was faster; [`get_counting`](Self::get_counting) says how often.
 ///
 /// ```
 /// use tenure::count::{Get, IncNotZero};
@@ -81,8 +78,7 @@ impl<M: Memory> IncNotZero<M> {
         self.add(ONE, Ordering::Relaxed, || *retries += 1)
     }
 
-    /// [`get`](Self::get) with Acquire: pairs with the Release of every earlier put, for callers
-    /// whose way to the object orders nothing.
+    /// [`get`](Self::get) with Acquire: pairs with the Release of every earlier put, if the way to the object orders nothing.
     #[inline]
     #[track_caller]
     pub fn get_acquire(&self) -> Get {
@@ -152,8 +148,7 @@ impl<M: Memory> IncNotZero<M> {
     #[track_caller]
     pub fn put_many(&self, n: NonZeroU16) -> Put {
         let n = u32::from(n.get());
-        // Release: pairs with the Acquire in `put_slow`, so that whoever destroys the object does
-        // so after everything this holder did with it.
+        // Release: pairs with the Acquire in `put_slow`: the object is destroyed after all that this holder did with it.
         let old = self.word.fetch_sub(n, Ordering::Release);
         if (n + 1..=MAX).contains(&old) { Put::StillHeld } else { self.put_slow(old, n) }
     }
@@ -187,8 +182,7 @@ impl<M: Memory> IncNotZero<M> {
     #[track_caller]
     fn put_slow(&self, old: u32, n: u32) -> Put {
         if old == n {
-            // Acquire: pairs with the Release of every earlier put. A load and not a fence because
-            // ThreadSanitizer does not model fences; the word is ours alone now.
+            // Acquire: pairs with the Release of every earlier put. A load, since ThreadSanitizer does not model fences.
             self.word.load(Ordering::Acquire);
             return Put::Last;
         }
@@ -196,8 +190,7 @@ impl<M: Memory> IncNotZero<M> {
             // Relaxed: orders nothing; a saturated object is never destroyed.
             self.word.store(SATURATED, Ordering::Relaxed);
         } else {
-            // Dead, or more put than there were. Relaxed: whoever was told to destroy the object
-            // has been told already.
+            // Dead, or more put than there were. Relaxed: the destroyer has been told already.
             self.word.store(0, Ordering::Relaxed);
             self.report(FaultKind::ImbalancedPut, old);
         }

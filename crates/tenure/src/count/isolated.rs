@@ -42,9 +42,9 @@ impl<C: RefCount> RefCount for Isolated<C> {
     }
     #[inline(always)]
     unsafe fn put_raw_by<R: ReadSide>(this: *const Self, enter: impl FnOnce() -> R) -> Put {
-        // SAFETY: the caller's.
+        // SAFETY: the count can be read now (caller).
         let count = unsafe { Isolated::raw(this) };
-        // SAFETY: the caller's.
+        // SAFETY: as above, up to the put.
         unsafe { C::put_raw_by(count, enter) }
     }
     #[inline(always)]

@@ -5,11 +5,10 @@
 //! | [`RcuRef`] | 4 | one unconditional add | one subtraction; the last two operations | memory that stays readable ([`Readable`]) |
 //! | [`TicketRef`] | 8 | one unconditional add | one subtraction; the last two operations | nothing |
 //!
-//! Both answer the same questions ([`RefCount`]): *get* takes a reference if the object still lives,
-//! *put* gives one back and says whether it was the last. Most programs use a compare-exchange loop
-//! today (`Weak::upgrade` of std, `refcount_inc_not_zero` of Linux before 6.4), where N cores that retry
-//! on one word cost O(N²). With the feature `raw` that loop is here as `IncNotZero`, the baseline of the
-//! benchmarks and the oracle of the tests.
+//! Both answer the same questions ([`RefCount`]): *get* takes a reference if the object still lives, *put* gives one back
+//! and says whether it was the last. Most programs use a compare-exchange loop today (`Weak::upgrade` of std,
+//! `refcount_inc_not_zero` of Linux before 6.4), in which N cores that retry on one word cost O(N²). With the feature `raw`
+//! that loop is here as `IncNotZero`: the baseline of the benchmarks and the oracle of the tests.
 //!
 //! # Words
 //!
@@ -24,29 +23,24 @@
 //!
 //! # Whose memory is it?
 //!
-//! A count lives in the object that it counts, so the object's memory must be readable whenever an
-//! operation touches the count. Holding a reference ensures that. The two moments at which a caller
-//! holds none are these:
+//! A count lives in the object that it counts, so the object's memory must be readable during every operation. A reference
+//! ensures that. There are two moments without one:
 //!
-//! - **get** of an object that was just found, in a map or through a weak pointer. Something has to
-//!   keep the memory readable for the length of the call: the map's lock, a guard of an epoch or
-//!   hazard scheme, a weak count.
-//! - **the end of put**. `TicketRef` touches nothing once it has given up its
-//!   claim. `RcuRef` does: its put subtracts and then settles the verdict in a second operation,
-//!   and in between another thread may revive the object, let go of it, win the verdict and free
-//!   the memory. Hence its put takes a [`Readable`].
+//! - **get** of an object that was just found, in a map or through a weak pointer. Something has to keep the memory readable
+//!   during the call: the map's lock, a guard of an epoch or hazard scheme, a weak count.
+//! - **the end of put**. `TicketRef` touches nothing after it has given up its claim. `RcuRef` subtracts and then settles the
+//!   verdict in a second operation. In between, another thread may revive the object, put it, win the verdict and free the
+//!   memory. Hence its put takes a [`Readable`].
 //!
 //! # Orderings
 //!
-//! A get is Relaxed: whatever led the caller to the object orders it. `get_acquire` is for objects
-//! in type-stable memory, which are found before they are initialised. A put is Release, and the
-//! verdict "you are the last" is Acquire: it pairs with the Release of every earlier put, so that
-//! the destroyer sees all that any holder did. See each type for the pairs.
+//! A get is Relaxed: the way to the object orders it. `get_acquire` is for objects in type-stable memory, which are found
+//! before they are initialised. A put is Release, and the verdict "you are the last" is Acquire: it pairs with the Release of
+//! every earlier put, so the destroyer sees all that any holder did.
 //!
 //! # Misuse
 //!
-//! An outcome that is not looked at is a warning: a get that failed gave no reference, and a put
-//! that was the last is a duty.
+//! An outcome that is not used is a warning: a failed get gave no reference, and the last put is a duty.
 //!
 //! ```compile_fail
 //! #![deny(unused_must_use)]
@@ -71,16 +65,14 @@
 //! # }
 //! ```
 //!
-//! A count that overflows saturates, and its object is never freed. A dead count stays dead,
-//! however often it is put or taken. [`fault`](crate::fault) hears of both, and says what no count
-//! can see.
+//! A count that overflows saturates, and its object is never freed. A dead count stays dead, however often it is put or
+//! taken. Both are reported to [`fault`](crate::fault), which says what no count can see.
 //!
 //! # Processors
 //!
-//! "One add" is one instruction where the processor has one for the width: x86-64 (`lock xadd`),
-//! AArch64 with LSE (`ldadd`), RISC-V (`amoadd`). Elsewhere (AArch64 without LSE, 32-bit Arm, the
-//! 64-bit count on 32-bit x86) it is a short loop in which the hardware or the compiler retries,
-//! and the gain over a compare-exchange loop is smaller.
+//! "One add" is one instruction on x86-64 (`lock xadd`), AArch64 with LSE (`ldadd`) and RISC-V (`amoadd`). Elsewhere (AArch64
+//! without LSE, 32-bit Arm, the 64-bit count on 32-bit x86) it is a short loop, and the gain over a compare-exchange loop is
+//! smaller.
 
 #[macro_use]
 mod delegate;
@@ -106,7 +98,7 @@ pub use zone::{DEAD, MAXREF, NOREF, ONEREF, RELEASED, SATURATED};
 use core::num::NonZeroU16;
 
 mod sealed {
-    /// A count that keeps its word: one caller is told of the last put, and every get from then on fails.
+    /// A count that tells exactly one caller of the last put, and fails every get from then on.
     pub trait Sealed {}
 }
 
@@ -130,10 +122,10 @@ impl Get {
 }
 
 /// The outcome of a put.
-#[must_use = "whoever is told that it was the last must destroy the object"]
+#[must_use = "the caller that is told that it was the last must destroy the object"]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Put {
-    /// Others hold the object, or somebody else destroys it. The caller must not touch it again.
+    /// Others hold the object, or another caller destroys it. The caller must not touch it again.
     StillHeld,
     /// That was the last reference: the caller destroys the object, now. Told to exactly one.
     Last,
@@ -148,10 +140,8 @@ impl Put {
     }
 }
 
-/// What all reference counts have in common, for code that is generic over them.
-///
-/// The counts have these as inherent methods too, with their costs; users of one count need not
-/// import the trait.
+/// What the reference counts have in common, for generic code. Users of one count need not import it: the counts have these
+/// as inherent methods too, with their costs.
 ///
 /// ```
 /// use tenure::count::{Get, Put, RefCount, TicketRef};
@@ -201,8 +191,8 @@ pub trait RefCount: sealed::Sealed + Send + Sync + Sized {
     /// The name of the type, for tables and reports.
     const NAME: &'static str;
 
-    /// Whether a put may read and write the count after another thread was told to destroy the object. The memory of the
-    /// count must then outlive every witness that existed at that moment.
+    /// Whether a put may touch the count after another thread was told to destroy the object. The count's memory must then
+    /// outlive every witness that existed at that moment.
     const NEEDS_GRACE_PERIOD: bool;
 
     /// A count with one reference, which the caller owns.
@@ -215,18 +205,17 @@ pub trait RefCount: sealed::Sealed + Send + Sync + Sized {
     fn get_many(&self, n: NonZeroU16) -> Get;
     /// Gives a reference back.
     fn put(&self, witness: Self::Witness<'_>) -> Put;
-    /// [`put`](Self::put) with a guard that is made for it, where the count asks for one: others do not call `enter`.
+    /// [`put`](Self::put) with a guard that `enter` makes, if the count asks for one.
     fn put_by<R: ReadSide>(&self, enter: impl FnOnce() -> R) -> Put;
-    /// [`put_by`](Self::put_by) where the memory around the count may be freed before the call returns.
-    ///
-    /// A count wider than its word, such as [`Isolated`](crate::line::Isolated), takes no reference to the rest of it here.
+    /// [`put_by`](Self::put_by) for a count whose memory may be freed before the call returns: takes no reference to the
+    /// padding of an [`Isolated`](crate::line::Isolated) count.
     ///
     /// # Safety
     ///
     /// The count can be read, up to the put that the call makes.
     #[inline(always)]
     unsafe fn put_raw_by<R: ReadSide>(this: *const Self, enter: impl FnOnce() -> R) -> Put {
-        // SAFETY: the caller's.
+        // SAFETY: readable up to the put (caller). All of it is one atomic word, so the reference may dangle after that.
         unsafe { &*this }.put_by(enter)
     }
     /// Gives `n` references back at once.

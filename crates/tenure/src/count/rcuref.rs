@@ -1,32 +1,27 @@
 //! [`RcuRef`]: one unconditional add per get and per put, in four bytes.
 //!
-//! Readers and writers all change one word, whose encoding (`zone`) makes every
-//! unusual state negative. A get adds first and looks afterwards. A put subtracts first and looks
-//! afterwards. What can collide:
+//! All threads change one word, whose encoding (`zone`) makes every unusual state negative. A get adds first and looks
+//! afterwards; a put subtracts first and looks afterwards. What can collide:
 //!
-//! - **get ‖ get**, **put ‖ put** above one reference: additions commute; nobody retries.
-//! - **last put ‖ get.** The put leaves NOREF, the get adds and finds a count that is valid: it
-//!   *revived* the object. The putter then tries NOREF → DEAD, fails, and was not the last after
-//!   all. Or the putter is faster: the get finds the dead zone, restores DEAD and fails.
-//! - **last put ‖ (get, put).** Two threads are about to settle the verdict over one NOREF. One
-//!   compare-exchange wins; the loser does not try again. The winner need not be the one who
-//!   subtracted last: destructors may run on any thread that drops.
+//! - **get ‖ get**, **put ‖ put** above one reference: additions commute, and no thread retries.
+//! - **last put ‖ get.** The put leaves NOREF; the get adds, finds a valid count and has *revived* the object. The putter's
+//!   exchange NOREF → DEAD then fails: it was not the last after all. Or the putter is faster: the get finds the dead zone,
+//!   restores DEAD and fails.
+//! - **last put ‖ (get, put).** Two threads settle the verdict over one NOREF. One compare-exchange wins, and the loser does
+//!   not try again. The winner need not be the last to subtract: destructors may run on any thread that drops.
 //!
-//! The verdict depends on nothing but the value that the subtraction itself returned. Linux read
-//! the word again instead, from 2023 to early 2025: another thread may have won the verdict by
-//! then, and a put that was owed found DEAD and was reported as imbalanced. `get ‖ put ‖ put` in
-//! `tests/models` keeps that bug as a copy that must fail.
+//! The verdict depends on nothing but the value that the subtraction returned. Linux read the word again instead, from 2023
+//! to early 2025: if another thread had won the verdict by then, a put that was owed found DEAD and was reported as
+//! imbalanced. `get ‖ put ‖ put` in `tests/models` keeps a copy of that bug, which must fail.
 //!
 //! # Why the memory must stay readable
 //!
-//! Between its subtraction and its compare-exchange a putter owns nothing. Another thread may
-//! revive the object, put it, win the verdict and free the memory. The compare-exchange then
-//! touches freed memory. Linux disables preemption there, so that no grace period ends; here the
-//! caller shows a [`Readable`]. [`TicketRef`](super::TicketRef) needs nothing of the kind.
+//! Between its subtraction and its compare-exchange a putter owns nothing. If another thread revives the object, puts it,
+//! wins the verdict and frees the memory, the compare-exchange touches freed memory. Linux disables preemption there, so that
+//! no grace period ends; here the caller shows a [`Readable`]. [`TicketRef`](super::TicketRef) needs neither.
 //!
-//! Described in the [cover letter] and commit message of Linux's rcuref (Thomas Gleixner, 2023,
-//! "atomics: Provide rcuref - scalable reference counting"; in the kernel tree `lib/rcuref.c`) and
-//! in the message of its repair (January 2025).
+//! Sources: the [cover letter] and commit message of Linux's rcuref (Thomas Gleixner, 2023, "atomics: Provide rcuref - scalable
+//! reference counting"; `lib/rcuref.c`), and the message of its repair (January 2025).
 //!
 //! [cover letter]: https://lore.kernel.org/lkml/20230228132118.978145284@linutronix.de/
 
@@ -40,14 +35,14 @@ const ONE: NonZeroU16 = NonZeroU16::MIN;
 
 /// A 32-bit count for objects whose memory outlives them for a while.
 ///
-/// Use it where four bytes matter and a scheme of deferred freeing is there anyway (epochs, hazard
-/// pointers, RCU, arenas). Elsewhere use [`TicketRef`](super::TicketRef).
+/// Use it if four bytes matter and the program defers freeing anyway (epochs, hazard pointers, RCU, arenas). Otherwise use
+/// [`TicketRef`](super::TicketRef).
 ///
 /// Cost: get one atomic add, put one atomic subtraction; the last put one compare-exchange more
 /// ([`put_last`](Self::put_last): one in all). Each writes the count's line. Up to 2^31 references.
 ///
-/// Do not reset a dead `RcuRef` to give its memory a new life while gets of the old life may still
-/// run: a failed get restores DEAD and would kill the new owner.
+/// Do not reset a dead `RcuRef` for a new object while gets of the old one may still run: a failed get restores DEAD, and
+/// would kill the new owner. `M` is [`Native`] but in simulators and model checkers.
 ///
 /// ```
 /// use tenure::count::{Get, RcuRef, Readable};
@@ -97,8 +92,7 @@ impl<M: Memory> RcuRef<M> {
         self.add(ONE, Ordering::Relaxed)
     }
 
-    /// [`get`](Self::get) with Acquire: pairs with the Release of every earlier put, for callers
-    /// whose way to the object orders nothing.
+    /// [`get`](Self::get) with Acquire: pairs with the Release of every earlier put, if the way to the object orders nothing.
     #[inline]
     #[track_caller]
     pub fn get_acquire(&self) -> Get {
@@ -122,8 +116,7 @@ impl<M: Memory> RcuRef<M> {
 
     /// Gives a reference back.
     ///
-    /// The caller must own a reference. `readable` is the proof that the memory outlives the
-    /// verdict; see [`Readable`].
+    /// The caller must own a reference. `readable` proves that the memory outlives the verdict.
     #[inline]
     #[track_caller]
     pub fn put(&self, readable: Readable<'_>) -> Put {
@@ -135,8 +128,7 @@ impl<M: Memory> RcuRef<M> {
     #[track_caller]
     pub fn put_many(&self, n: NonZeroU16, readable: Readable<'_>) -> Put {
         let n = u32::from(n.get());
-        // Release: pairs with the Acquire of the verdict, so that whoever destroys the object does
-        // so after everything this holder did with it.
+        // Release: pairs with the Acquire of the verdict: the object is destroyed after all that this holder did with it.
         let new = self.word.fetch_sub(n, Ordering::Release).wrapping_sub(n);
         if new <= MAXREF { Put::StillHeld } else { self.put_slow(new, n, readable) }
     }
@@ -182,8 +174,7 @@ impl<M: Memory> RcuRef<M> {
     #[track_caller]
     fn get_slow(&self, new: u32, n: u32) -> Get {
         if new >= RELEASED {
-            // Relaxed, here and in the other repairs: nothing is published; they only pull the
-            // count back to the middle of the zone that it is in.
+            // Relaxed, here and in the other repairs: they only move the count back to the middle of its zone.
             self.word.store(DEAD, Ordering::Relaxed);
             return Get::Dead;
         }
@@ -196,16 +187,14 @@ impl<M: Memory> RcuRef<M> {
         Get::Acquired
     }
 
-    /// Decides from `new`, the value that the caller's own subtraction left, and never from a later
-    /// look.
+    /// Decides from `new`, the value that the caller's own subtraction left, and never from a later look.
     #[cold]
     #[track_caller]
     fn put_slow(&self, new: u32, n: u32, _readable: Readable<'_>) -> Put {
         match Zone::of(new) {
             Zone::NoRef => {
-                // Acquire: pairs with the Release of every earlier put. Later changes of the word,
-                // gets among them, are read-modify-writes and continue their release sequences.
-                // Relaxed on failure: somebody revived the object or won; either way it is theirs.
+                // Acquire: pairs with the Release of every earlier put. Later changes of the word are read-modify-writes and
+                // continue their release sequences. Relaxed on failure: another thread revived the object or won.
                 match self.word.compare_exchange(NOREF, DEAD, Ordering::Acquire, Ordering::Relaxed)
                 {
                     Ok(_) => Put::Last,

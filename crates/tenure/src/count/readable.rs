@@ -3,19 +3,16 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-/// Something that keeps the memory of counted objects readable while it exists: of the objects that
-/// its scheme frees.
+/// A guard that keeps the memory of the objects that its scheme frees readable while it exists.
 ///
-/// A guard of a scheme that defers freeing: seize's (with the feature `seize`), or a read lock that
-/// the destroyer takes for writing. For the guard of another crate, such as crossbeam-epoch's, wrap
-/// it in a type of your own and implement this trait for that, to hand it to
+/// For example seize's guards (with the feature `seize`), or a read lock that the destroyer takes for writing. Wrap the guard
+/// of another crate, such as crossbeam-epoch's, in a type of your own and implement this trait for that, to hand it to
 /// [`RcuRef::put`](super::RcuRef::put).
 ///
 /// # Safety
 ///
-/// While a value of this type exists, the memory of an object that its scheme frees, and that the
-/// value's owner found alive, must not be freed or reused, even if the object dies. That an object
-/// is put with a witness of *its* scheme is for whoever frees the object to see to.
+/// While the guard exists, the memory of an object that its scheme frees, and that the guard's owner found alive, is not freed
+/// or reused, even if the object dies. The code that frees an object ensures that it is put with a guard of *its* scheme.
 ///
 /// ```compile_fail,E0200
 /// struct Nothing;
@@ -24,8 +21,8 @@ use core::marker::PhantomData;
 pub unsafe trait ReadSide {}
 
 #[cfg(feature = "seize")]
-// SAFETY: an object that was reachable when the guard was made is retired later, and seize frees
-// nothing that was retired during the life of a guard before the guard is gone.
+// SAFETY: an object that was reachable when the guard was made is retired later, and seize frees nothing that was retired
+// during the life of a guard before the guard is gone.
 unsafe impl ReadSide for seize::LocalGuard<'_> {}
 
 #[cfg(feature = "seize")]
@@ -34,8 +31,7 @@ unsafe impl ReadSide for seize::OwnedGuard<'_> {}
 
 /// The witness that a put asks for: for `'w`, the memory of the count stays readable.
 ///
-/// Nothing at run time. Made from a [`ReadSide`], or by [`assume`](Readable::assume) where the
-/// reason is one that types do not express.
+/// Nothing at run time. Made from a [`ReadSide`], or by [`assume`](Readable::assume) for a reason that types do not express.
 ///
 /// ```
 /// use tenure::count::{RcuRef, Readable};
@@ -99,9 +95,8 @@ impl<'w> Readable<'w> {
     ///
     /// # Safety
     ///
-    /// During `'w` the memory of every count that is put with this witness must not be freed or
-    /// reused, even if another thread is told to destroy the object: because it is never freed
-    /// (a static, an arena), or because the destroyer waits for this thread.
+    /// During `'w` the memory of every count that is put with this witness is not freed or reused, even if another thread is
+    /// told to destroy the object: it is never freed (a static, an arena), or the destroyer waits for this thread.
     #[must_use]
     #[inline(always)]
     pub const unsafe fn assume() -> Self {

@@ -6,14 +6,12 @@
 //! ONEREF          MAXREF         SATURATED 0xA000_0000  RELEASED   DEAD 0xE000_0000
 //! ```
 //!
-//! Storing one less than the number of references makes "no reference left" negative, so that one
-//! test of the sign bit tells the valid counts from everything else. An operation adds or subtracts
-//! first and looks at what it hit afterwards; where it hit an invalid zone it moves the count back
-//! to the middle of that zone. From there operations on 2^29 references would have to sit between
-//! their add and their repair at the same moment to reach the next zone (2^13 operations, if each
-//! is on the most references that one call takes).
+//! Storing one less than the number of references makes "no reference left" negative, so one test of the sign bit tells the
+//! valid counts from the rest. An operation first adds or subtracts, then looks at what it hit. In an invalid zone it moves
+//! the count back to the middle. To reach the next zone from there, 2^29 references would have to be between their add and
+//! their repair at once (2^13 operations of the most references that one call takes).
 //!
-//! The values are those that Linux's rcuref publishes (Thomas Gleixner, March 2023).
+//! The values are those of Linux's rcuref (Thomas Gleixner, March 2023).
 
 /// One reference.
 pub const ONEREF: u32 = 0x0000_0000;
@@ -25,7 +23,7 @@ pub const SATURATED: u32 = 0xA000_0000;
 pub const RELEASED: u32 = 0xC000_0000;
 /// The middle of the dead zone.
 pub const DEAD: u32 = 0xE000_0000;
-/// The last reference is gone and nobody has decided yet who destroys the object.
+/// The last reference is gone, and who destroys the object is not decided yet.
 pub const NOREF: u32 = 0xFFFF_FFFF;
 
 /// Where an overflow leads first.

@@ -7,57 +7,49 @@
 //! ├── refs: references minus one ────┤├── tickets, biased by 2^31 ──────┤
 //! ```
 //!
-//! `refs` has the zones of `RcuRef`. In the upper half its sign is the sign of the
-//! word, and a carry out of it leaves the word. `tickets` starts in the middle of its half and
-//! never strays further from there than there are threads, so it neither carries nor borrows.
+//! `refs` has the zones of `RcuRef`: its sign is the sign of the word, and a carry out of it leaves the word. `tickets` starts
+//! in the middle of its half and strays no further than there are threads, so it neither carries nor borrows.
 //!
 //! # What tickets are for
 //!
-//! A putter whose subtraction took the last reference is a *candidate*: it has to find out whether
-//! the object is now its to destroy. A get that finds no reference left, but no verdict either,
-//! *revives* the object; when that reference is put again there is a second candidate, while the
-//! first may not have decided yet. With `RcuRef` whoever wins the verdict frees the memory under
-//! the other's feet. Here candidates are counted:
+//! A putter whose subtraction took the last reference is a *candidate*: it has to find out whether it destroys the object. A
+//! get that finds no reference left, but no verdict either, *revives* the object; when that reference is put there is a second
+//! candidate, while the first may not have decided yet. With `RcuRef` the winner frees the memory under the other's feet. Here
+//! candidates are counted:
 //!
 //! - a reviver subtracts one ticket, and holds its reference until that is done;
 //! - a candidate that does not win adds one ticket, and that is its last touch.
 //!
-//! Let r be the number of revivals. The count has reached zero r times, and once more if it is zero
-//! now. Each time made one candidate, each candidate that left added one ticket, each revival took
-//! one. So when `refs` is zero, every reviver has recorded its ticket (it held a reference until
-//! then), and
+//! Let r be the number of revivals. The count has reached zero r times, and once more if it is zero now. Each time made one
+//! candidate, each candidate that left added one ticket, each revival took one. So when `refs` is zero, every reviver has
+//! recorded its ticket (it held a reference until then), and
 //!
 //! ```text
 //! candidates that have not left = 1 - tickets
 //! ```
 //!
-//! The candidate that finds zero references and zero tickets is therefore alone. It moves the word
-//! to DEAD in one compare-exchange; success means that nobody else will touch the word, unless
-//! through a pointer that the user keeps readable for other reasons. Any other candidate leaves
-//! with a ticket, and a later one will be alone.
+//! The candidate that finds zero references and zero tickets is therefore alone. It moves the word to DEAD in one
+//! compare-exchange, after which nothing touches the word but through memory that the user keeps readable otherwise. Any other
+//! candidate leaves with a ticket, and a later one will be alone.
 //!
-//! The same holds with one reference and zero tickets: its owner is alone, which is what
-//! [`put_last`](TicketRef::put_last) and `Arc::try_unwrap` use.
+//! The same holds with one reference and zero tickets: its owner is alone. [`put_last`](TicketRef::put_last) and
+//! `Arc::try_unwrap` use that.
 //!
 //! # Orderings
 //!
-//! Puts subtract with Release and the verdict is Acquire; all changes of a live word are
-//! read-modify-writes and continue the release sequences, so the destroyer sees what every holder
-//! did. A candidate leaves with Release: its own accesses to the *word* must come before the
-//! memory is freed. Revivers record theirs Relaxed, for their put will be Release.
+//! Puts subtract with Release and the verdict is Acquire. All changes of a live word are read-modify-writes and continue the
+//! release sequences, so the destroyer sees what every holder did. A candidate leaves with Release: its accesses to the *word*
+//! come before the memory is freed. A reviver records its ticket Relaxed, since its put will be Release.
 //!
 //! # Dead counts
 //!
-//! A get on a dead count adds one and does not take it back: a stack of failed gets moves `refs`
-//! through the dead zone, and one that finds it 2^16 from the middle moves it back by
-//! compare-exchange. A plain store, as `RcuRef` has it, would kill the new owner if the slot had
-//! been given a new life ([`init`](TicketRef::init)) in between. So a failed get is one add as
-//! well.
+//! A get on a dead count adds one and does not take it back: failed gets move `refs` through the dead zone, and one that finds
+//! it 2^16 from the middle moves it back by compare-exchange. A plain store, as in `RcuRef`, would kill the new owner if the
+//! slot had been given a new life ([`init`](TicketRef::init)) in between. So a failed get is one add as well.
 //!
-//! The encoding of `refs` is that of `RcuRef`. The tickets answer a remark in the [cover letter] of
-//! rcuref: its author could not imagine a way to use it where memory is freed at once, and would be
-//! happy to be proven wrong. `tests/models` holds the loom models with tickets, which pass, and
-//! without, which fail.
+//! The tickets answer a remark in the [cover letter] of rcuref: its author could not imagine a way to use it where memory is
+//! freed at once, and would be happy to be proven wrong. `tests/models` has the models with tickets, which pass, and without,
+//! which fail.
 //!
 //! [cover letter]: https://lore.kernel.org/lkml/20230228132118.978145284@linutronix.de/
 
@@ -107,14 +99,14 @@ pub(crate) struct Unsettled {
 
 /// A 64-bit count that asks nothing of the memory it lives in.
 ///
-/// The last put may free the object at once: no epoch, no hazard pointer, no grace period. A get
-/// needs readable memory for the length of the call, as with any count: by a lock, a guard, a weak
-/// count, or a reference of the caller's own.
+/// The last put may free the object at once: no epoch, no hazard pointer, no grace period. A get needs readable memory during
+/// the call, as with any count: by a lock, a guard, a weak count, or a reference of the caller's own.
 ///
 /// Cost: get one atomic add, put one atomic subtraction; the last put one compare-exchange more
 /// ([`put_last`](Self::put_last): one in all). Each writes the count's line. Up to 2^31 references.
 ///
-/// The count may be given a new life with [`init`](Self::init) where the memory is type-stable.
+/// In type-stable memory [`init`](Self::init) gives a dead count a new life. `M` is [`Native`] but in simulators and model
+/// checkers.
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -208,9 +200,9 @@ impl<M: Memory> TicketRef<M> {
 
     /// Gives a dead count its first reference, which the caller owns.
     ///
-    /// The last step of giving the object a (new) life: it is Release, and pairs with
-    /// [`get_acquire`](Self::get_acquire), so that whoever acquires the object sees it initialised.
-    /// Only the one who was told to destroy the object, or who made the count, may call it, once.
+    /// The last step of making the object: Release, which pairs with [`get_acquire`](Self::get_acquire), so that a thread that
+    /// acquires the object sees it initialised. Only the thread that was told to destroy the object, or that made the count,
+    /// may call it, once.
     pub fn init(&self) {
         debug_assert_eq!(Zone::of(refs(self.raw())), Zone::Dead, "init of a count that is alive");
         // Release: pairs with the Acquire in `get_acquire`.
@@ -226,8 +218,7 @@ impl<M: Memory> TicketRef<M> {
         self.add(ONE, Ordering::Relaxed)
     }
 
-    /// [`get`](Self::get) with Acquire, for objects in type-stable memory: pairs with the Release
-    /// in [`init`](Self::init).
+    /// [`get`](Self::get) with Acquire, for type-stable memory: pairs with the Release in [`init`](Self::init).
     #[inline]
     #[track_caller]
     pub fn get_acquire(&self) -> Get {
@@ -246,22 +237,20 @@ impl<M: Memory> TicketRef<M> {
     fn add(&self, n: NonZeroU16, order: Ordering) -> Get {
         let n = u32::from(n.get());
         let new = self.word.fetch_add(word(n, 0), order).wrapping_add(word(n, 0));
-        // At least `n + 1` references now: none of the old ones was the last to go. The whole word
-        // is compared, which spares the shift.
+        // At least `n + 1` references now: the object was alive. Comparing the whole word spares the shift.
         if new as i64 >= word(n, 0) as i64 { Get::Acquired } else { self.get_slow(new, n) }
     }
 
     /// Takes another reference for a caller that owns one, which cannot fail.
     ///
-    /// One add and a test of the sign; [`get`](Self::get) has to tell zero apart. A caller that
-    /// owns none breaks the count: that is reported if the count is dead, and cannot be told
-    /// while a verdict is pending.
+    /// One add and a test of the sign; [`get`](Self::get) has to tell zero apart. A caller that owns none breaks the count:
+    /// reported if the count is dead, not seen while a verdict is pending.
     #[inline]
     #[track_caller]
     pub fn get_held(&self) {
         // Relaxed: the caller's reference orders everything that this one will need.
         let new = self.word.fetch_add(word(1, 0), Ordering::Relaxed).wrapping_add(word(1, 0));
-        // Nothing but the sign is used, so that it compiles to an add and a branch on its flags.
+        // The sign alone, so that it compiles to an add and a branch on its flags.
         if is_negative(new) {
             self.get_held_slow();
         }
@@ -269,8 +258,8 @@ impl<M: Memory> TicketRef<M> {
 
     /// Gives a reference back. The caller must own one.
     ///
-    /// Where it says [`Put::StillHeld`] this thread touched the memory for the last time before it
-    /// returned; where it says [`Put::Last`] nobody else will, and it may be freed.
+    /// After [`Put::StillHeld`] this thread does not touch the memory any more; after [`Put::Last`] no other thread does, and
+    /// it may be freed.
     #[inline]
     #[track_caller]
     pub fn put(&self) -> Put {
@@ -291,8 +280,7 @@ impl<M: Memory> TicketRef<M> {
     #[inline(always)]
     pub(crate) fn put_begin(&self, n: NonZeroU16) -> Option<Unsettled> {
         let n = u32::from(n.get());
-        // Release: pairs with the Acquire of the verdict, so that whoever destroys the object does
-        // so after everything this holder did with it.
+        // Release: pairs with the Acquire of the verdict: the object is destroyed after all that this holder did with it.
         let new = self.word.fetch_sub(word(n, 0), Ordering::Release).wrapping_sub(word(n, 0));
         is_negative(new).then_some(Unsettled { new, n })
     }
@@ -305,7 +293,7 @@ impl<M: Memory> TicketRef<M> {
         if self.is_private_last(unsettled) {
             return Put::Last;
         }
-        // The common case otherwise: nobody revives the object.
+        // The common case otherwise: no thread revives the object.
         if unsettled.new == NOREF_WORD && self.try_verdict().is_ok() {
             return Put::Last;
         }
@@ -372,8 +360,7 @@ impl<M: Memory> TicketRef<M> {
         let old = refs(new).wrapping_sub(n);
         match Zone::of(old) {
             Zone::NoRef => {
-                // The object is revived: for this crossing to zero there is a candidate too many.
-                // Relaxed: our own put, later, is Release.
+                // Revived: there is a candidate too many. Relaxed: our own put, later, is Release.
                 self.word.fetch_sub(1, Ordering::Relaxed);
                 Get::Acquired
             }
@@ -394,7 +381,7 @@ impl<M: Memory> TicketRef<M> {
         }
     }
 
-    /// Saturated, now or before; or dead, and then the caller never owned what it said it owned.
+    /// Saturated, now or before; or dead: then the caller owned no reference.
     #[cold]
     #[track_caller]
     fn get_held_slow(&self) {
@@ -403,8 +390,7 @@ impl<M: Memory> TicketRef<M> {
         loop {
             match Zone::of(refs(found)) {
                 Zone::Saturated if refs(found) - FIRST_SATURATED < DRIFT => {
-                    // Fresh from the live zone: of those who come here, one moves it on and
-                    // reports.
+                    // Fresh from the live zone: one of the callers moves it on and reports.
                     let moved = self.word.compare_exchange(
                         found,
                         SATURATED_WORD,
@@ -443,8 +429,8 @@ impl<M: Memory> TicketRef<M> {
                 return Put::StillHeld;
             }
             Zone::Dead => self.undrift(new),
-            // Below zero from a count that was alive, or is pending: somebody's reference is gone.
-            // Relaxed: nobody is told to destroy the object, so nothing has to be ordered.
+            // Below zero from a count that was alive, or is pending: it took another holder's reference.
+            // Relaxed: no caller is told to destroy the object, so nothing has to be ordered.
             Zone::Live | Zone::NoRef => self.word.store(DEAD_WORD, Ordering::Relaxed),
         }
         self.report(FaultKind::ImbalancedPut, found);
@@ -457,7 +443,7 @@ impl<M: Memory> TicketRef<M> {
             let (left, outcome) = if current == NOREF_WORD {
                 (self.try_verdict(), Put::Last)
             } else {
-                // Not mine. Release: whoever frees the memory does so after this last touch.
+                // Not mine. Release: the memory is freed after this last touch.
                 // Relaxed on failure: the word stays readable while this candidate has not left.
                 let ticket = current.wrapping_add(1);
                 let left = self.word.compare_exchange_weak(
@@ -485,13 +471,11 @@ impl<M: Memory> TicketRef<M> {
 
     /// Moves a dead count back to the middle of the dead zone if it strayed far.
     ///
-    /// `current` is what the caller's own operation made of a dead word. It counts as dead even
-    /// where that operation was the one that left the zone.
+    /// `current` is what the caller's own operation made of a dead word. It counts as dead although it may have left the zone.
     fn undrift(&self, mut current: u64) {
         while refs(current).abs_diff(DEAD) >= DRIFT {
-            // Relaxed: nothing is published. A compare-exchange and not a store, because the slot
-            // may have been given a new life since; not a weak one, so that a failure means that
-            // the word is another now.
+            // Relaxed: nothing is published. Not a store, because the slot may have a new life by now; not a weak exchange, so
+            // that a failure means another word.
             match self.word.compare_exchange(
                 current,
                 DEAD_WORD,

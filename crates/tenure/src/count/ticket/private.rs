@@ -1,11 +1,9 @@
-//! Private counts: until somebody can find the object without a reference.
+//! Private counts: until the first thread can find the object without a reference.
 //!
-//! Nobody can revive an object that nobody finds. While every get comes from a caller that owns a
-//! reference, as with an `Arc` that never had a `Weak`, zero references are the verdict: the last
-//! put is one operation. Such a count holds 0 in place of its tickets. `publish` makes it a count
-//! with tickets, before the first weak pointer can be used; its caller owns a reference, so the
-//! word does not cross to zero meanwhile, and every later last put sees in the value of its own
-//! subtraction that it has to settle.
+//! While every get comes from a caller that owns a reference, as with an `Arc` that never had a `Weak`, no thread can revive the
+//! object. Zero references are then the verdict, and the last put is one operation. Such a count holds 0 in place of its
+//! tickets. `publish` makes it a count with tickets before the first weak pointer can be used. Its caller owns a reference, so
+//! the word does not cross to zero meanwhile, and every later last put sees in its own subtraction that it has to settle.
 
 use super::{DEAD_WORD, NO_TICKETS, TicketRef, Unsettled, word};
 use crate::count::zone::{NOREF, ONEREF};
@@ -38,18 +36,17 @@ impl<M: Memory> TicketRef<M> {
     /// A load, and one operation more the first time.
     #[inline]
     pub(crate) fn publish(&self) {
-        // Relaxed: in the order of this word the mark comes before the put of the caller's
-        // reference, which is all that a last put has to know. The same goes for a mark found.
+        // Relaxed: in the order of this word the mark comes before the put of the caller's reference, which is all that a
+        // last put has to know. The same goes for a mark found.
         if self.word.load(Ordering::Relaxed) as u32 == PRIVATE {
-            // The load may be old, and another have published since. Setting the bit again changes
-            // nothing then: the load cannot be older than the caller's reference, and since that
-            // one was taken the word has not crossed to zero. So no ticket has moved.
+            // The load may be old, and another thread have published since. Setting the bit again changes nothing: the load
+            // is no older than the caller's reference, and the word has not crossed to zero since, so no ticket has moved.
             self.word.fetch_or(word(0, NO_TICKETS), Ordering::Relaxed);
         }
     }
 
-    /// Whether the caller's reference, which it holds exclusively, is the only one, and the count
-    /// private: then nobody else can come to hold one.
+    /// Whether the count is private and the caller's reference, which it holds exclusively, the only one: then no other
+    /// thread can come to hold one.
     #[inline]
     pub(crate) fn is_private_one(&self) -> bool {
         // Acquire: pairs with the Release of every put.
@@ -61,8 +58,7 @@ impl<M: Memory> TicketRef<M> {
     pub(crate) fn try_last_private(&self) -> bool {
         let alone = self.is_private_one();
         if alone {
-            // Relaxed, and a store: the only reference is held exclusively, so nobody else has a
-            // way to this word.
+            // Relaxed, and a store: the only reference is held exclusively, so no other thread has a way to this word.
             self.word.store(DEAD_WORD, Ordering::Relaxed);
         }
         alone
@@ -73,8 +69,7 @@ impl<M: Memory> TicketRef<M> {
     pub(super) fn is_private_last(&self, unsettled: Unsettled) -> bool {
         let last = unsettled.new == NOREF_WORD;
         if last {
-            // Acquire: pairs with the Release of every earlier put. A load and not a fence because
-            // ThreadSanitizer does not model fences; the word is ours alone.
+            // Acquire: pairs with the Release of every earlier put. A load, since ThreadSanitizer does not model fences.
             self.word.load(Ordering::Acquire);
         }
         last
