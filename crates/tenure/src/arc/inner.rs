@@ -13,7 +13,6 @@
 //! alignment are read from a reference to an `UnsafeCell<ManuallyDrop<T>>` at its place ([`layout_of`]), which claims
 //! nothing about the value.
 
-use super::Arc;
 use super::counts::Counts;
 use alloc::alloc::{alloc, alloc_zeroed, dealloc, handle_alloc_error};
 use core::alloc::Layout;
@@ -189,15 +188,6 @@ impl<T: ?Sized> Uninit<T> {
         let inner = self.inner;
         mem::forget(self);
         inner
-    }
-
-    /// # Safety
-    ///
-    /// The value has been written.
-    #[inline]
-    pub(super) unsafe fn assume_init(self) -> Arc<T> {
-        // SAFETY: the counts say "one Arc", and the value is there (caller).
-        unsafe { Arc::from_inner(self.into_inner()) }
     }
 }
 

@@ -400,3 +400,14 @@ impl<T: ?Sized> Drop for Arc<T> {
         unsafe { self.give_up() };
     }
 }
+
+impl<T: ?Sized> Uninit<T> {
+    /// # Safety
+    ///
+    /// The value has been written.
+    #[inline]
+    pub(super) unsafe fn assume_init(self) -> Arc<T> {
+        // SAFETY: the counts say "one Arc", and the value is there (caller).
+        unsafe { Arc::from_inner(self.into_inner()) }
+    }
+}
