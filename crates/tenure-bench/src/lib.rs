@@ -15,13 +15,16 @@
 //! | [`simulate`] | the same on a simulated machine, from a request to its report |
 //! | [`claims`] | what the figures say |
 //! | [`run`] | from a request to a report |
-//! | [`report`] | tables, JSON, HTML |
+//! | `report` | the result as curves, which tables and pages show |
 //! | [`result`] | the report's shape, which is the JSON schema |
 
 pub mod claims;
-pub mod report;
 pub mod result;
 pub mod run;
 pub mod runner;
 pub mod scenario;
 pub mod simulate;
+
+#[cfg(test)]
+mod fixtures;
+mod report;

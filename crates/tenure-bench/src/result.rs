@@ -151,20 +151,6 @@ pub struct Distribution {
     pub max_ns: f64,
 }
 
-impl Distribution {
-    /// The times with their names, from the shortest.
-    #[must_use]
-    pub fn named(&self) -> [(&'static str, f64); 5] {
-        [
-            ("median", self.median_ns),
-            ("90 %", self.p90_ns),
-            ("99 %", self.p99_ns),
-            ("99.9 %", self.p999_ns),
-            ("slowest", self.max_ns),
-        ]
-    }
-}
-
 /// A row's time against a variant that is neither baseline nor limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToRival {

@@ -1,10 +1,9 @@
 //! `tenure bench`.
 
-use tenure_bench::report::{self, json, table};
 use tenure_bench::result::Report;
 use tenure_bench::run::{self, Request};
 use tenure_bench::scenario::GroupInfo;
-use tenure_report::terminal::Style;
+use tenure_report::curves::terminal;
 #[cfg(target_os = "linux")]
 use tenure_serve::e2e;
 
@@ -34,25 +33,15 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
     // Tables as they are finished. If they cannot be printed, the run goes on for the files that it was asked to write.
     let mut tell = |report: &Report| {
         if let (Some(style), Ok(())) = (style, &printed) {
-            printed = bar.suspend(|| output::print(&newest(report, style)));
+            printed = bar.suspend(|| output::print(&terminal::newest(report, style)));
         }
     };
     let report = run::run(&request, &|| interrupt.came(), &bar, &mut tell);
     let report = report.map_err(Failure::input)?;
 
-    let ending = || table::ending(&report, output::style());
-    let render = || report::html::render(&report);
-    output::tell(json, &json::render(&report), ending, page.as_deref(), render)?;
+    output::tell(json, &report, page.as_deref(), terminal::last)?;
     printed?;
     if report.interrupted { Err(Failure::Interrupted) } else { Ok(()) }
-}
-
-/// What a report has gained last, as text.
-fn newest(report: &Report, style: Style) -> String {
-    match report.groups.last() {
-        Some(group) => table::scenario(group, group.scenarios.len() - 1, style),
-        None => table::opening(report, style),
-    }
 }
 
 fn request(arguments: &Bench) -> Result<Request, Failure> {
@@ -74,15 +63,9 @@ fn request(arguments: &Bench) -> Result<Request, Failure> {
 fn groups() -> Vec<GroupInfo> {
     let groups = run::groups();
     #[cfg(target_os = "linux")]
-    let groups = [
-        groups,
-        vec![GroupInfo {
-            name: e2e::GROUP,
-            about: "Whole servers under load, as processes of their own; runs when it is named.",
-            scenarios: e2e::listed(),
-        }],
-    ]
-    .concat();
+    let groups =
+        [groups, vec![GroupInfo { name: e2e::GROUP, about: e2e::ABOUT, scenarios: e2e::listed() }]]
+            .concat();
     groups
 }
 

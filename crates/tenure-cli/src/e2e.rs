@@ -1,5 +1,6 @@
 //! `tenure bench e2e`: whole servers, a run of another kind that is told in a report of its own.
 
+use tenure_report::curves::terminal;
 use tenure_serve::e2e;
 
 use crate::args::Bench;
@@ -42,7 +43,5 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
     let report = e2e::run(&request, &Bar::new());
     let report = report.map_err(Failure::input)?;
 
-    let tell = || e2e::text(&report, output::style());
-    let render = || e2e::page(&report);
-    output::tell(json, &e2e::json(&report), tell, page.as_deref(), render)
+    output::tell(json, &report, page.as_deref(), terminal::render)
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use tenure_report::curves::{Measured, page};
 use tenure_report::file;
 use tenure_report::terminal::Style;
 
@@ -58,30 +59,30 @@ impl Json<'_> {
     }
 }
 
-/// Tells a report in every way that was asked for: as JSON, as the text that `tell` makes, and as the page that `render`
-/// makes, in the file `page`.
-pub(crate) fn tell(
+/// Delivers a report in every way that was asked for: as JSON, as the text that `text` makes of it, and as a page in the
+/// file `page`.
+pub(crate) fn tell<M: Measured>(
     json: Json<'_>,
-    as_json: &str,
-    tell: impl FnOnce() -> String,
+    report: &M,
     page: Option<&Path>,
-    render: impl FnOnce() -> String,
+    text: impl FnOnce(&M, Style) -> String,
 ) -> Result<(), Failure> {
+    let as_json = tenure_report::json::render(report);
     // Files first: a reader of the tables that goes away does not take them along.
     if let Some(path) = json.file() {
-        write(path, as_json)?;
+        write(path, &as_json)?;
     }
-    if let Some(page) = page {
-        write(page, &render())?;
+    if let Some(path) = page {
+        write(path, &page::render(report))?;
     }
     if json == Json::Stdout {
-        print(as_json)?;
+        print(&as_json)?;
         if let Some(path) = page {
             eprintln!("Report: {}", path.display());
         }
         return Ok(());
     }
-    print(&tell())?;
+    print(&text(report, style()))?;
     match page {
         Some(path) => print(&format!("\nReport: {}\n", path.display())),
         None => Ok(()),

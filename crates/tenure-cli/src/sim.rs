@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use tenure_bench::simulate::run::{self, Request};
-use tenure_bench::simulate::{self, calibrate, json, machine, table, validation};
+use tenure_bench::simulate::{calibrate, machine, validation};
+use tenure_report::curves::terminal;
 
 use crate::args::Sim;
 use crate::bench;
@@ -35,10 +36,7 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
     output::check_all(json, page.as_deref())?;
     let report = run::run(&request, &Bar::new());
     let report = report.map_err(Failure::input)?;
-
-    let tell = || table::render(&report, output::style());
-    let render = || simulate::html::render(&report);
-    output::tell(json, &json::render(&report), tell, page.as_deref(), render)
+    output::tell(json, &report, page.as_deref(), terminal::render)
 }
 
 /// Writes this machine to a file.

@@ -12,17 +12,21 @@
 //! | [`json`] | reports as JSON, and their schemas |
 //! | [`html`] | one HTML file that needs nothing else |
 //! | [`chart`] | bars and lines, as SVG |
+//! | [`curves`] | measured curves: one model, and its renderers |
 //! | [`file`](mod@file) | files that are there in full or not at all |
 //! | [`Progress`] | how far long work is |
 //!
 //! All but [`Progress`] is behind the feature `reports`, which is on by default.
 //!
-//! What an instrument found is its own: nothing here knows a result type.
+//! What an instrument found is its own: nothing here knows its result type. Instruments that measure curves convert
+//! theirs into the model of [`curves`].
 
 #[cfg(feature = "reports")]
 pub mod affinity;
 #[cfg(feature = "reports")]
 pub mod chart;
+#[cfg(feature = "reports")]
+pub mod curves;
 #[cfg(feature = "reports")]
 pub mod file;
 #[cfg(feature = "reports")]

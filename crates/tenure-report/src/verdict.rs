@@ -4,9 +4,6 @@ use crate::words::counted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The style of a page's list of verdicts, and of its note that a run was quick.
-pub const CSS: &str = include_str!("verdict.css");
-
 /// What a run says about a claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {

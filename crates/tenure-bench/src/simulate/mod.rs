@@ -15,18 +15,17 @@
 //! | [`parallel`] | several simulations at a time |
 //! | [`validation`] | how far the simulator is from what was measured elsewhere |
 //! | [`result`] | the report's shape, which is the JSON schema |
-//! | [`table`], [`json`], [`html`](mod@html) | the report told three ways |
+//! | `report`, `heat`, `words` | the result as curves, which tables and pages show |
 
 pub mod calibrate;
 pub mod cpus;
-pub mod html;
-pub mod json;
+mod heat;
 pub mod machine;
 pub mod parallel;
+mod report;
 pub mod result;
 mod row;
 pub mod run;
-pub mod table;
 pub mod validation;
 mod words;
 

@@ -1,27 +1,9 @@
 //! What was asked and answered, in sentences: the same in a terminal and on a page.
 
-pub(super) use tenure_report::words::{counted, number, ratio, short, whole};
-
 use super::result::WITHIN;
-use super::result::{Check, Group, Line, Machine, Point, Row, Scenario};
-
-/// A sentence cut into parts, and whether each is code: the name of a variant or a member.
-pub(super) type Parts = Vec<(String, bool)>;
-
-/// A part of a sentence.
-pub(super) fn plain(text: impl Into<String>) -> (String, bool) {
-    (text.into(), false)
-}
-
-/// A name in a sentence.
-pub(super) fn code(name: impl Into<String>) -> (String, bool) {
-    (name.into(), true)
-}
-
-/// What a group's first scenario with an answer says: which scenario it is, and the sentence.
-pub(super) fn answer(group: &Group) -> Option<(usize, Parts)> {
-    group.scenarios.iter().enumerate().find_map(|(at, scenario)| Some((at, compared(scenario)?)))
-}
+use super::result::{Check, Machine, Point, Scenario};
+use tenure_report::curves::Tone;
+use tenure_report::words::{Parts, code, counted, list, number, plain, ratio, short, whole};
 
 /// The point that stands for a scenario: that of the most CPUs.
 pub(super) fn headline(scenario: &Scenario) -> Option<&Point> {
@@ -32,7 +14,7 @@ pub(super) fn headline(scenario: &Scenario) -> Option<&Point> {
 const SOME_RETRIES: f64 = 0.05;
 
 /// The fastest variant, or those that are, against the baseline, on the most CPUs.
-fn compared(scenario: &Scenario) -> Option<Parts> {
+pub(super) fn answer(scenario: &Scenario) -> Option<Parts> {
     let point = headline(scenario)?;
     let on = format!("On {} ", counted(point.cpus, "CPU"));
     let base = point.rows.iter().find(|row| row.variant == scenario.baseline);
@@ -47,7 +29,6 @@ fn compared(scenario: &Scenario) -> Option<Parts> {
             .filter(|(ratio, _)| ratio.is_finite() && *ratio > 0.0)
     };
     let best = compared().map(|(ratio, _)| ratio).min_by(f64::total_cmp)?;
-    let ratio = |of| ratio(of);
     // Those that would be told with the same digits.
     let names: Vec<String> = compared()
         .filter(|(it, _)| ratio(*it) == ratio(best))
@@ -61,45 +42,23 @@ fn compared(scenario: &Scenario) -> Option<Parts> {
         format!(", which retries {} times per operation", number(retries))
     });
     let mut parts = vec![plain(&on)];
-    match standing(best) {
-        Standing::Faster => {
+    match Tone::of(best, None) {
+        Tone::Faster => {
             parts.extend(variants);
             parts.extend([plain(format!(" {take} {ratio} of the time of ")), baseline]);
             parts.push(plain(which + "."));
         }
-        Standing::Same => {
+        Tone::Unresolved | Tone::Plain => {
             parts.extend(variants);
             parts.extend([plain(format!(" {take} as long as ")), baseline, plain(which + ".")]);
         }
-        Standing::Slower => {
+        Tone::Slower => {
             parts.extend([plain("nothing is faster than "), baseline, plain(which + ": ")]);
             parts.extend(variants);
             parts.push(plain(format!(" {take} {ratio} of its time.")));
         }
     }
     Some(parts)
-}
-
-/// What a scenario says, as text.
-pub(super) fn sentence(scenario: &Scenario) -> Option<String> {
-    compared(scenario).map(|parts| text(&parts))
-}
-
-/// On which side of 1 a ratio of times is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
-    Faster,
-    Same,
-    Slower,
-}
-
-/// A ratio that is 1 to two decimals is 1: the model is no finer than that.
-pub(super) fn standing(ratio: f64) -> Standing {
-    match ratio {
-        ratio if ratio < 0.995 => Standing::Faster,
-        ratio if ratio > 1.005 => Standing::Slower,
-        _ => Standing::Same,
-    }
 }
 
 /// The machine in a sentence: its name, what it is, and its CPUs.
@@ -164,78 +123,11 @@ pub(super) fn validity(checks: &[Check]) -> String {
     text
 }
 
-/// From how many CPUs on hardware threads of one core share its cache, as threads fill the cores first;
-/// `None` on a machine without them.
-pub(super) fn siblings_beyond(machine: &Machine) -> Option<usize> {
-    (machine.smt > 1 && machine.cores > 0 && machine.cpus > machine.cores).then_some(machine.cores)
-}
-
-/// Names as `a`, `a and b`, `a, b and c`, or `a, b, c and 3 more`.
-pub(super) fn list(names: &[String]) -> Parts {
-    const MOST: usize = 4;
-    let cut = if names.len() > MOST { &names[..MOST - 1] } else { names };
-    let more = names.len() - cut.len();
-    let mut parts = Parts::new();
-    for (index, name) in cut.iter().enumerate() {
-        match index {
-            0 => {}
-            _ if more == 0 && index + 1 == cut.len() => parts.push(plain(" and ")),
-            _ => parts.push(plain(", ")),
-        }
-        parts.push(code(name));
-    }
-    if more > 0 {
-        parts.push(plain(format!(" and {more} more")));
-    }
-    parts
-}
-
-/// The parts as a text.
-pub(super) fn text(parts: &[(String, bool)]) -> String {
-    parts.iter().map(|(part, _)| part.as_str()).collect()
-}
-
-/// A member of a line that moved, and its part in what that cost.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Hot {
-    /// Its name, or its place on the line.
-    pub(super) name: String,
-    /// Accesses per operation.
-    pub(super) accesses_per_op: f64,
-    /// Its share of the row's accesses for which a line had to come.
-    pub(super) misses: f64,
-    /// Its share of the time that those waited.
-    pub(super) waited: f64,
-}
-
-/// Shares below this are left out.
-const SHOWN: f64 = 0.005;
-
-/// The members of one of the row's lines that accesses waited for, the most waited for first.
-pub(super) fn hot(row: &Row, line: &Line) -> Vec<Hot> {
-    let members = || row.lines.iter().flat_map(|line| &line.members);
-    let misses: f64 = members().map(|member| member.misses_per_op).sum();
-    let waited: f64 = members().map(|member| member.waited_ns_per_op).sum();
-    let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
-    let mut hot: Vec<Hot> = line
-        .members
-        .iter()
-        .map(|member| Hot {
-            name: member.name.clone().unwrap_or_else(|| format!("offset {}", member.offset)),
-            accesses_per_op: member.loads_per_op + member.stores_per_op + member.rmws_per_op,
-            misses: share(member.misses_per_op, misses),
-            waited: share(member.waited_ns_per_op, waited),
-        })
-        .filter(|hot| hot.misses.max(hot.waited) >= SHOWN)
-        .collect();
-    hot.sort_by(|one, other| other.waited.total_cmp(&one.waited));
-    hot
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::simulate::fixtures;
+    use tenure_report::words::text_of;
 
     /// With these times, and retries of the baseline.
     fn answered(ratio: impl Fn(&str) -> f64, retries: f64) -> String {
@@ -245,9 +137,7 @@ mod tests {
             row.to_baseline = row.to_baseline.map(|_| ratio(&row.variant));
             row.retries_per_op = if row.variant == scenario.baseline { retries } else { 0.0 };
         }
-        let (at, sentence) = answer(&report.groups[0]).unwrap();
-        assert_eq!(at, 0);
-        text(&sentence)
+        text_of(&answer(scenario).unwrap())
     }
 
     #[test]
@@ -279,17 +169,16 @@ mod tests {
             row.operations = 0;
         }
         assert_eq!(
-            sentence(&scenario).unwrap(),
+            text_of(&answer(&scenario).unwrap()),
             "On 112 CPUs no operation of inc_not_zero was done in the time that was measured."
         );
     }
 
     #[test]
     fn what_has_no_comparison_has_no_answer() {
-        let mut group = fixtures::xeon().groups.remove(0);
-        group.scenarios.truncate(1);
-        group.scenarios[0].points.last_mut().unwrap().rows.clear();
-        assert_eq!(answer(&group), None);
+        let mut scenario = fixtures::xeon().groups.remove(0).scenarios.remove(0);
+        scenario.points.last_mut().unwrap().rows.clear();
+        assert_eq!(answer(&scenario), None);
     }
 
     #[test]
@@ -312,16 +201,6 @@ mod tests {
     }
 
     #[test]
-    fn lists_end_in_and_or_in_how_many_more() {
-        let names: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
-        let list = |names| text(&list(names));
-        assert_eq!(list(&names[..1]), "a");
-        assert_eq!(list(&names[..2]), "a and b");
-        assert_eq!(list(&names[..4]), "a, b, c and d");
-        assert_eq!(list(&names[..]), "a, b, c and 2 more");
-    }
-
-    #[test]
     fn validity_counts_what_is_within() {
         let checks = fixtures::xeon().validation;
         assert_eq!(
@@ -331,25 +210,5 @@ mod tests {
         );
         let unfitted: Vec<_> = checks.into_iter().filter(|check| !check.fitted).collect();
         assert_eq!(validity(&unfitted), "4 of 6 measured figures are within a factor of 1.5");
-    }
-
-    #[test]
-    fn siblings_work_once_every_core_does() {
-        assert_eq!(siblings_beyond(&fixtures::xeon().machine), Some(56));
-        assert_eq!(siblings_beyond(&fixtures::one_cpu().machine), None);
-    }
-
-    #[test]
-    fn shares_of_a_row_add_up_to_one() {
-        for scenario in fixtures::simulated().groups.iter().flat_map(|group| &group.scenarios) {
-            for row in scenario.points.iter().flat_map(|point| &point.rows) {
-                let hot: Vec<Hot> = row.lines.iter().flat_map(|line| hot(row, line)).collect();
-                let waited: f64 = hot.iter().map(|hot| hot.waited).sum();
-                let members: usize = row.lines.iter().map(|line| line.members.len()).sum();
-                let left_out = SHOWN * (members - hot.len()) as f64;
-                let all = 1.0 - left_out - 1e-9..1.0 + 1e-9;
-                assert!(row.lines.is_empty() || all.contains(&waited), "{hot:?}");
-            }
-        }
     }
 }

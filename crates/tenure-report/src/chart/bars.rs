@@ -7,17 +7,17 @@ use super::canvas::{self, Alternative, Area, Drawn, px};
 use super::theme::Role;
 
 /// A variant's value.
-pub struct Bar<'a> {
+pub(crate) struct Bar<'a> {
     /// The variant.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// Its colour.
-    pub role: Role,
+    pub(crate) role: Role,
     /// How long the bar is.
-    pub value: f64,
+    pub(crate) value: f64,
     /// The ends of its interval, where it has one.
-    pub interval: Option<(f64, f64)>,
+    pub(crate) interval: Option<(f64, f64)>,
     /// The value in words.
-    pub figure: String,
+    pub(crate) figure: String,
 }
 
 const WIDTH: i32 = 460;

@@ -2,6 +2,17 @@
 
 use crate::html;
 
+/// All that holds of every page: nothing is loaded from anywhere, charts and ids are sound, no figure is no number, and
+/// the data in it is `json`. Returns how many charts there are.
+#[track_caller]
+pub fn page_is_sound(page: &str, json: &str) -> usize {
+    asks_for_nothing(page);
+    ids_are_sound(page);
+    let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    assert_eq!(value(html::data(page)), value(json));
+    charts_are_sound(page)
+}
+
 /// Nothing is loaded from anywhere.
 #[track_caller]
 pub fn asks_for_nothing(page: &str) {

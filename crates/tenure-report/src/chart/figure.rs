@@ -10,7 +10,7 @@ use super::theme::{Marker, Role};
 
 /// A variant in the key.
 #[derive(Serialize)]
-pub struct Key {
+pub(crate) struct Key {
     swatch: String,
     name: String,
     mark: &'static str,
@@ -18,7 +18,7 @@ pub struct Key {
 
 /// A chart with its caption.
 #[derive(Serialize)]
-pub struct Figure {
+pub(crate) struct Figure {
     /// `lines` or `bars`.
     kind: &'static str,
     caption: String,
@@ -28,7 +28,7 @@ pub struct Figure {
 
 /// What the others are compared with, or what the hardware allows; empty for the rest, and for
 /// those whose name says it.
-pub fn mark(name: &str, is_baseline: bool, is_limit: bool) -> &'static str {
+pub(crate) fn mark(name: &str, is_baseline: bool, is_limit: bool) -> &'static str {
     let mark = match (is_baseline, is_limit) {
         (true, _) => "baseline",
         (_, true) => "limit",
@@ -38,16 +38,16 @@ pub fn mark(name: &str, is_baseline: bool, is_limit: bool) -> &'static str {
 }
 
 /// How a variant is drawn, everywhere in its scenario.
-pub struct Look<'a> {
+pub(crate) struct Look<'a> {
     /// The variant.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// Its colour.
-    pub role: Role,
+    pub(crate) role: Role,
     marker: Marker,
 }
 
 /// The look of each of `names`, which may repeat.
-pub fn looks<'a>(
+pub(crate) fn looks<'a>(
     names: impl Iterator<Item = &'a str>,
     baseline: &str,
     limit: Option<&str>,
@@ -72,7 +72,7 @@ pub fn looks<'a>(
 }
 
 /// The key to charts of lines.
-pub fn keys(looks: &[Look<'_>]) -> Vec<Key> {
+pub(crate) fn keys(looks: &[Look<'_>]) -> Vec<Key> {
     looks
         .iter()
         .map(|look| Key {
@@ -83,51 +83,44 @@ pub fn keys(looks: &[Look<'_>]) -> Vec<Key> {
         .collect()
 }
 
-/// What a chart of bars says beside its bars.
-pub struct Bars<'a> {
-    /// Unique in the page.
-    pub id: &'a str,
-    /// For those who do not see it.
-    pub title: &'a str,
-    /// Above the chart.
-    pub caption: &'a str,
-    /// Beside the caption, in smaller letters.
-    pub aside: &'a str,
-}
-
-impl Bars<'_> {
-    /// The chart; `None` if there is nothing to draw. `described` has each bar in words.
-    pub fn figure(&self, bars: &[Bar<'_>], described: &[String]) -> Option<Figure> {
-        let description = format!("Bars. {}.", described.join(", "));
-        let alternative = Alternative { id: self.id, title: self.title, description: &description };
-        Some(Figure {
-            kind: "bars",
-            caption: self.caption.to_owned(),
-            aside: self.aside.to_owned(),
-            svg: bars::chart(bars, &alternative)?,
-        })
-    }
+/// A chart of bars with its caption, and `aside` in smaller letters; `None` if there is nothing to draw. `id` is unique
+/// in the page, and `title` is for those who do not see it.
+pub(crate) fn bars(
+    id: &str,
+    title: &str,
+    caption: String,
+    aside: String,
+    bars: &[Bar<'_>],
+) -> Option<Figure> {
+    let described: Vec<_> = bars.iter().map(|bar| format!("{} {}", bar.name, bar.figure)).collect();
+    let description = format!("Bars. {}.", described.join(", "));
+    let svg = bars::chart(bars, &Alternative { id, title, description: &description })?;
+    Some(Figure { kind: "bars", caption, aside, svg })
 }
 
 /// What a chart of lines says beside its lines.
-pub struct Curve<'a> {
+pub(crate) struct Curve<'a> {
     /// Unique in the page.
-    pub id: &'a str,
+    pub(crate) id: &'a str,
     /// For those who do not see it, to be followed by what it is over: `Get and put: throughput`.
-    pub title: &'a str,
+    pub(crate) title: &'a str,
     /// Above the chart.
-    pub caption: &'a str,
+    pub(crate) caption: &'a str,
     /// Which direction is better.
-    pub better: &'a str,
+    pub(crate) better: &'a str,
     /// The vertical axis' unit, in full.
-    pub unit: &'a str,
+    pub(crate) unit: &'a str,
     /// What is drawn beside the lines.
-    pub axes: Axes<'a>,
+    pub(crate) axes: Axes<'a>,
 }
 
 impl Curve<'_> {
     /// The chart; `None` if there is nothing to draw. `dots` has the figures of a variant.
-    pub fn figure(&self, looks: &[Look<'_>], dots: impl Fn(&str) -> Vec<Dot>) -> Option<Figure> {
+    pub(crate) fn figure(
+        &self,
+        looks: &[Look<'_>],
+        dots: impl Fn(&str) -> Vec<Dot>,
+    ) -> Option<Figure> {
         let all: Vec<(&str, Series)> = looks
             .iter()
             .map(|look| {
@@ -149,8 +142,9 @@ impl Curve<'_> {
         if scale.logarithmic {
             aside += "; logarithmic scale";
         }
-        if !self.axes.shaded.is_empty() {
-            aside += &format!("; shaded: {}", self.axes.because);
+        let last = series.iter().flat_map(|series| &series.dots).map(|dot| dot.at).max();
+        if let Some((_, why)) = self.axes.beyond.filter(|(edge, _)| last > Some(*edge)) {
+            aside += &format!("; shaded: {why}");
         }
         Some(Figure { kind: "lines", caption: self.caption.to_owned(), aside, svg })
     }

@@ -17,13 +17,13 @@ pub(super) struct Series {
 
 /// A figure at a place of the horizontal axis.
 #[derive(Clone, Copy)]
-pub struct Dot {
+pub(crate) struct Dot {
     /// The place.
-    pub at: usize,
+    pub(crate) at: usize,
     /// The figure.
-    pub value: f64,
+    pub(crate) value: f64,
     /// The ends of its interval, where it has one.
-    pub interval: Option<(f64, f64)>,
+    pub(crate) interval: Option<(f64, f64)>,
 }
 
 impl Dot {
@@ -35,17 +35,13 @@ impl Dot {
 
 /// What a chart's axes are.
 #[derive(Clone, Copy)]
-pub struct Axes<'a> {
+pub(crate) struct Axes<'a> {
     /// What the horizontal axis counts: `threads`, `CPUs`.
-    pub name: &'a str,
-    /// The places of it to be shaded: all from the first of these on.
-    pub shaded: &'a [usize],
-    /// Where the shade begins, if not halfway between two places.
-    pub edge: Option<usize>,
-    /// What those have in common: `more threads than CPUs`.
-    pub because: &'a str,
+    pub(crate) name: &'a str,
+    /// The place beyond which it is shaded, and why: `more threads than CPUs`.
+    pub(crate) beyond: Option<(usize, &'a str)>,
     /// The vertical scale starts at 0 unless this is set and the values are far apart.
-    pub may_be_logarithmic: bool,
+    pub(crate) may_be_logarithmic: bool,
 }
 
 const WIDTH: i32 = 460;
@@ -110,12 +106,11 @@ impl Chart<'_> {
 
     /// The area behind what is shaded.
     fn band(&self, area: &Area<'_>) -> Drawn {
-        let Some(&first) = self.axes.shaded.iter().min() else { return Ok(()) };
-        let before = self.counts.iter().copied().filter(|&count| count < first).max();
-        let from = before.map_or(px(LEFT), |before| {
-            let halfway = f64::midpoint(log2(before), log2(first));
-            self.x(self.axes.edge.filter(|&edge| edge >= before).map_or(halfway, log2))
-        });
+        let last = self.counts.last().copied();
+        let Some((edge, _)) = self.axes.beyond.filter(|(edge, _)| last > Some(*edge)) else {
+            return Ok(());
+        };
+        let from = if edge < self.counts[0] { px(LEFT) } else { self.x(log2(edge)) };
         area.draw(&Rectangle::new(
             [(from, px(TOP)), (px(WIDTH - RIGHT), px(HEIGHT - BOTTOM))],
             Role::Band.placeholder().filled(),

@@ -28,9 +28,7 @@ pub fn page<T: Serialize>(template: &str, page: &T, css: &str, json: &str) -> St
     // The names' ending turns on escaping of everything that is not marked as safe.
     const FRAME: &str = "base.html";
     const PAGE: &str = "page.html";
-    let mut environment = Environment::new();
-    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
-    environment.set_syntax(syntax.expect("the delimiters are the usual ones"));
+    let mut environment = environment();
     environment
         .add_template(FRAME, include_str!("base.html"))
         .and_then(|()| environment.add_template(PAGE, template))
@@ -39,6 +37,28 @@ pub fn page<T: Serialize>(template: &str, page: &T, css: &str, json: &str) -> St
             found.render(context! { page => Serde(page), css, json => embedded(json) })
         })
         .expect("the template is compiled in and the tests render it")
+}
+
+/// A part of a page: `template` filled in. It finds what it shows in `it`.
+///
+/// # Panics
+///
+/// As [`page`].
+#[must_use]
+pub fn part<T: Serialize>(template: &str, it: &T) -> String {
+    let mut environment = environment();
+    environment
+        .add_template("part.html", template)
+        .and_then(|()| environment.get_template("part.html"))
+        .and_then(|found| found.render(context! { it => Serde(it) }))
+        .expect("the template is compiled in and the tests render it")
+}
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    environment.set_syntax(syntax.expect("the delimiters are the usual ones"));
+    environment
 }
 
 /// The look of a page: variables for [`BASE`] and the instrument's `colours`, then `base.css`, then

@@ -19,38 +19,23 @@
 
 #[cfg(test)]
 mod fixtures;
-mod html;
 mod memory;
 mod program;
+mod report;
 pub mod result;
 mod run;
 mod scenario;
-mod table;
 mod verdicts;
 
-pub use html::render as page;
 pub use run::{Request, run};
 pub use scenario::{GROUP, listed};
-pub use table::render as text;
+
+/// What is measured.
+pub const ABOUT: &str =
+    "Whole servers under load, as processes of their own; runs when it is named.";
 
 /// Whether `name` asks for this, and not for another group of benchmarks.
 #[must_use]
 pub fn is_meant(name: &str) -> bool {
     name == scenario::GROUP || name.starts_with(&format!("{}/", scenario::GROUP))
-}
-
-/// The report as JSON: `docs/e2e.schema.json` says what is in it.
-#[must_use]
-pub fn json(report: &result::Report) -> String {
-    tenure_report::json::render(report)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_committed_schema_is_the_one_that_the_types_have() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/e2e.schema.json");
-        let schema = tenure_report::json::schema::<super::result::Report>();
-        tenure_report::json::check_committed(path.as_ref(), &schema);
-    }
 }

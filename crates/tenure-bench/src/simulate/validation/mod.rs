@@ -9,6 +9,7 @@
 
 mod figures;
 mod operations;
+pub(super) mod page;
 mod table;
 
 use super::parallel;

@@ -2,8 +2,8 @@
 
 use super::Check;
 use crate::simulate::words as simulated;
-use comfy_table::{Attribute, Cell, Color};
-use tenure_report::grid::{self, aligned, line};
+use tenure_report::curves::{Column, Line, Section, Shown, Table, Tone};
+use tenure_report::grid::line;
 use tenure_report::terminal::Style;
 use tenure_report::words;
 
@@ -60,29 +60,34 @@ pub fn markdown(rows: &[Check]) -> String {
 /// As `tenure sim --validate` prints them.
 #[must_use]
 pub fn terminal(rows: &[Check], style: Style) -> String {
-    let mut table = grid::table(style);
-    let header = ["", "machine", "CPUs", "published", "simulated", "off"];
-    table.set_header(
-        header.iter().enumerate().map(|(at, text)| aligned(Cell::new(text), at >= RIGHT)),
-    );
     let mut what = "";
+    let line_of = |row: &Check| {
+        let mark = if row.fitted { "~" } else { "" };
+        let off = Shown::from(format!("{mark}{}", words::ratio(row.residual)));
+        let off = off.toned(if row.within { Tone::Plain } else { Tone::Slower });
+        let texts =
+            [row.machine.clone(), row.cpus.to_string(), published(row), figure(row, row.simulated)];
+        let cells = texts.into_iter().map(Shown::from).chain([off]).collect();
+        Line { cells, ..Line::default() }
+    };
+    let mut lines = Vec::new();
     for row in rows {
         // Said once for a curve.
-        let told = if what == row.what { "" } else { &row.what };
+        let name = if what == row.what { String::new() } else { row.what.clone() };
         what = &row.what;
-        let mark = if row.fitted { "~" } else { "" };
-        let off = Cell::new(format!("{mark}{}", words::ratio(row.residual)));
-        let off = if row.within { off } else { off.fg(Color::Red).add_attribute(Attribute::Bold) };
-        let cells = [
-            Cell::new(told),
-            Cell::new(&row.machine),
-            Cell::new(row.cpus),
-            Cell::new(published(row)),
-            Cell::new(figure(row, row.simulated)),
-            off,
-        ];
-        table.add_row(cells.into_iter().enumerate().map(|(at, cell)| aligned(cell, at >= RIGHT)));
+        lines.push(Line { name, ..line_of(row) });
     }
+    let table = Table {
+        columns: vec![
+            Column::text("machine"),
+            Column::new("CPUs"),
+            Column::new("published"),
+            Column::new("simulated"),
+            Column::new("off"),
+        ],
+        sections: vec![Section { lines, ..Section::default() }],
+        ..Table::default()
+    };
     let mut text = String::new();
     let told = format!(
         "{} {} `off` is simulated / published; for a range, from its nearer end; `~` marks figures that a \
@@ -92,12 +97,9 @@ pub fn terminal(rows: &[Check], style: Style) -> String {
     );
     line(&mut text, &style.wrapped(&told, ""));
     line(&mut text, "");
-    line(&mut text, &grid::fitting([vec![table]], style));
+    line(&mut text, &table.render(style));
     text
 }
-
-/// The first column to be aligned to the right.
-const RIGHT: usize = 2;
 
 fn published(row: &Check) -> String {
     let [low, high] = row.published;

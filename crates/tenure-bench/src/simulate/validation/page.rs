@@ -1,28 +1,143 @@
-//! Residuals as dots on a logarithmic axis: 1/4 to 4 of the published value, with the band that counts
-//! as near.
+//! The chapter of a page: how far the simulator is from what was measured and published elsewhere.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
+use serde::Serialize;
 
-use crate::simulate::html::words;
+use super::Check;
+use crate::simulate::words as simulated;
 use tenure_report::chart::canvas::{self, Alternative, Area, Drawn, px};
 use tenure_report::chart::theme::{Marker, Role};
+use tenure_report::curves::Chapter;
+use tenure_report::html;
+use tenure_report::words;
 
-/// A residual.
+/// What the template shows.
+#[derive(Serialize)]
+struct Validation {
+    /// All residuals on one axis, by family.
+    overview: String,
+    families: Vec<Family>,
+}
+
+#[derive(Serialize)]
+struct Family {
+    name: String,
+    tally: String,
+    checks: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    what: String,
+    machine: String,
+    cpus: String,
+    published: String,
+    simulated: String,
+    unit: String,
+    residual: String,
+    svg: String,
+    within: bool,
+    fitted: bool,
+    source: String,
+    note: String,
+}
+
+/// The chapter of a page; `None` if nothing was compared.
+pub(in crate::simulate) fn chapter(checks: &[Check]) -> Option<Chapter> {
+    let lead = simulated::validity(checks);
+    (!checks.is_empty()).then(|| Chapter {
+        anchor: "validation",
+        title: "Validation",
+        html: html::part(include_str!("page.html"), &shown(checks, &lead)),
+        lead,
+    })
+}
+
+fn shown(checks: &[Check], headline: &str) -> Validation {
+    let mut names: Vec<&str> = Vec::new();
+    for check in checks {
+        if !names.contains(&check.family.as_str()) {
+            names.push(&check.family);
+        }
+    }
+    let families: Vec<(&str, Vec<&Check>)> = names
+        .into_iter()
+        .map(|name| (name, checks.iter().filter(|check| check.family == name).collect()))
+        .collect();
+    let tracks: Vec<_> = families
+        .iter()
+        .map(|(name, checks)| Track {
+            name,
+            tally: tally(checks),
+            dots: checks.iter().map(|check| dot(check)).collect(),
+        })
+        .collect();
+    Validation {
+        overview: overview(&tracks, "validation-overview", headline),
+        families: families
+            .iter()
+            .enumerate()
+            .map(|(family, (name, checks))| Family {
+                name: (*name).to_owned(),
+                tally: tally(checks),
+                checks: checks
+                    .iter()
+                    .enumerate()
+                    .map(|(at, check)| row(check, &format!("validation-{family}-{at}")))
+                    .collect(),
+            })
+            .collect(),
+    }
+}
+
+fn tally(checks: &[&Check]) -> String {
+    let within = checks.iter().filter(|check| check.within).count();
+    format!("{} of {}", words::whole(within), words::whole(checks.len()))
+}
+
+fn dot(check: &Check) -> Dot {
+    Dot { residual: check.residual, within: check.within, fitted: check.fitted }
+}
+
+fn row(check: &Check, id: &str) -> Row {
+    let [low, high] = check.published.map(words::short);
+    let residual = if check.residual.is_finite() {
+        format!("{}×", words::ratio(check.residual))
+    } else {
+        words::number(check.residual)
+    };
+    Row {
+        what: check.what.clone(),
+        machine: check.machine.clone(),
+        cpus: words::whole(check.cpus),
+        published: if low == high { low } else { format!("{low} to {high}") },
+        simulated: words::number(check.simulated),
+        unit: if check.unit == "x" { "×".to_owned() } else { check.unit.clone() },
+        svg: single(dot(check), id, &residual),
+        residual,
+        within: check.within,
+        fitted: check.fitted,
+        source: check.source.clone(),
+        note: check.note.clone(),
+    }
+}
+
+/// A residual as a dot on a logarithmic axis: 1/4 to 4 of the published value, with the band that counts as near.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Dot {
-    pub(super) residual: f64,
-    pub(super) within: bool,
+struct Dot {
+    residual: f64,
+    within: bool,
     /// Whether a parameter was fitted to it.
-    pub(super) fitted: bool,
+    fitted: bool,
 }
 
 /// A family's residuals.
-pub(super) struct Track<'a> {
-    pub(super) name: &'a str,
+struct Track<'a> {
+    name: &'a str,
     /// How many are near.
-    pub(super) tally: String,
-    pub(super) dots: Vec<Dot>,
+    tally: String,
+    dots: Vec<Dot>,
 }
 
 /// The axis ends at 2 to this power, and to its inverse.
@@ -95,7 +210,7 @@ impl Axis {
 }
 
 /// One residual, small enough for a table.
-pub(super) fn single(dot: Dot, id: &str, residual: &str) -> String {
+fn single(dot: Dot, id: &str, residual: &str) -> String {
     const WIDTH: i32 = 130;
     const HEIGHT: i32 = 20;
     let axis = Axis { left: px(8), right: px(WIDTH - 8) };
@@ -116,7 +231,7 @@ pub(super) fn single(dot: Dot, id: &str, residual: &str) -> String {
 }
 
 /// All residuals, a track for each family.
-pub(super) fn overview(tracks: &[Track<'_>], id: &str, headline: &str) -> String {
+fn overview(tracks: &[Track<'_>], id: &str, headline: &str) -> String {
     const WIDTH: i32 = 460;
     const ROW: i32 = 44;
     const FLOOR: i32 = 44;
@@ -165,6 +280,34 @@ pub(super) fn overview(tracks: &[Track<'_>], id: &str, headline: &str) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simulate::fixtures;
+
+    #[test]
+    fn every_check_is_in_its_family_whatever_its_outcome() {
+        let checks = fixtures::xeon().validation;
+        let section = shown(&checks, "");
+        let tallies: Vec<_> =
+            section.families.iter().map(|it| (it.name.as_str(), it.tally.as_str())).collect();
+        assert_eq!(
+            tallies,
+            [("retries", "2 of 3"), ("add-cas", "2 of 3"), ("core to core", "1 of 1")]
+        );
+        let rows: usize = section.families.iter().map(|family| family.checks.len()).sum();
+        assert_eq!(rows, checks.len());
+    }
+
+    #[test]
+    fn a_range_has_two_ends_and_a_value_has_one() {
+        let checks = fixtures::xeon().validation;
+        assert_eq!(row(&checks[0], "a").published, "3.3");
+        assert_eq!(row(&checks[1], "a").published, "1.2 to 1.6");
+        assert_eq!(row(&checks[3], "a").unit, "×");
+    }
+
+    #[test]
+    fn without_checks_there_is_no_section() {
+        assert!(chapter(&[]).is_none());
+    }
 
     const AXIS: Axis = Axis { left: 0, right: 400 };
 

@@ -1,0 +1,434 @@
+//! What a run found, as the curves that tables and pages are made of.
+
+use crate::result::{Distribution, Point, Report, Row, Scenario};
+use tenure_report::curves::{
+    Axis, Bars, Beyond, Cell, Column, Curve, Group, Line, Measure, Measured, Section, Show, Table,
+};
+use tenure_report::words::{counted, number, short, whole};
+use tenure_report::{curves, verdict};
+
+/// The group whose bars are shown whatever the numbers of threads: layout by counter.
+const CELLS: &str = "dst/";
+
+impl Measured for Report {
+    fn curves(&self) -> curves::Report {
+        let machine = &self.machine;
+        let cpu = if machine.cpu.is_empty() { &machine.arch } else { &machine.cpu };
+        curves::Report {
+            title: format!("Tenure on {cpu}, {}", counted(machine.cpus, "CPU")),
+            version: self.version.clone(),
+            schema: self.schema.clone(),
+            quick: self.settings.quick,
+            opening: vec![opening(self)],
+            made: vec![format!(
+                "Measured {} by Tenure {} in {} s; {} s a row; seed {}.",
+                self.started.replace('T', " ").replace('Z', " UTC"),
+                self.version,
+                number(self.seconds),
+                short(self.settings.seconds),
+                self.settings.seed
+            )],
+            conclusion: Some(conclusion(self)),
+            verdicts: self.verdicts.clone(),
+            machine: machine.into(),
+            groups: (self.groups.iter())
+                .map(|group| Group {
+                    name: group.name.clone(),
+                    title: group.title.clone(),
+                    about: group.about.clone(),
+                    scenarios: group
+                        .scenarios
+                        .iter()
+                        .map(|it| scenario(it, machine.cpus))
+                        .collect(),
+                })
+                .collect(),
+            method: include_str!("method.html").to_owned(),
+            ..curves::Report::default()
+        }
+    }
+}
+
+fn opening(report: &Report) -> String {
+    let machine = &report.machine;
+    let mut parts = vec![machine.line()];
+    if !matches!(machine.virtualisation.as_str(), "" | "none") {
+        parts.push(format!("virtualised ({})", machine.virtualisation));
+    }
+    if report.settings.quick {
+        parts.push("quick run: too few figures to quote".to_owned());
+    }
+    parts.join("; ")
+}
+
+/// The whole run in a sentence.
+fn conclusion(report: &Report) -> String {
+    if report.interrupted {
+        return "The run was interrupted: no claim is judged.".to_owned();
+    }
+    verdict::answer(&report.verdicts, report.settings.quick)
+}
+
+fn measures() -> Vec<Measure> {
+    vec![
+        Measure::new("ns/op", Show::Number).with_interval(3).bars(Bars {
+            caption: "Time of one operation",
+            better: "shorter is faster",
+            unit: "ns",
+        }),
+        Measure::new("Mops/s", Show::Number).for_steps(2).curve(Curve {
+            name: "throughput",
+            caption: "Throughput, millions of operations per second",
+            better: "higher is faster",
+            unit: "million operations per second",
+            may_be_logarithmic: true,
+        }),
+        Measure::new("retries/op", Show::Number).curve(Curve {
+            name: "retries",
+            caption: "Failed compare-exchanges per operation",
+            better: "lower is better",
+            unit: "retries per operation",
+            may_be_logarithmic: false,
+        }),
+        Measure::new("time vs baseline", Show::Less).with_its_interval(),
+        Measure::new("vs limit", Show::Ratio).for_steps(4).with_interval(1),
+        Measure::new("slices (−dropped)", Show::Whole).on_page(),
+    ]
+}
+
+fn row(row: &Row) -> curves::Row {
+    let time = row.ns_per_op;
+    // Throughput is the inverse of time, so its interval is the inverse of time's.
+    let throughput = Cell::Figure {
+        value: row.mops,
+        interval: Some((row.mops * time.median / time.high, row.mops * time.median / time.low)),
+        tone: curves::Tone::Plain,
+    };
+    let slices = match row.dropped {
+        0 => whole(row.slices),
+        dropped => format!("{} (−{})", whole(row.slices), whole(dropped)),
+    };
+    curves::Row {
+        name: row.variant.clone(),
+        cells: vec![
+            Some(time.into()),
+            Some(throughput),
+            row.retries_per_op.map(Cell::from),
+            row.to_baseline.map(Cell::from),
+            row.to_limit.map(Cell::from),
+            Some(Cell::Text(slices)),
+        ],
+    }
+}
+
+fn scenario(scenario: &Scenario, cpus: usize) -> curves::Scenario {
+    let point = |point: &Point| curves::Point {
+        at: point.threads,
+        rows: point.rows.iter().map(row).collect(),
+    };
+    curves::Scenario {
+        id: scenario.id.clone(),
+        title: scenario.title.clone(),
+        about: scenario.about.clone(),
+        baseline: scenario.baseline.clone(),
+        limit: scenario.limit.clone(),
+        axis: Axis {
+            one: "thread",
+            at: "at",
+            across: false,
+            beyond: Some(Beyond {
+                edge: cpus,
+                why: "more threads than CPUs".to_owned(),
+                overload: true,
+            }),
+        },
+        measures: measures(),
+        points: scenario.points.iter().map(point).collect(),
+        bars: scenario.id.starts_with(CELLS),
+        tables: singles(scenario).into_iter().collect(),
+        notes: disturbed(scenario),
+        ..curves::Scenario::default()
+    }
+}
+
+/// How long single operations took; `None` where no variant timed any.
+fn singles(scenario: &Scenario) -> Option<Table> {
+    let section = |point: &Point| {
+        let line = |row: &Row| {
+            let singles = row.singles?;
+            let times = singles.named().map(|(_, ns)| number(ns));
+            let operations = whole(usize::try_from(singles.operations).unwrap_or(usize::MAX));
+            Some(Line::of(&row.variant, times.into_iter().chain([operations])))
+        };
+        let lines: Vec<Line> = point.rows.iter().filter_map(line).collect();
+        let title = counted(point.threads, "thread");
+        (!lines.is_empty()).then(|| Section { title, lines, ..Section::default() })
+    };
+    let first = scenario.points.iter().flat_map(|point| &point.rows).find_map(|row| row.singles)?;
+    let column = |(at, (name, _)): (usize, (&str, f64))| match at {
+        0 | 3 => Column::new(name),
+        _ => Column::new(name).for_steps(1),
+    };
+    let columns = first.named().into_iter().enumerate().map(column);
+    Some(Table {
+        caption: format!("{}: single operations, ns", scenario.title),
+        corner: "single operations, ns".to_owned(),
+        columns: columns.chain([Column::new("operations").for_steps(0)]).collect(),
+        sections: scenario.points.iter().filter_map(section).collect(),
+        ..Table::default()
+    })
+}
+
+/// What is to be said of rounds that were left out and of disturbed slices: how many were dropped, and where so few were
+/// undisturbed that the others count.
+fn disturbed(scenario: &Scenario) -> Vec<String> {
+    let rows =
+        || scenario.points.iter().flat_map(|point| point.rows.iter().map(move |row| (point, row)));
+    let mut notes = Vec::new();
+    let sum = |of: fn(&Point) -> usize| scenario.points.iter().map(of).sum::<usize>();
+    let (measured, left_out) = (sum(|point| point.rounds), sum(|point| point.left_out));
+    if left_out > 0 {
+        notes.push(format!(
+            "{} of {} rounds were dropped: the machine was busy, and the time for them was up",
+            whole(left_out),
+            whole(measured + left_out)
+        ));
+    }
+    let dropped: usize = rows().filter(|(_, row)| row.slices > 0).map(|(_, row)| row.dropped).sum();
+    if dropped > 0 {
+        let all: usize = rows().map(|(_, row)| row.slices + row.dropped).sum();
+        notes.push(format!(
+            "{} of {} slices were dropped because a thread was switched out",
+            whole(dropped),
+            whole(all)
+        ));
+    }
+    let mut kept: Vec<usize> =
+        rows().filter(|(_, row)| row.slices == 0).map(|(point, _)| point.threads).collect();
+    kept.dedup();
+    if let Some((last, rest)) = kept.split_last() {
+        let rest: Vec<_> = rest.iter().map(|&threads| format!("{} and ", whole(threads))).collect();
+        notes.push(format!(
+            "hardly any slice was undisturbed at {}{}: rows of 0 slices are made of disturbed ones",
+            rest.concat(),
+            counted(*last, "thread")
+        ));
+    }
+    notes
+}
+
+impl Distribution {
+    /// The times with their names, from the shortest.
+    fn named(&self) -> [(&'static str, f64); 5] {
+        [
+            ("median", self.median_ns),
+            ("90 %", self.p90_ns),
+            ("99 %", self.p99_ns),
+            ("99.9 %", self.p999_ns),
+            ("slowest", self.max_ns),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use crate::result::SCHEMA;
+    use tenure_report::chart::checks;
+    use tenure_report::curves::{page, terminal};
+    use tenure_report::terminal::Style;
+    use tenure_report::{grid, json};
+
+    fn reports() -> [Report; 4] {
+        [fixtures::xeon(), fixtures::one_cpu(), fixtures::hostile(), fixtures::degenerate()]
+    }
+
+    fn plain(report: &Report) -> String {
+        terminal::render(report, Style::PLAIN)
+    }
+
+    #[test]
+    fn every_page_is_sound_and_has_the_report_as_data() {
+        for report in reports() {
+            checks::page_is_sound(&page::render(&report), &json::render(&report));
+        }
+        checks::no_script_was_let_in(&page::render(&fixtures::hostile()), 2);
+        assert!(page::render(&fixtures::degenerate()).contains('–'));
+    }
+
+    #[test]
+    fn one_number_of_threads_is_shown_as_bars_and_several_as_lines() {
+        let count = |report: Report, kind: &str| {
+            page::render(&report).matches(&format!("data-chart=\"{kind}\"")).count()
+        };
+        assert_eq!(count(fixtures::one_cpu(), "bars"), 3);
+        assert_eq!(count(fixtures::one_cpu(), "lines"), 0);
+        assert_eq!(count(fixtures::xeon(), "bars"), 1, "the four cells");
+        assert_eq!(count(fixtures::xeon(), "lines"), 6, "throughput and retries of each");
+    }
+
+    #[test]
+    fn single_operations_have_a_table_where_they_were_timed() {
+        let mut report = fixtures::xeon();
+        let caption = ": single operations, ns</span>";
+        assert_eq!(page::render(&report).matches(caption).count(), 1);
+        let text = singles(&report.groups[0].scenarios[0]).unwrap().render(Style::PLAIN);
+        let first: Vec<_> =
+            text.lines().next().unwrap().split("  ").filter(|it| !it.is_empty()).collect();
+        assert_eq!(
+            first.iter().map(|it| it.trim()).collect::<Vec<_>>(),
+            ["single operations, ns", "median", "90 %", "99 %", "99.9 %", "slowest"]
+        );
+        assert!(text.lines().any(|line| line.starts_with("  rcuref ")), "{text}");
+        assert!(plain(&report).contains(&text));
+        assert!(singles(&report.groups[1].scenarios[0]).is_none());
+        for point in &mut report.groups[0].scenarios[0].points {
+            point.rows.iter_mut().for_each(|row| row.singles = None);
+        }
+        assert_eq!(page::render(&report).matches(caption).count(), 0);
+    }
+
+    #[test]
+    fn it_fits_into_any_terminal_without_breaking_a_row() {
+        for width in [120, 100, 80] {
+            let text = terminal::render(&fixtures::xeon(), Style { width, colour: false });
+            let widest = text.lines().map(console::measure_text_width).max().unwrap();
+            assert!(widest <= width, "{widest} > {width}\n{text}");
+            let rows = text.lines().filter(|line| line.starts_with("  rcuref ")).count();
+            assert_eq!(rows, 2 * 10, "a line in either table for each number of threads\n{text}");
+        }
+        for width in [0, 1, 10, 30] {
+            let text = terminal::render(&fixtures::xeon(), Style { width, colour: false });
+            assert!(text.contains("holds here"));
+        }
+    }
+
+    #[test]
+    fn without_colour_there_is_no_escape_sequence_and_with_it_the_same_text() {
+        let report = fixtures::xeon();
+        grid::assert_colour_is_all_it_adds(|style| terminal::render(&report, style));
+    }
+
+    #[test]
+    fn baseline_and_limit_are_marked_and_ratios_have_intervals() {
+        let text = terminal::render(&fixtures::xeon(), Style { width: 120, colour: false });
+        for words in ["  baseline", "  limit\n", "x  [", "not resolved  ["] {
+            assert!(text.contains(words), "{words}\n{text}");
+        }
+        let table = |group: usize| {
+            let group = &fixtures::xeon().groups[group];
+            let only = vec![crate::result::Group {
+                scenarios: vec![group.scenarios[0].clone()],
+                ..group.clone()
+            }];
+            plain(&Report { groups: only, ..fixtures::xeon() })
+        };
+        assert!(table(0).contains("vs limit") && !table(1).contains("vs limit"));
+    }
+
+    #[test]
+    fn dropped_slices_and_more_threads_than_cpus_are_noted() {
+        let text = plain(&fixtures::xeon());
+        assert!(text.contains("256 threads *") && text.contains("* more threads than CPUs"));
+        assert!(text.contains("300 of 20,300 slices were dropped"), "{text}");
+        assert!(!plain(&fixtures::one_cpu()).contains("dropped"));
+    }
+
+    #[test]
+    fn a_report_that_is_printed_as_it_grows_reads_like_the_whole() {
+        let whole = fixtures::xeon();
+        let mut growing = Report { groups: Vec::new(), ..fixtures::xeon() };
+        let mut text = terminal::newest(&growing, Style::PLAIN);
+        for group in &whole.groups {
+            growing.groups.push(crate::result::Group { scenarios: Vec::new(), ..group.clone() });
+            for one in &group.scenarios {
+                growing.groups.last_mut().unwrap().scenarios.push(one.clone());
+                text += &terminal::newest(&growing, Style::PLAIN);
+            }
+        }
+        assert_eq!(text + &terminal::last(&whole, Style::PLAIN), plain(&whole));
+    }
+
+    #[test]
+    fn every_verdict_is_told_in_plain_words() {
+        let text = plain(&fixtures::xeon());
+        for words in ["holds here: ", "does not hold here: ", "not resolved: "] {
+            assert!(text.contains(words), "{words}\n{text}");
+        }
+        let text = plain(&fixtures::one_cpu());
+        assert!(text.contains("needs more CPUs: "));
+        assert!(text.contains("tenure sim refs --cpus 1..192"));
+    }
+
+    #[test]
+    fn figures_that_no_run_should_make_are_survived() {
+        let text = plain(&fixtures::degenerate());
+        assert!(text.contains('–') && !text.contains("NaN") && !text.contains("inf "), "{text}");
+    }
+
+    #[test]
+    fn slices_that_count_although_disturbed_are_not_called_dropped() {
+        let mut report = fixtures::one_cpu();
+        let scenario = &mut report.groups[0].scenarios[0];
+        assert!(disturbed(scenario).is_empty());
+        let row = &mut scenario.points[0].rows[0];
+        (row.slices, row.dropped) = (0, 40);
+        let notes = disturbed(scenario);
+        assert_eq!(notes.len(), 1);
+        assert!(notes[0].starts_with("hardly any slice was undisturbed at 1 thread"), "{notes:?}");
+    }
+
+    #[test]
+    fn rounds_that_were_left_out_are_counted() {
+        let mut report = fixtures::xeon();
+        let scenario = &mut report.groups[0].scenarios[0];
+        (scenario.points[0].rounds, scenario.points[0].left_out) = (300, 900);
+        let first = disturbed(scenario).remove(0);
+        assert!(first.starts_with("900 of 1,200 rounds were dropped: the machine was busy"));
+    }
+
+    #[test]
+    fn the_answer_counts_each_outcome_once_and_says_where_nothing_is_judged() {
+        let mut report = fixtures::xeon();
+        let of_four = "Of 4 claims, 2 hold here, 1 does not hold here and 1 is not resolved.";
+        assert_eq!(conclusion(&report), of_four);
+        report.verdicts.truncate(1);
+        assert_eq!(conclusion(&report), "1 claim was tested: it holds here.");
+        report.verdicts.clear();
+        assert!(conclusion(&report).starts_with("No claim"));
+        report.settings.quick = true;
+        assert!(conclusion(&report).starts_with("A quick run judges no claim"));
+        report.interrupted = true;
+        assert!(conclusion(&report).starts_with("The run was interrupted"));
+    }
+
+    #[test]
+    fn json_is_read_back_as_it_was_written_and_unknown_fields_are_passed_over() {
+        let parse = |text: &str| serde_json::from_str::<Report>(text).unwrap();
+        for report in [fixtures::xeon(), fixtures::one_cpu(), fixtures::hostile()] {
+            assert_eq!(parse(&json::render(&report)), report);
+        }
+        let text = json::render(&fixtures::one_cpu());
+        assert_eq!(parse(&text.replacen('{', "{ \"colour\": \"red\",", 1)), fixtures::one_cpu());
+        assert!(text.contains("\"outcome\": \"needs-more-cpus\""));
+        assert!(text.contains(&format!("\"schema\": \"{SCHEMA}\"")));
+    }
+
+    #[test]
+    fn the_committed_schema_is_the_one_that_the_types_have() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/bench.schema.json");
+        json::check_committed(path.as_ref(), &json::schema::<Report>());
+    }
+
+    /// Writes the fixtures' pages to look at: `TENURE_PAGES=folder cargo test -p tenure-bench
+    /// look_at`.
+    #[test]
+    fn pages_to_look_at_are_written_when_asked_for() {
+        let Some(folder) = std::env::var_os("TENURE_PAGES") else { return };
+        for (report, name) in reports().iter().zip(["xeon", "one-cpu", "hostile", "degenerate"]) {
+            let path = std::path::Path::new(&folder).join(format!("{name}.html"));
+            tenure_report::file::write(&path, &page::render(report)).unwrap();
+        }
+    }
+}

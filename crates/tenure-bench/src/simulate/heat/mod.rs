@@ -1,0 +1,397 @@
+//! Which members of which lines moved, on the most CPUs: in words, as pictures, and in figures.
+
+mod picture;
+
+use serde::Serialize;
+
+use super::result::{Line, Member, Point, Row, Scenario, Transfers};
+use super::row::is_rest;
+use picture::Spot;
+use tenure_report::curves::{self, Column, Only, Section, Table};
+use tenure_report::html;
+use tenure_report::words::{self, Parts, counted, number, plain, whole};
+
+/// The heat of a scenario.
+#[derive(Serialize)]
+struct Heat {
+    cpus: String,
+    variants: Vec<Variant>,
+}
+
+#[derive(Serialize)]
+struct Variant {
+    name: String,
+    mark: &'static str,
+    /// How long all of its accesses waited.
+    waited: String,
+    told: Told,
+    lines: Vec<Picture>,
+    /// The lines that are not drawn, if there are any.
+    rest: Option<String>,
+}
+
+/// A line with its caption.
+#[derive(Serialize)]
+struct Picture {
+    caption: String,
+    aside: String,
+    svg: String,
+}
+
+/// The pictures of a point at which something moved. `anchor` is unique in the page.
+pub(super) fn html(scenario: &Scenario, point: &Point, anchor: &str) -> String {
+    let names = names(&point.rows);
+    let variant = |(index, row): (usize, &Row)| {
+        let (hot, rest) = hottest(&row.lines);
+        let waited = Waited::of(row);
+        let pictures = hot.iter().enumerate().map(|(at, line)| {
+            picture(line, &format!("{anchor}-{index}-{at}"), at + 1, &row.variant, waited)
+        });
+        Variant {
+            name: row.variant.clone(),
+            mark: match &row.variant {
+                name if *name == scenario.baseline => "baseline",
+                name if scenario.limit.as_ref() == Some(name) && name != "limit" => "limit",
+                _ => "",
+            },
+            waited: format!("{} ns/op waited", number(waited.0)),
+            told: told(row, &names),
+            lines: pictures.collect(),
+            rest: others(rest),
+        }
+    };
+    let variants = point.rows.iter().enumerate().map(variant).collect();
+    let heat = Heat { cpus: counted(point.cpus, "CPU"), variants };
+    html::part(include_str!("heat.html"), &heat)
+}
+
+/// The figures of all lines, to be unfolded.
+pub(super) fn table(scenario: &Scenario, point: &Point) -> Table {
+    let headings = [
+        "offset",
+        "bytes",
+        "reads/op",
+        "writes/op",
+        "RMWs/op",
+        "failed/op",
+        "misses/op",
+        "waited ns/op",
+    ];
+    let sections = point.rows.iter().flat_map(|row| {
+        row.lines.iter().zip(1..).map(move |(line, at)| Section {
+            title: format!("{}, line {at}: {}", row.variant, moved(line)),
+            lines: line.members.iter().map(|it| curves::Line::of(name(it), figures(it))).collect(),
+            ..Section::default()
+        })
+    });
+    Table {
+        caption: format!("{}: what moved on {}", scenario.title, counted(point.cpus, "CPU")),
+        corner: "member".to_owned(),
+        columns: headings.map(Column::new).into(),
+        sections: sections.collect(),
+        folded: "The same in figures".to_owned(),
+        only: Some(Only::Page),
+    }
+}
+
+/// Of a line as a whole: what moved, and from where.
+fn moved(line: &Line) -> String {
+    let mut parts = origins(&line.transfers_per_op);
+    if line.far_per_op > 0.0 {
+        parts.push(format!("{} far", number(line.far_per_op)));
+    }
+    let moved = number(line.transfers_per_op.all);
+    let origins = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+    format!("{moved} transfers/op{origins}")
+}
+
+fn figures(member: &Member) -> Vec<String> {
+    let mut figures = vec![member.offset.to_string(), member.bytes.to_string()];
+    let per_op = [
+        member.loads_per_op,
+        member.stores_per_op,
+        member.rmws_per_op,
+        member.failed_per_op,
+        member.misses_per_op,
+        member.waited_ns_per_op,
+    ];
+    figures.extend(per_op.map(number));
+    figures
+}
+
+/// The lines to draw, and the others, which hardly move or are too many.
+fn hottest(lines: &[Line]) -> (&[Line], &[Line]) {
+    /// So many lines are drawn.
+    const MOST: usize = 3;
+    /// Of the first line's moves.
+    const LEAST: f64 = 0.02;
+    let least = lines.first().map_or(0.0, moves) * LEAST;
+    let hot = lines.iter().take(MOST).take_while(|line| moves(line) >= least).count();
+    // A line whose moves are no number is drawn for what is on it.
+    lines.split_at(hot.max(1).min(lines.len()))
+}
+
+fn moves(line: &Line) -> f64 {
+    line.transfers_per_op.all + line.far_per_op
+}
+
+fn others(rest: &[Line]) -> Option<String> {
+    let all: f64 = rest.iter().map(moves).sum();
+    let figure = number(all);
+    match rest.len() {
+        0 => None,
+        1 => Some(format!("1 more line with {figure} transfers/op is in the table.")),
+        count => Some(format!(
+            "{} more lines with {figure} transfers/op in all are in the table.",
+            whole(count)
+        )),
+    }
+}
+
+/// All that a variant waited, which shares are of.
+#[derive(Clone, Copy)]
+struct Waited(f64);
+
+impl Waited {
+    fn of(row: &Row) -> Self {
+        let members = row.lines.iter().flat_map(|line| &line.members);
+        // From 0: an empty sum of floats is -0.
+        Self(members.map(|member| member.waited_ns_per_op).fold(0.0, |all, one| all + one))
+    }
+
+    /// A member's part of it, of 1.
+    fn share(self, member: &Member) -> f64 {
+        let share = member.waited_ns_per_op / self.0;
+        if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
+    }
+}
+
+fn picture(line: &Line, id: &str, number_of: usize, variant: &str, waited: Waited) -> Picture {
+    let moved = number(line.transfers_per_op.all);
+    let title = format!("{variant}: line {}, {moved} transfers per operation", number_of);
+    let spots: Vec<_> = line.members.iter().map(|member| spot(member, waited)).collect();
+    let mut aside = origins(&line.transfers_per_op);
+    if line.far_per_op > 0.0 {
+        aside.push(format!("{} read-modify-writes came to it", number(line.far_per_op)));
+    }
+    Picture {
+        caption: format!("Line {}: {moved} transfers/op", number_of),
+        aside: aside.join(", "),
+        svg: picture::draw(&spots, id, &title),
+    }
+}
+
+fn spot(member: &Member, waited: Waited) -> Spot {
+    let share = waited.share(member);
+    let access = access(member);
+    let mut figures = vec![format!("{}, {access}", name(member))];
+    if member.misses_per_op > 0.0 || member.waited_ns_per_op > 0.0 {
+        figures.push(format!("{} misses/op", number(member.misses_per_op)));
+        let percent = whole(percent(share));
+        figures.push(format!("{} ns, {percent} %", number(member.waited_ns_per_op)));
+    } else {
+        figures.push("never waits".to_owned());
+    }
+    Spot {
+        offset: member.offset,
+        bytes: member.bytes,
+        share,
+        is_written: is_written(member),
+        label: figures,
+    }
+}
+
+/// A share in whole percent.
+fn percent(share: f64) -> usize {
+    // From 0 to 100.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let percent = (share * 100.0).round() as usize;
+    percent
+}
+
+/// Where transfers came from, in words: the farthest first, without what did not occur.
+fn origins(transfers: &Transfers) -> Vec<String> {
+    [
+        (transfers.remote, "from another socket"),
+        (transfers.socket, "from another cluster"),
+        (transfers.cluster, "within a cluster"),
+        (transfers.memory, "from memory"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0.0)
+    .map(|(count, from)| format!("{} {from}", number(count)))
+    .collect()
+}
+
+/// A sentence about a variant's lines.
+#[derive(Debug, PartialEq, Serialize)]
+struct Told {
+    sentence: Parts,
+    /// Something waits for what it does not use.
+    suffers: bool,
+}
+
+/// A member's name, or its place.
+fn name(member: &Member) -> String {
+    let place = || format!("{} B at {}", member.bytes, member.offset);
+    member.name.clone().unwrap_or_else(place)
+}
+
+/// Whether anybody writes to it.
+fn is_written(member: &Member) -> bool {
+    member.stores_per_op > 0.0 || member.rmws_per_op > 0.0
+}
+
+/// What is done to it.
+fn access(member: &Member) -> &'static str {
+    if is_written(member) { "written" } else { "only read" }
+}
+
+/// The names of all members that any of `rows` has, in their order.
+fn names(rows: &[Row]) -> Vec<String> {
+    let mut names = Vec::new();
+    for member in rows.iter().flat_map(|row| &row.lines).flat_map(|line| &line.members) {
+        let name = name(member);
+        if member.name.is_some() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The sentence. `names` are those of all variants, so that it can say what does not move here.
+fn told(row: &Row, names: &[String]) -> Told {
+    let says = |suffers, sentence| Told { sentence, suffers };
+    if row.lines.is_empty() {
+        return says(false, vec![plain("No line moves.")]);
+    }
+    let least = least(row);
+    let victims: Vec<_> = row.lines.iter().flat_map(|line| victims(line, least)).collect();
+    if !victims.is_empty() {
+        return says(true, suffering(row, &victims, least));
+    }
+    let members = || row.lines.iter().flat_map(|line| &line.members);
+    let waiting = unique(members().filter(|member| member.waited_ns_per_op > least).map(name));
+    let here: Vec<_> = members().map(name).collect();
+    let is_absent = |name: &&String| !here.contains(name) && !is_rest(name);
+    let absent: Vec<_> = names.iter().filter(is_absent).cloned().collect();
+    let mut sentence = match waiting.as_slice() {
+        [] => vec![plain("Nothing waits for a line.")],
+        [only] => vec![plain("Only "), words::code(only), plain(" waits for its line.")],
+        several => [words::list(several), vec![plain(" wait for their lines.")]].concat(),
+    };
+    if !absent.is_empty() {
+        let verb = if absent.len() == 1 { "is" } else { "are" };
+        sentence.push(plain(" "));
+        sentence.extend(words::list(&absent));
+        sentence.push(plain(format!(" {verb} on no line that moves.")));
+    }
+    says(false, sentence)
+}
+
+/// Who waits less than this is not worth a word.
+fn least(row: &Row) -> f64 {
+    let members = row.lines.iter().flat_map(|line| &line.members);
+    members.map(|member| member.waited_ns_per_op).sum::<f64>() * 0.01
+}
+
+/// The members of a line that are only read and yet wait, because another one is written.
+fn victims(line: &Line, least: f64) -> impl Iterator<Item = &Member> {
+    let contended = line.members.iter().any(is_written);
+    let members = line.members.iter().filter(move |_| contended);
+    members.filter(move |member| !is_written(member) && member.waited_ns_per_op > least)
+}
+
+fn suffering(row: &Row, victims: &[&Member], least: f64) -> Parts {
+    let waited: f64 = victims.iter().map(|member| member.waited_ns_per_op).sum();
+    let lines = row.lines.iter().filter(|line| self::victims(line, least).next().is_some());
+    let written =
+        unique(lines.flat_map(|line| &line.members).filter(|it| is_written(it)).map(name));
+    let names = unique(victims.iter().map(|member| name(member)));
+    let one = names.len() == 1;
+    let (are, wait) = if one { ("is", "waits") } else { ("are", "wait") };
+    let waited = number(waited);
+    let share = if one { "it shares" } else { "they share" };
+    let mut sentence = words::list(&names);
+    sentence.push(plain(format!(
+        " {are} only read and yet {wait} {waited} ns/op: {share} a line with "
+    )));
+    sentence.extend(words::list(&written));
+    let are = if written.len() == 1 { "is" } else { "are" };
+    sentence.push(plain(format!(", which {are} written.")));
+    sentence
+}
+
+fn unique(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut kept = Vec::new();
+    for name in names {
+        if !kept.contains(&name) {
+            kept.push(name);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::fixtures;
+
+    #[test]
+    fn lines_that_hardly_move_are_told_and_not_drawn() {
+        let report = fixtures::xeon();
+        for row in &report.groups[1].scenarios[0].points.last().unwrap().rows {
+            let (hot, rest) = hottest(&row.lines);
+            let told = "1 more line with 0.0040 transfers/op is in the table.";
+            assert_eq!((hot.len(), others(rest).as_deref()), (1, Some(told)));
+        }
+    }
+
+    #[test]
+    fn shares_are_of_what_the_variant_waited() {
+        let report = fixtures::xeon();
+        let row = &report.groups[1].scenarios[0].points.last().unwrap().rows[0];
+        let members = row.lines.iter().flat_map(|line| &line.members);
+        let all: f64 = members.map(|member| Waited::of(row).share(member)).sum();
+        assert!((all - 1.0).abs() < 1e-9);
+    }
+
+    fn cells() -> Vec<Row> {
+        let mut report = fixtures::xeon();
+        report.groups[1].scenarios[0].points.pop().unwrap().rows
+    }
+
+    #[test]
+    fn who_waits_for_what_it_only_reads_is_named_with_the_one_it_waits_for() {
+        let rows = cells();
+        let told = super::told(&rows[2], &names(&rows));
+        assert!(told.suffers);
+        let sentence = words::text_of(&told.sentence);
+        let start = "lwtstate and rt_genid are only read and yet wait ";
+        let end = " ns/op: they share a line with refs, which is written.";
+        assert!(sentence.starts_with(start) && sentence.ends_with(end), "{sentence}");
+    }
+
+    #[test]
+    fn what_another_variant_waits_for_is_said_not_to_move() {
+        let rows = cells();
+        let told = super::told(&rows[3], &names(&rows));
+        assert!(!told.suffers);
+        assert_eq!(
+            words::text_of(&told.sentence),
+            "Only refs waits for its line. lwtstate and rt_genid are on no line that moves."
+        );
+    }
+
+    #[test]
+    fn a_member_that_is_read_and_written_suffers_from_nobody() {
+        let mut rows = cells();
+        rows.truncate(1);
+        for member in rows[0].lines.iter_mut().flat_map(|line| &mut line.members) {
+            member.stores_per_op = 0.1;
+        }
+        assert!(!super::told(&rows[0], &[]).suffers);
+        rows[0].lines.clear();
+        assert_eq!(words::text_of(&super::told(&rows[0], &[]).sentence), "No line moves.");
+    }
+}

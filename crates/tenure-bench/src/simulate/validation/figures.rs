@@ -1,0 +1,350 @@
+//! The list: what was measured, by whom, and what simulates it.
+
+use super::Stage;
+use super::operations::{CasLoop, CasPair, PerCore};
+use crate::scenario::dst::{Lookup, Packet};
+use crate::scenario::lazy::{SWITCH_NS, Same, Workers};
+use crate::scenario::refs::{Bare, BareAdd, GetOnly, GetPut};
+use crate::scenario::route::{Isolated, Shared};
+use tenure::count::{IncNotZero, RcuRef};
+use tenure::lazy::{Counted, Shootdown};
+use tenure_sim::Simulated;
+
+/// A figure that was measured.
+#[derive(Debug, Clone)]
+pub(super) struct Figure {
+    pub(super) family: &'static str,
+    pub(super) what: &'static str,
+    pub(super) machine: &'static str,
+    pub(super) cpus: usize,
+    pub(super) unit: &'static str,
+    /// Both ends are the same, or those of a range.
+    pub(super) published: [f64; 2],
+    pub(super) source: &'static str,
+    pub(super) simulate: fn(&Stage) -> f64,
+    /// Whether a parameter of the machine was fitted to it, or taken from it.
+    pub(super) fitted: bool,
+    /// Why it is off, as far as known.
+    pub(super) note: &'static str,
+}
+
+/// A figure at a number of threads, in nanoseconds per operation and thread.
+type At = (usize, f64);
+
+/// What was measured of one operation on one machine.
+struct Curve {
+    family: &'static str,
+    what: &'static str,
+    machine: &'static str,
+    source: &'static str,
+    simulate: fn(&Stage) -> f64,
+    points: &'static [At],
+    /// The numbers of threads to which a parameter of the machine was fitted.
+    fitted: &'static [usize],
+}
+
+impl Curve {
+    fn figures(&self) -> impl Iterator<Item = Figure> {
+        self.points.iter().map(|&(cpus, ns)| Figure {
+            family: self.family,
+            what: self.what,
+            machine: self.machine,
+            cpus,
+            unit: "ns",
+            published: [ns, ns],
+            source: self.source,
+            simulate: self.simulate,
+            fitted: self.fitted.contains(&cpus),
+            note: "",
+        })
+    }
+}
+
+/// All figures.
+pub(super) fn all() -> Vec<Figure> {
+    let published =
+        [retries()].into_iter().chain(switches()).chain(gains()).chain(loops()).chain(cells());
+    published.chain(matrices()).chain(HOST.iter().flat_map(Curve::figures)).collect()
+}
+
+type Inz = IncNotZero<Simulated>;
+type Rcu = RcuRef<Simulated>;
+
+type SharedInz = Shared<Simulated, Inz, 4>;
+type SharedRcu = Shared<Simulated, Rcu, 4>;
+type IsolatedInz = Isolated<Simulated, Inz, 4>;
+type IsolatedRcu = Isolated<Simulated, Rcu, 4>;
+
+const RCUREF: &str = "Gleixner, cover letter of rcuref, 2023";
+const DOWNS: &str = "Downs, A Concurrency Cost Hierarchy, 2020";
+const OBJC: &str = "gnustep/libobjc2, pull request 402, 2026";
+const FOLLY: &str = "folly, CoreCachedSharedPtr's benchmark";
+
+/// A switch through idle, with its work.
+type Switch<S> = Workers<Same<S, Simulated, SWITCH_NS>>;
+
+/// All CPUs switch through idle, of one address space.
+fn switches() -> [Figure; 2] {
+    let figure = |what, published, simulate| Figure {
+        family: "lazy",
+        what,
+        machine: "power8-16s-192",
+        cpus: 192,
+        unit: "M/s",
+        published: [published; 2],
+        source: "Piggin, shoot lazy tlbs, 2021",
+        simulate,
+        fitted: false,
+        note: "",
+    };
+    let counted =
+        figure("switches through idle, one address space, counted", 1.0, |stage: &Stage| {
+            stage.run_placed::<Switch<Counted>>().mops()
+        });
+    let shootdown = figure("the same, not counted", 118.0, |stage: &Stage| {
+        stage.run_placed::<Switch<Shootdown>>().mops()
+    });
+    let note = "the work of a switch, 1.6 us, was taken from this figure; what is tested is that nothing is added to it";
+    [counted, Figure { fitted: true, note, ..shootdown }]
+}
+
+fn retries() -> Figure {
+    Figure {
+        family: "retries",
+        what: "retries of a get, in a loop of inc_not_zero and dec",
+        machine: "xeon-2s-112",
+        cpus: 112,
+        unit: "retries/op",
+        published: [8.0, 8.0],
+        source: RCUREF,
+        simulate: |stage| stage.retries::<GetPut<Inz>>(),
+        fitted: true,
+        note: "",
+    }
+}
+
+/// rcuref over inc_not_zero under full contention, on every preset of a server.
+fn gains() -> impl Iterator<Item = Figure> {
+    [("xeon-2s-112", 112), ("epyc-2s-256", 256), ("graviton-64", 64), ("power8-16s-192", 192)]
+        .into_iter()
+        .map(|(machine, cpus)| Figure {
+            family: "counter",
+            what: "get and put: rcuref's throughput over inc_not_zero's",
+            machine,
+            cpus,
+            unit: "x",
+            published: [1.2, 4.7],
+            source: RCUREF,
+            simulate: |stage| stage.gain::<GetPut<Inz>, GetPut<Rcu>>(),
+            fitted: false,
+            note: "",
+        })
+}
+
+const CURVES: [Curve; 9] = [
+    Curve {
+        family: "add-cas",
+        what: "one counter, fetch-add",
+        machine: "skylake-4",
+        source: DOWNS,
+        simulate: |stage| stage.ns::<BareAdd<Simulated>>(),
+        points: &[(1, 7.0), (2, 44.1), (3, 70.0), (4, 96.4)],
+        fitted: &[1],
+    },
+    Curve {
+        family: "add-cas",
+        what: "one counter, CAS loop",
+        machine: "skylake-4",
+        source: DOWNS,
+        simulate: |stage| stage.ns::<CasLoop>(),
+        points: &[(1, 12.0), (2, 108.6), (3, 226.8), (4, 347.2)],
+        fitted: &[],
+    },
+    Curve {
+        family: "add-cas",
+        what: "one counter, fetch-add",
+        machine: "graviton2-16",
+        source: DOWNS,
+        simulate: |stage| stage.ns::<BareAdd<Simulated>>(),
+        points: &[(1, 5.3), (2, 17.0), (4, 34.7), (8, 75.5), (16, 150.3)],
+        fitted: &[1, 8, 16],
+    },
+    Curve {
+        family: "add-cas",
+        what: "one counter, CAS loop",
+        machine: "graviton2-16",
+        source: DOWNS,
+        simulate: |stage| stage.ns::<CasLoop>(),
+        points: &[(1, 8.4), (2, 52.2), (4, 116.5), (8, 323.3), (16, 638.7)],
+        fitted: &[8, 16],
+    },
+    Curve {
+        family: "retain",
+        what: "retain and release, fetch-add",
+        machine: "x86-32",
+        source: OBJC,
+        simulate: |stage| stage.ns::<Bare<Simulated>>(),
+        points: &[(24, 1124.0)],
+        fitted: &[24],
+    },
+    Curve {
+        family: "retain",
+        what: "retain and release, CAS loops",
+        machine: "x86-32",
+        source: OBJC,
+        simulate: |stage| stage.ns::<CasPair>(),
+        points: &[(24, 2143.0)],
+        fitted: &[24],
+    },
+    Curve {
+        family: "shared_ptr",
+        what: "weak_ptr::lock",
+        machine: "xeon-2s-80",
+        source: FOLLY,
+        simulate: |stage| stage.ns::<GetPut<Inz>>(),
+        points: &[(1, 21.2), (4, 288.0), (8, 578.0), (16, 1560.0), (32, 3290.0), (64, 10_900.0)],
+        fitted: &[4, 8, 16, 32, 64],
+    },
+    Curve {
+        family: "shared_ptr",
+        what: "copy of one shared_ptr",
+        machine: "xeon-2s-80",
+        source: FOLLY,
+        simulate: |stage| stage.ns::<Bare<Simulated>>(),
+        points: &[(1, 19.9), (4, 255.0), (8, 489.0), (16, 1080.0), (32, 2250.0), (64, 4920.0)],
+        fitted: &[1],
+    },
+    Curve {
+        family: "shared_ptr",
+        what: "copy of a shared_ptr per core",
+        machine: "xeon-2s-80",
+        source: FOLLY,
+        simulate: |stage| stage.ns::<PerCore>(),
+        points: &[(1, 21.9), (4, 22.7), (8, 23.5), (16, 25.6), (32, 25.4), (64, 33.9)],
+        fitted: &[1],
+    },
+];
+
+fn loops() -> impl Iterator<Item = Figure> {
+    CURVES.iter().flat_map(Curve::figures).map(|mut figure| {
+        if figure.machine == "graviton2-16" && figure.what.ends_with("fetch-add") && (2..8).contains(&figure.cpus)
+        {
+            figure.note =
+                "its fetch-add throws the result away and need not wait for it; the simulator waits";
+        }
+        figure
+    })
+}
+
+/// False sharing and the counter, apart and together. The letter names neither the processors nor the
+/// number of threads; here all cores of one socket are at work.
+fn cells() -> impl Iterator<Item = Figure> {
+    type Cell = (&'static str, [f64; 2], fn(&Stage) -> f64);
+    const CELLS: [Cell; 3] = [
+        ("a packet's way: layout mended", [1.16, 2.27], |s| {
+            s.gain::<Packet<SharedInz>, Packet<IsolatedInz>>()
+        }),
+        ("a packet's way: counter mended", [1.10, 1.55], |s| {
+            s.gain::<Packet<SharedInz>, Packet<SharedRcu>>()
+        }),
+        ("a packet's way: both mended", [2.08, 3.58], |s| {
+            s.gain::<Packet<SharedInz>, Packet<IsolatedRcu>>()
+        }),
+    ];
+    [("xeon-2s-112", 28), ("epyc-2s-256", 64), ("graviton-64", 64)].into_iter().flat_map(
+        |(machine, cpus)| {
+            CELLS.map(|(what, published, simulate)| Figure {
+                family: "false sharing",
+                what,
+                machine,
+                cpus,
+                unit: "x",
+                published,
+                source: RCUREF,
+                simulate,
+                fitted: false,
+                note: "",
+            })
+        },
+    )
+}
+
+const VIENNOT: &str = "Viennot et al., core-to-core-latency";
+const NOTE: &str = "the simulated loop asks again at once after each failure, so that its request waits when the \
+                    line is free; a real one has branches to go through first";
+
+/// Core-to-core matrices: one way of a ball that two cores play by compare-exchange.
+///
+/// Both sides spin by compare-exchange, so whoever waits for the ball has asked for its line already.
+/// A machine's latencies are those of a line that nobody asks for; so they are not simply
+/// returned.
+fn matrices() -> impl Iterator<Item = Figure> {
+    type Row = (&'static str, &'static str, usize, [f64; 2]);
+    const ROWS: [Row; 6] = [
+        ("xeon-2s-112", "one way of a ping-pong, same socket", 1, [44.0, 51.0]),
+        ("xeon-2s-112", "one way of a ping-pong, other socket", 28, [108.0, 136.0]),
+        ("epyc-2s-256", "one way of a ping-pong, same complex", 1, [23.0, 23.0]),
+        ("epyc-2s-256", "one way of a ping-pong, same socket", 8, [107.0, 107.0]),
+        ("epyc-2s-256", "one way of a ping-pong, other socket", 64, [197.0, 197.0]),
+        ("graviton-64", "one way of a ping-pong", 1, [47.0, 47.0]),
+    ];
+    ROWS.into_iter().map(|(machine, what, other, published)| Figure {
+        family: "core to core",
+        what,
+        machine,
+        // The two that play are the first and the last.
+        cpus: other + 1,
+        unit: "ns",
+        published,
+        source: VIENNOT,
+        simulate: Stage::one_way_ns,
+        fitted: false,
+        note: NOTE,
+    })
+}
+
+const NEAR: &str = "BENCHMARKS.md, machine A, run D";
+const FAR: &str = "BENCHMARKS.md, machine A, run C";
+
+macro_rules! curves {
+    ($($what:literal, $operation:ty: near $near:expr, far $far:expr, fitted $fitted:expr;)*) => {
+        [$(
+            Curve {
+                family: "this project's",
+                what: $what,
+                machine: "epyc-vm-near",
+                source: NEAR,
+                simulate: |stage| stage.ns::<$operation>(),
+                points: &$near,
+                fitted: &$fitted,
+            },
+            Curve {
+                family: "this project's",
+                what: $what,
+                machine: "epyc-vm-far",
+                source: FAR,
+                simulate: |stage| stage.ns::<$operation>(),
+                points: &$far,
+                fitted: &$fitted,
+            },
+        )*]
+    };
+}
+
+/// This project's own measurements of machine A of `BENCHMARKS.md`, in its two states: its host puts its two
+/// virtual CPUs close together or far apart, and changes that by the minute. The machines were
+/// calibrated in each state by loops of bare additions and ping-pong, on another day.
+const HOST: [Curve; 24] = curves! {
+    "get, limit", BareAdd<Simulated>: near [(1, 5.2), (2, 14.3)], far [(2, 16.4)], fitted [1, 2];
+    "get, inc_not_zero", GetOnly<Inz>: near [(1, 5.3), (2, 36.7)], far [(2, 23.8)], fitted [];
+    "get, rcuref", GetOnly<Rcu>: near [(2, 14.6)], far [(2, 17.0)], fitted [];
+    "get and put, limit", Bare<Simulated>: near [(1, 10.5), (2, 29.2)], far [(2, 31.9)], fitted [];
+    "get and put, inc_not_zero", GetPut<Inz>: near [(1, 10.5), (2, 56.1)], far [(2, 42.4)], fitted [];
+    "get and put, rcuref", GetPut<Rcu>: near [(2, 29.9)], far [(2, 33.2)], fitted [];
+    "dst/cells, shared + inc_not_zero", Lookup<SharedInz>: near [(2, 75.5)], far [(2, 44.1)], fitted [];
+    "dst/cells, isolated + inc_not_zero", Lookup<IsolatedInz>: near [(2, 60.4)], far [(2, 43.2)], fitted [];
+    "dst/cells, shared + rcuref", Lookup<SharedRcu>: near [(2, 48.3)], far [(2, 37.0)], fitted [];
+    "dst/cells, isolated + rcuref", Lookup<IsolatedRcu>: near [(2, 31.0)], far [(2, 35.3)], fitted [];
+    "dst/packet, shared + inc_not_zero", Packet<SharedInz>: near [(2, 130.0)], far [(2, 225.0)], fitted [];
+    "dst/packet, isolated + rcuref", Packet<IsolatedRcu>: near [(2, 75.0)], far [(2, 126.0)], fitted [];
+};

@@ -1,0 +1,254 @@
+//! A report as one HTML file.
+
+use super::table::Only;
+use super::{Chapter, Group, Measured, Report, Scenario, Table, figures, sentence};
+use crate::chart::{Figure, Key, theme};
+use crate::html;
+use crate::machine;
+use crate::verdict;
+use crate::words::{self, Parts, marked};
+use serde::Serialize;
+
+/// The report as an HTML page, which has it as JSON too.
+#[must_use]
+pub fn render(measured: &impl Measured) -> String {
+    let report = measured.curves();
+    let rules = [include_str!("style.css"), include_str!("verdict.css"), report.style].concat();
+    let css = html::css(&theme::COLOURS, &rules);
+    html::page(include_str!("page.html"), &Page::of(&report), &css, &crate::json::render(measured))
+}
+
+#[derive(Serialize)]
+struct Page<'a> {
+    title: &'a str,
+    version: &'a str,
+    schema: &'a str,
+    quick: bool,
+    answers: Vec<Answer>,
+    made: &'a [String],
+    notes: &'a [String],
+    verdicts: Vec<Verdict<'a>>,
+    machine: &'a Machine,
+    groups: Vec<GroupView<'a>>,
+    chapters: &'a [Chapter],
+    missing: &'a [String],
+    method: &'a str,
+}
+
+/// What a run or a group says, and the scenario that says it.
+#[derive(Serialize)]
+struct Answer {
+    parts: Parts,
+    anchor: String,
+    scenario: String,
+}
+
+#[derive(Serialize)]
+struct Verdict<'a> {
+    outcome: verdict::Outcome,
+    words: &'static str,
+    claim: &'a str,
+    detail: Parts,
+    /// The scenario's place in the page, if it is there.
+    anchor: Option<String>,
+    scenario: &'a str,
+}
+
+#[derive(Serialize)]
+struct GroupView<'a> {
+    anchor: String,
+    name: &'a str,
+    title: &'a str,
+    about: &'a str,
+    scenarios: Vec<ScenarioView<'a>>,
+}
+
+#[derive(Serialize)]
+struct ScenarioView<'a> {
+    anchor: String,
+    id: &'a str,
+    title: &'a str,
+    about: &'a str,
+    keys: Vec<Key>,
+    figures: Vec<Figure>,
+    /// The scenario's own tables, one of them always to be seen.
+    tables: Vec<Table>,
+    html: &'a str,
+    others: Vec<Table>,
+    notes: Vec<String>,
+}
+
+/// Where a scenario is in the page. By place and not by name, which may hold anything.
+fn anchor(group: usize, scenario: usize) -> String {
+    format!("s-{group}-{scenario}")
+}
+
+impl<'a> Page<'a> {
+    fn of(report: &'a Report) -> Self {
+        let scenarios = || {
+            let groups = report.groups.iter().enumerate();
+            groups.flat_map(|(group, of)| {
+                (of.scenarios.iter().enumerate()).map(move |(at, it)| (anchor(group, at), it))
+            })
+        };
+        let verdict = |verdict: &'a verdict::Verdict| Verdict {
+            outcome: verdict.outcome,
+            words: verdict.outcome.words(),
+            claim: &verdict.claim,
+            detail: marked(&verdict.detail),
+            anchor: scenarios().find(|(_, it)| it.id == verdict.scenario).map(|(anchor, _)| anchor),
+            scenario: &verdict.scenario,
+        };
+        let groups = report.groups.iter().enumerate();
+        Self {
+            title: &report.title,
+            version: &report.version,
+            schema: &report.schema,
+            quick: report.quick,
+            answers: answers(report),
+            made: &report.made,
+            notes: &report.notes,
+            verdicts: verdict::ordered(&report.verdicts).into_iter().map(verdict).collect(),
+            machine: &report.machine,
+            groups: groups.map(|(at, group)| GroupView::of(at, group)).collect(),
+            chapters: &report.chapters,
+            missing: &report.missing,
+            method: &report.method,
+        }
+    }
+}
+
+/// The conclusion, or else what the first scenario of each group that has an answer says.
+fn answers(report: &Report) -> Vec<Answer> {
+    if let Some(conclusion) = &report.conclusion {
+        let parts = vec![(conclusion.clone(), false)];
+        return vec![Answer { parts, anchor: String::new(), scenario: String::new() }];
+    }
+    let answer = |(group, of): (usize, &Group)| {
+        let answered = |(at, it): (usize, &Scenario)| {
+            let (parts, scenario) = (it.answer.clone()?, it.title.clone());
+            Some(Answer { parts, anchor: anchor(group, at), scenario })
+        };
+        of.scenarios.iter().enumerate().find_map(answered)
+    };
+    report.groups.iter().enumerate().filter_map(answer).collect()
+}
+
+impl<'a> GroupView<'a> {
+    fn of(at: usize, group: &'a Group) -> Self {
+        let scenarios = group.scenarios.iter().enumerate();
+        Self {
+            anchor: format!("g-{at}"),
+            name: &group.name,
+            title: &group.title,
+            about: &group.about,
+            scenarios: scenarios.map(|(of, it)| ScenarioView::of(anchor(at, of), it)).collect(),
+        }
+    }
+}
+
+impl<'a> ScenarioView<'a> {
+    fn of(anchor: String, scenario: &'a Scenario) -> Self {
+        let (keys, figures) = figures::of(scenario, &anchor);
+        let others = scenario.tables.iter().filter(|table| table.only != Some(Only::Terminal));
+        Self {
+            id: &scenario.id,
+            title: &scenario.title,
+            about: &scenario.about,
+            keys,
+            figures,
+            tables: tables(scenario),
+            html: &scenario.html,
+            others: others.cloned().map(Table::for_page).collect(),
+            notes: scenario.notes.iter().map(|note| sentence(note)).collect(),
+            anchor,
+        }
+    }
+}
+
+/// The figures that matter most, at few points; and all figures at all points, to be unfolded.
+fn tables(scenario: &Scenario) -> Vec<Table> {
+    /// So many points are shown unasked.
+    const FEW: usize = 2;
+    let all: Vec<_> = scenario.points.iter().filter(|point| !point.rows.is_empty()).collect();
+    let Some(headline) = scenario.headline() else { return Vec::new() };
+    let few = if all.len() <= FEW { all.clone() } else { vec![headline] };
+    let shown = scenario.by_point(&few, false);
+    let full = scenario.by_point(&all, true);
+    let has_more = full.columns.len() > shown.columns.len() || all.len() > few.len();
+    let caption = format!("{}{}", scenario.title, scenario.axis.phrase(&few));
+    let shown = Table { caption, ..shown };
+    let full = Table {
+        caption: format!("{}: all figures", scenario.title),
+        folded: match all.len() {
+            1 => "All figures".to_owned(),
+            _ => {
+                format!("All figures, {} every number of {}s", scenario.axis.at, scenario.axis.one)
+            }
+        },
+        ..full
+    };
+    let tables = [Some(shown), has_more.then_some(full)].into_iter().flatten();
+    tables.map(Table::for_page).collect()
+}
+
+/// The machine on a page.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Machine {
+    /// What it is, in a sentence.
+    pub about: String,
+    /// What is known of it, by name. Several values are a list.
+    pub facts: Vec<(&'static str, Vec<String>)>,
+    /// What the system did not report.
+    pub unknown: String,
+    /// Its machine file.
+    pub file: String,
+}
+
+impl From<&machine::Machine> for Machine {
+    fn from(machine: &machine::Machine) -> Self {
+        let count = |count: usize| if count == 0 { String::new() } else { words::whole(count) };
+        let cpus = match (machine.cpus, machine.smt) {
+            (0, _) => String::new(),
+            (cpus, 2..) => format!("{} ({} to a core)", words::whole(cpus), machine.smt),
+            (cpus, _) => words::whole(cpus),
+        };
+        let caches: Vec<String> = machine.caches.iter().map(cache).collect();
+        let bytes = machine.memory_bytes;
+        let facts = [
+            ("Processor", machine.cpu.clone()),
+            ("Architecture", machine.arch.clone()),
+            ("CPUs", cpus),
+            ("Cores", count(machine.cores)),
+            ("Sockets", count(machine.sockets)),
+            ("Caches", caches.join("\n")),
+            ("Memory", if bytes == 0 { String::new() } else { words::bytes(bytes) }),
+            ("Kernel", machine.kernel.clone()),
+            ("Virtualisation", machine.virtualisation.clone()),
+            ("Governor", machine.governor.clone()),
+        ];
+        let (known, unknown): (Vec<_>, Vec<_>) =
+            facts.into_iter().partition(|(_, value)| !value.is_empty());
+        let unknown: Vec<_> = unknown.into_iter().map(|(name, _)| name.to_lowercase()).collect();
+        Self {
+            facts: known.into_iter().map(|(name, value)| (name, vec![value])).collect(),
+            unknown: unknown.join(", ").replace("cpus", "CPUs"),
+            ..Self::default()
+        }
+    }
+}
+
+fn cache(cache: &machine::Cache) -> String {
+    let mut text = format!("L{} {}", cache.level, words::bytes(cache.bytes));
+    let mut aside = Vec::new();
+    if cache.line_bytes > 0 {
+        aside.push(format!("{} B lines", cache.line_bytes));
+    }
+    if cache.shared_by > 1 {
+        aside.push(format!("for {} CPUs", words::whole(cache.shared_by)));
+    }
+    if !aside.is_empty() {
+        text += &format!(" ({})", aside.join(", "));
+    }
+    text
+}

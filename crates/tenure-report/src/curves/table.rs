@@ -1,0 +1,323 @@
+//! [`Table`]: the one form of a table, and the two that a scenario's rows take.
+
+use super::{ALWAYS, Cell, Measure, Point, Scenario, Show, Tone};
+use crate::grid::{self, aligned};
+use crate::terminal::Style;
+use crate::words;
+use comfy_table as comfy;
+use serde::Serialize;
+
+/// A table: lines under headings, in sections.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Table {
+    /// What it shows, for a page.
+    pub caption: String,
+    /// The heading of the first column.
+    pub corner: String,
+    /// The columns after that.
+    pub columns: Vec<Column>,
+    /// Its lines.
+    pub sections: Vec<Section>,
+    /// Where a page folds it away: what is there to be unfolded.
+    pub folded: String,
+    /// Which of the two shows it, if not both.
+    #[serde(skip)]
+    pub only: Option<Only>,
+}
+
+/// Who shows a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Only {
+    /// A terminal.
+    Terminal,
+    /// A page.
+    Page,
+}
+
+/// A column.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Column {
+    /// Its heading.
+    pub heading: String,
+    /// Whether it has text.
+    pub is_text: bool,
+    has_interval: bool,
+    #[serde(skip)]
+    steps: u8,
+    #[serde(skip)]
+    interval_steps: u8,
+}
+
+impl Column {
+    /// A column that is always shown.
+    #[must_use]
+    pub fn new(heading: impl Into<String>) -> Self {
+        Self { heading: heading.into(), steps: ALWAYS, ..Self::default() }
+    }
+
+    /// A column of text.
+    #[must_use]
+    pub fn text(heading: impl Into<String>) -> Self {
+        Self { is_text: true, ..Self::new(heading) }
+    }
+
+    /// A terminal shows it while it is `steps` too narrow for all columns at most.
+    #[must_use]
+    pub fn for_steps(self, steps: u8) -> Self {
+        Self { steps, ..self }
+    }
+
+    fn of(measure: &Measure) -> Self {
+        Self {
+            has_interval: measure.interval.is_some(),
+            interval_steps: measure.interval.unwrap_or(0),
+            ..Self::new(&measure.heading).for_steps(measure.steps)
+        }
+    }
+}
+
+/// Lines of a table that belong together.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Section {
+    /// What they have in common.
+    pub title: String,
+    /// Beside the title.
+    pub note: String,
+    /// The lines.
+    pub lines: Vec<Line>,
+}
+
+/// A line of a table.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Line {
+    /// Its first cell.
+    pub name: String,
+    /// What kind of row it is: `baseline`, `limit`.
+    pub mark: &'static str,
+    /// The others.
+    pub cells: Vec<Shown>,
+}
+
+impl Line {
+    /// A line of texts.
+    #[must_use]
+    pub fn of(name: impl Into<String>, cells: impl IntoIterator<Item = String>) -> Self {
+        let cells = cells.into_iter().map(Shown::from).collect();
+        Self { name: name.into(), mark: "", cells }
+    }
+}
+
+/// A cell as text.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Shown {
+    figure: String,
+    interval: String,
+    tone: Tone,
+    /// What a terminal shows in place of nothing.
+    #[serde(skip)]
+    instead: &'static str,
+    #[serde(skip)]
+    is_ratio: bool,
+}
+
+impl From<String> for Shown {
+    fn from(figure: String) -> Self {
+        Self { figure, ..Self::default() }
+    }
+}
+
+impl Shown {
+    /// In a tone.
+    #[must_use]
+    pub fn toned(self, tone: Tone) -> Self {
+        Self { tone, ..self }
+    }
+
+    fn of(cell: Option<&Cell>, show: Show, mark: &'static str) -> Self {
+        let is_ratio = matches!(show, Show::Ratio | Show::Less | Show::More);
+        let (value, interval, tone) = match cell {
+            None => return Self { instead: if is_ratio { mark } else { "" }, ..Self::default() },
+            Some(Cell::Text(text)) => return Self::from(text.clone()),
+            Some(Cell::Figure { value, interval, tone }) => (*value, *interval, *tone),
+        };
+        let judged = if is_ratio { Tone::of(value, interval) } else { tone };
+        let figure = match show {
+            _ if interval.is_none() && !value.is_finite() => words::number(value),
+            Show::Number => words::number(value),
+            Show::Whole => words::grouped(&format!("{value:.0}")),
+            Show::Index => format!("{value:.3}"),
+            _ if interval.is_some() && judged == Tone::Unresolved => "not resolved".to_owned(),
+            Show::Ratio | Show::Less | Show::More => format!("{}x", words::ratio(value)),
+        };
+        let digits = if is_ratio { words::ratio } else { words::number };
+        let ends = |(low, high)| format!("[{}, {}]", digits(low), digits(high));
+        let tone = match show {
+            Show::Ratio if judged != Tone::Unresolved => Tone::Plain,
+            Show::More => judged.reversed(),
+            _ => judged,
+        };
+        let interval = interval.map_or_else(String::new, ends);
+        Self { figure, interval, tone, instead: "", is_ratio }
+    }
+
+    fn cell(&self, interval: bool) -> comfy::Cell {
+        let text = match interval && !self.interval.is_empty() {
+            true => {
+                format!("{}{} {}", self.figure, if self.is_ratio { " " } else { "" }, self.interval)
+            }
+            false if self.figure.is_empty() => self.instead.to_owned(),
+            false => self.figure.clone(),
+        };
+        let cell = comfy::Cell::new(text);
+        match self.tone {
+            _ if !self.instead.is_empty() => cell.add_attribute(comfy::Attribute::Bold),
+            Tone::Plain => cell,
+            Tone::Faster => cell.fg(comfy::Color::DarkGreen),
+            Tone::Slower => cell.fg(comfy::Color::DarkRed),
+            Tone::Unresolved => cell.add_attribute(comfy::Attribute::Dim),
+        }
+    }
+}
+
+impl Table {
+    /// The table for a page: its ratios have a sign of multiplication.
+    pub(super) fn for_page(mut self) -> Self {
+        let cells = self.sections.iter_mut().flat_map(|section| &mut section.lines);
+        for shown in cells.flat_map(|line| &mut line.cells).filter(|shown| shown.is_ratio) {
+            if let Some(figure) = shown.figure.strip_suffix('x') {
+                shown.figure = format!("{figure}×");
+            }
+        }
+        self
+    }
+
+    /// The table for a terminal. Where it is too narrow, columns and intervals go, step by step; where that is not
+    /// enough, the table is continued below.
+    #[must_use]
+    pub fn render(&self, style: Style) -> String {
+        let steps = || self.columns.iter().flat_map(|it| [it.steps, it.interval_steps]);
+        let last = steps().filter(|&steps| steps != ALWAYS).max().unwrap_or(0);
+        let narrower = (1..=last + 1).map(|step| (step, 1));
+        let continued = (2..=self.columns.len()).map(|parts| (last + 1, parts));
+        let candidates = narrower.chain(continued).map(|(step, parts)| {
+            let columns: Vec<usize> =
+                (0..self.columns.len()).filter(|&at| self.columns[at].steps >= step).collect();
+            let chunks = columns.chunks(columns.len().div_ceil(parts).max(1));
+            chunks.map(|columns| self.fill(columns, step, style)).collect()
+        });
+        grid::fitting(candidates, style)
+    }
+
+    fn fill(&self, columns: &[usize], step: u8, style: Style) -> comfy::Table {
+        let mut table = grid::table(style);
+        let headings =
+            columns.iter().map(|&at| (&self.columns[at].heading, !self.columns[at].is_text));
+        let header = std::iter::once((&self.corner, false)).chain(headings);
+        table.set_header(header.map(|(heading, right)| {
+            aligned(comfy::Cell::new(heading).add_attribute(comfy::Attribute::Dim), right)
+        }));
+        for section in &self.sections {
+            let titled = !section.title.is_empty();
+            if titled {
+                let title = comfy::Cell::new(&section.title).add_attribute(comfy::Attribute::Bold);
+                let mut cells = vec![title];
+                cells.resize(columns.len() + 1, comfy::Cell::new(""));
+                table.add_row(cells);
+            }
+            for line in &section.lines {
+                let indent = if titled { "  " } else { "" };
+                let cells = columns.iter().map(|&at| {
+                    let column = &self.columns[at];
+                    aligned(line.cells[at].cell(column.interval_steps >= step), !column.is_text)
+                });
+                let name = comfy::Cell::new(format!("{indent}{}", line.name));
+                table.add_row(std::iter::once(name).chain(cells));
+            }
+        }
+        table
+    }
+}
+
+impl Scenario {
+    /// The measures as columns, a section for each of `points`.
+    pub(super) fn by_point(&self, points: &[&Point], details: bool) -> Table {
+        let rows = || points.iter().flat_map(|point| &point.rows);
+        let measures: Vec<(usize, &Measure)> = (self.measures.iter().enumerate())
+            .filter(|(_, measure)| details || !measure.is_detail)
+            .filter(|(at, _)| Self::has_any(*at, rows()))
+            .collect();
+        let section = |point: &&Point| Section {
+            title: self.axis.place(point.at),
+            note: match &self.axis.beyond {
+                Some(beyond) if self.axis.is_overload(point.at) => beyond.why.clone(),
+                _ => String::new(),
+            },
+            lines: (point.rows.iter())
+                .map(|row| Line {
+                    name: row.name.clone(),
+                    mark: self.mark(&row.name),
+                    cells: (measures.iter())
+                        .map(|(at, measure)| {
+                            Shown::of(row.cells[*at].as_ref(), measure.show, self.mark(&row.name))
+                        })
+                        .collect(),
+                })
+                .collect(),
+        };
+        Table {
+            corner: "variant".to_owned(),
+            columns: measures.iter().map(|(_, measure)| Column::of(measure)).collect(),
+            sections: points.iter().map(section).collect(),
+            ..Table::default()
+        }
+    }
+
+    /// The points as columns, a section for each measure.
+    fn by_measure(&self) -> Table {
+        let most = self.points.iter().max_by_key(|point| point.rows.len());
+        let names: Vec<&str> =
+            most.into_iter().flat_map(|point| &point.rows).map(|row| row.name.as_str()).collect();
+        let section = |(at, measure): (usize, &Measure)| {
+            let cell = |point: &Point, name: &str| {
+                point.rows.iter().find(|row| row.name == name)?.cells[at].clone()
+            };
+            let line = |name: &&str| {
+                let cells: Vec<Option<Cell>> =
+                    self.points.iter().map(|point| cell(point, name)).collect();
+                let mut values = cells.iter().flatten().filter_map(Cell::value);
+                let shown = |cell: &Option<Cell>| match cell {
+                    None => Shown::from(words::number(f64::NAN)),
+                    // Three digits that count are enough for a curve.
+                    some => Shown::of(some.as_ref(), Show::Number, ""),
+                };
+                values.any(measure.is_notable).then(|| Line {
+                    name: (*name).to_owned(),
+                    mark: "",
+                    cells: cells.iter().map(shown).collect(),
+                })
+            };
+            let lines: Vec<Line> = names.iter().filter_map(line).collect();
+            let title = measure.heading.clone();
+            (!lines.is_empty()).then(|| Section { title, note: String::new(), lines })
+        };
+        let measures = self.measures.iter().enumerate().filter(|(_, measure)| measure.steps > 0);
+        Table {
+            corner: self.axis.one.to_owned() + "s",
+            columns: self.points.iter().map(|point| Column::new(words::whole(point.at))).collect(),
+            sections: measures.filter_map(section).collect(),
+            ..Table::default()
+        }
+    }
+
+    /// The table of a terminal.
+    pub(super) fn table(&self) -> Table {
+        if self.axis.across {
+            return self.by_measure();
+        }
+        let mut table = self.by_point(&self.points.iter().collect::<Vec<_>>(), false);
+        for (section, point) in table.sections.iter_mut().zip(&self.points) {
+            section.title += if self.axis.is_overload(point.at) { " *" } else { "" };
+        }
+        table
+    }
+}

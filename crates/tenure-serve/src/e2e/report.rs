@@ -1,0 +1,207 @@
+//! What a run found, as the curves that tables and pages are made of.
+
+use super::result::{Acquires, Report, Row, Scenario};
+use super::scenario::GROUP;
+use tenure_report::curves::{
+    self, Bars, Cell, Column, Group, Line, Measure, Measured, Section, Show, Table,
+};
+use tenure_report::verdict;
+use tenure_report::words::{grouped, number, short};
+
+impl Measured for Report {
+    fn curves(&self) -> curves::Report {
+        let settings = &self.settings;
+        let quick = if settings.quick { "; quick run: too few figures to quote" } else { "" };
+        let how = format!(
+            "{} threads for each server and for the load generator ({}); {} rounds of {} s of each server",
+            settings.threads,
+            settings.generator,
+            settings.rounds,
+            short(settings.seconds)
+        );
+        curves::Report {
+            title: format!("Tenure's servers on {}", self.machine.line()),
+            version: self.version.clone(),
+            schema: self.schema.clone(),
+            quick: settings.quick,
+            opening: vec![
+                format!("{}{quick}", self.machine.line()),
+                format!(
+                    "{how}. Requests per second include the load generator, which runs on the same CPUs; CPU per \
+                     request is the server's alone, its share of the kernel included."
+                ),
+            ],
+            made: vec![format!(
+                "Measured {} by Tenure {} in {} s. {how}, in random order (seed {}).",
+                self.started.replace('T', " ").replace('Z', " UTC"),
+                self.version,
+                number(self.seconds),
+                settings.seed
+            )],
+            conclusion: Some(verdict::answer(&self.verdicts, settings.quick)),
+            verdicts: self.verdicts.clone(),
+            machine: (&self.machine).into(),
+            groups: vec![Group {
+                name: GROUP.to_owned(),
+                title: "Whole servers".to_owned(),
+                about: super::ABOUT.to_owned(),
+                scenarios: self.scenarios.iter().map(scenario).collect(),
+            }],
+            missing: self.missing.clone(),
+            method: include_str!("method.html").to_owned(),
+            ..curves::Report::default()
+        }
+    }
+}
+
+/// The figures of a row, in their order: with and without sockets, and without and with a program of others.
+fn measures(rival: Option<&str>) -> Vec<Measure> {
+    let plain = |heading: &str| Measure::new(heading, Show::Number);
+    let against = |other: &str| {
+        let rate = Measure::new(format!("rate vs {other}"), Show::More).with_interval(1);
+        [rate, Measure::new(format!("CPU vs {other}"), Show::Less).with_interval(1)]
+    };
+    let own = [
+        Measure::new("requests/s", Show::Whole),
+        plain("CPU us/request").bars(Bars {
+            caption: "CPU time of the server per request",
+            better: "shorter is better",
+            unit: "us",
+        }),
+        plain("p50 us"),
+        plain("p99 us"),
+        plain("p99.9 us").for_steps(2),
+    ];
+    let ratios = against("baseline").into_iter().chain(rival.into_iter().flat_map(against));
+    own.into_iter().chain(ratios).collect()
+}
+
+fn scenario(scenario: &Scenario) -> curves::Scenario {
+    let row = |row: &Row| {
+        let cpu = row.cpu_ns_per_op;
+        let us = |ns: f64| Some(Cell::from(ns / 1e3));
+        let interval = Some((cpu.low / 1e3, cpu.high / 1e3));
+        let cpu = Cell::Figure { value: cpu.median / 1e3, interval, tone: curves::Tone::default() };
+        let latency = row.latency.as_ref();
+        let ratios = [row.to_baseline, row.to_rival].map(|ratios| {
+            [ratios.map(|it| Cell::from(it.rate)), ratios.map(|it| Cell::from(it.cpu))]
+        });
+        let own = [
+            Some(row.ops_per_second.median.into()),
+            Some(cpu),
+            latency.and_then(|it| us(it.p50_ns)),
+            latency.and_then(|it| us(it.p99_ns)),
+            latency.and_then(|it| us(it.p999_ns?)),
+        ];
+        let cells = own.into_iter().chain(ratios.into_iter().flatten());
+        let measures = if scenario.rival.is_some() { 9 } else { 7 };
+        curves::Row { name: name(row, scenario), cells: cells.take(measures).collect() }
+    };
+    let baseline = scenario.rows.iter().find(|row| row.cell == scenario.baseline);
+    curves::Scenario {
+        id: scenario.id.clone(),
+        title: scenario.title.clone(),
+        about: scenario.about.clone(),
+        baseline: baseline.map(|row| name(row, scenario)).unwrap_or_default(),
+        measures: measures(scenario.rival.as_deref()),
+        points: vec![curves::Point { at: 0, rows: scenario.rows.iter().map(row).collect() }],
+        tables: acquires(scenario).into_iter().collect(),
+        ..curves::Scenario::default()
+    }
+}
+
+/// The row's name, with the version of a program that others wrote, and with its errors.
+fn name(row: &Row, scenario: &Scenario) -> String {
+    let name = match &scenario.rival {
+        Some(rival) if *rival == row.cell => row.program.clone(),
+        _ => row.cell.clone(),
+    };
+    match row.errors {
+        0 => name,
+        errors => format!("{name} ({errors} errors)"),
+    }
+}
+
+/// How long acquires took, where that was timed.
+fn acquires(scenario: &Scenario) -> Option<Table> {
+    let line = |row: &Row| {
+        let Acquires { count, p50, p90, p99, p999, max } = row.acquires?;
+        let figures = [p50, p90, p99, p999, max, count].map(|figure| grouped(&figure.to_string()));
+        Some(Line::of(&row.cell, figures))
+    };
+    let lines: Vec<Line> = scenario.rows.iter().filter_map(line).collect();
+    let headings = ["median", "90 %", "99 %", "99.9 %", "slowest", "acquires"];
+    (!lines.is_empty()).then(|| Table {
+        caption: "One acquire of a pair of buffers, in nanoseconds, timed inside of the server"
+            .to_owned(),
+        corner: "acquire of a pair, ns".to_owned(),
+        columns: headings.map(Column::new).into(),
+        sections: vec![Section { lines, ..Section::default() }],
+        ..Table::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::e2e::fixtures;
+    use tenure_report::chart::checks;
+    use tenure_report::curves::{page, terminal};
+    use tenure_report::terminal::Style;
+    use tenure_report::{grid, json};
+
+    #[test]
+    fn the_page_is_sound_and_has_the_report_as_data() {
+        let mut report = fixtures::report();
+        let page = page::render(&report);
+        assert_eq!(checks::page_is_sound(&page, &json::render(&report)), 2);
+        assert_eq!(page.matches("timed inside of the server</span>").count(), 1);
+        let script = "<script>alert(1)</script>";
+        report.scenarios[0].rows[0].program = script.to_owned();
+        report.scenarios[0].title = script.to_owned();
+        report.missing = vec![script.to_owned()];
+        checks::no_script_was_let_in(&page::render(&report), 2);
+    }
+
+    #[test]
+    fn every_server_has_a_line_and_what_is_missing_is_told() {
+        let text = terminal::render(&fixtures::report(), Style::PLAIN);
+        for part in [
+            "ticket, isolated",
+            "memcached 1.6.18 (3 errors)",
+            "2.75x",
+            "acquire of a pair",
+            "Not measured: e2e/http-close: nginx",
+            "holds here",
+        ] {
+            assert!(text.contains(part), "{part}:\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_table_fits_a_narrow_terminal() {
+        let narrow = Style { width: 80, ..Style::PLAIN };
+        let text = terminal::render(&fixtures::report(), narrow);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn colour_is_all_that_it_adds() {
+        grid::assert_colour_is_all_it_adds(|style| terminal::render(&fixtures::report(), style));
+    }
+
+    #[test]
+    fn the_committed_schema_is_the_one_that_the_types_have() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/e2e.schema.json");
+        json::check_committed(path.as_ref(), &json::schema::<Report>());
+    }
+
+    /// Writes the fixture's page to look at: `TENURE_PAGES=folder cargo test -p tenure-serve look_at`.
+    #[test]
+    fn a_page_to_look_at_is_written_when_asked_for() {
+        let Some(folder) = std::env::var_os("TENURE_PAGES") else { return };
+        let path = std::path::Path::new(&folder).join("e2e.html");
+        tenure_report::file::write(&path, &page::render(&fixtures::report())).unwrap();
+        print!("{}", terminal::render(&fixtures::report(), Style { width: 140, ..Style::PLAIN }));
+    }
+}
