@@ -43,8 +43,10 @@ impl Measured for Report {
             machine: (&self.machine).into(),
             groups: vec![Group {
                 name: GROUP.to_owned(),
-                title: "Whole servers".to_owned(),
-                about: super::ABOUT.to_owned(),
+                title: "Whole servers under load".to_owned(),
+                about: "All servers of a scenario run at once, each in a process of its own, and are driven \
+                        in turn."
+                    .to_owned(),
                 scenarios: self.scenarios.iter().map(scenario).collect(),
             }],
             missing: self.missing.clone(),
