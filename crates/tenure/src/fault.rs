@@ -1,8 +1,8 @@
 //! Where the counts report misuse.
 //!
-//! A count that overflows, or is put more often than it was taken, is a bug in the program. The counts contain what they see
-//! (the object leaks) and report it through one process-wide hook. They cannot see one put too many while others hold
-//! references: it takes one of theirs, and the last of them is reported if its memory is still there.
+//! A count that overflows, or is put more often than it was taken, is a bug in the program. The counts contain what
+//! they see (the object leaks) and report it through one process-wide hook. They cannot see one put too many while
+//! others hold references: it takes one of theirs, and the last of them is reported if its memory is still there.
 //!
 //! | kind | contained by | reported |
 //! |---|---|---|
@@ -11,9 +11,9 @@
 //! | [`FaultKind::UseAfterDeath`] | a dead count stays dead | each time |
 //! | [`FaultKind::HeldAfterShootdown`] | the process is aborted ([verified](crate::lazy::Shootdown) lazy references) | once |
 //!
-//! Without a hook, the first [`PRINTED_FAULTS`] faults of the process go to standard error, one line each (nowhere without the
-//! feature `std`). The hook runs on the thread that found the fault, after the count was put in order. It may allocate and
-//! block if that thread may; a panic of it leaves the operation that reported.
+//! Without a hook, the first [`PRINTED_FAULTS`] faults of the process go to standard error, one line each (nowhere
+//! without the feature `std`). The hook runs on the thread that found the fault, after the count was put in order. It
+//! may allocate and block if that thread may; a panic of it leaves the operation that reported.
 
 use crate::memory::FnSlot;
 use core::fmt;

@@ -1,11 +1,11 @@
 //! [`Shared`]: a heap block that handles keep alive together, such as a pool's and its slots.
 //!
-//! Guards must not count: pools exist to avoid a count that every acquire and release writes. So what counts is that a slot
-//! *has contents*: each such slot holds one reference, idle or in use, and the pool's handle holds one. A guard needs none,
-//! since its slot has contents.
+//! Guards must not count: pools exist to avoid a count that every acquire and release writes. So what counts is that a
+//! slot *has contents*: each such slot holds one reference, idle or in use, and the pool's handle holds one. A guard
+//! needs none, since its slot has contents.
 //!
-//! Idle slots must not keep a pool alive: when the handle goes, the pool is closed first, which empties them. The last slot to
-//! come home ends the block.
+//! Idle slots must not keep a pool alive: when the handle goes, the pool is closed first, which empties them. The last
+//! slot to come home ends the block.
 
 use crate::count::TicketRef;
 use crate::memory::Memory;

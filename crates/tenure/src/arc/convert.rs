@@ -1,4 +1,5 @@
-//! Conversions into `Arc`: from values, boxes, strings and slices; and [`CloneToUninit`], for values without a fixed size.
+//! Conversions into `Arc`: from values, boxes, strings and slices; and [`CloneToUninit`], for values without a fixed
+//! size.
 
 use super::Arc;
 use super::inner::{Inner, Uninit};
@@ -37,7 +38,8 @@ impl<T: ?Sized> From<Box<T>> for Arc<T> {
         let (from, to) = (value.cast::<u8>(), moved.data().cast::<u8>());
         // SAFETY: two allocations with room for this value; the old bytes are not used as a value again.
         unsafe { from.copy_to_nonoverlapping(to, size) };
-        // SAFETY: `ManuallyDrop` has the layout of what it wraps. The box frees the memory, not the value, which has moved.
+        // SAFETY: `ManuallyDrop` has the layout of what it wraps. The box frees the memory, not the value, which has
+        // moved.
         drop(unsafe { Box::from_raw(value as *mut ManuallyDrop<T>) });
         // SAFETY: written.
         unsafe { moved.assume_init() }
@@ -257,8 +259,8 @@ macro_rules! bytewise {
             #[inline]
             unsafe fn clone_to_uninit(&self, place: *mut u8) {
                 let bytes = (&raw const *self).cast::<u8>();
-                // SAFETY: the type owns nothing, so its bytes are a clone of it. They are readable here, and as many are
-                // writable there (caller).
+                // SAFETY: the type owns nothing, so its bytes are a clone of it. They are readable here, and as many
+                // are writable there (caller).
                 unsafe { bytes.copy_to_nonoverlapping(place, size_of_val(self)) };
             }
         }

@@ -10,24 +10,24 @@
 //! - `weak` counts the `Weak`s, and one more that all `Arc`s own together. The put that takes it to zero frees the
 //!   **allocation**.
 //!
-//! An upgrade, a downgrade and both clones are one add each. The last drop of an `Arc` settles the strong verdict, drops
-//! the value and gives up the common weak reference. Until the first `Weak` is made, `strong` is private, and the last
-//! drop is one subtraction. The first downgrade publishes it. If no `Weak` is left at the end, a load sees that, and the
-//! common reference needs no operation of its own.
+//! An upgrade, a downgrade and both clones are one add each. The last drop of an `Arc` settles the strong verdict,
+//! drops the value and gives up the common weak reference. Until the first `Weak` is made, `strong` is private, and the
+//! last drop is one subtraction. The first downgrade publishes it. If no `Weak` is left at the end, a load sees that,
+//! and the common reference needs no operation of its own.
 //!
 //! # The lock in the weak count
 //!
-//! `get_mut` has to know that there is one `Arc` and no `Weak`. Those are two words, and between two loads a `Weak` could
-//! be upgraded and dropped. So, as in std, it locks the weak count, whose sign bit is the lock. The lock is taken only
-//! from the value "no `Weak`", and no downgrade returns while it is held: a downgrade adds first, finds the word
+//! `get_mut` has to know that there is one `Arc` and no `Weak`. Those are two words, and between two loads a `Weak`
+//! could be upgraded and dropped. So, as in std, it locks the weak count, whose sign bit is the lock. The lock is taken
+//! only from the value "no `Weak`", and no downgrade returns while it is held: a downgrade adds first, finds the word
 //! negative, and waits for a few instructions. Its caller owns an `Arc`, so the holder of the lock finds `strong` above
 //! one. std's downgrade waits in the same place, and is a compare-exchange loop besides.
 //!
 //! The unlock and the downgrade are Relaxed on this word. Suppose that the holder of the lock misses the downgrade's
-//! `Arc`: its look at `strong` reads one. That value is no older than the `Arc`, which is a clone of one that the holder
-//! knows, or came from a `Weak` whose end `try_lock` acquired. So it is the `Arc`'s own put, or a later one. The put is
-//! Release and the look Acquire: all that the downgrade did happens before the unlock. But the downgrade returned only
-//! after it had read the unlock, or something later, and nothing reads from its own future.
+//! `Arc`: its look at `strong` reads one. That value is no older than the `Arc`, which is a clone of one that the
+//! holder knows, or came from a `Weak` whose end `try_lock` acquired. So it is the `Arc`'s own put, or a later one. The
+//! put is Release and the look Acquire: all that the downgrade did happens before the unlock. But the downgrade
+//! returned only after it had read the unlock, or something later, and nothing reads from its own future.
 //!
 //! # Widths
 //!
@@ -96,7 +96,8 @@ impl<M: Memory> Counts<M> {
         Self { strong: TicketRef::dead_in(), weak: Atomic::new(COMMON) }
     }
 
-    /// Makes the caller the owner of the first `Arc` to a value that exists now. Once, after [`unborn_in`](Self::unborn_in).
+    /// Makes the caller the owner of the first `Arc` to a value that exists now. Once, after
+    /// [`unborn_in`](Self::unborn_in).
     ///
     /// Release: an [`upgrade`](Self::upgrade) that succeeds sees the value.
     pub fn born(&self) {
@@ -142,7 +143,8 @@ impl<M: Memory> Counts<M> {
     #[must_use = "true means that the allocation is the caller's to free"]
     #[inline(always)]
     pub fn drop_weak(&self) -> bool {
-        // Release: pairs with the Acquire in `only_common` and below: the memory is freed after every Weak's last access.
+        // Release: pairs with the Acquire in `only_common` and below: the memory is freed after every Weak's last
+        // access.
         if self.weak.fetch_sub(1, Ordering::Release) != 1 {
             return false;
         }
@@ -197,8 +199,8 @@ impl<M: Memory> Counts<M> {
     }
 
     fn try_lock(&self) -> bool {
-        // Acquire: pairs with the Release in `drop_weak`: an upgrade through a Weak that is gone now shows in the strong
-        // count that is read next. Relaxed on failure: nothing is done.
+        // Acquire: pairs with the Release in `drop_weak`: an upgrade through a Weak that is gone now shows in the
+        // strong count that is read next. Relaxed on failure: nothing is done.
         self.weak
             .compare_exchange(COMMON, COMMON | LOCKED, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
@@ -245,8 +247,8 @@ impl<M: Threads> Counts<M> {
 
     /// The first of the Weaks that exist, or one that meets the lock.
     ///
-    /// A downgrade that finds another Weak need not wait for its maker to publish: the maker owns an Arc until it has, so
-    /// `strong` is published before it can cross to zero.
+    /// A downgrade that finds another Weak need not wait for its maker to publish: the maker owns an Arc until it has,
+    /// so `strong` is published before it can cross to zero.
     #[cold]
     #[inline(never)]
     fn downgrade_slow(&self, old: u64) {
@@ -262,11 +264,11 @@ impl<M: Threads> Counts<M> {
         }
     }
 
-    /// Makes the caller's `Arc` dead if it is the only one, so that upgrades fail, and leaves the value to the caller, who
-    /// then calls [`drop_common`](Self::drop_common) or [`born`](Self::born).
+    /// Makes the caller's `Arc` dead if it is the only one, so that upgrades fail, and leaves the value to the caller,
+    /// who then calls [`drop_common`](Self::drop_common) or [`born`](Self::born).
     ///
-    /// The caller holds that `Arc` exclusively. If an upgrade overtook a drop on another thread, this waits for that drop's
-    /// last step: it spins a little, then [yields](Threads::yield_now).
+    /// The caller holds that `Arc` exclusively. If an upgrade overtook a drop on another thread, this waits for that
+    /// drop's last step: it spins a little, then [yields](Threads::yield_now).
     #[must_use = "true means that the value is the caller's"]
     pub fn try_take(&self) -> bool {
         let mut patience = Patience::new();

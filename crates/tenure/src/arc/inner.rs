@@ -5,9 +5,9 @@
 //!  ├── Counts ──────┼─ (pad) ─┼── data: T ...
 //! ```
 //!
-//! A pointer to an unsized `T` is an address and metadata (a length, a vtable). Stable Rust has no name for the metadata,
-//! so pointers are not taken apart: a pointer to the value and one to the allocation have the same metadata and turn into
-//! each other by an `as` cast, and [`with_address`] writes a new address over the old one.
+//! A pointer to an unsized `T` is an address and metadata (a length, a vtable). Stable Rust has no name for the
+//! metadata, so pointers are not taken apart: a pointer to the value and one to the allocation have the same metadata
+//! and turn into each other by an `as` cast, and [`with_address`] writes a new address over the old one.
 //!
 //! The value may be dead while a `Weak` keeps the allocation, and other threads may be about to drop it. So size and
 //! alignment are read from a reference to an `UnsafeCell<ManuallyDrop<T>>` at its place ([`layout_of`]), which claims
@@ -34,8 +34,8 @@ pub(super) struct Inner<T: ?Sized> {
 /// `pointer` is aligned, points into an allocation for a `T`, initialised or not, and has that `T`'s metadata.
 #[inline]
 unsafe fn layout_of<T: ?Sized>(pointer: *const T) -> Layout {
-    // SAFETY: the allocation outlives this statement (caller). The reference reads nothing, excludes no writer, since all
-    // of it is inside an `UnsafeCell`, and does not claim a live value, since that is a `ManuallyDrop`.
+    // SAFETY: the allocation outlives this statement (caller). The reference reads nothing, excludes no writer, since
+    // all of it is inside an `UnsafeCell`, and does not claim a live value, since that is a `ManuallyDrop`.
     let husk = unsafe { &*(pointer as *const UnsafeCell<ManuallyDrop<T>>) };
     Layout::for_value(husk)
 }
@@ -53,8 +53,8 @@ const fn data_offset(align: usize) -> usize {
 /// The allocation is live.
 #[inline]
 pub(super) unsafe fn data<T: ?Sized>(inner: NonNull<Inner<T>>) -> *mut T {
-    // SAFETY: the field lies in a live allocation (caller). No reference is made, so the pointer keeps the provenance of
-    // the whole allocation, which `from_data` needs.
+    // SAFETY: the field lies in a live allocation (caller). No reference is made, so the pointer keeps the provenance
+    // of the whole allocation, which `from_data` needs.
     unsafe { &raw mut (*inner.as_ptr()).data }
 }
 
@@ -94,8 +94,8 @@ pub(super) unsafe fn counts<'a, T: ?Sized>(inner: NonNull<Inner<T>>) -> &'a Coun
 pub(super) unsafe fn free<T: ?Sized>(inner: NonNull<Inner<T>>) {
     // SAFETY: the allocation is live up to the next statement.
     let layout = unsafe { layout_of(inner.as_ptr()) };
-    // SAFETY: `Box` or `Uninit` allocated it with the layout of `Inner<T>`, for this type or one that was unsized to it and
-    // has the same layout. No other thread touches it (caller).
+    // SAFETY: `Box` or `Uninit` allocated it with the layout of `Inner<T>`, for this type or one that was unsized to it
+    // and has the same layout. No other thread touches it (caller).
     unsafe { dealloc(inner.as_ptr().cast(), layout) };
 }
 

@@ -1,7 +1,7 @@
 //! Moving a program from std's `Arc` to this one, by the errors that the compiler shows.
 //!
-//! Start with `use tenure::sync::{Arc, Weak}` in place of `use std::sync::{Arc, Weak}`. Of 39 libraries that were tried, 18
-//! compiled after that, and 10 more with [`unsize!`](crate::unsize). The rest shows one of these errors:
+//! Start with `use tenure::sync::{Arc, Weak}` in place of `use std::sync::{Arc, Weak}`. Of 39 libraries that were
+//! tried, 18 compiled after that, and 10 more with [`unsize!`](crate::unsize). The rest shows one of these errors:
 //!
 //! | error | what the line does | section |
 //! |---|---|---|
@@ -16,14 +16,14 @@
 //! | E0597 | drops what an `Arc<&T>` borrows before the `Arc` | [borrows](#e0597-a-borrow) |
 //! | **none** | gives a raw pointer from here to std's `Arc::from_raw`, or the other way round | [raw pointers](#no-error-raw-pointers) |
 //!
-//! The [table of differences](super#from-std-to-here) has the reasons. With [`--cfg tenure_nightly`](super#on-a-nightly-compiler)
-//! the errors from E0308 to E0038 and E0597 do not come up.
+//! The [table of differences](super#from-std-to-here) has the reasons. With [`--cfg
+//! tenure_nightly`](super#on-a-nightly-compiler) the errors from E0308 to E0038 and E0597 do not come up.
 //!
 //! # Whether it is worth it
 //!
-//! [Downgrades](super::Arc::downgrade) and [upgrades](super::Weak::upgrade) by many threads gain: one add here, a loop in std.
-//! Of the 39 libraries 17 call `downgrade` at all. `Arc::clone` and the drop are one operation in both. Both `Arc`s can live
-//! in one program, so move the types with `Weak`s first.
+//! [Downgrades](super::Arc::downgrade) and [upgrades](super::Weak::upgrade) by many threads gain: one add here, a loop
+//! in std. Of the 39 libraries 17 call `downgrade` at all. `Arc::clone` and the drop are one operation in both. Both
+//! `Arc`s can live in one program, so move the types with `Weak`s first.
 //!
 //! # E0308 and E0605: a coercion
 //!
@@ -197,8 +197,8 @@
 //! ```
 //!
 //! What crosses the border stays std's `Arc`. If yours has to be on both sides, wrap it: a
-//! `std::sync::Arc<tenure::sync::Arc<T>>` costs an allocation and no copy, and a newtype can implement the other crate's
-//! trait. The features `serde`, `arc-swap` and `stable_deref_trait` implement the traits of those crates.
+//! `std::sync::Arc<tenure::sync::Arc<T>>` costs an allocation and no copy, and a newtype can implement the other
+//! crate's trait. The features `serde`, `arc-swap` and `stable_deref_trait` implement the traits of those crates.
 //!
 //! ```
 //! use tenure::sync::Arc;
@@ -242,5 +242,6 @@
 //! let wrong = unsafe { std::sync::Arc::from_raw(raw) };
 //! ```
 //!
-//! So search for `into_raw`, `from_raw`, `increment_strong_count` and `decrement_strong_count` before the `use` lines change:
-//! both ends of each pointer have to change together. A function of another crate or of C that frees the pointer is an end.
+//! So search for `into_raw`, `from_raw`, `increment_strong_count` and `decrement_strong_count` before the `use` lines
+//! change: both ends of each pointer have to change together. A function of another crate or of C that frees the
+//! pointer is an end.

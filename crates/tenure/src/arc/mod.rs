@@ -50,8 +50,8 @@
 //!
 //! # From std to here
 //!
-//! Replace `use std::sync::{Arc, Weak}` with `use tenure::sync::{Arc, Weak}`. All that std has on stable Rust (as of 1.95)
-//! has the same name here. Types that many threads downgrade and upgrade gain; those that are only cloned do not.
+//! Replace `use std::sync::{Arc, Weak}` with `use tenure::sync::{Arc, Weak}`. All that std has on stable Rust (as of
+//! 1.95) has the same name here. Types that many threads downgrade and upgrade gain; those that are only cloned do not.
 //! [`migration`] goes through the compiler's errors one by one. These are the differences:
 //!
 //! | with std's `Arc` | here | because |
@@ -94,8 +94,8 @@
 //! # On a nightly compiler
 //!
 //! With `RUSTFLAGS="--cfg tenure_nightly"` `Arc` and `Weak` implement what stable Rust keeps to std: `CoerceUnsized`,
-//! `DispatchFromDyn`, the trait of receivers, and `may_dangle`. The rows about coercions, receivers and borrows no longer
-//! apply, and most programs compile with other `use` lines alone:
+//! `DispatchFromDyn`, the trait of receivers, and `may_dangle`. The rows about coercions, receivers and borrows no
+//! longer apply, and most programs compile with other `use` lines alone:
 //!
 //! ```text
 //! let it: Arc<dyn Trait> = Arc::new(value); // with --cfg tenure_nightly
@@ -106,10 +106,11 @@
 //!
 //! # When values are dropped
 //!
-//! As with std, the thread that gives up the last `Arc` drops the value before its drop returns. There is one exception: if
-//! an upgrade revived the value before a drop that had taken the count to zero was finished, that first drop may drop the
-//! value later, before it returns. So if others upgrade meanwhile, a thread that is preempted in the middle of a drop delays
-//! the end of the value until it runs again. Likewise [`Arc::into_inner`] may return `None` for the only `Arc`.
+//! As with std, the thread that gives up the last `Arc` drops the value before its drop returns. There is one
+//! exception: if an upgrade revived the value before a drop that had taken the count to zero was finished, that first
+//! drop may drop the value later, before it returns. So if others upgrade meanwhile, a thread that is preempted in the
+//! middle of a drop delays the end of the value until it runs again. Likewise [`Arc::into_inner`] may return `None` for
+//! the only `Arc`.
 //!
 //! The memory goes with the last `Weak`, also if the value's destructor panics.
 

@@ -73,7 +73,8 @@ impl<T> Arc<T> {
     /// [`new`](Self::new), pinned: a value that is not `Unpin` will not move again.
     #[must_use]
     pub fn pin(data: T) -> Pin<Self> {
-        // SAFETY: an Arc's value moves only through `&mut`, which `Pin` withholds; Deref, Drop and Clone do not move it.
+        // SAFETY: an Arc's value moves only through `&mut`, which `Pin` withholds; Deref, Drop and Clone do not move
+        // it.
         unsafe { Pin::new_unchecked(Self::new(data)) }
     }
 
@@ -237,9 +238,9 @@ impl<T: ?Sized> Arc<T> {
     ///
     /// # Safety
     ///
-    /// `ptr` came from `into_raw` of a `tenure::sync::Arc<U>` (std's has another layout), and stands for a strong reference
-    /// that is given up nowhere else. `U` is `T`, or it has its size and alignment and `T` may be read from its bytes; for
-    /// unsized types `ptr` may have been unsized or upcast since.
+    /// `ptr` came from `into_raw` of a `tenure::sync::Arc<U>` (std's has another layout), and stands for a strong
+    /// reference that is given up nowhere else. `U` is `T`, or it has its size and alignment and `T` may be read from
+    /// its bytes; for unsized types `ptr` may have been unsized or upcast since.
     ///
     /// ```
     /// use tenure::sync::Arc;
@@ -372,8 +373,8 @@ impl<T: ?Sized> Deref for Arc<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: alive while an Arc exists, and not written during this borrow: `get_mut` and `make_mut` borrow the only
-        // Arc exclusively.
+        // SAFETY: alive while an Arc exists, and not written during this borrow: `get_mut` and `make_mut` borrow the
+        // only Arc exclusively.
         unsafe { &*self.data() }
     }
 }

@@ -181,8 +181,8 @@ mod of_std {
     }
 }
 
-/// As serde's own feature `rc` does for std's pointers: an `Arc` is written as its value. What two `Arc`s shared is written
-/// twice, and read back as two.
+/// As serde's own feature `rc` does for std's pointers: an `Arc` is written as its value. What two `Arc`s shared is
+/// written twice, and read back as two.
 #[cfg(feature = "serde")]
 mod of_serde {
     use super::{Arc, Weak};
@@ -226,8 +226,8 @@ mod of_stable_deref_trait {
     use super::Arc;
     use stable_deref_trait::{CloneStableDeref, StableDeref};
 
-    // SAFETY: the value is in the allocation that the `Arc` points to, which moves with nothing; `deref` gives that place
-    // every time, and nothing but `make_mut`, which takes `&mut`, lets an `Arc` point elsewhere.
+    // SAFETY: the value is in the allocation that the `Arc` points to, which moves with nothing; `deref` gives that
+    // place every time, and nothing but `make_mut`, which takes `&mut`, lets an `Arc` point elsewhere.
     unsafe impl<T: ?Sized> StableDeref for Arc<T> {}
 
     // SAFETY: a clone points to the same allocation.

@@ -7,8 +7,8 @@ use core::mem;
 impl<T: ?Sized> Arc<T> {
     /// The value, for writing, if this is the only `Arc` and there is no `Weak`.
     ///
-    /// One load if there never was a `Weak`, two if another `Arc` is seen. Otherwise one compare-exchange, and a load and a
-    /// subtraction more if no `Weak` is left; a downgrade of another `Arc` waits meanwhile.
+    /// One load if there never was a `Weak`, two if another `Arc` is seen. Otherwise one compare-exchange, and a load
+    /// and a subtraction more if no `Weak` is left; a downgrade of another `Arc` waits meanwhile.
     ///
     /// ```
     /// use tenure::sync::Arc;
@@ -40,8 +40,8 @@ impl<T: ?Sized> Arc<T> {
 impl<T> Arc<T> {
     /// The value, if this is the only `Arc`. `Weak`s to it die.
     ///
-    /// If an upgrade overtook the drop of another `Arc`, this waits for that drop's last step. If several threads call this
-    /// on the last `Arc`s at once, none may get the value: see [`into_inner`](Self::into_inner).
+    /// If an upgrade overtook the drop of another `Arc`, this waits for that drop's last step. If several threads call
+    /// this on the last `Arc`s at once, none may get the value: see [`into_inner`](Self::into_inner).
     ///
     /// # Errors
     ///
@@ -68,8 +68,8 @@ impl<T> Arc<T> {
 
     /// Gives `this` up, and returns the value if it was the last.
     ///
-    /// If every `Arc` of a value ends here, exactly one call returns it. If some are dropped instead and an upgrade overtook
-    /// such a drop, that drop may end the value, and this returns `None` although there was no other `Arc`.
+    /// If every `Arc` of a value ends here, exactly one call returns it. If some are dropped instead and an upgrade
+    /// overtook such a drop, that drop may end the value, and this returns `None` although there was no other `Arc`.
     ///
     /// ```
     /// use std::thread;
@@ -131,7 +131,8 @@ impl<T: ?Sized + CloneToUninit> Arc<T> {
         } else {
             *this = Self::copy_of(this);
         }
-        // SAFETY: the value is in an allocation with one Arc and no Weak: the old one if there was no other, else a new one.
+        // SAFETY: the value is in an allocation with one Arc and no Weak: the old one if there was no other, else a new
+        // one.
         unsafe { this.data_mut() }
     }
 
@@ -145,10 +146,11 @@ impl<T: ?Sized + CloneToUninit> Arc<T> {
     }
 }
 
-/// The only `Arc` of its value, after [`Counts::try_take`](super::counts::Counts::try_take): dead for `Weak`s until this is
-/// dropped.
+/// The only `Arc` of its value, after [`Counts::try_take`](super::counts::Counts::try_take): dead for `Weak`s until
+/// this is dropped.
 ///
-/// So the value gains no owner while its place is decided, and a panic (an allocator's) leaves an `Arc` that is in order.
+/// So the value gains no owner while its place is decided, and a panic (an allocator's) leaves an `Arc` that is in
+/// order.
 struct Suspended<'a, T: ?Sized>(&'a mut Arc<T>);
 
 impl<T: ?Sized> Suspended<'_, T> {

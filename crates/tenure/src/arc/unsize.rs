@@ -1,10 +1,10 @@
 //! [`unsize!`](crate::unsize): from `Arc<T>` to `Arc<dyn Trait>` on stable Rust.
 //!
-//! std's `Arc` coerces by a trait that is not stable. But any *raw pointer* is unsized when it is assigned to a variable of
-//! the unsized type, and the macro makes such an assignment with the pointer to the value.
+//! std's `Arc` coerces by a trait that is not stable. But any *raw pointer* is unsized when it is assigned to a
+//! variable of the unsized type, and the macro makes such an assignment with the pointer to the value.
 //!
-//! It has to be a coercion (`let`), not a cast (`as`): a cast may turn a `*const u8` into a `*const String`, and the `Arc`
-//! would drop a string that never was. A coercion of a `*const T` keeps the address, and its metadata is valid:
+//! It has to be a coercion (`let`), not a cast (`as`): a cast may turn a `*const u8` into a `*const String`, and the
+//! `Arc` would drop a string that never was. A coercion of a `*const T` keeps the address, and its metadata is valid:
 //!
 //! - `T` to `dyn Trait`, `[T; N]` to `[T]`, the last field of a struct likewise;
 //! - one `dyn Trait` to a supertrait, to fewer auto traits, to a shorter lifetime;
@@ -13,7 +13,8 @@
 use super::{Arc, Weak};
 use core::pin::Pin;
 
-/// Turns an [`Arc<T>`](crate::arc::Arc), a [`Weak<T>`](crate::arc::Weak) or a `Pin<Arc<T>>` into one of an unsized type.
+/// Turns an [`Arc<T>`](crate::arc::Arc), a [`Weak<T>`](crate::arc::Weak) or a `Pin<Arc<T>>` into one of an unsized
+/// type.
 ///
 /// Stands for the coercion of std's pointers. No atomic operation.
 ///
@@ -36,8 +37,8 @@ use core::pin::Pin;
 /// assert_eq!(slice.len(), 3);
 /// ```
 ///
-/// A closure's arguments need no types if the macro sees `Arc::new` around it (or `sync::Arc::new`, `arc::Arc::new`, with or
-/// without `tenure::`). Otherwise the `let` gives them:
+/// A closure's arguments need no types if the macro sees `Arc::new` around it (or `sync::Arc::new`, `arc::Arc::new`,
+/// with or without `tenure::`). Otherwise the `let` gives them:
 ///
 /// ```
 /// use tenure::sync::Arc;

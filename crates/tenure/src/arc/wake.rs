@@ -42,8 +42,8 @@ pub trait Wake {
 impl<W: Wake + Send + Sync + 'static> From<Arc<W>> for Waker {
     /// No allocation; clones and drops of the waker are those of the `Arc`.
     fn from(waker: Arc<W>) -> Self {
-        // SAFETY: the functions of the table keep RawWaker's contract: they are thread-safe (`W: Send + Sync`), clone takes
-        // a reference, wake and drop give one back, and `wake_by_ref` does neither.
+        // SAFETY: the functions of the table keep RawWaker's contract: they are thread-safe (`W: Send + Sync`), clone
+        // takes a reference, wake and drop give one back, and `wake_by_ref` does neither.
         unsafe { Self::from_raw(waker.into()) }
     }
 }

@@ -12,8 +12,8 @@ use core::ptr::{self, NonNull};
 ///
 /// For caches, parents, observers: whatever finds objects that may be gone.
 ///
-/// Cost: [`upgrade`](Self::upgrade) is one atomic add under any contention, where std's is a compare-exchange loop; clone
-/// and drop are one add or subtraction each. A `Weak` keeps the value's memory, but not what the value owned.
+/// Cost: [`upgrade`](Self::upgrade) is one atomic add under any contention, where std's is a compare-exchange loop;
+/// clone and drop are one add or subtraction each. A `Weak` keeps the value's memory, but not what the value owned.
 ///
 /// ```
 /// use tenure::sync::{Arc, Weak};
@@ -81,9 +81,9 @@ impl<T: ?Sized> Weak<T> {
 
     /// An [`Arc`], if the value lives. One add, whether it succeeds or fails.
     ///
-    /// `None` is final, unless a [`new_cyclic`](Arc::new_cyclic) is still making the value. If many `Weak`s are likely to
-    /// be dead, ask [`is_dead`](Self::is_dead), which writes nothing. Poll that too to wait for the end of a value: an
-    /// upgrade that overtakes the last drop keeps the value alive until the thread of that drop has run again.
+    /// `None` is final, unless a [`new_cyclic`](Arc::new_cyclic) is still making the value. If many `Weak`s are likely
+    /// to be dead, ask [`is_dead`](Self::is_dead), which writes nothing. Poll that too to wait for the end of a value:
+    /// an upgrade that overtakes the last drop keeps the value alive until the thread of that drop has run again.
     #[must_use = "the Arc is dropped at once"]
     #[inline]
     pub fn upgrade(&self) -> Option<Arc<T>> {
@@ -95,8 +95,8 @@ impl<T: ?Sized> Weak<T> {
     /// Whether every [`upgrade`](Self::upgrade) from now on fails. One load, no write; not in std.
     ///
     /// For sweeping a table of `Weak`s: the lines of the living objects stay where they are. `false` promises nothing.
-    /// It is `true`, and not final, inside [`new_cyclic`](Arc::new_cyclic) and while [`make_mut`](Arc::make_mut) moves the
-    /// value away from its `Weak`s.
+    /// It is `true`, and not final, inside [`new_cyclic`](Arc::new_cyclic) and while [`make_mut`](Arc::make_mut) moves
+    /// the value away from its `Weak`s.
     ///
     /// ```
     /// use tenure::sync::{Arc, Weak};
@@ -190,8 +190,8 @@ impl<T: ?Sized> Weak<T> {
 impl<T> Arc<T> {
     /// An `Arc` whose value holds a [`Weak`] to itself.
     ///
-    /// While `data_fn` runs there is no value: upgrades of the `Weak` and of its clones fail. They succeed when `new_cyclic`
-    /// has returned, or on another thread a moment earlier.
+    /// While `data_fn` runs there is no value: upgrades of the `Weak` and of its clones fail. They succeed when
+    /// `new_cyclic` has returned, or on another thread a moment earlier.
     ///
     /// # Panics
     ///

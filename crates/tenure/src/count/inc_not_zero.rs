@@ -1,8 +1,8 @@
 //! [`IncNotZero`]: the compare-exchange loop, as baseline and oracle.
 //!
 //! The word holds the number of references; 0 means dead. A get must not raise 0 to 1, so it reads the word and
-//! compare-exchanges it one higher, until no other core came in between. Under contention most attempts fail, and each moves
-//! the cache line: with 112 CPUs on one object there were 8 retries per operation. A put is one subtraction.
+//! compare-exchanges it one higher, until no other core came in between. Under contention most attempts fail, and each
+//! moves the cache line: with 112 CPUs on one object there were 8 retries per operation. A put is one subtraction.
 //!
 //! ```text
 //! 0      1 ... 0x7FFF_FFFF   0x8000_0000 .. 0xBFFF_FFFF   0xC000_0000 .. 0xFFFF_FFFF
@@ -25,8 +25,8 @@ const ONE: NonZeroU16 = NonZeroU16::MIN;
 ///
 /// [`TicketRef`](super::TicketRef) and [`RcuRef`](super::RcuRef) are measured against it.
 ///
-/// Cost without contention: get one load and one compare-exchange, put one subtraction. Contended, a get retries until no
-/// other thread was faster; [`get_counting`](Self::get_counting) says how often.
+/// Cost without contention: get one load and one compare-exchange, put one subtraction. Contended, a get retries until
+/// no other thread was faster; [`get_counting`](Self::get_counting) says how often.
 ///
 /// ```
 /// use tenure::count::{Get, IncNotZero};
@@ -78,7 +78,8 @@ impl<M: Memory> IncNotZero<M> {
         self.add(ONE, Ordering::Relaxed, || *retries += 1)
     }
 
-    /// [`get`](Self::get) with Acquire: pairs with the Release of every earlier put, if the way to the object orders nothing.
+    /// [`get`](Self::get) with Acquire: pairs with the Release of every earlier put, if the way to the object orders
+    /// nothing.
     #[inline]
     #[track_caller]
     pub fn get_acquire(&self) -> Get {
@@ -148,7 +149,8 @@ impl<M: Memory> IncNotZero<M> {
     #[track_caller]
     pub fn put_many(&self, n: NonZeroU16) -> Put {
         let n = u32::from(n.get());
-        // Release: pairs with the Acquire in `put_slow`: the object is destroyed after all that this holder did with it.
+        // Release: pairs with the Acquire in `put_slow`: the object is destroyed after all that this holder did with
+        // it.
         let old = self.word.fetch_sub(n, Ordering::Release);
         if (n + 1..=MAX).contains(&old) { Put::StillHeld } else { self.put_slow(old, n) }
     }
@@ -182,7 +184,8 @@ impl<M: Memory> IncNotZero<M> {
     #[track_caller]
     fn put_slow(&self, old: u32, n: u32) -> Put {
         if old == n {
-            // Acquire: pairs with the Release of every earlier put. A load, since ThreadSanitizer does not model fences.
+            // Acquire: pairs with the Release of every earlier put. A load, since ThreadSanitizer does not model
+            // fences.
             self.word.load(Ordering::Acquire);
             return Put::Last;
         }

@@ -5,10 +5,10 @@
 //! | [`RcuRef`] | 4 | one unconditional add | one subtraction; the last two operations | memory that stays readable ([`Readable`]) |
 //! | [`TicketRef`] | 8 | one unconditional add | one subtraction; the last two operations | nothing |
 //!
-//! Both answer the same questions ([`RefCount`]): *get* takes a reference if the object still lives, *put* gives one back
-//! and says whether it was the last. Most programs use a compare-exchange loop today (`Weak::upgrade` of std,
-//! `refcount_inc_not_zero` of Linux before 6.4), in which N cores that retry on one word cost O(N²). With the feature `raw`
-//! that loop is here as `IncNotZero`: the baseline of the benchmarks and the oracle of the tests.
+//! Both answer the same questions ([`RefCount`]): *get* takes a reference if the object still lives, *put* gives one
+//! back and says whether it was the last. Most programs use a compare-exchange loop today (`Weak::upgrade` of std,
+//! `refcount_inc_not_zero` of Linux before 6.4), in which N cores that retry on one word cost O(N²). With the feature
+//! `raw` that loop is here as `IncNotZero`: the baseline of the benchmarks and the oracle of the tests.
 //!
 //! # Words
 //!
@@ -23,20 +23,20 @@
 //!
 //! # Whose memory is it?
 //!
-//! A count lives in the object that it counts, so the object's memory must be readable during every operation. A reference
-//! ensures that. There are two moments without one:
+//! A count lives in the object that it counts, so the object's memory must be readable during every operation. A
+//! reference ensures that. There are two moments without one:
 //!
-//! - **get** of an object that was just found, in a map or through a weak pointer. Something has to keep the memory readable
-//!   during the call: the map's lock, a guard of an epoch or hazard scheme, a weak count.
-//! - **the end of put**. `TicketRef` touches nothing after it has given up its claim. `RcuRef` subtracts and then settles the
-//!   verdict in a second operation. In between, another thread may revive the object, put it, win the verdict and free the
-//!   memory. Hence its put takes a [`Readable`].
+//! - **get** of an object that was just found, in a map or through a weak pointer. Something has to keep the memory
+//!   readable during the call: the map's lock, a guard of an epoch or hazard scheme, a weak count.
+//! - **the end of put**. `TicketRef` touches nothing after it has given up its claim. `RcuRef` subtracts and then
+//!   settles the verdict in a second operation. In between, another thread may revive the object, put it, win the
+//!   verdict and free the memory. Hence its put takes a [`Readable`].
 //!
 //! # Orderings
 //!
-//! A get is Relaxed: the way to the object orders it. `get_acquire` is for objects in type-stable memory, which are found
-//! before they are initialised. A put is Release, and the verdict "you are the last" is Acquire: it pairs with the Release of
-//! every earlier put, so the destroyer sees all that any holder did.
+//! A get is Relaxed: the way to the object orders it. `get_acquire` is for objects in type-stable memory, which are
+//! found before they are initialised. A put is Release, and the verdict "you are the last" is Acquire: it pairs with
+//! the Release of every earlier put, so the destroyer sees all that any holder did.
 //!
 //! # Misuse
 //!
@@ -70,9 +70,9 @@
 //!
 //! # Processors
 //!
-//! "One add" is one instruction on x86-64 (`lock xadd`), AArch64 with LSE (`ldadd`) and RISC-V (`amoadd`). Elsewhere (AArch64
-//! without LSE, 32-bit Arm, the 64-bit count on 32-bit x86) it is a short loop, and the gain over a compare-exchange loop is
-//! smaller.
+//! "One add" is one instruction on x86-64 (`lock xadd`), AArch64 with LSE (`ldadd`) and RISC-V (`amoadd`). Elsewhere
+//! (AArch64 without LSE, 32-bit Arm, the 64-bit count on 32-bit x86) it is a short loop, and the gain over a
+//! compare-exchange loop is smaller.
 
 #[macro_use]
 mod delegate;
@@ -140,8 +140,8 @@ impl Put {
     }
 }
 
-/// What the reference counts have in common, for generic code. Users of one count need not import it: the counts have these
-/// as inherent methods too, with their costs.
+/// What the reference counts have in common, for generic code. Users of one count need not import it: the counts have
+/// these as inherent methods too, with their costs.
 ///
 /// ```
 /// use tenure::count::{Get, Put, RefCount, TicketRef};
@@ -191,8 +191,8 @@ pub trait RefCount: sealed::Sealed + Send + Sync + Sized {
     /// The name of the type, for tables and reports.
     const NAME: &'static str;
 
-    /// Whether a put may touch the count after another thread was told to destroy the object. The count's memory must then
-    /// outlive every witness that existed at that moment.
+    /// Whether a put may touch the count after another thread was told to destroy the object. The count's memory must
+    /// then outlive every witness that existed at that moment.
     const NEEDS_GRACE_PERIOD: bool;
 
     /// A count with one reference, which the caller owns.
@@ -207,15 +207,16 @@ pub trait RefCount: sealed::Sealed + Send + Sync + Sized {
     fn put(&self, witness: Self::Witness<'_>) -> Put;
     /// [`put`](Self::put) with a guard that `enter` makes, if the count asks for one.
     fn put_by<R: ReadSide>(&self, enter: impl FnOnce() -> R) -> Put;
-    /// [`put_by`](Self::put_by) for a count whose memory may be freed before the call returns: takes no reference to the
-    /// padding of an [`Isolated`](crate::line::Isolated) count.
+    /// [`put_by`](Self::put_by) for a count whose memory may be freed before the call returns: takes no reference to
+    /// the padding of an [`Isolated`](crate::line::Isolated) count.
     ///
     /// # Safety
     ///
     /// The count can be read, up to the put that the call makes.
     #[inline(always)]
     unsafe fn put_raw_by<R: ReadSide>(this: *const Self, enter: impl FnOnce() -> R) -> Put {
-        // SAFETY: readable up to the put (caller). All of it is one atomic word, so the reference may dangle after that.
+        // SAFETY: readable up to the put (caller). All of it is one atomic word, so the reference may dangle after
+        // that.
         unsafe { &*this }.put_by(enter)
     }
     /// Gives `n` references back at once.

@@ -4,24 +4,25 @@
 //! afterwards; a put subtracts first and looks afterwards. What can collide:
 //!
 //! - **get ‖ get**, **put ‖ put** above one reference: additions commute, and no thread retries.
-//! - **last put ‖ get.** The put leaves NOREF; the get adds, finds a valid count and has *revived* the object. The putter's
-//!   exchange NOREF → DEAD then fails: it was not the last after all. Or the putter is faster: the get finds the dead zone,
-//!   restores DEAD and fails.
-//! - **last put ‖ (get, put).** Two threads settle the verdict over one NOREF. One compare-exchange wins, and the loser does
-//!   not try again. The winner need not be the last to subtract: destructors may run on any thread that drops.
+//! - **last put ‖ get.** The put leaves NOREF; the get adds, finds a valid count and has *revived* the object. The
+//!   putter's exchange NOREF → DEAD then fails: it was not the last after all. Or the putter is faster: the get finds
+//!   the dead zone, restores DEAD and fails.
+//! - **last put ‖ (get, put).** Two threads settle the verdict over one NOREF. One compare-exchange wins, and the loser
+//!   does not try again. The winner need not be the last to subtract: destructors may run on any thread that drops.
 //!
-//! The verdict depends on nothing but the value that the subtraction returned. Linux read the word again instead, from 2023
-//! to early 2025: if another thread had won the verdict by then, a put that was owed found DEAD and was reported as
-//! imbalanced. `get ‖ put ‖ put` in `tests/models` keeps a copy of that bug, which must fail.
+//! The verdict depends on nothing but the value that the subtraction returned. Linux read the word again instead, from
+//! 2023 to early 2025: if another thread had won the verdict by then, a put that was owed found DEAD and was reported
+//! as imbalanced. `get ‖ put ‖ put` in `tests/models` keeps a copy of that bug, which must fail.
 //!
 //! # Why the memory must stay readable
 //!
-//! Between its subtraction and its compare-exchange a putter owns nothing. If another thread revives the object, puts it,
-//! wins the verdict and frees the memory, the compare-exchange touches freed memory. Linux disables preemption there, so that
-//! no grace period ends; here the caller shows a [`Readable`]. [`TicketRef`](super::TicketRef) needs neither.
+//! Between its subtraction and its compare-exchange a putter owns nothing. If another thread revives the object, puts
+//! it, wins the verdict and frees the memory, the compare-exchange touches freed memory. Linux disables preemption
+//! there, so that no grace period ends; here the caller shows a [`Readable`]. [`TicketRef`](super::TicketRef) needs
+//! neither.
 //!
-//! Sources: the [cover letter] and commit message of Linux's rcuref (Thomas Gleixner, 2023, "atomics: Provide rcuref - scalable
-//! reference counting"; `lib/rcuref.c`), and the message of its repair (January 2025).
+//! Sources: the [cover letter] and commit message of Linux's rcuref (Thomas Gleixner, 2023, "atomics: Provide rcuref -
+//! scalable reference counting"; `lib/rcuref.c`), and the message of its repair (January 2025).
 //!
 //! [cover letter]: https://lore.kernel.org/lkml/20230228132118.978145284@linutronix.de/
 
@@ -35,14 +36,14 @@ const ONE: NonZeroU16 = NonZeroU16::MIN;
 
 /// A 32-bit count for objects whose memory outlives them for a while.
 ///
-/// Use it if four bytes matter and the program defers freeing anyway (epochs, hazard pointers, RCU, arenas). Otherwise use
-/// [`TicketRef`](super::TicketRef).
+/// Use it if four bytes matter and the program defers freeing anyway (epochs, hazard pointers, RCU, arenas). Otherwise
+/// use [`TicketRef`](super::TicketRef).
 ///
 /// Cost: get one atomic add, put one atomic subtraction; the last put one compare-exchange more
 /// ([`put_last`](Self::put_last): one in all). Each writes the count's line. Up to 2^31 references.
 ///
-/// Do not reset a dead `RcuRef` for a new object while gets of the old one may still run: a failed get restores DEAD, and
-/// would kill the new owner. `M` is [`Native`] but in simulators and model checkers.
+/// Do not reset a dead `RcuRef` for a new object while gets of the old one may still run: a failed get restores DEAD,
+/// and would kill the new owner. `M` is [`Native`] but in simulators and model checkers.
 ///
 /// ```
 /// use tenure::count::{Get, RcuRef, Readable};
@@ -92,7 +93,8 @@ impl<M: Memory> RcuRef<M> {
         self.add(ONE, Ordering::Relaxed)
     }
 
-    /// [`get`](Self::get) with Acquire: pairs with the Release of every earlier put, if the way to the object orders nothing.
+    /// [`get`](Self::get) with Acquire: pairs with the Release of every earlier put, if the way to the object orders
+    /// nothing.
     #[inline]
     #[track_caller]
     pub fn get_acquire(&self) -> Get {
@@ -128,15 +130,15 @@ impl<M: Memory> RcuRef<M> {
     #[track_caller]
     pub fn put_many(&self, n: NonZeroU16, readable: Readable<'_>) -> Put {
         let n = u32::from(n.get());
-        // Release: pairs with the Acquire of the verdict: the object is destroyed after all that this holder did with it.
+        // Release: pairs with the Acquire of the verdict: the object is destroyed after all that this holder did with
+        // it.
         let new = self.word.fetch_sub(n, Ordering::Release).wrapping_sub(n);
         if new <= MAXREF { Put::StillHeld } else { self.put_slow(new, n, readable) }
     }
 
     /// Gives back a reference that is probably the last one.
     ///
-    /// One compare-exchange if it is, where [`put`](Self::put) takes two operations. One wasted
-    /// attempt if it is not.
+    /// One compare-exchange if it is, where [`put`](Self::put) takes two operations. One wasted attempt if it is not.
     #[inline]
     #[track_caller]
     pub fn put_last(&self, readable: Readable<'_>) -> Put {
@@ -193,8 +195,9 @@ impl<M: Memory> RcuRef<M> {
     fn put_slow(&self, new: u32, n: u32, _readable: Readable<'_>) -> Put {
         match Zone::of(new) {
             Zone::NoRef => {
-                // Acquire: pairs with the Release of every earlier put. Later changes of the word are read-modify-writes and
-                // continue their release sequences. Relaxed on failure: another thread revived the object or won.
+                // Acquire: pairs with the Release of every earlier put. Later changes of the word are
+                // read-modify-writes and continue their release sequences. Relaxed on failure: another thread revived
+                // the object or won.
                 match self.word.compare_exchange(NOREF, DEAD, Ordering::Acquire, Ordering::Relaxed)
                 {
                     Ok(_) => Put::Last,

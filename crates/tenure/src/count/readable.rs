@@ -5,14 +5,15 @@ use core::marker::PhantomData;
 
 /// A guard that keeps the memory of the objects that its scheme frees readable while it exists.
 ///
-/// For example seize's guards (with the feature `seize`), or a read lock that the destroyer takes for writing. Wrap the guard
-/// of another crate, such as crossbeam-epoch's, in a type of your own and implement this trait for that, to hand it to
-/// [`RcuRef::put`](super::RcuRef::put).
+/// For example seize's guards (with the feature `seize`), or a read lock that the destroyer takes for writing. Wrap the
+/// guard of another crate, such as crossbeam-epoch's, in a type of your own and implement this trait for that, to hand
+/// it to [`RcuRef::put`](super::RcuRef::put).
 ///
 /// # Safety
 ///
-/// While the guard exists, the memory of an object that its scheme frees, and that the guard's owner found alive, is not freed
-/// or reused, even if the object dies. The code that frees an object ensures that it is put with a guard of *its* scheme.
+/// While the guard exists, the memory of an object that its scheme frees, and that the guard's owner found alive, is
+/// not freed or reused, even if the object dies. The code that frees an object ensures that it is put with a guard of
+/// *its* scheme.
 ///
 /// ```compile_fail,E0200
 /// struct Nothing;
@@ -21,8 +22,8 @@ use core::marker::PhantomData;
 pub unsafe trait ReadSide {}
 
 #[cfg(feature = "seize")]
-// SAFETY: an object that was reachable when the guard was made is retired later, and seize frees nothing that was retired
-// during the life of a guard before the guard is gone.
+// SAFETY: an object that was reachable when the guard was made is retired later, and seize frees nothing that was
+// retired during the life of a guard before the guard is gone.
 unsafe impl ReadSide for seize::LocalGuard<'_> {}
 
 #[cfg(feature = "seize")]
@@ -31,7 +32,8 @@ unsafe impl ReadSide for seize::OwnedGuard<'_> {}
 
 /// The witness that a put asks for: for `'w`, the memory of the count stays readable.
 ///
-/// Nothing at run time. Made from a [`ReadSide`], or by [`assume`](Readable::assume) for a reason that types do not express.
+/// Nothing at run time. Made from a [`ReadSide`], or by [`assume`](Readable::assume) for a reason that types do not
+/// express.
 ///
 /// ```
 /// use tenure::count::{RcuRef, Readable};
@@ -95,8 +97,9 @@ impl<'w> Readable<'w> {
     ///
     /// # Safety
     ///
-    /// During `'w` the memory of every count that is put with this witness is not freed or reused, even if another thread is
-    /// told to destroy the object: it is never freed (a static, an arena), or the destroyer waits for this thread.
+    /// During `'w` the memory of every count that is put with this witness is not freed or reused, even if another
+    /// thread is told to destroy the object: it is never freed (a static, an arena), or the destroyer waits for this
+    /// thread.
     #[must_use]
     #[inline(always)]
     pub const unsafe fn assume() -> Self {

@@ -6,10 +6,10 @@
 //! ONEREF          MAXREF         SATURATED 0xA000_0000  RELEASED   DEAD 0xE000_0000
 //! ```
 //!
-//! Storing one less than the number of references makes "no reference left" negative, so one test of the sign bit tells the
-//! valid counts from the rest. An operation first adds or subtracts, then looks at what it hit. In an invalid zone it moves
-//! the count back to the middle. To reach the next zone from there, 2^29 references would have to be between their add and
-//! their repair at once (2^13 operations of the most references that one call takes).
+//! Storing one less than the number of references makes "no reference left" negative, so one test of the sign bit tells
+//! the valid counts from the rest. An operation first adds or subtracts, then looks at what it hit. In an invalid zone
+//! it moves the count back to the middle. To reach the next zone from there, 2^29 references would have to be between
+//! their add and their repair at once (2^13 operations of the most references that one call takes).
 //!
 //! The values are those of Linux's rcuref (Thomas Gleixner, March 2023).
 

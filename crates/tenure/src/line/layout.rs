@@ -1,11 +1,12 @@
-//! What a struct says about its fields: [`LineLayout`], [`Layout`], [`Field`], [`Role`], and
-//! [`check`], which holds it to that.
+//! What a struct says about its fields: [`LineLayout`], [`Layout`], [`Field`], [`Role`].
+//!
+//! All but the trait is between the derive and the rules: documented with the feature `raw`, and for programs that read
+//! [`LineLayout::LAYOUT`].
 
 /// A struct that knows which of its fields are written by many cores, and which are read by them.
 ///
-/// Implemented by `#[derive(LineLayout)]`, with the feature `derive`; the [module](super#the-rules)
-/// has the rules, the derive its attributes. The trait holds constants only: it adds nothing to the
-/// struct's size, and no code to the program.
+/// Implemented by `#[derive(LineLayout)]`, with the feature `derive`. The [module](super#the-rules) has the rules, and
+/// the derive its attributes. The trait holds a constant: it adds no byte to the struct and no code to the program.
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {
@@ -36,8 +37,7 @@ pub trait LineLayout: Sized {
 }
 
 /// A struct as the compiler laid it out, and what its author declared about it.
-///
-/// Comes from [`LineLayout::LAYOUT`].
+#[cfg_attr(not(feature = "raw"), doc(hidden))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Layout {
@@ -49,8 +49,7 @@ pub struct Layout {
     pub align: usize,
     /// Whether the author promises that every instance starts on a line.
     pub assume_aligned: bool,
-    /// The size of the aligned blocks that a contended and a read-mostly field may not share. At
-    /// least a line, whatever it says; 1 where the author says nothing.
+    /// The size of the aligned blocks that a contended and a read-mostly field may not share: a line, if this is less.
     pub apart: usize,
     /// The fields, in the order of the source.
     pub fields: &'static [Field],
@@ -102,6 +101,7 @@ impl Layout {
 }
 
 /// A field of a [`Layout`].
+#[cfg_attr(not(feature = "raw"), doc(hidden))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Field {
@@ -115,8 +115,8 @@ pub struct Field {
     pub role: Role,
     /// The group of fields that it is used together with.
     pub group: Option<&'static str>,
-    /// How many of its last bytes may be padding: what a type parameter's alignment may have added, 0 otherwise. A
-    /// group's lines are counted without them.
+    /// How many of its last bytes may be padding, which takes no line of a group: what a type parameter's alignment may
+    /// have added, 0 otherwise.
     pub padding: usize,
 }
 
@@ -141,8 +141,8 @@ impl Field {
         self
     }
 
-    /// Says that the field's type is aligned to `align` bytes, and that nothing else is known of it: the
-    /// [padding](Self::padding) at its end may have one byte less than that.
+    /// Says that nothing is known of the field's type but its alignment: up to `align - 1` bytes at its end may be
+    /// [padding](Self::padding).
     #[must_use]
     pub const fn opaque(mut self, align: usize) -> Self {
         let bytes = if align < self.size { align } else { self.size };
@@ -152,10 +152,11 @@ impl Field {
 }
 
 /// Who touches a field.
+#[cfg_attr(not(feature = "raw"), doc(hidden))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
-    /// Nobody said; nothing is asked of the field.
+    /// Not declared; nothing is asked of the field.
     Unmarked,
     /// Written by many cores: a count, a lock, a queue's head.
     Contended,

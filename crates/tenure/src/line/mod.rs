@@ -1,27 +1,23 @@
 //! Cache lines: the unit in which cores take memory from each other.
 //!
-//! A word that many cores write drags its whole line from cache to cache, and with it every field
-//! that happens to share the line. Two constants describe a processor:
+//! A word that many cores write drags its whole line from cache to cache, and with it every field on that line. Two
+//! constants describe a processor:
 //!
-//! - [`LINE_BYTES`]: the line of the coherence protocol. Fields within one line share their fate.
-//! - [`ISOLATION_BYTES`]: how far apart two values must start so that neither disturbs the other.
-//!   Larger than a line where the processor fetches lines in pairs, or where cores of one family
-//!   differ.
+//! - [`LINE_BYTES`]: the line of the coherence protocol.
+//! - [`ISOLATION_BYTES`]: how far apart two values must start so that neither disturbs the other. Larger than a line if
+//!   the processor fetches lines in pairs, or if cores of one family differ.
 //!
-//! [`Isolated<T>`](Isolated) puts a value on a line of its own. `#[derive(LineLayout)]` lets the
-//! compiler check that fields which need different lines have them, today and after the next change
-//! to the struct.
+//! [`Isolated<T>`](Isolated) puts a value on a line of its own. `#[derive(LineLayout)]` lets the compiler check that
+//! fields which need different lines have them, today and after the next change to the struct.
 //!
 //! # Checked by the compiler
 //!
-//! Linux kept the count of its routes 16 bytes ahead of a pointer that every packet reads: each get
-//! and put of the count took the pointer's line from all other cores. The struct in outline, with
-//! what is known about its fields; it does not compile:
+//! Linux kept the count of its routes 16 bytes ahead of a pointer that every packet reads: each get and put of the
+//! count took the pointer's line from all other cores. This outline of the struct does not compile:
 //!
 #![cfg_attr(feature = "derive", doc = "```compile_fail,E0080")]
 #![cfg_attr(not(feature = "derive"), doc = "```ignore")]
-//! use std::sync::atomic::AtomicU32;
-//! use tenure::line::LineLayout;
+//! use std::sync::atomic::AtomicU32; use tenure::line::LineLayout;
 //!
 //! #[derive(LineLayout)]
 //! #[repr(C, align(64))]
@@ -45,8 +41,9 @@
 //!                 = help: order the fields by who touches them, cold ones in between; or wrap the smaller side in `tenure::line::Isolated`
 //! ```
 //!
-//! The advice, taken. The cold field fills the line of the count, and the struct has not grown:
+//! With the advice taken, the cold field fills the line of the count, and the struct has not grown:
 //!
+// Elsewhere lines may have more than 64 bytes, and `gateway` would be on the count's.
 // Elsewhere lines may have more than 64 bytes, and `gateway` would be on the count's.
 #![cfg_attr(all(feature = "derive", target_arch = "x86_64"), doc = "```")]
 #![cfg_attr(not(all(feature = "derive", target_arch = "x86_64")), doc = "```ignore")]
@@ -68,53 +65,42 @@
 //! # assert_eq!(size_of::<Route>(), 192);
 //! ```
 //!
-//! The derive's documentation has all attributes. `repr(C)` is not required: without it the compiler
-//! orders the fields as it likes, and what it came to is checked. Then wrap the contended field in
-//! [`Isolated`], for no order of the source keeps it away from the others.
+//! The derive's documentation has all attributes. `repr(C)` is not required: without it the compiler orders the fields, and the
+//! result is checked. Then wrap the contended field in [`Isolated`], since no order of the source keeps it away from the others.
 //!
 //! # The rules
 //!
-//! 1. **A contended field shares no line with a read-mostly one**, and none with a contended one of
-//!    another group: a queue's head and tail, say, in groups "producer" and "consumer". Contended
-//!    fields of one group, or without one, may share: a lock and what it guards should.
-//! 2. **A group lies on one line**, or on as many as the struct declares. Counted are the lines that
-//!    hold a byte of the group, wherever they are. The padding of an [`Isolated`] field is nobody's. Of a
-//!    field whose type is a type parameter the last bytes are not counted either, as many as its alignment may
-//!    have added: it may be an `Isolated`.
-//! 3. **A struct that is assumed to start on a line** ([`assume_aligned`]) is embedded only where it
-//!    does.
+//! 1. **A contended field shares no line with a read-mostly one**, and none with a contended one of another group: a queue's
+//!    head and tail, say, in groups "producer" and "consumer". Contended fields of one group, or without one, may share: a lock
+//!    and what it guards should.
+//! 2. **A group lies on one line**, or on as many as the struct declares. Every line that holds a byte of the group counts. The
+//!    padding of an [`Isolated`] field does not. If a field's type is a type parameter, which may be an `Isolated`, the last
+//!    bytes that its alignment may have added do not count either.
+//! 3. **A struct that is assumed to start on a line** (`#[line(assume_aligned)]`) is embedded only where it does.
 //!
-//! [`assume_aligned`]: Layout::assume_aligned
-//!
-//! The fields of a struct in an `embed` field count as if they were the outer struct's own, to any
-//! depth; in Linux the second victim of that count sat in the struct around it. Messages give the
-//! path, `dst.refs`, and offsets from the start of the outermost struct. Groups stay their struct's
-//! own, but for rule 1, where groups of one name are one.
+//! The fields of a struct in an `embed` field count as the outer struct's own, to any depth: in Linux the second victim of that
+//! count sat in the struct around it. Messages give the path, `dst.refs`, and offsets from the start of the outermost struct.
+//! Groups stay their struct's own, except in rule 1, where groups of one name are one.
 //!
 //! Fields that are `cold` or have no role may lie anywhere. So may fields without bytes.
 //!
-//! **A struct may start in the middle of a line** if its alignment is less than a line. Fields then
-//! break a rule if they do so at *any* address that the alignment allows, so that what compiles is
-//! right for each allocator, and as a part of anything. Without alignment only distance helps: a
-//! whole line between the two. The remedy is `#[repr(align(64))]`, an [`Isolated`] field (which aligns
-//! the struct around it), or `#[line(assume_aligned)]`, with which the author vouches for the
-//! allocator.
+//! **A struct may start in the middle of a line** if its alignment is less than a line. Fields then break a rule if they do so at
+//! *any* address that the alignment allows, so that what compiles is right for each allocator, and as a part of anything. The
+//! remedy is `#[repr(align(64))]`, an [`Isolated`] field (which aligns the struct around it), or `#[line(assume_aligned)]`, with
+//! which the author vouches for the allocator.
 //!
-//! **A line has [`LINE_BYTES`]**, not [`ISOLATION_BYTES`]. Within a line false sharing is certain;
-//! across a pair of lines it depends on a prefetcher, and keeping a pair for one word costs twice
-//! the bytes. Linux's repair, for one, has the count and its readers in neighbouring lines.
-//! `#[line(apart = ISOLATION_BYTES)]` asks rule 1 for more, for one struct and where it is embedded.
-//! The compiler's target decides: a struct that compiles for x86-64 may not for s390x.
+//! **A line has [`LINE_BYTES`]**, not [`ISOLATION_BYTES`]. Within a line false sharing is certain; across a pair of lines it
+//! depends on a prefetcher, and a pair for one word costs twice the bytes. Linux's repair has the count and its readers in
+//! neighbouring lines. `#[line(apart = ISOLATION_BYTES)]` asks rule 1 for more. The compiler's target decides: a struct that
+//! compiles for x86-64 may not for s390x.
 //!
 //! # Costs and limits
 //!
-//! - Compile time only: the check is a constant. No field, no function, no byte of a program that does
-//!   not itself read [`LineLayout::LAYOUT`].
-//! - Said, not seen: nothing finds out who writes a field. An unmarked field is not looked at, and
-//!   a field of a type that is not `embed`ded is one block of bytes; so is an array.
-//! - A struct's last line may hold other objects, and so may its first one if it is not aligned. The
-//!   elements of an array of structs are such neighbours. `#[repr(align(64))]` and [`Isolated`] make
-//!   a struct fill its lines.
+//! - Compile time only: the check is a constant, and adds nothing to a program that does not read [`LineLayout::LAYOUT`].
+//! - Declared, not measured: nothing finds out who writes a field. An unmarked field is not looked at. A field of a type that is
+//!   not `embed`ded is one block of bytes; so is an array.
+//! - A struct's last line may hold other objects, and so may its first one if it is not aligned. So do the elements of an array.
+//!   `#[repr(align(64))]` and [`Isolated`] make a struct fill its lines.
 //! - Generic structs are checked per instance, where [`check`] is called.
 
 mod isolated;
@@ -139,7 +125,7 @@ pub use tenure_derive::LineLayout;
 /// | powerpc64 | 128 | Power ISA implementations since POWER4; Linux `arch/powerpc/include/asm/cache.h` |
 /// | s390x | 256 | z/Architecture; Linux `arch/s390/include/asm/cache.h` |
 /// | riscv64, loongarch64 | 64 | Linux `arch/riscv/include/asm/cache.h`, `arch/loongarch/include/asm/cache.h` |
-/// | others | 64 | the largest line of their current cores (32-bit Arm has 32 and 64): isolating too far costs bytes, too near costs time |
+/// | others | 64 | the largest line of their current cores (32-bit Arm has 32 and 64) |
 pub const LINE_BYTES: usize = if cfg!(any(
     target_arch = "powerpc64",
     all(target_arch = "aarch64", target_vendor = "apple")

@@ -1,7 +1,7 @@
 //! The rules that [`check`](super::check) holds a layout to, evaluated by the compiler.
 //!
-//! Everything is seen as it lies in the outermost struct: the fields of embedded structs, to any
-//! depth, at their offsets from its start. Three things may be wrong:
+//! Fields are seen as they lie in the outermost struct: those of embedded structs, to any depth, at their offsets from
+//! its start. Three things may be wrong:
 //!
 //! 1. A contended field meets a read-mostly one, or a contended one of another group, on a line.
 //! 2. A group touches more lines than it may.
@@ -9,11 +9,10 @@
 //!
 //! # From offsets to lines
 //!
-//! An offset tells the line only if the struct starts on one. It starts at a multiple of its
-//! alignment *A*; where that is less than a line *L*, it may start anywhere in a line that is a
-//! multiple of *A*, and the rules ask for all of these places at once. Of two fields, let *p* be
-//! the last byte of the first and *q* the first byte of the second. They share a line if they do so
-//! where *p* lies as near to the start of a line as it can, which is *p* mod *A*:
+//! A struct starts at a multiple of its alignment *A*. If that is less than a line *L*, it may start at any multiple of
+//! *A* in a line, and the rules ask for all of these places at once. Of two fields, let *p* be the last byte of the
+//! first and *q* the first byte of the second. They share a line if they do so with *p* as near to the start of a line
+//! as it can be, at *p* mod *A*:
 //!
 //! ```text
 //! p mod min(A, L) + (q - p) < L
@@ -25,9 +24,8 @@ use super::{ISOLATION_BYTES, LINE_BYTES};
 
 /// Compiles if the layout of `T` keeps the [rules](super#the-rules) of its lines.
 ///
-/// The derive calls this by itself for a struct without type and const parameters. The offsets of a
-/// generic one are known for its instances only, so they are what is checked: either some of them,
-/// beside the definition, or all that are made, in a constructor.
+/// The derive calls this by itself for a struct without type and const parameters. Of a generic struct the instances
+/// are checked: some of them beside the definition, or all that are made, in a constructor.
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {
@@ -59,8 +57,7 @@ use super::{ISOLATION_BYTES, LINE_BYTES};
 ///
 /// # Panics
 ///
-/// If it does not. Call it where constants are evaluated, as above, and the panic is a compile
-/// error; the call costs nothing then.
+/// If it does not. In a constant, as above, the panic is a compile error, and the call costs nothing.
 #[track_caller]
 pub const fn check<T: LineLayout>() {
     let report = report(T::LAYOUT, LINE_BYTES);
@@ -78,9 +75,9 @@ const fn report(layout: &Layout, line: usize) -> Report {
         report: Report::new(),
         align_wanted: line,
         helps: Helps {
+            widen: 0,
             apart: false,
             gather: false,
-            widen: 0,
             unwrap: false,
             shift: false,
             align: false,
@@ -243,13 +240,17 @@ impl Checker<'_> {
 
         if self.report.begin() {
             self.field(contended);
-            if self.align >= unit {
-                self.report.text(" shares ");
-                self.unit(unit, second.offset);
-            } else {
-                self.report.text(" can share ");
-                self.unit_somewhere(unit);
-            }
+            let (is_certain, is_line) = (self.align >= unit, unit == self.line);
+            let start = second.offset / unit * unit;
+            let report = self.report.text(if is_certain { " shares " } else { " can share " });
+            match (is_certain, is_line) {
+                (true, true) => report.text("line ").number(start / unit),
+                (true, false) => {
+                    report.text("bytes ").number(start).text(" to ").number(start + unit - 1)
+                }
+                (false, true) => report.text("a line"),
+                (false, false) => report.text("an aligned block of ").number(unit).text(" bytes"),
+            };
             self.report.text(" with ");
             self.field(other);
             self.report.end();
@@ -260,23 +261,6 @@ impl Checker<'_> {
         } else {
             self.helps.align = true;
             self.align_wanted = max(self.align_wanted, unit);
-        }
-    }
-
-    const fn unit(&mut self, unit: usize, offset: usize) {
-        if unit == self.line {
-            self.report.text("line ").number(offset / unit);
-        } else {
-            let start = offset / unit * unit;
-            self.report.text("bytes ").number(start).text(" to ").number(start + unit - 1);
-        }
-    }
-
-    const fn unit_somewhere(&mut self, unit: usize) {
-        if unit == self.line {
-            self.report.text("a line");
-        } else {
-            self.report.text("an aligned block of ").number(unit).text(" bytes");
         }
     }
 }

@@ -1,7 +1,6 @@
-//! The machine an algorithm runs on.
+//! The machine an algorithm runs on: a trait over atomics, for instruments (feature `raw`).
 //!
-//! Every algorithm of this crate is written once, over the trait [`Memory`], and runs unchanged on
-//! each machine:
+//! Every algorithm of this crate is written once, over the trait [`Memory`], and runs unchanged on each machine:
 //!
 //! | machine | where | what for |
 //! |---|---|---|
@@ -9,14 +8,12 @@
 //! | `Loom` | this crate's tests | a model checker that explores interleavings |
 //! | `Simulated` | the crate `tenure-sim` | times the shipping code on machines that are not at hand |
 //!
-//! A [`Memory`] supplies atomic integers ([`Atomic`]) and pointers ([`Pointer`]), fields that are
-//! read and written plainly while shared ([`Plain`]), a pair of asymmetric barriers, and a spin hint.
-//! Plain fields are part of it because a read of a neighbour on a contended line is what false
-//! sharing is made of, and a simulator has to see it. A machine that also tells its threads apart
-//! is [`Threads`].
+//! A [`Memory`] has atomic integers ([`Atomic`]) and pointers ([`Pointer`]), fields that are read and written plainly
+//! while shared ([`Plain`]), a pair of asymmetric barriers, and a spin hint. Plain fields are part of it because false
+//! sharing is made of plain reads, which a simulator has to see. A machine that tells its threads apart is [`Threads`].
 //!
-//! Names that users write hide the parameter, as std's collections hide their allocator:
-//! `RcuRef::new()` exists for [`Native`] alone, `RcuRef::<M>::new_in()` for every machine.
+//! Types that users write hide the parameter, as std's collections hide their allocator: `RcuRef::new()` exists for
+//! [`Native`] alone, `RcuRef::<M>::new_in()` for every machine.
 
 mod native;
 #[cfg(feature = "alloc")]
@@ -42,13 +39,13 @@ pub use threads::{Resident, Threads};
 
 /// A machine with shared memory.
 ///
-/// Implementors are marker types; nothing is ever stored in them.
+/// Implementors are marker types.
 ///
 /// # Safety
 ///
-/// Algorithms rely on it that the types and functions do what is said of them, and of [`Atomic`], [`Pointer`] and
-/// [`Plain`]: a pointer that is loaded is one that was stored, say, and a pair of barriers orders what it promises to.
-/// Those three traits are safe to implement, since nothing believes them but through a `Memory`.
+/// The types and functions do what their documentation, and that of [`Atomic`], [`Pointer`] and [`Plain`], says: a
+/// loaded pointer is one that was stored, say, and a pair of barriers orders what it promises. Those three traits are
+/// safe to implement, since algorithms rely on them only through a `Memory`.
 ///
 /// ```compile_fail,E0200
 /// use tenure::memory::{Memory, Native};
@@ -97,32 +94,32 @@ pub unsafe trait Memory: Sized + 'static {
 
     /// The cheap side of an asymmetric pair of barriers.
     ///
-    /// Between this one and a [`heavy_barrier`](Self::heavy_barrier), what two SeqCst fences promise
-    /// holds: of two threads that each store a word, pass their barrier and load the other's word, at
-    /// least one sees the other's store. Two light barriers promise nothing to each other.
+    /// This one and a [`heavy_barrier`](Self::heavy_barrier) promise what two SeqCst fences do: of two threads that
+    /// each store a word, pass their barrier and load the other's word, at least one sees the other's store. Two light
+    /// barriers promise nothing.
     ///
-    /// Cost: keeps the compiler from reordering, where the system can interrupt the other threads;
-    /// a full fence elsewhere.
+    /// Cost: a compiler fence if the system can interrupt the other threads, a full fence otherwise.
     fn light_barrier();
     /// Whether light barriers cost nothing here. The answer is always the same.
     ///
-    /// Where it is `true` a [`free_light_barrier`](Self::free_light_barrier) is as good as a light one. For fast paths that
-    /// find out in some other way, such as a word that is never as they want it where the answer is `false`.
+    /// If `true`, a [`free_light_barrier`](Self::free_light_barrier) is as good as a light one. For fast paths that
+    /// need not ask again, because some word never has the value they want where the answer is `false`.
     #[must_use]
     fn light_is_free() -> bool {
         false
     }
-    /// A [`light_barrier`](Self::light_barrier) where those are [free](Self::light_is_free); elsewhere it promises nothing.
+    /// A [`light_barrier`](Self::light_barrier) where those are [free](Self::light_is_free); elsewhere it promises
+    /// nothing.
     fn free_light_barrier() {}
     /// The dear side: see [`light_barrier`](Self::light_barrier). At least a SeqCst fence.
     fn heavy_barrier();
 
-    /// Tells the processor, or the scheduler of the machine, that this thread waits for another.
+    /// Tells the processor or the machine's scheduler that this thread waits for another.
     fn spin_hint();
 
-    /// Calls `access` with a word that is the calling thread's own: null, or what the thread put there last.
+    /// Calls `access` with a word of the calling thread's own: null, or what the thread put there last.
     ///
-    /// `None`, and `access` is not called, where threads have no such word, as on [`Native`] without the feature `std`.
+    /// `None`, without a call, if threads have no such word: on [`Native`] without the feature `std`.
     fn thread_word<R>(access: impl FnOnce(&Cell<*const ()>) -> R) -> Option<R> {
         let _ = access;
         None
@@ -149,7 +146,7 @@ pub trait Atomic<T: Copy>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The value that was found, where that was not `current`.
+    /// The value that was found instead of `current`.
     fn compare_exchange(
         &self,
         current: T,
@@ -157,8 +154,7 @@ pub trait Atomic<T: Copy>: Send + Sync {
         success: Ordering,
         failure: Ordering,
     ) -> Result<T, T>;
-    /// As [`compare_exchange`](Self::compare_exchange), but may fail although the value is
-    /// `current`.
+    /// As [`compare_exchange`](Self::compare_exchange), but may fail although the value is `current`.
     ///
     /// # Errors
     ///
@@ -186,7 +182,7 @@ pub trait Pointer<T>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The pointer that was found, where that was not `current`.
+    /// The pointer that was found instead of `current`.
     fn compare_exchange(
         &self,
         current: *mut T,
@@ -198,8 +194,7 @@ pub trait Pointer<T>: Send + Sync {
 
 /// A field that several threads access without atomics, under a rule that keeps them apart.
 ///
-/// All access is through raw pointers, so that a model checker or a simulator sees when it begins
-/// and ends.
+/// Access is through raw pointers, so that a model checker or a simulator sees when it begins and ends.
 pub trait Plain<T> {
     /// A field that holds `value`.
     fn new(value: T) -> Self;

@@ -1,14 +1,13 @@
 //! Numbers for threads: claimed, handed on, and lost in a fork.
 //!
-//! A number belongs to a *record*. Records are linked into a list that only grows and are never freed:
-//! there are as many as there ever were threads at once. A thread claims the first record that is free, by one
-//! compare-exchange, and adds one if there is none. No lock: a process that was forked while another thread was
-//! in here goes on. Records of threads that the fork left behind stay claimed. Each record notes the last fork that
-//! its thread lived through, so theirs are told from the others.
+//! A number belongs to a *record*. Records form a list that only grows and is never freed: as long as there ever were
+//! threads at once. A thread claims the first free record by one compare-exchange, or adds one. There is no lock, so a
+//! process goes on that was forked while another thread was in here. Records of threads that the fork left behind stay
+//! claimed. Each record notes the last fork that its thread lived through, which tells theirs from the others.
 //!
-//! A claimed record holds the address of its thread. A thread may have several records, so a fork finds the ones that
-//! live on by that address. Threads have different addresses while they live; later threads may get the address of a
-//! lost one, so a record that was lost in an earlier fork stays lost whatever its address is.
+//! A claimed record holds the address of its thread, by which a fork finds the records that live on. Threads have
+//! different addresses while they live, but a later one may get the address of a lost one; so a record that an earlier
+//! fork lost stays lost.
 
 use super::{Atomic, Memory, Ordering, Pointer};
 use alloc::boxed::Box;
@@ -28,14 +27,14 @@ pub struct Numbers<M: Memory> {
 
 pub(super) struct Record<M: Memory> {
     number: u32,
-    /// The address of the thread that has claimed it, or [`FREE`]. Nothing is read there.
+    /// The address of its thread, which is not read, or [`FREE`].
     owner: M::Pointer<()>,
     /// [`Numbers::forks`] when the thread was last known to live; of a free record, [`Numbers::forks`].
     forks: M::AtomicU32,
     next: Option<&'static Self>,
 }
 
-/// A number that is the caller's until this is dropped.
+/// A number, the caller's until this is dropped.
 #[doc(hidden)]
 pub struct Claim<M: Memory>(&'static Record<M>);
 
@@ -66,12 +65,12 @@ impl<M: Memory> Numbers<M> {
         core::iter::successors(unsafe { first.as_ref() }, |record| record.next)
     }
 
-    /// Claims a number that is free, or a new one, for the thread at that address, which is not null.
+    /// Claims a free number, or a new one, for the thread at that address, which is not null.
     pub fn claim(&self, owner: *mut ()) -> Claim<M> {
         debug_assert!(owner != FREE);
         let claimed = |record: &&Record<M>| {
-            // Acquire: pairs with the Release in the drop of the claim before. Relaxed: another
-            // thread's record says nothing.
+            // Acquire: pairs with the Release in the drop of the claim before. Relaxed: another thread's record says
+            // nothing.
             let claim =
                 record.owner.compare_exchange(FREE, owner, Ordering::Acquire, Ordering::Relaxed);
             claim.is_ok()
@@ -86,8 +85,8 @@ impl<M: Memory> Numbers<M> {
             forks: Atomic::new(self.forks()),
             next: None,
         }));
-        // Acquire, here and on failure: pairs with the Release below. Nothing is read of the record behind this one, but
-        // a reference to it may be made only once its initialisation is seen.
+        // Acquire, here and on failure: pairs with the Release below. Nothing is read of the record behind this one,
+        // but a reference to it needs its initialisation.
         let mut first = self.first.load(Ordering::Acquire);
         loop {
             // SAFETY: as in `records`.
@@ -106,7 +105,7 @@ impl<M: Memory> Numbers<M> {
     ///
     /// # Safety
     ///
-    /// The caller has it, and has forgotten it.
+    /// The caller has claimed it, and forgotten the claim.
     pub unsafe fn claim_of(&self, number: u32) -> Claim<M> {
         Claim(self.records().find(|record| record.number == number).expect("records stay"))
     }
@@ -117,7 +116,7 @@ impl<M: Memory> Numbers<M> {
         self.forks.load(Ordering::Relaxed)
     }
 
-    /// Whether the thread of that number is one that a fork left behind.
+    /// Whether a fork left the thread of that number behind.
     pub fn is_lost(&self, number: u32) -> bool {
         let forks = self.forks();
         // Relaxed: as in `forks`.
@@ -125,16 +124,14 @@ impl<M: Memory> Numbers<M> {
         forks != 0 && self.records().any(|record| record.number == number && lost(record))
     }
 
-    /// Counts a fork. To be called in the child while it has one thread, which is the one at that address.
-    ///
-    /// Neither allocates nor locks.
+    /// Counts a fork: in the child while it has one thread, the one at that address. Neither allocates nor locks.
     pub fn fork(&self, own: *mut ()) {
         // Relaxed, here and below: there is no other thread.
         let before = self.forks.fetch_add(1, Ordering::Relaxed);
         let lives_on = |record: &&Record<M>| {
             let owner = record.owner.load(Ordering::Relaxed);
-            // Free records as well, so that their next owners need not write to them, while other threads might
-            // still take these owners for lost. Not one that was lost before: its owner only had the same address.
+            // Free records as well, or other threads could take their next owners for lost. Not one that was lost
+            // before: its owner only had the same address.
             owner == FREE || (owner == own && record.forks.load(Ordering::Relaxed) == before)
         };
         self.records()

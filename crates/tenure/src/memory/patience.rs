@@ -4,8 +4,8 @@ use super::Threads;
 
 /// What a loop does while it waits for a few instructions of another thread.
 ///
-/// That thread is nearly always running, and done at once. Where it was preempted instead, a loop that only
-/// spins would keep the processor from it.
+/// That thread is nearly always running, and done at once. If it was preempted, a loop that only spins would keep the
+/// processor from it.
 pub(crate) struct Patience {
     spins: u32,
 }

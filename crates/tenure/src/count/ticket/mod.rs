@@ -7,49 +7,51 @@
 //! ├── refs: references minus one ────┤├── tickets, biased by 2^31 ──────┤
 //! ```
 //!
-//! `refs` has the zones of `RcuRef`: its sign is the sign of the word, and a carry out of it leaves the word. `tickets` starts
-//! in the middle of its half and strays no further than there are threads, so it neither carries nor borrows.
+//! `refs` has the zones of `RcuRef`: its sign is the sign of the word, and a carry out of it leaves the word. `tickets`
+//! starts in the middle of its half and strays no further than there are threads, so it neither carries nor borrows.
 //!
 //! # What tickets are for
 //!
-//! A putter whose subtraction took the last reference is a *candidate*: it has to find out whether it destroys the object. A
-//! get that finds no reference left, but no verdict either, *revives* the object; when that reference is put there is a second
-//! candidate, while the first may not have decided yet. With `RcuRef` the winner frees the memory under the other's feet. Here
-//! candidates are counted:
+//! A putter whose subtraction took the last reference is a *candidate*: it has to find out whether it destroys the
+//! object. A get that finds no reference left, but no verdict either, *revives* the object; when that reference is put
+//! there is a second candidate, while the first may not have decided yet. With `RcuRef` the winner frees the memory
+//! under the other's feet. Here candidates are counted:
 //!
 //! - a reviver subtracts one ticket, and holds its reference until that is done;
 //! - a candidate that does not win adds one ticket, and that is its last touch.
 //!
-//! Let r be the number of revivals. The count has reached zero r times, and once more if it is zero now. Each time made one
-//! candidate, each candidate that left added one ticket, each revival took one. So when `refs` is zero, every reviver has
-//! recorded its ticket (it held a reference until then), and
+//! Let r be the number of revivals. The count has reached zero r times, and once more if it is zero now. Each time made
+//! one candidate, each candidate that left added one ticket, each revival took one. So when `refs` is zero, every
+//! reviver has recorded its ticket (it held a reference until then), and
 //!
 //! ```text
 //! candidates that have not left = 1 - tickets
 //! ```
 //!
 //! The candidate that finds zero references and zero tickets is therefore alone. It moves the word to DEAD in one
-//! compare-exchange, after which nothing touches the word but through memory that the user keeps readable otherwise. Any other
-//! candidate leaves with a ticket, and a later one will be alone.
+//! compare-exchange, after which nothing touches the word but through memory that the user keeps readable otherwise.
+//! Any other candidate leaves with a ticket, and a later one will be alone.
 //!
 //! The same holds with one reference and zero tickets: its owner is alone. [`put_last`](TicketRef::put_last) and
 //! `Arc::try_unwrap` use that.
 //!
 //! # Orderings
 //!
-//! Puts subtract with Release and the verdict is Acquire. All changes of a live word are read-modify-writes and continue the
-//! release sequences, so the destroyer sees what every holder did. A candidate leaves with Release: its accesses to the *word*
-//! come before the memory is freed. A reviver records its ticket Relaxed, since its put will be Release.
+//! Puts subtract with Release and the verdict is Acquire. All changes of a live word are read-modify-writes and
+//! continue the release sequences, so the destroyer sees what every holder did. A candidate leaves with Release: its
+//! accesses to the *word* come before the memory is freed. A reviver records its ticket Relaxed, since its put will be
+//! Release.
 //!
 //! # Dead counts
 //!
-//! A get on a dead count adds one and does not take it back: failed gets move `refs` through the dead zone, and one that finds
-//! it 2^16 from the middle moves it back by compare-exchange. A plain store, as in `RcuRef`, would kill the new owner if the
-//! slot had been given a new life ([`init`](TicketRef::init)) in between. So a failed get is one add as well.
+//! A get on a dead count adds one and does not take it back: failed gets move `refs` through the dead zone, and one
+//! that finds it 2^16 from the middle moves it back by compare-exchange. A plain store, as in `RcuRef`, would kill the
+//! new owner if the slot had been given a new life ([`init`](TicketRef::init)) in between. So a failed get is one add
+//! as well.
 //!
-//! The tickets answer a remark in the [cover letter] of rcuref: its author could not imagine a way to use it where memory is
-//! freed at once, and would be happy to be proven wrong. `tests/models` has the models with tickets, which pass, and without,
-//! which fail.
+//! The tickets answer a remark in the [cover letter] of rcuref: its author could not imagine a way to use it where
+//! memory is freed at once, and would be happy to be proven wrong. `tests/models` has the models with tickets, which
+//! pass, and without, which fail.
 //!
 //! [cover letter]: https://lore.kernel.org/lkml/20230228132118.978145284@linutronix.de/
 
@@ -99,14 +101,14 @@ pub(crate) struct Unsettled {
 
 /// A 64-bit count that asks nothing of the memory it lives in.
 ///
-/// The last put may free the object at once: no epoch, no hazard pointer, no grace period. A get needs readable memory during
-/// the call, as with any count: by a lock, a guard, a weak count, or a reference of the caller's own.
+/// The last put may free the object at once: no epoch, no hazard pointer, no grace period. A get needs readable memory
+/// during the call, as with any count: by a lock, a guard, a weak count, or a reference of the caller's own.
 ///
 /// Cost: get one atomic add, put one atomic subtraction; the last put one compare-exchange more
 /// ([`put_last`](Self::put_last): one in all). Each writes the count's line. Up to 2^31 references.
 ///
-/// In type-stable memory [`init`](Self::init) gives a dead count a new life. `M` is [`Native`] but in simulators and model
-/// checkers.
+/// In type-stable memory [`init`](Self::init) gives a dead count a new life. `M` is [`Native`] but in simulators and
+/// model checkers.
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -167,8 +169,7 @@ impl TicketRef {
 
     /// A count that holds `word`, as [`raw`](Self::raw) returned it.
     ///
-    /// Zero is one reference to an object that nobody finds without one; never zero the memory of a
-    /// count.
+    /// Zero is one reference to an object that nobody finds without one; never zero the memory of a count.
     #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
     pub const fn from_raw(word: u64) -> Self {
@@ -200,9 +201,9 @@ impl<M: Memory> TicketRef<M> {
 
     /// Gives a dead count its first reference, which the caller owns.
     ///
-    /// The last step of making the object: Release, which pairs with [`get_acquire`](Self::get_acquire), so that a thread that
-    /// acquires the object sees it initialised. Only the thread that was told to destroy the object, or that made the count,
-    /// may call it, once.
+    /// The last step of making the object: Release, which pairs with [`get_acquire`](Self::get_acquire), so that a
+    /// thread that acquires the object sees it initialised. Only the thread that was told to destroy the object, or
+    /// that made the count, may call it, once.
     pub fn init(&self) {
         debug_assert_eq!(Zone::of(refs(self.raw())), Zone::Dead, "init of a count that is alive");
         // Release: pairs with the Acquire in `get_acquire`.
@@ -243,8 +244,8 @@ impl<M: Memory> TicketRef<M> {
 
     /// Takes another reference for a caller that owns one, which cannot fail.
     ///
-    /// One add and a test of the sign; [`get`](Self::get) has to tell zero apart. A caller that owns none breaks the count:
-    /// reported if the count is dead, not seen while a verdict is pending.
+    /// One add and a test of the sign; [`get`](Self::get) has to tell zero apart. A caller that owns none breaks the
+    /// count: reported if the count is dead, not seen while a verdict is pending.
     #[inline]
     #[track_caller]
     pub fn get_held(&self) {
@@ -258,8 +259,8 @@ impl<M: Memory> TicketRef<M> {
 
     /// Gives a reference back. The caller must own one.
     ///
-    /// After [`Put::StillHeld`] this thread does not touch the memory any more; after [`Put::Last`] no other thread does, and
-    /// it may be freed.
+    /// After [`Put::StillHeld`] this thread does not touch the memory any more; after [`Put::Last`] no other thread
+    /// does, and it may be freed.
     #[inline]
     #[track_caller]
     pub fn put(&self) -> Put {
@@ -280,7 +281,8 @@ impl<M: Memory> TicketRef<M> {
     #[inline(always)]
     pub(crate) fn put_begin(&self, n: NonZeroU16) -> Option<Unsettled> {
         let n = u32::from(n.get());
-        // Release: pairs with the Acquire of the verdict: the object is destroyed after all that this holder did with it.
+        // Release: pairs with the Acquire of the verdict: the object is destroyed after all that this holder did with
+        // it.
         let new = self.word.fetch_sub(word(n, 0), Ordering::Release).wrapping_sub(word(n, 0));
         is_negative(new).then_some(Unsettled { new, n })
     }
@@ -309,8 +311,7 @@ impl<M: Memory> TicketRef<M> {
 
     /// Gives back a reference that is probably the last one.
     ///
-    /// One compare-exchange if it is, where [`put`](Self::put) takes two operations. One wasted
-    /// attempt if it is not.
+    /// One compare-exchange if it is, where [`put`](Self::put) takes two operations. One wasted attempt if it is not.
     #[inline]
     #[track_caller]
     pub fn put_last(&self) -> Put {
@@ -471,11 +472,12 @@ impl<M: Memory> TicketRef<M> {
 
     /// Moves a dead count back to the middle of the dead zone if it strayed far.
     ///
-    /// `current` is what the caller's own operation made of a dead word. It counts as dead although it may have left the zone.
+    /// `current` is what the caller's own operation made of a dead word. It counts as dead although it may have left
+    /// the zone.
     fn undrift(&self, mut current: u64) {
         while refs(current).abs_diff(DEAD) >= DRIFT {
-            // Relaxed: nothing is published. Not a store, because the slot may have a new life by now; not a weak exchange, so
-            // that a failure means another word.
+            // Relaxed: nothing is published. Not a store, because the slot may have a new life by now; not a weak
+            // exchange, so that a failure means another word.
             match self.word.compare_exchange(
                 current,
                 DEAD_WORD,

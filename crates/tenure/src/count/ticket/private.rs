@@ -1,9 +1,10 @@
 //! Private counts: until the first thread can find the object without a reference.
 //!
-//! While every get comes from a caller that owns a reference, as with an `Arc` that never had a `Weak`, no thread can revive the
-//! object. Zero references are then the verdict, and the last put is one operation. Such a count holds 0 in place of its
-//! tickets. `publish` makes it a count with tickets before the first weak pointer can be used. Its caller owns a reference, so
-//! the word does not cross to zero meanwhile, and every later last put sees in its own subtraction that it has to settle.
+//! While every get comes from a caller that owns a reference, as with an `Arc` that never had a `Weak`, no thread can
+//! revive the object. Zero references are then the verdict, and the last put is one operation. Such a count holds 0 in
+//! place of its tickets. `publish` makes it a count with tickets before the first weak pointer can be used. Its caller
+//! owns a reference, so the word does not cross to zero meanwhile, and every later last put sees in its own subtraction
+//! that it has to settle.
 
 use super::{DEAD_WORD, NO_TICKETS, TicketRef, Unsettled, word};
 use crate::count::zone::{NOREF, ONEREF};
@@ -11,8 +12,8 @@ use crate::memory::{Atomic, Memory, Ordering};
 
 /// In place of tickets: a private count crosses to zero once, and has no use for them.
 ///
-/// 0, so that publishing can set a bit without knowing the rest. The price: zeroed memory reads as
-/// one reference to a private object. Never zero a count; see [`TicketRef::init`] for a new life.
+/// 0, so that publishing can set a bit without knowing the rest. The price: zeroed memory reads as one reference to a
+/// private object. Never zero a count; see [`TicketRef::init`] for a new life.
 const PRIVATE: u32 = 0;
 const ONE_WORD: u64 = word(ONEREF, PRIVATE);
 const NOREF_WORD: u64 = word(NOREF, PRIVATE);
@@ -25,8 +26,7 @@ impl TicketRef {
 }
 
 impl<M: Memory> TicketRef<M> {
-    /// A count with one reference that every get is made with a reference to, until
-    /// [`publish`](Self::publish).
+    /// A count with one reference that every get is made with a reference to, until [`publish`](Self::publish).
     pub(crate) fn private_in() -> Self {
         Self { word: Atomic::new(ONE_WORD) }
     }
@@ -36,11 +36,12 @@ impl<M: Memory> TicketRef<M> {
     /// A load, and one operation more the first time.
     #[inline]
     pub(crate) fn publish(&self) {
-        // Relaxed: in the order of this word the mark comes before the put of the caller's reference, which is all that a
-        // last put has to know. The same goes for a mark found.
+        // Relaxed: in the order of this word the mark comes before the put of the caller's reference, which is all that
+        // a last put has to know. The same goes for a mark found.
         if self.word.load(Ordering::Relaxed) as u32 == PRIVATE {
-            // The load may be old, and another thread have published since. Setting the bit again changes nothing: the load
-            // is no older than the caller's reference, and the word has not crossed to zero since, so no ticket has moved.
+            // The load may be old, and another thread have published since. Setting the bit again changes nothing: the
+            // load is no older than the caller's reference, and the word has not crossed to zero since, so no ticket
+            // has moved.
             self.word.fetch_or(word(0, NO_TICKETS), Ordering::Relaxed);
         }
     }
@@ -69,7 +70,8 @@ impl<M: Memory> TicketRef<M> {
     pub(super) fn is_private_last(&self, unsettled: Unsettled) -> bool {
         let last = unsettled.new == NOREF_WORD;
         if last {
-            // Acquire: pairs with the Release of every earlier put. A load, since ThreadSanitizer does not model fences.
+            // Acquire: pairs with the Release of every earlier put. A load, since ThreadSanitizer does not model
+            // fences.
             self.word.load(Ordering::Acquire);
         }
         last

@@ -37,8 +37,8 @@ fn findings(layout: &Layout) -> Vec<String> {
     findings
 }
 
-/// What is found in a layout of fields that are made while the test runs, and given back after it: there
-/// are hundreds of thousands, and a leak is an error under the sanitizers.
+/// What is found in a layout of fields that are made while the test runs, and given back after it: there are hundreds
+/// of thousands, and a leak is an error under the sanitizers.
 fn findings_of(fields: Vec<Field>, layout: impl Fn(&'static [Field]) -> Layout) -> Vec<String> {
     let fields = Box::into_raw(fields.into_boxed_slice());
     // SAFETY: the box is ours until the end of this function, where nothing refers to it any more: the

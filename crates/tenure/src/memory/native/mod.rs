@@ -1,6 +1,4 @@
-//! The real machine: core's atomics, each method one inlined call.
-//!
-//! This directory is the one place that names them.
+//! The real machine: core's atomics, each method one inlined call. Nothing else in the crate names them.
 #![allow(clippy::disallowed_types, reason = "this is the file that wraps core's atomics")]
 
 mod barrier;
@@ -21,8 +19,7 @@ use core::marker::PhantomData;
 
 /// The machine this program runs on.
 ///
-/// Costs nothing: its types are those of `core::sync::atomic`, and every call is inlined to the
-/// operation it names.
+/// Costs nothing: its types are those of `core::sync::atomic`, and every call is inlined to the operation it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Native {}
 
@@ -145,9 +142,8 @@ impl<T> Pointer<T> for core::sync::atomic::AtomicPtr<T> {
 #[repr(transparent)]
 pub struct PlainCell<T>(UnsafeCell<T>);
 
-// SAFETY: every access goes through a raw pointer whose dereference is the caller's unsafe block,
-// and that block answers for the absence of races. `T: Send` because a writer may move a value in
-// on one thread that a reader copies out on another; `T: Sync` because readers may share it.
+// SAFETY: every access goes through a raw pointer, and the unsafe block that dereferences it answers for the absence of
+// races. `T: Send`: a value may be moved in on one thread and copied out on another. `T: Sync`: readers may share it.
 unsafe impl<T: Send + Sync> Sync for PlainCell<T> {}
 
 impl<T> Plain<T> for PlainCell<T> {
@@ -175,8 +171,8 @@ impl<A: ?Sized> FnSlot<A> {
 
     pub(crate) fn replace(&self, function: Option<fn(&A)>) -> Option<fn(&A)> {
         let new = function.map_or(core::ptr::null_mut(), |f| f as *mut ());
-        // AcqRel: Release pairs with the Acquire in `get` so that what the setter prepared for its
-        // function is there when it runs; Acquire likewise for the function handed back.
+        // AcqRel: Release pairs with the Acquire in `get`, so that what the setter prepared is there when its function
+        // runs; Acquire likewise for the function handed back.
         Self::function(self.0.swap(new, Ordering::AcqRel))
     }
 
@@ -186,8 +182,8 @@ impl<A: ?Sized> FnSlot<A> {
     }
 
     fn function(pointer: *mut ()) -> Option<fn(&A)> {
-        // SAFETY: the slot holds null or what `replace` made of a `fn(&A)`; function pointers have
-        // the size of data pointers on every target of Rust's core, and null is `None`.
+        // SAFETY: the slot holds null, which is `None`, or what `replace` made of a `fn(&A)`; function pointers have
+        // the size of data pointers on every target of Rust's core.
         unsafe { core::mem::transmute::<*mut (), Option<fn(&A)>>(pointer) }
     }
 }

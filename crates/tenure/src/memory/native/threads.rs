@@ -1,7 +1,7 @@
 //! Numbers for the threads of this process, and what is to be done when one ends.
 //!
-//! [`Numbers`] says how numbers are handed on, and how threads that a fork left behind are told from others. The
-//! C library's hook counts the forks.
+//! [`Numbers`] hands them on, and tells threads that a fork left behind from others. The C library's hook counts the
+//! forks.
 
 use super::super::numbers::{Claim, Numbers};
 use super::super::{Resident, Threads};
@@ -18,9 +18,9 @@ static NUMBERS: Numbers<Native> = Numbers {
     forks: AtomicU32::new(0),
 };
 
-/// The thread does not tell its number any more. No number is as great.
+/// The thread no longer tells its number. No number is as great.
 const ENDING: usize = 1 << (usize::BITS - 1);
-/// As above, but because nobody has asked yet.
+/// As above, because it was not asked yet.
 const NOT_ASKED: usize = usize::MAX;
 
 std::thread_local! {
@@ -30,8 +30,8 @@ std::thread_local! {
     static EXIT: Exit = Exit::new();
 }
 
-// SAFETY: the number is that of a claim, which no other claim has; the thread is told it no more before the claim is
-// dropped. Threads that a fork leaves behind do not run.
+// SAFETY: a number is that of one claim, and the thread is no longer told it when the claim is dropped. Threads that a
+// fork left behind do not run.
 unsafe impl Threads for Native {
     #[inline(always)]
     fn thread() -> Option<usize> {
@@ -63,7 +63,7 @@ unsafe impl Threads for Native {
     }
 }
 
-/// The calling thread's address: of a thread-local without destructor, so that it is there from the start to the end.
+/// The calling thread's address: that of a thread-local without destructor, which exists up to the thread's end.
 fn own_address() -> *mut () {
     NUMBER.with(|number| ptr::from_ref(number).cast_mut().cast())
 }
@@ -147,13 +147,13 @@ fn count_forks() {
     unsafe extern "C" fn in_child() {
         NUMBERS.fork(own_address());
     }
-    // Acquire: pairs with the Release below. Threads that come at once all register, and forks count for more
-    // than one, which is as good. None of them goes on before it has.
+    // Acquire: pairs with the Release below. Threads that come at once all register, so that a fork counts for several,
+    // which is as good. None goes on before it has registered.
     if !COUNTED.load(Ordering::Acquire) {
-        // SAFETY: the function touches statics and a thread-local without destructor, and neither allocates
-        // nor locks, so that it may run in the child of a program with threads.
+        // SAFETY: the function touches statics and a thread-local without destructor, and neither allocates nor locks,
+        // so it may run in the child of a program with threads.
         let failed = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-        // For want of memory. A child that took lost threads for others would wait for them.
+        // A child that took lost threads for others would wait for them.
         assert_eq!(failed, 0, "pthread_atfork: no memory");
         COUNTED.store(true, Ordering::Release);
     }

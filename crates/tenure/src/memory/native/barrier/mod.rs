@@ -1,10 +1,10 @@
 //! Asymmetric barriers: on Linux the heavy side interrupts the other threads; elsewhere both sides are full fences.
 //!
-//! An interrupted CPU passes a full fence, and so does a thread that is switched in. So a heavy side that
-//! interrupts every CPU on which this process runs makes a compiler fence enough on the light one.
+//! An interrupted CPU passes a full fence, and so does a thread that is switched in. So a heavy side that interrupts
+//! every CPU on which this process runs makes a compiler fence enough on the light one.
 //!
-//! Both sides have to agree. The first barrier of the process decides for all, unless
-//! [`use_full_fences`] was called before it:
+//! Both sides have to agree. The first barrier of the process decides for all, unless [`use_full_fences`] was called
+//! before it:
 //!
 //! | state | light | heavy |
 //! |---|---|---|
@@ -12,13 +12,12 @@
 //! | `INTERRUPTS` | compiler fence | full fence, [interrupts](interrupt) the others, full fence |
 //! | `FENCES` | full fence | full fence |
 //!
-//! Asking registers the process for `membarrier`, which takes the kernel a few milliseconds if there are threads
-//! already. A light barrier that still reads `UNKNOWN` does more than it has to. A heavy one never does less: it
-//! has the answer before it chooses, and the first answer is the answer for all.
+//! Asking registers the process for `membarrier`, which takes a few milliseconds if there are threads already. A light
+//! barrier that still reads `UNKNOWN` does more than it has to. A heavy one has the answer before it chooses, and the
+//! first answer is the answer for all.
 //!
-//! A decision for compiler fences cannot be taken back: a thread that passed one may sleep, or go on, without
-//! a fence for as long as it likes. So where the kernel refuses `membarrier` later, something else has to
-//! interrupt; see [`interrupt`].
+//! A decision for compiler fences is final: a thread that passed one may sleep, or go on, without a fence for any time.
+//! So if the kernel refuses `membarrier` later, something else has to interrupt; see [`interrupt`].
 
 #![allow(
     clippy::disallowed_types,
@@ -94,7 +93,7 @@ fn ask() -> u8 {
     decide(if interrupt::register() { INTERRUPTS } else { FENCES })
 }
 
-/// The first decision is everybody's. Returns that.
+/// Returns the first decision, which holds for all.
 fn decide(state: u8) -> u8 {
     // Relaxed: as in `answer`.
     match STATE.compare_exchange(UNKNOWN, state, Ordering::Relaxed, Ordering::Relaxed) {
@@ -103,27 +102,27 @@ fn decide(state: u8) -> u8 {
     }
 }
 
-/// Makes every barrier of this process a full fence, on both sides. Returns whether they all are: `false` if a
-/// barrier was passed before this call and relies on `membarrier`.
+/// Makes every barrier of this process a full fence. Returns whether they all are: `false` if a barrier was passed
+/// before this call and relies on `membarrier`.
 ///
 /// For programs that enter a sandbox. On Linux a pool, a domain, a [`Cached`](crate::lazy::Cached) or a
-/// [`Registry`](mod@crate::registry) interrupts the other threads of the process by the system call `membarrier` when it
-/// is trimmed or closed, when objects end, or when a value is stored. A seccomp filter that is installed *before* the first of them needs nothing: the library sees
-/// that the call is refused, and uses full fences. If the filter comes *later*, threads already rely on being
-/// interrupted. The library then goes on by
+/// [`Registry`](mod@crate::registry) interrupts the other threads of the process by the system call `membarrier`: when
+/// it is trimmed or closed, when objects end, or when a value is stored. If a seccomp filter is installed *before* the
+/// first of them, the library sees that the call is refused, and uses full fences. If the filter comes *later*, threads
+/// already rely on being interrupted. The library then
 ///
-/// - mapping and unmapping a page (`mmap`, `munmap`), on x86-64 CPUs which interrupt each other for that, or
-/// - running on every CPU in turn (`sched_setaffinity`, `sched_getaffinity`, and `gettid` and `/proc/self/task` to check
-///   that it saw all), which takes from tens of microseconds up to a time slice for each CPU. This way reaches the threads
-///   of the process, but not tasks that share its memory without being its threads (`clone` with `CLONE_VM` and without
-///   `CLONE_THREAD`). It is not to be had if `/proc` belongs to another PID namespace.
+/// - maps and unmaps a page (`mmap`, `munmap`), on x86-64 CPUs which interrupt each other for that, or
+/// - runs on every CPU in turn (`sched_setaffinity`, `sched_getaffinity`, and `gettid` and `/proc/self/task` to check
+///   that it saw all), for tens of microseconds up to a time slice for each CPU. This reaches the threads of the
+///   process, but not tasks that share its memory without being its threads (`clone` with `CLONE_VM` and without
+///   `CLONE_THREAD`), and needs a `/proc` of the same PID namespace.
 ///
-/// If the filter refuses these as well, the process is aborted with a line on standard error; if it kills the process for
-/// calling `membarrier`, that happens. Call this function first thing in `main` to need no system call at all. Allowing
-/// `membarrier` in the filter is as good, and faster.
+/// If the filter refuses these as well, the process is aborted with a line on standard error. If it kills the process
+/// for calling `membarrier`, that happens. Call this function first thing in `main` to need no system call; or allow
+/// `membarrier` in the filter, which is faster.
 ///
-/// Cost: one or two full fences (some nanoseconds each) wherever a thread takes a slot from a pool or gives it
-/// back, enters an object, or looks one up. Atomics on the fast path stay as few, and threads scale as before.
+/// Cost: one or two full fences (some nanoseconds each) whenever a thread takes a slot from a pool or gives it back,
+/// enters an object, or looks one up. Threads scale as before.
 ///
 /// # Example
 ///

@@ -101,8 +101,8 @@ fn on_cpu<R>(nth: usize, act: impl FnOnce() -> R) -> R {
     act()
 }
 
-/// So many rounds of barriers that interrupt nobody that some of them missed stores: proof that the litmus test sees
-/// a missing interrupt, on this machine and now.
+/// So many rounds of barriers that interrupt nobody that some of them missed stores: proof that the litmus test sees a
+/// missing interrupt, on this machine and now.
 fn telling_rounds() -> u32 {
     // That a missing interrupt shows in none of as many rounds has a probability of exp(-25).
     const ENOUGH: u32 = 25;

@@ -1,7 +1,7 @@
 //! Interrupting the other threads of this process, on Linux.
 //!
-//! Each way here makes every CPU that runs a thread of this process pass a full fence between the call and the
-//! return. They are tried in order, for a sandbox that is entered late may refuse any of them:
+//! Each way makes every CPU that runs a thread of this process pass a full fence between the call and the return. They
+//! are tried in order, since a sandbox that is entered late may refuse any of them:
 //!
 //! | way | costs, on 2 CPUs | where it is right |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | [`unmap`] a page | 25 us | on x86-64 CPUs whose kernel flushes other CPUs' TLBs by interrupting them |
 //! | [`visit`] every CPU | 50 us and more | where this thread may run on every CPU that another one may run on |
 //!
-//! A refusal is not remembered: filters belong to threads, and another thread may have none. Being refused costs
-//! a fraction of a microsecond.
+//! A refusal is not remembered: filters belong to threads, and another thread may have none. It costs a fraction of a
+//! microsecond.
 
 #[cfg(target_arch = "x86_64")]
 mod cpu;
@@ -47,9 +47,9 @@ fn membarrier() -> bool {
 /// Interrupts them, or ends the process.
 pub(super) fn others() {
     if !WAYS.iter().any(|way| way()) {
-        // Light barriers are compiler fences by now. Going on would be a race, and unwinding would leave
-        // others waiting for the one that needed the barrier.
-        // Held up to the end: other threads come here too, and one line is enough. Not `eprintln`, which may panic.
+        // Light barriers are compiler fences by now. Going on would be a race, and after unwinding others would wait
+        // for the thread that needed the barrier. The lock is held up to the end: other threads come here too, and one
+        // line is enough. Not `eprintln`, which may panic.
         let mut stderr = std::io::stderr().lock();
         let _ = writeln!(
             stderr,

@@ -4,28 +4,28 @@
 //! one on some CPU, without being switched out in between:
 //!
 //! - If this thread visits that CPU afterwards, the scheduler switched from the other one to this one: the store
-//!   happened before the visit, and before whatever this thread does after it.
-//! - If this thread visits it before, the load happens after the visit, and after whatever this thread did before.
+//!   happened before the visit, and before all that this thread does after it.
+//! - If this thread visits it before, the load happens after the visit, and after all that this thread did before.
 //!
-//! If the other thread is switched out in between, the CPU on which it goes on counts: if the visit is
-//! later than that, the first case holds, and otherwise the second.
+//! If the other thread is switched out in between, the CPU on which it goes on counts: the first case holds if the
+//! visit is later than that, and the second otherwise.
 //!
-//! So this is right on every architecture, if this thread visits every CPU on which others run. It may be confined
-//! to fewer, by cpusets that differ between threads. And a CPU that goes offline is taken from every thread's set first,
-//! while a thread may go on there for some milliseconds. Both are found out after the round. Each thread's CPUs have to be
-//! among those that were visited, and so does the CPU on which it runs then. If it came there during the round, it was
-//! switched in. A thread that goes elsewhere later is switched in there after the round.
+//! So this is right on every architecture, if this thread visits every CPU on which others run. Two things may prevent
+//! that. Cpusets may confine it to fewer CPUs than other threads. And a CPU that goes offline is taken from every
+//! thread's set first, while a thread may go on there for some milliseconds. Both are checked after the round: each
+//! thread's CPUs have to be among those visited, and so does the CPU on which it runs then. If it came there during the
+//! round, it was switched in. A thread that goes elsewhere later is switched in there after the round.
 //!
-//! `/proc/self/task` lists the threads. A listing may be cut short when threads end meanwhile, so two in a row have to
-//! agree. It may show the numbers of another PID namespace, where `/proc` is older than the namespace. So this thread has to
-//! be in it by its own number; otherwise the round does not count.
+//! `/proc/self/task` lists the threads. A listing may be cut short when threads end, so two in a row have to agree. A
+//! `/proc` that is older than the PID namespace shows other numbers, so this thread has to be in it by its own number;
+//! otherwise the round does not count.
 //!
-//! What this does not see: tasks that share the memory without being threads of the process (`clone` with `CLONE_VM` and
-//! without `CLONE_THREAD`, as in a child of `vfork`). They are not listed. Such a task must not use this library where the
-//! two ways before this one may be refused.
+//! This does not see tasks that share the memory without being threads of the process (`clone` with `CLONE_VM` and
+//! without `CLONE_THREAD`, as in a child of `vfork`). Such a task must not use this library if the two ways before this
+//! one may be refused.
 //!
-//! What others may see: the CPUs that this thread is allowed to use change for some time, and a change that another
-//! thread makes meanwhile is lost. Real-time threads that leave a CPU to nobody are waited for.
+//! Others may see that the CPUs that this thread is allowed to use change for some time; a change that another thread
+//! makes meanwhile is lost. If a real-time thread never leaves a CPU, this waits for it.
 
 use std::time::Duration;
 use std::vec::Vec;
@@ -34,7 +34,7 @@ use std::{fs, io, thread};
 /// The most CPUs that Linux can be built for.
 const MOST_CPUS: usize = 8192;
 const WORD_BITS: usize = libc::c_ulong::BITS as usize;
-/// CPUs come and go: a round in which they did says nothing. One that goes offline may keep its threads for tens of
+/// A round in which CPUs came or went says nothing. One that goes offline may keep its threads for tens of
 /// milliseconds; the pauses between so many rounds add up to 127 ms.
 const ROUNDS: u32 = 8;
 /// Threads come and go: at most so many listings for a round.
@@ -138,8 +138,8 @@ fn has_ended(error: &io::Error) -> bool {
 
 /// The CPU of a thread with this `stat`. `Some(None)` if it sleeps, and `None` if the line says nothing.
 ///
-/// A thread that sleeps keeps the number of its last CPU, which may be gone for long. It was switched out, or it is in the
-/// kernel on its way to that, behind the full barrier with which a thread says that it sleeps.
+/// A thread that sleeps keeps the number of its last CPU, which may be gone. It was switched out, or is in the kernel
+/// on its way to that, behind the full barrier with which a thread says that it sleeps.
 ///
 /// Source: proc_pid_stat(5); Linux `set_current_state` in `include/linux/sched.h`.
 fn runs_on(stat: &[u8]) -> Option<Option<usize>> {
