@@ -11,7 +11,7 @@
 
 use super::handles::{Allocation, ArcCounts, Inner, Strong, Weak};
 use super::memory::{InOrder, Loom};
-use super::stage::{ALL, Heap, Value, join_all, passes, spawn};
+use super::stage::{ALL, Heap, Value, join_all, passes, spawn, tests};
 use tenure::arc::Counts;
 
 /// drop ‖ upgrade, drop, drop the `Weak` ‖ drop the other `Weak`.
@@ -366,113 +366,40 @@ pub(crate) fn weaks_counted_under_the_last_drop() {
     allocation.assert_gone();
 }
 
-#[test]
-fn the_value_and_the_allocation_go_once_under_upgrade_and_drop_of_weak() {
-    passes(Some(5), drop_upgrade_drop_weak::<Counts<Loom>>);
-}
-
-#[test]
-fn two_upgrades_may_revive_a_value_whose_last_arc_goes() {
-    passes(Some(5), drop_upgrade_upgrade::<Counts<Loom>>);
-}
-
-#[test]
-fn a_weak_made_by_an_upgraded_arc_keeps_the_allocation() {
-    passes(ALL, drop_upgrade_downgrade::<Counts<Loom>>);
-}
-
-#[test]
-fn the_last_clone_frees_after_everyones_last_touch() {
-    passes(ALL, clones_drop::<Counts<Loom>>);
-}
-
-#[test]
-fn of_two_first_weaks_each_can_rely_on_the_other_to_publish() {
-    passes(Some(3), first_downgrades::<Counts<Loom>>);
-}
-
-#[test]
-fn first_weaks_of_a_borrowed_arc_can_be_used_before_the_other_is_published() {
-    passes(Some(3), first_downgrades_of_a_borrowed_arc::<Counts<Loom>>);
-}
-
-#[test]
-fn weaks_that_come_and_go_never_let_two_have_the_value() {
-    passes(Some(4), unique_and_take_under_weaks_that_come_and_go::<Counts<Loom>>);
-}
-
-#[test]
-fn make_mut_writes_or_moves_what_nobody_else_reaches() {
-    passes(Some(4), make_mut_under_downgrade);
-}
-
-#[test]
-fn get_mut_of_what_never_had_a_weak_comes_after_every_clone() {
-    passes(ALL, unshared_after_a_clone::<Counts<Loom>>);
-}
-
-#[test]
-fn an_upgrade_that_succeeds_sees_the_value_that_was_born() {
-    passes(ALL, || born_under_upgrades::<Counts<InOrder>>(1));
-}
-
-#[test]
-fn two_upgrades_that_succeed_see_the_value_that_was_born() {
-    passes(Some(4), || born_under_upgrades::<Counts<InOrder>>(2));
-}
-
-#[test]
-fn get_mut_is_alone_although_another_arc_makes_a_weak_and_goes() {
-    passes(ALL, unique_under_downgrade::<Counts<Loom>>);
-}
-
-#[test]
-fn get_mut_is_alone_although_a_weak_becomes_an_arc() {
-    passes(ALL, unique_under_upgrade::<Counts<Loom>>);
-}
-
-#[test]
-fn get_mut_is_alone_although_a_drop_that_it_overtook_has_not_ended() {
-    passes(ALL, unique_by_an_upgrade::<Counts<Loom>>);
-}
-
-#[test]
-fn of_two_get_muts_none_is_given_what_the_other_shares() {
-    passes(Some(4), two_unique::<Counts<Loom>>);
-}
-
-#[test]
-fn the_only_owner_left_gets_the_value() {
-    passes(ALL, unique_in_the_end::<Counts<Loom>>);
-}
-
-#[test]
-fn try_unwrap_takes_from_nobody() {
-    passes(Some(5), take_under_upgrade_and_drop::<Counts<Loom>>);
-}
-
-#[test]
-fn two_try_unwraps_do_not_wait_for_each_other() {
-    passes(ALL, two_takes::<Counts<Loom>>);
-}
-
-#[test]
-fn try_unwrap_waits_for_the_drop_that_its_upgrade_overtook() {
-    passes(ALL, take_by_an_upgrade);
-}
-
-#[test]
-fn a_value_that_is_taken_and_put_back_is_seen_whole_or_not_at_all() {
-    passes(ALL, || take_and_put_back_under_upgrades::<Counts<InOrder>>(1));
-    passes(Some(3), || take_and_put_back_under_upgrades::<Counts<InOrder>>(2));
-}
-
-#[test]
-fn one_of_many_into_inners_gets_the_value() {
-    passes(ALL, into_inner_by_all::<Counts<Loom>>);
-}
-
-#[test]
-fn a_weak_counts_all_weaks_or_knows_that_the_value_is_dead() {
-    passes(ALL, weaks_counted_under_the_last_drop);
+tests! {
+    the_value_and_the_allocation_go_once_under_upgrade_and_drop_of_weak =>
+        passes(Some(5), drop_upgrade_drop_weak::<Counts<Loom>>);
+    two_upgrades_may_revive_a_value_whose_last_arc_goes =>
+        passes(Some(5), drop_upgrade_upgrade::<Counts<Loom>>);
+    a_weak_made_by_an_upgraded_arc_keeps_the_allocation =>
+        passes(ALL, drop_upgrade_downgrade::<Counts<Loom>>);
+    the_last_clone_frees_after_everyones_last_touch => passes(ALL, clones_drop::<Counts<Loom>>);
+    of_two_first_weaks_each_can_rely_on_the_other_to_publish =>
+        passes(Some(3), first_downgrades::<Counts<Loom>>);
+    first_weaks_of_a_borrowed_arc_can_be_used_before_the_other_is_published =>
+        passes(Some(3), first_downgrades_of_a_borrowed_arc::<Counts<Loom>>);
+    weaks_that_come_and_go_never_let_two_have_the_value =>
+        passes(Some(4), unique_and_take_under_weaks_that_come_and_go::<Counts<Loom>>);
+    make_mut_writes_or_moves_what_nobody_else_reaches => passes(Some(4), make_mut_under_downgrade);
+    get_mut_of_what_never_had_a_weak_comes_after_every_clone =>
+        passes(ALL, unshared_after_a_clone::<Counts<Loom>>);
+    an_upgrade_that_succeeds_sees_the_value_that_was_born =>
+        passes(ALL, || born_under_upgrades::<Counts<InOrder>>(1));
+    two_upgrades_that_succeed_see_the_value_that_was_born =>
+        passes(Some(4), || born_under_upgrades::<Counts<InOrder>>(2));
+    get_mut_is_alone_although_another_arc_makes_a_weak_and_goes =>
+        passes(ALL, unique_under_downgrade::<Counts<Loom>>);
+    get_mut_is_alone_although_a_weak_becomes_an_arc => passes(ALL, unique_under_upgrade::<Counts<Loom>>);
+    get_mut_is_alone_although_a_drop_that_it_overtook_has_not_ended =>
+        passes(ALL, unique_by_an_upgrade::<Counts<Loom>>);
+    of_two_get_muts_none_is_given_what_the_other_shares => passes(Some(4), two_unique::<Counts<Loom>>);
+    the_only_owner_left_gets_the_value => passes(ALL, unique_in_the_end::<Counts<Loom>>);
+    try_unwrap_takes_from_nobody => passes(Some(5), take_under_upgrade_and_drop::<Counts<Loom>>);
+    two_try_unwraps_do_not_wait_for_each_other => passes(ALL, two_takes::<Counts<Loom>>);
+    try_unwrap_waits_for_the_drop_that_its_upgrade_overtook => passes(ALL, take_by_an_upgrade);
+    a_value_that_is_taken_and_put_back_is_seen_whole_or_not_at_all =>
+        passes(ALL, || take_and_put_back_under_upgrades::<Counts<InOrder>>(1)),
+        passes(Some(3), || take_and_put_back_under_upgrades::<Counts<InOrder>>(2));
+    one_of_many_into_inners_gets_the_value => passes(ALL, into_inner_by_all::<Counts<Loom>>);
+    a_weak_counts_all_weaks_or_knows_that_the_value_is_dead => passes(ALL, weaks_counted_under_the_last_drop);
 }

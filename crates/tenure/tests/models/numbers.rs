@@ -2,7 +2,7 @@
 //! what the one before did.
 
 use super::memory::{Field, Loom};
-use super::stage::{ALL, Heap, passes, spawn};
+use super::stage::{ALL, Heap, passes, spawn, tests};
 use std::sync::Arc;
 use tenure::memory::{Claim, Numbers, Plain};
 
@@ -51,14 +51,11 @@ pub(crate) fn claimed_by_threads<N: GivesNumbers>(before: u32, threads: usize) {
     assert_eq!(used as usize, before as usize + threads);
 }
 
-#[test]
-fn a_number_is_handed_on_with_what_its_owner_did() {
-    passes(ALL, || claimed_by_threads::<Numbers<Loom>>(1, 2));
-    passes(ALL, || claimed_by_threads::<Numbers<Loom<true>>>(1, 2));
-}
-
-#[test]
-fn threads_that_find_no_free_number_add_one_each() {
-    passes(ALL, || claimed_by_threads::<Numbers<Loom>>(0, 2));
-    passes(Some(2), || claimed_by_threads::<Numbers<Loom>>(0, 3));
+tests! {
+    a_number_is_handed_on_with_what_its_owner_did =>
+        passes(ALL, || claimed_by_threads::<Numbers<Loom>>(1, 2)),
+        passes(ALL, || claimed_by_threads::<Numbers<Loom<true>>>(1, 2));
+    threads_that_find_no_free_number_add_one_each =>
+        passes(ALL, || claimed_by_threads::<Numbers<Loom>>(0, 2)),
+        passes(Some(2), || claimed_by_threads::<Numbers<Loom>>(0, 3));
 }

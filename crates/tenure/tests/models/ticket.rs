@@ -3,7 +3,7 @@
 
 use super::counts::Object;
 use super::memory::{InOrder, Loom};
-use super::stage::{ALL, Count, Heap, Value, join_all, passes, spawn};
+use super::stage::{ALL, Count, Heap, Value, join_all, passes, spawn, tests};
 use std::sync::Arc;
 use tenure::count::{DEAD, IncNotZero, TicketRef};
 
@@ -69,25 +69,15 @@ pub(crate) fn freed_at_once_by_its_holders<C: Count>() {
     assert!(count.is_freed(), "the count leaks");
 }
 
-#[test]
-fn the_last_put_frees_at_once_under_two_lookups() {
-    passes(Some(6), || freed_at_once_under_lookups::<TicketRef<Loom>>(2));
-}
-
-#[test]
-fn the_last_put_frees_at_once_under_three_lookups() {
-    passes(Some(3), || freed_at_once_under_lookups::<TicketRef<Loom>>(3));
-}
-
-#[test]
-fn the_last_of_three_holders_frees_at_once() {
-    passes(ALL, freed_at_once_by_its_holders::<TicketRef<Loom>>);
-}
-
-#[test]
-fn the_baseline_frees_at_once_too() {
-    passes(Some(5), || freed_at_once_under_lookups::<IncNotZero<Loom>>(2));
-    passes(ALL, freed_at_once_by_its_holders::<IncNotZero<Loom>>);
+tests! {
+    the_last_put_frees_at_once_under_two_lookups =>
+        passes(Some(6), || freed_at_once_under_lookups::<TicketRef<Loom>>(2));
+    the_last_put_frees_at_once_under_three_lookups =>
+        passes(Some(3), || freed_at_once_under_lookups::<TicketRef<Loom>>(3));
+    the_last_of_three_holders_frees_at_once => passes(ALL, freed_at_once_by_its_holders::<TicketRef<Loom>>);
+    the_baseline_frees_at_once_too =>
+        passes(Some(5), || freed_at_once_under_lookups::<IncNotZero<Loom>>(2)),
+        passes(ALL, freed_at_once_by_its_holders::<IncNotZero<Loom>>);
 }
 
 // --- a slot of type-stable memory, given a new life ---
@@ -153,12 +143,9 @@ fn a_failed_get_moves_a_count_back_that_has_drifted() {
     });
 }
 
-#[test]
-fn a_failed_get_does_not_kill_the_new_owner_of_its_slot() {
-    passes(ALL, || reused_under_failed_gets::<TicketRef<InOrder>>(1));
-}
-
-#[test]
-fn two_failed_gets_do_not_kill_the_new_owner_of_their_slot() {
-    passes(Some(5), || reused_under_failed_gets::<TicketRef<InOrder>>(2));
+tests! {
+    a_failed_get_does_not_kill_the_new_owner_of_its_slot =>
+        passes(ALL, || reused_under_failed_gets::<TicketRef<InOrder>>(1));
+    two_failed_gets_do_not_kill_the_new_owner_of_their_slot =>
+        passes(Some(5), || reused_under_failed_gets::<TicketRef<InOrder>>(2));
 }

@@ -32,7 +32,7 @@ use super::counts::{get_get_put, get_put_put};
 use super::memory::Loom;
 use super::numbers::claimed_by_threads;
 use super::stage::Failure::{Claim, FieldRace, MemoryRace, ValueRace};
-use super::stage::{ALL, fails, passes};
+use super::stage::{ALL, fails, passes, tests};
 use super::ticket::{
     freed_at_once_by_its_holders, freed_at_once_under_lookups, reused_under_failed_gets,
 };
@@ -51,124 +51,76 @@ use ticket::{NoTickets, PublishesByAdd, RestoresByStore, Sound, TicketTwin};
 
 // --- RcuRef ---
 
-#[test]
-fn a_put_that_reads_the_counter_again_reports_what_is_owed() {
-    fails(Some(2), Claim(REPORT), get_put_put::<Rereads>);
-}
-
-#[test]
-fn rcuref_without_a_witness_touches_freed_memory() {
-    fails(Some(1), MemoryRace, || freed_at_once_under_lookups::<RcuRef<Loom>>(2));
+tests! {
+    a_put_that_reads_the_counter_again_reports_what_is_owed =>
+        fails(Some(2), Claim(REPORT), get_put_put::<Rereads>);
+    rcuref_without_a_witness_touches_freed_memory =>
+        fails(Some(1), MemoryRace, || freed_at_once_under_lookups::<RcuRef<Loom>>(2));
 }
 
 // --- TicketRef ---
 
-#[test]
-fn the_sound_copy_of_ticket_ref_passes() {
-    passes(ALL, get_put_put::<TicketTwin<Sound>>);
-    passes(Some(4), get_get_put::<TicketTwin<Sound>>);
-    passes(ALL, freed_at_once_by_its_holders::<TicketTwin<Sound>>);
-    passes(Some(4), || freed_at_once_under_lookups::<TicketTwin<Sound>>(2));
-    passes(ALL, || reused_under_failed_gets::<TicketTwin<Sound, true>>(1));
-}
-
-#[test]
-fn without_tickets_a_candidate_touches_freed_memory() {
-    fails(Some(1), MemoryRace, || freed_at_once_under_lookups::<TicketTwin<NoTickets>>(2));
-}
-
-#[test]
-fn restoring_dead_by_a_store_kills_the_new_owner_of_the_slot() {
-    fails(Some(3), Claim("the new owner's reference is lost"), || {
-        reused_under_failed_gets::<TicketTwin<RestoresByStore, true>>(1);
-    });
+tests! {
+    the_sound_copy_of_ticket_ref_passes =>
+        passes(ALL, get_put_put::<TicketTwin<Sound>>),
+        passes(Some(4), get_get_put::<TicketTwin<Sound>>),
+        passes(ALL, freed_at_once_by_its_holders::<TicketTwin<Sound>>),
+        passes(Some(4), || freed_at_once_under_lookups::<TicketTwin<Sound>>(2)),
+        passes(ALL, || reused_under_failed_gets::<TicketTwin<Sound, true>>(1));
+    without_tickets_a_candidate_touches_freed_memory =>
+        fails(Some(1), MemoryRace, || freed_at_once_under_lookups::<TicketTwin<NoTickets>>(2));
+    restoring_dead_by_a_store_kills_the_new_owner_of_the_slot =>
+        fails(Some(3), Claim("the new owner's reference is lost"),
+            || reused_under_failed_gets::<TicketTwin<RestoresByStore, true>>(1));
 }
 
 // --- the counts of Arc ---
 
-#[test]
-fn the_sound_copy_of_counts_passes() {
-    passes(Some(4), drop_upgrade_drop_weak::<ArcTwin<SoundArc>>);
-    passes(Some(3), drop_upgrade_upgrade::<ArcTwin<SoundArc>>);
-    passes(ALL, clones_drop::<ArcTwin<SoundArc>>);
-    passes(ALL, unique_under_downgrade::<ArcTwin<SoundArc>>);
-    passes(ALL, unique_under_downgrade::<ArcTwin<SoundWithoutPrivacy>>);
-    passes(ALL, unique_under_upgrade::<ArcTwin<SoundArc>>);
-    passes(ALL, || born_under_upgrades::<ArcTwin<SoundArc, true>>(1));
-    passes(Some(3), first_downgrades::<ArcTwin<SoundArc>>);
-    passes(ALL, unshared_after_a_clone::<ArcTwin<SoundArc>>);
-}
-
-#[test]
-fn a_first_weak_that_does_not_publish_reaches_a_value_that_is_gone() {
-    fails(Some(2), Claim("a holder sees no value"), first_downgrades::<ArcTwin<NeverPublishes>>);
-}
-
-#[test]
-fn publishing_twice_by_adding_makes_a_reference_that_nobody_puts() {
-    fails(
-        Some(3),
-        Claim("the value leaks"),
-        first_downgrades::<ArcTwin<OverBroken<PublishesByAdd>>>,
-    );
-}
-
-#[test]
-fn the_last_arc_that_does_not_look_for_weaks_frees_under_them() {
-    fails(Some(1), MemoryRace, drop_upgrade_drop_weak::<ArcTwin<FreesUnderWeaks>>);
-}
-
-#[test]
-fn a_strong_count_without_tickets_frees_the_allocation_under_a_drop() {
-    fails(Some(2), MemoryRace, drop_upgrade_upgrade::<ArcTwin<OverBroken<NoTickets>>>);
-}
-
-#[test]
-fn get_mut_that_reads_weak_then_strong_shares_what_it_gives() {
-    fails(Some(2), ValueRace, unique_under_downgrade::<ArcTwin<ReadsWeakThenStrong>>);
-}
-
-#[test]
-fn get_mut_that_reads_strong_then_weak_shares_what_it_gives() {
-    fails(Some(2), ValueRace, unique_under_upgrade::<ArcTwin<ReadsStrongThenWeak>>);
-}
-
-#[test]
-fn a_downgrade_that_does_not_wait_makes_get_mut_share_what_it_gives() {
-    fails(Some(2), ValueRace, unique_under_downgrade::<ArcTwin<DowngradesUnderTheLock>>);
+tests! {
+    the_sound_copy_of_counts_passes =>
+        passes(Some(4), drop_upgrade_drop_weak::<ArcTwin<SoundArc>>),
+        passes(Some(3), drop_upgrade_upgrade::<ArcTwin<SoundArc>>),
+        passes(ALL, clones_drop::<ArcTwin<SoundArc>>),
+        passes(ALL, unique_under_downgrade::<ArcTwin<SoundArc>>),
+        passes(ALL, unique_under_downgrade::<ArcTwin<SoundWithoutPrivacy>>),
+        passes(ALL, unique_under_upgrade::<ArcTwin<SoundArc>>),
+        passes(ALL, || born_under_upgrades::<ArcTwin<SoundArc, true>>(1)),
+        passes(Some(3), first_downgrades::<ArcTwin<SoundArc>>),
+        passes(ALL, unshared_after_a_clone::<ArcTwin<SoundArc>>);
+    a_first_weak_that_does_not_publish_reaches_a_value_that_is_gone =>
+        fails(Some(2), Claim("a holder sees no value"), first_downgrades::<ArcTwin<NeverPublishes>>);
+    publishing_twice_by_adding_makes_a_reference_that_nobody_puts =>
+        fails(Some(3), Claim("the value leaks"), first_downgrades::<ArcTwin<OverBroken<PublishesByAdd>>>);
+    the_last_arc_that_does_not_look_for_weaks_frees_under_them =>
+        fails(Some(1), MemoryRace, drop_upgrade_drop_weak::<ArcTwin<FreesUnderWeaks>>);
+    a_strong_count_without_tickets_frees_the_allocation_under_a_drop =>
+        fails(Some(2), MemoryRace, drop_upgrade_upgrade::<ArcTwin<OverBroken<NoTickets>>>);
+    get_mut_that_reads_weak_then_strong_shares_what_it_gives =>
+        fails(Some(2), ValueRace, unique_under_downgrade::<ArcTwin<ReadsWeakThenStrong>>);
+    get_mut_that_reads_strong_then_weak_shares_what_it_gives =>
+        fails(Some(2), ValueRace, unique_under_upgrade::<ArcTwin<ReadsStrongThenWeak>>);
+    a_downgrade_that_does_not_wait_makes_get_mut_share_what_it_gives =>
+        fails(Some(2), ValueRace, unique_under_downgrade::<ArcTwin<DowngradesUnderTheLock>>);
 }
 
 // --- the keys of SlotPool ---
 
-#[test]
-fn the_sound_copy_of_a_slot_passes() {
-    passes(ALL, looked_up_across_uses::<slot::Sound>);
-    passes(ALL, unshared_under_a_lookup::<slot::Sound>);
-}
-
-#[test]
-fn a_lookup_that_compares_generations_once_finds_the_next_use() {
-    fails(ALL, Claim(ANOTHER_USE), looked_up_across_uses::<LooksOnce>);
-}
-
-#[test]
-fn a_lookup_that_was_wrong_and_the_last_has_to_release_the_slot() {
-    fails(ALL, Claim(LOST), looked_up_across_uses::<LeavesTheSlot>);
-}
-
-#[test]
-fn a_relaxed_lookup_does_not_see_what_was_shared() {
-    fails(Some(2), ValueRace, unshared_under_a_lookup::<RelaxedGet>);
+tests! {
+    the_sound_copy_of_a_slot_passes =>
+        passes(ALL, looked_up_across_uses::<slot::Sound>),
+        passes(ALL, unshared_under_a_lookup::<slot::Sound>);
+    a_lookup_that_compares_generations_once_finds_the_next_use =>
+        fails(ALL, Claim(ANOTHER_USE), looked_up_across_uses::<LooksOnce>);
+    a_lookup_that_was_wrong_and_the_last_has_to_release_the_slot =>
+        fails(ALL, Claim(LOST), looked_up_across_uses::<LeavesTheSlot>);
+    a_relaxed_lookup_does_not_see_what_was_shared =>
+        fails(Some(2), ValueRace, unshared_under_a_lookup::<RelaxedGet>);
 }
 
 // --- the numbers of threads ---
 
-#[test]
-fn the_sound_copy_of_numbers_passes() {
-    passes(ALL, || claimed_by_threads::<NumbersTwin<SoundNumbers>>(0, 2));
-}
-
-#[test]
-fn a_look_and_a_store_give_one_number_to_two_threads() {
-    fails(ALL, FieldRace, || claimed_by_threads::<NumbersTwin<LooksAndStores>>(0, 2));
+tests! {
+    the_sound_copy_of_numbers_passes => passes(ALL, || claimed_by_threads::<NumbersTwin<SoundNumbers>>(0, 2));
+    a_look_and_a_store_give_one_number_to_two_threads =>
+        fails(ALL, FieldRace, || claimed_by_threads::<NumbersTwin<LooksAndStores>>(0, 2));
 }
