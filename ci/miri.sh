@@ -5,7 +5,7 @@
 # Without arguments it runs those that take seconds, with few objects and few turns (`cfg!(miri)`). Tests of machine
 # code, of forks and of a process's end do not run under Miri, nor do the models: loom switches stacks by itself.
 #
-# Usage: ci/miri.sh [--target TARGET] [TEST...]     (ci/miri.sh pool registry_behaviour)
+# Usage: ci/miri.sh [--target TARGET] [TEST...]     (ci/miri.sh pool registry)
 #   --target i686-unknown-linux-gnu     32 bits
 #   --target s390x-unknown-linux-gnu    big endian
 set -euo pipefail

@@ -82,7 +82,7 @@ ROOMS = {
     "registry": (
         ["registry/*.rs"],
         [
-            ["--lib", *tests("registry_behaviour", "registry_model", "registry_threads")],
+            ["--lib", *tests("registry")],
             models("registry::"),
             ["--test", "stress", "--", "registry"],
         ],

@@ -13,6 +13,7 @@ source ci/sanitizer.sh
 # halt_on_error: the first report fails the test, where its output is still near.
 export TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$PWD/ci/tsan.supp"
 # Threads of these meet in std's channels, scopes and `Arc`s. The races of pools and registries are stress/'s subject.
-LEFT_OUT='^(pool(_buffers_memory)?$|registry_threads)' sanitize thread "$@"
+LEFT_OUT='^(pool(_buffers_memory)?|registry)$' sanitize thread "$@"
 sanitized thread test tenure --all-features --test pool -- --test-threads=1 threads:: "$@"
+sanitized thread test tenure --all-features --test registry -- --test-threads=1 behaviour:: model:: "$@"
 expect_report thread race "ThreadSanitizer: data race"

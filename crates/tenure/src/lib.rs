@@ -2,8 +2,8 @@
 //!
 //! A program slows down when all cores take and release references to one object, or take buffers from one list. If the
 //! object is looked up first (`Weak::upgrade`, a table that holds no references), the count is a compare-exchange loop,
-//! which collapses under contention. Fields that all cores read often share a cache line with that count. There is a
-//! repair for each case:
+//! which collapses under contention. Fields that all cores read often share a cache line with that count. This crate
+//! has repairs for each case:
 //!
 //! | module | what it is for |
 //! |---|---|
@@ -17,19 +17,19 @@
 //!
 //! # Which one do I want?
 //!
-//! - `Weak::upgrade` or `Arc::downgrade` on top of a profile: use [`sync::Arc`] and [`sync::Weak`] in place of std's,
-//!   and measure. (`Arc::clone` is one add in std already.)
+//! - A profile with `Weak::upgrade` or `Arc::downgrade` on top: replace `use std::sync::{Arc, Weak}` with `use
+//!   tenure::sync::{Arc, Weak}` and measure. (`Arc::clone` is one add in std already.)
 //! - A structure of your own with a count in it: [`count::TicketRef`] (8 bytes; works with any memory) or
 //!   [`count::RcuRef`] (4 bytes; the memory must stay readable across a put).
-//! - Fields that are read next to a count: [`line::Isolated`] moves one of the two to another line, and
+//! - Fields that are read next to the count: [`line::Isolated`] moves one of the two to another line, and
 //!   `#[derive(LineLayout)]` has the compiler check it.
 //! - A list of buffers that is walked or locked, a `Mutex<Vec<_>>` or a queue of free objects: [`pool::BufferPool`] for
-//!   bytes, [`pool::SlotPool`] for other objects, also to find an object by a 64-bit key.
-//!   [When not to](pool#when-not-to-use-one).
+//!   bytes; [`pool::SlotPool`] for objects of any other type, also to find an object by a 64-bit key. [When not
+//!   to](pool#when-not-to-use-one).
 //! - A value that every request reads and that is sometimes replaced as a whole (configuration, routes, keys), in an
 //!   `RwLock<Arc<_>>` or an `ArcSwap`: [`lazy::Cached`].
-//! - Workers that take a reference to the same tenant, snapshot or connection with each request: [`lazy::Domain`].
-//!   [Which scheme](lazy#which-scheme).
+//! - Workers that take and give back a reference to the same tenant, snapshot or connection with each request:
+//!   [`lazy::Domain`] and a [`lazy::Seat`] for each worker. [Which scheme](lazy#which-scheme).
 //! - A `Mutex<HashMap<K, Weak<V>>>`, or a sharded one (peers, tenants, open files): [`registry::Registry`].
 //!
 //! A single shared count still moves its cache line from core to core. These counts remove the retries, not the move.

@@ -12,9 +12,9 @@ use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Barrier};
 use std::thread;
-use tenure::count::{RcuRef, RefCount, TicketRef};
+use tenure::count::{RcuRef, TicketRef};
 use tenure::memory::{Memory, Native, Ordering};
-use tenure::registry::{Ref, Registry};
+use tenure::registry::{Ref, Registry, RegistryCount};
 
 type Counter = <Native as Memory>::AtomicU32;
 
@@ -72,7 +72,7 @@ impl PartialEq for Key {
 impl Eq for Key {}
 
 /// Forks while another thread is in the middle of looking up an object.
-fn forked_under_a_lookup<C: RefCount + 'static>() {
+fn forked_under_a_lookup<C: RegistryCount>() {
     const TURNS: u32 = 5_000;
     let (alive, stop) = (Arc::new(Counter::new(0)), Arc::new([Barrier::new(2), Barrier::new(2)]));
     let objects = Registry::<Key, u32, C>::default();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::buffers::{Buffers, DEFAULT_BYTES, PoolKind};
 use crate::memcached::{Cache, Config, CountKind, LineKind, Visitor, script, with_cell};
 use tenure::count::RefCount;
+use tenure::registry::RegistryCount;
 
 /// Keys, values and requests: those of the load on sockets.
 const KEYS: usize = 10_000;
@@ -46,7 +47,7 @@ struct Prepare {
     seed: u64,
 }
 
-struct Prepared<C: RefCount + 'static, P: RefCount + 'static> {
+struct Prepared<C: RefCount + 'static, P: RegistryCount> {
     cache: Cache<C, P>,
     buffers: Buffers,
     script: String,
@@ -55,10 +56,7 @@ struct Prepared<C: RefCount + 'static, P: RefCount + 'static> {
 impl Visitor for Prepare {
     type Result = Result<Box<dyn Player>, String>;
 
-    fn visit<C: RefCount + 'static, P: RefCount + 'static>(
-        self,
-        cache: Cache<C, P>,
-    ) -> Self::Result {
+    fn visit<C: RefCount + 'static, P: RegistryCount>(self, cache: Cache<C, P>) -> Self::Result {
         let buffers =
             Buffers::new(PoolKind::Magazines, DEFAULT_BYTES).map_err(|error| error.to_string())?;
         let mut keys = String::new();
@@ -83,7 +81,7 @@ fn set(script: &mut String, key: usize) {
     let _ = write!(script, "set tenure-{key} 0 0 {}\r\n{VALUE}\r\n", VALUE.len()); // As above.
 }
 
-impl<C: RefCount + 'static, P: RefCount + 'static> Prepared<C, P> {
+impl<C: RefCount + 'static, P: RegistryCount> Prepared<C, P> {
     fn feed(&self, script: &str, threads: usize, rounds: u64) -> Result<Duration, String> {
         let bytes = script.as_bytes();
         let played =
@@ -92,7 +90,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Prepared<C, P> {
     }
 }
 
-impl<C: RefCount + 'static, P: RefCount + 'static> Player for Prepared<C, P> {
+impl<C: RefCount + 'static, P: RegistryCount> Player for Prepared<C, P> {
     fn play(&self, threads: usize, seconds: f64) -> Result<(u64, Duration), String> {
         // How many rounds that takes; and the caches are warm then.
         let once = self.feed(&self.script, threads, 1)?.as_secs_f64().max(1e-6);

@@ -1,6 +1,7 @@
 //! The flags of the meta commands, and their keys.
 
 use tenure::count::RefCount;
+use tenure::registry::RegistryCount;
 
 use super::base64;
 use super::clock::Seconds;
@@ -64,7 +65,7 @@ impl std::ops::Deref for KeyBytes {
     }
 }
 
-impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
+impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
     /// What the flags say. The error is the last that was found, as in memcached.
     pub(super) fn flags(
         &self,

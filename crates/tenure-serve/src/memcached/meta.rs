@@ -1,6 +1,7 @@
 //! The meta commands: `mg`, `ms`, `md`, `ma` and `me`, with their flags.
 
 use tenure::count::RefCount;
+use tenure::registry::RegistryCount;
 
 use super::base64;
 use super::clock::Seconds;
@@ -46,7 +47,7 @@ fn push_echo(line: &mut Line, word: &[u8], key: &[u8], binary: bool) -> Result<(
     Ok(())
 }
 
-impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
+impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
     pub(super) fn meta_get(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
         self.answered(self.meta_get_inner(words, output), output)
     }

@@ -106,6 +106,7 @@ use std::time::{Instant, SystemTime};
 use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
 use tenure::line::Isolated;
 use tenure::memory::{Memory, Native};
+use tenure::registry::RegistryCount;
 use tenure::sync::Arc;
 
 use crate::net;
@@ -227,7 +228,7 @@ impl Default for Config {
 type Extra = Box<dyn Fn(&mut Lines) + Send + Sync>;
 
 /// What the handlers of a cache share.
-struct Shared<C: RefCount + 'static, P: RefCount + 'static> {
+struct Shared<C: RefCount + 'static, P: RegistryCount> {
     store: Store<C>,
     peers: Peers<P>,
     workers: Workers,
@@ -246,7 +247,7 @@ struct Shared<C: RefCount + 'static, P: RefCount + 'static> {
     server: OnceLock<std::sync::Weak<net::Shared>>,
 }
 
-impl<C: RefCount + 'static, P: RefCount + 'static> Shared<C, P> {
+impl<C: RefCount + 'static, P: RegistryCount> Shared<C, P> {
     /// Whether somebody wants to know of each lookup.
     fn observes_gets(&self) -> bool {
         self.prefixes.is_on() || self.store.watchers().want(watch::kind::FETCHERS)
@@ -259,11 +260,11 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Shared<C, P> {
 }
 
 /// A cache, of which each thread gets a handler.
-pub struct Cache<C: RefCount + 'static, P: RefCount + 'static> {
+pub struct Cache<C: RefCount + 'static, P: RegistryCount> {
     shared: Arc<Shared<C, P>>,
 }
 
-impl<C: RefCount + 'static, P: RefCount + 'static> Cache<C, P> {
+impl<C: RefCount + 'static, P: RegistryCount> Cache<C, P> {
     /// An empty cache. Its counts are those of the type; the ones of `config` are for [`with_cell`].
     #[must_use]
     pub fn new(config: &Config) -> Self {
@@ -339,7 +340,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Cache<C, P> {
     }
 }
 
-impl<C: RefCount + 'static, P: RefCount + 'static> Clone for Cache<C, P> {
+impl<C: RefCount + 'static, P: RegistryCount> Clone for Cache<C, P> {
     fn clone(&self) -> Self {
         Self { shared: self.shared.clone() }
     }
@@ -350,10 +351,7 @@ pub trait Visitor {
     /// What comes of it.
     type Result;
     /// Does it.
-    fn visit<C: RefCount + 'static, P: RefCount + 'static>(
-        self,
-        cache: Cache<C, P>,
-    ) -> Self::Result;
+    fn visit<C: RefCount + 'static, P: RegistryCount>(self, cache: Cache<C, P>) -> Self::Result;
 }
 
 /// Makes the cache that `config` asks for, and calls the visitor with it.
@@ -409,7 +407,7 @@ impl FromStr for LineKind {
     }
 }
 
-impl<C: RefCount + 'static, P: RefCount + 'static> fmt::Debug for Cache<C, P> {
+impl<C: RefCount + 'static, P: RegistryCount> fmt::Debug for Cache<C, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (current, alive) = self.items();
         f.debug_struct("Cache").field("items", &current).field("alive", &alive).finish()

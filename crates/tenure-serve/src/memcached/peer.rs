@@ -5,10 +5,9 @@
 
 use std::net::IpAddr;
 
-use tenure::count::RefCount;
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Ordering};
-use tenure::registry::{Ref, Registry};
+use tenure::registry::{Ref, Registry, RegistryCount};
 
 use super::AtomicU64;
 
@@ -76,12 +75,12 @@ impl Peer {
 pub(super) type PeerRef<P> = Ref<IpAddr, Peer, P>;
 
 /// All peers that have connections.
-pub(super) struct Peers<P: RefCount + 'static> {
+pub(super) struct Peers<P: RegistryCount> {
     peers: Registry<IpAddr, Peer, P>,
     limits: Limits,
 }
 
-impl<P: RefCount + 'static> Peers<P> {
+impl<P: RegistryCount> Peers<P> {
     pub(super) fn new(limits: Limits) -> Self {
         Self { peers: Registry::default(), limits }
     }

@@ -1,6 +1,7 @@
 //! [`Request`]: what a command is made to, and [`Then`]: what it leaves to be done.
 
 use tenure::count::RefCount;
+use tenure::registry::RegistryCount;
 use tenure::sync::Arc;
 
 use super::Shared;
@@ -56,7 +57,7 @@ pub(super) struct Pending<C: RefCount + 'static> {
 }
 
 /// A request, and what it is made to.
-pub(super) struct Request<'a, C: RefCount + 'static, P: RefCount + 'static> {
+pub(super) struct Request<'a, C: RefCount + 'static, P: RegistryCount> {
     pub(super) shared: &'a Shared<C, P>,
     pub(super) visit: &'a Visit<'a, C>,
     pub(super) limits: Limits,
@@ -76,7 +77,7 @@ pub(super) fn reply<C: RefCount + 'static>(
     Then::Done
 }
 
-impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
+impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
     pub(super) fn count(&self, counter: Counter) {
         self.visit.worker.count(counter);
     }

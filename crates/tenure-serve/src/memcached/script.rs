@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tenure::count::RefCount;
+use tenure::registry::RegistryCount;
 
 use super::Cache;
 use crate::buffers::Buffers;
@@ -113,7 +114,7 @@ pub struct Played {
 /// # Panics
 ///
 /// If `piece` is less than a line, a request asks for the end, or a connection is refused.
-pub fn play<C: RefCount + 'static, P: RefCount + 'static>(
+pub fn play<C: RefCount + 'static, P: RegistryCount>(
     cache: &Cache<C, P>,
     buffers: &Buffers,
     script: &[u8],

@@ -1,6 +1,7 @@
 //! Starting a cache as a server.
 
 use tenure::count::RefCount;
+use tenure::registry::RegistryCount;
 
 use super::{Cache, Config, Visitor, with_cell};
 use crate::net::{Server, Settings};
@@ -18,7 +19,7 @@ pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
     impl Visitor for Start {
         type Result = Result<Running, String>;
 
-        fn visit<C: RefCount + 'static, P: RefCount + 'static>(
+        fn visit<C: RefCount + 'static, P: RegistryCount>(
             self,
             cache: Cache<C, P>,
         ) -> Result<Running, String> {

@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write as _};
 
 use tenure::count::RefCount;
-use tenure::registry::Ref;
+use tenure::registry::{Ref, RegistryCount};
 
 use super::classes::{Class, Event};
 use super::clock::Clock;
@@ -31,7 +31,7 @@ fn resident() -> Option<u64> {
     Some(pages * rustix::param::page_size() as u64)
 }
 
-impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
+impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
     pub(super) fn stats(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
         let mut lines = Lines::default();
         match words.get(1).copied() {

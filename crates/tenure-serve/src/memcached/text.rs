@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use tenure::count::RefCount;
+use tenure::registry::RegistryCount;
 
 use super::classes::Classes;
 use super::counters::Counter;
@@ -17,7 +18,7 @@ use super::words::{InUrl, Words};
 
 const BAD_CLASS: &[u8] = b"BADCLASS invalid class id\r\n";
 
-impl<C: RefCount + 'static, P: RefCount + 'static> Request<'_, C, P> {
+impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
     /// Answers one line.
     pub(super) fn line(&self, line: &[u8], output: &mut Answer<C>) -> Then<C> {
         if line.len() < 2 {

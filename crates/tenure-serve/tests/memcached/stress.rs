@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use tenure::count::RefCount;
+use tenure::registry::RegistryCount;
 use tenure_serve::buffers::{Buffers, PoolKind};
 use tenure_serve::handler::Next;
 use tenure_serve::memcached::{Cache, Config, CountKind, LineKind, Visitor, script, with_cell};
@@ -38,7 +39,7 @@ struct Stress;
 impl Visitor for Stress {
     type Result = ();
 
-    fn visit<C: RefCount + 'static, P: RefCount + 'static>(self, cache: Cache<C, P>) {
+    fn visit<C: RefCount + 'static, P: RegistryCount>(self, cache: Cache<C, P>) {
         let buffers = Buffers::new(PoolKind::Magazines, 16 << 10).unwrap();
         script::in_threads(THREADS, |thread| {
             let mut handler = cache.handler();
@@ -88,7 +89,7 @@ impl Visitor for Evicting {
     type Result = ();
 
     /// Far more than there is memory for, from several threads.
-    fn visit<C: RefCount + 'static, P: RefCount + 'static>(self, cache: Cache<C, P>) {
+    fn visit<C: RefCount + 'static, P: RegistryCount>(self, cache: Cache<C, P>) {
         let buffers = Buffers::new(PoolKind::Magazines, 16 << 10).unwrap();
         let script: Vec<u8> = (0..2000)
             .flat_map(|number| {

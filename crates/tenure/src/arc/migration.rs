@@ -16,8 +16,8 @@
 //! | E0597 | drops what an `Arc<&T>` borrows before the `Arc` | [borrows](#e0597-a-borrow) |
 //! | **none** | gives a raw pointer from here to std's `Arc::from_raw`, or the other way round | [raw pointers](#no-error-raw-pointers) |
 //!
-//! The [table of differences](super#from-std-to-here) has the reasons. On a nightly compiler, with
-//! [`--cfg tenure_nightly`](super#on-a-nightly-compiler), the errors from E0308 to E0038 and E0597 do not come up.
+//! The [table of differences](super#from-std-to-here) has the reasons. With [`--cfg
+//! tenure_nightly`](super#on-a-nightly-compiler) the errors from E0308 to E0038 and E0597 do not come up.
 //!
 //! # Whether it is worth it
 //!

@@ -1,31 +1,29 @@
-//! [`Entry`]: an object, its key and its count, and the protocol of their lives.
+//! [`Entry`]: an object with its key and count, and the protocol of its life.
 //!
-//! Two parties have an entry: its *life*, which is all references together and ends with the last of them, and the *map*.
-//! What each may touch:
+//! An entry has two owners: its *references*, all together, and the *map*.
 //!
-//! 1. The count and the state: whoever has a reference, or found the entry in the map and has the guard of that lookup.
-//!    A putter that [asks for a guard](RefCount::NEEDS_GRACE_PERIOD) may come back to the count as long as it has that.
-//! 2. The value: whoever has a reference and saw the entry ready. Before that, the holder of the lock `creating`, who has
-//!    a reference too. After the last put, the one who is told so.
-//! 3. The reference to the core: the one who is told of the last put.
-//! 4. The entry leaves the map when its count is dead, by whoever comes first: the one who was told of the last put, or an
-//!    acquire that wants to put the next object in its place. Always that very entry: another one may have its key by then.
-//! 5. The memory goes when both parties have said [`GONE`]: the life, when the value is dropped; the map, a grace period
-//!    after the entry has left it. Neither is safe alone. Whoever was told of the last put has no guard: an acquire may
-//!    remove the entry, and the grace period be over, before that one comes to drop the value. And lookups which found the
-//!    entry before it was removed still try to get references when the value is long gone.
+//! 1. The count and the state: touched with a reference, or with the guard of the lookup that found the entry. A put that
+//!    [needs a grace period](crate::count::RefCount::NEEDS_GRACE_PERIOD) may touch the count as long as it has its own guard.
+//! 2. The value: read with a reference, once the entry is ready. Before that it is written under the lock `creating`, by a
+//!    thread that has a reference. After the last put it is dropped by the thread that made it.
+//! 3. The reference to the core belongs to the thread that made the last put.
+//! 4. An entry leaves the map when its count is dead, or its creator was lost in a fork. The thread of the last put removes
+//!    it, or an acquire that inserts the next entry of the key. Both remove this very entry: the key may have another by then.
+//! 5. The memory is freed when both owners have released it: the references after the value is dropped, the map a grace
+//!    period after the entry left it. Neither is enough alone. The thread of the last put has no guard while it drops the
+//!    value, and a lookup that found the entry earlier may still try to get a reference.
 //!
 //! ```text
 //!             insert                  create, write            last put
-//!   (nothing) ──────> counted, empty ─────────────> ready ──────────────> dead ──> left the map ─┐
-//!                          │                                                │                    ├─> freed
-//!                          └──── last put: every create has failed ─────────┴───> value dropped ─┘
+//!   (nothing) ──────> counted, empty ─────────────> ready ──────────────> dead ──> removed ────────┐
+//!                          │                                                │                      ├─> freed
+//!                          └──── last put: every `create` has failed ───────┴───> value dropped ───┘
 //! ```
 
 use super::Core;
-use super::ground::{Element, Ground, Lock, Map};
-use super::key::Key;
-use crate::count::{Put, RefCount};
+use super::machine::{Lock, Machine, RegistryCount};
+use super::map::{Element, Link};
+use crate::count::Put;
 use crate::memory::{Atomic, Memory, Ordering, Plain};
 use crate::shared::{RawShared, Shared};
 use alloc::boxed::Box;
@@ -34,64 +32,24 @@ use core::ptr::NonNull;
 
 /// The value is there.
 const READY: u32 = 1;
-/// One of the two who have the entry is done with it.
-const GONE: u32 = 2;
+/// One of the two owners has released the memory.
+const RELEASED: u32 = 2;
 
-/// What references point to.
+/// What a [`Ref`](super::Ref) points to.
 #[repr(C)]
-pub(super) struct Entry<K: Key, V, C: RefCount + 'static, G: Ground> {
-    /// Written by everybody. What follows is read by everybody: `Isolated<C>` is for the distance.
-    count: C,
-    state: <G::Memory as Memory>::AtomicU32,
-    core: RawShared<Core<K, V, C, G>, G::Memory>,
-    /// Read by who looks for this entry or one behind it, written when those come and go.
-    link: G::Link,
-    value: <G::Memory as Memory>::Plain<MaybeUninit<V>>,
-    key: K,
-    creating: G::Lock,
+pub(super) struct Entry<K, V, C: RegistryCount> {
+    /// Written by every user of the object. All else is read by them: `Isolated<C>` keeps the two apart.
+    pub(super) count: C,
+    state: <C::Machine as Memory>::AtomicU32,
+    core: RawShared<Core<K, V, C>, C::Machine>,
+    /// Read by lookups that pass by, written when a neighbour comes or goes.
+    link: Link<C::Machine>,
+    value: <C::Machine as Memory>::Plain<MaybeUninit<V>>,
+    pub(super) key: K,
+    creating: <C::Machine as Machine>::Lock,
 }
 
-impl<K: Key, V, C: RefCount + 'static, G: Ground> Entry<K, V, C, G> {
-    /// An entry with one reference, the caller's, and without a value. It is in no map.
-    pub(super) fn allocate(
-        key: K,
-        hash: u64,
-        core: Shared<Core<K, V, C, G>, G::Memory>,
-    ) -> NonNull<Self> {
-        NonNull::from(Box::leak(Box::new(Self {
-            count: C::new_in(),
-            state: Atomic::new(0),
-            core: core.into_raw(),
-            link: G::link(hash),
-            value: Plain::new(MaybeUninit::uninit()),
-            key,
-            creating: G::Lock::new(),
-        })))
-    }
-
-    /// Undoes [`allocate`](Self::allocate).
-    ///
-    /// # Safety
-    ///
-    /// The entry was never in a map, and nobody comes to it any more.
-    pub(super) unsafe fn discard(this: NonNull<Self>) {
-        // SAFETY: made by `allocate`.
-        let entry = unsafe { Box::from_raw(this.as_ptr()) };
-        // SAFETY: the entry's reference, which nobody else takes over.
-        drop(unsafe { Shared::from_raw(entry.core) });
-    }
-
-    /// The count. Not through a reference to the whole entry, whose memory may be gone before a put returns.
-    ///
-    /// # Safety
-    ///
-    /// The entry can be read now.
-    #[inline(always)]
-    pub(super) unsafe fn count<'e>(this: NonNull<Self>) -> &'e C {
-        // SAFETY: the caller's.
-        unsafe { &(*this.as_ptr()).count }
-    }
-
+impl<K, V, C: RegistryCount> Entry<K, V, C> {
     /// Gives a reference back.
     ///
     /// # Safety
@@ -99,22 +57,19 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Entry<K, V, C, G> {
     /// It is the caller's.
     #[inline(always)]
     pub(super) unsafe fn put(this: NonNull<Self>) -> Put {
+        // No reference to the entry: its memory may be freed before the put returns.
         // SAFETY: the reference keeps the entry.
         let count = unsafe { &raw const (*this.as_ptr()).count };
-        // SAFETY: the count drops the guard: it knows no more of that than that it is a `ReadSide`, and cannot keep it.
-        let enter = || unsafe { G::enter() };
-        // SAFETY: as above, up to the put.
+        // SAFETY: the count knows the guard only as a `ReadSide`, so it drops it before it returns.
+        let enter = || unsafe { C::Machine::puts().enter() };
+        // SAFETY: the reference keeps the entry up to the put.
         unsafe { C::put_raw_by(count, enter) }
     }
 
-    pub(super) fn key(&self) -> &K {
-        &self.key
-    }
-
-    /// Whether the value is there. Then it is so for the caller also.
+    /// Whether the value is there, and visible to the caller.
     #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
-        // Acquire: pairs with the Release in `create`.
+        // Acquire: pairs with the Release in `make_ready`.
         self.state.load(Ordering::Acquire) & READY != 0
     }
 
@@ -122,25 +77,30 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Entry<K, V, C, G> {
     ///
     /// # Safety
     ///
-    /// The entry is ready, and the caller has a reference for `'e`.
+    /// The entry is ready, and the caller has a reference.
     #[inline(always)]
-    pub(super) unsafe fn value<'e>(this: NonNull<Self>) -> &'e V {
-        // SAFETY: the reference keeps the entry.
-        let value = unsafe { &(*this.as_ptr()).value };
-        // SAFETY: written before the entry became ready, and not written again while there are references.
-        let value = value.with(|value| unsafe { &*value });
+    pub(super) unsafe fn value(&self) -> &V {
+        // SAFETY: rule 2: written before the entry was ready, and not again while there are references.
+        let value = self.value.with(|value| unsafe { &*value });
         // SAFETY: as above.
         unsafe { value.assume_init_ref() }
     }
 
-    /// Sees to it that the value is there: waits for another that creates it, or runs `create`.
-    ///
-    /// The caller has a reference.
+    /// Makes the value with `create`, or waits for the thread that does. The caller has a reference.
     pub(super) fn make_ready<E>(
         &self,
-        core: &Core<K, V, C, G>,
+        core: &Core<K, V, C>,
         create: impl FnOnce() -> Result<V, E>,
     ) -> Result<(), E> {
+        /// Counts a failure, unless it is forgotten.
+        struct Attempt<'c, K, V, C: RegistryCount>(&'c Core<K, V, C>);
+        impl<K, V, C: RegistryCount> Drop for Attempt<'_, K, V, C> {
+            fn drop(&mut self) {
+                // Relaxed: a statistic.
+                self.0.counters.failed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+
         let _creating = self.creating.lock();
         if self.is_ready() {
             return Ok(());
@@ -148,132 +108,96 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Entry<K, V, C, G> {
         let attempt = Attempt(core);
         let value = create()?;
         core::mem::forget(attempt);
-        // SAFETY: the lock keeps other writers away; readers wait for the state. Nothing is there to be dropped.
+        // SAFETY: rule 2: the lock keeps other writers out, and readers wait for the state.
         self.value.with_mut(|place| unsafe { (*place).write(value) });
-        core.counters.created();
-        // Release: pairs with the Acquire in `is_ready`. No store: where a fork left it open whether the lock is lost, an
-        // acquire may have removed the entry, and the map's `GONE` be there.
+        // Relaxed: the put of a reference orders it before the object's end.
+        core.counters.created.fetch_add(1, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `is_ready`. An addition of a bit, since the map may have released the entry
+        // already: after a fork an acquire removes an entry whose lock may be lost.
         self.state.fetch_or(READY, Ordering::Release);
         Ok(())
     }
 
-    /// Whether a fork has left behind the thread that was to make the value.
+    /// Whether a fork left behind the thread that was to make the value.
     pub(super) fn is_lost(&self) -> bool {
         !self.is_ready() && self.creating.is_lost()
     }
 
-    /// What the last put is followed by.
+    /// Ends the object, after the last put.
     ///
-    /// Values that hold references to others are dropped one inside of the other: what is on the stack here is there once
-    /// for each, so it is one pointer.
+    /// If values hold references to others, their destructors nest here: so this frame is kept to one pointer.
     ///
     /// # Safety
     ///
-    /// The caller was told that it was the last.
+    /// The caller made the last put.
     #[cold]
     #[inline(never)]
     pub(super) unsafe fn end(this: NonNull<Self>) {
-        // SAFETY: the caller's.
+        /// Releases the memory, also if the value's destructor panics.
+        struct Finish<K, V, C: RegistryCount>(NonNull<Entry<K, V, C>>);
+        impl<K, V, C: RegistryCount> Drop for Finish<K, V, C> {
+            #[inline(always)]
+            fn drop(&mut self) {
+                // SAFETY: the last step of `end`.
+                unsafe { Entry::finish(self.0) };
+            }
+        }
+
+        let _finish = Finish(this);
+        // SAFETY: the caller made the last put.
         if unsafe { Self::leave_map(this) } {
-            // Lets go of the memory also where the value's destructor panics.
-            let _end = AtEnd(this);
-            // SAFETY: the life's part of the entry is there until `finish`.
+            // SAFETY: the references' share of the memory is there until `finish`.
             let value = unsafe { &(*this.as_ptr()).value };
-            // SAFETY: the entry is ready. Nobody has a reference any more, and nobody gets one.
+            // SAFETY: the entry is ready. There is no reference any more, and the dead count gives none.
             value.with_mut(|value| unsafe { value.cast::<V>().drop_in_place() });
-        } else {
-            // SAFETY: the caller's.
-            unsafe { Self::finish(this) };
         }
     }
 
-    /// Leaves the map, and says whether there is a value to be dropped.
+    /// Removes the entry from the map, and returns whether it has a value.
     ///
-    /// Before the value's destructor runs, which may come here as well, and should not find it.
+    /// Before the value's destructor, which may use the registry and must not find the entry.
     ///
     /// # Safety
     ///
-    /// The caller's [`end`](Self::end) begins.
+    /// The caller made the last put, and has not called [`finish`](Self::finish).
     #[inline(never)]
     unsafe fn leave_map(this: NonNull<Self>) -> bool {
-        // SAFETY: the life's part of the entry is there until `finish`.
+        // SAFETY: the references' share of the memory is there until `finish`.
         let entry = unsafe { this.as_ref() };
-        // SAFETY: the entry's reference is there until `finish`.
+        // SAFETY: rule 3: so is the reference to the core.
         let core = unsafe { entry.core.core() };
-        // SAFETY: dropped below.
+        // SAFETY: dropped as this returns.
         let guard = unsafe { core.map.enter() };
-        // SAFETY: it was inserted there, and the life's part can be read.
+        // SAFETY: it was inserted there, and can be read.
         unsafe { core.map.remove(this, &guard) };
-        drop(guard);
-        // The Acquire of the verdict has seen it already, if it was set.
         let is_ready = entry.is_ready();
         if is_ready {
-            core.counters.destroyed();
+            // Release: pairs with the Acquire in `live`: who counts this end counts the creation too.
+            core.counters.destroyed.fetch_add(1, Ordering::Release);
         }
         is_ready
     }
 
-    /// The life of the entry is over: lets go of the memory, and of the core after that.
+    /// Releases the memory for the references, and then the core.
     ///
     /// # Safety
     ///
-    /// The caller's [`end`](Self::end) is over but for this.
+    /// The caller made the last put, and touches the entry no more.
     #[inline(never)]
     unsafe fn finish(this: NonNull<Self>) {
-        // SAFETY: the life's part of the entry is there.
+        // SAFETY: the references' share is there.
         let core = unsafe { this.as_ref() }.core;
-        // SAFETY: the life's part, of which this is the last touch.
-        unsafe { Self::part(this) };
-        // SAFETY: the entry's reference, which is taken over by whoever is told of the last put.
+        // SAFETY: the references' share, once, as their last touch.
+        unsafe { Self::release(this) };
+        // SAFETY: rule 3.
         drop(unsafe { Shared::from_raw(core) });
     }
-
-    /// One of the two who have the entry is done with it. The second one frees it.
-    ///
-    /// # Safety
-    ///
-    /// The caller is one of them, says so once, and touches the entry no more.
-    unsafe fn part(this: NonNull<Self>) {
-        // SAFETY: the caller's part is there.
-        let state = unsafe { &(*this.as_ptr()).state };
-        // Release: what the first one did comes before the memory is freed. Acquire: for the second one.
-        if state.fetch_or(GONE, Ordering::AcqRel) & GONE == 0 {
-            return;
-        }
-        if C::NEEDS_GRACE_PERIOD {
-            // SAFETY: nobody else has the entry, but for puts that are not over.
-            unsafe { G::defer_free(this) };
-        } else {
-            // SAFETY: nobody else has the entry.
-            unsafe { Self::free(this) };
-        }
-    }
 }
 
-/// A `create` that runs. It has failed if this is dropped.
-struct Attempt<'c, K: Key, V, C: RefCount + 'static, G: Ground>(&'c Core<K, V, C, G>);
-
-impl<K: Key, V, C: RefCount + 'static, G: Ground> Drop for Attempt<'_, K, V, C, G> {
-    fn drop(&mut self) {
-        self.0.counters.failed();
-    }
-}
-
-/// The end of an entry whose value is being dropped.
-struct AtEnd<K: Key, V, C: RefCount + 'static, G: Ground>(NonNull<Entry<K, V, C, G>>);
-
-impl<K: Key, V, C: RefCount + 'static, G: Ground> Drop for AtEnd<K, V, C, G> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        // SAFETY: made by `end`, which does no more.
-        unsafe { Entry::finish(self.0) };
-    }
-}
-
-// SAFETY: nobody writes the key; the offset is the link's.
-unsafe impl<K: Key, V, C: RefCount + 'static, G: Ground> Element for Entry<K, V, C, G> {
+// SAFETY: no one writes the key, and the offset is the link's.
+unsafe impl<K, V, C: RegistryCount> Element for Entry<K, V, C> {
     type Key = K;
-    type Link = G::Link;
+    type Memory = C::Machine;
 
     const LINK: usize = core::mem::offset_of!(Self, link);
 
@@ -282,13 +206,52 @@ unsafe impl<K: Key, V, C: RefCount + 'static, G: Ground> Element for Entry<K, V,
         &self.key
     }
 
+    /// Releases the memory for one of the two owners. The second one frees it.
     unsafe fn release(this: NonNull<Self>) {
-        // SAFETY: the map's.
-        unsafe { Self::part(this) };
+        unsafe fn free<K, V, C: RegistryCount>(entry: *mut ()) {
+            // SAFETY: from `Spare::new`, and both owners have released it. The value is not there.
+            drop(unsafe { Box::from_raw(entry.cast::<Entry<K, V, C>>()) });
+        }
+        // SAFETY: the caller's share is there.
+        let state = unsafe { &(*this.as_ptr()).state };
+        // Release: what the first owner did comes before the memory is freed. Acquire: for the second.
+        if state.fetch_or(RELEASED, Ordering::AcqRel) & RELEASED == 0 {
+            return;
+        }
+        if C::NEEDS_GRACE_PERIOD {
+            // SAFETY: dropped as this returns.
+            let guard = unsafe { C::Machine::puts().enter() };
+            // SAFETY: only puts that have a guard already may touch the entry. It may be freed on any thread: keys are `Send`.
+            unsafe { guard.retire(this.as_ptr().cast(), free::<K, V, C>) };
+        } else {
+            // SAFETY: the caller is the second owner.
+            unsafe { free::<K, V, C>(this.as_ptr().cast()) };
+        }
     }
+}
 
-    unsafe fn free(this: NonNull<Self>) {
-        // SAFETY: made by `allocate`, and nobody has it any more. The value is not there.
-        drop(unsafe { Box::from_raw(this.as_ptr()) });
+/// An entry that is in no map yet, with the first reference.
+pub(super) struct Spare<K, V, C: RegistryCount>(pub(super) NonNull<Entry<K, V, C>>);
+
+impl<K, V, C: RegistryCount> Spare<K, V, C> {
+    pub(super) fn new(key: K, order: u64, core: Shared<Core<K, V, C>, C::Machine>) -> Self {
+        Self(NonNull::from(Box::leak(Box::new(Entry {
+            count: C::new_in(),
+            state: Atomic::new(0),
+            core: core.into_raw(),
+            link: Link::new(order),
+            value: Plain::new(MaybeUninit::uninit()),
+            key,
+            creating: Lock::new(),
+        }))))
+    }
+}
+
+impl<K, V, C: RegistryCount> Drop for Spare<K, V, C> {
+    fn drop(&mut self) {
+        // SAFETY: from `new`, and not inserted: no other thread knows it.
+        let entry = unsafe { Box::from_raw(self.0.as_ptr()) };
+        // SAFETY: from `new`; the entry's reference to the core.
+        drop(unsafe { Shared::from_raw(entry.core) });
     }
 }

@@ -1,4 +1,4 @@
-//! [`LockFree`]: a map in which nobody waits for anybody: a list in the order of hashes, with ways into it.
+//! [`Map`]: a lock-free hash map in which no thread waits for another: a sorted list with shortcuts into it.
 //!
 //! After Shalev and Shavit, "Split-Ordered Lists: Lock-Free Extensible Hash Tables" (JACM 53(3), 2006), and Michael, "High
 //! Performance Dynamic Lock-Free Hash Tables and List-Based Sets" (SPAA 2002).
@@ -10,60 +10,71 @@
 //!  order     0…   0010…1     0110…1     01…  0111…1     1…   11…  1101…1
 //! ```
 //!
-//! All elements are in one list, whose *order* is that of their hashes. A bucket is a link of that list where the hashes
-//! begin that have its number, read backwards, in their upper bits. Twice as many buckets divide each in two, at a link that
-//! is put in between: nothing moves, and nothing is copied. So a map grows without that anybody waits, also for a thread
-//! that the system took off its CPU, or that a fork left behind, in the middle of it.
+//! All elements are in one list, sorted by *order*: their hash with the lowest bit set. A bucket is a link of that list, in
+//! front of the hashes whose upper bits, read backwards, are its number. Twice as many buckets split each bucket in two, with
+//! a new link in between: no element moves. So the map grows without waiting, even for a thread that was preempted, or that a
+//! fork left behind, in the middle of it.
 //!
-//! 1. **A link's `next`** says where the list goes on, and by a mark whether the link's own element is *removed*. From the
-//!    mark on it does not change.
-//! 2. **An element is in the map** from the exchange that hangs it behind another link until its own `next` is marked: by
-//!    one thread, whatever else is under its key.
-//! 3. **Who passes a marked link** on the way to change the list takes it out of there, by one exchange in the link before
-//!    it, and retires it. A link is marked once and taken out once, so it is retired once.
-//! 4. **Equal orders are neighbours.** A new element goes behind the last of them, having been compared with all. Had
-//!    another one come meanwhile, or had that last one been removed, the exchange would fail.
-//! 5. **A bucket is used when it is ready**: when its link is in the list. Where another thread is about to put it there,
-//!    the bucket that it divides does as well. Links of buckets are never removed.
-//! 6. **Lookups write nothing.** A marked link still leads on. It was in the list when the visit began or later, and so was
-//!    what is behind it: neither is freed before the visit ends.
+//! 1. **A link's `next`** holds the next link, and a mark if the link's own element is *removed*. A marked `next` never
+//!    changes again.
+//! 2. **An element is in the map** from the exchange that hangs it behind another link until its `next` is marked.
+//! 3. **A thread that passes a marked link** on its way to change the list unlinks it, by one exchange of the `next` before
+//!    it, and retires the element. A link is marked once and unlinked once, so it is retired once.
+//! 4. **Equal orders are neighbours.** A new element goes behind the last of them, after it was compared with each. If
+//!    another comes meanwhile, or that last one is removed, the exchange fails.
+//! 5. **A bucket is used once it is ready**: its link is in the list. While another thread links it, the bucket that it
+//!    splits serves as well. Links of buckets are never removed.
+//! 6. **Lookups write nothing.** A marked link still leads on. It was in the list when the lookup began or later, and so was
+//!    what is behind it: neither is freed before the lookup's guard is dropped.
 //!
-//! # Orderings
-//!
-//! An element is published by the Release of the exchange that puts it, or a link before it, into a `next`, and found by
-//! Acquire. A mark publishes nothing: it leaves the pointer as it is.
+//! Orderings: an exchange that publishes a link, or the link before it, is Release, and loads of links are Acquire. A mark
+//! publishes nothing, as the pointer stays.
 
-use super::grace::{Grace, Inside};
-use super::ground::{Element, Map};
-use crate::memory::{Atomic, Memory, Native, Ordering, Pointer, Threads};
+use super::collector::{Collector, Guard};
+use crate::memory::{Atomic, Memory, Ordering, Pointer, Threads};
 use crate::segments::Segments;
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;
 use core::ptr::{NonNull, null_mut};
 
-/// What is removed by one thread before it looks who still reads.
-pub(super) const REMOVALS: usize = 64;
-
-/// The map of [`Concurrent`](super::Concurrent).
+/// What a [`Map`] holds.
 ///
-/// Each thread keeps up to `BATCH` removed elements, and what it removed while others were reading, for a while.
-pub struct LockFree<E, S, M = Native, const BATCH: usize = REMOVALS>
-where
-    E: Element<Link = Link<M>>,
-    M: Threads,
-{
-    buckets: Segments<Bucket<M>, M>,
+/// # Safety
+///
+/// The key never changes, and the link lies at [`LINK`](Self::LINK).
+pub unsafe trait Element: Sized {
+    /// What the element is found by.
+    type Key;
+    /// The machine of the map.
+    type Memory: Threads;
+
+    /// The offset of the element's [`Link`].
+    const LINK: usize;
+
+    /// The key.
+    fn key(&self) -> &Self::Key;
+
+    /// The map gives the element up.
+    ///
+    /// # Safety
+    ///
+    /// Once, when it is not in the map any more, and no guard is left that may have found it there.
+    unsafe fn release(this: NonNull<Self>);
+}
+
+/// Elements by their keys.
+pub struct Map<E: Element> {
+    buckets: Segments<Bucket<E::Memory>, E::Memory>,
     /// How many buckets there are: a power of two. Read by every lookup, written when the map grows.
-    size: M::AtomicU32,
-    hasher: S,
-    grace: Grace<M, BATCH>,
+    size: <E::Memory as Memory>::AtomicU32,
+    collector: Collector<E::Memory>,
     owns: PhantomData<E>,
 }
 
-/// What the map keeps in each element: its place in the list.
+/// The place of an element or a bucket in the list.
 pub struct Link<M: Memory> {
-    /// The hash with the lowest bit set; the lowest bit of a bucket's is not.
+    /// Odd for elements, even for buckets.
     order: u64,
     next: M::Pointer<Link<M>>,
 }
@@ -75,15 +86,15 @@ struct Bucket<M: Memory> {
 
 /// The bucket's link is not in the list.
 const EMPTY: u32 = 0;
-/// Some thread is about to put it there.
+/// A thread is about to link it.
 const CLAIMED: u32 = 1;
-/// It is there.
+/// It is in the list.
 const READY: u32 = 2;
 
-/// As many as [`Segments`] has room for, as a power of two.
-const MOST_BUCKETS: u32 = 1 << 27;
+/// The largest power of two that [`Segments`] has room for.
+const MAX_BUCKETS: u32 = 1 << 27;
 
-/// What says in a pointer to the next link that the link which has it is removed.
+/// The mark of a removed element, in its `next`.
 const REMOVED: usize = 1;
 
 fn marked<T>(next: *mut T) -> *mut T {
@@ -100,244 +111,75 @@ fn is_marked<T>(next: *mut T) -> bool {
     next.addr() & REMOVED != 0
 }
 
+/// The order of a key, borrowed or not.
+///
+/// Buckets go by the upper bits, which the product takes from the whole hash: some hashers have poor upper bits. The factor
+/// is 2^64 divided by the golden ratio, made odd.
+#[inline(always)]
+pub fn order_of<Q: Hash + ?Sized>(hasher: &impl BuildHasher, key: &Q) -> u64 {
+    hasher.hash_one(key).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
+}
+
 impl<M: Memory> Link<M> {
-    /// A link for an element of that [hash](Map::hash).
-    pub fn new(hash: u64) -> Self {
-        debug_assert!(hash & 1 == 1, "the map has made the hash");
-        Self { order: hash, next: Pointer::new(null_mut()) }
+    /// A link that is in no list, for a key of that [order](order_of).
+    pub fn new(order: u64) -> Self {
+        Self { order, next: Pointer::new(null_mut()) }
     }
 }
 
 impl<M: Memory> Bucket<M> {
     fn new(index: u32) -> Self {
-        let order = u64::from(index).reverse_bits();
-        Self { link: Link { order, next: Pointer::new(null_mut()) }, state: Atomic::new(EMPTY) }
+        Self { link: Link::new(u64::from(index).reverse_bits()), state: Atomic::new(EMPTY) }
     }
 }
 
-/// A place in the list.
+/// A place in the list: between `before` and `at`, which is null at the end.
 struct Position<'g, M: Memory> {
     before: &'g Link<M>,
-    /// The link that follows, which comes later in the order, or is what was looked for; or null.
     at: *mut Link<M>,
 }
 
-impl<E: Element<Link = Link<M>>, S: BuildHasher, M: Threads, const BATCH: usize>
-    LockFree<E, S, M, BATCH>
-{
-    /// A map without elements, whose keys are hashed by `hasher`.
-    pub fn new(hasher: S) -> Self {
+impl<E: Element> Map<E> {
+    /// An empty map with `size` buckets, a power of two. Each thread keeps up to `batch` removed elements for a while.
+    pub fn new(size: u32, batch: usize) -> Self {
         let buckets = Segments::new();
-        let first: &Bucket<M> = buckets.get_or_grow(0, Bucket::new);
-        // Relaxed: nobody else has it.
+        let first: &Bucket<E::Memory> = buckets.get_or_grow(0, Bucket::new);
+        // Relaxed: no other thread has it yet.
         first.state.store(READY, Ordering::Relaxed);
-        Self { buckets, size: Atomic::new(1), hasher, grace: Grace::new(), owns: PhantomData }
+        let size = Atomic::new(size);
+        Self { buckets, size, collector: Collector::new(batch), owns: PhantomData }
     }
 
-    /// The way into the list for that order.
+    /// A guard, which keeps what is found with it readable.
+    ///
+    /// # Safety
+    ///
+    /// As [`Collector::enter`].
     #[inline(always)]
-    fn way(&self, order: u64, guard: &Inside<'_, M, BATCH>) -> &Link<M> {
-        // Relaxed: the list has all elements, however many buckets there are.
-        let last = self.size.load(Ordering::Relaxed) - 1;
-        let index = order.reverse_bits() as u32 & last;
-        match self.ready(index) {
-            Some(link) => link,
-            None => self.divide(index, guard),
-        }
-    }
-
-    #[inline(always)]
-    fn ready(&self, index: u32) -> Option<&Link<M>> {
-        let bucket = self.buckets.get(index)?;
-        // Acquire: pairs with the Release in `divide`, so that the link leads on.
-        (bucket.state.load(Ordering::Acquire) == READY).then_some(&bucket.link)
-    }
-
-    /// Makes the bucket ready, or finds another way to where it begins.
-    #[cold]
-    #[inline(never)]
-    fn divide(&self, index: u32, guard: &Inside<'_, M, BATCH>) -> &Link<M> {
-        let divided = index & !(1 << index.ilog2());
-        let way = match self.ready(divided) {
-            Some(link) => link,
-            None => self.divide(divided, guard),
-        };
-        let bucket = self.buckets.get_or_grow(index, Bucket::new);
-        let (relaxed, acquire) = (Ordering::Relaxed, Ordering::Acquire);
-        // Relaxed: a claim passes nothing on. Acquire: as in `ready`.
-        match bucket.state.compare_exchange(EMPTY, CLAIMED, relaxed, acquire) {
-            Ok(_) => {}
-            Err(READY) => return &bucket.link,
-            // Who has claimed it may be long about it, or lost.
-            Err(_) => return way,
-        }
-        let link = NonNull::from(&bucket.link);
-        loop {
-            let Ok(position) = self.search(way, bucket.link.order, |_| false, guard) else {
-                unreachable!("nothing was looked for");
-            };
-            if Self::hang(link, &position) {
-                break;
-            }
-        }
-        // Release: pairs with the Acquire in `ready`.
-        bucket.state.store(READY, Ordering::Release);
-        &bucket.link
-    }
-
-    /// Hangs a link that is in no list between the two of the position, if they are neighbours still.
-    #[must_use]
-    fn hang(link: NonNull<Link<M>>, position: &Position<'_, M>) -> bool {
-        // SAFETY: the caller's, in no list.
-        let next = unsafe { &link.as_ref().next };
-        // Relaxed: published below.
-        next.store(position.at, Ordering::Relaxed);
-        // Release: pairs with the Acquire of who finds it.
-        let hung = position.before.next.compare_exchange(
-            position.at,
-            link.as_ptr(),
-            Ordering::Release,
-            Ordering::Relaxed,
-        );
-        hung.is_ok()
-    }
-
-    /// The first link of that order that `is_it`, or the place behind all of that order. Takes out what is removed.
-    fn search<'g>(
-        &'g self,
-        way: &'g Link<M>,
-        order: u64,
-        mut is_it: impl FnMut(NonNull<Link<M>>) -> bool,
-        guard: &'g Inside<'_, M, BATCH>,
-    ) -> Result<Position<'g, M>, NonNull<Link<M>>> {
-        'again: loop {
-            let mut before = way;
-            // Acquire: pairs with the Release of who put the link there.
-            let mut at = before.next.load(Ordering::Acquire);
-            loop {
-                let Some(found) = NonNull::new(at) else {
-                    return Ok(Position { before, at });
-                };
-                // SAFETY: it was in the list during this visit.
-                let link = unsafe { found.as_ref() };
-                // Acquire: as above.
-                let next = link.next.load(Ordering::Acquire);
-                if is_marked(next) {
-                    let next = unmarked(next);
-                    // Release: passes on what is behind it. Acquire: not asked for, as the search begins anew.
-                    let taken_out = before.next.compare_exchange(
-                        at,
-                        next,
-                        Ordering::Release,
-                        Ordering::Relaxed,
-                    );
-                    if taken_out.is_err() {
-                        continue 'again;
-                    }
-                    // SAFETY: links of buckets are never marked, so it is an element's.
-                    let element = unsafe { element_of::<E>(found) };
-                    // SAFETY: rule 3: it is in the list no more, and this thread alone has taken it out.
-                    unsafe { guard.retire(element.as_ptr().cast(), release::<E>) };
-                    at = next;
-                    continue;
-                }
-                if link.order > order {
-                    return Ok(Position { before, at });
-                }
-                if link.order == order && is_it(found) {
-                    return Err(found);
-                }
-                (before, at) = (link, next);
-            }
-        }
-    }
-
-    /// Calls `visit` with every element that is not removed.
-    fn walk(&self, mut visit: impl FnMut(NonNull<E>)) {
-        let first = self.ready(0).expect("the first bucket is ready from the start");
-        let mut at = first.next.load(Ordering::Acquire);
-        while let Some(found) = NonNull::new(unmarked(at)) {
-            // SAFETY: it was in the list during the caller's visit, or nobody else has the map.
-            let link = unsafe { found.as_ref() };
-            // Acquire: as in `search`.
-            at = link.next.load(Ordering::Acquire);
-            if link.order & 1 == 1 && !is_marked(at) {
-                // SAFETY: only elements have an odd order.
-                visit(unsafe { element_of(found) });
-            }
-        }
-    }
-}
-
-/// # Safety
-///
-/// The element exists.
-#[inline(always)]
-unsafe fn link_of<E: Element>(element: NonNull<E>) -> NonNull<E::Link> {
-    // SAFETY: the link lies there, in the element.
-    unsafe { element.byte_add(E::LINK) }.cast()
-}
-
-/// # Safety
-///
-/// The link is that of an element, which exists.
-#[inline(always)]
-unsafe fn element_of<E: Element>(link: NonNull<E::Link>) -> NonNull<E> {
-    // SAFETY: the element begins there; the list has pointers from `link_of`, which are good for all of it.
-    unsafe { link.byte_sub(E::LINK) }.cast()
-}
-
-/// # Safety
-///
-/// As [`Element::release`].
-unsafe fn release<E: Element>(element: *mut ()) {
-    // SAFETY: elements are not null.
-    let element = unsafe { NonNull::new_unchecked(element.cast::<E>()) };
-    // SAFETY: the caller's.
-    unsafe { E::release(element) };
-}
-
-// SAFETY: rules 1 to 6: elements are published with Release and found with Acquire, and released a grace period after they
-// were taken out.
-unsafe impl<E: Element<Link = Link<M>>, S: BuildHasher, M: Threads, const BATCH: usize> Map<E>
-    for LockFree<E, S, M, BATCH>
-{
-    type Guard<'m>
-        = Inside<'m, M, BATCH>
-    where
-        Self: 'm;
-
-    #[inline(always)]
-    unsafe fn enter(&self) -> Inside<'_, M, BATCH> {
+    pub unsafe fn enter(&self) -> Guard<'_, E::Memory> {
         // SAFETY: the caller's.
-        unsafe { self.grace.enter() }
+        unsafe { self.collector.enter() }
     }
 
+    /// The element of that key and [order](order_of), if there is one.
     #[inline(always)]
-    fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
-        // Buckets go by the upper bits, which a product has from all of the hash: there are hashers whose own are poor. The
-        // factor is 2^64 divided by the golden ratio, made odd.
-        self.hasher.hash_one(key).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
-    }
-
-    #[inline(always)]
-    fn find<Q>(&self, key: &Q, hash: u64, guard: &Inside<'_, M, BATCH>) -> Option<NonNull<E>>
+    pub fn find<Q>(&self, key: &Q, order: u64, guard: &Guard<'_, E::Memory>) -> Option<NonNull<E>>
     where
         E::Key: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Eq + ?Sized,
     {
-        // Acquire: pairs with the Release of who put the link there.
-        let mut at = self.way(hash, guard).next.load(Ordering::Acquire);
+        // Acquire: pairs with the Release in `hang`.
+        let mut at = self.bucket_of(order, guard).next.load(Ordering::Acquire);
         while let Some(found) = NonNull::new(unmarked(at)) {
             // SAFETY: rule 6.
             let link = unsafe { found.as_ref() };
             // Acquire: as above.
             at = link.next.load(Ordering::Acquire);
-            if link.order >= hash {
-                if link.order > hash {
+            if link.order >= order {
+                if link.order > order {
                     return None;
                 }
-                // SAFETY: only elements have an odd order, as `hash` is.
+                // SAFETY: the order is odd, so it is an element's.
                 let element = unsafe { element_of::<E>(found) };
                 // SAFETY: rule 6.
                 if !is_marked(at) && unsafe { element.as_ref() }.key().borrow() == key {
@@ -348,91 +190,245 @@ unsafe impl<E: Element<Link = Link<M>>, S: BuildHasher, M: Threads, const BATCH:
         None
     }
 
-    unsafe fn insert(
+    /// Inserts an element, unless there is one of its key.
+    ///
+    /// # Errors
+    ///
+    /// The element of that key; nothing has happened then.
+    ///
+    /// # Safety
+    ///
+    /// The element is in no map, and valid until the map releases it.
+    pub unsafe fn insert(
         &self,
         element: NonNull<E>,
-        guard: &Inside<'_, M, BATCH>,
-    ) -> Result<(), NonNull<E>> {
-        // SAFETY: the caller's.
+        guard: &Guard<'_, E::Memory>,
+    ) -> Result<(), NonNull<E>>
+    where
+        E::Key: Eq,
+    {
+        // SAFETY: the caller's element.
         let link = unsafe { link_of(element) };
-        // SAFETY: the caller's.
+        // SAFETY: as above.
         let order = unsafe { link.as_ref() }.order;
-        // SAFETY: the caller's.
+        // SAFETY: as above.
         let key = unsafe { element.as_ref() }.key();
-        let way = self.way(order, guard);
-        let has_the_key = |link| {
-            // SAFETY: only elements have an odd order, as this one has.
-            let found = unsafe { element_of::<E>(link) };
-            // SAFETY: rule 6.
-            unsafe { found.as_ref() }.key() == key
-        };
+        let start = self.bucket_of(order, guard);
+        // SAFETY: rule 6.
+        let has_the_key = |found: NonNull<E>| unsafe { found.as_ref() }.key() == key;
         loop {
-            match self.search(way, order, has_the_key, guard) {
-                // SAFETY: as above.
-                Err(found) => return Err(unsafe { element_of(found) }),
-                Ok(position) if Self::hang(link, &position) => return Ok(()),
-                Ok(_) => {}
+            let position = self.search(start, order, has_the_key, guard)?;
+            if hang(link, &position) {
+                return Ok(());
             }
         }
     }
 
+    /// Grows if there are more elements than buckets. Called after each insertion.
     #[inline]
-    fn fit(&self, elements: impl FnOnce() -> u32) {
-        // Relaxed: as in `way`.
+    pub fn fit(&self, elements: impl FnOnce() -> u32) {
+        // Relaxed: as in `bucket_of`.
         let size = self.size.load(Ordering::Relaxed);
-        if elements() > size && size < MOST_BUCKETS {
-            // Relaxed: as above. If it fails, another thread has done it.
+        if elements() > size && size < MAX_BUCKETS {
             let (twice, relaxed) = (2 * size, Ordering::Relaxed);
+            // If it fails, another thread has done it.
             let _ = self.size.compare_exchange(size, twice, relaxed, relaxed);
         }
     }
 
-    unsafe fn remove(&self, element: NonNull<E>, guard: &Inside<'_, M, BATCH>) {
+    /// Removes this very element, if it is still there. Another one of its key stays.
+    ///
+    /// # Safety
+    ///
+    /// The element was inserted into this map, and can be read.
+    pub unsafe fn remove(&self, element: NonNull<E>, guard: &Guard<'_, E::Memory>) {
         // SAFETY: the caller's.
         let link = unsafe { link_of(element) };
-        // SAFETY: the caller's.
+        // SAFETY: as above.
         let link = unsafe { link.as_ref() };
-        let order = link.order;
-        // Relaxed: the mark passes nothing on, and leaves what the pointer publishes as it is.
-        let mut next = link.next.load(Ordering::Relaxed);
+        // Relaxed: the mark publishes nothing, and the pointer that it joins stays.
+        let relaxed = Ordering::Relaxed;
+        let mut next = link.next.load(relaxed);
         loop {
             if is_marked(next) {
                 return;
             }
-            // Relaxed: as above.
-            let (relaxed, new) = (Ordering::Relaxed, marked(next));
-            match link.next.compare_exchange(next, new, relaxed, relaxed) {
+            match link.next.compare_exchange(next, marked(next), relaxed, relaxed) {
                 Ok(_) => break,
                 Err(found) => next = found,
             }
         }
-        // Passes it, unless another thread has taken it out.
-        let _ = self.search(self.way(order, guard), order, |_| false, guard);
+        // Unlinks it, unless another thread has done so.
+        let _ = self.search(self.bucket_of(link.order, guard), link.order, |_| false, guard);
     }
 
-    fn for_each(&self, _guard: &Inside<'_, M, BATCH>, visit: impl FnMut(NonNull<E>)) {
-        self.walk(visit);
+    /// Calls `visit` with every element that is there all the time, and perhaps with some that come or go meanwhile.
+    pub fn for_each(&self, _guard: &Guard<'_, E::Memory>, mut visit: impl FnMut(NonNull<E>)) {
+        // SAFETY: the guard keeps them, rule 6.
+        unsafe { self.walk(|element, is_removed| (!is_removed).then(|| visit(element))) };
+    }
+
+    /// Calls `visit` with every element in the list, and whether it is removed.
+    ///
+    /// # Safety
+    ///
+    /// The caller has a guard, or no other thread has the map.
+    unsafe fn walk<R>(&self, mut visit: impl FnMut(NonNull<E>, bool) -> R) {
+        let first = self.ready(0).expect("the first bucket is ready from the start");
+        // Acquire: as in `find`.
+        let mut at = first.next.load(Ordering::Acquire);
+        while let Some(found) = NonNull::new(unmarked(at)) {
+            // SAFETY: the caller's.
+            let link = unsafe { found.as_ref() };
+            // Acquire: as in `find`.
+            at = link.next.load(Ordering::Acquire);
+            if link.order & 1 == 1 {
+                // SAFETY: the order is odd, so it is an element's.
+                visit(unsafe { element_of(found) }, is_marked(at));
+            }
+        }
+    }
+
+    /// The link from which a search for that order starts.
+    #[inline(always)]
+    fn bucket_of(&self, order: u64, guard: &Guard<'_, E::Memory>) -> &Link<E::Memory> {
+        // Relaxed: all elements are in the list, however many buckets there are.
+        let last = self.size.load(Ordering::Relaxed) - 1;
+        let index = order.reverse_bits() as u32 & last;
+        match self.ready(index) {
+            Some(link) => link,
+            None => self.split(index, guard),
+        }
+    }
+
+    #[inline(always)]
+    fn ready(&self, index: u32) -> Option<&Link<E::Memory>> {
+        let bucket = self.buckets.get(index)?;
+        // Acquire: pairs with the Release in `split`, so that the link leads on.
+        (bucket.state.load(Ordering::Acquire) == READY).then_some(&bucket.link)
+    }
+
+    /// Makes the bucket ready. Returns its link, or an earlier one that leads to the same elements.
+    #[cold]
+    #[inline(never)]
+    fn split(&self, index: u32, guard: &Guard<'_, E::Memory>) -> &Link<E::Memory> {
+        let parent = index & !(1 << index.ilog2());
+        let start = self.ready(parent).unwrap_or_else(|| self.split(parent, guard));
+        let bucket = self.buckets.get_or_grow(index, Bucket::new);
+        let relaxed = Ordering::Relaxed;
+        // Relaxed: a claim publishes nothing. Acquire: as in `ready`.
+        match bucket.state.compare_exchange(EMPTY, CLAIMED, relaxed, Ordering::Acquire) {
+            Ok(_) => {}
+            Err(READY) => return &bucket.link,
+            // The thread that claimed it may be slow, or lost.
+            Err(_) => return start,
+        }
+        loop {
+            let Ok(position) = self.search(start, bucket.link.order, |_| false, guard) else {
+                unreachable!("no element has the order of a bucket");
+            };
+            if hang(NonNull::from(&bucket.link), &position) {
+                break;
+            }
+        }
+        // Release: pairs with the Acquire in `ready`.
+        bucket.state.store(READY, Ordering::Release);
+        &bucket.link
+    }
+
+    /// The first element of that order that `is_match`, or the place behind all of that order. Unlinks what is removed.
+    fn search<'g>(
+        &'g self,
+        start: &'g Link<E::Memory>,
+        order: u64,
+        mut is_match: impl FnMut(NonNull<E>) -> bool,
+        guard: &'g Guard<'_, E::Memory>,
+    ) -> Result<Position<'g, E::Memory>, NonNull<E>> {
+        'again: loop {
+            let mut before = start;
+            // Acquire: pairs with the Release in `hang`.
+            let mut at = before.next.load(Ordering::Acquire);
+            loop {
+                let Some(found) = NonNull::new(at) else {
+                    return Ok(Position { before, at });
+                };
+                // SAFETY: rule 6, which holds for every guard.
+                let link = unsafe { found.as_ref() };
+                // Acquire: as above.
+                let next = link.next.load(Ordering::Acquire);
+                if is_marked(next) {
+                    let (next, relaxed) = (unmarked(next), Ordering::Relaxed);
+                    // Release: publishes what is behind it. Relaxed: the search starts again.
+                    let unlinked =
+                        before.next.compare_exchange(at, next, Ordering::Release, relaxed);
+                    if unlinked.is_err() {
+                        continue 'again;
+                    }
+                    // SAFETY: links of buckets are never marked, so it is an element's.
+                    let element = unsafe { element_of::<E>(found) };
+                    // SAFETY: rule 3: this thread alone has unlinked it. `E::release` may run on any thread.
+                    unsafe { guard.retire(element.as_ptr().cast(), release_raw::<E>) };
+                    at = next;
+                    continue;
+                }
+                if link.order > order {
+                    return Ok(Position { before, at });
+                }
+                if link.order == order {
+                    // SAFETY: buckets have orders of their own, so it is an element's.
+                    let element = unsafe { element_of::<E>(found) };
+                    if is_match(element) {
+                        return Err(element);
+                    }
+                }
+                (before, at) = (link, next);
+            }
+        }
     }
 }
 
-impl<E: Element<Link = Link<M>>, S, M: Threads, const BATCH: usize> Drop
-    for LockFree<E, S, M, BATCH>
-{
+/// Hangs a link that is in no list between the two of the position. Fails if they are not neighbours any more.
+#[must_use]
+fn hang<M: Memory>(link: NonNull<Link<M>>, position: &Position<'_, M>) -> bool {
+    let (next, relaxed) = (position.at, Ordering::Relaxed);
+    // Relaxed: published below.
+    // SAFETY: the caller's, in no list.
+    unsafe { link.as_ref() }.next.store(next, relaxed);
+    // Release: pairs with the Acquire of every load of a `next`.
+    position.before.next.compare_exchange(next, link.as_ptr(), Ordering::Release, relaxed).is_ok()
+}
+
+/// # Safety
+///
+/// The element exists.
+#[inline(always)]
+unsafe fn link_of<E: Element>(element: NonNull<E>) -> NonNull<Link<E::Memory>> {
+    // SAFETY: the link lies there, in the element.
+    unsafe { element.byte_add(E::LINK) }.cast()
+}
+
+/// # Safety
+///
+/// The link is that of an element, which exists.
+#[inline(always)]
+unsafe fn element_of<E: Element>(link: NonNull<Link<E::Memory>>) -> NonNull<E> {
+    // SAFETY: the element begins there. The list has pointers from `link_of`, which are good for all of it.
+    unsafe { link.byte_sub(E::LINK) }.cast()
+}
+
+/// # Safety
+///
+/// As [`Element::release`].
+unsafe fn release_raw<E: Element>(element: *mut ()) {
+    // SAFETY: it was a `NonNull`.
+    let element = unsafe { NonNull::new_unchecked(element.cast::<E>()) };
+    // SAFETY: the caller's.
+    unsafe { E::release(element) };
+}
+
+impl<E: Element> Drop for Map<E> {
     fn drop(&mut self) {
-        let first = self.buckets.get(0).expect("the first bucket is there from the start");
-        // Relaxed: nobody else has the map.
-        let mut at = first.link.next.load(Ordering::Relaxed);
-        while let Some(found) = NonNull::new(unmarked(at)) {
-            // SAFETY: what is in the list is not released.
-            let link = unsafe { found.as_ref() };
-            // Relaxed: as above.
-            at = link.next.load(Ordering::Relaxed);
-            if link.order & 1 == 1 {
-                // SAFETY: only elements have an odd order.
-                let element = unsafe { element_of::<E>(found) };
-                // SAFETY: it leaves the map with the map.
-                unsafe { E::release(element) };
-            }
-        }
+        // SAFETY: `&mut self`. What is in the list was not retired, and is left with the map. `walk` is past it by then.
+        unsafe { self.walk(|element, _| E::release(element)) };
     }
 }

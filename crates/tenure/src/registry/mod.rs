@@ -12,7 +12,7 @@
 //! let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
 //!
 //! let first = peers.acquire(&address, || Peer { limit: 100 });
-//! let second = peers.acquire(&address, || unreachable!("it is there"));
+//! let second = peers.acquire(&address, || unreachable!("it exists"));
 //! assert_eq!(second.limit, 100);
 //!
 //! drop(first);
@@ -21,7 +21,7 @@
 //! assert!(peers.get(&address).is_none());
 //! ```
 //!
-//! Lookups take borrowed keys, as std's maps do. A key is cloned only when its object is created. If creating may fail, use
+//! Lookups take borrowed keys, as std's maps do. A key is cloned only to create its object. If creation may fail, use
 //! [`try_acquire`](Registry::try_acquire):
 //!
 //! ```
@@ -41,46 +41,39 @@
 //!
 //! # How it works
 //!
-//! A lock-free map has an entry for each key: a count, the value and the key. The map itself holds no reference. A lookup
-//! takes no lock; it may find an entry that is about to go, and the *count* decides whether the object still lives.
+//! A lock-free map has an *entry* for each key: a count, the value and the key. The map holds no reference of its own: a
+//! lookup may find an entry that is about to go, and the count decides whether the object still lives.
 //!
-//! - **A lookup** finds an entry, under a guard that keeps the entry's memory readable, and takes a reference. If the count
-//!   is dead, there is no object.
-//! - **An acquire** that finds a dead count removes that entry at once and inserts a new one. If several threads insert at
-//!   once, one entry wins; the others find it, and take a reference before its value exists.
-//! - **The value** is created by the first thread that gets the entry's own lock; the map is not locked. After an error or a
-//!   panic the next thread tries. If all fail, the entry goes with the last of their references.
-//! - **The last put** removes the entry: that very entry, since the key may have a new one by now. Then it drops the value,
-//!   so the destructor may use the registry, or panic.
-//! - **The memory** of an entry, with its count and key, is freed when that thread and the map are both done with it. The map
-//!   is done when all guards are gone that existed when the entry was removed (a *grace period*).
-//! - **The map** is one list in the order of hashes, with buckets that point into it. It grows without moving entries, so
-//!   no thread waits for one that was preempted: see `map.rs`. A guard is two stores to a word of the thread's own: see
-//!   `grace.rs`.
+//! - **A lookup** finds the entry, under a guard that keeps its memory readable, and takes a reference. It takes no lock. If
+//!   the count is dead, there is no object.
+//! - **An acquire** that finds a dead entry removes it and inserts a new one. If several threads insert at once, one entry
+//!   wins, and the others take references to that, even before its value exists.
+//! - **The value** is created under the entry's own lock. After an error or a panic the next waiting thread tries. If all
+//!   fail, the entry goes with the last of their references.
+//! - **The last put** removes this very entry, since the key may have a new one by now. Then it drops the value, whose
+//!   destructor may use the registry, or panic.
+//! - **The memory** of an entry is freed when that thread is done with it, and all guards are gone that existed when the entry
+//!   was removed (a *grace period*).
 //!
-//! Orderings: an entry becomes *ready* with Release, which lookups Acquire. Puts are Release, and the verdict that ends the
-//! object is Acquire, as in [`count`](crate::count). The first to be done with an entry says so with Release, which the
-//! second Acquires. The rules are numbered in `entry.rs`. `tests/models` runs the code on a model checker, and has a twin
-//! that breaks each rule.
+//! `map.rs` and `collector.rs` say how the map grows, and how guards work, without a thread that waits for another. `entry.rs`
+//! has the rules of an entry's life. `tests/models` runs all of it on a model checker, and a twin that breaks each rule.
 //!
 //! # Cost
 //!
 //! | | atomic operations on shared lines | besides |
 //! |---|---|---|
-//! | [`get`](Registry::get), or [`acquire`](Registry::acquire) of what is there | the count's get | a hash, the map's lookup, a guard: two stores to a word of the thread's own |
+//! | [`get`](Registry::get), or [`acquire`](Registry::acquire) of what exists | the count's get | a hash, the map's lookup, a guard: two stores to a word of the thread's own |
 //! | [`Ref::clone`] | the count's get | |
 //! | drop of a [`Ref`] that is not the last | the count's put | with [`RcuRef`](crate::count::RcuRef) a guard, as above |
-//! | an acquire that creates, and the drop that ends it | the put's verdict; insert and removal; two of the registry's own count; two statistics | an allocation, an uncontended lock, a clone of the key |
+//! | an acquire that creates, and the drop that ends it | the put's verdict; insertion and removal; two of the registry's own count; two statistics | an allocation, an uncontended lock, a clone of the key |
 //!
-//! `C` chooses the count; the default is [`TicketRef`]. `Registry<K, V, Isolated<TicketRef>>` puts the count on a
-//! [line of its own](crate::line::Isolated), for 120 to 250 bytes more per object.
+//! `C` is the count:
 //!
 //! | count | use it |
 //! |---|---|
 //! | `TicketRef` | for almost everything |
-//! | `Isolated<TicketRef>` | if requests read fields of the object while other threads take and release it |
+//! | [`Isolated<TicketRef>`](crate::line::Isolated) | if requests read the object while other threads take and release it: 120 to 250 bytes more per object keep the count on a line of its own |
 //! | `RcuRef` | if 4 bytes an entry matter: each put needs a guard, and dead entries wait longer |
-//! | `IncNotZero` | as a baseline |
 //!
 //! ```
 //! use tenure::count::TicketRef;
@@ -93,32 +86,30 @@
 //!
 //! # Limits
 //!
-//! - **One hot key is one hot line.** All threads that acquire it write its count. If every request needs the object, keep a
+//! - **A hot key is a hot line.** Every thread that acquires it writes its count. If every request needs the object, keep a
 //!   [`Ref`], or see [`lazy`](crate::lazy).
-//! - **A new object may be created while the destructor of the old one still runs.** If something must not exist twice, such
-//!   as a lock file, `create` has to wait until it is released.
-//! - **The memory of dead entries is freed late**: after the guards of that moment, and after the removing thread has removed
-//!   64 entries. So each thread keeps up to 64 dead entries of the size of `V` (the value itself is dropped), and more while a
-//!   thread in a lookup is preempted. With `RcuRef` they wait for two grace periods: the registry's, and one that all
-//!   registries of the process share. Box a large `V`.
-//! - **The map keeps its buckets**: 48 to 96 bytes for each object of the largest number there ever was.
+//! - **A new object may be created while the destructor of the old one runs.** If something must not exist twice, such as a
+//!   lock file, let `create` wait until it is released.
+//! - **Dead entries are freed late.** Each thread keeps up to 64 of them, of the size of `V` (the value itself is dropped), and
+//!   more while a thread is preempted in a lookup. With `RcuRef` they wait for a second grace period, which all registries of
+//!   the process share. Box a large `V`.
 //! - **Keys are dropped late**, with that memory, on any thread. Their destructors must not panic.
-//! - **Equality should be quick**: it runs under a guard, which delays freeing. It may look up other keys, but the 16,384th
-//!   nested lookup on one thread panics.
-//! - **`create` must not wait for its own key.** Acquiring the key in the same thread panics. Two threads that each create
+//! - **The map keeps its buckets**: 48 to 96 bytes for each object of the largest number there ever was.
+//! - **Comparing keys should be quick**: it runs under a guard, which delays freeing. It may look up other keys, but the
+//!   16,384th nested lookup of a thread panics.
+//! - **`create` must not wait for its own key.** To acquire the key in the same thread panics. Two threads that each create
 //!   what the other one wants deadlock.
-//! - **Creation and end are not a fast path**: a locked map of weak pointers is faster at them, on one thread and on many
-//!   (`tenure bench registry/churn`). They write two lines that all creations share, and every 64 removals need a barrier
-//!   that interrupts running threads. Use a registry for objects that are found more often than made.
-//! - **A forgotten [`Ref`]** (`mem::forget`) keeps its object, and all of the registry's memory.
+//! - **Creation and end are not a fast path**: a locked map of weak pointers is faster at them (`tenure bench registry/churn`).
+//!   They write two lines that all creations share, and every 64 removals need a barrier that interrupts running threads.
+//! - **A forgotten [`Ref`]** (`mem::forget`) leaks its object, and all of the registry's memory.
 //!
 //! # Forks and threads that end
 //!
-//! A process that forked while other threads used a registry goes on using it, and never waits for those threads. If one of
-//! them was creating an object, the next acquire of its key creates another. The references they held leak in the child, and
-//! so does the memory of entries they were creating or had removed.
+//! A process that was forked while other threads used a registry can use it, and never waits for those threads. If one of
+//! them was creating an object, the next acquire of the key creates another. Their references, and the entries that they were
+//! creating or had removed, leak in the child.
 //!
-//! A destructor of a thread-local may use a registry, even for the first time, however late it runs.
+//! The destructor of a thread-local may use a registry, however late it runs.
 //!
 //! # Instead of a map of weak pointers
 //!
@@ -133,7 +124,7 @@
 //!
 //! # Threads
 //!
-//! Handles and references go to any thread; keys and values have to be `Send` and `Sync`:
+//! Handles and references go to any thread. Keys and values have to be `Send` and `Sync`:
 //!
 //! ```compile_fail,E0277
 //! use std::cell::Cell;
@@ -154,25 +145,26 @@
 //! may_go_anywhere(&objects.acquire(&1, || 1));
 //! ```
 
-mod concurrent;
+mod collector;
 mod entry;
-mod grace;
-pub mod ground;
-mod key;
+mod machine;
 mod map;
 mod reference;
-mod statistics;
 
-pub use concurrent::Concurrent;
-pub use ground::Ground;
-pub use key::Key;
-#[doc(hidden)]
-pub use map::{Link, LockFree};
+pub use machine::RegistryCount;
 pub use reference::Ref;
-pub use statistics::Statistics;
 
-use crate::count::{RefCount, TicketRef};
+/// What the tests run on a model checker.
+#[cfg(feature = "raw")]
+pub mod raw {
+    pub use super::collector::{Collector, Guard};
+    pub use super::machine::{Lock, Machine};
+    pub use super::map::{Element, Link, Map, order_of};
+}
+
+use crate::count::TicketRef;
 use crate::line::Isolated;
+use crate::memory::{Atomic, Memory, Ordering};
 use crate::shared::Shared;
 use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
@@ -181,26 +173,37 @@ use core::convert::Infallible;
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use core::ptr::NonNull;
-use entry::Entry;
-use ground::Map;
-use statistics::Counters;
+use entry::{Entry, Spare};
+use machine::Machine;
+use map::{Map, order_of};
+use std::hash::RandomState;
 
 /// One live object of type `V` for each key.
 ///
-/// See the [module](self). `C` counts the references to an object: `Isolated<TicketRef>` keeps the count off the lines of
-/// the object. A handle: clones are handles of the same registry.
-pub struct Registry<K: Key, V, C: RefCount + 'static = TicketRef, G: Ground = Concurrent> {
-    core: Shared<Core<K, V, C, G>, G::Memory>,
+/// See the [module](self). A handle: clones are handles of the same registry.
+///
+/// `C` counts the references to an object, and `S` hashes the keys, as in [`HashMap`](std::collections::HashMap). A key whose
+/// `Eq` or `Hash` lies finds the wrong object or none, but breaks nothing else.
+pub struct Registry<K, V, C: RegistryCount = TicketRef, S = RandomState> {
+    core: Shared<Core<K, V, C>, C::Machine>,
+    hasher: S,
 }
 
 /// What handles and entries keep alive.
-struct Core<K: Key, V, C: RefCount + 'static, G: Ground> {
-    /// Read by every lookup, so not beside what creations write: that, and the count of this core's owners.
-    map: Isolated<G::Map<Entry<K, V, C, G>>>,
-    counters: Isolated<Counters<G::Memory>>,
+struct Core<K, V, C: RegistryCount> {
+    /// Read by every lookup. So not on the lines that creations write: the counters, and the count of this core's owners.
+    map: Isolated<Map<Entry<K, V, C>>>,
+    counters: Isolated<Counters<C::Machine>>,
 }
 
-impl<K: Key, V: Send + Sync + 'static> Registry<K, V> {
+/// How many buckets a map begins with: as many as are allocated at once.
+const BUCKETS: u32 = 8;
+
+impl<K, V> Registry<K, V>
+where
+    K: Hash + Eq + Send + Sync + 'static,
+    V: Send + Sync + 'static,
+{
     /// A registry without objects.
     #[must_use]
     pub fn new() -> Self {
@@ -208,45 +211,39 @@ impl<K: Key, V: Send + Sync + 'static> Registry<K, V> {
     }
 }
 
-impl<K: Key, V: Send + Sync + 'static, C: RefCount + 'static, S> Registry<K, V, C, Concurrent<S>>
+impl<K, V, C: RegistryCount, S: BuildHasher + Default> Default for Registry<K, V, C, S>
 where
-    S: BuildHasher + Send + Sync + 'static,
+    K: Hash + Eq + Send + Sync + 'static,
+    V: Send + Sync + 'static,
+{
+    fn default() -> Self {
+        Self::with_hasher(S::default())
+    }
+}
+
+impl<K, V, C: RegistryCount, S: BuildHasher> Registry<K, V, C, S>
+where
+    K: Hash + Eq + Send + Sync + 'static,
+    V: Send + Sync + 'static,
 {
     /// A registry whose keys are hashed by `hasher`.
     #[must_use]
     pub fn with_hasher(hasher: S) -> Self {
-        Self::new_in(hasher)
+        let map = Map::new(BUCKETS, C::Machine::BATCH);
+        let counters = Isolated::new(Counters::new());
+        Self { core: Shared::new(Core { map: Isolated::new(map), counters }), hasher }
     }
-}
 
-impl<K: Key, V: Send + Sync + 'static, C: RefCount + 'static, G: Ground<Hasher: Default>> Default
-    for Registry<K, V, C, G>
-{
-    fn default() -> Self {
-        Self::new_in(G::Hasher::default())
-    }
-}
-
-impl<K: Key, V: Send + Sync + 'static, C: RefCount + 'static, G: Ground> Registry<K, V, C, G> {
-    /// [`with_hasher`](Registry::with_hasher) on any ground.
-    #[must_use]
-    pub fn new_in(hasher: G::Hasher) -> Self {
-        let map = Isolated::new(G::map(hasher));
-        Self { core: Shared::new(Core { map, counters: Isolated::new(Counters::new()) }) }
-    }
-}
-
-impl<K: Key, V, C: RefCount + 'static, G: Ground> Registry<K, V, C, G> {
     /// The object of that key, which `create` makes if there is none.
     ///
-    /// `create` is called by exactly one of those that come at the same time, while the others of that key wait.
+    /// If several threads acquire a key at once, one calls its `create`, and the others wait.
     ///
     /// # Panics
     ///
-    /// If `create` does: nothing is left behind, and the next one that waits calls its own. And if `create`
-    /// acquires the key that it is called for.
+    /// If `create` does: nothing is left behind, and the next waiting thread calls its own. And if `create` acquires the key
+    /// that it is called for.
     #[inline]
-    pub fn acquire<Q>(&self, key: &Q, create: impl FnOnce() -> V) -> Ref<K, V, C, G>
+    pub fn acquire<Q>(&self, key: &Q, create: impl FnOnce() -> V) -> Ref<K, V, C>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
@@ -261,7 +258,7 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Registry<K, V, C, G> {
     ///
     /// # Errors
     ///
-    /// That of `create`. Nothing is left behind, and the next one that waits calls its own.
+    /// That of `create`. Nothing is left behind, and the next waiting thread calls its own.
     ///
     /// # Panics
     ///
@@ -271,113 +268,113 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Registry<K, V, C, G> {
         &self,
         key: &Q,
         create: impl FnOnce() -> Result<V, E>,
-    ) -> Result<Ref<K, V, C, G>, E>
+    ) -> Result<Ref<K, V, C>, E>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let hash = self.core.map.hash(key);
-        match self.find(key, hash) {
+        let order = order_of(&self.hasher, key);
+        match self.find(key, order) {
             Some(object) => Ok(object),
-            None => self.enter(key, hash, create),
+            None => self.insert_and_create(key.to_owned(), order, create),
         }
     }
 
-    /// The object of that key, if there is one. Objects that are being created are not there yet.
+    /// The object of that key, if there is one. An object that is being created is not there yet.
     #[must_use]
     #[inline]
-    pub fn get<Q>(&self, key: &Q) -> Option<Ref<K, V, C, G>>
+    pub fn get<Q>(&self, key: &Q) -> Option<Ref<K, V, C>>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        self.find(key, self.core.map.hash(key))
+        self.find(key, order_of(&self.hasher, key))
     }
 
-    /// The object of that key, whose hash is known.
     #[inline(always)]
-    fn find<Q>(&self, key: &Q, hash: u64) -> Option<Ref<K, V, C, G>>
+    fn find<Q>(&self, key: &Q, order: u64) -> Option<Ref<K, V, C>>
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Eq + ?Sized,
     {
         // SAFETY: dropped as this returns.
         let guard = unsafe { self.core.map.enter() };
-        let found = self.core.map.find(key, hash, &guard)?;
-        Self::reference(found)
-    }
-
-    /// A reference to what was found with a guard that exists still.
-    #[inline(always)]
-    fn reference(found: NonNull<Entry<K, V, C, G>>) -> Option<Ref<K, V, C, G>> {
+        let found = self.core.map.find(key, order, &guard)?;
         // SAFETY: the guard keeps the entry readable.
-        if !unsafe { found.as_ref() }.is_ready() {
-            return None;
-        }
-        Self::unready(found)
+        unsafe { Self::get_ready(found) }
     }
 
-    /// A reference to what was found, ready or not.
+    /// A reference to an object that is ready and lives.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the guard with which the entry was found.
     #[inline(always)]
-    fn unready(found: NonNull<Entry<K, V, C, G>>) -> Option<Ref<K, V, C, G>> {
+    unsafe fn get_ready(found: NonNull<Entry<K, V, C>>) -> Option<Ref<K, V, C>> {
         // SAFETY: the guard keeps the entry readable.
-        let got = unsafe { Entry::count(found) }.get();
-        // SAFETY: the reference was just got.
-        got.is_acquired().then(|| unsafe { Ref::from_raw(found) })
+        let entry = unsafe { found.as_ref() };
+        let is_acquired = entry.is_ready() && entry.count.get().is_acquired();
+        // SAFETY: the reference was just acquired, and the entry is ready.
+        is_acquired.then(|| unsafe { Ref::from_raw(found) })
     }
 
-    /// Acquires what was not there, or was not ready.
+    /// Acquires an object that was not there, or not ready.
     #[cold]
     #[inline(never)]
-    fn enter<Q, E>(
+    fn insert_and_create<E>(
         &self,
-        key: &Q,
-        hash: u64,
+        key: K,
+        order: u64,
         create: impl FnOnce() -> Result<V, E>,
-    ) -> Result<Ref<K, V, C, G>, E>
-    where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-    {
-        let (object, is_first) = self.insert_or_find(key.to_owned(), hash);
-        if !object.entry().is_ready() {
-            if !is_first {
-                self.core.counters.waited();
+    ) -> Result<Ref<K, V, C>, E> {
+        let (object, is_new) = self.insert_or_find(key, order);
+        let entry = object.entry();
+        if !entry.is_ready() {
+            if !is_new {
+                // Relaxed: a statistic.
+                self.core.counters.waited.fetch_add(1, Ordering::Relaxed);
             }
-            object.entry().make_ready(&self.core, create)?;
+            entry.make_ready(&self.core, create)?;
         }
         Ok(object)
     }
 
     /// A reference to the entry of that key, which may not be ready, and whether it is new.
-    fn insert_or_find(&self, key: K, hash: u64) -> (Ref<K, V, C, G>, bool) {
+    fn insert_or_find(&self, key: K, order: u64) -> (Ref<K, V, C>, bool) {
         let Core { map, counters } = &*self.core;
-        let spare = Spare(Entry::allocate(key, hash, self.core.clone()));
+        let spare = Spare::new(key, order, self.core.clone());
         // SAFETY: dropped as this returns.
         let guard = unsafe { map.enter() };
         loop {
-            // SAFETY: it is in no map, and has its map's part.
+            // SAFETY: the spare is in no map, and goes with the map's share of it.
             let Err(found) = (unsafe { map.insert(spare.0, &guard) }) else {
-                // Each entry has a reference, and so has each handle.
+                // Each entry has a reference to the core, and so has each handle.
                 map.fit(|| self.core.references());
-                // SAFETY: the first reference, which nobody else has.
-                return (unsafe { Ref::from_raw(spare.into_inserted()) }, true);
+                let inserted = spare.0;
+                core::mem::forget(spare);
+                // SAFETY: the first reference, which came with the spare.
+                return (unsafe { Ref::from_raw(inserted) }, true);
             };
-            if let Some(object) = Self::unready(found) {
-                if !object.entry().is_lost() {
+            // SAFETY: the guard keeps the entry readable.
+            let entry = unsafe { found.as_ref() };
+            if entry.count.get().is_acquired() {
+                // SAFETY: the reference was just acquired. The caller makes the entry ready.
+                let object = unsafe { Ref::from_raw(found) };
+                if !entry.is_lost() {
                     return (object, false);
                 }
-                // Nobody will make its value. It waits for the references of threads that are not there.
+                // Lost threads have references, so it never dies, and it never gets a value. Make room.
             } else {
-                counters.met_dying();
-                // Does not wait for whoever was told of the last put, who may not run for long.
+                // Relaxed: a statistic.
+                counters.met_dead.fetch_add(1, Ordering::Relaxed);
+                // The thread of the last put removes it too, but may not run for long. Make room.
             }
-            // SAFETY: it was found there, with that guard.
+            // SAFETY: it was found there, with this guard.
             unsafe { map.remove(found, &guard) };
         }
     }
 
-    /// The number of objects. Where some come and go during the call, at least as many as there were all the time.
+    /// The number of objects. If some come and go during the call, at least as many as there were all the time.
     #[must_use]
     pub fn len(&self) -> usize {
         usize::try_from(self.core.counters.live()).unwrap_or(usize::MAX)
@@ -391,61 +388,95 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Registry<K, V, C, G> {
 
     /// References to all objects that are there during the whole call, and perhaps to some that come or go meanwhile.
     ///
-    /// Those that lose their last reference meanwhile are left out. Cost: a get for each object.
+    /// Cost: a get for each object.
     #[must_use]
-    pub fn snapshot(&self) -> Vec<Ref<K, V, C, G>> {
+    pub fn snapshot(&self) -> Vec<Ref<K, V, C>> {
         let mut objects = Vec::with_capacity(self.len());
         // SAFETY: dropped as this returns.
         let guard = unsafe { self.core.map.enter() };
-        self.core.map.for_each(&guard, |found| objects.extend(Self::reference(found)));
+        // SAFETY: the guard keeps the entries readable.
+        self.core.map.for_each(&guard, |found| objects.extend(unsafe { Self::get_ready(found) }));
         objects
     }
 
     /// What happened so far.
     #[must_use]
-    pub fn statistics(&self) -> Statistics {
+    pub fn statistics(&self) -> RegistryStatistics {
         self.core.counters.read()
     }
 }
 
-// SAFETY: as std's `Arc` of a map of what is `Send` and `Sync`, as keys always are.
-unsafe impl<K: Key, V: Send + Sync, C: RefCount + 'static, G: Ground> Send
-    for Registry<K, V, C, G>
+// SAFETY: as std's `Arc` of a map of `K` and `V`, beside an `S`.
+unsafe impl<K: Send + Sync, V: Send + Sync, C: RegistryCount, S: Send> Send
+    for Registry<K, V, C, S>
 {
 }
 // SAFETY: as above.
-unsafe impl<K: Key, V: Send + Sync, C: RefCount + 'static, G: Ground> Sync
-    for Registry<K, V, C, G>
+unsafe impl<K: Send + Sync, V: Send + Sync, C: RegistryCount, S: Sync> Sync
+    for Registry<K, V, C, S>
 {
 }
 
-/// An entry that is in no map yet.
-struct Spare<K: Key, V, C: RefCount + 'static, G: Ground>(NonNull<Entry<K, V, C, G>>);
-
-impl<K: Key, V, C: RefCount + 'static, G: Ground> Spare<K, V, C, G> {
-    /// The entry, which a map has taken.
-    fn into_inserted(self) -> NonNull<Entry<K, V, C, G>> {
-        let entry = self.0;
-        core::mem::forget(self);
-        entry
-    }
-}
-
-impl<K: Key, V, C: RefCount + 'static, G: Ground> Drop for Spare<K, V, C, G> {
-    fn drop(&mut self) {
-        // SAFETY: no map took it, and nobody else knows of it.
-        unsafe { Entry::discard(self.0) };
-    }
-}
-
-impl<K: Key, V, C: RefCount + 'static, G: Ground> Clone for Registry<K, V, C, G> {
+impl<K, V, C: RegistryCount, S: Clone> Clone for Registry<K, V, C, S> {
     fn clone(&self) -> Self {
-        Self { core: self.core.clone() }
+        Self { core: self.core.clone(), hasher: self.hasher.clone() }
     }
 }
 
-impl<K: Key, V, C: RefCount + 'static, G: Ground> fmt::Debug for Registry<K, V, C, G> {
+impl<K, V, C: RegistryCount, S> fmt::Debug for Registry<K, V, C, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registry").field("len", &self.len()).finish_non_exhaustive()
+        f.debug_struct("Registry").field("len", &self.core.counters.live()).finish_non_exhaustive()
+    }
+}
+
+/// What happened in a [`Registry`] so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RegistryStatistics {
+    /// Objects that were created.
+    pub created: u64,
+    /// Objects that lost their last reference.
+    pub destroyed: u64,
+    /// Calls of `create` that returned an error or panicked.
+    pub failed: u64,
+    /// Acquires that found an object in creation by another thread, and waited for it.
+    pub waited: u64,
+    /// Acquires that found an object which had just lost its last reference, and made room for the next.
+    pub met_dead: u64,
+}
+
+/// The figures behind [`RegistryStatistics`]. Written when objects come and go, never by a lookup.
+struct Counters<M: Memory> {
+    created: M::AtomicU64,
+    destroyed: M::AtomicU64,
+    failed: M::AtomicU64,
+    waited: M::AtomicU64,
+    met_dead: M::AtomicU64,
+}
+
+impl<M: Memory> Counters<M> {
+    fn new() -> Self {
+        let [created, destroyed, failed, waited, met_dead] = [(); 5].map(|()| Atomic::new(0));
+        Self { created, destroyed, failed, waited, met_dead }
+    }
+
+    /// Objects that were created and not destroyed, at most.
+    fn live(&self) -> u64 {
+        // Acquire: pairs with the Release in `Entry::leave_map`.
+        let destroyed = self.destroyed.load(Ordering::Acquire);
+        // Relaxed: after the load above.
+        self.created.load(Ordering::Relaxed) - destroyed
+    }
+
+    fn read(&self) -> RegistryStatistics {
+        // Relaxed: statistics.
+        let read = |counter: &M::AtomicU64| counter.load(Ordering::Relaxed);
+        RegistryStatistics {
+            created: read(&self.created),
+            destroyed: read(&self.destroyed),
+            failed: read(&self.failed),
+            waited: read(&self.waited),
+            met_dead: read(&self.met_dead),
+        }
     }
 }

@@ -1,43 +1,37 @@
-//! [`Ref`]: what users hold.
+//! [`Ref`]: the guard that users hold.
 
-use super::Concurrent;
+use super::RegistryCount;
 use super::entry::Entry;
-use super::ground::Ground;
-use super::key::Key;
-use crate::count::{Get, RefCount, TicketRef};
+use crate::count::{Get, TicketRef};
 use core::fmt;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
 /// A reference to an object of a [`Registry`](super::Registry).
 ///
-/// One pointer. Cost: a clone is one get of the count, a drop one put: with `TicketRef` one atomic addition and one
-/// subtraction. The last one removes the object from the registry and runs its destructor, which may be on any thread.
-/// A reference may outlive the registry's handles.
-///
-/// What is not the object's has no `self`, so that it is not in the way of the object's own methods.
-pub struct Ref<K: Key, V, C: RefCount + 'static = TicketRef, G: Ground = Concurrent>(
-    NonNull<Entry<K, V, C, G>>,
-);
+/// One pointer. A clone is one get of the count, a drop one put: with `TicketRef` one atomic addition and one subtraction.
+/// The last drop, on any thread, removes the object from the registry and runs its destructor. A reference may outlive the
+/// registry's handles.
+pub struct Ref<K, V, C: RegistryCount = TicketRef>(NonNull<Entry<K, V, C>>);
 
-// SAFETY: as std's `Arc` of what is `Send` and `Sync`.
-unsafe impl<K: Key, V: Send + Sync, C: RefCount + 'static, G: Ground> Send for Ref<K, V, C, G> {}
+// SAFETY: as std's `Arc` of a `K` and a `V`.
+unsafe impl<K: Send + Sync, V: Send + Sync, C: RegistryCount> Send for Ref<K, V, C> {}
 // SAFETY: as above.
-unsafe impl<K: Key, V: Send + Sync, C: RefCount + 'static, G: Ground> Sync for Ref<K, V, C, G> {}
+unsafe impl<K: Send + Sync, V: Send + Sync, C: RegistryCount> Sync for Ref<K, V, C> {}
 
-impl<K: Key, V, C: RefCount + 'static, G: Ground> Ref<K, V, C, G> {
+impl<K, V, C: RegistryCount> Ref<K, V, C> {
     /// Takes over a reference.
     ///
     /// # Safety
     ///
-    /// The caller owns it. The entry is ready before the reference is given to anybody else.
+    /// The caller owns it, and makes the entry ready before anyone else gets the `Ref`.
     #[inline(always)]
-    pub(super) unsafe fn from_raw(entry: NonNull<Entry<K, V, C, G>>) -> Self {
+    pub(super) unsafe fn from_raw(entry: NonNull<Entry<K, V, C>>) -> Self {
         Self(entry)
     }
 
     #[inline(always)]
-    pub(super) fn entry(&self) -> &Entry<K, V, C, G> {
+    pub(super) fn entry(&self) -> &Entry<K, V, C> {
         // SAFETY: the reference keeps the entry.
         unsafe { self.0.as_ref() }
     }
@@ -45,10 +39,10 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Ref<K, V, C, G> {
     /// The key of the object.
     #[must_use]
     pub fn key(this: &Self) -> &K {
-        this.entry().key()
+        &this.entry().key
     }
 
-    /// Whether both are references to one object.
+    /// Whether both refer to one object.
     #[must_use]
     pub fn ptr_eq(this: &Self, other: &Self) -> bool {
         this.0 == other.0
@@ -57,25 +51,23 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Ref<K, V, C, G> {
     /// The number of references at some moment of the call.
     #[must_use]
     pub fn count(this: &Self) -> u32 {
-        // SAFETY: the reference keeps the entry.
-        unsafe { Entry::count(this.0) }.read()
+        this.entry().count.read()
     }
 }
 
-impl<K: Key, V, C: RefCount + 'static, G: Ground> Deref for Ref<K, V, C, G> {
+impl<K, V, C: RegistryCount> Deref for Ref<K, V, C> {
     type Target = V;
     #[inline(always)]
     fn deref(&self) -> &V {
-        // SAFETY: users have references to ready entries only.
-        unsafe { Entry::value(self.0) }
+        // SAFETY: a `Ref` that users have is to a ready entry, and the reference keeps the value.
+        unsafe { self.entry().value() }
     }
 }
 
-impl<K: Key, V, C: RefCount + 'static, G: Ground> Clone for Ref<K, V, C, G> {
+impl<K, V, C: RegistryCount> Clone for Ref<K, V, C> {
     #[inline(always)]
     fn clone(&self) -> Self {
-        // SAFETY: the reference keeps the entry.
-        match unsafe { Entry::count(self.0) }.get() {
+        match self.entry().count.get() {
             Get::Acquired => Self(self.0),
             Get::Dead => dead(),
         }
@@ -85,35 +77,33 @@ impl<K: Key, V, C: RefCount + 'static, G: Ground> Clone for Ref<K, V, C, G> {
 #[cold]
 #[inline(never)]
 fn dead() -> ! {
-    panic!(
-        "a reference to an object whose count is dead was cloned: something has released it twice"
-    )
+    panic!("cloned a `Ref` whose count is dead: a reference was released twice")
 }
 
-impl<K: Key, V, C: RefCount + 'static, G: Ground> Drop for Ref<K, V, C, G> {
+impl<K, V, C: RegistryCount> Drop for Ref<K, V, C> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: this one's, which ends here.
+        // SAFETY: the reference is this `Ref`'s, which ends here.
         if unsafe { Entry::put(self.0) }.is_last() {
-            // SAFETY: just told so.
+            // SAFETY: that was the last reference.
             unsafe { Entry::end(self.0) };
         }
     }
 }
 
-impl<K: Key, V, C: RefCount + 'static, G: Ground> AsRef<V> for Ref<K, V, C, G> {
+impl<K, V, C: RegistryCount> AsRef<V> for Ref<K, V, C> {
     fn as_ref(&self) -> &V {
         self
     }
 }
 
-impl<K: Key, V: fmt::Debug, C: RefCount + 'static, G: Ground> fmt::Debug for Ref<K, V, C, G> {
+impl<K, V: fmt::Debug, C: RegistryCount> fmt::Debug for Ref<K, V, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
 }
 
-impl<K: Key, V: fmt::Display, C: RefCount + 'static, G: Ground> fmt::Display for Ref<K, V, C, G> {
+impl<K, V: fmt::Display, C: RegistryCount> fmt::Display for Ref<K, V, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

@@ -98,9 +98,12 @@ unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Memory for Loom<IN_ORDER, S
     type Pointer<T> = Word<loom::sync::atomic::AtomicUsize, IN_ORDER, SWAPS>;
     type Plain<T> = Field<T>;
 
-    // Two fences promise what the pair does: the first one to come is before the other for all.
+    // Two fences promise what the pair does: the first one to come is before the other for all. Weakened, none.
+    #[track_caller]
     fn light_barrier() {
-        if !PASSES_BARRIERS_UNFENCED.with(Cell::get) {
+        if effective("light_barrier", Ordering::SeqCst) == Ordering::SeqCst
+            && !PASSES_BARRIERS_UNFENCED.with(Cell::get)
+        {
             loom::sync::atomic::fence(Ordering::SeqCst);
         }
     }
@@ -113,9 +116,12 @@ unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Memory for Loom<IN_ORDER, S
             Self::light_barrier();
         }
     }
+    #[track_caller]
     fn heavy_barrier() {
         HEAVY_BARRIERS.with(|passed| passed.set(passed.get() + 1));
-        loom::sync::atomic::fence(Ordering::SeqCst);
+        if effective("heavy_barrier", Ordering::SeqCst) == Ordering::SeqCst {
+            loom::sync::atomic::fence(Ordering::SeqCst);
+        }
     }
     fn spin_hint() {
         // A yield tells loom that the loop waits for somebody: it runs others first and does not
@@ -189,6 +195,16 @@ unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Threads for Loom<IN_ORDER, 
 thread_local! {
     // loom's threads are coroutines of one thread of the system, and switch only in atomic operations.
     static LAST_ACCESS: Cell<Access> = const { Cell::new(Access::Memory) };
+    static ENDS_AT_FAILURE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// From here on, words of this test do nothing while a model that has failed unwinds through destructors.
+pub(crate) fn end_at_failure() {
+    ENDS_AT_FAILURE.set(true);
+}
+
+fn has_ended() -> bool {
+    std::thread::panicking() && ENDS_AT_FAILURE.get()
 }
 
 /// Notes an access that loom is about to judge. What a model that has failed does while it unwinds is not judged.
@@ -292,6 +308,9 @@ macro_rules! word {
             }
             #[track_caller]
             fn load(&self, order: Ordering) -> $int {
+                if has_ended() {
+                    return 1;
+                }
                 let order = effective("load", order);
                 let word = self.touch();
                 let value = if IN_ORDER { word.fetch_add(0, order) } else { word.load(order) };
@@ -300,6 +319,9 @@ macro_rules! word {
             }
             #[track_caller]
             fn store(&self, value: $int, order: Ordering) {
+                if has_ended() {
+                    return;
+                }
                 let order = effective("store", order);
                 if SWAPS {
                     self.touch().swap(value, order);
@@ -310,6 +332,9 @@ macro_rules! word {
             }
             #[track_caller]
             fn fetch_add(&self, value: $int, order: Ordering) -> $int {
+                if has_ended() {
+                    return 1;
+                }
                 let order = effective("fetch_add", order);
                 let old = self.touch().fetch_add(value, order);
                 self.judge(change(old, old.wrapping_add(value)), order);
@@ -317,6 +342,9 @@ macro_rules! word {
             }
             #[track_caller]
             fn fetch_sub(&self, value: $int, order: Ordering) -> $int {
+                if has_ended() {
+                    return 1;
+                }
                 let order = effective("fetch_sub", order);
                 let old = self.touch().fetch_sub(value, order);
                 self.judge(change(old, old.wrapping_sub(value)), order);
@@ -325,6 +353,9 @@ macro_rules! word {
             }
             #[track_caller]
             fn fetch_or(&self, value: $int, order: Ordering) -> $int {
+                if has_ended() {
+                    return 1;
+                }
                 let order = effective("fetch_or", order);
                 let old = self.touch().fetch_or(value, order);
                 self.judge(change(old, old | value), order);
@@ -338,6 +369,9 @@ macro_rules! word {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$int, $int> {
+                if has_ended() {
+                    return Ok(current);
+                }
                 let success = effective("compare_exchange", success);
                 let failure = effective("compare_exchange failing", failure);
                 let result = self.touch().compare_exchange(current, new, success, failure);
@@ -352,6 +386,9 @@ macro_rules! word {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$int, $int> {
+                if has_ended() {
+                    return Ok(current);
+                }
                 let success = effective("compare_exchange_weak", success);
                 let failure = effective("compare_exchange_weak failing", failure);
                 let result = self.touch().compare_exchange_weak(current, new, success, failure);
@@ -375,6 +412,9 @@ impl<T, const IN_ORDER: bool, const SWAPS: bool> Pointer<T>
     }
     #[track_caller]
     fn load(&self, order: Ordering) -> *mut T {
+        if has_ended() {
+            return core::ptr::null_mut();
+        }
         let order = effective("load", order);
         let word = self.touch();
         let address = if IN_ORDER { word.fetch_add(0, order) } else { word.load(order) };
@@ -383,6 +423,9 @@ impl<T, const IN_ORDER: bool, const SWAPS: bool> Pointer<T>
     }
     #[track_caller]
     fn store(&self, value: *mut T, order: Ordering) {
+        if has_ended() {
+            return;
+        }
         let order = effective("store", order);
         let address = value.expose_provenance();
         // A Relaxed one stays what it is on `PointersInOrder`: a swap would pass on what was released before.
@@ -401,6 +444,9 @@ impl<T, const IN_ORDER: bool, const SWAPS: bool> Pointer<T>
         success: Ordering,
         failure: Ordering,
     ) -> Result<*mut T, *mut T> {
+        if has_ended() {
+            return Ok(current);
+        }
         let success = effective("compare_exchange", success);
         let failure = effective("compare_exchange failing", failure);
         let (current, new) = (current.addr(), new.expose_provenance());

@@ -2,10 +2,10 @@
 
 use crate::support::{Canary, objects, on_threads};
 use std::sync::Arc;
-use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
+use tenure::count::{IncNotZero, RcuRef, TicketRef};
 use tenure::line::Isolated;
 use tenure::memory::{Memory, Native, Ordering};
-use tenure::registry::{Ref, Registry};
+use tenure::registry::{Ref, Registry, RegistryCount};
 
 type Counter = <Native as Memory>::AtomicU64;
 
@@ -25,7 +25,7 @@ impl Drop for Object {
 const KEYS: u32 = 3;
 
 /// Each thread has so many turns. Returns how many objects came and went.
-fn race<C: RefCount + 'static>(turns: u32) -> u64 {
+fn race<C: RegistryCount>(turns: u32) -> u64 {
     let registry = Registry::<u32, Object, C>::default();
     let destroyed = Arc::new(Counter::new(0));
     let (same, gone) = (registry.clone(), destroyed.clone());

@@ -7,9 +7,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::RandomState;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use tenure::count::RefCount;
 use tenure::memory::Native;
-use tenure::registry::{Ref, Registry};
+use tenure::registry::{Ref, Registry, RegistryCount};
 
 /// Objects by their keys.
 pub(super) trait Table: Send + Sync + 'static {
@@ -23,9 +22,9 @@ pub(super) trait Table: Send + Sync + 'static {
 }
 
 /// The library's, with that count.
-pub(super) struct Registered<C: RefCount + 'static>(Registry<u64, Value<Native>, C>);
+pub(super) struct Registered<C: RegistryCount>(Registry<u64, Value<Native>, C>);
 
-impl<C: RefCount + 'static> Table for Registered<C> {
+impl<C: RegistryCount> Table for Registered<C> {
     type Held = Ref<u64, Value<Native>, C>;
 
     fn new() -> Self {

@@ -4,6 +4,7 @@
 
 use memchr::memchr;
 use tenure::count::RefCount;
+use tenure::registry::RegistryCount;
 
 use super::{BINARY, NO_BINARY, Run, State};
 use crate::handler::Next;
@@ -16,7 +17,7 @@ use crate::memcached::words::Words;
 /// Bytes of the shortest line that is answered, without its end.
 const LEAST_LINE: usize = 6;
 
-impl<C: RefCount + 'static, P: RefCount + 'static> Run<'_, C, P> {
+impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
     /// Takes the line that says how long the password is. Nothing else is answered.
     #[cold]
     pub(super) fn login(&mut self, output: &mut Answer<C>) -> Option<Next> {

@@ -27,6 +27,7 @@ use std::time::Instant;
 
 use memchr::memchr;
 use tenure::count::RefCount;
+use tenure::registry::RegistryCount;
 use tenure::sync::Arc;
 
 use super::Shared;
@@ -55,7 +56,7 @@ const BINARY: u8 = 0x80;
 const NO_BINARY: &str = "the client speaks memcached's binary protocol, which is not there; tell it to use the text protocol";
 
 /// A connection.
-pub struct Session<C: RefCount + 'static, P: RefCount + 'static> {
+pub struct Session<C: RefCount + 'static, P: RegistryCount> {
     peer: PeerRef<P>,
     known: Arc<Known>,
     state: State<C>,
@@ -87,7 +88,7 @@ enum State<C: RefCount + 'static> {
 }
 
 /// The memcached protocol, on one thread.
-pub struct Memcached<C: RefCount + 'static, P: RefCount + 'static> {
+pub struct Memcached<C: RefCount + 'static, P: RegistryCount> {
     shared: Arc<Shared<C, P>>,
     worker: Arc<Worker>,
     now: Seconds,
@@ -95,7 +96,7 @@ pub struct Memcached<C: RefCount + 'static, P: RefCount + 'static> {
     crawled: Instant,
 }
 
-impl<C: RefCount + 'static, P: RefCount + 'static> Memcached<C, P> {
+impl<C: RefCount + 'static, P: RegistryCount> Memcached<C, P> {
     pub(super) fn new(shared: Arc<Shared<C, P>>) -> Self {
         let worker = shared.workers.join();
         let crawled = Instant::now();
@@ -108,7 +109,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Memcached<C, P> {
     }
 }
 
-impl<C: RefCount + 'static, P: RefCount + 'static> Drop for Memcached<C, P> {
+impl<C: RefCount + 'static, P: RegistryCount> Drop for Memcached<C, P> {
     fn drop(&mut self) {
         self.shared.workers.leave(&self.worker, |workers| {
             self.visit().leave(workers);
@@ -118,7 +119,7 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Drop for Memcached<C, P> {
     }
 }
 
-impl<C: RefCount + 'static, P: RefCount + 'static> Handler for Memcached<C, P> {
+impl<C: RefCount + 'static, P: RegistryCount> Handler for Memcached<C, P> {
     type Session = Session<C, P>;
     type Chunk = Chunk<C>;
 
@@ -195,14 +196,14 @@ impl<C: RefCount + 'static, P: RefCount + 'static> Handler for Memcached<C, P> {
     }
 }
 
-impl<C: RefCount + 'static, P: RefCount + 'static> Session<C, P> {
+impl<C: RefCount + 'static, P: RegistryCount> Session<C, P> {
     fn tell_requests(&mut self) {
         self.peer.add_requests(std::mem::take(&mut self.requests));
     }
 }
 
 /// A call of the handler.
-struct Run<'a, C: RefCount + 'static, P: RefCount + 'static> {
+struct Run<'a, C: RefCount + 'static, P: RegistryCount> {
     shared: &'a Shared<C, P>,
     visit: &'a Visit<'a, C>,
     session: &'a mut Session<C, P>,
@@ -215,7 +216,7 @@ struct Run<'a, C: RefCount + 'static, P: RefCount + 'static> {
     last: u64,
 }
 
-impl<'a, C: RefCount + 'static, P: RefCount + 'static> Run<'a, C, P> {
+impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
     fn rest(&self) -> &'a [u8] {
         &self.input[self.at..]
     }

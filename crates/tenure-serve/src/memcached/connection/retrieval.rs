@@ -1,6 +1,7 @@
 //! Retrievals: their keys are looked up one by one, and the items are sent from where they are.
 
 use tenure::count::RefCount;
+use tenure::registry::RegistryCount;
 
 use super::{Run, State};
 use crate::handler::Next;
@@ -33,7 +34,7 @@ pub(super) fn retrieval(line: &[u8]) -> Option<&'static Retrieval> {
     })
 }
 
-impl<C: RefCount + 'static, P: RefCount + 'static> Run<'_, C, P> {
+impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
     /// Begins a retrieval whose line is complete.
     pub(super) fn begin_keys(
         &mut self,

@@ -1,23 +1,90 @@
 //! [`Registry`]: one live object per key, under lookups, creations and last drops that meet.
 //!
-//! The registry that ships, on a [ground](ground) of loom's words. Objects are read and dropped plainly, so loom demands
-//! that all that holders did with one happened before its end; entries are freed by the library and stay in
-//! [`quarantine`], so a word of theirs that is used too late complains.
+//! The registry that ships, with its map and its grace periods, in batches of one. Objects are read and dropped plainly, so
+//! loom demands that all that holders did with one happened before its end. What the library frees stays in [`quarantine`],
+//! so a word that is used too late complains.
 
-pub(crate) mod ground;
 pub(crate) mod map;
+mod orderings;
 
-use super::memory::{Loom, seat};
+use super::memory::{Loom, end_at_failure, seat, unfenced};
 use super::quarantine;
 use super::stage::{ALL, Preemptions, Value, join_all, passes, spawn};
-use ground::{Checked, Flaw, Sound};
+use std::cell::Cell;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
-use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
-use tenure::registry::{Ref, Registry};
+use tenure::count::{IncNotZero, RcuRef, TicketRef};
+use tenure::registry::raw::{Collector, Lock, Machine};
+use tenure::registry::{Ref, Registry, RegistryCount};
 
-pub(crate) type Objects<C, F> = Registry<u32, Object, C, Checked<F>>;
+loom::lazy_static! {
+    static ref PUTS: Collector<Loom> = Collector::new(1);
+}
 
-/// What the model knows, beside loom.
+// SAFETY: loom's lazy statics are static for an execution.
+unsafe impl Machine for Loom {
+    type Lock = CreateLock;
+    const BATCH: usize = 1;
+
+    fn puts() -> &'static Collector<Self> {
+        if SHARES_PUTS.get() { &PUTS } else { Box::leak(Box::new(Collector::new(1))) }
+    }
+}
+
+/// loom's mutex.
+pub(crate) struct CreateLock(loom::sync::Mutex<()>);
+
+thread_local! {
+    // loom's threads are coroutines of one thread of the system.
+    static LOCKS: Cell<bool> = const { Cell::new(true) };
+    static SHARES_PUTS: Cell<bool> = const { Cell::new(true) };
+}
+
+/// Has locks keep no thread out while `act` runs.
+pub(crate) fn without_locks(act: impl FnOnce()) {
+    LOCKS.set(false);
+    act();
+    LOCKS.set(true);
+}
+
+/// Gives each put grace periods of its own while `act` runs, for which nothing waits.
+pub(crate) fn with_puts_apart(act: impl FnOnce()) {
+    SHARES_PUTS.set(false);
+    act();
+    SHARES_PUTS.set(true);
+}
+
+// SAFETY: a mutex, but for `without_locks`.
+unsafe impl Lock for CreateLock {
+    type Held<'l> = Option<loom::sync::MutexGuard<'l, ()>>;
+
+    fn new() -> Self {
+        Self(loom::sync::Mutex::new(()))
+    }
+    fn lock(&self) -> Self::Held<'_> {
+        LOCKS.get().then(|| self.0.lock().unwrap())
+    }
+    fn is_lost(&self) -> bool {
+        false
+    }
+}
+
+/// One hash for all, of a bucket that is there from the start.
+#[derive(Default)]
+struct Zero;
+
+impl Hasher for Zero {
+    fn finish(&self) -> u64 {
+        0
+    }
+    fn write(&mut self, _: &[u8]) {}
+}
+
+type Objects<C> = Registry<u32, Object, C, BuildHasherDefault<Zero>>;
+type ObjectRef<C> = Ref<u32, Object, C>;
+
+/// What the model knows, besides loom.
 #[derive(Default)]
 struct Known {
     created: u32,
@@ -27,7 +94,7 @@ struct Known {
 }
 
 #[derive(Clone, Default)]
-pub(crate) struct Witness(Arc<Mutex<Known>>);
+struct Witness(Arc<Mutex<Known>>);
 
 impl Witness {
     /// What `create` does.
@@ -39,8 +106,8 @@ impl Witness {
         Object { value: Value::new(known.created), number: known.created, witness: self.clone() }
     }
 
-    /// All is over: every object is gone, and there were so many.
-    fn assert_gone(&self, created: impl std::ops::RangeBounds<u32>) {
+    /// At the end: so many objects were created, and all are gone.
+    fn assert_gone(&self, created: &RangeInclusive<u32>) {
         let known = self.0.lock().unwrap();
         assert!(created.contains(&known.created), "{} objects were created", known.created);
         assert_eq!(known.created, known.destroyed, "an object leaks");
@@ -67,242 +134,185 @@ impl Drop for Object {
     }
 }
 
-/// Holds a reference for a moment.
-fn use_it<C: RefCount + 'static, F: Flaw>(object: Ref<u32, Object, C, Checked<F>>) {
-    let count = |change: fn(&mut u32)| {
-        change(&mut object.witness.0.lock().unwrap().held[object.number as usize - 1]);
-    };
-    count(|held| *held += 1);
-    assert_eq!(object.value.look(), object.number);
-    count(|held| *held -= 1);
-    drop(object);
+const KEY: u32 = 7;
+
+pub(crate) struct Stage<C: RegistryCount> {
+    objects: Objects<C>,
+    witness: Witness,
 }
 
-pub(crate) const KEY: u32 = 7;
+impl<C: RegistryCount> Stage<C> {
+    fn new() -> Self {
+        quarantine::keep();
+        end_at_failure();
+        seat(0);
+        let stage = Self { objects: Objects::default(), witness: Witness::default() };
+        // The threads' places are allocated, which would pass on more than an algorithm does.
+        assert!(stage.objects.get(&KEY).is_none());
+        if C::NEEDS_GRACE_PERIOD {
+            // SAFETY: dropped here.
+            drop(unsafe { Loom::puts().enter() });
+        }
+        stage
+    }
 
-/// The stage: a registry, and a thread for each of the others.
-fn stage<C: RefCount + 'static, F: Flaw>() -> (Objects<C, F>, Witness) {
-    quarantine::keep();
-    seat(0);
-    (Objects::new_in(()), Witness::default())
+    fn acquired(&self) -> ObjectRef<C> {
+        self.objects.acquire(&KEY, || self.witness.create())
+    }
+
+    /// Holds a reference for a moment.
+    fn use_it(&self, object: ObjectRef<C>) {
+        let count = |change: fn(&mut u32)| {
+            change(&mut self.witness.0.lock().unwrap().held[object.number as usize - 1]);
+        };
+        count(|held| *held += 1);
+        assert_eq!(object.value.look(), object.number);
+        count(|held| *held -= 1);
+        drop(object);
+    }
 }
 
-/// The end: nobody has anything.
-fn curtain<C: RefCount + 'static, F: Flaw>(objects: &Objects<C, F>) {
+/// What a thread does.
+pub(crate) type Act<C> = fn(&Stage<C>);
+
+pub(crate) fn acquire<C: RegistryCount>(stage: &Stage<C>) {
+    stage.use_it(stage.acquired());
+}
+
+fn acquire_and_fail<C: RegistryCount>(stage: &Stage<C>) {
+    if let Ok(found) = stage.objects.try_acquire(&KEY, || Err(())) {
+        stage.use_it(found);
+    }
+}
+
+fn acquire_twice<C: RegistryCount>(stage: &Stage<C>) {
+    let first = stage.acquired();
+    let again = stage.acquired();
+    assert!(Ref::ptr_eq(&first, &again), "two live objects have one key");
+    stage.use_it(first);
+    stage.use_it(again);
+}
+
+pub(crate) fn get<C: RegistryCount>(stage: &Stage<C>) {
+    if let Some(found) = stage.objects.get(&KEY) {
+        stage.use_it(found);
+    }
+}
+
+/// [`acquire`], without fences that would pass on more than the orderings do. Where no other thread removes anything.
+fn acquire_unfenced<C: RegistryCount>(stage: &Stage<C>) {
+    unfenced(|| acquire(stage));
+}
+
+fn count_objects<C: RegistryCount>(stage: &Stage<C>) {
+    assert!(stage.objects.len() <= 1, "more objects than there ever were");
+}
+
+/// `others` ‖ `act`, or the last drop of an object that is there if that is `None`. At the end nothing is left.
+pub(crate) fn meet<C: RegistryCount>(
+    act: Option<Act<C>>,
+    others: impl IntoIterator<Item = Act<C>>,
+    created: RangeInclusive<u32>,
+) {
+    let stage = Arc::new(Stage::<C>::new());
+    let first = act.is_none().then(|| stage.acquired());
+    let threads = Vec::from_iter(others.into_iter().zip(1..).map(|(other, number)| {
+        let stage = stage.clone();
+        spawn(move || {
+            seat(number);
+            other(&stage);
+        })
+    }));
+    match act {
+        Some(act) => act(&stage),
+        None => drop(first),
+    }
+    join_all(threads);
+    let Stage { objects, witness } = Arc::into_inner(stage).expect("all threads have ended");
     let statistics = objects.statistics();
     assert_eq!(statistics.created, statistics.destroyed, "an object leaks");
     assert!(objects.is_empty() && objects.get(&KEY).is_none() && objects.snapshot().is_empty());
-}
-
-/// Acquires by several threads, each of which may be the one that creates, and the last to go.
-pub(crate) fn acquires<C: RefCount + 'static, F: Flaw>(others: usize) {
-    let (objects, witness) = stage::<C, F>();
-    let acquire = |objects: &Objects<C, F>, witness: &Witness| {
-        use_it(objects.acquire(&KEY, || witness.create()));
-    };
-    let threads = Vec::from_iter((1..=others).map(|thread| {
-        let (objects, witness) = (objects.clone(), witness.clone());
-        spawn(move || {
-            seat(thread);
-            acquire(&objects, &witness);
-        })
-    }));
-    acquire(&objects, &witness);
-    join_all(threads);
-    curtain(&objects);
     drop(objects);
-    witness.assert_gone(1..=others as u32 + 1);
-}
-
-/// Acquires ‖ the last drop of an object that is there.
-pub(crate) fn acquires_under_the_last_drop<C: RefCount + 'static, F: Flaw>(others: usize) {
-    let (objects, witness) = stage::<C, F>();
-    let last = objects.acquire(&KEY, || witness.create());
-    let threads = Vec::from_iter((1..=others).map(|thread| {
-        let (objects, witness) = (objects.clone(), witness.clone());
-        spawn(move || {
-            seat(thread);
-            use_it(objects.acquire(&KEY, || witness.create()));
-        })
-    }));
-    drop(last);
-    join_all(threads);
-    curtain(&objects);
-    drop(objects);
-    witness.assert_gone(1..=others as u32 + 1);
-}
-
-/// An acquire, and another one by the same thread, ‖ the last drop of an object that is there.
-pub(crate) fn acquired_twice_under_the_last_drop<C: RefCount + 'static, F: Flaw>() {
-    let (objects, witness) = stage::<C, F>();
-    let last = objects.acquire(&KEY, || witness.create());
-    let thread = {
-        let (objects, witness) = (objects.clone(), witness.clone());
-        spawn(move || {
-            seat(1);
-            let first = objects.acquire(&KEY, || witness.create());
-            let again = objects.acquire(&KEY, || witness.create());
-            assert!(Ref::ptr_eq(&first, &again), "two live objects have one key");
-            use_it(first);
-            use_it(again);
-        })
-    };
-    drop(last);
-    thread.join().unwrap();
-    curtain(&objects);
-    drop(objects);
-    witness.assert_gone(1..=2);
-}
-
-/// Lookups ‖ the last drop.
-pub(crate) fn gets_under_the_last_drop<C: RefCount + 'static, F: Flaw>(others: usize) {
-    let (objects, witness) = stage::<C, F>();
-    let last = objects.acquire(&KEY, || witness.create());
-    let threads = Vec::from_iter((1..=others).map(|thread| {
-        let objects = objects.clone();
-        spawn(move || {
-            seat(thread);
-            if let Some(found) = objects.get(&KEY) {
-                use_it(found);
-            }
-        })
-    }));
-    drop(last);
-    join_all(threads);
-    curtain(&objects);
-    drop(objects);
-    witness.assert_gone(1..=1);
-}
-
-/// A lookup ‖ an acquire that creates: it finds the whole object or none.
-pub(crate) fn get_under_a_create<C: RefCount + 'static, F: Flaw>() {
-    let (objects, witness) = stage::<C, F>();
-    let thread = {
-        let objects = objects.clone();
-        spawn(move || {
-            seat(1);
-            if let Some(found) = objects.get(&KEY) {
-                use_it(found);
-            }
-        })
-    };
-    use_it(objects.acquire(&KEY, || witness.create()));
-    thread.join().unwrap();
-    curtain(&objects);
-    drop(objects);
-    witness.assert_gone(1..=1);
-}
-
-/// An acquire whose create fails ‖ one whose create does not.
-pub(crate) fn failing_create_under_an_acquire<C: RefCount + 'static, F: Flaw>() {
-    let (objects, witness) = stage::<C, F>();
-    let thread = {
-        let (objects, witness) = (objects.clone(), witness.clone());
-        spawn(move || {
-            seat(1);
-            use_it(objects.acquire(&KEY, || witness.create()));
-        })
-    };
-    if let Ok(found) = objects.try_acquire(&KEY, || Err(())) {
-        use_it(found);
-    }
-    thread.join().unwrap();
-    curtain(&objects);
-    drop(objects);
-    witness.assert_gone(1..=1);
-}
-
-/// An object that comes and goes ‖ a look at how many there are.
-pub(crate) fn len_under_an_end<C: RefCount + 'static, F: Flaw>() {
-    let (objects, witness) = stage::<C, F>();
-    let thread = {
-        let (objects, witness) = (objects.clone(), witness.clone());
-        spawn(move || {
-            seat(1);
-            use_it(objects.acquire(&KEY, || witness.create()));
-        })
-    };
-    assert!(objects.len() <= 1, "more objects than there ever were");
-    thread.join().unwrap();
-    curtain(&objects);
-    drop(objects);
-    witness.assert_gone(1..=1);
+    witness.assert_gone(&created);
 }
 
 /// Two drops of the last two references ‖ the last handle goes.
-pub(crate) fn drops_without_a_handle<C: RefCount + 'static, F: Flaw>() {
-    let (objects, witness) = stage::<C, F>();
+fn drops_without_a_handle<C: RegistryCount>() {
+    let Stage { objects, witness } = Stage::<C>::new();
     let first = objects.acquire(&KEY, || witness.create());
     let second = first.clone();
     let thread = spawn(move || {
         seat(1);
-        use_it(second);
+        second.value.look();
+        drop(second);
     });
     drop(objects);
-    use_it(first);
+    first.value.look();
+    drop(first);
     thread.join().unwrap();
-    witness.assert_gone(1..=1);
+    witness.assert_gone(&(1..=1));
 }
 
 /// The models for a count, each with its bound.
 macro_rules! models {
-    ($($room:ident: $count:ty, $two:expr, $three:expr;)*) => {$(
-        mod $room {
+    ($($module:ident: $count:ty, $two:expr, $three:expr;)*) => {$(
+        mod $module {
             use super::*;
 
             const TWO: Preemptions = $two;
             const THREE: Preemptions = $three;
+            type C = $count;
 
             #[test]
             fn an_object_is_created_once_for_acquires_that_meet() {
-                passes(TWO, || acquires::<$count, Sound>(1));
+                passes(TWO, || meet::<C>(Some(acquire), [acquire as Act<C>], 1..=2));
             }
             #[test]
             fn three_acquires_that_meet_have_one_object_at_a_time() {
-                passes(THREE, || acquires::<$count, Sound>(2));
+                passes(THREE, || meet::<C>(Some(acquire), [acquire as Act<C>; 2], 1..=3));
             }
             #[test]
             fn an_acquire_under_the_last_drop_has_that_object_or_the_next() {
-                passes(TWO, || acquires_under_the_last_drop::<$count, Sound>(1));
+                passes(TWO, || meet::<C>(None, [acquire as Act<C>], 1..=2));
             }
             #[test]
             fn what_is_held_is_found_under_the_end_of_the_one_before() {
-                passes(TWO, acquired_twice_under_the_last_drop::<$count, Sound>);
+                passes(TWO, || meet::<C>(None, [acquire_twice as Act<C>], 1..=2));
             }
             #[test]
             fn two_acquires_under_the_last_drop_have_that_object_or_the_next() {
-                passes(THREE, || acquires_under_the_last_drop::<$count, Sound>(2));
+                passes(THREE, || meet::<C>(None, [acquire as Act<C>; 2], 1..=3));
             }
             #[test]
             fn a_lookup_under_the_last_drop_finds_a_live_object_or_none() {
-                passes(ALL, || gets_under_the_last_drop::<$count, Sound>(1));
+                passes(ALL, || meet::<C>(None, [get as Act<C>], 1..=1));
             }
             #[test]
             fn two_lookups_under_the_last_drop_find_a_live_object_or_none() {
-                passes(THREE, || gets_under_the_last_drop::<$count, Sound>(2));
+                passes(Some(2), || meet::<C>(None, [get as Act<C>; 2], 1..=1));
             }
             #[test]
             fn a_lookup_under_a_create_finds_the_whole_object_or_none() {
-                passes(TWO, get_under_a_create::<$count, Sound>);
+                passes(TWO, || meet::<C>(Some(acquire), [get as Act<C>], 1..=1));
             }
             #[test]
             fn a_create_that_fails_leaves_it_to_the_other() {
-                passes(TWO, failing_create_under_an_acquire::<$count, Sound>);
+                passes(TWO, || meet::<C>(Some(acquire_and_fail), [acquire as Act<C>], 1..=1));
             }
             #[test]
             fn no_object_is_destroyed_before_it_counts_as_created() {
-                passes(TWO, len_under_an_end::<$count, Sound>);
+                passes(TWO, || meet::<C>(Some(count_objects), [acquire_unfenced as Act<C>], 1..=1));
             }
             #[test]
             fn the_last_reference_ends_a_registry_without_handles() {
-                passes(ALL, drops_without_a_handle::<$count, Sound>);
+                passes(ALL, drops_without_a_handle::<C>);
             }
         }
     )*};
 }
 
 models! {
-    ticket_ref: TicketRef<Loom>, Some(3), Some(2);
-    rcuref: RcuRef<Loom>, Some(3), Some(2);
+    ticket_ref: TicketRef<Loom>, Some(3), Some(1);
+    rcuref: RcuRef<Loom>, Some(2), Some(1);
     inc_not_zero: IncNotZero<Loom>, Some(2), Some(1);
 }

@@ -1,267 +1,31 @@
-//! The map that ships on machines that do not what they should: one for each ordering and barrier that it asks for. And its
-//! list in the smallest form, with a switch for each rule.
+//! The list of the map in its smallest form, with a switch for each rule.
 
 use super::super::memory::Loom;
-use super::super::registry::map::{self as models, Machine};
-use super::super::stage::Failure::{Claim, MemoryRace, ValueRace};
+use super::super::stage::Failure::Claim;
 use super::super::stage::{Value, fails, passes, spawn};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
-use std::sync::{Arc, Weak};
-use tenure::memory::{Atomic, Memory, Ordering, Pointer, Resident, Threads};
-
-/// What is wrong with a machine.
-trait Flaw: Sized + 'static {
-    /// What an ordering that publishes a link becomes.
-    const LINKS: Ordering = Ordering::Release;
-    /// What says that a bucket is ready.
-    const BUCKETS: Ordering = Ordering::Release;
-    /// What a visit begins with.
-    const ENTRIES: Ordering = Ordering::Release;
-    /// What a visit ends with.
-    const EXITS: Ordering = Ordering::Release;
-    const LIGHT_BARRIERS: bool = true;
-    const HEAVY_BARRIERS: bool = true;
-}
-
-enum Sound {}
-impl Flaw for Sound {}
-
-// A fence of loom's releases what is stored after it, which hides the flaw. Nobody removes anything in these models, so no
-// barrier is needed.
-enum RelaxedLinks {}
-impl Flaw for RelaxedLinks {
-    const LINKS: Ordering = Ordering::Relaxed;
-    const LIGHT_BARRIERS: bool = false;
-}
-
-enum RelaxedBuckets {}
-impl Flaw for RelaxedBuckets {
-    const BUCKETS: Ordering = Ordering::Relaxed;
-    const LIGHT_BARRIERS: bool = false;
-}
-
-enum RelaxedEntries {}
-impl Flaw for RelaxedEntries {
-    const ENTRIES: Ordering = Ordering::Relaxed;
-}
-
-enum RelaxedExits {}
-impl Flaw for RelaxedExits {
-    const EXITS: Ordering = Ordering::Relaxed;
-}
-
-enum NoLightBarriers {}
-impl Flaw for NoLightBarriers {
-    const LIGHT_BARRIERS: bool = false;
-}
-
-enum NoHeavyBarriers {}
-impl Flaw for NoHeavyBarriers {
-    const HEAVY_BARRIERS: bool = false;
-}
-
-/// [`Loom`] with a flaw. A model that has failed unwinds through its words, which do nothing then.
-struct Careless<F>(PhantomData<F>);
-
-impl<F: Flaw> Machine for Careless<F> {
-    const IS_SOUND: bool = false;
-}
-
-struct Word<A, F>(A, PhantomData<fn() -> F>);
-
-fn is_over() -> bool {
-    std::thread::panicking()
-}
-
-/// `order`, or what the flaw makes of Release.
-fn weakened(order: Ordering, release: Ordering) -> Ordering {
-    if order == Ordering::Release { release } else { order }
-}
-
-macro_rules! word {
-    ($int:ty, $word:ident, $stored:expr) => {
-        impl<F: Flaw> Atomic<$int> for Word<<Loom as Memory>::$word, F> {
-            fn new(value: $int) -> Self {
-                Self(Atomic::new(value), PhantomData)
-            }
-            fn load(&self, order: Ordering) -> $int {
-                if is_over() { 1 } else { self.0.load(order) }
-            }
-            fn store(&self, value: $int, order: Ordering) {
-                if !is_over() {
-                    let release: fn($int) -> Ordering = $stored;
-                    self.0.store(value, weakened(order, release(value)));
-                }
-            }
-            fn fetch_add(&self, value: $int, order: Ordering) -> $int {
-                if is_over() { 1 } else { self.0.fetch_add(value, order) }
-            }
-            fn fetch_sub(&self, value: $int, order: Ordering) -> $int {
-                if is_over() { 1 } else { self.0.fetch_sub(value, order) }
-            }
-            fn fetch_or(&self, value: $int, order: Ordering) -> $int {
-                if is_over() { 1 } else { self.0.fetch_or(value, order) }
-            }
-            fn compare_exchange(
-                &self,
-                current: $int,
-                new: $int,
-                success: Ordering,
-                failure: Ordering,
-            ) -> Result<$int, $int> {
-                if is_over() {
-                    return Ok(current);
-                }
-                self.0.compare_exchange(current, new, success, failure)
-            }
-            fn compare_exchange_weak(
-                &self,
-                current: $int,
-                new: $int,
-                success: Ordering,
-                failure: Ordering,
-            ) -> Result<$int, $int> {
-                self.compare_exchange(current, new, success, failure)
-            }
-        }
-    };
-}
-
-word!(u32, AtomicU32, |_| F::BUCKETS);
-// A word of a place: how often its thread is inside is in the lower bits.
-word!(u64, AtomicU64, |word| if word as u16 == 0 { F::EXITS } else { F::ENTRIES });
-
-impl<T, F: Flaw> Pointer<T> for Word<<Loom as Memory>::Pointer<T>, F> {
-    fn new(value: *mut T) -> Self {
-        Self(Pointer::<T>::new(value), PhantomData)
-    }
-    fn load(&self, order: Ordering) -> *mut T {
-        if is_over() { ptr::null_mut() } else { Pointer::<T>::load(&self.0, order) }
-    }
-    fn store(&self, value: *mut T, order: Ordering) {
-        if !is_over() {
-            self.0.store(value, order);
-        }
-    }
-    fn compare_exchange(
-        &self,
-        current: *mut T,
-        new: *mut T,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<*mut T, *mut T> {
-        if is_over() {
-            return Ok(current);
-        }
-        // Segments are published with what the flaw leaves alone.
-        let is_link = failure == Ordering::Relaxed;
-        let success = if is_link { weakened(success, F::LINKS) } else { success };
-        self.0.compare_exchange(current, new, success, failure)
-    }
-}
-
-// SAFETY: none: that is what the models are to find out.
-unsafe impl<F: Flaw> Memory for Careless<F> {
-    type AtomicU32 = Word<<Loom as Memory>::AtomicU32, F>;
-    type AtomicU64 = Word<<Loom as Memory>::AtomicU64, F>;
-    type Pointer<T> = Word<<Loom as Memory>::Pointer<T>, F>;
-    type Plain<T> = <Loom as Memory>::Plain<T>;
-
-    fn light_barrier() {
-        if F::LIGHT_BARRIERS {
-            <Loom as Memory>::light_barrier();
-        }
-    }
-    fn heavy_barrier() {
-        if F::HEAVY_BARRIERS {
-            <Loom as Memory>::heavy_barrier();
-        }
-    }
-    fn spin_hint() {
-        <Loom as Memory>::spin_hint();
-    }
-}
-
-// SAFETY: loom's threads.
-unsafe impl<F: Flaw> Threads for Careless<F> {
-    fn thread() -> Option<usize> {
-        <Loom as Threads>::thread()
-    }
-    fn is_lost(thread: usize) -> bool {
-        <Loom as Threads>::is_lost(thread)
-    }
-    fn yield_now() {
-        <Loom as Threads>::yield_now();
-    }
-    fn at_exit(resident: Weak<dyn Resident>) {
-        <Loom as Threads>::at_exit(resident);
-    }
-}
-
-#[test]
-fn the_machine_without_a_flaw_passes() {
-    passes(Some(2), models::a_lookup_under_an_insertion::<Careless<Sound>>);
-    passes(Some(2), || models::lookups_under_a_removal::<Careless<Sound>>(1));
-    passes(Some(2), growth::<Sound>);
-    passes(Some(2), models::a_lookup_under_an_insertion::<Careless<NoLightBarriers>>);
-    passes(Some(2), growth::<NoLightBarriers>);
-}
-
-fn growth<F: Flaw>() {
-    models::growth_under::<Careless<F>>(models::insert_31, &[20, 30, 31], 3);
-}
-
-#[test]
-fn an_element_that_is_published_relaxed_is_found_before_it_is_whole() {
-    fails(Some(2), MemoryRace, models::a_lookup_under_an_insertion::<Careless<RelaxedLinks>>);
-}
-
-#[test]
-fn a_bucket_that_is_said_to_be_ready_relaxed_leads_nowhere() {
-    fails(Some(3), Claim("an element is lost"), growth::<RelaxedBuckets>);
-}
-
-#[test]
-fn a_visit_that_ends_relaxed_is_not_waited_for() {
-    fails(Some(2), ValueRace, || models::lookups_under_a_removal::<Careless<RelaxedExits>>(1));
-}
-
-#[test]
-fn a_visit_that_begins_relaxed_hides_the_end_of_the_one_before() {
-    fails(Some(3), ValueRace, models::lookups_in_a_row_under_a_removal::<Careless<RelaxedEntries>>);
-}
-
-#[test]
-fn without_light_barriers_what_a_lookup_finds_is_released() {
-    fails(Some(2), MemoryRace, || models::lookups_under_a_removal::<Careless<NoLightBarriers>>(1));
-}
-
-#[test]
-fn without_heavy_barriers_what_a_lookup_finds_is_released() {
-    fails(Some(2), MemoryRace, || models::lookups_under_a_removal::<Careless<NoHeavyBarriers>>(1));
-}
-
-// --- the list in its smallest form ---
+use std::sync::Arc;
+use tenure::memory::{Memory, Ordering, Pointer};
 
 /// What is wrong with a list. The defaults are right.
-trait ListFlaw: 'static {
+trait Flaw: 'static {
     /// Whether what is removed is marked before it is taken out.
     const MARKS: bool = true;
     /// Whether who takes out a link retires it, or who has marked it and who takes it out.
     const RETIRED_BY_ONE: bool = true;
 }
 
-enum SoundList {}
-impl ListFlaw for SoundList {}
+enum Sound {}
+impl Flaw for Sound {}
 
 enum Unmarked {}
-impl ListFlaw for Unmarked {
+impl Flaw for Unmarked {
     const MARKS: bool = false;
 }
 
 enum RetiredByBoth {}
-impl ListFlaw for RetiredByBoth {
+impl Flaw for RetiredByBoth {
     const RETIRED_BY_ONE: bool = false;
 }
 
@@ -294,7 +58,7 @@ impl Node {
     }
 }
 
-impl<F: ListFlaw> List<F> {
+impl<F: Flaw> List<F> {
     /// Nodes are not freed before the end of the execution: there are no grace periods here.
     fn with(keys: &[u32]) -> (Arc<Self>, Vec<NonNull<Node>>) {
         let list = Arc::new(Self(Node::new(0), PhantomData));
@@ -376,7 +140,7 @@ impl<F: ListFlaw> List<F> {
 }
 
 /// An insertion behind an element ‖ that one's removal.
-fn an_insertion_behind_a_removal<F: ListFlaw>() {
+fn an_insertion_behind_a_removal<F: Flaw>() {
     let (list, nodes) = List::<F>::with(&[10]);
     let other = {
         let list = list.clone();
@@ -389,7 +153,7 @@ fn an_insertion_behind_a_removal<F: ListFlaw>() {
 
 #[test]
 fn the_sound_copy_of_a_list_passes() {
-    passes(Some(3), an_insertion_behind_a_removal::<SoundList>);
+    passes(Some(3), an_insertion_behind_a_removal::<Sound>);
 }
 
 #[test]

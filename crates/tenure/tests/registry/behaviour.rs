@@ -1,14 +1,12 @@
-//! What a registry promises, on one thread.
-
-#![cfg(all(feature = "registry", target_has_atomic = "64"))]
+//! One thread.
 
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock, Mutex};
-use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
+use tenure::count::{IncNotZero, RcuRef, TicketRef};
 use tenure::line::Isolated;
-use tenure::registry::{Concurrent, Ref, Registry};
+use tenure::registry::{Ref, Registry, RegistryCount};
 
 /// Runs the body for every count, on and off the line of the value.
 macro_rules! for_all_counts {
@@ -16,7 +14,7 @@ macro_rules! for_all_counts {
         $(#[$attribute])*
         #[test]
         fn $name() {
-            fn with<$count: RefCount + 'static>() $body
+            fn with<$count: RegistryCount>() $body
             with::<TicketRef>();
             with::<RcuRef>();
             with::<IncNotZero>();
@@ -27,7 +25,7 @@ macro_rules! for_all_counts {
     )*};
 }
 
-type Objects<V, C> = Registry<String, V, C, Concurrent>;
+type Objects<V, C> = Registry<String, V, C>;
 
 /// Adds its name to a list when it is dropped.
 struct Mourned(&'static str, Arc<Mutex<Vec<&'static str>>>);
@@ -113,19 +111,19 @@ for_all_counts! {
     }
 
     fn create_and_destructors_may_use_the_registry<C>() {
-        struct Node<C: RefCount + 'static> {
+        struct Node<C: RegistryCount> {
             next: Cell<Option<Ref<String, Locked<C>, C>>>,
             objects: Objects<Locked<C>, C>,
         }
         // A cell behind a mutex is `Sync`.
-        struct Locked<C: RefCount + 'static>(Mutex<Node<C>>);
-        impl<C: RefCount + 'static> Drop for Node<C> {
+        struct Locked<C: RegistryCount>(Mutex<Node<C>>);
+        impl<C: RegistryCount> Drop for Node<C> {
             fn drop(&mut self) {
                 assert!(self.objects.get("outer").is_none(), "it has left already");
                 drop(self.next.take());
             }
         }
-        fn node<C: RefCount + 'static>(
+        fn node<C: RegistryCount>(
             objects: &Objects<Locked<C>, C>,
             next: Option<Ref<String, Locked<C>, C>>,
         ) -> Locked<C> {
@@ -283,8 +281,7 @@ fn keys_may_hash_as_one_and_are_told_apart() {
         fn write(&mut self, _bytes: &[u8]) {}
     }
     type Hasher = std::hash::BuildHasherDefault<Same>;
-    let objects: Registry<u32, u32, TicketRef, Concurrent<Hasher>> =
-        Registry::with_hasher(Hasher::default());
+    let objects: Registry<u32, u32, TicketRef, Hasher> = Registry::with_hasher(Hasher::default());
     let held = Vec::from_iter((0..50).map(|key| objects.acquire(&key, || key)));
     drop(objects.acquire(&50, || 50));
     assert!((0..50).all(|key| *objects.get(&key).unwrap() == key) && objects.get(&50).is_none());

@@ -1,15 +1,13 @@
-//! What a registry promises to threads: creations that meet, ends on other threads, and threads that end themselves.
-
-#![cfg(all(feature = "registry", target_has_atomic = "64"))]
+//! Threads: creations that meet, ends on other threads, and threads that end themselves.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
-use tenure::count::{RcuRef, RefCount, TicketRef};
+use tenure::count::{RcuRef, TicketRef};
 use tenure::memory::{Memory, Native, Ordering};
-use tenure::registry::{Ref, Registry};
+use tenure::registry::{Ref, Registry, RegistryCount};
 
 type Counter = <Native as Memory>::AtomicU32;
 
@@ -174,7 +172,7 @@ fn an_object_is_destroyed_where_its_last_reference_is_dropped() {
 }
 
 /// References in a thread-local that is destroyed after all that the registry has there.
-fn kept_in_a_thread_local<C: RefCount + 'static>() {
+fn kept_in_a_thread_local<C: RegistryCount>() {
     // Generic statics do not exist, so what is kept is anything.
     thread_local!(static KEPT: RefCell<Vec<Box<dyn std::any::Any>>> = const { RefCell::new(Vec::new()) });
     let objects = Registry::<u32, Counted, C>::default();
@@ -216,12 +214,12 @@ fn a_reference_in_a_thread_local_is_dropped_though_the_thread_used_seize_before_
 }
 
 /// Uses a registry in every way when it is dropped.
-struct UsedLate<C: RefCount + 'static> {
+struct UsedLate<C: RegistryCount> {
     objects: Registry<u32, Counted, C>,
     alive: Arc<Counter>,
 }
 
-impl<C: RefCount + 'static> Drop for UsedLate<C> {
+impl<C: RegistryCount> Drop for UsedLate<C> {
     fn drop(&mut self) {
         let create = || Counted::new(&self.alive);
         assert!(self.objects.get(&1).is_some());
@@ -248,7 +246,7 @@ thread_local! {
     static IS_LATE: Cell<bool> = const { Cell::new(false) };
 }
 
-fn used_in_a_late_thread_local<C: RefCount + 'static>(before: Before) {
+fn used_in_a_late_thread_local<C: RegistryCount>(before: Before) {
     let objects = Registry::<u32, Counted, C>::default();
     let alive = Arc::new(Counter::new(0));
     let held = objects.acquire(&1, || Counted::new(&alive));

@@ -1,0 +1,131 @@
+//! The orderings and barriers of the registry, each with the model that fails without it.
+
+use super::map::InFront::{Bucket, Element, Removed};
+use super::map::{
+    a_look_under_an_insertion, all_keys, get_11, get_12, get_nested, growth_under, insert_31,
+    insertions_of_one_key, lookups_under_a_removal, removals_of_neighbours, remove_25,
+    sections_in_a_row_under_a_removal,
+};
+use super::{Act, acquire, acquire_unfenced, count_objects, get, meet};
+use crate::memory::Loom;
+use crate::needed::{Needed, Room, needed};
+use crate::stage::Failure::{Claim, FieldRace, MemoryRace, ValueRace};
+use crate::stage::{Failure, fails};
+use crate::weakening::{File, Site, file, lines_of, weakened};
+use tenure::count::TicketRef;
+use tenure::memory::Ordering;
+
+const COLLECTOR: File = file!("src/registry/collector.rs");
+const ENTRY: File = file!("src/registry/entry.rs");
+const MAP: File = file!("src/registry/map.rs");
+const REGISTRY: File = file!("src/registry/mod.rs");
+
+type C = TicketRef<Loom>;
+
+const LOST: Failure = Claim("an element is lost");
+
+fn growth() {
+    growth_under(insert_31, &[20, 30, 31], 3);
+}
+
+const NEEDED: &[Needed] = needed! {
+    COLLECTOR "Collector::enter" Release "store"
+        => ValueRace, Some(3), sections_in_a_row_under_a_removal(get_12);
+    COLLECTOR "Collector::collect" Acquire "load"
+        => ValueRace, Some(2), lookups_under_a_removal(1);
+    COLLECTOR "Collector::has_ended" Acquire "load"
+        => ValueRace, Some(2), lookups_under_a_removal(1);
+    COLLECTOR "Guard::retire" Release "store"
+        => ValueRace, Some(3), sections_in_a_row_under_a_removal(remove_25);
+    COLLECTOR "Guard::leave_slowly" Release "store"
+        => ValueRace, Some(3), sections_in_a_row_under_a_removal(get_nested);
+    COLLECTOR "Guard::leave_slowly" Release "store 2"
+        => MemoryRace, Some(3), removals_of_neighbours();
+    COLLECTOR "Guard::drop" Release "store"
+        => ValueRace, Some(2), lookups_under_a_removal(1);
+
+    ENTRY "Entry::is_ready" Acquire "load"
+        => FieldRace, Some(2), meet::<C>(Some(acquire), [get as Act<C>], 1..=1);
+    ENTRY "Entry::make_ready" Release "fetch_or"
+        => FieldRace, Some(2), meet::<C>(Some(acquire), [get as Act<C>], 1..=1);
+    ENTRY "Entry::leave_map" Release "fetch_add"
+        => Claim("subtract with overflow"), Some(2),
+        meet::<C>(Some(count_objects), [acquire_unfenced as Act<C>], 1..=1);
+    ENTRY "Entry::release" AcqRel "fetch_or" to Acquire
+        => MemoryRace, Some(2), meet::<C>(None, [acquire as Act<C>], 1..=2);
+    ENTRY "Entry::release" AcqRel "fetch_or" to Release
+        => MemoryRace, Some(2), meet::<C>(None, [acquire as Act<C>], 1..=2);
+    REGISTRY "Counters::live" Acquire "load"
+        => Claim("subtract with overflow"), Some(2),
+        meet::<C>(Some(count_objects), [acquire_unfenced as Act<C>], 1..=1);
+
+    MAP "Map::find" Acquire "load"
+        => MemoryRace, Some(2), a_look_under_an_insertion(get_11, Bucket);
+    MAP "Map::find" Acquire "load 2"
+        => MemoryRace, Some(2), a_look_under_an_insertion(get_11, Element);
+    MAP "Map::walk" Acquire "load"
+        => MemoryRace, Some(2), a_look_under_an_insertion(all_keys, Bucket);
+    MAP "Map::walk" Acquire "load 2"
+        => MemoryRace, Some(2), a_look_under_an_insertion(all_keys, Element);
+    MAP "Map::search" Acquire "load"
+        => MemoryRace, Some(2), insertions_of_one_key(Bucket);
+    MAP "Map::search" Acquire "load 2"
+        => MemoryRace, Some(2), insertions_of_one_key(Element);
+    MAP "Map::search" Release "compare_exchange"
+        => MemoryRace, Some(2), a_look_under_an_insertion(get_11, Removed);
+    MAP "hang" Release "compare_exchange"
+        => MemoryRace, Some(2), a_look_under_an_insertion(get_11, Bucket);
+    MAP "Map::ready" Acquire "load"
+        => LOST, Some(3), growth();
+    MAP "Map::split" Release "store"
+        => LOST, Some(3), growth();
+    MAP "Map::split" Acquire "compare_exchange failing"
+        => LOST, Some(3), growth();
+};
+
+const NO_MODEL: &str =
+    "as in `enter`, by a thread whose thread-locals are being destroyed: no model has one";
+
+const ROOM: Room = Room {
+    files: &[COLLECTOR, ENTRY, MAP, REGISTRY],
+    needed: NEEDED,
+    kept: &[((COLLECTOR.0, "Collector::borrow", Ordering::Release, "store"), NO_MODEL)],
+    tests: &["registry::"],
+};
+
+#[test]
+fn no_ordering_of_the_registry_can_be_relaxed() {
+    ROOM.fail_when_weakened();
+}
+
+#[test]
+fn every_ordering_of_the_registry_is_in_the_list() {
+    ROOM.are_complete();
+}
+
+#[test]
+#[ignore = "takes minutes: ci/mutants.sh --orderings"]
+fn each_ordering_is_noticed() {
+    ROOM.try_each();
+}
+
+fn without(barrier: &str, function: &'static str, model: fn(), failure: Failure) {
+    let (operation, lines) = (barrier.to_owned(), lines_of(COLLECTOR, function));
+    let (order, to) = (Ordering::SeqCst, Ordering::Relaxed);
+    let was_met = weakened(Site { operation, order, to, lines }, || fails(Some(2), failure, model));
+    assert!(was_met, "the model does not come by there");
+}
+
+#[test]
+fn without_light_barriers_what_a_lookup_finds_is_freed() {
+    for model in [|| lookups_under_a_removal(1), || meet::<C>(None, [get as Act<C>], 1..=1)] {
+        without("light_barrier", "Collector::enter", model, MemoryRace);
+    }
+}
+
+#[test]
+fn without_heavy_barriers_what_a_lookup_finds_is_freed() {
+    for model in [|| lookups_under_a_removal(1), || meet::<C>(None, [get as Act<C>], 1..=1)] {
+        without("heavy_barrier", "Collector::collect", model, MemoryRace);
+    }
+}
