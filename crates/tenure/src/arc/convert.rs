@@ -227,10 +227,8 @@ impl<T: Clone> sealed::CloneToUninit for [T] {
         for element in self {
             // A panic drops what is written so far.
             let clone = element.clone();
-            // SAFETY: at most the length of `self`, for which there is room (caller).
-            let next = unsafe { written.first.add(written.len) };
-            // SAFETY: as above; nothing is there yet.
-            unsafe { next.write(clone) };
+            // SAFETY: at most the length of `self`, for which there is room (caller); nothing is there yet.
+            unsafe { written.first.add(written.len).write(clone) };
             written.len += 1;
         }
         core::mem::forget(written);

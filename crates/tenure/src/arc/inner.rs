@@ -65,12 +65,12 @@ pub(super) unsafe fn data<T: ?Sized>(inner: NonNull<Inner<T>>) -> *mut T {
 /// `data` came from [`data`] (perhaps unsized since), and the allocation is live.
 #[inline]
 pub(super) unsafe fn from_data<T: ?Sized>(data: *const T) -> NonNull<Inner<T>> {
-    // SAFETY: the value's place is in a live allocation (caller).
-    let align = unsafe { layout_of(data) }.align();
-    // SAFETY: by the rule of `repr(C)` the value lies this far behind the start of its allocation.
-    let inner = unsafe { data.byte_sub(data_offset(align)) } as *mut Inner<T>;
-    // SAFETY: points into a live allocation, so it is not null.
-    unsafe { NonNull::new_unchecked(inner) }
+    // SAFETY: the value's place is in a live allocation (caller), by the rule of `repr(C)` this far behind its start,
+    // which is not null.
+    unsafe {
+        let offset = data_offset(layout_of(data).align());
+        NonNull::new_unchecked(data.byte_sub(offset) as *mut Inner<T>)
+    }
 }
 
 /// The counts behind a pointer to the allocation.
@@ -92,11 +92,9 @@ pub(super) unsafe fn counts<'a, T: ?Sized>(inner: NonNull<Inner<T>>) -> &'a Coun
 /// [`Counts`] told the caller to free it, and the value is dead or moved out.
 #[cold]
 pub(super) unsafe fn free<T: ?Sized>(inner: NonNull<Inner<T>>) {
-    // SAFETY: the allocation is live up to the next statement.
-    let layout = unsafe { layout_of(inner.as_ptr()) };
-    // SAFETY: `Box` or `Uninit` allocated it with the layout of `Inner<T>`, for this type or one that was unsized to it
-    // and has the same layout. No other thread touches it (caller).
-    unsafe { dealloc(inner.as_ptr().cast(), layout) };
+    // SAFETY: the allocation is live. `Box` or `Uninit` allocated it with the layout of `Inner<T>`, for this type or
+    // one that was unsized to it and has the same layout. No other thread touches it (caller).
+    unsafe { dealloc(inner.as_ptr().cast(), layout_of(inner.as_ptr())) };
 }
 
 /// `pointer` with another address, and the provenance of that.

@@ -163,10 +163,9 @@ impl<T> Arc<[MaybeUninit<T>]> {
     #[inline]
     pub unsafe fn assume_init(self) -> Arc<[T]> {
         let inner = Self::into_inner_ptr(self).as_ptr() as *mut Inner<[T]>;
-        // SAFETY: it was not null before the cast.
-        let inner = unsafe { NonNull::new_unchecked(inner) };
-        // SAFETY: `[MaybeUninit<T>]` has the layout of `[T]`, and the bytes are one (caller). The reference moves over.
-        unsafe { Arc::from_inner(inner) }
+        // SAFETY: it was not null before the cast. `[MaybeUninit<T>]` has the layout of `[T]`, and the bytes are one
+        // (caller). The reference moves over.
+        unsafe { Arc::from_inner(NonNull::new_unchecked(inner)) }
     }
 }
 
@@ -212,10 +211,8 @@ impl<T: ?Sized> Arc<T> {
         let inner = Self::into_inner_ptr(this);
         // SAFETY: told so (caller); the value is moved out before the result is dropped.
         let _common = unsafe { Common::new(inner) };
-        // SAFETY: live, because the common reference is ours.
-        let place = unsafe { inner::data(inner) };
-        // SAFETY: no other thread has access, and nothing reads or drops it after this.
-        unsafe { place.read() }
+        // SAFETY: live, because the common reference is ours. Nothing else has access to the value, now or after this.
+        unsafe { inner::data(inner).read() }
     }
 
     /// A raw pointer that stands for `this`, to be given back to [`from_raw`](Self::from_raw).
@@ -253,10 +250,8 @@ impl<T: ?Sized> Arc<T> {
     /// ```
     #[inline]
     pub unsafe fn from_raw(ptr: *const T) -> Self {
-        // SAFETY: from `into_raw`, which is `inner::data`, and a reference keeps it live (caller).
-        let inner = unsafe { inner::from_data(ptr) };
-        // SAFETY: the caller gives its reference.
-        unsafe { Self::from_inner(inner) }
+        // SAFETY: from `into_raw`, which is `inner::data`, and kept live by the reference that the caller gives.
+        unsafe { Self::from_inner(inner::from_data(ptr)) }
     }
 
     /// One more strong reference for a raw pointer. One add.
@@ -333,10 +328,8 @@ impl<T: ?Sized> Arc<T> {
         // Given up after the value's destructor, which may clone and drop Weaks to itself, and may panic.
         // SAFETY: that was the last; the value is dropped in the next statement.
         let _common = unsafe { Common::new(ptr) };
-        // SAFETY: the common reference keeps the allocation.
-        let value = unsafe { inner::data(ptr) };
-        // SAFETY: the value is ours alone, alive, and not used after this.
-        unsafe { value.drop_in_place() };
+        // SAFETY: the common reference keeps the allocation. The value is ours alone, alive, and not used after this.
+        unsafe { inner::data(ptr).drop_in_place() };
     }
 }
 

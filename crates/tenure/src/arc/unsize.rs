@@ -205,10 +205,8 @@ fn into_raw_pinned<T: ?Sized>(pinned: Pin<Arc<T>>) -> *const T {
 /// `data` came from [`into_raw_pinned`], perhaps through a coercion, and is taken back once.
 #[inline]
 unsafe fn from_raw_pinned<T: ?Sized>(data: *const T) -> Pin<Arc<T>> {
-    // SAFETY: from `into_raw`, and unsized since (caller).
-    let arc = unsafe { Arc::from_raw(data) };
-    // SAFETY: the value was pinned before, at this place.
-    unsafe { Pin::new_unchecked(arc) }
+    // SAFETY: from `into_raw`, and unsized since (caller). The value was pinned before, at this place.
+    unsafe { Pin::new_unchecked(Arc::from_raw(data)) }
 }
 
 /// The raw pointer of `pointer`, and what makes a pointer of it again.

@@ -227,10 +227,9 @@ impl<T> Arc<T> {
 
         let data = data_fn(&weak);
 
-        // SAFETY: live, because the weak count is ours.
-        let place = unsafe { inner::data(inner) };
-        // SAFETY: room for a `T`, which no thread reads: upgrades fail until the next statement.
-        unsafe { place.write(data) };
+        // SAFETY: live, because the weak count is ours; room for a `T`, which no thread reads: upgrades fail until the
+        // next statement.
+        unsafe { inner::data(inner).write(data) };
         weak.counts().expect("not a dangling Weak").born();
         // From here on the common reference belongs to the Arcs.
         mem::forget(weak);

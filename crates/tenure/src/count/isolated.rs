@@ -42,10 +42,8 @@ impl<C: RefCount> RefCount for Isolated<C> {
     }
     #[inline(always)]
     unsafe fn put_raw_by<R: ReadSide>(this: *const Self, enter: impl FnOnce() -> R) -> Put {
-        // SAFETY: the count can be read now (caller).
-        let count = unsafe { Isolated::raw(this) };
-        // SAFETY: as above, up to the put.
-        unsafe { C::put_raw_by(count, enter) }
+        // SAFETY: the count can be read up to the put (caller).
+        unsafe { C::put_raw_by(Isolated::raw(this), enter) }
     }
     #[inline(always)]
     #[track_caller]

@@ -35,16 +35,12 @@ impl<T> Heap<T> {
         // In place: a coroutine's stack has no room for many copies of a list.
         let mut block = Arc::<Block<T>>::new_uninit();
         let place = Arc::get_mut(&mut block).expect("nobody else has it").as_mut_ptr();
-        // SAFETY: `place` is allocated for a block.
-        let to = unsafe { &raw mut (*place).object };
-        // SAFETY: as above.
-        let freed = unsafe { &raw mut (*place).freed };
-        // SAFETY: as above; the object's wrappers are transparent.
-        unsafe { to.cast::<T>().write(object) };
-        // SAFETY: as above.
-        unsafe { freed.write(Mutex::new(false)) };
-        // SAFETY: all fields are written.
-        Self(unsafe { block.assume_init() })
+        // SAFETY: `place` is allocated for a block, whose fields are all written; the object's wrappers are transparent.
+        unsafe {
+            (&raw mut (*place).object).cast::<T>().write(object);
+            (&raw mut (*place).freed).write(Mutex::new(false));
+            Self(block.assume_init())
+        }
     }
 
     /// Frees the object. Once is right, twice is a panic of the words in it.
