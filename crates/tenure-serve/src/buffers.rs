@@ -1,11 +1,10 @@
 //! The buffers of connections: one pool, whose free list is chosen when the server starts.
 //!
-//! [`BufferPool`] has its list as a type parameter. A server that is told at run time which one to use, so that
-//! all can be measured in one binary, chooses among three pools; that costs a branch for each use of a buffer.
+//! [`BufferPool`] has its list as a type parameter. One binary that measures all lists chooses among three pools, which
+//! costs a branch for each use of a buffer.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::str::FromStr;
 
 use tenure::pool::list::Scan;
 use tenure::pool::{
@@ -13,7 +12,7 @@ use tenure::pool::{
     TaggedStack,
 };
 
-/// Bytes of a connection's buffer, unless told otherwise: the smallest size class of SMC sockets.
+/// Bytes of a connection's buffer by default: the smallest size class of SMC sockets.
 pub const DEFAULT_BYTES: usize = 16 << 10;
 
 /// Size classes, from the smallest on: more than a server of this crate asks for.
@@ -35,6 +34,28 @@ impl PoolKind {
     /// All of them, with their names on the command line.
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::Scan, "scan"), (Self::Tagged, "tagged"), (Self::Magazines, "magazines")];
+}
+
+named!(PoolKind, "a pool is scan, tagged or magazines");
+
+/// The same call for each variant; `$wrap` makes a [`Buffer`] of that kind.
+macro_rules! each {
+    ($kind:ident, $value:expr, |$inner:ident, $wrap:ident| $call:expr) => {
+        match $value {
+            $kind::Scan($inner) => {
+                let $wrap = Buffer::Scan;
+                $call
+            }
+            $kind::Tagged($inner) => {
+                let $wrap = Buffer::Tagged;
+                $call
+            }
+            $kind::Magazines($inner) => {
+                let $wrap = Buffer::Magazines;
+                $call
+            }
+        }
+    };
 }
 
 /// A pool of buffers.
@@ -70,11 +91,7 @@ impl Buffers {
     /// As [`BufferPool::acquire`].
     #[inline]
     pub fn acquire(&self) -> Result<Buffer, AcquireBufferError> {
-        Ok(match self {
-            Self::Scan(pool) => Buffer::Scan(pool.acquire(0)?),
-            Self::Tagged(pool) => Buffer::Tagged(pool.acquire(0)?),
-            Self::Magazines(pool) => Buffer::Magazines(pool.acquire(0)?),
-        })
+        each!(Self, self, |pool, wrap| pool.acquire(0).map(wrap))
     }
 
     /// Two empty buffers of the smallest class, for sending and receiving, or none.
@@ -84,36 +101,18 @@ impl Buffers {
     /// As [`BufferPool::acquire_pair`].
     #[inline]
     pub fn acquire_pair(&self) -> Result<(Buffer, Buffer), AcquireBufferError> {
-        Ok(match self {
-            Self::Scan(pool) => {
-                pool.acquire_pair(0, 0).map(|(a, b)| (Buffer::Scan(a), Buffer::Scan(b)))?
-            }
-            Self::Tagged(pool) => {
-                pool.acquire_pair(0, 0).map(|(a, b)| (Buffer::Tagged(a), Buffer::Tagged(b)))?
-            }
-            Self::Magazines(pool) => pool
-                .acquire_pair(0, 0)
-                .map(|(a, b)| (Buffer::Magazines(a), Buffer::Magazines(b)))?,
-        })
+        each!(Self, self, |pool, wrap| pool.acquire_pair(0, 0).map(|(a, b)| (wrap(a), wrap(b))))
     }
 
     /// Gives idle buffers back to the allocator.
     pub fn trim(&self) {
-        match self {
-            Self::Scan(pool) => pool.trim(),
-            Self::Tagged(pool) => pool.trim(),
-            Self::Magazines(pool) => pool.trim(),
-        };
+        each!(Self, self, |pool, _wrap| pool.trim());
     }
 
     /// What the pool did and has.
     #[must_use]
     pub fn statistics(&self) -> BufferStatistics {
-        match self {
-            Self::Scan(pool) => pool.statistics(),
-            Self::Tagged(pool) => pool.statistics(),
-            Self::Magazines(pool) => pool.statistics(),
-        }
+        each!(Self, self, |pool, _wrap| pool.statistics())
     }
 }
 
@@ -134,67 +133,56 @@ pub enum Buffer {
     Magazines(PooledBuf<Magazines>),
 }
 
-/// The same call on whichever buffer it is.
-macro_rules! forward {
-    ($self:ident, $buffer:ident => $call:expr) => {
-        match $self {
-            Buffer::Scan($buffer) => $call,
-            Buffer::Tagged($buffer) => $call,
-            Buffer::Magazines($buffer) => $call,
-        }
-    };
-}
-
 impl Buffer {
     /// Appends as many of the bytes as there is room for, and returns how many those were.
     #[inline]
     pub fn append(&mut self, bytes: &[u8]) -> usize {
-        forward!(self, buffer => buffer.append(bytes))
+        each!(Self, self, |buffer, _wrap| buffer.append(bytes))
     }
 
     /// How many bytes can be appended.
     #[inline]
     #[must_use]
     pub fn spare(&self) -> usize {
-        forward!(self, buffer => buffer.spare())
+        each!(Self, self, |buffer, _wrap| buffer.spare())
     }
 
     /// The room behind the bytes, to be written to and then [committed](Self::commit).
     #[inline]
     pub fn spare_mut(&mut self) -> &mut [u8] {
-        forward!(self, buffer => buffer.spare_mut())
+        each!(Self, self, |buffer, _wrap| buffer.spare_mut())
     }
 
     /// Takes `count` bytes of the room as written.
     ///
     /// # Panics
     ///
-    /// If there is not so much room.
+    /// If there is less room.
     #[inline]
     pub fn commit(&mut self, count: usize) {
-        forward!(self, buffer => buffer.commit(count));
+        each!(Self, self, |buffer, _wrap| buffer.commit(count));
     }
 
     /// Drops the first `count` bytes.
     ///
     /// # Panics
     ///
-    /// If there are not so many.
+    /// If there are fewer.
     #[inline]
     pub fn consume(&mut self, count: usize) {
-        forward!(self, buffer => buffer.consume_front(count));
+        each!(Self, self, |buffer, _wrap| buffer.consume_front(count));
     }
 
     /// Moves the bytes to the front, so that what was consumed is room again.
     #[inline]
     pub fn compact(&mut self) {
-        forward!(self, buffer => buffer.compact());
+        each!(Self, self, |buffer, _wrap| buffer.compact());
     }
 
     /// Drops all bytes.
     #[inline]
     pub fn clear(&mut self) {
-        forward!(self, buffer => buffer.clear());
+        each!(Self, self, |buffer, _wrap| buffer.clear());
     }
 }
 
@@ -202,29 +190,14 @@ impl Deref for Buffer {
     type Target = [u8];
     #[inline]
     fn deref(&self) -> &[u8] {
-        forward!(self, buffer => buffer)
+        each!(Self, self, |buffer, _wrap| buffer)
     }
 }
 
 impl DerefMut for Buffer {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        forward!(self, buffer => buffer)
-    }
-}
-
-impl fmt::Display for PoolKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::ALL.iter().find(|(kind, _)| kind == self).map_or("", |(_, name)| name);
-        f.pad(name)
-    }
-}
-
-impl FromStr for PoolKind {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let known = Self::ALL.iter().find(|(_, name)| *name == text);
-        known.map(|(kind, _)| *kind).ok_or_else(|| "a pool is scan, tagged or magazines".to_owned())
+        each!(Self, self, |buffer, _wrap| buffer)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a protocol is to the event loop: a [`Handler`] for each thread, which turns bytes into an [`Output`].
 //!
-//! A handler neither knows sockets nor waits. So the same one is fed by the event loop, by tests that cut a
-//! request at every byte, by a fuzzer, and by the benchmark that leaves the kernel out.
+//! A handler knows no sockets and never waits, so the event loop, tests that cut a request at every byte, a fuzzer, and the
+//! benchmark without the kernel all feed the same one.
 //!
 //! ```text
 //!  socket ──recv──▶ input ──▶ Handler::handle ──▶ Output ──sendmsg──▶ socket
@@ -20,11 +20,11 @@ use crate::buffers::Buffer;
 pub trait Handler {
     /// What the handler remembers of a connection.
     type Session;
-    /// A counted object whose bytes are sent without a copy. It is let go once they are.
+    /// A counted object whose bytes are sent without a copy. It is dropped once they are sent.
     type Chunk: AsRef<[u8]>;
 
-    /// Whether a connection has a send and a receive buffer of its own while a request is under way, from its first byte to
-    /// the last one of its answer. If not, it has one only while many bytes wait in it. An idle connection has none.
+    /// Whether a connection has its own buffers from the first byte of a request to the last byte of the answer. If not, it
+    /// has one only while many bytes wait in it. An idle connection has none.
     const KEEPS_BUFFERS: bool;
 
     /// A connection from that address. `None` refuses it: it is closed at once.
@@ -33,8 +33,8 @@ pub trait Handler {
     /// Takes requests from the front of `input`, and puts answers into `output`.
     ///
     /// Returns when a request is incomplete, when the output [is full](Output::is_full), or when the
-    /// connection is to end. It may consume a part of a request. It makes progress: with `input` as full as
-    /// buffers get ([`Settings::buffer`](crate::net::Settings)) it consumes something, asks for the end, or has filled the output.
+    /// connection is to end. It may consume a part of a request. With `input` as full as buffers get
+    /// ([`Settings::buffer`](crate::net::Settings)) it consumes something, asks for the end, or has filled the output.
     fn handle(
         &mut self,
         session: &mut Self::Session,
@@ -42,32 +42,27 @@ pub trait Handler {
         output: &mut Output<Self::Chunk>,
     ) -> Progress;
 
-    /// Whether the connection is between two requests, as far as the handler has taken input: a server that stops closes such
+    /// Whether the connection is between two requests, as far as the handler has taken input. A server that stops closes such
     /// connections at once.
-    fn is_idle(&self, session: &Self::Session) -> bool {
-        let _ = session;
+    fn is_idle(&self, _session: &Self::Session) -> bool {
         true
     }
 
-    /// Whether any connection may have something to send that it was not asked for.
+    /// Whether any connection may have unrequested output.
     fn pushes(&self) -> bool {
         false
     }
 
-    /// Whether that connection has something to send that it was not asked for. Then [`handle`](Self::handle) is called, maybe
-    /// without input.
-    fn has_news(&self, session: &Self::Session) -> bool {
-        let _ = session;
+    /// Whether that connection has unrequested output. Then [`handle`](Self::handle) is called, maybe without input.
+    fn has_news(&self, _session: &Self::Session) -> bool {
         false
     }
 
-    /// The connection has ended, in whatever way and state.
+    /// The connection has ended, in any way and state.
     fn close(&mut self, session: Self::Session);
 
-    /// Time has passed: called before each round of events, and about once a second without any.
-    fn tick(&mut self, now: Instant) {
-        let _ = now;
-    }
+    /// Called before each round of events, and about once a second without any.
+    fn tick(&mut self, _now: Instant) {}
 }
 
 /// How far a handler came.
@@ -91,15 +86,15 @@ pub enum Next {
     Turn,
     /// Nothing: the connection ends once the output is sent.
     End,
-    /// As `End`, because of what the client does. The reason goes to the log: once, or each time where the server is
-    /// [verbose](crate::net::Settings::verbose).
+    /// As `End`, because of what the client does. The first reason is logged; a
+    /// [verbose](crate::net::Settings::verbose) server logs each.
     Refuse(&'static str),
-    /// As `End`, but the client may still be sending: what comes is read and dropped for a while, because
-    /// to close a socket with unread bytes takes the answer back.
+    /// As `End`, but the client may still be sending. Its bytes are read and dropped for a while: closing a socket with
+    /// unread bytes would take the answer back.
     Linger,
 }
 
-/// An answer may be so long before a handler has to look whether the output is full.
+/// Bytes that a handler may write between two looks whether the output is full.
 const RESERVE: usize = 4096;
 
 /// Chunks that wait at once. With the bytes between them they fit into one `sendmsg`.
@@ -113,20 +108,26 @@ const MOST_PENDING: usize = 1 << 20;
 pub struct Output<C> {
     buffer: Buffer,
     segments: VecDeque<Segment<C>>,
-    /// Bytes of all segments.
     pending: usize,
-    /// There was no memory for something. What came after it is left out as well.
+    /// There was no memory for something; it and all after it are left out.
     cut: bool,
 }
 
 #[derive(Debug)]
 enum Segment<C> {
-    /// From here to there in the buffer.
-    Bytes { start: usize, end: usize },
-    /// From here to the end of a chunk.
-    Chunk { chunk: C, start: usize },
-    /// What the buffer had no room for.
-    Spilled { bytes: Vec<u8>, start: usize },
+    Bytes {
+        start: usize,
+        end: usize,
+    },
+    Chunk {
+        chunk: C,
+        start: usize,
+    },
+    /// Bytes that the buffer had no room for.
+    Spilled {
+        bytes: Vec<u8>,
+        start: usize,
+    },
 }
 
 impl<C: AsRef<[u8]>> Segment<C> {
@@ -176,7 +177,7 @@ impl<C: AsRef<[u8]>> Output<C> {
         }
     }
 
-    /// Handlers stop at a full output, so that only answers longer than its reserve come here.
+    /// Handlers stop at a full output, so only answers longer than its reserve spill.
     #[cold]
     fn spill(&mut self, bytes: &[u8]) {
         if !matches!(self.segments.back(), Some(Segment::Spilled { .. }))
@@ -209,7 +210,7 @@ impl<C: AsRef<[u8]>> Output<C> {
         }
     }
 
-    /// Whether there was memory for the segment.
+    /// Returns whether there was memory.
     #[inline]
     fn push(&mut self, segment: Segment<C>) -> bool {
         if self.segments.try_reserve(1).is_err() {
@@ -220,8 +221,8 @@ impl<C: AsRef<[u8]>> Output<C> {
         true
     }
 
-    /// Whether something was left out since the last call, because there was no memory for it. The connection has to end once
-    /// the rest is sent, for its client would take the next answer for this one.
+    /// Whether something was left out since the last call, for want of memory. The connection has to end once the rest is
+    /// sent: its client would take the next answer for this one.
     #[must_use]
     pub fn take_cut(&mut self) -> bool {
         std::mem::take(&mut self.cut)
@@ -257,11 +258,11 @@ impl<C: AsRef<[u8]>> Output<C> {
         &slices[..count]
     }
 
-    /// The first `count` bytes were sent: lets their chunks go.
+    /// The first `count` bytes were sent: drops their chunks.
     ///
     /// # Panics
     ///
-    /// If there are not so many.
+    /// If there are fewer.
     pub fn advance(&mut self, mut count: usize) {
         assert!(count <= self.pending, "{count} bytes sent of {}", self.pending);
         self.pending -= count;
@@ -281,7 +282,7 @@ impl<C: AsRef<[u8]>> Output<C> {
         }
     }
 
-    /// All bytes, in one piece: for tests.
+    /// All bytes in one piece, for tests.
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         self.segments.iter().map(|segment| segment.bytes(&self.buffer)).collect::<Vec<_>>().concat()

@@ -8,17 +8,35 @@
 //! | [`handler`] | what a protocol is to the event loop: bytes in, bytes and counted chunks out |
 //! | [`net`] | the event loop: a thread for each core, connections, timeouts, limits, shutdown |
 //! | [`buffers`] | the buffers of connections, from a pool whose free list is chosen at run time |
-//! | [`open_files`] | the limit of open files, which connections count as |
-//! | [`running`] | a server of either protocol, from start to stop |
-//! | [`summary`] | what happened on a server, by eye and for machines |
+//! | [`process`] | the limit of open files, which connections count as |
+//! | [`running`] | a server of either protocol, from start to stop, and what happened on it |
+//! | [`script`] | handlers without sockets, for tests and benchmarks |
 //! | [`load`] | load generators for both protocols, and what they find |
-//! | [`e2e`] | whole servers beside those of others, measured in turns |
+//! | [`e2e`] | whole servers beside others', measured in turns |
 //!
 //! For Linux, whose epoll and sockets it uses: elsewhere this crate is empty.
 
 #![cfg(target_os = "linux")]
 
-mod allocator;
+/// `Display` and `FromStr` of a choice on the command line, by the names in its `ALL`.
+macro_rules! named {
+    ($kind:ident, $error:literal) => {
+        impl std::fmt::Display for $kind {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(Self::ALL.iter().find(|(kind, _)| kind == self).map_or("", |(_, name)| name))
+            }
+        }
+
+        impl std::str::FromStr for $kind {
+            type Err = String;
+            fn from_str(text: &str) -> Result<Self, String> {
+                let known = Self::ALL.iter().find(|(_, name)| *name == text);
+                known.map(|(kind, _)| *kind).ok_or_else(|| $error.to_owned())
+            }
+        }
+    };
+}
+
 pub mod buffers;
 pub mod e2e;
 pub mod handler;
@@ -26,6 +44,7 @@ pub mod http;
 pub mod load;
 pub mod memcached;
 pub mod net;
-pub mod open_files;
+pub mod process;
+mod relaxed;
 pub mod running;
-pub mod summary;
+pub mod script;

@@ -1,11 +1,12 @@
-//! [`Running`]: a server and what its protocol counts.
+//! [`Running`]: a server from start to stop. [`Summary`]: what happened on it.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io;
 use std::sync::Arc;
 
-use crate::net::{Address, Server};
-use crate::summary::Summary;
+use serde_json::{Map, Value, json};
+
+use crate::net::{Address, Server, Shared};
 
 /// A server of one of the protocols. Its drop stops it.
 pub struct Running {
@@ -25,7 +26,7 @@ impl Running {
         Self { server, protocol, figures: Box::new(figures) }
     }
 
-    /// Stops the server, and tells what happened on it.
+    /// Stops the server, and returns what happened on it.
     pub fn stop(self) -> (io::Result<()>, Summary) {
         let shared = Arc::clone(self.server.shared());
         let ended = self.server.stop();
@@ -35,7 +36,13 @@ impl Running {
     }
 }
 
-/// The line for an address that cannot be listened at.
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("protocol", &self.protocol).finish_non_exhaustive()
+    }
+}
+
+/// The error for an address that cannot be listened at.
 pub(crate) fn not_listening(address: &Address, error: &io::Error) -> String {
     let hint = match error.kind() {
         io::ErrorKind::AddrInUse if address.internet().is_none() => {
@@ -50,8 +57,69 @@ pub(crate) fn not_listening(address: &Address, error: &io::Error) -> String {
     format!("cannot listen at {address}: {error}{hint}")
 }
 
-impl fmt::Debug for Running {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("protocol", &self.protocol).finish_non_exhaustive()
+/// The version of the JSON.
+pub const SCHEMA: &str = "tenure-serve/1";
+
+/// What happened on a server so far: named figures.
+///
+/// As JSON, an object with `schema`, `protocol`, `figures` (names and whole numbers) and, where
+/// acquires were timed, `acquire_ns` (`count`, `p50`, `p90`, `p99`, `p999`, `max`).
+#[derive(Debug, Clone)]
+pub struct Summary {
+    protocol: String,
+    figures: Vec<(&'static str, u64)>,
+    /// How long acquires of buffers took, if they were timed: names and nanoseconds.
+    acquires: Vec<(&'static str, u64)>,
+}
+
+impl Summary {
+    /// What the event loop counted.
+    #[must_use]
+    pub fn of(protocol: &str, shared: &Shared) -> Self {
+        let figures = shared.statistics().named();
+        let acquires = shared.acquires();
+        let mut acquired = Vec::new();
+        if !acquires.is_empty() {
+            acquired.push(("count", acquires.len()));
+            for (name, quantile) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)] {
+                acquired.push((name, acquires.value_at_quantile(quantile)));
+            }
+            acquired.push(("max", acquires.max()));
+        }
+        Self { protocol: protocol.to_owned(), figures, acquires: acquired }
+    }
+
+    /// Adds what the protocol counted.
+    pub fn add(&mut self, name: &'static str, figure: u64) {
+        self.figures.push((name, figure));
+    }
+
+    /// A line for each figure.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let width = self.figures.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let mut text = String::new();
+        for (name, figure) in &self.figures {
+            let _ = writeln!(text, "{name:width$}  {figure:>15}");
+        }
+        for (name, figure) in &self.acquires {
+            let unit = if *name == "count" { "" } else { " ns" };
+            let _ = writeln!(text, "{:width$}  {figure:>15}{unit}", format!("acquire {name}"));
+        }
+        text
+    }
+
+    /// All of it as JSON.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let object = |figures: &[(&str, u64)]| -> Map<String, Value> {
+            figures.iter().map(|(name, figure)| ((*name).to_owned(), json!(figure))).collect()
+        };
+        let figures = object(&self.figures);
+        let mut all = json!({ "schema": SCHEMA, "protocol": self.protocol, "figures": figures });
+        if !self.acquires.is_empty() {
+            all["acquire_ns"] = Value::Object(object(&self.acquires));
+        }
+        format!("{all:#}\n")
     }
 }

@@ -11,9 +11,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tenure_serve::memcached::Passwords;
 use tenure_serve::net::{Server, Settings};
-use tenure_serve::open_files::allow_connections;
+use tenure_serve::process::allow_connections;
 use tenure_serve::running::Running;
-use tenure_serve::summary::Summary;
+use tenure_serve::running::Summary;
 use tenure_serve::{http, memcached};
 
 use crate::failure::Failure;

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::buffers::{Buffers, DEFAULT_BYTES, PoolKind};
-use crate::memcached::{Cache, Config, CountKind, LineKind, Visitor, script, with_cell};
+use crate::memcached::{Cache, Config, CountKind, LineKind, Visitor, with_cell};
+use crate::script;
 use tenure::count::RefCount;
 use tenure::registry::RegistryCount;
 
@@ -84,8 +85,14 @@ fn set(script: &mut String, key: usize) {
 impl<C: RefCount + 'static, P: RegistryCount> Prepared<C, P> {
     fn feed(&self, script: &str, threads: usize, rounds: u64) -> Result<Duration, String> {
         let bytes = script.as_bytes();
-        let played =
-            script::play(&self.cache, &self.buffers, bytes, DEFAULT_BYTES, threads, rounds);
+        let played = script::play(
+            || self.cache.handler(),
+            &self.buffers,
+            bytes,
+            DEFAULT_BYTES,
+            threads,
+            rounds,
+        );
         played.map(|played| played.time).map_err(|error| error.to_string())
     }
 }

@@ -16,7 +16,7 @@ use super::scenario::{self, Kind, Load};
 use super::verdicts;
 use crate::load::settings::{Generator, Length, Settings as LoadSettings};
 use crate::load::{self, Outcome};
-use crate::open_files::allow_connections;
+use crate::process::allow_connections;
 
 /// What to measure.
 #[derive(Debug, Clone)]

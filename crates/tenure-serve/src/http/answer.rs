@@ -3,21 +3,20 @@
 use std::io::Write;
 
 use super::condition::{Wanted, wanted};
-use super::file::SERVER;
+use super::file::{Chunk, FileRef, SERVER};
 use super::files::Missing;
-use super::live::{Chunk, FileRef};
 use super::request::{Head, Method, Persistence};
 use super::status::Status;
 use super::{Http, target};
 use crate::handler::Output;
 
-/// The bytes of a file that are read at once, if it is not held in memory.
+/// Bytes of a file that are read at once, if it is not held in memory.
 const PIECE: usize = 64 << 10;
 
-/// Such bytes wait for a connection at most, before the next piece is read.
+/// Bytes that may wait for a connection before the next piece is read.
 const MOST_PIECES: usize = 256 << 10;
 
-/// A file on its way that is read while it is sent.
+/// A file that is read while it is sent.
 #[derive(Debug)]
 pub(super) struct Transfer {
     file: FileRef,
@@ -25,14 +24,12 @@ pub(super) struct Transfer {
     end: u64,
 }
 
-/// How far a transfer came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// All is in the output.
     Done,
     /// The output has to be sent first.
     Room,
-    /// The file has not the bytes that were promised any more.
+    /// The file no longer has the promised bytes.
     CutShort,
 }
 
@@ -56,19 +53,17 @@ impl Transfer {
     }
 }
 
-/// What there is at a name, if no file.
+/// What a name means that is no file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Instead {
-    /// The server's statistics.
     Statistics,
-    /// A directory whose name does not end like one.
+    /// A directory, without the slash at the end.
     Directory,
-    /// Nothing that can be had.
     Refusal(Status),
 }
 
 impl Http {
-    /// Answers a request. What is returned follows.
+    /// Answers a request. The returned transfer follows.
     pub(super) fn answer(
         &mut self,
         head: &Head<'_>,
@@ -105,7 +100,6 @@ impl Http {
         None
     }
 
-    /// What is at that name.
     #[inline]
     fn find(&mut self, name: &[u8]) -> Result<FileRef, Instead> {
         let site = &self.site;
@@ -132,7 +126,6 @@ impl Http {
         })
     }
 
-    /// Sends what is wanted of a file.
     #[inline]
     fn file(
         &mut self,
@@ -153,7 +146,6 @@ impl Http {
                 let mut lines = Vec::new();
                 file.write_head(Status::PARTIAL_CONTENT, part.end - part.start, &mut lines);
                 let (first, last, len) = (part.start, part.end - 1, file.len());
-                // A Vec takes whatever comes.
                 let _ = write!(lines, "Content-Range: bytes {first}-{last}/{len}\r\n");
                 output.write(&lines);
                 part
@@ -182,12 +174,11 @@ impl Http {
         if file.held().is_none() {
             return Some(Transfer { file, at: part.start, end: part.end });
         }
-        // What is held has a length that fits.
+        // The length of a file in memory fits.
         output.send(Chunk::of(file, part.end as usize), part.start as usize);
         None
     }
 
-    /// Sends the client to the name that a directory has.
     fn redirect(&mut self, head: &Head<'_>, with_body: bool, output: &mut Output<Chunk>) {
         let mut lines = b"Location: /".to_vec();
         if let Ok(name) = target::name(head.target, &mut self.scratch) {
@@ -199,7 +190,7 @@ impl Http {
         self.message(Status::MOVED_PERMANENTLY, &lines, b"", (head.persistence, with_body), output);
     }
 
-    /// Says no, in a line of text.
+    /// Refuses, in a line of text.
     pub(super) fn refuse(
         &mut self,
         status: Status,
@@ -207,7 +198,7 @@ impl Http {
         with_body: bool,
         output: &mut Output<Chunk>,
     ) {
-        self.counters.refused.add(1);
+        self.counters.refused.count(1);
         let Status { code, reason } = status;
         let lines: &[u8] = match status {
             Status::METHOD_NOT_ALLOWED => b"Content-Type: text/plain\r\nAllow: GET, HEAD\r\n",
@@ -218,8 +209,7 @@ impl Http {
         self.message(status, lines, body.as_bytes(), (persistence, with_body), output);
     }
 
-    /// Sends an answer that is no file. `ending` says how the connection goes on, and whether the client
-    /// wants the body.
+    /// Sends an answer that is no file. `ending` is how the connection goes on, and whether the client wants the body.
     fn message(
         &mut self,
         status: Status,

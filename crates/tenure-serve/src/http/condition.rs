@@ -1,4 +1,4 @@
-//! Conditional requests and ranges: what of a file is to be sent, in the order of RFC 9110, section 13.2.2.
+//! Conditional requests and ranges: the part of a file to send, in the order of RFC 9110, section 13.2.2.
 
 use std::ops::Range;
 use std::time::SystemTime;
@@ -6,20 +6,19 @@ use std::time::SystemTime;
 use super::file::{File, Version};
 use super::request::{Conditions, Method, digits};
 
-/// What of a file is to be sent.
+/// The part of a file to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wanted {
     All,
     Part(Range<u64>),
-    /// The client has it.
+    /// The client has this version.
     NotModified,
-    /// The client wants another version than there is.
+    /// The client wants another version.
     Failed,
-    /// Nothing of the range is in the file.
+    /// The range is outside the file.
     NoSuchPart,
 }
 
-/// What of `file` is to be sent.
 pub(super) fn wanted(method: Method, conditions: &Conditions<'_>, file: &File) -> Wanted {
     let Some(version) = file.version() else { return Wanted::All };
     // A date counts only where there are no tags.
@@ -44,7 +43,7 @@ pub(super) fn wanted(method: Method, conditions: &Conditions<'_>, file: &File) -
             tag == version.tag.as_bytes()
         }
         Some(date) => parse_date(date) == Some(version.modified),
-        // Of two that disagree none is to be trusted: a part of another version would be put together with what the client has.
+        // With two of them, neither can be trusted: the client might join parts of two versions.
         None => conditions.if_range.is_absent(),
     };
     match conditions.range.once() {
@@ -53,14 +52,14 @@ pub(super) fn wanted(method: Method, conditions: &Conditions<'_>, file: &File) -
     }
 }
 
-/// How tags are compared. Ours are strong: a weak one of a client equals none of them, strongly.
+/// How tags are compared. Ours are strong, so no weak one equals them strongly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comparison {
     Strong,
     Weak,
 }
 
-/// Whether a list of tags, which came in so many lines, has that of the version, or is `*`. No tag of ours has a comma.
+/// Whether a list of tags, in any number of lines, is `*` or has that of the version. Our tags have no comma.
 fn has(lines: &[&[u8]], version: &Version, comparison: Comparison) -> bool {
     let mut tags = lines.iter().flat_map(|line| line.split(|byte| *byte == b','));
     let is_ours = |tag: &[u8]| {
@@ -74,16 +73,16 @@ fn parse_date(text: &[u8]) -> Option<SystemTime> {
     httpdate::parse_http_date(std::str::from_utf8(text).ok()?).ok()
 }
 
-/// What a `Range` means for a file of `len` bytes: a single range is sent, and what is none is ignored.
+/// What a `Range` means for a file of `len` bytes. Only a single valid range counts.
 fn range(text: &[u8], len: u64) -> Wanted {
     let Some((unit, text)) = split(text, b'=') else { return Wanted::All };
     let Some((first, last)) = split(text.trim_ascii(), b'-') else { return Wanted::All };
     let numbers = first.iter().chain(last).all(u8::is_ascii_digit);
-    // Nothing of an empty file can be told in a Content-Range.
+    // A Content-Range cannot describe an empty file.
     if !unit.eq_ignore_ascii_case(b"bytes") || !numbers || len == 0 {
         return Wanted::All;
     }
-    // What is too large for a number is beyond the end of any file.
+    // A number that does not fit is beyond the end of any file.
     let number = |text| digits(text).unwrap_or(u64::MAX);
     let part = match (first, last) {
         (b"", b"") => return Wanted::All,

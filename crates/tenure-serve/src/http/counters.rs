@@ -1,20 +1,19 @@
-//! What was asked for: each worker counts on a line of its own.
+//! Requests, which each worker counts on its own line.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tenure::line::Isolated;
 
-use crate::net::Counter;
+use crate::relaxed::Relaxed;
 
-/// The counters of one worker.
 #[derive(Default)]
 pub(super) struct Counters(Isolated<Words>);
 
 #[derive(Default)]
 pub(super) struct Words {
-    pub(super) requests: Counter,
-    pub(super) refused: Counter,
+    pub(super) requests: Relaxed<u64>,
+    pub(super) refused: Relaxed<u64>,
 }
 
 impl std::ops::Deref for Counters {
@@ -24,12 +23,11 @@ impl std::ops::Deref for Counters {
     }
 }
 
-/// The counters of all workers that there were.
+/// The counters of all workers, past and present.
 #[derive(Default)]
 pub(super) struct All(Mutex<Vec<Arc<Counters>>>);
 
 impl All {
-    /// Those of another worker.
     pub(super) fn of_a_worker(&self) -> Arc<Counters> {
         let counters = Arc::<Counters>::default();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&counters));
@@ -38,7 +36,8 @@ impl All {
 
     pub(super) fn read(&self, files: usize) -> Statistics {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let sum = |figure: fn(&Words) -> &Counter| all.iter().map(|one| figure(one).get()).sum();
+        let sum =
+            |figure: fn(&Words) -> &Relaxed<u64>| all.iter().map(|one| figure(one).get()).sum();
         Statistics {
             requests: sum(|words| &words.requests),
             refused: sum(|words| &words.refused),
@@ -53,11 +52,11 @@ impl fmt::Debug for All {
     }
 }
 
-/// What was asked for so far, and what is held now.
+/// Requests so far, and files in use now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Requests, in whatever state they came.
+    /// Requests, good and bad.
     pub requests: u64,
     /// Of those: answered with an error.
     pub refused: u64,

@@ -1,4 +1,4 @@
-//! The last lines of a head, which change once a second: rendered then, and copied for each answer.
+//! The last lines of a head: rendered once a second, and copied for each answer.
 
 use std::io::Write;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -7,7 +7,7 @@ use httpdate::HttpDate;
 
 use super::request::Persistence;
 
-/// What every answer ends its head with: `Date`, `Connection` where it has to be said, the empty line.
+/// The end of every head: `Date`, `Connection` where it is needed, the empty line.
 #[derive(Debug)]
 pub(super) struct Tails {
     close: Vec<u8>,
@@ -25,7 +25,7 @@ impl Tails {
         tails
     }
 
-    /// It is `now`. Returns whether another second has begun.
+    /// Returns whether another second has begun.
     pub(super) fn update(&mut self, now: Instant) -> bool {
         if now < self.until {
             return false;
@@ -40,7 +40,6 @@ impl Tails {
             (&mut self.keep_as_asked, "Connection: keep-alive\r\n"),
         ] {
             tail.clear();
-            // A Vec takes whatever comes.
             let _ = write!(tail, "Date: {date}\r\n{connection}\r\n");
         }
         true

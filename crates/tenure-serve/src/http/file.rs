@@ -1,24 +1,31 @@
-//! [`File`]: one version of a file, ready to be sent.
+//! [`File`]: one version of a file, ready to be sent. [`FileRef`]: what workers and connections share of it. [`Chunk`]: what
+//! of it waits in an output.
+//!
+//! The key has what tells versions apart: connections that still send an old version keep it, and later ones share the new
+//! one. A file goes with the last answer or cache that has it.
 
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use httpdate::HttpDate;
+use tenure::count::TicketRef;
+use tenure::line::Isolated;
+use tenure::registry::{Ref, Registry};
 
 use super::status::Status;
 
-/// The name by which the server goes.
 pub(super) const SERVER: &str = concat!("Server: tenure/", env!("CARGO_PKG_VERSION"), "\r\n");
 
-/// The first second that has no date of HTTP's: that of the year 10000.
+/// The first second without an HTTP date: the year 10000.
 const END_OF_DATES: u64 = 253_402_300_800;
 
 /// One version of a file.
 #[derive(Debug)]
 pub(super) struct File {
-    /// The head of its answer, but for the lines that [`Tails`](super::date::Tails) has.
+    /// The head of its answer, without the lines of [`Tails`](super::date::Tails).
     head: Vec<u8>,
     media: &'static str,
     /// The lines that tell this version from others.
@@ -28,21 +35,18 @@ pub(super) struct File {
     contents: Contents,
 }
 
-/// What tells one version of a file from another.
 #[derive(Debug)]
 pub(super) struct Version {
-    /// In whole seconds, as the protocol has it.
+    /// In whole seconds, as in the protocol.
     pub(super) modified: SystemTime,
     /// The entity tag, in quotes.
     pub(super) tag: String,
 }
 
-/// Where the bytes of a file are.
 #[derive(Debug)]
 pub(super) enum Contents {
-    /// Here.
     Held(Vec<u8>),
-    /// In a file that is read while it is sent.
+    /// Read while it is sent.
     OnDisk(fs::File),
 }
 
@@ -50,7 +54,7 @@ pub(super) enum Contents {
 pub(super) type Modified = (i64, u64);
 
 impl File {
-    /// A file of `len` bytes. One without a time of its last change has no versions.
+    /// A file of `len` bytes. Without a time of its last change it has no versions.
     pub(super) fn new(
         media: &'static str,
         modified: Option<Modified>,
@@ -78,24 +82,21 @@ impl File {
         file
     }
 
-    /// The head of an answer with all of it, but for the last lines.
     #[inline]
     pub(super) fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// Writes the head of an answer with `len` bytes of it.
+    /// Writes the head of an answer with `len` bytes, without the last lines.
     pub(super) fn write_head(&self, status: Status, len: u64, into: &mut Vec<u8>) {
         let Status { code, reason } = status;
         let Self { media, validators, .. } = self;
-        // A Vec takes whatever comes.
         let _ = write!(
             into,
             "HTTP/1.1 {code} {reason}\r\n{SERVER}Content-Type: {media}\r\nContent-Length: {len}\r\n{validators}",
         );
     }
 
-    /// The lines that tell this version from others.
     pub(super) fn validators(&self) -> &str {
         &self.validators
     }
@@ -109,7 +110,6 @@ impl File {
         self.len
     }
 
-    /// Its bytes, if they are in memory.
     #[inline]
     pub(super) fn held(&self) -> Option<&[u8]> {
         match &self.contents {
@@ -118,8 +118,7 @@ impl File {
         }
     }
 
-    /// Reads bytes of a file that is not in memory, from `at` on, into an empty piece of that length. The
-    /// piece is shorter, or empty, where the file has become so.
+    /// Reads up to `len` bytes of a file that is not in memory, from `at` on. Fewer, or none, where the file has shrunk.
     pub(super) fn read(&self, at: u64, len: usize) -> io::Result<Vec<u8>> {
         let Contents::OnDisk(file) = &self.contents else { return Ok(Vec::new()) };
         let mut piece = vec![0; len];
@@ -131,5 +130,131 @@ impl File {
         };
         piece.truncate(count);
         Ok(piece)
+    }
+}
+
+/// Every answer takes and puts a reference. The count is kept off the lines of the file, which every answer reads.
+type Count = Isolated<TicketRef>;
+
+pub(super) type Live = Registry<Key, File, Count>;
+
+pub(super) type FileRef = Ref<Key, File, Count>;
+
+/// A version of a file: its name, and what the system says of it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) name: PathBuf,
+    pub(super) stamp: Stamp,
+}
+
+/// What changes when a file does: device, inode, length, and the times of the last change of its bytes and its inode. A
+/// change within a tick of the file system's clock that keeps the length is not seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(super) struct Stamp {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    pub(super) len: u64,
+    pub(super) modified: (i64, u64),
+    pub(super) changed: (i64, u64),
+}
+
+/// Bytes that wait in an output.
+#[derive(Debug)]
+pub struct Chunk(Bytes);
+
+#[derive(Debug)]
+enum Bytes {
+    /// The first bytes of a file, sent from where all connections share them.
+    Shared { file: FileRef, end: usize },
+    /// Read for one connection.
+    Own(Vec<u8>),
+}
+
+impl Chunk {
+    /// The first `end` bytes of a file that is [held](File::held).
+    #[inline]
+    pub(super) fn of(file: FileRef, end: usize) -> Self {
+        Self(Bytes::Shared { file, end })
+    }
+}
+
+impl From<Vec<u8>> for Chunk {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Bytes::Own(bytes))
+    }
+}
+
+impl AsRef<[u8]> for Chunk {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        match &self.0 {
+            Bytes::Shared { file, end } => &file.held().unwrap_or_default()[..*end],
+            Bytes::Own(bytes) => bytes,
+        }
+    }
+}
+
+/// Extensions and their media types. Text is UTF-8.
+const TYPES: &[(&str, &str)] = &[
+    ("html", "text/html; charset=utf-8"),
+    ("htm", "text/html; charset=utf-8"),
+    ("css", "text/css; charset=utf-8"),
+    ("js", "text/javascript; charset=utf-8"),
+    ("mjs", "text/javascript; charset=utf-8"),
+    ("txt", "text/plain; charset=utf-8"),
+    ("md", "text/markdown; charset=utf-8"),
+    ("csv", "text/csv; charset=utf-8"),
+    ("xml", "text/xml; charset=utf-8"),
+    ("json", "application/json"),
+    ("map", "application/json"),
+    ("webmanifest", "application/manifest+json"),
+    ("wasm", "application/wasm"),
+    ("pdf", "application/pdf"),
+    ("zip", "application/zip"),
+    ("gz", "application/gzip"),
+    ("zst", "application/zstd"),
+    ("svg", "image/svg+xml"),
+    ("png", "image/png"),
+    ("jpg", "image/jpeg"),
+    ("jpeg", "image/jpeg"),
+    ("gif", "image/gif"),
+    ("webp", "image/webp"),
+    ("avif", "image/avif"),
+    ("ico", "image/x-icon"),
+    ("woff", "font/woff"),
+    ("woff2", "font/woff2"),
+    ("ttf", "font/ttf"),
+    ("otf", "font/otf"),
+    ("mp3", "audio/mpeg"),
+    ("ogg", "audio/ogg"),
+    ("mp4", "video/mp4"),
+    ("webm", "video/webm"),
+];
+
+/// The media type of a file of that name.
+pub(super) fn media_of(name: &[u8]) -> &'static str {
+    let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let dot = last.iter().rposition(|byte| *byte == b'.');
+    let extension = dot.map_or(&[][..], |dot| &last[dot + 1..]);
+    let known = TYPES.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(extension));
+    known.map_or("application/octet-stream", |(_, media)| media)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_extension_of_the_last_segment_says_what_a_file_is() {
+        for (name, media) in [
+            ("a/index.html", "text/html; charset=utf-8"),
+            ("A.SVG", "image/svg+xml"),
+            ("a.tar.gz", "application/gzip"),
+            ("a.html/b", "application/octet-stream"),
+            ("html", "application/octet-stream"),
+            ("a.", "application/octet-stream"),
+        ] {
+            assert_eq!(media_of(name.as_bytes()), media, "{name}");
+        }
     }
 }

@@ -2,20 +2,20 @@
 //!
 //! # Below the root
 //!
-//! Names are opened with `openat2` and `RESOLVE_BENEATH`: the kernel follows no symbolic link that leads out of the root,
-//! whoever moves directories meanwhile. Relative links within the root work. The kernel refuses every absolute one; where
-//! it leads to a place below the root, that place is opened by its own name, without links.
+//! Names are opened with `openat2` and `RESOLVE_BENEATH`: the kernel follows no symbolic link out of the root, even while
+//! directories move. Relative links within the root work. The kernel refuses every absolute one; if it leads below the root,
+//! the target is opened by its own name, without links.
 //!
 //! # In memory or not
 //!
-//! Files up to [`Limits::held`](super::Limits::held) are read once, and then sent from memory. A file that
-//! changes while it is read is read again. Larger ones stay open, and a piece is read when the one before was
-//! sent: nothing is mapped, so a file that somebody cuts short ends the answer early, and nothing else.
+//! Files up to [`Limits::held`](super::Limits::held) are read once, and then sent from memory. A file that changes while it is
+//! read is read again. Larger ones stay open, and are read piece by piece as they are sent: nothing is mapped, so a file that
+//! shrinks only ends its answer early.
 //!
 //! # Until when
 //!
-//! A cached file is looked at again after a second. Then a change is seen: the worker takes the new version, and
-//! the old one goes with the last answer that sends it. What is not asked for is dropped after half a minute.
+//! A cached file is checked again after a second. If it has changed, the worker takes the new version, and the old one goes
+//! with the last answer that sends it. Files that no client requests are dropped after half a minute.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -29,31 +29,28 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-use super::file::{Contents, File};
-use super::live::{FileRef, Key, Live, Stamp};
+use super::Limits;
+use super::file::{Contents, File, FileRef, Key, Live, Stamp, media_of};
 use super::status::Status;
-use super::{Limits, media};
 
-/// A cached file is good for so long without a look at the file system.
+/// How long a cached file is good without a look at the file system.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// A file that nobody asked for leaves the cache after that time.
+/// A file that no client requests leaves the cache after that time.
 const UNUSED: Duration = Duration::from_secs(30);
 
-/// Files that are open and not in memory; a worker keeps no more of them at hand.
+/// Open files that a worker keeps, of those not in memory.
 const MOST_ON_DISK: usize = 64;
 
-/// Times that a file is read which changes meanwhile.
+/// Attempts to read a file that changes meanwhile.
 const ATTEMPTS: usize = 3;
 
-/// Why there is no file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// The name is that of a directory.
     Directory,
-    /// There is none, or none that may be read.
+    /// There is none, or it may not be read.
     Refused(Status),
-    /// There may be one: the system is short of something, or the file does not hold still.
+    /// There may be one, but the system is short of something, or the file keeps changing.
     Busy,
 }
 
@@ -73,7 +70,7 @@ impl From<Errno> for Missing {
     }
 }
 
-/// The directory whose files are served, and those that somebody has.
+/// The directory that is served, and its live files.
 #[derive(Debug)]
 pub(super) struct Root {
     directory: Option<OwnedFd>,
@@ -82,7 +79,7 @@ pub(super) struct Root {
 }
 
 impl Root {
-    /// The files below `path`; none at all without one.
+    /// The files below `path`, or none.
     pub(super) fn open(path: Option<&Path>, limits: Limits) -> Result<Self, String> {
         let directory = path.map(|path| {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -90,10 +87,10 @@ impl Root {
             let directory = opened.map_err(|error| {
                 format!("cannot serve {}: {error}; give a directory", path.display())
             })?;
-            // To find out now what would otherwise make every file unavailable.
+            // Fails now if `openat2` does, instead of at every file.
             beneath(&directory, b".", OFlags::PATH).map_err(|error| {
                 format!(
-                    "cannot serve {}: openat2 fails ({error}); Linux has it since 5.6",
+                    "cannot serve {}: openat2 fails ({error}); it needs Linux 5.6",
                     path.display()
                 )
             })?;
@@ -102,24 +99,23 @@ impl Root {
         Ok(Self { directory: directory.transpose()?, live: Live::default(), limits })
     }
 
-    /// An object that lives as long as somebody has it, as files do, and is none.
+    /// An answer of fixed bytes, which lives as files do.
     pub(super) fn fixed(&self, name: &str, media: &'static str, bytes: Vec<u8>) -> FileRef {
         let key = Key { name: PathBuf::from(name), stamp: Stamp::default() };
         let file = File::new(media, None, bytes.len() as u64, Contents::Held(bytes));
         self.live.acquire(&key, || file)
     }
 
-    /// Versions of files that somebody has.
+    /// Versions of files in use.
     pub(super) fn live(&self) -> usize {
         self.live.len()
     }
 
-    /// The newest version of the file of that name, and what tells it from others. `known` is what the caller
-    /// has: it stays if it is that.
+    /// The newest version of a file, and its stamp: `known` if that is still the newest.
     fn find(&self, name: &[u8], known: Option<&Entry>) -> Result<(FileRef, Stamp), Missing> {
         let directory = self.directory.as_ref().ok_or(Missing::Refused(Status::NOT_FOUND))?;
         for _ in 0..ATTEMPTS {
-            // A pipe that nobody writes to must not hold up the worker.
+            // A pipe without a writer must not block the worker.
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
             let opened = match beneath(directory, name, flags) {
                 Err(Errno::XDEV) => through_absolute_links(directory, name, flags),
@@ -148,7 +144,7 @@ impl Root {
         Err(Missing::Busy)
     }
 
-    /// Reads a file of which that was said, or keeps it open.
+    /// Reads a file that was opened and checked, or keeps it open.
     fn load(&self, name: &[u8], file: fs::File, stamp: Stamp) -> Result<File, Missing> {
         let held = usize::try_from(stamp.len).ok().filter(|len| *len <= self.limits.held);
         let contents = match held {
@@ -167,18 +163,18 @@ impl Root {
             }
             None => Contents::OnDisk(file),
         };
-        Ok(File::new(media::of(name), Some(stamp.modified), stamp.len, contents))
+        Ok(File::new(media_of(name), Some(stamp.modified), stamp.len, contents))
     }
 }
 
-/// Opens what `name` means, if that is below the directory.
+/// Opens `name`, if that is below the directory.
 fn beneath(directory: &OwnedFd, name: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     rustix::fs::openat2(directory, name, flags | OFlags::CLOEXEC, Mode::empty(), resolve)
 }
 
-/// Opens what `name` means through absolute links, if that is below the directory: by the name without links that it has
-/// there, through which no link leads out by the time it is opened.
+/// Opens `name` through absolute links, if the target is below the directory: by its own name, without links, so that no link
+/// leads out by the time it is opened.
 fn through_absolute_links(
     directory: &OwnedFd,
     name: &[u8],
@@ -207,12 +203,11 @@ fn stamp(stat: &Stat) -> Stamp {
     }
 }
 
-/// The files that one worker sends, so that most requests look at no file system and write nothing that workers
-/// share but the count of the file.
+/// The files of one worker: most requests touch no file system, and write nothing shared but the count of the file.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     entries: HashMap<Vec<u8>, Entry>,
-    /// Bytes of the files that are held in memory.
+    /// Bytes of files held in memory.
     bytes: usize,
 }
 
@@ -225,7 +220,6 @@ struct Entry {
 }
 
 impl Cache {
-    /// The file of that name.
     #[inline]
     pub(super) fn find(
         &mut self,
@@ -242,12 +236,11 @@ impl Cache {
         }
     }
 
-    /// Looks at the file system.
     #[cold]
     fn look(&mut self, root: &Root, name: &[u8], now: Instant) -> Result<FileRef, Missing> {
         let known = self.entries.get(name);
         let (file, stamp) = match (root.find(name, known), known) {
-            // What was good a second ago is better than nothing.
+            // A second old is better than nothing.
             (Err(Missing::Busy), Some(known)) => (FileRef::clone(&known.file), known.stamp),
             (found, _) => found.inspect_err(|_| self.remove(name))?,
         };
@@ -278,7 +271,7 @@ impl Cache {
         self.entries.iter().filter(|(_, entry)| entry.file.held().is_none())
     }
 
-    /// Drops what was not asked for in a while.
+    /// Drops files that no client requested for a while.
     pub(super) fn sweep(&mut self, now: Instant) {
         let bytes = &mut self.bytes;
         self.entries.retain(|_, entry| {
@@ -290,7 +283,7 @@ impl Cache {
         });
     }
 
-    /// Drops what was asked for least recently.
+    /// Drops the least recently requested file.
     fn evict(&mut self) {
         let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used);
         if let Some(name) = oldest.map(|(name, _)| name.clone()) {

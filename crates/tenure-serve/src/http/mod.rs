@@ -1,13 +1,12 @@
 //! HTTP/1.1: static files, and an answer of a fixed size for benchmarks.
 //!
-//! `GET` and `HEAD`, with conditions and single ranges, over connections that stay or end; as a
-//! [`Handler`], so that it knows no sockets. A file that is small enough lies in memory once for all workers, and each
-//! answer sends it from there: what it adds to the shared count of the file, its end takes away. Larger files (over 1 MiB) are
-//! read while they are sent. A change is seen within a second.
+//! `GET` and `HEAD`, with conditions and single ranges, as a [`Handler`]. Small files are in memory once for all workers, and
+//! each answer sends from there: it takes a reference to the file, and puts it at its end. Files over 1 MiB are read while
+//! they are sent. A change is seen within a second.
 //!
-//! A directory answers with its `index.html`, or 404: there are no listings. There is no compression, and there are no multiple ranges. Links that
-//! lead out of the root are not followed (`openat2`, Linux 5.6). Other methods are 405 or 501, ambiguous lengths 400, heads that do not
-//! fit into a buffer 414 or 431, as are those of more than 64 fields. A request that has a body gets its answer, and its connection ends.
+//! A directory answers with its `index.html`, or 404: there are no listings, no compression and no multiple ranges. Links out
+//! of the root are not followed (`openat2`, Linux 5.6). Other methods get 405 or 501, ambiguous lengths 400, and heads that
+//! exceed a buffer or 64 fields 414 or 431. A request with a body is answered, and ends its connection.
 
 mod answer;
 mod condition;
@@ -15,8 +14,6 @@ mod counters;
 mod date;
 mod file;
 mod files;
-mod live;
-mod media;
 mod request;
 mod status;
 mod target;
@@ -33,17 +30,16 @@ use self::answer::Transfer;
 pub use self::counters::Statistics;
 use self::counters::{All, Counters};
 use self::date::Tails;
+pub use self::file::Chunk;
+use self::file::FileRef;
 use self::files::{Cache, Root};
-pub use self::live::Chunk;
-use self::live::FileRef;
 use self::request::{Parsed, Persistence};
 use crate::buffers::DEFAULT_BYTES;
 use crate::handler::{Handler, Next, Output, Progress};
 use crate::net::{Server, Settings, Shared};
+use crate::running::Summary;
 use crate::running::{Running, not_listening};
-use crate::summary::Summary;
 
-/// What the protocol is called where a server tells of itself.
 const PROTOCOL: &str = "http";
 
 /// What is served.
@@ -55,7 +51,7 @@ pub struct Config {
     pub fixed: Option<Fixed>,
     /// The path at which the server's statistics are, such as `/stats`.
     pub stats: Option<String>,
-    /// What is too much.
+    /// Limits.
     pub limits: Limits,
 }
 
@@ -68,7 +64,7 @@ pub struct Fixed {
     pub bytes: usize,
 }
 
-/// What is too much.
+/// Limits of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Bytes of a request's head; no more than a receive buffer has.
@@ -91,7 +87,7 @@ impl Default for Limits {
 #[derive(Debug)]
 pub struct Site {
     root: Root,
-    /// Its name, as `target` has names, and what is there.
+    /// Its name, and its file.
     fixed: Option<(Vec<u8>, FileRef)>,
     stats: Option<Vec<u8>>,
     limits: Limits,
@@ -118,7 +114,7 @@ impl Site {
         Ok(Self { root, fixed, stats, limits, counters: All::default() })
     }
 
-    /// What was asked for so far, and the files that are held now.
+    /// Requests so far, and files in use now.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         let ours = usize::from(self.fixed.is_some());
@@ -146,14 +142,14 @@ pub struct Http {
     tails: Tails,
     counters: std::sync::Arc<Counters>,
     now: Instant,
-    /// Where names are decoded.
+    /// For decoded names.
     scratch: Vec<u8>,
-    /// Where the names of directories get that of their page.
+    /// For the names of directories' pages.
     index: Vec<u8>,
 }
 
 impl Http {
-    /// A worker's part. `stats` tells the server's statistics as JSON.
+    /// A worker's handler. `stats` returns the server's statistics as JSON.
     #[must_use]
     pub fn new(site: Arc<Site>, stats: impl Fn() -> String + 'static) -> Self {
         let now = Instant::now();
@@ -170,8 +166,7 @@ impl Http {
     }
 }
 
-/// Starts a server of HTTP. Its connections stay with the worker that accepts them, and a head may have as many bytes as a
-/// buffer.
+/// Starts an HTTP server. Connections stay with the worker that accepts them, and a head has at most the bytes of a buffer.
 ///
 /// # Errors
 ///
@@ -188,10 +183,10 @@ pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
     let of_workers = Arc::clone(&site);
     let handler = move |_, shared: &std::sync::Arc<Shared>| {
         let (site, shared) = (Arc::clone(&of_workers), std::sync::Arc::clone(shared));
-        let told = Arc::clone(&site);
+        let counted = Arc::clone(&site);
         Http::new(site, move || {
             let mut summary = Summary::of(PROTOCOL, &shared);
-            told.add_to(&mut summary);
+            counted.add_to(&mut summary);
             summary.json()
         })
     };
@@ -203,9 +198,9 @@ pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
 /// What is remembered of a connection.
 #[derive(Debug, Default)]
 pub struct Session {
-    /// What of a file is still to be read and sent.
+    /// The rest of a file that is being sent.
     transfer: Option<Transfer>,
-    /// After that the connection ends, and how.
+    /// How the connection ends after that.
     end: Option<Next>,
 }
 
@@ -246,14 +241,14 @@ impl Handler for Http {
             match request::parse(rest, self.site.limits.head) {
                 Parsed::Incomplete => break Next::Input,
                 Parsed::Refused(status) => {
-                    self.counters.requests.add(1);
+                    self.counters.requests.count(1);
                     consumed = input.len();
                     let with_body = !rest.trim_ascii_start().starts_with(b"HEAD ");
                     self.refuse(status, Persistence::Close, with_body, output);
                     session.end = Some(Next::Linger);
                 }
                 Parsed::Head(head) => {
-                    self.counters.requests.add(1);
+                    self.counters.requests.count(1);
                     consumed += head.len;
                     if head.persistence == Persistence::Close {
                         session.end = Some(if head.has_body { Next::Linger } else { Next::End });

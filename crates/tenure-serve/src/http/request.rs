@@ -1,84 +1,72 @@
-//! The head of a request: what of it matters here, and what is wrong with it.
+//! The head of a request.
 //!
-//! httparse finds the lines and the fields. This decides how a message ends, which is where attacks begin: what
-//! could be read in two ways is refused, and no request with a body leaves its connection open.
+//! httparse finds the lines and the fields. This decides where a message ends, which attackers exploit: what could be read in
+//! two ways is refused, and no request with a body leaves its connection open.
 
 use std::mem::MaybeUninit;
 
 use super::status::Status;
 
-/// Fields of a head; more are refused. `--help` says so.
+/// Most fields of a head. `--help` names it.
 const MOST_FIELDS: usize = 64;
 
-/// What the front of the input is.
 #[derive(Debug)]
 pub(super) enum Parsed<'a> {
-    /// The head has not come in full.
     Incomplete,
-    /// A head.
     Head(Head<'a>),
-    /// Nothing that a request could begin with. Where the next one begins is not known either.
+    /// Not a request. Where the next one begins is unknown.
     Refused(Status),
 }
 
-/// The head of a request.
 #[derive(Debug)]
 pub(super) struct Head<'a> {
-    /// What is to be done, or why it is not.
+    /// The method, or why it is refused.
     pub(super) method: Result<Method, Status>,
-    /// As it came.
     pub(super) target: &'a [u8],
     /// How the connection goes on after the answer.
     pub(super) persistence: Persistence,
-    /// Whether a body follows.
     pub(super) has_body: bool,
-    /// Whether the client expects what nobody does here.
+    /// Whether the client expects something unsupported.
     pub(super) expects_more: bool,
     pub(super) conditions: Conditions<'a>,
-    /// Bytes of it.
     pub(super) len: usize,
 }
 
-/// What can be asked of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {
     Get,
     Head,
 }
 
-/// How a connection goes on after an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Persistence {
-    /// It ends.
     Close,
-    /// It stays, as it does in HTTP/1.1.
+    /// Stays, as in HTTP/1.1.
     Keep,
-    /// It stays, and has to be told so: HTTP/1.0.
+    /// Stays, and the answer has to say so: HTTP/1.0.
     KeepAsAsked,
 }
 
-/// The fields on which depends what of a file is sent.
+/// The fields of conditional requests and ranges.
 #[derive(Debug, Default)]
 pub(super) struct Conditions<'a> {
-    /// A list, in as many lines as came.
+    /// A list, over any number of lines.
     pub(super) if_match: Vec<&'a [u8]>,
     pub(super) if_unmodified_since: Field<'a>,
-    /// As `if_match`.
     pub(super) if_none_match: Vec<&'a [u8]>,
     pub(super) if_modified_since: Field<'a>,
     pub(super) if_range: Field<'a>,
     pub(super) range: Field<'a>,
-    /// Whether there is any, so that a request without needs one look.
+    /// Whether there is any, so that other requests need one check.
     pub(super) any: bool,
 }
 
-/// The value of a field that should come once.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field<'a> {
     #[default]
     Absent,
     Once(&'a [u8]),
-    /// What it means then is anybody's guess.
+    /// Ambiguous.
     Repeated,
 }
 
@@ -94,7 +82,6 @@ impl<'a> Field<'a> {
         matches!(self, Self::Absent)
     }
 
-    /// The value, if there is exactly one.
     pub(super) fn once(self) -> Option<&'a [u8]> {
         match self {
             Self::Once(value) => Some(value),
@@ -113,7 +100,7 @@ pub(super) fn parse(input: &[u8], limit: usize) -> Parsed<'_> {
             head(method, target, request.version == Some(0), request.headers, len)
         }
         Ok(httparse::Status::Partial) if input.len() < limit => Parsed::Incomplete,
-        // The line or the fields: whichever it is that has no end.
+        // Either the line or the fields are too long.
         Ok(httparse::Status::Partial) if request.version.is_none() => {
             Parsed::Refused(Status::URI_TOO_LONG)
         }
@@ -125,9 +112,9 @@ pub(super) fn parse(input: &[u8], limit: usize) -> Parsed<'_> {
     }
 }
 
-/// Reads a head of another version than httparse knows. A minor one is answered as HTTP/1.1 (RFC 9110, section 2.5).
+/// Reads a head with a version that httparse does not know. A minor one is answered as HTTP/1.1 (RFC 9110, section 2.5).
 fn other_version(input: &[u8], limit: usize) -> Parsed<'_> {
-    // Empty lines before a request are passed over, as httparse does.
+    // Empty lines before a request are skipped, as in httparse.
     let start = input.iter().position(|byte| !b"\r\n".contains(byte)).unwrap_or(input.len());
     let end = input[start..].iter().position(|byte| *byte == b'\n').map(|at| start + at);
     let line = &input[start..end.unwrap_or(input.len())];
@@ -164,7 +151,7 @@ fn other_version(input: &[u8], limit: usize) -> Parsed<'_> {
     }
 }
 
-/// What the fields mean. `old` is HTTP/1.0.
+/// Reads the fields. `old` is HTTP/1.0.
 fn head<'a>(
     method: &str,
     target: &'a str,
@@ -198,7 +185,7 @@ fn head<'a>(
                 Some(said) if length.is_none_or(|before| before == said) => length = Some(said),
                 _ => return Parsed::Refused(Status::BAD_REQUEST),
             },
-            // Where a body in another coding ends nobody here knows.
+            // The end of a body in another coding is unknown.
             17 if is("transfer-encoding") => match value.eq_ignore_ascii_case(b"chunked") {
                 true if !chunked => chunked = true,
                 _ => return Parsed::Refused(Status::BAD_REQUEST),
@@ -208,7 +195,7 @@ fn head<'a>(
             _ => {}
         }
     }
-    // Two lengths are what requests are smuggled with, and HTTP/1.0 knows no chunks.
+    // Two lengths smuggle requests, and HTTP/1.0 has no chunks.
     let ambiguous = chunked && (length.is_some() || old);
     let hosts = match host {
         Field::Absent => old,
@@ -237,14 +224,12 @@ fn head<'a>(
 }
 
 impl Conditions<'_> {
-    /// To be added to: there is one from now on.
     fn any(&mut self) -> &mut Self {
         self.any = true;
         self
     }
 }
 
-/// A number, and nothing else.
 pub(super) fn digits(text: &[u8]) -> Option<u64> {
     let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(text).ok().filter(|_| digits)?.parse().ok()

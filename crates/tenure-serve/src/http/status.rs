@@ -1,6 +1,5 @@
 //! The statuses that the server answers with.
 
-/// A status: its code and its reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Status {
     pub(super) code: u16,

@@ -1,11 +1,11 @@
 //! From the target of a request to the name of a file below the root.
 //!
-//! A name has no `.`, `..` or empty segment and no NUL, and does not begin with a slash; it ends with one, or is
-//! empty, if it means a directory. Escapes are decoded before the segments are looked at, and once only.
+//! A name has no `.`, `..` or empty segment, no NUL and no leading slash; the name of a directory ends with a slash, or is
+//! empty. Escapes are decoded once, before the segments are checked.
 
 use super::status::Status;
 
-/// The name that `target` means. `scratch` is where it is written if it differs from what came.
+/// The name that `target` means. `scratch` holds it if it differs from the target.
 pub(super) fn name<'a>(target: &'a [u8], scratch: &'a mut Vec<u8>) -> Result<&'a [u8], Status> {
     let path = path(target).ok_or(Status::BAD_REQUEST)?;
     let plain = path.iter().zip(path.iter().skip(1).chain(b"x")).all(|(&byte, &next)| {
@@ -20,7 +20,7 @@ pub(super) fn name<'a>(target: &'a [u8], scratch: &'a mut Vec<u8>) -> Result<&'a
     Ok(scratch)
 }
 
-/// What comes after the `?`, with it.
+/// The `?` and what follows.
 pub(super) fn query(target: &[u8]) -> &[u8] {
     target.iter().position(|byte| *byte == b'?').map_or(&[], |at| &target[at..])
 }
@@ -48,7 +48,7 @@ fn path(target: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Appends `path` with its escapes decoded, unless one is none or means NUL.
+/// Appends `path` with its escapes decoded; `None` for a bad escape or NUL.
 fn decode(path: &[u8], into: &mut Vec<u8>) -> Option<()> {
     let mut rest = path;
     while let Some((&byte, after)) = rest.split_first() {
@@ -70,7 +70,7 @@ fn nibble(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|value| value as u8)
 }
 
-/// Takes the empty segments and the `.` out of `path`, in place. No path with a `..` is any good.
+/// Removes empty and `.` segments, in place. `None` for a path with `..`.
 fn join(path: &mut Vec<u8>) -> Option<()> {
     let directory = path.ends_with(b"/") || path.ends_with(b"/.");
     let mut len = 0;
@@ -99,7 +99,7 @@ fn join(path: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Appends a name to a head, escaped.
+/// Appends a name, escaped.
 pub(super) fn encode(name: &[u8], into: &mut Vec<u8>) {
     for &byte in name {
         if byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@".contains(&byte) {

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-/// The CPU time of some processes, of their threads and of their children, at a moment.
+/// The CPU time of some processes, with their threads and children, at a moment.
 ///
-/// It comes from `/proc/PID/task/TID/schedstat`, in nanoseconds, where `/proc/PID/stat` counts in hundredths of a
-/// second. A thread that runs just then is up to a tick behind.
+/// From `/proc/PID/task/TID/schedstat`, in nanoseconds: `/proc/PID/stat` has hundredths of a second. The time of a running
+/// thread is up to a tick old.
 #[derive(Debug, Default)]
 pub(crate) struct CpuTimes(BTreeMap<u32, u64>);
 
 impl CpuTimes {
-    /// Now. Processes that have ended have none.
     pub(crate) fn of(pids: &[u32]) -> Self {
         let mut times = BTreeMap::new();
         let mut processes = pids.to_vec();
@@ -30,8 +29,7 @@ impl CpuTimes {
         Self(times)
     }
 
-    /// What the threads have used since then, in nanoseconds. Those that are new count in full, those that
-    /// have ended do not.
+    /// Nanoseconds used since `before`. New threads count in full, ended ones not at all.
     pub(crate) fn since(&self, before: &Self) -> u64 {
         let used = |(thread, ns): (&u32, &u64)| {
             ns.saturating_sub(before.0.get(thread).copied().unwrap_or(0))
@@ -39,7 +37,6 @@ impl CpuTimes {
         self.0.iter().map(used).sum()
     }
 
-    /// Whether there is no such process.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -50,7 +47,6 @@ fn threads(pid: u32) -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The first figure of a schedstat.
 fn on_cpu(path: &str) -> Option<u64> {
     fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
 }

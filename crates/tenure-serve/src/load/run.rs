@@ -7,17 +7,17 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tenure_report::Progress;
 
+use super::Error;
 use super::cpu::CpuTimes;
-use super::engine::job::Job;
+use super::engine::Job;
 use super::engine::protocol::Protocol;
 use super::engine::tally::Tally;
 use super::engine::worker::Worker;
-use super::error::Error;
 use super::outcome::{Cpu, ErrorKind, Errors, Kind, Latency, Outcome, Request, SCHEMA, Second};
 use super::settings::{Generator, Length, Settings};
 use super::workload::{Phase, Workload};
 use super::{http, memcached, tool};
-use crate::open_files::allow_connections;
+use crate::process::allow_connections;
 
 /// A run that can be made.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,19 +40,17 @@ impl From<http::Plan> for Plan {
     }
 }
 
-/// How often a run is looked after.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// An open loop of so many requests a second has some under way in every second.
+/// From this rate on, an open loop has requests under way in every second.
 const STEADY: f64 = 20.0;
 
-/// Makes the load, and tells what came of it.
+/// Makes the load, and returns what it found.
 ///
 /// # Errors
 ///
-/// A plan that makes no sense, a server that is not there or does not store keys, a system without room for so
-/// many connections, or another generator that is not there or fails. What goes wrong with single requests is
-/// counted and ends no run.
+/// A bad plan, a server that does not answer or does not store keys, a system without room for the connections, or another
+/// generator that is missing or fails. Failures of single requests are counted and end no run.
 pub fn run(plan: &Plan, progress: &dyn Progress) -> Result<Outcome, Error> {
     match plan {
         Plan::Memcached(plan) => run_workload(plan, progress),
@@ -67,7 +65,7 @@ fn run_workload<P: Workload>(plan: &P, progress: &dyn Progress) -> Result<Outcom
     tool::check(settings)?;
     reach(settings)?;
     if !settings.pids.is_empty() && CpuTimes::of(&settings.pids).is_empty() {
-        return Err(Error::new("no process has a --pid that was given; leave it away or mend it"));
+        return Err(Error::new("no process has the given --pid; correct it or leave it out"));
     }
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     if let Some(jobs) = plan.fill(&Phase::fill()) {
@@ -86,7 +84,6 @@ fn run_workload<P: Workload>(plan: &P, progress: &dyn Progress) -> Result<Outcom
     })
 }
 
-/// What was asked for, as an outcome tells it.
 fn request<P: Workload>(plan: &P) -> Request {
     let settings = plan.settings();
     Request {
@@ -102,7 +99,7 @@ fn request<P: Workload>(plan: &P) -> Request {
     }
 }
 
-/// Fails if there is no server, before a hundred clients find out.
+/// Fails if there is no server, before a hundred clients do.
 fn reach(settings: &Settings) -> Result<(), Error> {
     match TcpStream::connect_timeout(&settings.target, settings.timeout) {
         Ok(_) => Ok(()),
@@ -113,7 +110,6 @@ fn reach(settings: &Settings) -> Result<(), Error> {
     }
 }
 
-/// Sets the keys.
 fn fill<P: Protocol>(jobs: Vec<Job<P>>, progress: &dyn Progress) -> Result<(), Error> {
     progress.begin("setting the keys", 0);
     let found = drive(jobs, None, &mut |_, _| {});
@@ -132,7 +128,6 @@ fn fill<P: Protocol>(jobs: Vec<Job<P>>, progress: &dyn Progress) -> Result<(), E
     }
 }
 
-/// Makes the load and counts.
 fn measure<P: Workload>(plan: &P, progress: &dyn Progress) -> Result<Outcome, Error> {
     let settings = plan.settings();
     make_room(settings)?;
@@ -163,7 +158,7 @@ fn measure<P: Workload>(plan: &P, progress: &dyn Progress) -> Result<Outcome, Er
     let tally = tally?;
     let ended = match settings.length {
         Length::Time(time) => time,
-        // Without an answer to each, the run waited for more until now.
+        // With unanswered requests, the run waited until now.
         Length::Requests(_) if tally.unanswered > 0 => {
             phase.base.elapsed().saturating_sub(settings.warmup)
         }
@@ -175,8 +170,8 @@ fn measure<P: Workload>(plan: &P, progress: &dyn Progress) -> Result<Outcome, Er
     Ok(outcome(tally, <P::Protocol as Protocol>::KINDS, ended, server_ns, is_steady))
 }
 
-/// Runs all threads. Calls `look` now and then with the time since the start and the answers since the last
-/// call, so that one of the calls is at the end of the warm-up.
+/// Runs all threads. Calls `look` now and then, and at the end of the warm-up, with the time since the start and the answers
+/// since the last call.
 fn drive<P: Protocol>(
     jobs: Vec<Job<P>>,
     phase: Option<&Phase>,
@@ -191,7 +186,7 @@ fn drive<P: Protocol>(
                 scope.spawn(move || {
                     let found = Worker::new(job).and_then(|worker| worker.run(&sender));
                     if found.is_err() {
-                        // Word of the end for all threads: nobody listens any more.
+                        // Ends all threads: the receiver goes.
                         let _ = sender.send(FAILED);
                     }
                     found
@@ -212,10 +207,10 @@ fn drive<P: Protocol>(
     })
 }
 
-/// What a thread says that cannot go on, in place of a number of answers.
+/// A thread's message that it failed, in place of a number of answers.
 const FAILED: u64 = u64::MAX;
 
-/// Until all threads have ended, or one has failed.
+/// Waits until all threads have ended, or one has failed.
 // By value: the other threads end because the receiver is gone.
 #[allow(clippy::needless_pass_by_value)]
 fn watch(receiver: Receiver<u64>, phase: Option<&Phase>, look: &mut dyn FnMut(Duration, u64)) {
@@ -228,7 +223,7 @@ fn watch(receiver: Receiver<u64>, phase: Option<&Phase>, look: &mut dyn FnMut(Du
             is_warm = true;
             look(elapsed, 0);
         }
-        // Not after the end of the warm-up, if that comes first.
+        // Wakes at the end of the warm-up, if that is sooner.
         let wait = warmup.checked_sub(elapsed).filter(|left| !left.is_zero()).unwrap_or(LOOK);
         match receiver.recv_timeout(wait.min(LOOK)) {
             Ok(FAILED) | Err(RecvTimeoutError::Disconnected) => return,
@@ -238,7 +233,6 @@ fn watch(receiver: Receiver<u64>, phase: Option<&Phase>, look: &mut dyn FnMut(Du
     }
 }
 
-/// Sees to it that the process may have as many files as there are connections.
 fn make_room(settings: &Settings) -> Result<(), Error> {
     if allow_connections(settings.connections()) {
         return Ok(());
@@ -249,7 +243,7 @@ fn make_room(settings: &Settings) -> Result<(), Error> {
     )))
 }
 
-/// What was counted, as an outcome; the caller fills in what the run was. In a steady run every second has an answer.
+/// The outcome of what was counted, but for the run's description. A steady run has an answer in every second.
 fn outcome(
     tally: Tally,
     names: &[&str],
@@ -308,7 +302,6 @@ fn outcome(
 }
 
 impl Latency {
-    /// Of nothing there is none.
     fn of(histogram: &hdrhistogram::Histogram<u64>) -> Option<Self> {
         let at = |quantile| histogram.value_at_quantile(quantile) as f64;
         (!histogram.is_empty()).then(|| Self {
@@ -326,7 +319,6 @@ impl Latency {
 mod tests {
     use super::*;
 
-    /// Of answers in these seconds of the run.
     fn answered(seconds: &[u64]) -> Tally {
         let mut tally = Tally::new(1);
         for second in seconds {

@@ -1,17 +1,14 @@
-//! What every load has, whatever it asks for.
+//! The settings of every load.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
-use super::error::Error;
+use super::Error;
 
-/// More threads than there are CPUs anywhere measure the scheduler.
 const MOST_THREADS: usize = 1024;
 
-/// A port number has 16 bits.
 const MOST_CLIENTS: usize = 1 << 20;
 
-/// More requests under way on a connection than any buffer between here and the server holds.
 const MOST_PIPELINE: usize = 1 << 16;
 
 /// The load: from where, to where, how much and for how long.
@@ -42,9 +39,9 @@ pub struct Settings {
 /// How long is measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Length {
-    /// For so long.
+    /// For a time.
     Time(Duration),
-    /// For so many requests, those of all threads together.
+    /// For a number of requests, over all threads.
     Requests(u64),
 }
 
@@ -84,7 +81,6 @@ impl Settings {
         self.threads * self.clients
     }
 
-    /// Fails with what is wrong.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let within = |what: &str, number: usize, most: usize| {
             if (1..=most).contains(&number) {
@@ -123,7 +119,7 @@ impl Settings {
 ///
 /// # Errors
 ///
-/// Text that is not like that, or a host that nobody knows.
+/// Text of another form, or an unknown host.
 pub fn resolve(address: &str) -> Result<SocketAddr, Error> {
     let mut found = address.to_socket_addrs().map_err(|error| {
         let error = error.to_string();

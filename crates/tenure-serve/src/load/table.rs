@@ -30,7 +30,7 @@ pub fn render(outcome: &Outcome, style: Style) -> String {
     text
 }
 
-/// That the server stood still, and when.
+/// Says when the server stood still.
 fn silence(outcome: &Outcome) -> Option<String> {
     let whole = &outcome.series[..outcome.series.len().min(outcome.seconds as usize)];
     let first = whole.iter().position(|second| second.ops == 0)? + 1;
@@ -103,7 +103,6 @@ fn times(latency: Option<Latency>, full: bool) -> Vec<String> {
     times
 }
 
-/// What is to be said beside the table.
 fn sentences(outcome: &Outcome) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(cpu) = outcome.server_cpu {
@@ -140,7 +139,7 @@ fn used(cpu: Cpu, outcome: &Outcome) -> String {
     )
 }
 
-/// How even the run was, of its whole seconds.
+/// How even the whole seconds were.
 fn stability(series: &[Second], seconds: f64) -> Option<String> {
     let whole = &series[..series.len().min(seconds as usize)];
     let (least, most) =

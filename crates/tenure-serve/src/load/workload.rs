@@ -2,66 +2,56 @@
 
 use std::time::{Duration, Instant};
 
-use super::engine::job::Job;
+use super::Error;
+use super::engine::Job;
 use super::engine::protocol::Protocol;
 use super::engine::schedule::Schedule;
-use super::error::Error;
 use super::settings::{Length, Settings};
 use super::tool::Task;
 
 /// What a run needs of a plan.
 pub(super) trait Workload {
-    /// Requests and answers.
     type Protocol: Protocol;
 
-    /// Its name on the command line.
     const NAME: &'static str;
 
-    /// What every load has.
     fn settings(&self) -> &Settings;
 
-    /// Fails with what is wrong.
     fn check(&self) -> Result<(), Error>;
 
-    /// What is asked for, in words.
+    /// The load in words.
     fn load(&self) -> String;
 
-    /// Whether a connection serves one request.
     fn closes(&self) -> bool {
         false
     }
 
-    /// The same for another generator.
+    /// The same load for another generator.
     fn task(&self) -> Task;
 
-    /// What is to be done before the run.
+    /// The jobs that set the keys, if there are any.
     fn fill(&self, phase: &Phase) -> Option<Vec<Job<Self::Protocol>>>;
 
-    /// The run, for each thread.
+    /// The jobs of the run, one for each thread.
     fn measure(&self, phase: &Phase) -> Vec<Job<Self::Protocol>>;
 }
 
-/// When something is done, and how.
 #[derive(Debug, Clone)]
 pub(crate) struct Phase {
-    /// When it starts.
     pub(crate) base: Instant,
-    /// Clients of each thread.
     pub(crate) clients: usize,
-    /// A connection serves one request.
     pub(crate) close: bool,
-    /// Nothing is measured before.
+    /// Before measuring.
     pub(crate) warmup: Duration,
-    /// It ends then, or with so many requests, or with what there is to ask.
+    /// Without it, the phase ends when there is nothing left to ask.
     pub(crate) length: Option<Length>,
-    /// See [`Settings::rate`].
     pub(crate) rate: Option<f64>,
-    /// The first error ends it.
+    /// Whether the first error ends it.
     pub(crate) is_strict: bool,
 }
 
 impl Phase {
-    /// The keys are set: by one client of each thread, as fast as they can.
+    /// Sets the keys: one client of each thread, as fast as possible.
     pub(crate) fn fill() -> Self {
         Self {
             base: Instant::now(),
@@ -74,7 +64,6 @@ impl Phase {
         }
     }
 
-    /// The run itself.
     pub(crate) fn measure(settings: &Settings, close: bool) -> Self {
         Self {
             base: Instant::now(),
@@ -87,7 +76,6 @@ impl Phase {
         }
     }
 
-    /// When it ends at the latest, from its start.
     pub(crate) fn end(&self) -> Option<Duration> {
         match self.length {
             Some(Length::Time(time)) => Some(self.warmup + time),
@@ -95,7 +83,7 @@ impl Phase {
         }
     }
 
-    /// What each thread is to do.
+    /// The jobs of all threads.
     pub(crate) fn jobs<P>(
         &self,
         settings: &Settings,

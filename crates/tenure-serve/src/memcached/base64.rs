@@ -2,7 +2,7 @@
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Six bits of each character; of no meaning for others.
+/// Six bits of each character.
 const VALUES: [Option<u8>; 256] = {
     let mut values = [None; 256];
     let mut at = 0;
@@ -14,7 +14,7 @@ const VALUES: [Option<u8>; 256] = {
     values
 };
 
-/// Calls `write` with the characters of each three bytes.
+/// Calls `write` with the four characters of each three bytes.
 pub(super) fn encode(bytes: &[u8], mut write: impl FnMut(&[u8])) {
     for three in bytes.chunks(3) {
         let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
@@ -25,9 +25,9 @@ pub(super) fn encode(bytes: &[u8], mut write: impl FnMut(&[u8])) {
     }
 }
 
-/// Decodes `text` into `bytes`, and returns how many they are. Characters outside the alphabet are left out.
+/// Decodes `text` into `bytes`, and returns their number. Characters outside the alphabet are ignored.
 ///
-/// `None` if the rest does not come in fours, or is nothing.
+/// `None` if the rest is empty or not a multiple of four.
 pub(super) fn decode(text: &[u8], bytes: &mut [u8]) -> Option<usize> {
     let known =
         || text.iter().filter_map(|byte| Some((VALUES[usize::from(*byte)]?, *byte == b'=')));

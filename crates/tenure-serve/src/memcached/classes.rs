@@ -1,22 +1,19 @@
-//! Classes of items by their size: what `stats items` and `stats slabs` tell, for each class by itself.
+//! Classes of items by size, for `stats items` and `stats slabs`.
 //!
-//! The bounds are those that memcached's slab classes have by default, so that what watches a memcached reads the same
-//! figures here. They only sort figures: memory is not kept by class, and so there are no pages to tell of.
+//! The bounds are the defaults of memcached's slab classes, so that its monitors read the same figures here. They only sort
+//! figures: memory is not kept by class.
 //!
-//! Each worker counts on lines of its own. An item is counted by the worker that links it, and again by the one that
-//! unlinks it: the sums over all workers are right, and those of one worker may be less than nothing.
+//! Each worker counts on its own lines. One worker counts that an item is linked, another that it is unlinked: the sums over
+//! all workers are right, and those of one worker may be negative.
 
-use tenure::memory::{Atomic, Ordering};
-
-use super::AtomicU64;
+use crate::relaxed::Relaxed;
 
 /// The largest item of the first class, in bytes.
 const SMALLEST: u32 = 96;
 
-/// Bounds are multiples of this.
 const STEP: u32 = 8;
 
-/// The bound before the last class, which has all larger items, is the last that is less than this by a quarter.
+/// The least bound of the last class, which has all larger items. The bound before it is smaller by at least a quarter.
 const LARGEST: u32 = 512 << 10;
 
 /// Each bound a quarter larger than the last. Returns how many there are.
@@ -36,7 +33,6 @@ const fn fill(bounds: &mut [u32]) -> usize {
     count + 1
 }
 
-/// How many classes there are.
 pub(super) const CLASSES: usize = fill(&mut []);
 
 /// The largest item of each class but the last, in bytes.
@@ -46,7 +42,7 @@ const BOUNDS: [u32; CLASSES] = {
     bounds
 };
 
-/// The class for so many steps.
+/// The class for a number of steps.
 const OF_SMALL: [u8; 256] = {
     let mut table = [0; 256];
     let (mut steps, mut class) = (0, 0);
@@ -60,12 +56,11 @@ const OF_SMALL: [u8; 256] = {
     table
 };
 
-/// A class of items. Clients know it by its number, from 1 on.
+/// A class of items. To clients it is a number from 1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Class(u8);
 
 impl Class {
-    /// The class of items with so many bytes, as memcached counts them.
     #[inline]
     pub(super) fn of(bytes: usize) -> Self {
         match OF_SMALL.get(bytes.div_ceil(STEP as usize)) {
@@ -77,7 +72,6 @@ impl Class {
         }
     }
 
-    /// All of them.
     pub(super) fn all() -> impl Iterator<Item = Self> {
         (0..CLASSES as u8).map(Self)
     }
@@ -86,20 +80,19 @@ impl Class {
         usize::from(self.0) + 1
     }
 
-    /// The largest item that it has, in bytes; of the last class, which has all larger ones, the least bound.
+    /// Its largest item in bytes; for the last class the least bound.
     pub(super) fn bound(self) -> u32 {
         BOUNDS[usize::from(self.0)]
     }
 }
 
-/// Some of the classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Classes(u64);
 
 const _: () = assert!(CLASSES <= 64);
 
 impl Classes {
-    /// Those that a client names: numbers with commas between them, or `all`.
+    /// Those that a client names: numbers separated by commas, or `all`.
     pub(super) fn named(word: &[u8]) -> Option<Self> {
         if word == b"all" {
             return Some(Self(u64::MAX));
@@ -122,18 +115,16 @@ pub(super) fn footprint(key: usize, flags: u32, len: usize) -> usize {
     56 + key + 1 + flags + len + 2
 }
 
-/// What is counted of the items of a class.
+/// What is counted for each class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
-    /// It was linked.
     Linked,
-    /// It was unlinked.
     Unlinked,
     Evicted,
     EvictedUnfetched,
     Reclaimed,
     ExpiredUnfetched,
-    /// Of those that were reclaimed: by a crawl.
+    /// Reclaimed by a crawl.
     Crawled,
 }
 
@@ -142,7 +133,7 @@ const EVENTS: usize = Event::Crawled as usize + 1;
 /// Bytes of the linked items, behind the events.
 const BYTES: usize = EVENTS;
 
-/// What a worker counted, or several.
+/// What one or several workers counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Figures([[u64; EVENTS + 1]; CLASSES]);
 
@@ -151,7 +142,6 @@ impl Figures {
         Self([[0; EVENTS + 1]; CLASSES])
     }
 
-    /// Adds what another counted.
     pub(super) fn add(&mut self, other: &Self) {
         let theirs = other.0.as_flattened();
         for (sum, count) in self.0.as_flattened_mut().iter_mut().zip(theirs) {
@@ -159,7 +149,7 @@ impl Figures {
         }
     }
 
-    /// Takes away what another counted, but for the items that are there.
+    /// Subtracts what another counted, but for the linked items.
     pub(super) fn reset(&mut self, other: &Self) {
         for (ours, theirs) in self.0.iter_mut().zip(&other.0) {
             for event in Event::Evicted as usize..EVENTS {
@@ -172,34 +162,27 @@ impl Figures {
         self.0[usize::from(class.0)][event as usize]
     }
 
-    /// Items that can be found.
     pub(super) fn items(&self, class: Class) -> u64 {
         self.events(class, Event::Linked).wrapping_sub(self.events(class, Event::Unlinked))
     }
 
-    /// Their bytes.
     pub(super) fn bytes(&self, class: Class) -> u64 {
         self.0[usize::from(class.0)][BYTES]
     }
 }
 
-/// The counts of a worker, which alone writes them.
-pub(super) struct Tally([[AtomicU64; EVENTS + 1]; CLASSES]);
+/// The counts of one worker, their only writer.
+pub(super) struct Tally([[Relaxed<u64>; EVENTS + 1]; CLASSES]);
 
 impl Tally {
     pub(super) fn new() -> Self {
-        Self(std::array::from_fn(|_| [(); EVENTS + 1].map(|()| Atomic::new(0))))
+        Self(std::array::from_fn(|_| [(); EVENTS + 1].map(|()| Relaxed::new(0))))
     }
 
     fn add(&self, class: Class, at: usize, more: u64) {
-        let count = &self.0[usize::from(class.0)][at];
-        // Relaxed: a statistic. No addition that locks the line: one thread alone writes it.
-        let value = count.load(Ordering::Relaxed);
-        // Relaxed: as above.
-        count.store(value.wrapping_add(more), Ordering::Relaxed);
+        self.0[usize::from(class.0)][at].count(more);
     }
 
-    /// Counts what happened to an item of that class and footprint.
     pub(super) fn count(&self, (class, footprint): (Class, usize), event: Event) {
         self.add(class, event as usize, 1);
         match event {
@@ -209,7 +192,7 @@ impl Tally {
         }
     }
 
-    /// Counts that an item takes the place of another.
+    /// Counts that an item replaces another.
     pub(super) fn count_change(&self, old: (Class, usize), new: (Class, usize)) {
         if old.0 == new.0 {
             self.add(new.0, BYTES, (new.1 as u64).wrapping_sub(old.1 as u64));
@@ -220,10 +203,7 @@ impl Tally {
     }
 
     pub(super) fn read(&self) -> Figures {
-        // Relaxed: statistics.
-        Figures(std::array::from_fn(|class| {
-            std::array::from_fn(|at| self.0[class][at].load(Ordering::Relaxed))
-        }))
+        Figures(std::array::from_fn(|class| std::array::from_fn(|at| self.0[class][at].get())))
     }
 }
 

@@ -2,53 +2,43 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use tenure::memory::{Atomic, Ordering};
+use crate::relaxed::Relaxed;
 
-use super::AtomicU32;
-
-/// A moment: whole seconds since a little before the server started. 0 is "never" where an expiry is meant.
+/// A moment: whole seconds since a little before the server started. As an expiry, 0 is "never".
 pub(super) type Seconds = u32;
 
-/// The moment of the start: what is over before it can be at 1. The number is memcached's, and shows where a lifetime
-/// that is over is asked for.
+/// The moment of the start, so that an expiry before it can be 1. The number is memcached's; `mg t` of an expired item
+/// shows it.
 const START: Seconds = 62;
 
 /// Longer expiries are moments since 1970.
 const MOST_RELATIVE: i32 = 60 * 60 * 24 * 30;
 
-/// The clock of a server. Its hands are moved by `Handler::tick`.
-#[derive(Debug)]
 pub(super) struct Clock {
     start: Instant,
     /// The moment 0, in seconds since 1970.
     zero: i64,
-    /// Seconds that a test has moved the hands on.
-    moved: AtomicU32,
+    /// Seconds that a test has moved the clock forward.
+    moved: Relaxed<u32>,
 }
 
 impl Clock {
     pub(super) fn new(start: Instant, wall: SystemTime) -> Self {
         let wall = wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Self { start, zero: wall as i64 - i64::from(START), moved: Atomic::new(0) }
+        Self { start, zero: wall as i64 - i64::from(START), moved: Relaxed::new(0) }
     }
 
-    /// The second in which `now` is.
     pub(super) fn seconds(&self, now: Instant) -> Seconds {
-        // Relaxed: a test that moves the hands waits for the answer.
-        let moved = self.moved.load(Ordering::Relaxed);
-        now.saturating_duration_since(self.start).as_secs() as Seconds + START + moved
+        let since = now.saturating_duration_since(self.start).as_secs() as Seconds;
+        since + START + self.moved.get()
     }
 
-    /// Moves the hands on, for tests.
     #[cfg(debug_assertions)]
     pub(super) fn move_on(&self, seconds: Seconds) {
-        // Relaxed: as in `seconds`.
-        let moved = self.moved.load(Ordering::Relaxed).saturating_add(seconds);
-        // Relaxed: as above. Some decades are enough, and sums with them fit.
-        self.moved.store(moved.min(1 << 30), Ordering::Relaxed);
+        // Some decades are enough, and sums with them fit.
+        self.moved.set(self.moved.get().saturating_add(seconds).min(1 << 30));
     }
 
-    /// Seconds since the start.
     pub(super) fn uptime(now: Seconds) -> u32 {
         now - START
     }
@@ -58,7 +48,7 @@ impl Clock {
         self.zero + i64::from(now)
     }
 
-    /// The moment that a client's expiry means: up to 30 days it counts from now, more from 1970, less than nothing is over.
+    /// The moment of a client's expiry: up to 30 days count from now, more from 1970; a negative one is in the past.
     pub(super) fn expiry(&self, expiry: i32, now: Seconds) -> Seconds {
         match expiry {
             0 => 0,

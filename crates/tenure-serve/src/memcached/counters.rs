@@ -3,15 +3,13 @@
 use std::sync::{Mutex, PoisonError};
 
 use tenure::line::Isolated;
-use tenure::memory::{Atomic, Ordering};
 use tenure::sync::Arc;
 
-use super::AtomicU64;
 use super::classes::{Figures, Tally};
+use crate::relaxed::Relaxed;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
-        /// Something that is counted.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(super) enum Counter {
             $($(#[$doc])* $name,)*
@@ -34,7 +32,7 @@ counters! {
     Metas = "cmd_meta",
     GetHits = "get_hits",
     GetMisses = "get_misses",
-    /// Lookups of any kind that found an item which is over.
+    /// Lookups of any kind that found an expired item.
     GetExpired = "get_expired",
     /// Lookups of any kind that found an item from before a flush.
     GetFlushed = "get_flushed",
@@ -51,19 +49,18 @@ counters! {
     TouchMisses = "touch_misses",
     StoreTooLarge = "store_too_large",
     StoreNoMemory = "store_no_memory",
-    /// Passwords that clients sent.
     AuthCommands = "auth_cmds",
     /// Of those: the wrong ones.
     AuthErrors = "auth_errors",
     TotalItems = "total_items",
     Evictions = "evictions",
-    /// Items that nobody hit before they were evicted.
+    /// Items evicted without a hit.
     EvictedUnfetched = "evicted_unfetched",
-    /// Items that were over or flushed, and went without being asked for.
+    /// Expired or flushed items that were unlinked before a client asked for them.
     Reclaimed = "reclaimed",
     /// Of those: by a crawl.
     CrawlerReclaimed = "crawler_reclaimed",
-    /// Items that nobody hit before they were over.
+    /// Items that expired without a hit.
     ExpiredUnfetched = "expired_unfetched",
     /// Times that the system had no memory for an item.
     MallocFails = "malloc_fails",
@@ -71,96 +68,81 @@ counters! {
 
 const COUNT: usize = Counter::ALL.len();
 
-/// The counts of one worker, which alone writes them.
+/// What one worker counts and remembers; it alone writes that.
 pub(super) struct Worker {
-    counts: Isolated<[AtomicU64; COUNT]>,
+    counts: Isolated<[Relaxed<u64>; COUNT]>,
     classes: Isolated<Tally>,
-    /// Blocks that had ever been put into use when it last looked.
-    taken: Isolated<AtomicU64>,
+    /// New blocks of the arena when it last looked.
+    taken: Isolated<Relaxed<u64>>,
     /// Bytes of items that it unlinked since it last asked for the end of the grace period.
-    unlinked: Isolated<AtomicU64>,
-    /// Times that it was asked something which is found out [now and then](Self::now_and_then), and whether it was so.
-    asked: Isolated<(AtomicU64, AtomicU64)>,
+    unlinked: Isolated<Relaxed<u64>>,
+    /// Calls of [`now_and_then`](Self::now_and_then), and the last answer.
+    asked: Isolated<(Relaxed<u64>, Relaxed<u64>)>,
 }
 
-/// Times that something is asked for each time that it is found out.
+/// Calls of [`Worker::now_and_then`] for each answer that is computed.
 const NOW_AND_THEN: u64 = 64;
 
 impl Worker {
     fn new() -> Self {
-        let counts = Isolated::new([(); COUNT].map(|()| Atomic::new(0)));
-        let asked = Isolated::new((Atomic::new(0), Atomic::new(0)));
-        let number = || Isolated::new(Atomic::new(0));
-        let classes = Isolated::new(Tally::new());
-        Self { counts, classes, taken: number(), unlinked: number(), asked }
+        Self {
+            counts: Isolated::new([(); COUNT].map(|()| Relaxed::default())),
+            classes: Isolated::new(Tally::new()),
+            taken: Isolated::default(),
+            unlinked: Isolated::default(),
+            asked: Isolated::default(),
+        }
     }
 
-    /// What `find_out` says, or said at one of the last times.
+    /// The answer of one of the last calls of `find_out`, which costs too much for each value.
     pub(super) fn now_and_then(&self, find_out: impl FnOnce() -> bool) -> bool {
         let (asked, is_so) = &*self.asked;
-        // Relaxed, here and below: this worker alone reads and writes them.
-        let times = asked.load(Ordering::Relaxed);
-        asked.store(times + 1, Ordering::Relaxed);
+        let times = asked.get();
+        asked.set(times + 1);
         if times.is_multiple_of(NOW_AND_THEN) {
-            is_so.store(find_out().into(), Ordering::Relaxed);
+            is_so.set(find_out().into());
         }
-        is_so.load(Ordering::Relaxed) != 0
+        is_so.get() != 0
     }
 
-    /// Notes how many blocks were ever put into use, and returns what was noted before.
+    /// Notes how many blocks were ever taken, and returns what was noted before.
     pub(super) fn exchange_taken(&self, taken: u64) -> u64 {
-        // Relaxed: this worker alone reads and writes it.
-        let before = self.taken.load(Ordering::Relaxed);
-        if before != taken {
-            // Relaxed: as above.
-            self.taken.store(taken, Ordering::Relaxed);
-        }
+        let before = self.taken.get();
+        self.taken.note(taken);
         before
     }
 
     /// Adds to the bytes that were unlinked, and returns them.
     pub(super) fn add_unlinked(&self, bytes: usize) -> u64 {
-        // Relaxed: this worker alone reads and writes it.
-        let all = self.unlinked.load(Ordering::Relaxed) + bytes as u64;
-        // Relaxed: as above.
-        self.unlinked.store(all, Ordering::Relaxed);
-        all
+        self.unlinked.count(bytes as u64);
+        self.unlinked.get()
     }
 
-    /// Nothing is unlinked any more.
     pub(super) fn clear_unlinked(&self) {
-        // Relaxed: as above.
-        self.unlinked.store(0, Ordering::Relaxed);
+        self.unlinked.set(0);
     }
 
     #[inline]
     pub(super) fn count(&self, counter: Counter) {
-        let count = &self.counts[counter as usize];
-        // Relaxed: a statistic. No addition that locks the line: one thread alone writes it.
-        let value = count.load(Ordering::Relaxed);
-        // Relaxed: as above.
-        count.store(value + 1, Ordering::Relaxed);
+        self.counts[counter as usize].count(1);
     }
 
-    /// What it counts by the classes of items.
     pub(super) fn classes(&self) -> &Tally {
         &self.classes
     }
 
     fn read(&self) -> [u64; COUNT] {
-        // Relaxed: statistics.
-        std::array::from_fn(|at| self.counts[at].load(Ordering::Relaxed))
+        std::array::from_fn(|at| self.counts[at].get())
     }
 }
 
-/// The counts of all workers.
 pub(super) struct Workers {
     inner: Mutex<Inner>,
 }
 
 struct Inner {
     workers: Vec<Arc<Worker>>,
-    /// What those counted that are gone, less what was counted before the last reset; wraps around.
+    /// Counts of workers that ended, less those before the last reset; wraps around.
     rest: [u64; COUNT],
     rest_of_classes: Figures,
 }
@@ -193,7 +175,6 @@ impl Workers {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The counts of a worker that starts.
     pub(super) fn join(&self) -> Arc<Worker> {
         let worker = Arc::new(Worker::new());
         self.lock().workers.push(worker.clone());
@@ -211,7 +192,6 @@ impl Workers {
         inner.workers.retain(|other| !Arc::ptr_eq(other, worker));
     }
 
-    /// How many workers there are.
     pub(super) fn len(&self) -> usize {
         self.lock().workers.len()
     }
@@ -221,12 +201,11 @@ impl Workers {
         self.lock().sum()
     }
 
-    /// What was counted by the classes of items.
     pub(super) fn classes(&self) -> Figures {
         self.lock().classes()
     }
 
-    /// Counts from 0 again, but for the items that are there.
+    /// Counts from 0 again, but for linked items.
     pub(super) fn reset(&self) {
         let mut inner = self.lock();
         let sum = inner.sum();
@@ -243,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_found_out_now_and_then_holds_until_the_next_time() {
+    fn an_answer_now_and_then_holds_until_the_next_one() {
         let worker = Workers::new().join();
         let mut found_out = 0;
         let said: Vec<bool> = (0..3 * NOW_AND_THEN)

@@ -3,16 +3,19 @@
 use tenure::count::RefCount;
 use tenure::registry::RegistryCount;
 
+use super::answer::BAD_LINE;
 use super::base64;
 use super::clock::Seconds;
 use super::item::MOST_KEY;
 use super::number;
-use super::reply::BAD_LINE;
 use super::request::Request;
 
 const BAD_TOKEN: &[u8] = b"CLIENT_ERROR bad token in command line format\r\n";
+const BAD_KEY: &[u8] = b"CLIENT_ERROR error decoding key\r\n";
+const BAD_INITIAL: &[u8] = b"CLIENT_ERROR invalid numeric initial value\r\n";
+const BAD_DELTA: &[u8] = b"CLIENT_ERROR invalid numeric delta value\r\n";
 
-/// What the flags of a command say. Which are to be answered, and in which order, is in the words.
+/// What the flags of a command say. The words say which are answered, and in which order.
 #[derive(Default)]
 pub(super) struct Flags {
     pub(super) vivify: Option<Seconds>,
@@ -23,11 +26,10 @@ pub(super) struct Flags {
     pub(super) binary: bool,
     pub(super) no_bump: bool,
     pub(super) invalidate: bool,
-    /// The value goes, and the item stays.
+    /// Removes the value and keeps the item.
     pub(super) empty: bool,
     pub(super) client: u32,
     pub(super) cas: Option<u64>,
-    /// The number that what is stored gets.
     pub(super) number: Option<u64>,
     pub(super) mode: Option<u8>,
     pub(super) initial: u64,
@@ -66,7 +68,7 @@ impl std::ops::Deref for KeyBytes {
 }
 
 impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
-    /// What the flags say. The error is the last that was found, as in memcached.
+    /// Reads the flags. The error is the last one, as in memcached.
     pub(super) fn flags(
         &self,
         words: &[&[u8]],
@@ -74,8 +76,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
     ) -> Result<Flags, &'static [u8]> {
         let mut flags = Flags::default();
         let mut seen = [false; 127];
-        let mut error: Option<&'static [u8]> = None;
-        let mut last = BAD_LINE;
+        let mut error = Ok(());
         for word in words {
             let token = &word[1..];
             match seen.get_mut(usize::from(word[0])) {
@@ -83,82 +84,58 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
                 _ => return Err(b"CLIENT_ERROR duplicate flag\r\n"),
             }
             let expiry = || number::signed(token).map(|expiry| self.expiry(expiry));
-            let failed = match word[0] {
+            let unsigned = || number::unsigned(token);
+            let good = match word[0] {
                 b'b' => {
                     flags.binary = true;
-                    (!key.decode()).then_some(&b"CLIENT_ERROR error decoding key\r\n"[..])
+                    key.decode().then_some(()).ok_or(BAD_KEY)
                 }
-                b'N' => {
-                    flags.vivify = expiry();
-                    flags.vivify.is_none().then_some(BAD_TOKEN)
-                }
-                b'T' => {
-                    flags.expiry = expiry();
-                    flags.expiry.is_none().then_some(BAD_TOKEN)
-                }
-                b'R' => {
-                    flags.recache = expiry();
-                    flags.recache.is_none().then_some(BAD_TOKEN)
-                }
-                b'C' => {
-                    flags.cas = number::unsigned(token);
-                    flags.cas.is_none().then_some(BAD_TOKEN)
-                }
-                b'E' => {
-                    flags.number = number::unsigned(token);
-                    flags.number.is_none().then_some(BAD_TOKEN)
-                }
+                b'N' => set(&mut flags.vivify, expiry(), BAD_TOKEN),
+                b'T' => set(&mut flags.expiry, expiry(), BAD_TOKEN),
+                b'R' => set(&mut flags.recache, expiry(), BAD_TOKEN),
+                b'C' => set(&mut flags.cas, unsigned(), BAD_TOKEN),
+                b'E' => set(&mut flags.number, unsigned(), BAD_TOKEN),
+                b'D' => set(&mut flags.delta, unsigned(), BAD_DELTA),
+                b'J' => unsigned().map(|initial| flags.initial = initial).ok_or(BAD_INITIAL),
+                // As in memcached: the error of an earlier flag stays.
                 b'F' => match number::unsigned_32(token) {
                     Some(client) => {
                         flags.client = client;
-                        None
+                        Ok(())
                     }
-                    None => Some(last),
+                    None => Err(error.err().unwrap_or(BAD_LINE)),
                 },
                 b'M' => {
                     flags.mode = Some(token.first().copied().unwrap_or_default());
-                    None
+                    Ok(())
                 }
-                b'J' => match number::unsigned(token) {
-                    Some(initial) => {
-                        flags.initial = initial;
-                        None
-                    }
-                    None => Some(&b"CLIENT_ERROR invalid numeric initial value\r\n"[..]),
-                },
-                b'D' => {
-                    flags.delta = number::unsigned(token);
-                    let error = b"CLIENT_ERROR invalid numeric delta value\r\n";
-                    flags.delta.is_none().then_some(&error[..])
+                b'v' | b'u' | b'q' | b'I' | b'x' => {
+                    *match word[0] {
+                        b'v' => &mut flags.value,
+                        b'u' => &mut flags.no_bump,
+                        b'q' => &mut flags.quiet,
+                        b'I' => &mut flags.invalidate,
+                        _ => &mut flags.empty,
+                    } = true;
+                    Ok(())
                 }
-                b'v' => {
-                    flags.value = true;
-                    None
-                }
-                b'u' => {
-                    flags.no_bump = true;
-                    None
-                }
-                b'q' => {
-                    flags.quiet = true;
-                    None
-                }
-                b'I' => {
-                    flags.invalidate = true;
-                    None
-                }
-                b'x' => {
-                    flags.empty = true;
-                    None
-                }
-                b'l' | b'O' | b'P' | b'L' | b'k' | b's' | b't' | b'c' | b'f' | b'h' => None,
+                b'l' | b'O' | b'P' | b'L' | b'k' | b's' | b't' | b'c' | b'f' | b'h' => Ok(()),
                 _ => return Err(b"CLIENT_ERROR invalid flag\r\n"),
             };
-            if let Some(failed) = failed {
-                last = failed;
-                error = Some(failed);
+            if good.is_err() {
+                error = good;
             }
         }
-        error.map_or(Ok(flags), Err)
+        error.map(|()| flags)
     }
+}
+
+/// Sets a flag to its number. A word that is none leaves it unset.
+fn set<T>(
+    flag: &mut Option<T>,
+    number: Option<T>,
+    error: &'static [u8],
+) -> Result<(), &'static [u8]> {
+    *flag = number;
+    flag.as_ref().map(|_| ()).ok_or(error)
 }

@@ -3,37 +3,35 @@
 use tenure::count::RefCount;
 use tenure::registry::RegistryCount;
 
+use super::answer::{Answer, BAD_LINE, Echo, LONG_OPAQUE, Line, MOST_OPAQUE, NON_NUMERIC};
 use super::base64;
 use super::clock::Seconds;
 use super::counters::Counter;
-use super::echo::{Echo, LONG_OPAQUE, MOST_OPAQUE};
 use super::flags::{Flags, KeyBytes};
 use super::item::{ItemRef, MOST_KEY, Recipe, state};
 use super::number::{Decimal, value_length};
 use super::prefixes::Use;
-use super::reply::{Answer, BAD_LINE, NON_NUMERIC};
 use super::request::{Pending, Request, Then};
 use super::store::{Delta, Key, Removal, Storing, Verb};
-use super::words::{Line, Words};
+use super::words::Words;
 
-/// Most words of a meta command.
 const MOST_WORDS: usize = 20;
 
-/// Whether words may be those of a meta command: with a key, and with flags that begin with a letter or a digit.
+/// Whether there is a key, and flags that begin with a letter or a digit.
 fn is_meta(words: &Words<'_>) -> bool {
     words.len() > 1 && words[2..].iter().all(|flag| matches!(flag[0], b'0'..=b'9' | b'A'..=b'z'))
 }
 
-/// Seconds until an item is over, as the flag `t` has them.
+/// The flag `t`: seconds until an item expires.
 fn push_ttl<C: RefCount + 'static>(line: &mut Line, item: &ItemRef<C>, now: Seconds) {
     match item.expiry() {
         0 => line.push(b" t-1"),
-        // As memcached counts: what is over for long has a very long life.
+        // As memcached counts: what expired long ago has a very long life.
         expiry => line.push_number(b" t", expiry.wrapping_sub(now).into()),
     }
 }
 
-/// What the answer to a command repeats: opaque tokens and the key.
+/// Repeats a flag of the request: an opaque token or the key.
 fn push_echo(line: &mut Line, word: &[u8], key: &[u8], binary: bool) -> Result<(), &'static [u8]> {
     match word[0] {
         b'O' if word.len() > MOST_OPAQUE => return Err(LONG_OPAQUE),
@@ -47,20 +45,17 @@ fn push_echo(line: &mut Line, word: &[u8], key: &[u8], binary: bool) -> Result<(
     Ok(())
 }
 
+/// A line that answers with a code and what it repeats.
+fn echo(code: &[u8], words: &[&[u8]], key: &[u8], flags: &Flags) -> Result<Line, &'static [u8]> {
+    let mut line = Line::new(code);
+    for word in words {
+        push_echo(&mut line, word, key, flags.binary)?;
+    }
+    line.push(b"\r\n");
+    Ok(line)
+}
+
 impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
-    pub(super) fn meta_get(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
-        self.answered(self.meta_get_inner(words, output), output)
-    }
-
-    /// Writes the error, if it is one.
-    fn answered(&self, answer: Result<(), &[u8]>, output: &mut Answer<C>) -> Then<C> {
-        if let Err(error) = answer {
-            output.write(error);
-        }
-        Then::Done
-    }
-
-    /// The key of a command.
     fn meta_key(words: &Words<'_>) -> Result<KeyBytes, &'static [u8]> {
         let key = words.get(1).filter(|key| key.len() <= MOST_KEY && is_meta(words));
         let key = key.ok_or(BAD_LINE)?;
@@ -70,7 +65,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         Ok(KeyBytes::new(key))
     }
 
-    /// An item that a command makes of its own, with that data. It is not linked yet.
+    /// A new item with that data, not linked yet.
     fn made(&self, key: Key<'_>, flags: &Flags, client: u32, data: &[u8]) -> Option<ItemRef<C>> {
         let mut draft = self.visit.draft(&Recipe {
             key: key.bytes,
@@ -86,7 +81,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         Some(draft.finish())
     }
 
-    fn meta_get_inner(
+    pub(super) fn meta_get(
         &self,
         words: &Words<'_>,
         output: &mut Answer<C>,
@@ -97,7 +92,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         let key = self.visit.key(&bytes);
         let now = self.visit.now;
 
-        // A lock is taken only where the item may change, or a client may win.
+        // Without a lock, unless the item may change or the client may win.
         let changes = flags.vivify.or(flags.expiry).or(flags.recache).is_some();
         let mut found = if changes { None } else { self.visit.find(key) };
         let may_win =
@@ -119,11 +114,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
             self.count(Counter::Gets);
             self.count(Counter::GetMisses);
             self.fetched(&bytes, None);
-            let mut line = Line::new(b"EN");
-            for word in words {
-                push_echo(&mut line, word, &bytes, flags.binary)?;
-            }
-            line.push(b"\r\n");
+            let line = echo(b"EN", words, &bytes, &flags)?;
             if !flags.quiet {
                 output.write(&line);
             }
@@ -131,7 +122,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         };
 
         self.fetched(&bytes, Some(item));
-        // A client that has this value already does not get it again.
+        // A client that already has this value does not get it again.
         let sends = flags.value && flags.cas != Some(item.cas());
         let mut line = Line::new(b"HD");
         if sends {
@@ -193,12 +184,12 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
     }
 
     pub(super) fn meta_set(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
-        // No flag begins with a digit: a length in such a place says that the key has spaces in it.
+        // No flag begins with a digit: a length there means that the key has spaces in it.
         let is_clear =
             words.are_all() && !words.iter().skip(3).any(|flag| flag[0].is_ascii_digit());
         let Some(len) = words.get(2).filter(|_| is_clear).and_then(|len| value_length(len)) else {
             output.write(BAD_LINE);
-            // A key alone announces no value. A number alone is the length of one whose key is empty.
+            // A key alone announces no value. A number alone is the length of a value whose key is empty.
             let announces = words.get(1).is_some_and(|key| value_length(key).is_some());
             return if words.len() < 3 && !announces { Then::Done } else { Then::Linger };
         };
@@ -250,11 +241,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         Ok(Pending { draft, storing, noreply: flags.quiet, echo: Some(echo) })
     }
 
-    pub(super) fn meta_delete(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
-        self.answered(self.meta_delete_inner(words, output), output)
-    }
-
-    fn meta_delete_inner(
+    pub(super) fn meta_delete(
         &self,
         words: &Words<'_>,
         output: &mut Answer<C>,
@@ -262,10 +249,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         let mut bytes = Self::meta_key(words)?;
         let words = &words[2..];
         let flags = self.flags(words, &mut bytes)?;
-        let mut echo = Line::new(b"");
-        for word in words {
-            push_echo(&mut echo, word, &bytes, flags.binary)?;
-        }
+        let echo = echo(b"", words, &bytes, &flags)?;
         self.note(&bytes, Use::Delete);
         let key = self.visit.key(&bytes);
         let deleted = if flags.empty {
@@ -277,23 +261,18 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         } else {
             self.visit.delete(key, flags.cas, "md")
         };
-        let mut line = Line::new(match deleted {
+        let code = match deleted {
             Removal::Done if flags.quiet => return Ok(()),
             Removal::Done => b"HD",
             Removal::Exists => b"EX",
             Removal::NotFound => b"NF",
-        });
-        line.push(&echo);
-        line.push(b"\r\n");
-        output.write(&line);
+        };
+        output.write(code);
+        output.write(&echo);
         Ok(())
     }
 
-    pub(super) fn meta_arithmetic(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
-        self.answered(self.meta_arithmetic_inner(words, output), output)
-    }
-
-    fn meta_arithmetic_inner(
+    pub(super) fn meta_arithmetic(
         &self,
         words: &Words<'_>,
         output: &mut Answer<C>,
@@ -336,15 +315,11 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
                 (b"NF", None)
             }
         };
-        let mut line = Line::new(code);
         let Some((value, item)) = result else {
-            for word in words {
-                push_echo(&mut line, word, &bytes, flags.binary)?;
-            }
-            line.push(b"\r\n");
-            output.write(&line);
+            output.write(&echo(code, words, &bytes, &flags)?);
             return Ok(());
         };
+        let mut line = Line::new(code);
         let digits = Decimal::new(value);
         if flags.value {
             line = Line::new(b"VA ");
@@ -370,41 +345,38 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         Ok(())
     }
 
-    /// For people: what is known of an item.
-    pub(super) fn meta_debug(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
-        let answer = || {
-            let key = words.get(1).filter(|key| key.len() <= MOST_KEY).ok_or(BAD_LINE)?;
-            let mut bytes = KeyBytes::new(key);
-            if words.get(2).is_some_and(|word| *word == b"b") && !bytes.decode() {
-                return Err(BAD_LINE);
-            }
-            self.count(Counter::Metas);
-            let Some(item) = self.visit.find(self.visit.key(&bytes)) else {
-                return Err(b"EN\r\n");
-            };
-            let mut line = Line::new(b"ME ");
-            if item.state() & state::BINARY != 0 {
-                base64::encode(item.key(), |four| line.push(four));
-            } else {
-                line.push(item.key());
-            }
-            let now = self.visit.now;
-            let expiry =
-                if item.expiry() == 0 { -1 } else { i64::from(item.expiry()) - i64::from(now) };
-            let fetched = if item.state() & state::FETCHED != 0 { "yes" } else { "no" };
-            let (idle, cas, size) = (now.wrapping_sub(item.time()), item.cas(), item.size());
-            let class = item.class().number();
-            let rest = format!(
-                " exp={expiry} la={idle} cas={cas} fetch={fetched} cls={class} size={size}\r\n"
-            );
-            line.push(rest.as_bytes());
-            Ok(line)
-        };
-        match answer() {
-            Ok(line) => output.write(&line),
-            Err(error) => output.write(error),
+    pub(super) fn meta_debug(
+        &self,
+        words: &Words<'_>,
+        output: &mut Answer<C>,
+    ) -> Result<(), &'static [u8]> {
+        let key = words.get(1).filter(|key| key.len() <= MOST_KEY).ok_or(BAD_LINE)?;
+        let mut bytes = KeyBytes::new(key);
+        if words.get(2).is_some_and(|word| *word == b"b") && !bytes.decode() {
+            return Err(BAD_LINE);
         }
-        Then::Done
+        self.count(Counter::Metas);
+        let Some(item) = self.visit.find(self.visit.key(&bytes)) else {
+            return Err(&b"EN\r\n"[..]);
+        };
+        let mut line = Line::new(b"ME ");
+        if item.state() & state::BINARY != 0 {
+            base64::encode(item.key(), |four| line.push(four));
+        } else {
+            line.push(item.key());
+        }
+        let now = self.visit.now;
+        let expiry =
+            if item.expiry() == 0 { -1 } else { i64::from(item.expiry()) - i64::from(now) };
+        let fetched = if item.state() & state::FETCHED != 0 { "yes" } else { "no" };
+        let (idle, cas, size) = (now.wrapping_sub(item.time()), item.cas(), item.size());
+        let class = item.class().number();
+        let rest = format!(
+            " exp={expiry} la={idle} cas={cas} fetch={fetched} cls={class} size={size}\r\n"
+        );
+        line.push(rest.as_bytes());
+        output.write(&line);
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
-//! Numbers as the protocol has them: words of digits, values that are numbers, and decimal digits.
+//! Numbers of the protocol: words of digits, values that are numbers, and decimal digits.
 
-/// The number that the digits of `word` make, which are all of it.
-fn digits(word: &[u8]) -> Option<u64> {
+/// The number of a word that is all digits.
+pub(super) fn unsigned(word: &[u8]) -> Option<u64> {
     if word.is_empty() {
         return None;
     }
@@ -14,29 +14,23 @@ fn digits(word: &[u8]) -> Option<u64> {
 /// A number that may have a minus.
 pub(super) fn signed(word: &[u8]) -> Option<i32> {
     let value = match word {
-        [b'-', magnitude @ ..] => -i64::try_from(digits(magnitude)?).ok()?,
-        magnitude => i64::try_from(digits(magnitude)?).ok()?,
+        [b'-', magnitude @ ..] => -i64::try_from(unsigned(magnitude)?).ok()?,
+        magnitude => i64::try_from(unsigned(magnitude)?).ok()?,
     };
     value.try_into().ok()
 }
 
-/// A number of 64 bits.
-pub(super) fn unsigned(word: &[u8]) -> Option<u64> {
-    digits(word)
-}
-
-/// A number of 32 bits.
 pub(super) fn unsigned_32(word: &[u8]) -> Option<u32> {
-    digits(word)?.try_into().ok()
+    unsigned(word)?.try_into().ok()
 }
 
-/// The number that a value is, for arithmetic: as C's `strtoull` reads it, with white space before it, and white space and
-/// anything else behind it. `decr` leaves spaces there.
+/// The number of a value, for arithmetic, as C's `strtoull` reads it: after white space, and before white space and anything
+/// else. `decr` leaves spaces there.
 pub(super) fn value(data: &[u8]) -> Option<u64> {
     let data = data.trim_ascii_start();
     let data = data.strip_prefix(b"+").unwrap_or(data);
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r' | 0);
-    digits(&data[..data.iter().position(is_space).unwrap_or(data.len())])
+    unsigned(&data[..data.iter().position(is_space).unwrap_or(data.len())])
 }
 
 /// A number in decimal digits.
@@ -68,7 +62,7 @@ impl std::ops::Deref for Decimal {
     }
 }
 
-/// The length of a value, from the word that says it.
+/// The length of a value.
 pub(super) fn value_length(word: &[u8]) -> Option<usize> {
     const MOST: u32 = i32::MAX as u32 - 2;
     unsigned_32(word).filter(|len| *len <= MOST).map(|len| len as usize)

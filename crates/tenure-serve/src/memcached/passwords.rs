@@ -1,11 +1,11 @@
-//! Who may use the cache: names and passwords from a file, a `NAME:PASSWORD` in each line.
+//! Authentication: names and passwords from a file, `NAME:PASSWORD` in each line.
 
 use std::fmt;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Names and passwords from a file. Clones share them, so that a file that is read again counts for all.
+/// Names and passwords from a file. Clones share them, and see a reload.
 #[derive(Clone)]
 pub struct Passwords {
     inner: Arc<Inner>,
@@ -13,7 +13,7 @@ pub struct Passwords {
 
 struct Inner {
     path: PathBuf,
-    /// A name, a space and a password each: as clients send them.
+    /// `NAME PASSWORD`, as clients send it.
     tokens: RwLock<Vec<Vec<u8>>>,
 }
 
@@ -22,18 +22,18 @@ impl Passwords {
     ///
     /// # Errors
     ///
-    /// In one line: why it cannot be read, or which of its lines is no name with a password.
+    /// One line: why the file cannot be read, or which of its lines is not `NAME:PASSWORD`.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, String> {
         let path = path.into();
         let tokens = RwLock::new(read(&path)?);
         Ok(Self { inner: Arc::new(Inner { path, tokens }) })
     }
 
-    /// Reads the file again. Connections that have shown a password stay.
+    /// Reads the file again. Authenticated connections stay.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open). The old names and passwords hold then.
+    /// As [`open`](Self::open). The old names and passwords then stay.
     pub fn reload(&self) -> Result<(), String> {
         let tokens = read(&self.inner.path)?;
         *self.inner.tokens.write().unwrap_or_else(PoisonError::into_inner) = tokens;
@@ -46,20 +46,19 @@ impl Passwords {
         &self.inner.path
     }
 
-    /// Whether a name and a password, with a space between them, are in the file. How long that takes does not depend
-    /// on which bytes are wrong.
+    /// Whether `NAME PASSWORD` is in the file. The time does not depend on which bytes are wrong.
     pub(super) fn admit(&self, token: &[u8]) -> bool {
         let tokens = self.inner.tokens.read().unwrap_or_else(PoisonError::into_inner);
-        // Not `any`: each is compared, whichever it is.
+        // Not `any`, which stops at the first match.
         tokens.iter().fold(false, |found, known| found | is_same(known, token))
     }
 }
 
-/// Whether two tokens are the same, in a time that depends on the length of the one that is known alone.
+/// Whether two tokens are the same, in a time that depends only on the length of the known one.
 fn is_same(known: &[u8], given: &[u8]) -> bool {
     let differ = known.iter().enumerate().fold(known.len() ^ given.len(), |differ, (at, byte)| {
         let other = given.get(at).copied().unwrap_or_default();
-        // The compiler is not to find out that it could stop here.
+        // Keeps the compiler from stopping early.
         black_box(differ | usize::from(byte ^ other))
     });
     differ == 0
@@ -81,7 +80,7 @@ fn read(path: &Path) -> Result<Vec<Vec<u8>>, String> {
     Ok(tokens)
 }
 
-/// What a client sends that has the name and the password of a line. A name has no space: that ends it there.
+/// What a client sends for a line. A space would end the name there, so names have none.
 fn token(line: &[u8]) -> Option<Vec<u8>> {
     let end = line.iter().position(|byte| *byte == b':')?;
     let mut token = line.to_vec();
@@ -89,7 +88,7 @@ fn token(line: &[u8]) -> Option<Vec<u8>> {
     (!line[..end].contains(&b' ') && token.len() <= MOST_TOKEN).then_some(token)
 }
 
-/// Bytes of a name and a password, with what is between them.
+/// Most bytes of a token.
 pub(super) const MOST_TOKEN: usize = 1024;
 
 impl PartialEq for Passwords {
@@ -100,7 +99,7 @@ impl PartialEq for Passwords {
 
 impl Eq for Passwords {}
 
-/// The path alone.
+/// Without the passwords.
 impl fmt::Debug for Passwords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Passwords").field("path", &self.inner.path).finish_non_exhaustive()
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_names_opens_nothing_and_nothing_is_told_of_passwords() {
+    fn a_file_without_names_opens_nothing_and_no_password_is_shown() {
         for bad in ["", "\n\n", "ann one", "ann:one\nbob\n", "an n:one"] {
             assert!(passwords(bad).1.is_err(), "{bad:?}");
         }

@@ -1,15 +1,18 @@
-//! Peers: one object for each address that clients connect from, shared by all connections of that address.
+//! Peers: one object for each address that clients connect from, shared by all its connections. And the connections.
 //!
-//! It is to this server what the route's `dst_entry` is to the kernel: each request takes a reference, reads
+//! A peer is to this server what the route's `dst_entry` is to the kernel: each request takes a reference, reads
 //! the limits, which hardly ever change, and gives the reference back. What is written often lies on other lines.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tenure::line::Isolated;
-use tenure::memory::{Atomic, Ordering};
 use tenure::registry::{Ref, Registry, RegistryCount};
+use tenure::sync::Arc;
 
-use super::AtomicU64;
+use super::clock::Seconds;
+use crate::relaxed::Relaxed;
 
 /// What an address may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +27,6 @@ pub(super) struct Limits {
     pub(super) key: usize,
 }
 
-/// An address.
 pub(super) struct Peer {
     /// Read by each request.
     limits: Limits,
@@ -32,15 +34,15 @@ pub(super) struct Peer {
     counts: Isolated<Counts>,
 }
 
+#[derive(Default)]
 struct Counts {
-    connections: AtomicU64,
-    requests: AtomicU64,
+    connections: Relaxed<u64>,
+    requests: Relaxed<u64>,
 }
 
 impl Peer {
     fn new(limits: Limits) -> Self {
-        let counts = Counts { connections: Atomic::new(0), requests: Atomic::new(0) };
-        Self { limits, counts: Isolated::new(counts) }
+        Self { limits, counts: Isolated::default() }
     }
 
     #[inline]
@@ -49,29 +51,24 @@ impl Peer {
     }
 
     pub(super) fn connections(&self) -> u64 {
-        // Relaxed: a statistic.
-        self.counts.connections.load(Ordering::Relaxed)
+        self.counts.connections.get()
     }
 
     pub(super) fn requests(&self) -> u64 {
-        // Relaxed: a statistic.
-        self.counts.requests.load(Ordering::Relaxed)
+        self.counts.requests.get()
     }
 
     /// Requests that were made since the last call.
     pub(super) fn add_requests(&self, count: u64) {
-        // Relaxed: a statistic.
-        self.counts.requests.fetch_add(count, Ordering::Relaxed);
+        self.counts.requests.fetch_add(count);
     }
 
     /// A connection ends.
     pub(super) fn leave(&self) {
-        // Relaxed: a number that is compared with a limit.
-        self.counts.connections.fetch_sub(1, Ordering::Relaxed);
+        self.counts.connections.sub(1);
     }
 }
 
-/// A reference to a peer.
 pub(super) type PeerRef<P> = Ref<IpAddr, Peer, P>;
 
 /// All peers that have connections.
@@ -88,22 +85,73 @@ impl<P: RegistryCount> Peers<P> {
     /// The peer of a connection that begins. `None` if it has too many.
     pub(super) fn join(&self, address: IpAddr) -> Option<PeerRef<P>> {
         let peer = self.peers.acquire(&address, || Peer::new(self.limits));
-        // Relaxed: a number that is compared with a limit.
-        if peer.counts.connections.fetch_add(1, Ordering::Relaxed) >= self.limits.connections {
+        if peer.counts.connections.fetch_add(1) >= self.limits.connections {
             peer.leave();
             return None;
         }
         Some(peer)
     }
 
-    /// All of them.
     pub(super) fn list(&self) -> Vec<PeerRef<P>> {
         self.peers.snapshot()
     }
 
-    /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.peers.len()
+    }
+}
+
+/// What `stats conns` and watchers show of a connection.
+pub(super) struct Known {
+    /// Counts from 1; no two connections share one.
+    pub(super) number: u64,
+    /// The unspecified address where the client has none.
+    pub(super) from: IpAddr,
+    /// When the client last sent something.
+    heard: Relaxed<u32>,
+}
+
+impl Known {
+    pub(super) fn heard(&self) -> Seconds {
+        self.heard.get()
+    }
+
+    #[inline]
+    pub(super) fn hear(&self, now: Seconds) {
+        self.heard.note(now);
+    }
+}
+
+/// The open connections, for `stats conns`.
+#[derive(Default)]
+pub(super) struct Connections(Mutex<All>);
+
+#[derive(Default)]
+struct All {
+    last: u64,
+    open: BTreeMap<u64, Arc<Known>>,
+}
+
+impl Connections {
+    fn lock(&self) -> MutexGuard<'_, All> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn join(&self, from: IpAddr, now: Seconds) -> Arc<Known> {
+        let mut all = self.lock();
+        all.last += 1;
+        let known = Arc::new(Known { number: all.last, from, heard: Relaxed::new(now) });
+        all.open.insert(known.number, known.clone());
+        known
+    }
+
+    pub(super) fn leave(&self, known: &Known) {
+        self.lock().open.remove(&known.number);
+    }
+
+    /// In the order in which they began.
+    pub(super) fn list(&self) -> Vec<Arc<Known>> {
+        self.lock().open.values().cloned().collect()
     }
 }
 

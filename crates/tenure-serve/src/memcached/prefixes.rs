@@ -1,23 +1,21 @@
-//! `stats detail`: how often keys with the same beginning are asked for, stored and deleted.
+//! `stats detail`: how often keys with the same beginning are read, stored and deleted.
 //!
-//! Counting is off until a client or the command line switches it on. While it is on, each request takes one more lock: it
-//! shows which part of an application does what, and is not meant to stay on.
+//! Off until a client or the command line switches it on. While it is on, each request takes one more lock: it shows which
+//! part of an application does what, and is not meant to stay on.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use memchr::memchr;
-use tenure::memory::{Atomic, Ordering};
 
-use super::AtomicU32;
+use crate::relaxed::Relaxed;
 
-/// What ends a prefix unless another byte is asked for.
+/// The default byte that ends a prefix.
 const USUAL: u8 = b':';
 
-/// Prefixes that are counted, at most: clients choose them. Those that come later are not counted.
+/// Most prefixes that are counted, as clients choose them. Later ones are not.
 const MOST: usize = 1 << 16;
 
-/// A request with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     Hit,
@@ -34,10 +32,9 @@ struct Counts {
     deletes: u64,
 }
 
-/// Counts by prefixes.
 pub(super) struct Prefixes {
     delimiter: u8,
-    is_on: AtomicU32,
+    is_on: Relaxed<u32>,
     counts: Mutex<BTreeMap<Box<[u8]>, Counts>>,
 }
 
@@ -46,7 +43,7 @@ impl Prefixes {
     pub(super) fn new(delimiter: Option<u8>) -> Self {
         Self {
             delimiter: delimiter.unwrap_or(USUAL),
-            is_on: Atomic::new(delimiter.is_some().into()),
+            is_on: Relaxed::new(delimiter.is_some().into()),
             counts: Mutex::new(BTreeMap::new()),
         }
     }
@@ -56,13 +53,11 @@ impl Prefixes {
     }
 
     pub(super) fn is_on(&self) -> bool {
-        // Relaxed: requests that come at the same time may be counted or not.
-        self.is_on.load(Ordering::Relaxed) != 0
+        self.is_on.get() != 0
     }
 
     pub(super) fn switch(&self, on: bool) {
-        // Relaxed: as above.
-        self.is_on.store(on.into(), Ordering::Relaxed);
+        self.is_on.set(on.into());
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Box<[u8]>, Counts>> {
@@ -90,12 +85,11 @@ impl Prefixes {
         }
     }
 
-    /// Forgets all prefixes.
     pub(super) fn clear(&self) {
         self.lock().clear();
     }
 
-    /// A line for each prefix. They may have any bytes in them.
+    /// A line for each prefix, which may contain any bytes.
     pub(super) fn dump(&self) -> Vec<u8> {
         let mut lines = Vec::new();
         for (prefix, counts) in self.lock().iter() {

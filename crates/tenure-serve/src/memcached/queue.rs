@@ -1,31 +1,27 @@
-//! Who is evicted next: a queue after the SIEVE algorithm.
+//! The order of eviction: a queue after the SIEVE algorithm.
 //!
-//! Objects are inserted at the head. A hand goes from the tail to the head: an object that was used since
-//! the hand came by loses that mark and stays where it is; one that was not is evicted, and the hand stays there.
-//! A hit therefore writes nothing but the mark, and that once between two passes. Nothing is moved: LRU would
-//! take a lock at each hit. It misses less often than LRU, too: Zhang, Yang, Yue, Vigfusson, Rashmi: "SIEVE
-//! is Simpler than LRU: an Efficient Turn-Key Eviction Algorithm for Web Caches", NSDI 2024.
+//! Objects are inserted at the head. A hand goes from the tail to the head: an object that was used since the hand passed
+//! loses that mark and stays in place; an unused one is evicted, and the hand stays there. So a hit writes only the mark,
+//! once between two passes, where LRU would take a lock to move the object. SIEVE also misses less often than LRU: Zhang,
+//! Yang, Yue, Vigfusson, Rashmi: "SIEVE is Simpler than LRU: an Efficient Turn-Key Eviction Algorithm for Web Caches", NSDI
+//! 2024.
 
 use std::ops::Range;
 
-/// No node.
 const NONE: u32 = u32::MAX;
 
 struct Node<T> {
-    /// `None` in a node that is free.
+    /// `None` in a free node.
     value: Option<T>,
-    /// Towards the tail: inserted earlier. The next free node in one that is free.
+    /// Towards the tail: inserted earlier. In a free node, the next free one.
     older: u32,
     /// Towards the head: inserted later.
     newer: u32,
 }
 
-/// What the hand does with a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It stays: it was used, and is not marked so any more.
     Keep,
-    /// It goes.
     Evict,
 }
 
@@ -77,32 +73,24 @@ impl<T> Queue<T> {
         at
     }
 
-    /// Puts another value at a place.
-    ///
-    /// # Panics
-    ///
-    /// If there is none.
+    /// Replaces the value at a place, which must have one.
     pub(super) fn replace(&mut self, at: u32, value: T) -> T {
         self.node(at).value.replace(value).expect("a place that is in use")
     }
 
-    /// Places that were ever in use.
+    /// Places ever used.
     pub(super) fn places(&self) -> u32 {
         self.nodes.len() as u32
     }
 
-    /// The values at those places, as far as there are any.
+    /// The values at those places.
     pub(super) fn at_places(&self, places: Range<u32>) -> impl Iterator<Item = &T> {
         let places =
             places.start.min(self.places()) as usize..places.end.min(self.places()) as usize;
         self.nodes[places].iter().filter_map(|node| node.value.as_ref())
     }
 
-    /// Removes the value at a place.
-    ///
-    /// # Panics
-    ///
-    /// If there is none.
+    /// Removes the value at a place, which must have one.
     pub(super) fn remove(&mut self, at: u32) -> T {
         let free = self.free;
         let node = self.node(at);
@@ -132,22 +120,20 @@ impl<T> Queue<T> {
         }
     }
 
-    /// How many values there are.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Times that the hand passed the head.
     pub(super) fn laps(&self) -> u32 {
         self.laps
     }
 
-    /// Raises the number of laps, so that this queue is not behind others.
+    /// Raises the laps, so that this queue is not behind others.
     pub(super) fn catch_up(&mut self, laps: u32) {
         self.laps = self.laps.max(laps);
     }
 
-    /// Moves the hand to the next value that `judge` does not keep, and returns its place. `None` after a round.
+    /// Moves the hand to the next value that `judge` evicts, and returns its place. `None` after a round.
     pub(super) fn sweep(&mut self, mut judge: impl FnMut(&T) -> Verdict) -> Option<u32> {
         for _ in 0..self.len {
             let at = if self.hand == NONE { self.tail } else { self.hand };
@@ -164,7 +150,7 @@ impl<T> Queue<T> {
         None
     }
 
-    /// The place of the value that the hand is on, whatever is to be said for it.
+    /// The place of the value at the hand.
     pub(super) fn at_hand(&self) -> Option<u32> {
         match (self.hand, self.tail) {
             (NONE, NONE) => None,
@@ -178,7 +164,7 @@ impl<T> Queue<T> {
         self.nodes.get(at as usize)?.value.as_ref()
     }
 
-    /// Gives the memory of places back where most are not in use. Calls `moved` with each value and its new place.
+    /// Frees the memory of places if most are unused. Calls `moved` with each value and its new place.
     pub(super) fn shrink(&mut self, mut moved: impl FnMut(&T, u32)) {
         if self.nodes.len() < 64 || self.len > self.nodes.len() / 4 {
             return;
@@ -210,11 +196,7 @@ impl<T> Queue<T> {
         (self.nodes, self.hand, self.free) = (nodes, hand, NONE);
     }
 
-    /// The value at a place.
-    ///
-    /// # Panics
-    ///
-    /// If there is none.
+    /// The value at a place, which must have one.
     pub(super) fn get(&self, at: u32) -> &T {
         self.nodes[at as usize].value.as_ref().expect("a place that is in use")
     }

@@ -1,49 +1,46 @@
-//! [`Request`]: what a command is made to, and [`Then`]: what it leaves to be done.
+//! [`Request`]: what every command works on, and [`Then`]: what it leaves to do.
 
 use tenure::count::RefCount;
 use tenure::registry::RegistryCount;
 use tenure::sync::Arc;
 
 use super::Shared;
+use super::answer::{Answer, Echo, NO_MEMORY, TOO_LARGE};
 use super::classes::Classes;
 use super::clock::Seconds;
 use super::counters::Counter;
-use super::echo::Echo;
 use super::item::{Draft, ItemRef, Recipe};
 use super::peer::Limits;
 use super::prefixes::Use;
-use super::reply::{Answer, NO_MEMORY, TOO_LARGE};
 use super::store::{Key, Storing, Visit};
 use super::watch::Watcher;
 
-/// What a request leaves to be done.
+/// What a request leaves to do.
 pub(super) enum Then<C: RefCount + 'static> {
-    /// Nothing.
     Done,
-    /// A retrieval's keys are to be looked up: they follow in the input.
+    /// Look up a retrieval's keys, which follow in the input.
     Keys(Keys),
-    /// The data of a value follows in the input.
+    /// Take the data of a value, which follows in the input.
     Data(Pending<C>),
-    /// So many bytes of the input are to be thrown away.
+    /// Drop so many bytes of the input.
     Swallow(usize),
-    /// The items of some classes are to be listed.
+    /// List the items of some classes.
     Dump(Classes),
-    /// The connection is told what others do.
     Watch(Arc<Watcher>),
-    /// The connection ends.
+    /// End the connection.
     End,
-    /// It ends because it speaks no protocol of a cache.
+    /// End it because the client speaks no protocol of a cache.
     Misled,
-    /// The connection ends once the answer is sent, and what still comes is thrown away.
+    /// End it once the answer is sent, and drop what still arrives.
     Linger,
 }
 
 /// A retrieval whose keys follow.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Keys {
-    /// Whether the values' numbers are asked for.
+    /// Whether the answer has the values' numbers.
     pub(super) cas: bool,
-    /// The expiry that the items get.
+    /// The new expiry of the items.
     pub(super) touch: Option<Seconds>,
 }
 
@@ -52,20 +49,17 @@ pub(super) struct Pending<C: RefCount + 'static> {
     pub(super) draft: Draft<C>,
     pub(super) storing: Storing,
     pub(super) noreply: bool,
-    /// What the answer to a meta command repeats.
     pub(super) echo: Option<Echo>,
 }
 
-/// A request, and what it is made to.
 pub(super) struct Request<'a, C: RefCount + 'static, P: RegistryCount> {
     pub(super) shared: &'a Shared<C, P>,
     pub(super) visit: &'a Visit<'a, C>,
     pub(super) limits: Limits,
-    /// The number of the connection.
     pub(super) connection: u64,
 }
 
-/// Answers with a line, unless none is wanted.
+/// Answers with a line, unless the client asked for none.
 pub(super) fn reply<C: RefCount + 'static>(
     output: &mut Answer<C>,
     noreply: bool,
@@ -82,13 +76,13 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         self.visit.worker.count(counter);
     }
 
-    /// A key was looked up: counts that by its prefix, and tells watchers, where that is asked for.
+    /// A key was looked up: counts it by its prefix and logs it to watchers, if these are on.
     pub(super) fn fetched(&self, key: &[u8], item: Option<&ItemRef<C>>) {
         self.note(key, if item.is_some() { Use::Hit } else { Use::Miss });
-        self.visit.watchers().tell_get(key, item, self.connection);
+        self.visit.watchers().log_get(key, item, self.connection);
     }
 
-    /// Counts a request by the prefix of its key, where that is asked for.
+    /// Counts a request by the prefix of its key, if that is on.
     pub(super) fn note(&self, key: &[u8], what: Use) {
         if self.shared.prefixes.is_on() {
             self.shared.prefixes.note(key, what);
@@ -99,14 +93,9 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         self.shared.clock.expiry(expiry, self.visit.now)
     }
 
-    /// Whether an item is larger than allowed, as memcached counts it: with its header of 56 bytes.
-    pub(super) fn is_too_large(&self, key: &[u8], flags: u32, len: usize) -> bool {
-        !self.shared.store.takes(key, flags, len)
-    }
-
-    /// Room for an item, or the answer that says why there is none.
+    /// Memory for an item, or the answer that says why there is none.
     pub(super) fn draft(&self, recipe: &Recipe<'_>) -> Result<Draft<C>, &'static [u8]> {
-        if self.is_too_large(recipe.key, recipe.flags, recipe.len) {
+        if !self.shared.store.takes(recipe.key, recipe.flags, recipe.len) {
             self.count(Counter::StoreTooLarge);
             return Err(TOO_LARGE);
         }
@@ -116,7 +105,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         })
     }
 
-    /// A new value was refused: the old one is not to be taken for it.
+    /// A new value was refused: the old one must not be taken for it.
     pub(super) fn forget(&self, key: Key<'_>) {
         let mut locked = self.visit.lock(key);
         if let Some(item) = locked.find(key) {

@@ -5,11 +5,12 @@ use std::fmt::{Display, Write as _};
 use tenure::count::RefCount;
 use tenure::registry::{Ref, RegistryCount};
 
+use super::answer::{Answer, ERROR, VERSION};
 use super::classes::{Class, Event};
 use super::clock::Clock;
 use super::counters::Counter;
-use super::reply::{Answer, ERROR, VERSION};
-use super::request::{Request, Then};
+use super::item::END;
+use super::request::{Request, Then, reply};
 use super::words::Words;
 use crate::net::Address;
 
@@ -39,8 +40,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
             Some(b"reset") => {
                 self.shared.workers.reset();
                 self.shared.prefixes.clear();
-                output.write(b"RESET\r\n");
-                return Then::Done;
+                return reply(output, false, b"RESET\r\n");
             }
             Some(b"settings") => self.settings(&mut lines),
             Some(b"items") => self.items(&mut lines),
@@ -64,25 +64,17 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
                     lines.stat(&format!("{number}:secs_since_last_cmd"), idle);
                 }
             }
-            Some(b"detail") => {
-                self.detail(words.get(2).copied(), output);
-                return Then::Done;
-            }
+            Some(b"detail") => return self.detail(words.get(2).copied(), output),
             Some(b"cachedump") => {
-                output.write(b"CLIENT_ERROR stats cachedump not allowed\r\n");
-                return Then::Done;
+                return reply(output, false, b"CLIENT_ERROR stats cachedump not allowed\r\n");
             }
-            Some(_) => {
-                output.write(ERROR);
-                return Then::Done;
-            }
+            Some(_) => return reply(output, false, ERROR),
         }
         output.write(lines.0.as_bytes());
-        output.write(b"END\r\n");
-        Then::Done
+        reply(output, false, END)
     }
 
-    /// What is known of the items of each class that ever had one.
+    /// Figures of the items of each class that ever had one.
     fn items(&self, lines: &mut Lines) {
         let figures = self.shared.workers.classes();
         for class in Class::all().filter(|class| figures.events(*class, Event::Linked) > 0) {
@@ -121,19 +113,19 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         lines.stat("total_malloced", arena.blocks + arena.free);
     }
 
-    /// Counts by the prefixes of keys, or tells what was counted.
-    fn detail(&self, what: Option<&[u8]>, output: &mut Answer<C>) {
+    /// Switches the counts by prefix, or lists them.
+    fn detail(&self, what: Option<&[u8]>, output: &mut Answer<C>) -> Then<C> {
         let prefixes = &self.shared.prefixes;
         match what {
             Some(b"dump") => {
                 output.write(&prefixes.dump());
-                output.write(b"END\r\n");
+                reply(output, false, END)
             }
             Some(b"on" | b"off") => {
                 prefixes.switch(what == Some(b"on"));
-                output.write(b"OK\r\n");
+                reply(output, false, b"OK\r\n")
             }
-            _ => output.write(b"CLIENT_ERROR usage: stats detail on|off|dump\r\n"),
+            _ => reply(output, false, b"CLIENT_ERROR usage: stats detail on|off|dump\r\n"),
         }
     }
 
@@ -175,8 +167,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         lines.stat("threads", shared.workers.len());
         lines.stat("bytes", shared.store.used());
         lines.stat("curr_items", shared.store.len());
-        // Those that are being written, that were unlinked and are being sent, or that wait for the
-        // end of a grace period, as well.
+        // Also items that are being written, or that were unlinked and are being sent or wait for a grace period.
         let (items, bytes) = shared.store.alive();
         lines.stat("items_alive", items);
         lines.stat("items_alive_bytes", bytes);
@@ -194,24 +185,25 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
     }
 
     fn settings(&self, lines: &mut Lines) {
-        let limits = self.limits;
+        let (limits, config) = (self.limits, &self.shared.config);
+        let yes = |yes: bool| if yes { "yes" } else { "no" };
         lines.stat("maxbytes", self.shared.store.limit());
         lines.stat("oldest", self.shared.store.flushed());
-        lines.stat("evictions", if self.shared.store.evicts() { "on" } else { "off" });
+        lines.stat("evictions", if config.evictions { "on" } else { "off" });
         lines.stat("num_threads", self.shared.workers.len());
         lines.stat("cas_enabled", "yes");
         lines.stat("auth_enabled_sasl", "no");
-        match &self.shared.passwords {
+        match &config.passwords {
             Some(passwords) => lines.stat("auth_enabled_ascii", passwords.path().display()),
             None => lines.stat("auth_enabled_ascii", "no"),
         }
         let prefixes = &self.shared.prefixes;
         lines.stat("stat_key_prefix", char::from(prefixes.delimiter()));
-        lines.stat("detail_enabled", if prefixes.is_on() { "yes" } else { "no" });
-        if self.shared.requests_per_turn < u64::MAX {
-            lines.stat("reqs_per_event", self.shared.requests_per_turn);
+        lines.stat("detail_enabled", yes(prefixes.is_on()));
+        if config.requests_per_turn < u64::MAX {
+            lines.stat("reqs_per_event", config.requests_per_turn);
         }
-        lines.stat("lru_crawler", if self.visit.crawls() { "yes" } else { "no" });
+        lines.stat("lru_crawler", yes(self.visit.crawls()));
         lines.stat("binding_protocol", "ascii");
         lines.stat("item_size_max", limits.item);
         lines.stat("line_size_max", limits.line);
@@ -236,23 +228,23 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
             lines.stat("verbosity", u8::from(settings.verbose));
             lines.stat("idle_timeout", settings.idle.map_or(0, |idle| idle.as_secs()));
         }
-        lines.stat("flush_enabled", if self.shared.flush { "yes" } else { "no" });
-        lines.stat("watch_enabled", if self.shared.watch { "yes" } else { "no" });
-        lines.stat("dump_enabled", if self.shared.dump { "yes" } else { "no" });
-        lines.stat("shutdown_command", if self.shared.shutdown { "yes" } else { "no" });
+        lines.stat("flush_enabled", yes(config.flush));
+        lines.stat("watch_enabled", yes(config.watch));
+        lines.stat("dump_enabled", yes(config.dump));
+        lines.stat("shutdown_command", yes(config.shutdown));
         lines.stat("client_flags_size", size_of::<u32>());
         lines.stat("count", C::NAME);
-        lines.stat("line", self.shared.line);
+        lines.stat("line", config.line);
     }
 }
 
-/// Ticks of the clock in `/proc` in a second: the same on every architecture.
+/// Clock ticks of `/proc` in a second: the same on every architecture.
 const TICKS: f64 = 100.0;
 
 /// Seconds that this process has spent in itself and in the kernel.
 fn cpu_seconds() -> Option<(f64, f64)> {
     let line = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the process may have anything in it, and ends at the last parenthesis. The state is the first field behind it.
+    // The name of the process may contain anything, and ends at the last parenthesis. The state follows it.
     let (_, fields) = line.rsplit_once(')')?;
     let mut ticks = fields.split_whitespace().skip(11).map(|field| field.parse::<u32>().ok());
     let mut seconds = || Some(f64::from(ticks.next()??) / TICKS);

@@ -5,18 +5,23 @@ use std::fmt::Write as _;
 use tenure::count::RefCount;
 use tenure::registry::RegistryCount;
 
+use super::answer::{Answer, BAD_LINE, ERROR, NO_MEMORY, NON_NUMERIC, VERSION};
 use super::classes::Classes;
 use super::counters::Counter;
 use super::item::{ItemRef, MOST_KEY, Recipe, state};
 use super::number::{self, Decimal, value_length};
 use super::prefixes::Use;
-use super::reply::{Answer, BAD_LINE, ERROR, NO_MEMORY, NON_NUMERIC, VERSION};
 use super::request::{Pending, Request, Then, reply};
 use super::store::{Delta, Outcome, Removal, Storing, Verb};
 use super::watch::{kind, kinds};
 use super::words::{InUrl, Words};
 
 const BAD_CLASS: &[u8] = b"BADCLASS invalid class id\r\n";
+
+/// Answers with the error of a meta command, if there is one.
+fn answered<C: RefCount + 'static>(answer: Result<(), &[u8]>, output: &mut Answer<C>) -> Then<C> {
+    reply(output, answer.is_ok(), answer.err().unwrap_or_default())
+}
 
 impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
     /// Answers one line.
@@ -37,11 +42,11 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
             (b"append", _) => self.update(&words, Verb::Append, output),
             (b"prepend", _) => self.update(&words, Verb::Prepend, output),
             (b"cas", _) => self.update(&words, Verb::Cas, output),
-            (b"mg", _) => self.meta_get(&words, output),
             (b"ms", _) => self.meta_set(&words, output),
-            (b"md", _) => self.meta_delete(&words, output),
-            (b"ma", _) => self.meta_arithmetic(&words, output),
-            (b"me", _) => self.meta_debug(&words, output),
+            (b"mg", _) => answered(self.meta_get(&words, output), output),
+            (b"md", _) => answered(self.meta_delete(&words, output), output),
+            (b"ma", _) => answered(self.meta_arithmetic(&words, output), output),
+            (b"me", _) => answered(self.meta_debug(&words, output), output),
             (b"mn", _) => reply(output, false, b"MN\r\n"),
             (b"incr", 3..) => self.arithmetic(&words, true, output),
             (b"decr", 3..) => self.arithmetic(&words, false, output),
@@ -61,7 +66,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
             },
             (b"cache_memlimit", _) => self.memory_limit(&words, output),
             (b"quit", _) => Then::End,
-            // A debug build alone has this, as memcached's has: tests need not wait for what is over in an hour.
+            // In a debug build, as in memcached's: tests need not wait an hour for an expiry.
             #[cfg(debug_assertions)]
             (b"debugtime", 2) => match number::unsigned_32(words[1]) {
                 Some(seconds) => {
@@ -85,7 +90,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
                 Some(_) => reply(output, noreply, b"CLIENT_ERROR slab automove disabled\r\n"),
                 None => reply(output, noreply, BAD_LINE),
             },
-            // A client that takes this for a web server.
+            // The client takes this for a web server.
             _ if words[1..].last().is_some_and(|word| word.starts_with(b"HTTP/")) => Then::Misled,
             _ => reply(output, noreply, ERROR),
         }
@@ -93,12 +98,12 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
 
     /// A command that is followed by a value.
     ///
-    /// The value of a refused line is thrown away, never read as commands: whoever chose the key may have chosen the value.
+    /// The value of a refused line is dropped, never read as commands: an attacker who chose the key may have chosen the value.
     fn update(&self, words: &Words<'_>, verb: Verb, output: &mut Answer<C>) -> Then<C> {
         let noreply = words.noreply();
         let Some(len) = Self::announced(words, verb) else {
             output.write(BAD_LINE);
-            // Fewer words than a line with an empty key has: no value was announced.
+            // Fewer words than even a line with an empty key: no value was announced.
             return if words.len() < 4 { Then::Done } else { Then::Linger };
         };
         let numbers = || {
@@ -130,8 +135,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         }
     }
 
-    /// How long the value is that a line announces. `None` where that is not certain: a key with spaces in it, say, has the
-    /// length at another place.
+    /// The length of the announced value. `None` where that is not certain: spaces in the key, say, move it.
     fn announced(words: &Words<'_>, verb: Verb) -> Option<usize> {
         let is_whole = match (verb, words.len()) {
             (Verb::Cas, 5 | 6) | (_, 5) => true,
@@ -141,7 +145,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         value_length(words.get(4).filter(|_| is_whole)?)
     }
 
-    /// The data of a value is complete.
+    /// Stores a value whose data is complete.
     pub(super) fn complete(&self, pending: Pending<C>, output: &mut Answer<C>) {
         let Pending { draft, storing, noreply, echo } = pending;
         self.count(Counter::Sets);
@@ -153,14 +157,14 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         let watchers = self.visit.watchers();
         let is_watched = watchers.want(kind::FETCHERS | kind::MUTATIONS);
         if is_watched {
-            // To store is to look up first, and memcached tells that.
+            // Storing looks the key up first, and memcached logs that.
             let found = self.visit.find(self.visit.key(item.key()));
-            watchers.tell_get(item.key(), found, self.connection);
+            watchers.log_get(item.key(), found, self.connection);
         }
         let stored = self.visit.store(&item, storing);
         if is_watched {
             let (status, command) = (stored.name(), storing.verb.name());
-            watchers.tell_store(&item, status, command, self.visit.now, self.connection);
+            watchers.log_store(&item, status, command, self.visit.now, self.connection);
         }
         if let Some(echo) = echo {
             echo.answer(stored, &item, noreply, output);
@@ -241,7 +245,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
     fn flush_all(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
         let noreply = words.noreply();
         self.count(Counter::Flushes);
-        if !self.shared.flush {
+        if !self.shared.config.flush {
             return reply(output, noreply, b"CLIENT_ERROR flush_all not allowed\r\n");
         }
         let now = self.visit.now;
@@ -258,9 +262,9 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         reply(output, noreply, b"OK\r\n")
     }
 
-    /// Has the connection told what others do.
+    /// From now on the connection receives log lines.
     fn watch(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
-        if !self.shared.watch {
+        if !self.shared.config.watch {
             return reply(output, false, b"CLIENT_ERROR watch commands not allowed\r\n");
         }
         if !output.is_empty() {
@@ -277,7 +281,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         Then::Watch(watcher)
     }
 
-    /// Has what is over go now, whatever class it is of.
+    /// Begins to unlink all expired items, of whatever class.
     fn crawl(&self, classes: &[u8], output: &mut Answer<C>) -> Then<C> {
         let answer: &[u8] = if !self.visit.crawls() {
             b"CLIENT_ERROR lru crawler disabled\r\n"
@@ -293,7 +297,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
 
     /// Begins a list of the items of some classes.
     fn dump(&self, classes: &[u8], output: &mut Answer<C>) -> Then<C> {
-        if !self.shared.dump {
+        if !self.shared.config.dump {
             return reply(output, false, b"ERROR metadump not allowed\r\n");
         }
         if !output.is_empty() {
@@ -324,9 +328,9 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         output.write(line.as_bytes());
     }
 
-    /// Ends the server, where that is allowed.
+    /// Stops the server.
     fn shut_down(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
-        if !self.shared.shutdown {
+        if !self.shared.config.shutdown {
             return reply(output, false, b"SERVER_ERROR: shutdown not enabled\r\n");
         }
         if !matches!(words[1..], [] | [b"graceful"]) {

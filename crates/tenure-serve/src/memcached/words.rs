@@ -1,11 +1,8 @@
-//! A request's line, cut into words.
+//! A request's line, cut into words. And keys as words of a line.
 
 use std::fmt::{self, Write as _};
 
-use super::base64;
-use super::number::Decimal;
-
-/// Words that are looked at, as in memcached.
+/// Words after these are ignored, as in memcached.
 const MOST: usize = 23;
 
 /// The first words of a line.
@@ -26,7 +23,7 @@ impl<'a> Words<'a> {
         words
     }
 
-    /// Whether these are certainly all words of the line.
+    /// Whether these certainly are all words of the line.
     pub(super) fn are_all(&self) -> bool {
         self.len < MOST
     }
@@ -44,7 +41,7 @@ impl<'a> std::ops::Deref for Words<'a> {
     }
 }
 
-/// A key as it is in a URL, so that a line with it is one.
+/// A key escaped as in a URL, so that it stays on its line.
 pub(super) struct InUrl<'a>(pub(super) &'a [u8]);
 
 impl fmt::Display for InUrl<'_> {
@@ -54,55 +51,6 @@ impl fmt::Display for InUrl<'_> {
             byte if byte.is_ascii_alphanumeric() => f.write_char(char::from(*byte)),
             byte => write!(f, "%{byte:02X}"),
         })
-    }
-}
-
-/// A line of an answer, written in pieces.
-pub(super) struct Line {
-    bytes: [u8; Self::MOST],
-    len: usize,
-}
-
-impl Line {
-    /// More than a key in base64, an opaque token and a number for each other flag.
-    const MOST: usize = 896;
-
-    pub(super) fn new(start: &[u8]) -> Self {
-        let mut line = Self { bytes: [0; Self::MOST], len: 0 };
-        line.push(start);
-        line
-    }
-
-    /// # Panics
-    ///
-    /// If the line becomes longer than any answer is.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
-        self.bytes[self.len..][..bytes.len()].copy_from_slice(bytes);
-        self.len += bytes.len();
-    }
-
-    /// Adds a key, in base64 if it is binary.
-    pub(super) fn push_key(&mut self, key: &[u8], binary: bool) {
-        self.push(b" k");
-        if binary {
-            base64::encode(key, |four| self.push(four));
-            self.push(b" b");
-        } else {
-            self.push(key);
-        }
-    }
-
-    /// Adds a flag and its number.
-    pub(super) fn push_number(&mut self, flag: &[u8], number: u64) {
-        self.push(flag);
-        self.push(&Decimal::new(number));
-    }
-}
-
-impl std::ops::Deref for Line {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        &self.bytes[..self.len]
     }
 }
 

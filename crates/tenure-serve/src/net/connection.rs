@@ -19,33 +19,30 @@ const READS: usize = 8;
 /// Times that its output is filled and sent before others have theirs, however fast the client reads.
 const FILLS: usize = 8;
 
-/// A connection of a worker.
 pub(super) struct Connection<H: Handler> {
     pub(super) socket: OwnedFd,
     pub(super) session: H::Session,
-    /// Bytes that the handler could not use yet, if they are few; `input` is `None` then.
+    /// The start of a request, if it is short; `input` is `None` then.
     pub(super) rest: Vec<u8>,
-    /// Bytes that the handler could not use yet; with [`Handler::KEEPS_BUFFERS`] there as long as `output` is.
+    /// The start of a request. With [`Handler::KEEPS_BUFFERS`] it is present exactly when `output` is.
     pub(super) input: Option<Buffer>,
-    /// Bytes that the socket did not take yet.
+    /// Answers that the socket did not take yet.
     pub(super) output: Option<Output<H::Chunk>>,
     pub(super) phase: Phase,
     /// What epoll waits for; `None` if it does not know the socket.
     pub(super) interest: Option<Interest>,
-    /// Whether its client did not take all bytes in the last turn.
+    /// Whether the client left bytes untaken in the last turn.
     pub(super) stalls: bool,
     /// When something moved last.
     pub(super) active: Instant,
-    /// Why the handler refuses to go on.
     pub(super) refused: Option<&'static str>,
-    /// Which connection of the same place this is: an event may be for an earlier one.
+    /// Tells this connection from earlier ones with the same key, whose events may still come.
     pub(super) generation: u32,
 }
 
 /// Where a connection is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Requests come and are answered.
     Open,
     /// The handler has more to write although no more input came.
     Writing,
@@ -62,9 +59,8 @@ pub(super) enum Phase {
 pub(super) enum Fate {
     /// The connection goes on, when there is something to read or room to write.
     Waits(Interest),
-    /// All is said: the socket is to be closed.
+    /// The socket is to be closed.
     Over,
-    /// The socket is broken.
     Broken,
 }
 
@@ -85,7 +81,7 @@ impl<H: Handler> Connection<H> {
         if self.phase == Phase::Lingering {
             return self.drop_input(hands.input, counters);
         }
-        // What an earlier turn left behind goes first: no new answers before the client took the old ones.
+        // No new answers before the client took the old ones.
         if let Some(fate) = self.flush(hands.output, counters) {
             return fate;
         }
@@ -96,7 +92,7 @@ impl<H: Handler> Connection<H> {
                 return fate;
             }
             if drained || reads == 0 {
-                counters.yielded.add(u64::from(!drained));
+                counters.yielded.count(u64::from(!drained));
                 return Fate::Waits(Interest::Read);
             }
             reads -= 1;
@@ -111,12 +107,12 @@ impl<H: Handler> Connection<H> {
                 return Fate::Broken;
             }
             match socket::read(self.socket.as_fd(), hands.input.spare_mut()) {
-                // Half a request is worth nothing. A client that only ended its output has its answers.
+                // Half a request needs no answer; a client that only ended its output has all others.
                 Moved::Bytes(0) => return Fate::Over,
                 Moved::Bytes(count) => {
                     hands.input.commit(count);
-                    counters.read.add(count as u64);
-                    // To read again would tell, mostly, that there is no more.
+                    counters.read.count(count as u64);
+                    // Reading again would mostly find nothing.
                     drained = count < room;
                 }
                 Moved::Blocked => return Fate::Waits(Interest::Read),
@@ -178,8 +174,8 @@ impl<H: Handler> Connection<H> {
                 }
             }
         }
-        counters.yielded.add(1);
-        // There is room, so that the next round of events goes on here.
+        counters.yielded.count(1);
+        // The socket has room, so the next round of events comes back here.
         Some(Fate::Waits(Interest::Write))
     }
 
@@ -190,7 +186,7 @@ impl<H: Handler> Connection<H> {
             let mut slices = [IoSlice::new(&[]); SLICES];
             match socket::write(self.socket.as_fd(), output.fill(&mut slices), last) {
                 Moved::Bytes(count) => {
-                    counters.written.add(count as u64);
+                    counters.written.count(count as u64);
                     output.advance(count);
                 }
                 Moved::Blocked => return Some(Fate::Waits(Interest::Write)),
@@ -206,7 +202,7 @@ impl<H: Handler> Connection<H> {
             input.clear();
             match socket::read(self.socket.as_fd(), input.spare_mut()) {
                 Moved::Bytes(0) => return Fate::Over,
-                Moved::Bytes(count) => counters.read.add(count as u64),
+                Moved::Bytes(count) => counters.read.count(count as u64),
                 Moved::Blocked => break,
                 Moved::Broken => return Fate::Broken,
             }

@@ -10,14 +10,12 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 /// Events that are taken from the kernel at once.
 const EVENTS: usize = 256;
 
-/// What a file is waited for.
+/// What epoll waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interest {
-    /// Somebody to accept. Of several workers that wait for the same socket not all are woken.
+    /// A connection to accept. The system wakes one of several workers that wait for the same socket.
     Accept,
-    /// Something to read.
     Read,
-    /// Room to write.
     Write,
 }
 
@@ -49,12 +47,10 @@ impl Poll {
         Ok(epoll::add(&self.epoll, file, EventData::new_u64(token), interest.flags())?)
     }
 
-    /// Waits for something else.
     pub(super) fn change(&self, file: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         Ok(epoll::modify(&self.epoll, file, EventData::new_u64(token), interest.flags())?)
     }
 
-    /// Waits no longer.
     pub(super) fn remove(&self, file: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, file)?)
     }

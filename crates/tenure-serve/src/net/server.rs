@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use super::shared::Shared;
-use super::socket;
-use super::socket_file::SocketFile;
+use super::socket::{self, SocketFile};
 use super::worker::Worker;
 use super::{Address, Settings};
 use crate::handler::Handler;
@@ -21,7 +20,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the workers. `handler` makes the handler of each, on the worker's own thread.
+    /// Starts the workers. Each calls `handler` on its own thread.
     ///
     /// # Errors
     ///
@@ -39,22 +38,18 @@ impl Server {
         let mut server = Self { shared, address, file, workers: Vec::new() };
         for (at, listener) in sockets.into_iter().enumerate() {
             let (shared, handler) = (Arc::clone(&server.shared), Arc::clone(&handler));
-            let worker =
-                std::thread::Builder::new().name(format!("worker {at}")).spawn(move || {
-                    // A worker that panics takes the others along: its connections would hang for ever.
-                    let alarm = Alarm(&shared);
-                    let result =
-                        Worker::new(at, listener, Arc::clone(&shared), handler(at, &shared))?.run();
-                    std::mem::forget(alarm);
-                    if result.is_err() {
-                        shared.stop();
-                    }
-                    result
-                });
-            match worker {
-                Ok(worker) => server.workers.push(worker),
-                Err(error) => return Err(error),
-            }
+            let thread = std::thread::Builder::new().name(format!("worker {at}"));
+            server.workers.push(thread.spawn(move || {
+                // A worker that panics stops the others: its connections would hang for ever.
+                let alarm = Alarm(&shared);
+                let result =
+                    Worker::new(at, listener, Arc::clone(&shared), handler(at, &shared))?.run();
+                std::mem::forget(alarm);
+                if result.is_err() {
+                    shared.stop();
+                }
+                result
+            })?);
         }
         Ok(server)
     }
@@ -65,20 +60,19 @@ impl Server {
         &self.address
     }
 
-    /// What the workers share: the statistics.
+    /// What the workers share, such as the statistics.
     #[must_use]
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// Whether a worker has ended by itself: by an error, or because a client has had the server stop.
+    /// Whether a worker has ended by itself: by an error, or because a client stopped the server.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.workers.iter().any(JoinHandle::is_finished)
     }
 
-    /// Stops: listens no more, closes what is idle, lets the others end what they are at for
-    /// [`Settings::grace`], and waits for the workers.
+    /// Stops listening, closes idle connections, gives the others [`Settings::grace`] to finish, and joins the workers.
     ///
     /// # Errors
     ///
@@ -96,9 +90,9 @@ impl Server {
                 worker.join().unwrap_or_else(|_| Err(io::Error::other("a worker panicked")));
             first = first.and(ended);
         }
-        // Handed over by a worker that did not know yet, to one that had ended.
+        // Handed over to a worker that had ended, by one that did not know yet.
         for (inbox, worker) in self.shared.inboxes.iter().zip(&self.shared.counters) {
-            worker.open.sub_from_anywhere(inbox.take().len() as u64);
+            worker.open.sub(inbox.take().len() as u64);
         }
         first
     }
@@ -106,7 +100,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Whoever wants to know calls `stop`.
+        // A caller that wants the error calls `stop`.
         let _ = self.end();
     }
 }

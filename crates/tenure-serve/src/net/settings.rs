@@ -1,35 +1,71 @@
-//! [`Settings`]: what a server is told when it starts.
+//! [`Settings`]: how a server listens and what it allows.
 
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Address;
 use crate::buffers::{DEFAULT_BYTES, PoolKind};
 
-/// What a server is told when it starts.
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// At an internet address. Port 0 lets the system choose one.
+    Internet(SocketAddr),
+    /// At a path of the file system, for clients of this machine.
+    Unix(PathBuf),
+}
+
+impl Address {
+    /// The internet address, if it is one.
+    #[must_use]
+    pub fn internet(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Internet(address) => Some(*address),
+            Self::Unix(_) => None,
+        }
+    }
+}
+
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Self {
+        Self::Internet(address)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Internet(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// How a server listens and what it allows.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Where to listen.
     pub listen: Address,
-    /// The permissions of the file of a socket that listens at a path.
+    /// The permissions of the socket file, at a path.
     pub socket_mode: u32,
     /// Worker threads; at least one.
     pub threads: usize,
-    /// Open connections, of all workers together; those beyond are closed when they come.
+    /// Open connections of all workers together; more are closed as they arrive.
     pub connections: usize,
-    /// A connection on which nothing moves for so long is closed. `None` closes none.
+    /// Closes a connection that sends and takes nothing for so long. `None` closes none.
     pub idle: Option<Duration>,
-    /// When the server stops: how long connections may take to end what they are at.
+    /// How long connections may take to finish when the server stops.
     pub grace: Duration,
-    /// The free list of the pool of buffers.
+    /// The free list of the buffer pool.
     pub pool: PoolKind,
     /// Bytes of a buffer; a power of two. A protocol may allow less for a line, and more for a retrieval.
     pub buffer: usize,
-    /// Hands connections over to the worker that has the fewest: for long ones, of which the system's
-    /// own choice gives one worker more than another. Short ones stay where they come.
+    /// Hands connections to the worker that has the fewest. For long connections, which the system spreads unevenly.
     pub spread: bool,
-    /// Times each acquire of a connection's buffers. Costs two looks at the clock for each.
+    /// Times each acquire of a connection's buffers, with two clock reads each.
     pub time_acquires: bool,
-    /// Tells on standard error of each connection: when it comes, when it ends and why, or why it is refused.
+    /// Logs each connection to standard error: when it begins, when it ends and why, or why it is refused.
     pub verbose: bool,
 }
 

@@ -1,16 +1,58 @@
 //! [`Shared`]: what the workers of a server share.
 
 use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
 use hdrhistogram::Histogram;
+use rustix::event::EventfdFlags;
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Memory, Native, Ordering};
 
 use super::Settings;
 use super::counters::{Counters, Statistics};
-use super::inbox::Inbox;
 use crate::buffers::Buffers;
+use crate::relaxed::Relaxed;
+
+/// A connection on its way to the worker that will own it.
+type Arrival = (OwnedFd, IpAddr);
+
+/// Where connections are handed over, and what wakes a worker that waits for events.
+pub(super) struct Inbox {
+    bell: OwnedFd,
+    arrivals: Mutex<Vec<Arrival>>,
+}
+
+impl Inbox {
+    fn new() -> io::Result<Self> {
+        let bell = rustix::event::eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        Ok(Self { bell, arrivals: Mutex::default() })
+    }
+
+    fn ring(&self) {
+        // Fails only after 2^64 - 2 unheard rings: the worker is awake then.
+        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+    }
+
+    pub(super) fn push(&self, arrival: Arrival) {
+        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).push(arrival);
+        self.ring();
+    }
+
+    /// What was handed over since the last call.
+    pub(super) fn take(&self) -> Vec<Arrival> {
+        // The bell first: a push after this rings again.
+        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        std::mem::take(&mut *self.arrivals.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl AsFd for Inbox {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
 
 /// What the workers of a server share.
 pub struct Shared {
@@ -21,8 +63,8 @@ pub struct Shared {
     /// How long acquires of a connection's buffers took, in nanoseconds, by worker.
     pub(super) acquires: Vec<Mutex<Histogram<u64>>>,
     stopping: <Native as Memory>::AtomicU32,
-    /// Whether a client was refused for what it does.
-    refused: <Native as Memory>::AtomicU32,
+    /// How many clients were refused for what they do.
+    refused: Relaxed<u64>,
 }
 
 impl Shared {
@@ -35,7 +77,7 @@ impl Shared {
             counters: (0..threads).map(|_| Isolated::default()).collect(),
             acquires: (0..threads).map(|_| Mutex::new(acquires())).collect(),
             stopping: Atomic::new(0),
-            refused: Atomic::new(0),
+            refused: Relaxed::default(),
             buffers,
             settings,
         })
@@ -68,28 +110,27 @@ impl Shared {
         })
     }
 
-    /// What the server was told when it started.
+    /// The settings that the server started with.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Tells the workers to stop.
+    /// Has the workers stop.
     pub(crate) fn stop(&self) {
-        // Release: pairs with the Acquire in `is_stopping`. What comes before is seen by whoever stops.
+        // Release: pairs with the Acquire in `is_stopping`. The worker sees what happened before the stop.
         self.stopping.store(1, Ordering::Release);
         self.inboxes.iter().for_each(Inbox::ring);
-    }
-
-    /// Whether this is the first refusal, which it is once.
-    pub(super) fn is_first_refusal(&self) -> bool {
-        // Relaxed: nothing is published through it.
-        self.refused.swap(1, Ordering::Relaxed) == 0
     }
 
     pub(super) fn is_stopping(&self) -> bool {
         // Acquire: see `stop`.
         self.stopping.load(Ordering::Acquire) == 1
+    }
+
+    /// Whether this is the first refusal.
+    pub(super) fn is_first_refusal(&self) -> bool {
+        self.refused.fetch_add(1) == 0
     }
 }
 

@@ -1,17 +1,20 @@
-//! Sockets: listening ones, accepting, reading and writing without waiting.
+//! Sockets: listening, accepting, reading and writing without waiting.
 
+use std::fs::{self, Permissions};
 use std::io::{self, IoSlice};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
+use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::net::sockopt;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketAddrAny, SocketFlags,
-    SocketType,
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketAddrAny,
+    SocketAddrUnix, SocketFlags, SocketType,
 };
 
-use super::socket_file::SocketFile;
 use super::{Address, Settings};
 
 /// Connections that wait to be accepted; the system may allow fewer.
@@ -21,11 +24,10 @@ const BACKLOG: i32 = 4096;
 pub(super) struct Listeners {
     pub(super) sockets: Vec<OwnedFd>,
     pub(super) address: Address,
-    /// Where they listen at a path.
+    /// Present when they listen at a path.
     pub(super) file: Option<SocketFile>,
 }
 
-/// As many sockets that listen where the settings say.
 pub(super) fn listen(settings: &Settings) -> io::Result<Listeners> {
     match &settings.listen {
         Address::Internet(address) => {
@@ -36,7 +38,7 @@ pub(super) fn listen(settings: &Settings) -> io::Result<Listeners> {
         Address::Unix(path) => {
             let (socket, file) = SocketFile::bind(path, settings.socket_mode)?;
             rustix::net::listen(&socket, BACKLOG)?;
-            // One queue of connections for all workers: such sockets cannot share a path.
+            // All workers share one queue of connections: such sockets cannot share a path.
             let others = (1..settings.threads).map(|_| socket.try_clone());
             let mut sockets = others.collect::<io::Result<Vec<_>>>()?;
             sockets.push(socket);
@@ -45,11 +47,10 @@ pub(super) fn listen(settings: &Settings) -> io::Result<Listeners> {
     }
 }
 
-/// As many sockets that listen at the same address; with port 0, at the one that the first is given. Connections
-/// inherit that small answers go at once.
+/// With port 0, all listen at the port that the first one gets.
 fn listen_at_address(address: SocketAddr, count: usize) -> io::Result<Vec<OwnedFd>> {
-    // Beside sockets that share an address, another server could be started there, and would get half of the
-    // connections. Alone it could not.
+    // Another server could bind beside sockets that share an address, and would get half of the connections. It
+    // cannot bind beside this one.
     drop(bound(address, false)?);
     let first = bound(address, true)?;
     let address = self::address(&first)?;
@@ -63,29 +64,82 @@ fn listen_at_address(address: SocketAddr, count: usize) -> io::Result<Vec<OwnedF
     Ok(sockets)
 }
 
+fn socket(family: AddressFamily) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    Ok(rustix::net::socket_with(family, SocketType::STREAM, flags, None)?)
+}
+
 fn bound(address: SocketAddr, shared: bool) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    let socket = socket(family)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
     sockopt::set_socket_reuseport(&socket, shared)?;
+    // Connections inherit it: small answers go at once.
     sockopt::set_tcp_nodelay(&socket, true)?;
     rustix::net::bind(&socket, &address)?;
     Ok(socket)
 }
 
-/// The address that a socket is bound to.
 fn address(socket: &OwnedFd) -> io::Result<SocketAddr> {
     let address = rustix::net::getsockname(socket)?;
     SocketAddr::try_from(address)
         .map_err(|_| io::Error::other("the socket has no internet address"))
 }
 
+/// The file of a listening socket. Its drop removes it, unless another file has its path by now.
+pub(super) struct SocketFile {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl SocketFile {
+    /// A socket that is bound to a path, and its file.
+    ///
+    /// Replaces a socket that no process listens to: a killed server left it.
+    fn bind(path: &Path, permissions: u32) -> io::Result<(OwnedFd, Self)> {
+        let address = SocketAddrUnix::new(path)?;
+        let socket = socket(AddressFamily::UNIX)?;
+        // The file has these permissions from the start, less the umask: no client connects before the last call.
+        rustix::fs::fchmod(&socket, Mode::from_raw_mode(permissions))?;
+        match rustix::net::bind(&socket, &address) {
+            Err(Errno::ADDRINUSE) if is_stale(path, &address)? => {
+                fs::remove_file(path)?;
+                rustix::net::bind(&socket, &address)?;
+            }
+            bound => bound?,
+        }
+        let file = fs::symlink_metadata(path)?;
+        let file = Self { path: path.to_owned(), device: file.dev(), inode: file.ino() };
+        // The umask may have taken away permissions that were asked for.
+        fs::set_permissions(path, Permissions::from_mode(permissions))?;
+        Ok((socket, file))
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let is_ours = fs::symlink_metadata(&self.path)
+            .is_ok_and(|file| (file.dev(), file.ino()) == (self.device, self.inode));
+        if is_ours {
+            // If this fails, the next server replaces the file.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Whether there is a socket at the path to which no process listens.
+fn is_stale(path: &Path, address: &SocketAddrUnix) -> io::Result<bool> {
+    let is_socket = fs::symlink_metadata(path)?.file_type().is_socket();
+    Ok(is_socket
+        && rustix::net::connect(&socket(AddressFamily::UNIX)?, address) == Err(Errno::CONNREFUSED))
+}
+
 /// Why nothing was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotAccepted {
-    /// Nobody waits.
-    Nobody,
+    /// No client waits.
+    NoneWaits,
     /// The client has gone already; another may wait.
     Gone,
     /// The process or the system has no more files or memory.
@@ -97,7 +151,7 @@ pub(super) fn accept(listener: &OwnedFd) -> Result<(OwnedFd, IpAddr), NotAccepte
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     match rustix::net::acceptfrom_with(listener, flags) {
         Ok((socket, from)) => Ok((socket, ip(from))),
-        Err(Errno::AGAIN) => Err(NotAccepted::Nobody),
+        Err(Errno::AGAIN) => Err(NotAccepted::NoneWaits),
         Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
             Err(NotAccepted::Exhausted)
         }
@@ -105,21 +159,19 @@ pub(super) fn accept(listener: &OwnedFd) -> Result<(OwnedFd, IpAddr), NotAccepte
     }
 }
 
-/// The address of a client; the unspecified one if it has none, as at a path.
+/// The address of a client; unspecified if it has none, as at a path.
 fn ip(from: Option<SocketAddrAny>) -> IpAddr {
     let address = from.and_then(|from| SocketAddr::try_from(from).ok());
-    address
-        .map_or(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), |address| address.ip().to_canonical())
+    address.map_or(Ipv4Addr::UNSPECIFIED.into(), |address| address.ip().to_canonical())
 }
 
 /// What came of a read or a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moved {
-    /// So many bytes; 0 of a read is the client's end.
+    /// So many bytes; a read of 0 is the client's end.
     Bytes(usize),
     /// None: the socket has nothing, or no room.
     Blocked,
-    /// The connection is broken.
     Broken,
 }
 
@@ -133,13 +185,12 @@ impl From<Result<usize, Errno>> for Moved {
     }
 }
 
-/// Reads what is there.
 pub(super) fn read(socket: BorrowedFd<'_>, into: &mut [u8]) -> Moved {
     Moved::from(rustix::net::recv(socket, into, RecvFlags::empty()).map(|(_, count)| count))
 }
 
-/// Writes what there is room for. What is written `last` waits for the end of the connection, which has to follow, so that
-/// a short answer and the end make one packet.
+/// Writes what there is room for. What is written `last` waits for the end of the connection, which has to follow: so a
+/// short answer and the end make one packet.
 pub(super) fn write(socket: BorrowedFd<'_>, slices: &[IoSlice<'_>], last: bool) -> Moved {
     // No signal if the client has gone.
     let mut flags = SendFlags::NOSIGNAL;
@@ -150,7 +201,7 @@ pub(super) fn write(socket: BorrowedFd<'_>, slices: &[IoSlice<'_>], last: bool) 
     })
 }
 
-/// Tells the client that nothing more will come. A client that has gone does not mind.
+/// Ends the output: the client reads an end of file. Fails only if the client has gone.
 pub(super) fn end_output(socket: BorrowedFd<'_>) {
     let _ = rustix::net::shutdown(socket, Shutdown::Write);
 }

@@ -14,30 +14,30 @@ use super::counters::Counters;
 use super::poll::{Interest, Poll};
 use super::shared::Shared;
 use super::socket::{self, NotAccepted};
-use crate::allocator::return_to_system;
 use crate::buffers::Buffer;
 use crate::handler::{Handler, Output};
+use crate::process::return_to_system;
 
-/// The tokens of what is no connection. Those of connections have a smaller upper half.
+/// Tokens; those of connections have a smaller upper half.
 const LISTENER: u64 = u64::MAX;
 const INBOX: u64 = u64::MAX - 1;
 
-/// Events at once that tell of a machine with more to do than CPUs.
+/// So many events at once mean that there is more to do than CPUs.
 const CROWD: usize = 4;
 
 /// Connections that are accepted before others have their turn.
 const ACCEPTS: usize = 64;
 
-/// A part of a request that is no longer than this is kept in memory of its own length, and not in a buffer.
+/// A part of a request up to this length is copied out of its buffer.
 const MOST_REST: usize = 2048;
 
-/// So many idle buffers stay in the pool however few are in use.
+/// So many idle buffers stay in the pool, however few are in use.
 const MOST_IDLE_BUFFERS: u64 = 512;
 
-/// The longest wait for events: handlers are told the time that often.
+/// The longest wait for events, and so between two calls of [`Handler::tick`].
 const TICK: Duration = Duration::from_millis(500);
 
-/// How long what a connection has to send may wait, where it was not asked for it.
+/// How long unrequested output of a connection may wait.
 const NEWS: Duration = Duration::from_millis(20);
 
 /// How long a lingering connection may take.
@@ -54,7 +54,7 @@ pub(super) struct Worker<H: Handler> {
     paused: Option<Instant>,
     connections: Slab<Connection<H>>,
     generation: u32,
-    /// The buffers of a turn, unless the last one needed them for longer.
+    /// The buffers of a turn, unless a connection kept them.
     input: Option<Buffer>,
     output: Option<Output<H::Chunk>>,
     now: Instant,
@@ -113,9 +113,8 @@ impl<H: Handler> Worker<H> {
                 }
             }
             if events >= CROWD {
-                // Who else wants this CPU, such as the clients of this machine, has it now, and not when a time slice is
-                // over: with two threads of the server and two of clients on two CPUs, the slowest 1 % of requests took 6 ms
-                // without this and 1 to 4 ms with it, and there were no fewer of them.
+                // Clients on this machine get the CPU now, not when the time slice ends: with two threads of the server and
+                // two of clients on two CPUs, the slowest 1 % of requests took 6 ms without this and 1 to 4 ms with it.
                 std::thread::yield_now();
             }
             self.push_news();
@@ -136,7 +135,7 @@ impl<H: Handler> Worker<H> {
         }
     }
 
-    /// How long to wait for events: no longer than until it has to be seen who is late.
+    /// How long to wait for events: late connections and news have to be noticed in time.
     fn patience(&self) -> Duration {
         let settings = &self.shared.settings;
         let until = settings.idle.map_or(settings.grace, |idle| idle.min(settings.grace)) / 16;
@@ -144,7 +143,7 @@ impl<H: Handler> Worker<H> {
         until.clamp(Duration::from_millis(1), most)
     }
 
-    /// Gives connections a turn that have something to send without being asked.
+    /// Gives a turn to connections with unrequested output.
     fn push_news(&mut self) {
         if !self.handler.pushes() || self.now - self.pushed < NEWS {
             return;
@@ -155,23 +154,22 @@ impl<H: Handler> Worker<H> {
         keys.collect::<Vec<_>>().into_iter().for_each(|key| self.turn(key));
     }
 
-    /// Accepts who waits.
     fn accept(&mut self) {
         for _ in 0..ACCEPTS {
             let Some(listener) = &self.listener else { return };
             match socket::accept(listener) {
                 Ok((socket, from)) => {
-                    self.counters().accepted.add(1);
+                    self.counters().accepted.count(1);
                     let open: u64 = self.shared.counters.iter().map(|of| of.open.get()).sum();
                     if open >= self.shared.settings.connections as u64 {
-                        self.counters().refused.add(1);
-                        self.tell(format_args!("{from}: refused: {open} connections are open"));
+                        self.counters().refused.count(1);
+                        self.log(format_args!("{from}: refused: {open} connections are open"));
                         continue;
                     }
                     self.place(socket, from);
                 }
                 Err(NotAccepted::Gone) => {}
-                Err(NotAccepted::Nobody) => return,
+                Err(NotAccepted::NoneWaits) => return,
                 Err(NotAccepted::Exhausted) => return self.pause(),
             }
         }
@@ -184,29 +182,29 @@ impl<H: Handler> Worker<H> {
         let fewest = (0..counters.len()).min_by_key(|&at| open(at)).unwrap_or(self.at);
         let keeps = !self.shared.settings.spread || open(self.at) <= open(fewest);
         let owner = if keeps { self.at } else { fewest };
-        counters[owner].open.add_from_anywhere(1);
+        counters[owner].open.fetch_add(1);
         if owner == self.at {
             self.adopt(socket, from);
         } else {
-            self.counters().handed_over.add(1);
+            self.counters().handed_over.count(1);
             self.shared.inboxes[owner].push((socket, from));
         }
     }
 
-    /// There are no more files: waits for some to be closed instead of being told again and again.
+    /// There are no more files: accepts nothing for a while, instead of failing again and again.
     fn pause(&mut self) {
-        self.counters().exhausted.add(1);
+        self.counters().exhausted.count(1);
         if let Some(listener) = &self.listener
             && self.poll.remove(listener).is_ok()
         {
-            self.counters().paused.add(1);
-            self.tell(format_args!("no more files: nobody is accepted for a while"));
+            self.counters().paused.count(1);
+            self.log(format_args!("no more files: accepts no connection for a while"));
             self.paused = Some(self.now + TICK);
         }
     }
 
-    /// Writes a line about connections to standard error, where that is asked for.
-    fn tell(&self, line: fmt::Arguments<'_>) {
+    /// Writes a line to standard error if the server is verbose.
+    fn log(&self, line: fmt::Arguments<'_>) {
         if self.shared.settings.verbose {
             log(line);
         }
@@ -221,12 +219,12 @@ impl<H: Handler> Worker<H> {
     /// Takes a connection, which counts as open already, and gives it its first turn.
     fn adopt(&mut self, socket: OwnedFd, from: IpAddr) {
         let Some(session) = self.handler.open(from) else {
-            self.counters().refused.add(1);
-            self.counters().open.sub_from_anywhere(1);
-            self.tell(format_args!("{from}: refused: the address has too many connections"));
+            self.counters().refused.count(1);
+            self.counters().open.sub(1);
+            self.log(format_args!("{from}: refused: the address has too many connections"));
             return;
         };
-        self.tell(format_args!("{from}: connection {} begins", socket.as_raw_fd()));
+        self.log(format_args!("{from}: connection {} begins", socket.as_raw_fd()));
         self.generation = self.generation.wrapping_add(1) % (u32::MAX - 1);
         let connection = Connection {
             socket,
@@ -242,11 +240,10 @@ impl<H: Handler> Worker<H> {
             generation: self.generation,
         };
         let key = self.connections.insert(connection);
-        // The first request is often there already. If so, epoll need not hear of a short connection.
+        // The first request is often there already. A short connection then never meets epoll.
         self.turn(key);
     }
 
-    /// Something happened at a connection.
     fn event(&mut self, token: u64) {
         let (key, generation) = (token as u32 as usize, (token >> 32) as u32);
         // An earlier event of this round may have closed it.
@@ -255,7 +252,6 @@ impl<H: Handler> Worker<H> {
         }
     }
 
-    /// A connection's turn.
     fn turn(&mut self, key: usize) {
         let counters = &self.shared.counters[self.at];
         let connection = &mut self.connections[key];
@@ -265,18 +261,18 @@ impl<H: Handler> Worker<H> {
             buffers(connection, &mut self.input, &mut self.output, &self.shared)
         };
         let Some((mut input, mut output)) = hands else {
-            counters.without_buffer.add(1);
+            counters.without_buffer.count(1);
             return self.close(key, "no buffer");
         };
         let before = (counters.read.get(), counters.written.get());
-        // What a lingering client sends is dropped, and gives it no more time.
+        // What a lingering client sends is dropped, and gains it no time.
         let lingered = connection.phase == Phase::Lingering;
         let mut hands = Hands { input: &mut input, output: &mut output };
         let fate = connection.turn(&mut self.handler, &mut hands, counters);
         if !lingered && before != (counters.read.get(), counters.written.get()) {
             connection.active = self.now;
         }
-        // Bytes that wait go with the connection. Otherwise the next turn has the buffers, or the pool.
+        // The connection keeps buffers with bytes in them. Others serve the next turn, or go back to the pool.
         if H::KEEPS_BUFFERS {
             if !input.is_empty() || !output.is_empty() {
                 (connection.input, connection.output) = (Some(input), Some(output));
@@ -297,50 +293,43 @@ impl<H: Handler> Worker<H> {
         match fate {
             Fate::Waits(interest) => self.wait(key, interest),
             Fate::Over => {
-                let refused = connection.refused.inspect(|why| self.shared.tell_refusal(why));
+                let refused = connection.refused.inspect(|why| self.shared.log_refusal(why));
                 self.close(key, refused.unwrap_or("all is said"));
             }
             Fate::Broken => {
-                counters.broken.add(1);
+                counters.broken.count(1);
                 self.close(key, "it is broken");
             }
         }
     }
 
-    /// Lets epoll wait for a connection.
     fn wait(&mut self, key: usize, interest: Interest) {
         let connection = &mut self.connections[key];
         let token = u64::from(connection.generation) << 32 | key as u64;
-        // One that gave way to others waits for room as well, and has nothing to write.
+        // A connection that gave way to others also waits for room, with nothing to write.
         let stalls = connection.output.as_ref().is_some_and(|output| !output.is_empty());
         if stalls && !connection.stalls {
-            self.shared.counters[self.at].stalled.add(1);
+            self.shared.counters[self.at].stalled.count(1);
         }
         connection.stalls = stalls;
-        let told = match connection.interest {
+        let registered = match connection.interest {
             Some(before) if before == interest => Ok(()),
             Some(_) => self.poll.change(&connection.socket, token, interest),
             None => self.poll.add(&connection.socket, token, interest),
         };
         connection.interest = Some(interest);
-        if told.is_err() {
+        if registered.is_err() {
             // The system has no memory for it.
-            self.counters().exhausted.add(1);
+            self.counters().exhausted.count(1);
             self.close(key, "epoll has no memory");
         }
     }
 
     fn close(&mut self, key: usize, why: &str) {
-        let connection = self.connections.remove(key);
-        self.end(connection, why);
-    }
-
-    /// Ends a connection, which is not in the table any more. Its socket closes with it.
-    fn end(&mut self, connection: Connection<H>, why: &str) {
-        let Connection { session, socket, .. } = connection;
-        self.tell(format_args!("connection {} ends: {why}", socket.as_raw_fd()));
+        let Connection { session, socket, .. } = self.connections.remove(key);
+        self.log(format_args!("connection {} ends: {why}", socket.as_raw_fd()));
         self.handler.close(session);
-        self.counters().open.sub_from_anywhere(1);
+        self.counters().open.sub(1);
     }
 
     fn close_where(&mut self, why: &str, over: impl Fn(&H, &Connection<H>) -> bool) -> u64 {
@@ -351,21 +340,21 @@ impl<H: Handler> Worker<H> {
         keys.len() as u64
     }
 
-    /// Every now and then: closes connections on which nothing moved for too long, and accepts again after a pause.
+    /// Now and then: closes connections on which nothing moved for too long, and accepts again after a pause.
     fn sweep(&mut self) {
         if self.paused.is_some_and(|until| self.now >= until) {
             self.paused = None;
-            self.counters().paused.sub_from_anywhere(1);
+            self.counters().paused.sub(1);
             if let Some(listener) = &self.listener {
                 // If epoll has no memory yet either, the next pause is over at once.
                 if self.poll.add(listener, LISTENER, Interest::Accept).is_err() {
-                    self.counters().paused.add(1);
+                    self.counters().paused.count(1);
                     self.paused = Some(self.now + TICK);
                 }
             }
         }
         let idle = self.shared.settings.idle;
-        // Looks at all: at 50 ns for each of ten thousand, a thousandth of the time at most.
+        // Looks at all: 50 ns for each of ten thousand are a thousandth of the time.
         let often = idle.unwrap_or(LINGER) / 16;
         if self.now - self.swept < often.clamp(Duration::from_millis(1), TICK) {
             return;
@@ -379,11 +368,9 @@ impl<H: Handler> Worker<H> {
             let allowed = if connection.phase == Phase::Lingering { Some(LINGER) } else { idle };
             allowed.is_some_and(|allowed| now - connection.active >= allowed)
         });
-        self.counters().timed_out.add(closed);
+        self.counters().timed_out.count(closed);
     }
-}
 
-impl<H: Handler> Worker<H> {
     /// Gives the memory of a burst back, once it has been idle for two looks.
     fn give_back(&mut self) {
         let counts = self.shared.buffers.statistics().total;
@@ -408,22 +395,22 @@ impl<H: Handler> Drop for Worker<H> {
     }
 }
 
-/// Writes a line to standard error. If that is closed, nobody wants it.
+/// Writes a line to standard error; it may be closed.
 fn log(line: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
 impl Shared {
-    /// Tells why a client is refused: the first time, or each time where the server is verbose and tells of connections anyway.
-    fn tell_refusal(&self, why: &str) {
+    /// Logs why a client is refused: once. A verbose server logs each end anyway.
+    fn log_refusal(&self, why: &str) {
         if !self.settings.verbose && self.is_first_refusal() {
-            log(format_args!("warning: a connection was closed: {why} (-v tells of each)"));
+            log(format_args!("warning: a connection was closed: {why} (-v logs each)"));
         }
     }
 }
 
 impl<H: Handler> Connection<H> {
-    /// Whether nothing is under way: no half request, and no answer that waits.
+    /// Whether there is no half request and no waiting answer.
     fn is_idle(&self) -> bool {
         let waits = !self.rest.is_empty()
             || self.input.as_ref().is_some_and(|input| !input.is_empty())
@@ -441,7 +428,7 @@ impl<H: Handler> Connection<H> {
     }
 }
 
-/// The buffers for a turn: the connection's own, or a new pair. `None` if the pool has none.
+/// The connection's own buffers, or a new pair. `None` if the pool has none.
 fn own_buffers<H: Handler>(
     connection: &mut Connection<H>,
     worker: usize,
@@ -461,7 +448,7 @@ fn own_buffers<H: Handler>(
     Some((receive, Output::new(send)))
 }
 
-/// The buffers for a turn: the connection's own, the worker's, or new ones. `None` if the pool has none.
+/// The connection's own buffers, the worker's, or new ones. `None` if the pool has none.
 fn buffers<H: Handler>(
     connection: &mut Connection<H>,
     input: &mut Option<Buffer>,
@@ -473,7 +460,7 @@ fn buffers<H: Handler>(
     let mut receive = receive.or_else(|| shared.buffers.acquire().ok())?;
     let send = send.or_else(|| shared.buffers.acquire().ok().map(Output::new))?;
     if !connection.rest.is_empty() {
-        // The buffer is an empty one, and longer than any rest that was kept.
+        // The buffer is empty, and longer than any rest.
         receive.append(&std::mem::take(&mut connection.rest));
     }
     Some((receive, send))

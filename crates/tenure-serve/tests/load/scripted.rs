@@ -128,7 +128,7 @@ pub(crate) fn head(stream: &mut BufReader<TcpStream>) -> Option<String> {
     Some(head)
 }
 
-/// One thread with so many clients that ask for so much, without a warm-up.
+/// One thread, without a warm-up.
 pub(crate) fn settings(target: SocketAddr, clients: usize, length: Length) -> Settings {
     Settings { threads: 1, clients, length, warmup: Duration::ZERO, ..Settings::new(target) }
 }

@@ -44,11 +44,11 @@ fn a_slow_reader_holds_its_items_and_no_more() {
     let requests = b"get k k k k\r\n".repeat(1000);
     let progress = client.handle(&mut server, &requests);
     assert_eq!(progress.next, Next::Room);
-    assert!(progress.consumed < requests.len() && client.output.pending() < 2 << 20);
+    assert!(progress.consumed < requests.len() && client.0.output.pending() < 2 << 20);
     server.ask("delete k\r\n");
     server.tick(5);
     assert_eq!(server.cache.items(), (0, 1), "it is not sent yet");
-    client.output.advance(client.output.pending());
+    client.0.output.advance(client.0.output.pending());
     assert_eq!(server.cache.items(), (0, 0));
     client.close(&mut server);
 }
@@ -83,7 +83,7 @@ fn a_client_of_the_binary_protocol_is_refused_at_its_first_byte() {
     for len in [1, 12, request.len()] {
         let progress = client.handle(&mut server, &request[..len]);
         assert!(matches!(progress.next, Next::Refuse(why) if why.contains("binary protocol")));
-        assert!(client.output.is_empty(), "no answer");
+        assert!(client.0.output.is_empty(), "no answer");
     }
     client.close(&mut server);
 }
@@ -179,8 +179,8 @@ fn large_values_that_never_arrive_in_full_take_no_more_than_twice_the_memory() {
         let mut client = Client::new(&mut server);
         let half = format!("set k{key} 0 0 1000000\r\nthe beginning");
         assert_eq!(client.handle(&mut server, half.as_bytes()).next, Next::Input);
-        assert!(!server.handler.is_idle(&client.session), "a value is coming in");
-        refused += usize::from(client.output.to_vec().starts_with(b"SERVER_ERROR out of memory"));
+        assert!(!server.handler.is_idle(&client.0.session), "a value is coming in");
+        refused += usize::from(client.0.output.to_vec().starts_with(b"SERVER_ERROR out of memory"));
         clients.push(client);
     }
     assert!((25..35).contains(&refused), "{refused} of 40 were refused");

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use tenure_serve::handler::{Handler, Next};
-use tenure_serve::memcached::{Passwords, script};
+use tenure_serve::memcached::Passwords;
+use tenure_serve::script;
 
 use crate::support::{Client, Server, text};
 
@@ -190,7 +191,7 @@ fn the_figures_of_classes_are_those_of_all_items_whatever_became_of_them() {
     let all: String = (0..900).map(|key| format!("delete k{key} noreply\r\n")).collect();
     let answers =
         script::answers(&mut other, &server.buffers, format!("{all}delete k\r\n").as_bytes(), []);
-    assert_eq!(text(&answers.unwrap()), "DELETED\r\n");
+    assert_eq!(text(&answers), "DELETED\r\n");
     drop(other);
     assert_eq!((total(&mut server, "number"), total(&mut server, "mem_requested")), (0, 0));
 }
@@ -214,7 +215,7 @@ fn what_is_over_stays_where_nothing_looks_for_it_until_a_client_has_it_looked_fo
     assert_eq!(server.ask("lru_crawler enable\r\n"), "OK\r\n");
     assert!(server.ask("stats settings\r\n").contains("STAT lru_crawler yes\r\n"));
     let crawl = "lru_crawler crawl 1,2\r\n";
-    // One that nobody asked for is under way.
+    // An automatic one is under way.
     server.tick_at(Duration::from_millis(15_002));
     assert_eq!(server.stat("lru_crawler_running"), 1);
     assert_eq!(server.ask("lru_crawler crawl 0\r\n"), "BADCLASS invalid class id\r\n");
@@ -267,7 +268,7 @@ fn a_watcher_sees_what_others_do_and_only_the_kinds_it_asked_for() {
     let of_gets: Vec<_> =
         expected.into_iter().filter(|line| line.starts_with("type=item_get")).collect();
     assert_eq!(gets.news(&mut server), of_gets);
-    // What a watcher says is not heard, and it has nothing to tell twice.
+    // A watcher's input is dropped, and its lines are sent once.
     assert_eq!(gets.ask(&mut server, "get a\r\nflush_all\r\n"), "");
     assert!(all.news(&mut server).is_empty());
     for client in [all, gets] {

@@ -41,7 +41,7 @@ fn resident_memory_is_at_most_three_tenths_above_the_limit_however_sizes_shift()
     }
     let mut server = Server::with_memory(LIMIT);
     let value = "x".repeat(1 << 20);
-    // What the requests of a round take is the test's.
+    // Allocated before the first measure, as these bytes are the test's.
     let mut requests = "x".repeat(2 << 20);
     let (_, before) = bytes();
     let mut random = fastrand::Rng::with_seed(7);

@@ -4,11 +4,12 @@ use proptest::prelude::*;
 use tenure::count::RefCount;
 use tenure::registry::RegistryCount;
 use tenure_serve::buffers::{Buffers, PoolKind};
-use tenure_serve::handler::Next;
-use tenure_serve::memcached::{Cache, Config, CountKind, LineKind, Visitor, script, with_cell};
+use tenure_serve::handler::Handler;
+use tenure_serve::memcached::{Cache, Config, CountKind, LineKind, Visitor, with_cell};
+use tenure_serve::script::{self, Connection};
 
 use crate::requests::requests;
-use crate::support::{Client, Server, text};
+use crate::support::{Server, text};
 
 const KEYS: u64 = 8;
 const THREADS: usize = 4;
@@ -62,7 +63,7 @@ impl Visitor for Stress {
                 };
                 let pieces = (1..).map(|at| at * 20).take_while(|at| *at < request.len());
                 let answers = script::answers(&mut handler, &buffers, request.as_bytes(), pieces);
-                check(&text(&answers.unwrap()), key);
+                check(&text(&answers), key);
             }
             (handler, ())
         });
@@ -98,7 +99,7 @@ impl Visitor for Evicting {
                 format!("set k{number} 0 0 {len}\r\n{data}\r\nget k{}\r\n", number / 2).into_bytes()
             })
             .collect();
-        let played = script::play(&cache, &buffers, &script, 16 << 10, 3, 3).unwrap();
+        let played = script::play(|| cache.handler(), &buffers, &script, 16 << 10, 3, 3).unwrap();
         assert_eq!(played.requests, 9 * script.len() as u64);
         assert!(cache.used() <= 1 << 20, "{} bytes", cache.used());
         let (current, alive) = cache.items();
@@ -113,27 +114,12 @@ fn threads_that_store_more_than_fits_stay_within_the_limit() {
     with_cell(&config, Evicting);
 }
 
-/// Feeds a handler as the event loop does: with a buffer that it has to make room in.
+/// A connection with a receive buffer of `buffer` bytes.
 fn feed(bytes: &[u8], buffer: usize) {
     let mut server = Server::new();
-    let mut client = Client::new(&mut server);
-    let (mut from, mut to) = (0, 0);
-    loop {
-        to = bytes.len().min(from + buffer).max(to);
-        let progress = client.handle(&mut server, &bytes[from..to]);
-        let full = to - from == buffer;
-        let has_output = !client.output.is_empty();
-        client.output.advance(client.output.pending());
-        from += progress.consumed;
-        match progress.next {
-            Next::End | Next::Refuse(_) | Next::Linger => break,
-            Next::Turn => {}
-            Next::Room => assert!(progress.consumed > 0 || has_output),
-            Next::Input if to == bytes.len() && progress.consumed == 0 && !full => break,
-            Next::Input => assert!(progress.consumed > 0 || !full, "stuck at {from}"),
-        }
-    }
-    client.close(&mut server);
+    let mut connection = Connection::open(&mut server.handler, &server.buffers, buffer);
+    connection.receive(&mut server.handler, bytes);
+    server.handler.close(connection.session);
     assert_eq!(server.cache.peers(), 0);
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use tenure::count::TicketRef;
 use tenure_serve::buffers::{Buffers, PoolKind};
-use tenure_serve::handler::{Handler, Next, Output, Progress};
-use tenure_serve::memcached::{Cache, Chunk, Config, Memcached, Session, script};
+use tenure_serve::handler::{Handler, Next, Progress};
+use tenure_serve::memcached::{Cache, Config, Memcached};
+use tenure_serve::script::{self, Connection};
 
 /// A cache with one handler.
 pub(crate) struct Server {
@@ -56,7 +56,7 @@ impl Server {
         requests: &[u8],
         ends: impl IntoIterator<Item = usize>,
     ) -> Vec<u8> {
-        script::answers(&mut self.handler, &self.buffers, requests, ends).unwrap()
+        script::answers(&mut self.handler, &self.buffers, requests, ends)
     }
 
     /// The answers to a connection's requests.
@@ -89,28 +89,22 @@ impl Server {
 }
 
 /// A connection that stays open between requests.
-pub(crate) struct Client {
-    pub(crate) session: Session<TicketRef, TicketRef>,
-    pub(crate) output: Output<Chunk<TicketRef>>,
-}
+pub(crate) struct Client(pub(crate) Connection<Memcached<TicketRef, TicketRef>>);
 
 impl Client {
     pub(crate) fn new(server: &mut Server) -> Self {
-        let session = server.handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
-        Self { session, output: Output::new(server.buffers.acquire().unwrap()) }
+        Self(Connection::open(&mut server.handler, &server.buffers, usize::MAX))
     }
 
     /// One call of the handler. Its output waits.
     pub(crate) fn handle(&mut self, server: &mut Server, requests: &[u8]) -> Progress {
-        server.handler.handle(&mut self.session, requests, &mut self.output)
+        server.handler.handle(&mut self.0.session, requests, &mut self.0.output)
     }
 
     pub(crate) fn ask(&mut self, server: &mut Server, requests: &str) -> String {
-        let progress = self.handle(server, requests.as_bytes());
-        assert_eq!((progress.consumed, progress.next), (requests.len(), Next::Input));
-        let answers = text(&self.output.to_vec());
-        self.output.advance(self.output.pending());
-        answers
+        self.0.receive(&mut server.handler, requests.as_bytes());
+        assert_eq!(self.0.next, Next::Input);
+        text(&std::mem::take(&mut self.0.sent))
     }
 
     /// What a watcher is sent: each line from its type on, without the connections' numbers.
@@ -124,7 +118,7 @@ impl Client {
     }
 
     pub(crate) fn close(self, server: &mut Server) {
-        server.handler.close(self.session);
+        server.handler.close(self.0.session);
     }
 }
 

@@ -7,6 +7,7 @@ mod output;
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -14,10 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tenure_serve::handler::{Handler, Next, Output, Progress};
-use tenure_serve::net::{Address, Server, Settings, Shared};
+use tenure_serve::net::{Address, Server, Settings, Shared, Statistics};
 
-/// Answers lines: `copy ...` and `chunk ...` by themselves, `big` by a megabyte, `end` and `linger` by the end, `endless` by
-/// byte after byte until somebody says `enough`.
+/// Answers lines: `copy ...` and `chunk ...` with themselves, `big` with a megabyte, `end` and `linger` with the end,
+/// `endless` with byte after byte until a client says `enough`.
 struct Lines<const KEEPS: bool> {
     /// Has as many references as there are chunks under way, and one more.
     big: Arc<[u8]>,
@@ -80,11 +81,47 @@ fn settings() -> Settings {
     Settings { threads: 2, ..Settings::at(SocketAddr::from(([127, 0, 0, 1], 0))) }
 }
 
-fn start<const KEEPS: bool>(settings: Settings) -> (Server, Arc<[u8]>) {
+/// A server whose drop stops it and sees that nothing is left.
+struct Lent {
+    server: Option<Server>,
+    big: Arc<[u8]>,
+}
+
+impl Lent {
+    fn statistics(&self) -> Statistics {
+        self.shared().statistics()
+    }
+}
+
+impl Deref for Lent {
+    type Target = Server;
+    fn deref(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let shared = Arc::clone(self.shared());
+        let stopped = self.server.take().unwrap().stop();
+        if !std::thread::panicking() {
+            stopped.unwrap();
+            let statistics = shared.statistics();
+            assert_eq!((statistics.open, statistics.buffers.in_use), (0, 0), "{statistics:?}");
+            assert_eq!(Arc::strong_count(&self.big), 1, "chunks are let go");
+        }
+    }
+}
+
+fn start<const KEEPS: bool>(settings: Settings) -> Lent {
+    start_with::<KEEPS>(settings, false)
+}
+
+fn start_with<const KEEPS: bool>(settings: Settings, refuses: bool) -> Lent {
     let big: Arc<[u8]> = Arc::from(vec![b'x'; BIG]);
     let shared = Arc::clone(&big);
-    let handler = move |_, _: &Arc<Shared>| Lines::<KEEPS>::new(Arc::clone(&shared), false);
-    (Server::start(settings, handler).unwrap(), big)
+    let handler = move |_, _: &Arc<Shared>| Lines::<KEEPS>::new(Arc::clone(&shared), refuses);
+    Lent { server: Some(Server::start(settings, handler).unwrap()), big }
 }
 
 fn internet(server: &Server) -> SocketAddr {
@@ -113,17 +150,8 @@ fn eventually(what: &str, mut is: impl FnMut() -> bool) {
     }
 }
 
-/// Stops, and sees that nothing is left.
-fn stop(server: Server, big: &Arc<[u8]>) {
-    let shared = Arc::clone(server.shared());
-    server.stop().unwrap();
-    let statistics = shared.statistics();
-    assert_eq!((statistics.open, statistics.buffers.in_use), (0, 0), "{statistics:?}");
-    assert_eq!(Arc::strong_count(big), 1, "chunks are let go");
-}
-
 fn lines_are_answered<const KEEPS: bool>() {
-    let (server, big) = start::<KEEPS>(settings());
+    let server = start::<KEEPS>(settings());
     let mut clients: Vec<_> = (0..10).map(|_| client(&server)).collect();
     for client in &mut clients {
         client.write_all(b"copy 1\nchunk 2\ncopy 3\n").unwrap();
@@ -136,31 +164,30 @@ fn lines_are_answered<const KEEPS: bool>() {
     std::thread::sleep(Duration::from_millis(20));
     clients[0].write_all(b" and half\n").unwrap();
     assert_eq!(answer(&mut clients[0], 14), b"half and half\n");
-    let statistics = server.shared().statistics();
+    let statistics = server.statistics();
     assert_eq!((statistics.open, statistics.accepted), (10, 10));
     // A pair for each of two workers at most; none for an idle connection.
-    let buffers = || server.shared().statistics().buffers.in_use;
+    let buffers = || server.statistics().buffers.in_use;
     eventually("idle connections have no buffers", || buffers() <= if KEEPS { 0 } else { 4 });
-    stop(server, &big);
 }
 
 #[test]
 fn half_a_line_takes_no_buffer_from_the_pool_unless_the_handler_keeps_buffers() {
     fn in_use<const KEEPS: bool>() -> u64 {
-        let (server, big) = start::<KEEPS>(settings());
+        let server = start::<KEEPS>(settings());
         let mut clients: Vec<_> = (0..100).map(|_| client(&server)).collect();
         for client in &mut clients {
             client.write_all(b"half a ").unwrap();
         }
-        eventually("all is read", || server.shared().statistics().read == 700);
+        eventually("all is read", || server.statistics().read == 700);
         std::thread::sleep(Duration::from_millis(20));
-        let in_use = server.shared().statistics().buffers.in_use;
+        let in_use = server.statistics().buffers.in_use;
         for client in &mut clients {
             client.write_all(b"line\n").unwrap();
             assert_eq!(answer(client, 12), b"half a line\n");
         }
         drop(clients);
-        stop(server, &big);
+        drop(server);
         in_use
     }
     assert_eq!(in_use::<true>(), 200);
@@ -171,20 +198,18 @@ fn half_a_line_takes_no_buffer_from_the_pool_unless_the_handler_keeps_buffers() 
 fn a_pool_gives_the_memory_of_a_burst_back() {
     // A worker looks every sixteenth of that time.
     let idle = Some(Duration::from_secs(4));
-    let (server, big) = start::<true>(Settings { idle, ..settings() });
+    let server = start::<true>(Settings { idle, ..settings() });
     let mut clients: Vec<_> = (0..400).map(|_| client(&server)).collect();
     for client in &mut clients {
         client.write_all(b"half a ").unwrap();
     }
-    let buffers = || server.shared().statistics().buffers;
+    let buffers = || server.statistics().buffers;
     eventually("all have buffers", || buffers().in_use == 800);
     for client in &mut clients {
         client.write_all(b"line\n").unwrap();
         assert_eq!(answer(client, 12), b"half a line\n");
     }
     eventually("the buffers are freed", || buffers().in_use + buffers().idle == 0);
-    drop(clients);
-    stop(server, &big);
 }
 
 #[test]
@@ -199,30 +224,28 @@ fn lines_are_answered_with_buffers_for_each_worker() {
 
 #[test]
 fn connections_are_spread_evenly_or_stay_where_they_come() {
-    let (server, big) = start::<false>(settings());
+    let server = start::<false>(settings());
     let clients: Vec<_> = (0..40).map(|_| client(&server)).collect();
-    eventually("all open", || server.shared().statistics().open == 40);
+    eventually("all open", || server.statistics().open == 40);
     let by_worker = server.shared().open_by_worker();
     // Two workers may both take themselves for the one with fewer.
     assert!(by_worker.iter().all(|&open| (15..=25).contains(&open)), "{by_worker:?}");
     drop(clients);
-    stop(server, &big);
-    let (server, big) = start::<false>(Settings { spread: false, ..settings() });
-    let clients: Vec<_> = (0..40).map(|_| client(&server)).collect();
-    eventually("all open", || server.shared().statistics().open == 40);
-    assert_eq!(server.shared().statistics().handed_over, 0);
-    drop(clients);
-    stop(server, &big);
+    drop(server);
+    let server = start::<false>(Settings { spread: false, ..settings() });
+    let _clients: Vec<_> = (0..40).map(|_| client(&server)).collect();
+    eventually("all open", || server.statistics().open == 40);
+    assert_eq!(server.statistics().handed_over, 0);
 }
 
 fn a_client_that_does_not_read_is_not_read<const KEEPS: bool>() {
-    let (server, big) = start::<KEEPS>(settings());
+    let server = start::<KEEPS>(settings());
     let mut slow = client(&server);
     // A thousand megabytes of answers are asked for, in one write.
     slow.write_all(&b"big\n".repeat(1000)).unwrap();
-    eventually("a stall", || server.shared().statistics().stalled > 0);
+    eventually("a stall", || server.statistics().stalled > 0);
     std::thread::sleep(Duration::from_millis(50));
-    assert!(Arc::strong_count(&big) <= 6, "{} chunks wait", Arc::strong_count(&big));
+    assert!(Arc::strong_count(&server.big) <= 6, "{} chunks wait", Arc::strong_count(&server.big));
     // Others are served meanwhile, on both workers.
     for _ in 0..4 {
         let mut other = client(&server);
@@ -234,8 +257,7 @@ fn a_client_that_does_not_read_is_not_read<const KEEPS: bool>() {
         assert!(answer(&mut slow, BIG).iter().all(|&byte| byte == b'x'));
     }
     drop(slow);
-    eventually("its end", || server.shared().statistics().open == 0);
-    stop(server, &big);
+    eventually("its end", || server.statistics().open == 0);
 }
 
 #[test]
@@ -250,7 +272,7 @@ fn a_client_that_does_not_read_is_not_read_with_buffers_for_each_worker() {
 
 #[test]
 fn every_answer_arrives_though_the_client_reads_slowly() {
-    let (server, big) = start::<false>(settings());
+    let server = start::<false>(settings());
     let mut slow = client(&server);
     let lines: Vec<u8> = (0..60_000).flat_map(|at| format!("line {at}\n").into_bytes()).collect();
     let mut writer = slow.try_clone().unwrap();
@@ -265,41 +287,36 @@ fn every_answer_arrives_though_the_client_reads_slowly() {
     }
     writing.join().unwrap();
     assert!(received == lines);
-    stop(server, &big);
 }
 
 #[test]
 fn a_client_that_reads_as_fast_as_it_is_answered_leaves_others_their_turns() {
-    let (server, big) = start::<false>(Settings { threads: 1, ..settings() });
+    let server = start::<false>(Settings { threads: 1, ..settings() });
     let (mut greedy, mut other) = (client(&server), client(&server));
     greedy.write_all(b"endless\n").unwrap();
     greedy.shutdown(Shutdown::Write).unwrap();
     let reader = std::thread::spawn(move || std::io::copy(&mut greedy, &mut std::io::sink()));
-    eventually("it is answered", || server.shared().statistics().written > 100);
+    eventually("it is answered", || server.statistics().written > 100);
     other.write_all(b"enough\n").unwrap();
     assert_eq!(answer(&mut other, 7), b"enough\n");
     assert!(reader.join().unwrap().unwrap() > 100);
-    drop(other);
-    stop(server, &big);
 }
 
 #[test]
 fn a_connection_on_which_nothing_moves_is_closed() {
-    let (server, big) =
-        start::<false>(Settings { idle: Some(Duration::from_millis(300)), ..settings() });
+    let server = start::<false>(Settings { idle: Some(Duration::from_millis(300)), ..settings() });
     let (mut idle, mut half, mut slow) = (client(&server), client(&server), client(&server));
     half.write_all(b"half a li").unwrap();
     slow.write_all(&b"big\n".repeat(1000)).unwrap();
     assert_eq!(idle.read(&mut [0; 8]).unwrap(), 0);
     assert_eq!(half.read(&mut [0; 8]).unwrap(), 0);
-    eventually("all closed", || server.shared().statistics().open == 0);
-    eventually("all told of", || server.shared().statistics().timed_out == 3);
-    stop(server, &big);
+    eventually("all closed", || server.statistics().open == 0);
+    eventually("all told of", || server.statistics().timed_out == 3);
 }
 
 #[test]
 fn connections_beyond_the_limit_are_closed_at_once() {
-    let (server, big) = start::<false>(Settings { connections: 5, ..settings() });
+    let server = start::<false>(Settings { connections: 5, ..settings() });
     let mut clients: Vec<_> = (0..5).map(|_| client(&server)).collect();
     for client in &mut clients {
         client.write_all(b"in\n").unwrap();
@@ -308,29 +325,24 @@ fn connections_beyond_the_limit_are_closed_at_once() {
     let refused = client(&server).read(&mut [0; 8]);
     assert!(matches!(refused, Ok(0) | Err(_)), "{refused:?}");
     clients.pop();
-    eventually("one has left", || server.shared().statistics().open == 4);
+    eventually("one has left", || server.statistics().open == 4);
     let mut late = client(&server);
     late.write_all(b"in\n").unwrap();
     assert_eq!(answer(&mut late, 3), b"in\n");
-    assert_eq!(server.shared().statistics().refused, 1);
-    stop(server, &big);
+    assert_eq!(server.statistics().refused, 1);
 }
 
 #[test]
 fn a_handler_may_refuse_a_connection() {
-    let big: Arc<[u8]> = Arc::from([]);
-    let shared = Arc::clone(&big);
-    let handler = move |_, _: &Arc<Shared>| Lines::<true>::new(Arc::clone(&shared), true);
-    let server = Server::start(settings(), handler).unwrap();
+    let server = start_with::<true>(settings(), true);
     let refused = client(&server).read(&mut [0; 8]);
     assert!(matches!(refused, Ok(0) | Err(_)), "{refused:?}");
-    eventually("one refusal", || server.shared().statistics().refused == 1);
-    stop(server, &big);
+    eventually("one refusal", || server.statistics().refused == 1);
 }
 
 #[test]
 fn clients_that_die_at_any_moment_leave_nothing_behind() {
-    let (server, big) = start::<false>(settings());
+    let server = start::<false>(settings());
     for at in 0..60 {
         let mut client = client(&server);
         let request = [b"big\n", b"half", b"end\n"][at % 3];
@@ -340,25 +352,23 @@ fn clients_that_die_at_any_moment_leave_nothing_behind() {
             let _ = client.read(&mut [0; 1]);
         }
     }
-    eventually("all gone", || server.shared().statistics().open == 0);
-    stop(server, &big);
+    eventually("all gone", || server.statistics().open == 0);
 }
 
 #[test]
 fn a_client_that_ended_its_output_gets_its_answers() {
-    let (server, big) = start::<false>(settings());
+    let server = start::<false>(settings());
     let mut client = client(&server);
     client.write_all(b"big\nbig\nlast\nhalf").unwrap();
     client.shutdown(Shutdown::Write).unwrap();
     let mut all = Vec::new();
     client.read_to_end(&mut all).unwrap();
     assert_eq!((all.len(), &all[2 * BIG..]), (2 * BIG + 5, &b"last\n"[..]));
-    stop(server, &big);
 }
 
 #[test]
 fn an_end_follows_the_answers_and_a_lingering_one_survives_unread_input() {
-    let (server, big) = start::<false>(settings());
+    let server = start::<false>(settings());
     let mut ended = client(&server);
     ended.write_all(b"one\nend\n").unwrap();
     let mut all = Vec::new();
@@ -372,32 +382,30 @@ fn an_end_follows_the_answers_and_a_lingering_one_survives_unread_input() {
     assert_eq!(answer(&mut lingering, 3), b"no\n");
     assert_eq!(lingering.read(&mut [0; 1]).unwrap(), 0);
     drop(lingering);
-    eventually("all gone", || server.shared().statistics().open == 0);
-    stop(server, &big);
+    eventually("all gone", || server.statistics().open == 0);
 }
 
 #[test]
 fn a_client_that_never_ends_does_not_linger_for_ever() {
-    let (server, big) = start::<true>(settings());
+    let server = start::<true>(settings());
     let mut client = client(&server);
     client.write_all(b"linger\n").unwrap();
     assert_eq!(answer(&mut client, 3), b"no\n");
     // A byte now and then, until the server has had enough.
     eventually("its end", || {
         std::thread::sleep(Duration::from_millis(50));
-        client.write_all(b"z").is_err() || server.shared().statistics().open == 0
+        client.write_all(b"z").is_err() || server.statistics().open == 0
     });
-    stop(server, &big);
 }
 
 #[test]
 fn a_server_that_stops_ends_what_it_is_at_and_closes_what_is_idle() {
-    let (server, big) = start::<false>(Settings { grace: Duration::from_secs(60), ..settings() });
+    let server = start::<false>(Settings { grace: Duration::from_secs(60), ..settings() });
     let (mut idle, mut slow) = (client(&server), client(&server));
     slow.write_all(&b"big\n".repeat(10)).unwrap();
-    eventually("a stall", || server.shared().statistics().stalled > 0);
+    eventually("a stall", || server.statistics().stalled > 0);
     let address = internet(&server);
-    let stopping = std::thread::spawn(move || stop(server, &big));
+    let stopping = std::thread::spawn(move || drop(server));
     assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0);
     let mut all = Vec::new();
     slow.read_to_end(&mut all).unwrap();
@@ -408,18 +416,16 @@ fn a_server_that_stops_ends_what_it_is_at_and_closes_what_is_idle() {
 
 #[test]
 fn a_server_that_stops_waits_no_longer_than_its_grace() {
-    let (server, big) =
-        start::<false>(Settings { grace: Duration::from_millis(200), ..settings() });
+    let server = start::<false>(Settings { grace: Duration::from_millis(200), ..settings() });
     let mut slow = client(&server);
     slow.write_all(&b"big\n".repeat(100)).unwrap();
-    eventually("a stall", || server.shared().statistics().stalled > 0);
-    stop(server, &big);
+    eventually("a stall", || server.statistics().stalled > 0);
 }
 
 #[test]
 fn connections_that_come_while_a_server_stops_are_closed_wherever_they_are() {
     for _ in 0..50 {
-        let (server, big) = start::<true>(settings());
+        let server = start::<true>(settings());
         let address = internet(&server);
         let crowd: Vec<_> = (0..4)
             .map(|_| {
@@ -434,7 +440,7 @@ fn connections_that_come_while_a_server_stops_are_closed_wherever_they_are() {
                     }
                     for mut client in clients {
                         client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-                        // Where nobody had accepted it yet, the system may say so only to who sends.
+                        // If it was never accepted, the system may report that only to a sender.
                         let _ = client.write_all(b"x\n");
                         if let Err(error) = client.read_to_end(&mut Vec::new()) {
                             assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
@@ -443,8 +449,8 @@ fn connections_that_come_while_a_server_stops_are_closed_wherever_they_are() {
                 })
             })
             .collect();
-        eventually("some have come", || server.shared().statistics().accepted > 10);
-        stop(server, &big);
+        eventually("some have come", || server.statistics().accepted > 10);
+        drop(server);
         crowd.into_iter().for_each(|clients| clients.join().unwrap());
     }
 }
@@ -452,7 +458,7 @@ fn connections_that_come_while_a_server_stops_are_closed_wherever_they_are() {
 #[test]
 fn an_address_in_use_is_an_error() {
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let (server, _) = start::<true>(settings());
+    let server = start::<true>(settings());
     for taken in [other.local_addr().unwrap(), internet(&server)] {
         let settings = Settings { listen: taken.into(), ..settings() };
         let handler = |_, _: &Arc<Shared>| Lines::<true>::new(Arc::from([]), false);
@@ -463,7 +469,7 @@ fn an_address_in_use_is_an_error() {
 
 #[test]
 fn acquires_are_timed_if_asked_for() {
-    let (server, big) = start::<true>(Settings { time_acquires: true, ..settings() });
+    let server = start::<true>(Settings { time_acquires: true, ..settings() });
     for _ in 0..5 {
         let mut client = client(&server);
         client.write_all(b"x\nend\n").unwrap();
@@ -473,7 +479,6 @@ fn acquires_are_timed_if_asked_for() {
     // One more where the first byte was not there yet.
     assert!((5..=10).contains(&acquires.len()), "{}", acquires.len());
     assert!(acquires.max() > 0);
-    stop(server, &big);
 }
 
 fn at_path(path: &Path) -> Settings {
@@ -490,7 +495,7 @@ fn refused_at(path: &Path) -> std::io::Error {
 fn a_server_at_a_path_serves_from_all_workers_and_takes_its_file_along() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
-    let (server, big) = start::<false>(Settings { socket_mode: 0o770, ..at_path(&path) });
+    let server = start::<false>(Settings { socket_mode: 0o770, ..at_path(&path) });
     assert_eq!(server.address().to_string(), format!("unix:{}", path.display()));
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o770);
     let mut clients: Vec<_> = (0..10).map(|_| UnixStream::connect(&path).unwrap()).collect();
@@ -504,7 +509,7 @@ fn a_server_at_a_path_serves_from_all_workers_and_takes_its_file_along() {
     let open = server.shared().open_by_worker();
     assert!(open.iter().sum::<u64>() == 10 && !open.contains(&0), "{open:?}");
     drop(clients);
-    stop(server, &big);
+    drop(server);
     assert!(!path.exists(), "the file stays");
 }
 
@@ -514,26 +519,24 @@ fn a_socket_that_a_dead_server_left_makes_way_and_nothing_else_does() {
     let path = folder.path().join("socket");
     drop(UnixListener::bind(&path).unwrap());
     assert!(path.exists(), "left behind");
-    let (server, big) = start::<false>(at_path(&path));
+    let server = start::<false>(at_path(&path));
     assert_eq!(refused_at(&path).kind(), std::io::ErrorKind::AddrInUse);
     drop(UnixStream::connect(&path).expect("the first still answers"));
     // Another that has the path by now keeps it.
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, "precious").unwrap();
-    stop(server, &big);
+    drop(server);
     assert_eq!(refused_at(&path).kind(), std::io::ErrorKind::AddrInUse);
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");
 }
 
 #[test]
 fn without_a_time_no_connection_is_closed_because_nothing_moves() {
-    let (server, big) = start::<false>(Settings { idle: None, ..settings() });
+    let server = start::<false>(Settings { idle: None, ..settings() });
     let mut idle = client(&server);
     // `a_connection_on_which_nothing_moves_is_closed` closes after 300 ms, and a worker looks every 313 ms.
     std::thread::sleep(Duration::from_millis(700));
     idle.write_all(b"still\n").unwrap();
     assert_eq!(answer(&mut idle, 6), b"still\n");
-    assert_eq!(server.shared().statistics().timed_out, 0);
-    drop(idle);
-    stop(server, &big);
+    assert_eq!(server.statistics().timed_out, 0);
 }

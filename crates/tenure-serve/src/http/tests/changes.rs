@@ -4,7 +4,6 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// The status and the body of the answer.
 fn body(client: &mut Client, name: &str) -> (String, String) {
     let answer = client.ask(&format!("GET /{name} HTTP/1.1\r\nHost: x\r\n\r\n"));
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -165,10 +164,9 @@ fn large(directory: &TempDir) -> Vec<u8> {
     bytes
 }
 
-/// The body of what was sent.
 fn sent(client: &Client) -> &[u8] {
-    let head = client.sent.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
-    &client.sent[head + 4..]
+    let head = client.connection.sent.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    &client.connection.sent[head + 4..]
 }
 
 #[test]
@@ -178,8 +176,8 @@ fn a_large_file_is_sent_in_pieces_and_what_follows_it_after_it() {
     let mut client = Client::of(&site);
     client.receive(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.0\r\n\r\n");
     assert_eq!(&sent(&client)[..bytes.len()], bytes);
-    assert!(client.sent.ends_with(PAGE.as_bytes()));
-    assert_eq!(client.next, Next::End);
+    assert!(client.connection.sent.ends_with(PAGE.as_bytes()));
+    assert_eq!(client.connection.next, Next::End);
     let mut client = Client::of(&site);
     client.receive(b"HEAD /large HTTP/1.1\r\nHost: x\r\n\r\n");
     assert!(sent(&client).is_empty());
@@ -191,14 +189,13 @@ fn of_a_large_file_no_more_is_read_than_may_wait() {
     large(&directory);
     let mut client = Client::of(&site);
     let request = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n";
-    let session = client.session.as_mut().unwrap();
-    let progress = client.http.handle(session, request, &mut client.output);
+    let progress = client.handle(request);
     assert_eq!((progress.consumed, progress.next), (request.len(), Next::Room));
-    let waits = client.output.pending();
+    let waits = client.connection.output.pending();
     assert!((256 << 10..512 << 10).contains(&waits), "{waits}");
     // Nothing more comes as long as nothing was sent.
-    let again = client.http.handle(session, b"", &mut client.output);
-    assert_eq!((again.next, client.output.pending()), (Next::Room, waits));
+    let again = client.handle(b"");
+    assert_eq!((again.next, client.connection.output.pending()), (Next::Room, waits));
 }
 
 #[test]
@@ -206,16 +203,15 @@ fn a_large_file_that_is_cut_short_ends_its_answer_early() {
     let (directory, site) = site();
     let bytes = large(&directory);
     let mut client = Client::of(&site);
-    let session = client.session.as_mut().unwrap();
     let request = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n";
-    let progress = client.http.handle(session, request, &mut client.output);
+    let progress = client.handle(request);
     assert_eq!(progress.next, Next::Room);
     let file = fs::File::options().write(true).open(directory.path().join("root/large")).unwrap();
     file.set_len(300_000).unwrap();
-    client.sent = client.output.to_vec();
-    client.output.advance(client.sent.len());
+    client.connection.sent = client.connection.output.to_vec();
+    client.connection.output.advance(client.connection.sent.len());
     client.receive(b"");
-    assert_eq!(client.next, Next::End);
+    assert_eq!(client.connection.next, Next::End);
     assert_eq!(sent(&client), &bytes[..300_000]);
 }
 
@@ -224,8 +220,7 @@ fn a_large_file_that_is_replaced_or_deleted_is_sent_to_its_end() {
     let (directory, site) = site();
     let bytes = large(&directory);
     let mut client = Client::of(&site);
-    let session = client.session.as_mut().unwrap();
-    let progress = client.http.handle(session, b"GET /large HTTP/1.0\r\n\r\n", &mut client.output);
+    let progress = client.handle(b"GET /large HTTP/1.0\r\n\r\n");
     assert_eq!(progress.next, Next::Room);
     fs::remove_file(directory.path().join("root/large")).unwrap();
     client.second();
@@ -238,11 +233,10 @@ fn a_large_file_that_is_replaced_or_deleted_is_sent_to_its_end() {
 fn a_held_file_that_is_cut_short_is_sent_as_it_was() {
     let (directory, site) = site();
     let mut client = Client::of(&site);
-    let session = client.session.as_mut().unwrap();
-    let progress = client.http.handle(session, b"GET / HTTP/1.0\r\n\r\n", &mut client.output);
+    let progress = client.handle(b"GET / HTTP/1.0\r\n\r\n");
     assert_eq!(progress.next, Next::End);
     fs::write(directory.path().join("root/index.html"), "").unwrap();
-    assert!(client.output.to_vec().ends_with(PAGE.as_bytes()));
+    assert!(client.connection.output.to_vec().ends_with(PAGE.as_bytes()));
 }
 
 proptest! {
@@ -261,10 +255,10 @@ proptest! {
         let end = bytes.len().min(last as usize + 1);
         match bytes.get(first as usize..end).filter(|part| !part.is_empty()) {
             Some(part) => {
-                prop_assert!(client.sent.starts_with(b"HTTP/1.1 206 "));
+                prop_assert!(client.connection.sent.starts_with(b"HTTP/1.1 206 "));
                 prop_assert!(sent(&client) == part);
             }
-            None => prop_assert!(client.sent.starts_with(b"HTTP/1.1 416 ")),
+            None => prop_assert!(client.connection.sent.starts_with(b"HTTP/1.1 416 ")),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Requests of all kinds, one after the other, the last of which ends the connection.
+/// Requests of all kinds; the last one ends the connection.
 const REQUESTS: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n\
      HEAD /sub/ HTTP/1.1\r\nHost: x\r\nAccept: */*\r\n\r\n\
      \r\nGET /none HTTP/1.1\nHost: x\n\n\
@@ -29,7 +29,7 @@ fn requests_are_answered_alike_however_they_are_cut() {
         client.receive(&REQUESTS.as_bytes()[..cut]);
         client.receive(&REQUESTS.as_bytes()[cut..]);
         assert!(client.answers() == whole, "cut at {cut}");
-        assert_eq!(client.next, Next::End);
+        assert_eq!(client.connection.next, Next::End);
     }
     let mut client = Client::of(&site);
     for byte in REQUESTS.bytes() {
@@ -44,11 +44,10 @@ fn a_client_that_asks_faster_than_it_reads_waits() {
     let mut client = Client::of(&site);
     let request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
     let requests = request.repeat(500);
-    let session = client.session.as_mut().unwrap();
-    let progress = client.http.handle(session, requests.as_bytes(), &mut client.output);
+    let progress = client.handle(requests.as_bytes());
     assert_eq!(progress.next, Next::Room);
     assert!(progress.consumed < requests.len() && progress.consumed.is_multiple_of(request.len()));
-    assert!(client.output.is_full() && client.output.pending() < 64 << 10);
+    assert!(client.connection.output.is_full() && client.connection.output.pending() < 64 << 10);
     assert_eq!(Client::of(&site).ask(&requests).matches(PAGE).count(), 500);
 }
 
@@ -57,11 +56,9 @@ fn a_connection_that_ends_in_the_middle_leaves_nothing_behind() {
     let (_directory, site) = site_with_large();
     for cut in 0..REQUESTS.len() {
         let mut client = Client::of(&site);
-        client.input.extend_from_slice(&REQUESTS.as_bytes()[..cut]);
-        let mut session = client.session.take().unwrap();
-        let _ = client.http.handle(&mut session, &client.input, &mut client.output);
-        client.http.close(session);
-        drop(client);
+        let _ = client.handle(&REQUESTS.as_bytes()[..cut]);
+        client.http.close(client.connection.session);
+        drop((client.http, client.connection.output));
         assert_eq!(site.statistics().files, 0);
     }
 }
@@ -94,7 +91,6 @@ fn no_spelling_of_a_way_out_of_the_root_leads_out() {
     }
 }
 
-/// Something like a request.
 fn like_a_request() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => prop::sample::select(vec![
@@ -127,7 +123,7 @@ proptest! {
             rest = after;
         }
         pieces.receive(rest);
-        let ends = |client: &Client| matches!(client.next, Next::End | Next::Linger);
+        let ends = |client: &Client| matches!(client.connection.next, Next::End | Next::Linger);
         prop_assert_eq!(ends(&whole), ends(&pieces));
         let (whole, pieces) = (whole.answers(), pieces.answers());
         prop_assert!(!whole.contains("secret"));

@@ -34,7 +34,7 @@ fn a_file_is_sent_by_its_name_and_a_directory_by_its_page() {
         "HTTP/1.1 200 OK\r\nContent-Type: text/css; charset=utf-8\r\nContent-Length: 0\r\n\
          Accept-Ranges: bytes\r\n\r\n"
     );
-    assert_eq!(client.next, Next::Input);
+    assert_eq!(client.connection.next, Next::Input);
 }
 
 #[test]
@@ -125,15 +125,15 @@ fn a_connection_ends_when_the_client_says_so_or_is_of_the_old_kind() {
     ] {
         let mut client = Client::of(&site);
         assert_eq!(client.ask(request), page(line), "{request}");
-        assert_eq!(client.next, next, "{request}");
+        assert_eq!(client.connection.next, next, "{request}");
     }
     // What comes after it is not answered, and not taken back by closing at once.
     let mut client = Client::of(&site);
     let answer = client.ask("GET / HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n\r\n");
-    assert_eq!((answer, client.next), (page("Connection: close\r\n"), Next::Linger));
+    assert_eq!((answer, client.connection.next), (page("Connection: close\r\n"), Next::Linger));
 }
 
-/// What a refusal is, of a connection that ends or not.
+/// A refusal.
 fn refusal(status: &str, more: &str, ends: bool) -> String {
     let close = if ends { "Connection: close\r\n" } else { "" };
     let len = status.len() + 1;
@@ -162,7 +162,7 @@ fn what_is_not_there_or_not_done_is_refused_and_the_connection_stays() {
     ] {
         let mut client = Client::of(&site);
         assert_eq!(client.ask(&request), refusal(status, more, false), "{request}");
-        assert_eq!(client.next, Next::Input);
+        assert_eq!(client.connection.next, Next::Input);
         assert!(client.ask(&get("/", "")).ends_with(PAGE));
     }
 }
@@ -214,7 +214,11 @@ fn a_request_whose_end_is_in_doubt_ends_the_connection() {
         let mut client = Client::of(&site);
         // What follows is not taken for a request.
         let answer = client.ask(&format!("{request}{}", get("/", "")));
-        assert_eq!((answer, client.next), (refusal(status, "", true), Next::Linger), "{request}");
+        assert_eq!(
+            (answer, client.connection.next),
+            (refusal(status, "", true), Next::Linger),
+            "{request}"
+        );
     }
 }
 
@@ -237,7 +241,7 @@ fn a_newer_minor_version_is_answered_as_http_1_1() {
             client.receive(&request.as_bytes()[..cut]);
             client.receive(&request.as_bytes()[cut..]);
             assert_eq!(client.answers(), format!("{PAGE_HEAD}\r\n{PAGE}"), "cut at {cut}");
-            assert_eq!(client.next, Next::Input);
+            assert_eq!(client.connection.next, Next::Input);
         }
     }
 }
@@ -258,14 +262,22 @@ fn a_request_with_a_body_is_answered_and_ends_the_connection() {
     ] {
         let request = get("/", lines) + body;
         let mut client = Client::of(&site);
-        assert_eq!((client.ask(&request), client.next), (page.clone(), Next::Linger), "{request}");
+        assert_eq!(
+            (client.ask(&request), client.connection.next),
+            (page.clone(), Next::Linger),
+            "{request}"
+        );
         let mut client = Client::of(&site);
         let post = request.replacen("GET", "POST", 1);
-        assert_eq!((client.ask(&post), client.next), (not_allowed.clone(), Next::Linger), "{post}");
+        assert_eq!(
+            (client.ask(&post), client.connection.next),
+            (not_allowed.clone(), Next::Linger),
+            "{post}"
+        );
     }
     let mut client = Client::of(&site);
     assert!(client.ask(&get("/", "Content-Length: 0\r\n")).ends_with(PAGE));
-    assert_eq!(client.next, Next::Input);
+    assert_eq!(client.connection.next, Next::Input);
 }
 
 #[test]
@@ -289,10 +301,10 @@ fn a_directory_without_its_slash_is_elsewhere() {
     }
 }
 
-/// The value of a line of the answer to `GET /`.
+/// The value of a header of the answer to `GET /`.
 fn value(client: &mut Client, name: &str) -> String {
     client.receive(get("/", "").as_bytes());
-    let text = String::from_utf8(std::mem::take(&mut client.sent)).unwrap();
+    let text = String::from_utf8(std::mem::take(&mut client.connection.sent)).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
     line.unwrap().to_owned()
 }
@@ -398,7 +410,7 @@ fn what_the_system_cannot_do_now_may_be_asked_for_again() {
     assert_eq!(Missing::from(Errno::ACCESS), Missing::Refused(Status::FORBIDDEN));
     assert_eq!(Missing::from(Errno::IO), Missing::Refused(Status::SERVER_ERROR));
     let mut client = Client::of(&site);
-    client.http.refuse(Status::UNAVAILABLE, Persistence::Keep, true, &mut client.output);
-    client.sent = client.output.to_vec();
+    client.http.refuse(Status::UNAVAILABLE, Persistence::Keep, true, &mut client.connection.output);
+    client.connection.sent = client.connection.output.to_vec();
     assert_eq!(client.answers(), refusal("503 Service Unavailable", "Retry-After: 1\r\n", false));
 }

@@ -1,43 +1,46 @@
-//! A client: one connection at a time, and what is under way on it.
+//! A client: one connection at a time, what is under way on it, and how it goes on.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{SendFlags, send};
+use rustix::net::sockopt::set_tcp_nodelay;
+use rustix::net::{
+    AddressFamily, SendFlags, SocketFlags, SocketType, connect, ipproto, send, socket_with,
+};
 
-use super::protocol::Protocol;
+use super::Job;
+use super::protocol::{Protocol, Verdict};
+use super::tally::Tally;
+use crate::load::outcome::ErrorKind;
 
-/// A request that has no answer yet.
+/// A request without an answer yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flight<A> {
-    /// When it was sent, or should have been, in nanoseconds from the start of the run.
+    /// When it was sent, or due, in nanoseconds from the start of the run.
     pub(super) start_ns: u64,
-    /// What was asked.
     pub(super) ask: A,
 }
 
-/// One client of a thread.
 pub(super) struct Client<P: Protocol> {
-    /// The connection, if there is one.
     pub(super) socket: Option<OwnedFd>,
-    /// What was asked and not answered, the oldest first.
+    /// The oldest first.
     pub(super) flights: VecDeque<Flight<P::Ask>>,
-    /// How far into the answer to the oldest.
+    /// The state of the oldest one's answer.
     pub(super) scan: P::Scan,
-    /// What the socket had no room for.
+    /// Bytes that the socket had no room for.
     unsent: Vec<u8>,
-    /// Something came or went at that time, while anything was under way.
+    /// When something was last sent or received, while requests were under way.
     pub(super) active_ns: u64,
-    /// Something came on this connection.
+    /// Whether bytes were received on this connection.
     pub(super) answered: bool,
-    /// It is in the list of clients that have room for a request, which only an open loop has.
+    /// Whether it is in the list of clients with room for a request, which only an open loop has.
     pub(super) is_listed: bool,
 }
 
 impl<P: Protocol> Client<P> {
-    /// Without a connection yet.
     pub(super) fn new(depth: usize) -> Self {
         Self {
             socket: None,
@@ -50,7 +53,7 @@ impl<P: Protocol> Client<P> {
         }
     }
 
-    /// Takes a connection, and has `epoll` tell what comes.
+    /// Takes a connection, and registers it with `epoll`.
     pub(super) fn connected(
         &mut self,
         epoll: &OwnedFd,
@@ -62,7 +65,7 @@ impl<P: Protocol> Client<P> {
         Ok(())
     }
 
-    /// Ends the connection, and forgets what was under way on it.
+    /// Ends the connection, and drops what was under way.
     pub(super) fn disconnect(&mut self) {
         // Its last descriptor: epoll forgets it too.
         self.socket = None;
@@ -72,7 +75,6 @@ impl<P: Protocol> Client<P> {
         self.answered = false;
     }
 
-    /// Whether bytes wait for room in the socket.
     pub(super) fn is_stuck(&self) -> bool {
         !self.unsent.is_empty()
     }
@@ -99,7 +101,7 @@ impl<P: Protocol> Client<P> {
         Ok(())
     }
 
-    /// The socket has room: sends what waits for it.
+    /// Sends what waited for room.
     pub(super) fn flush(&mut self, epoll: &OwnedFd, index: usize) -> Result<(), Errno> {
         let Some(socket) = &self.socket else { return Ok(()) };
         let sent = send_some(socket, &self.unsent)?;
@@ -111,10 +113,79 @@ impl<P: Protocol> Client<P> {
     }
 }
 
-/// How many bytes the socket took. One that is not connected yet takes none.
+/// Bytes that the socket took: none before it is connected.
 fn send_some(socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     match send(socket, bytes, SendFlags::NOSIGNAL) {
         Err(Errno::AGAIN | Errno::NOTCONN) => Ok(0),
         result => result,
     }
+}
+
+/// Starts a connection. Over loopback it is complete when this returns, so the caller may write at once; elsewhere that write
+/// takes no bytes yet.
+pub(super) fn open(target: &SocketAddr) -> Result<OwnedFd, Errno> {
+    let family = if target.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+    set_tcp_nodelay(&socket, true)?;
+    match connect(&socket, target) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) enum After {
+    Go,
+    Closed,
+    Lost(ErrorKind, String),
+}
+
+/// Counts an answer. A broken one loses the connection.
+#[inline]
+pub(super) fn count<P>(
+    job: &Job<P>,
+    tally: &mut Tally,
+    kind: usize,
+    verdict: Verdict,
+    start_ns: u64,
+    now_ns: u64,
+) -> Result<(), After> {
+    let hit = match verdict {
+        Verdict::Done => true,
+        Verdict::Miss => false,
+        Verdict::Refused(said) => {
+            tally.fail(ErrorKind::Refused, said);
+            return Ok(());
+        }
+        Verdict::Wrong(said) => {
+            tally.fail(ErrorKind::Wrong, said);
+            return Ok(());
+        }
+        Verdict::Broken(said) => return Err(After::Lost(ErrorKind::Wrong, said)),
+    };
+    // With a fixed number of requests those count that were asked in time, otherwise those answered in time.
+    let decides_ns = if job.quota.is_some() { start_ns } else { now_ns };
+    if decides_ns >= job.from_ns && now_ns < job.until_ns {
+        let at_ns = now_ns - job.from_ns;
+        tally.record(kind, hit, now_ns.saturating_sub(start_ns), at_ns);
+        tally.last_ns = now_ns;
+    }
+    Ok(())
+}
+
+/// How a connection failed: before any byte arrived, there was none.
+pub(super) fn lost(answered: bool, error: Errno) -> After {
+    let kind = match error {
+        Errno::CONNREFUSED | Errno::TIMEDOUT | Errno::HOSTUNREACH | Errno::NETUNREACH
+            if !answered =>
+        {
+            ErrorKind::Connect
+        }
+        _ => ErrorKind::Reset,
+    };
+    After::Lost(kind, said(error))
+}
+
+pub(super) fn said(error: Errno) -> String {
+    std::io::Error::from(error).to_string()
 }

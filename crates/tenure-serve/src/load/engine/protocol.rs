@@ -1,59 +1,55 @@
-//! What a protocol is to the engine: it writes requests, and recognises their answers.
+//! [`Protocol`]: what a protocol is to the engine. And [`Lines`]: the lines of answers that arrive in pieces.
+
+use std::borrow::Cow;
+
+use memchr::memchr;
 
 /// A protocol, on one thread of the generator.
 pub(crate) trait Protocol: Send {
-    /// What was asked, as far as it decides what the answer has to be.
+    /// What was asked, as far as it decides the answer.
     type Ask: Copy + Send;
-    /// How far into an answer a connection is.
+    /// The state of an answer.
     type Scan: Default + Send;
 
-    /// The kinds of requests, in the order of [`kind`](Self::kind).
     const KINDS: &'static [&'static str];
 
-    /// Appends a request. `None`: there is nothing more to ask.
+    /// Appends a request, if there is one left.
     fn ask(&mut self, out: &mut Vec<u8>) -> Option<Self::Ask>;
 
-    /// Which of [`KINDS`](Self::KINDS) that is.
+    /// Its index in [`KINDS`](Self::KINDS).
     fn kind(ask: Self::Ask) -> usize;
 
-    /// Takes bytes of the answer to `ask` from the front of `input`, until it is complete or there are no more.
+    /// Takes bytes of the answer to `ask` from the front of `input`, up to its end.
     fn scan(&self, scan: &mut Self::Scan, ask: Self::Ask, input: &[u8]) -> Step;
 
-    /// The connection has ended here: the answer, if this is how it ends.
+    /// The connection has ended: the answer, if it ends with it.
     fn end(&self, scan: &mut Self::Scan, ask: Self::Ask) -> Option<Answer>;
 }
 
-/// How far a scan came.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// Bytes that are done with: all of them if there is no answer yet.
+    /// Bytes taken: all of them if there is no answer yet.
     pub(crate) consumed: usize,
-    /// The answer, if it is complete.
     pub(crate) answer: Option<Answer>,
 }
 
-/// A complete answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
-    /// What it says.
     pub(crate) verdict: Verdict,
     /// The server ends the connection after it.
     pub(crate) closes: bool,
 }
 
-/// What an answer says.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// What was asked for.
     Done,
-    /// There is no such object.
     Miss,
-    /// The server says that it does not do that, in these words.
+    /// The server refuses, in these words.
     Refused(String),
-    /// Not what was asked for; where the answer ends is known nevertheless.
+    /// Not what was asked for, but with a known end.
     Wrong(String),
-    /// Not an answer at all: the connection is of no more use.
+    /// Not an answer: the connection is useless.
     Broken(String),
 }
 
@@ -63,9 +59,75 @@ impl From<Verdict> for Answer {
     }
 }
 
-/// The beginning of what came, fit to be shown in a line.
+/// The beginning of some bytes, as a line.
 #[cold]
 pub(crate) fn shown(bytes: &[u8]) -> String {
     let bytes = bytes.trim_ascii_end();
     String::from_utf8_lossy(&bytes[..bytes.len().min(80)]).escape_debug().to_string()
+}
+
+/// The lines of answers; keeps the beginning of a cut one.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    cut: Vec<u8>,
+}
+
+pub(crate) enum Piece<'i> {
+    /// A line without its `\n`, and its length in the input.
+    Line(Cow<'i, [u8]>, usize),
+    /// All of the input is the beginning of a line.
+    Cut,
+    TooLong,
+}
+
+impl Lines {
+    #[inline]
+    pub(crate) fn take<'i>(&mut self, input: &'i [u8], most: usize) -> Piece<'i> {
+        let end = memchr(b'\n', input);
+        if self.cut.len() + end.unwrap_or(input.len()) > most {
+            return Piece::TooLong;
+        }
+        let Some(end) = end else {
+            self.cut.extend_from_slice(input);
+            return Piece::Cut;
+        };
+        let line = if self.cut.is_empty() {
+            Cow::Borrowed(&input[..end])
+        } else {
+            self.cut.extend_from_slice(&input[..end]);
+            Cow::Owned(std::mem::take(&mut self.cut))
+        };
+        Piece::Line(line, end + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_whole_however_it_is_cut_and_none_is_too_long() {
+        let text = b"first\r\nsecond\n\n";
+        for piece in 1..=text.len() {
+            let (mut lines, mut whole) = (Lines::default(), Vec::new());
+            for mut input in text.chunks(piece) {
+                while !input.is_empty() {
+                    match lines.take(input, 6) {
+                        Piece::Line(line, count) => {
+                            whole.push(line.into_owned());
+                            input = &input[count..];
+                        }
+                        Piece::Cut => break,
+                        Piece::TooLong => panic!("no line has more than 6 bytes"),
+                    }
+                }
+            }
+            assert_eq!(whole, [&b"first\r"[..], b"second", b""]);
+        }
+        for piece in 1..=text.len() {
+            let mut lines = Lines::default();
+            let mut pieces = text[7..].chunks(piece);
+            assert!(pieces.any(|input| matches!(lines.take(input, 5), Piece::TooLong)));
+        }
+    }
 }

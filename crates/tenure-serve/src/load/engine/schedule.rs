@@ -1,7 +1,17 @@
-//! When requests are due in an open loop.
+//! Time: when requests are due in an open loop, the timer that wakes a thread, and its CPU time.
 //!
-//! The times are those of the plan, whatever the server does: a request that waits for its turn because
-//! the server is slow has its wait counted. So the latency has no coordinated omission.
+//! Times follow the plan, not the server: a request that waits because the server is slow has its wait counted. So the latency
+//! has no coordinated omission.
+
+use std::os::fd::OwnedFd;
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::time::{
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, clock_gettime,
+    timerfd_create, timerfd_settime,
+};
 
 /// The times of one thread's requests, evenly spaced.
 #[derive(Debug, Clone)]
@@ -12,31 +22,55 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Of thread `index` of so many that make `rate` requests a second together: their times interleave.
+    /// For thread `index` of `threads` that together make `rate` requests a second: their times interleave.
     pub(crate) fn new(rate: f64, index: usize, threads: usize) -> Self {
         let all_ns = 1e9 / rate;
         Self { interval_ns: all_ns * threads as f64, offset_ns: all_ns * index as f64, next: 0 }
     }
 
-    /// When the next one is due, in nanoseconds from the start of the run.
+    /// When the next request is due, in nanoseconds from the start of the run.
     pub(crate) fn next_ns(&self) -> u64 {
         (self.next as f64).mul_add(self.interval_ns, self.offset_ns) as u64
     }
 
-    /// Takes the next one off the list.
     pub(crate) fn advance(&mut self) {
         self.next += 1;
     }
 
-    /// How many are due by now.
+    /// Requests that are due by now.
     pub(crate) fn due(&self, now_ns: u64) -> u64 {
         if now_ns < self.next_ns() {
             return 0;
         }
         let passed = (now_ns as f64 - self.offset_ns) / self.interval_ns;
-        // At least the next, whatever the rounding says: its time has come.
+        // At least the next one, despite rounding: its time has come.
         (passed as u64 + 1).saturating_sub(self.next).max(1)
     }
+}
+
+pub(super) fn cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+pub(super) fn timespec(ns: u64) -> Timespec {
+    Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ }
+}
+
+/// A timer whose events in `epoll` have `data`.
+pub(super) fn timer(epoll: &OwnedFd, data: u64) -> Result<OwnedFd, Errno> {
+    let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+    let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+    // Edge-triggered: one event each time, without a read.
+    let flags = EventFlags::IN | EventFlags::ET;
+    epoll::add(epoll, &timer, EventData::new_u64(data), flags)?;
+    Ok(timer)
+}
+
+/// Sets the timer. That also forgets its last event, which is never read.
+pub(super) fn arm(timer: &OwnedFd, left_ns: u64) -> Result<(), Errno> {
+    let time = Itimerspec { it_interval: timespec(0), it_value: timespec(left_ns) };
+    timerfd_settime(timer, TimerfdTimerFlags::empty(), &time).map(drop)
 }
 
 #[cfg(test)]

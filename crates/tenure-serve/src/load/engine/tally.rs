@@ -4,60 +4,46 @@ use hdrhistogram::Histogram;
 
 use crate::load::outcome::ErrorKind;
 
-/// Latencies are kept to three digits.
+/// Digits of latencies.
 const DIGITS: u8 = 3;
 
-/// A longer wait, an hour, is counted as this.
+/// Longer latencies count as this: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// A histogram of latencies in nanoseconds.
 pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).expect("these are sound bounds")
 }
 
-/// Everything counted while a run is measured.
+/// What is counted while a run is measured.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    /// One for each kind of request.
     pub(crate) kinds: Vec<Kind>,
-    /// One for each second.
     pub(crate) seconds: Vec<Second>,
-    /// By [`ErrorKind::index`]: how many, and what the first one said.
+    /// By [`ErrorKind::index`]: how many, and the text of the first.
     pub(crate) errors: [(u64, Option<String>); ErrorKind::ALL.len()],
-    /// Bytes of requests.
     pub(crate) sent: u64,
-    /// Bytes of answers.
     pub(crate) received: u64,
-    /// Requests that were due or sent by the end, and had no answer.
+    /// Requests that were due or sent by the end, without an answer.
     pub(crate) unanswered: u64,
-    /// What the thread used of a CPU, in nanoseconds.
     pub(crate) cpu_ns: u64,
-    /// When the last answer came, in nanoseconds from the start of the run.
+    /// When the last answer arrived, in nanoseconds from the start of the run.
     pub(crate) last_ns: u64,
 }
 
-/// Of one kind of request.
 #[derive(Debug)]
 pub(crate) struct Kind {
-    /// Answers that are what was asked for.
     pub(crate) hits: u64,
-    /// Answers that there is no such object.
     pub(crate) misses: u64,
-    /// Of both.
     pub(crate) latency: Histogram<u64>,
 }
 
-/// One second of the run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Second {
-    /// Answers.
     pub(crate) ops: u64,
-    /// The slowest of them.
     pub(crate) slowest_ns: u64,
 }
 
 impl Tally {
-    /// Nothing yet, of so many kinds.
     pub(crate) fn new(kinds: usize) -> Self {
         let kind = || Kind { hits: 0, misses: 0, latency: histogram() };
         Self {
@@ -72,7 +58,7 @@ impl Tally {
         }
     }
 
-    /// An answer that came `at_ns` after the measuring began.
+    /// Counts an answer that arrived `at_ns` after the measuring began.
     #[inline]
     pub(crate) fn record(&mut self, kind: usize, hit: bool, latency_ns: u64, at_ns: u64) {
         let of = &mut self.kinds[kind];
@@ -91,7 +77,6 @@ impl Tally {
         second.slowest_ns = second.slowest_ns.max(latency_ns);
     }
 
-    /// An error, and what it says.
     #[cold]
     pub(crate) fn fail(&mut self, kind: ErrorKind, said: String) {
         let (count, first) = &mut self.errors[kind.index()];
@@ -99,17 +84,14 @@ impl Tally {
         first.get_or_insert(said);
     }
 
-    /// Errors of all kinds.
     pub(crate) fn failures(&self) -> u64 {
         self.errors.iter().map(|(count, _)| count).sum()
     }
 
-    /// What the first error of any kind said.
     pub(crate) fn first_failure(&self) -> Option<&str> {
         self.errors.iter().find_map(|(_, said)| said.as_deref())
     }
 
-    /// Adds what another thread counted.
     pub(crate) fn merge(&mut self, other: Self) {
         for (ours, theirs) in self.kinds.iter_mut().zip(other.kinds) {
             ours.hits += theirs.hits;

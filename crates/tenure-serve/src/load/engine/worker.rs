@@ -9,60 +9,52 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
-use super::after::{After, count, lost, said};
-use super::client::{Client, Flight};
-use super::clock::{arm, cpu_ns, timer, timespec};
-use super::job::Job;
+use super::Job;
+use super::client::{After, Client, Flight, count, lost, open, said};
 use super::protocol::Protocol;
-use super::socket;
+use super::schedule::{arm, cpu_ns, timer, timespec};
 use super::tally::Tally;
-use crate::load::error::Error;
+use crate::load::Error;
 use crate::load::outcome::ErrorKind;
 
-/// What a socket is read into at once.
 const BUFFER: usize = 256 << 10;
 
-/// A burst of requests ends after so many bytes; the rest is sent once those are.
+/// A burst ends after so many bytes.
 const MOST_BURST: usize = 128 << 10;
 
-/// Events that are taken at once.
 const EVENTS: usize = 512;
 
-/// How often a thread looks after what does not come as an event.
+/// How often a thread checks for timeouts.
 const TICK_NS: u64 = 100_000_000;
 
-/// The same while a client waits to connect again.
+/// The same while a client waits to reconnect.
 const RETRY_NS: u64 = 10_000_000;
 
 /// The timer's events; clients have lower numbers.
 const TIMER: u64 = u64::MAX;
 
-/// A thread's state.
 pub(crate) struct Worker<P: Protocol> {
     job: Job<P>,
     epoll: OwnedFd,
     timer: Option<OwnedFd>,
-    /// When the timer goes off, or went.
     armed_ns: u64,
     clients: Vec<Client<P>>,
-    /// Clients with room for a request, the one that has waited longest first. For an open loop.
+    /// Clients with room for a request, the longest waiting first. For an open loop.
     listed: VecDeque<usize>,
-    /// Clients that could not connect, or lost their connection.
+    /// Clients without a connection.
     waiting: Vec<usize>,
     tally: Tally,
     burst: Vec<u8>,
-    /// Requests asked while they counted.
+    /// Requests asked while measuring.
     asked: u64,
-    /// The protocol has nothing more to ask.
     is_done: bool,
-    /// When something came last, on any connection.
+    /// When any connection last received something.
     heard_ns: u64,
-    /// Connections were lost since then.
+    /// Whether connections were lost since then.
     is_failing: bool,
 }
 
 impl<P: Protocol> Worker<P> {
-    /// Ready to run.
     pub(crate) fn new(job: Job<P>) -> Result<Self, Error> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(Error::system)?;
         let timer = match job.schedule {
@@ -86,13 +78,13 @@ impl<P: Protocol> Worker<P> {
         })
     }
 
-    /// Runs until the end of the measuring. Tells now and then how many answers came since it last did; ends
-    /// early if nobody listens any more.
+    /// Runs until the end of the measuring, and reports the number of new answers now and then. Ends early once the receiver
+    /// is gone.
     pub(crate) fn run(mut self, progress: &Sender<u64>) -> Result<Tally, Error> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         let mut buffer = vec![0; BUFFER];
         let mut next_tick_ns = TICK_NS;
-        let mut told = 0;
+        let mut reported = 0;
         let mut cpu_from_ns = cpu_ns();
         let mut is_measuring = false;
         for index in 0..self.clients.len() {
@@ -111,10 +103,10 @@ impl<P: Protocol> Worker<P> {
             if now_ns >= next_tick_ns {
                 self.tick(now_ns)?;
                 let answered = self.tally.kinds.iter().map(|kind| kind.latency.len()).sum::<u64>();
-                if progress.send(answered - told).is_err() {
+                if progress.send(answered - reported).is_err() {
                     break;
                 }
-                told = answered;
+                reported = answered;
                 next_tick_ns = now_ns + TICK_NS;
             }
             if !self.waiting.is_empty() {
@@ -141,12 +133,11 @@ impl<P: Protocol> Worker<P> {
         self.job.base.elapsed().as_nanos() as u64
     }
 
-    /// Whether there is nothing left to ask or to wait for.
     fn is_finished(&self, now_ns: u64) -> bool {
         if self.job.is_strict && self.tally.failures() > 0 {
             return true;
         }
-        // A number of requests has no other end where the server has gone.
+        // Without a server, a run of a number of requests has no other end.
         let is_lost = self.is_failing
             && now_ns.saturating_sub(self.heard_ns) > self.job.timeout.as_nanos() as u64;
         if is_lost && self.job.quota.is_some() {
@@ -157,7 +148,7 @@ impl<P: Protocol> Worker<P> {
             && self.clients.iter().all(|client| client.flights.is_empty())
     }
 
-    /// Requests that were sent, or due in an open loop, and have no answer.
+    /// Requests that were sent, or due in an open loop, without an answer.
     fn unanswered(&self) -> u64 {
         let end_ns = self.now_ns().min(self.job.until_ns);
         let quota = self.job.quota.map_or(u64::MAX, |quota| quota - self.asked.min(quota));
@@ -165,12 +156,12 @@ impl<P: Protocol> Worker<P> {
         due + self.clients.iter().map(|client| client.flights.len() as u64).sum::<u64>()
     }
 
-    /// Waits for events, until the next tick, the end or the next request that is due.
+    /// Waits for events, until the next tick, the end or the next due request.
     fn wait(&mut self, events: &mut Vec<Event>, next_tick_ns: u64) -> Result<(), Error> {
         let now_ns = self.now_ns();
         let until_ns = next_tick_ns.min(self.job.until_ns);
         if let (Some(timer), Some(schedule)) = (&self.timer, &self.job.schedule) {
-            // With every client busy nothing can be sent before an answer comes.
+            // With every client busy, nothing can be sent before an answer.
             if !self.listed.is_empty() {
                 let due_ns = schedule.next_ns();
                 if due_ns != self.armed_ns {
@@ -180,7 +171,7 @@ impl<P: Protocol> Worker<P> {
                 }
             }
         }
-        // Up to a millisecond late, which ticks and ends can bear.
+        // Up to a millisecond late, which is fine for ticks and ends.
         let left = timespec(until_ns.saturating_sub(now_ns));
         match epoll::wait(&self.epoll, spare_capacity(events), Some(&left)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -188,7 +179,7 @@ impl<P: Protocol> Worker<P> {
         }
     }
 
-    /// Looks after clients that do not get any events: those that wait too long, and those without a connection.
+    /// Checks clients without events: those that wait too long, and those without a connection.
     fn tick(&mut self, now_ns: u64) -> Result<(), Error> {
         for index in std::mem::take(&mut self.waiting) {
             self.begin(index, now_ns)?;
@@ -205,7 +196,7 @@ impl<P: Protocol> Worker<P> {
         Ok(())
     }
 
-    /// Connects a client, and has it ask, or wait for a request that is due.
+    /// Connects a client, and has it ask, or wait for a due request.
     fn begin(&mut self, index: usize, now_ns: u64) -> Result<(), Error> {
         if self.job.schedule.is_none() {
             return self.fill(index, usize::MAX, now_ns);
@@ -224,13 +215,13 @@ impl<P: Protocol> Worker<P> {
         }
     }
 
-    /// Whether there is a connection now, or one under way.
+    /// Returns whether there is a connection, or one under way.
     fn connect(&mut self, index: usize) -> Result<bool, Error> {
         if self.clients[index].socket.is_some() {
             return Ok(true);
         }
         let target = self.job.target;
-        let error = match socket::open(&target) {
+        let error = match open(&target) {
             Ok(socket) => {
                 let connected = self.clients[index].connected(&self.epoll, index, socket);
                 connected.map_err(Error::system)?;
@@ -252,7 +243,7 @@ impl<P: Protocol> Worker<P> {
         Ok(false)
     }
 
-    /// Sends requests that are due, as long as there are clients with room for them.
+    /// Sends due requests, while clients have room for them.
     fn dispatch(&mut self, now_ns: u64) -> Result<(), Error> {
         loop {
             let Some(schedule) = &self.job.schedule else { return Ok(()) };
@@ -270,12 +261,11 @@ impl<P: Protocol> Worker<P> {
         }
     }
 
-    /// Whether all requests have been asked.
     fn is_asked_out(&self) -> bool {
         self.is_done || self.job.quota.is_some_and(|quota| self.asked >= quota)
     }
 
-    /// Has a client ask as much as it has room for, at most `most` requests, in one write.
+    /// Sends requests of a client in one write: as many as it has room for, and at most `most`.
     #[inline]
     fn fill(&mut self, index: usize, most: usize, now_ns: u64) -> Result<(), Error> {
         if self.is_asked_out() || !self.connect(index)? {
@@ -327,7 +317,6 @@ impl<P: Protocol> Worker<P> {
         }
     }
 
-    /// Something happened to a client's connection.
     fn on_event(
         &mut self,
         index: usize,
@@ -361,7 +350,6 @@ impl<P: Protocol> Worker<P> {
         self.go_on(index, after, now_ns)
     }
 
-    /// What the state of a connection asks for.
     fn go_on(&mut self, index: usize, after: After, now_ns: u64) -> Result<(), Error> {
         match after {
             After::Go => {}
@@ -370,7 +358,7 @@ impl<P: Protocol> Worker<P> {
                 self.disconnect(index, 1);
                 self.is_failing = true;
                 self.tally.fail(kind, said);
-                // Not at once: a server that refuses is not to be asked a million times.
+                // Later: a server that refuses must not get a million requests.
                 self.waiting.push(index);
                 return Ok(());
             }
@@ -378,16 +366,15 @@ impl<P: Protocol> Worker<P> {
         self.begin(index, now_ns)
     }
 
-    /// Ends a client's connection. What was under way has no answer, but for the first ones, of which an error tells.
-    fn disconnect(&mut self, index: usize, told: usize) {
+    /// Ends a client's connection. Its requests stay unanswered; the first `failed` of them already count as errors.
+    fn disconnect(&mut self, index: usize, failed: usize) {
         let from_ns = self.job.from_ns;
-        let flights = self.clients[index].flights.iter().skip(told);
+        let flights = self.clients[index].flights.iter().skip(failed);
         let counting = flights.filter(|flight| flight.start_ns >= from_ns);
         self.tally.unanswered += counting.count() as u64;
         self.clients[index].disconnect();
     }
 
-    /// Takes the answers in `input`.
     #[inline]
     fn answers(&mut self, index: usize, mut input: &[u8], now_ns: u64) -> After {
         let client = &mut self.clients[index];
@@ -402,7 +389,7 @@ impl<P: Protocol> Worker<P> {
         }
         while !input.is_empty() {
             let Some(&Flight { start_ns, ask }) = client.flights.front() else {
-                let said = "bytes that nobody asked for".to_owned();
+                let said = "bytes that no request asked for".to_owned();
                 return After::Lost(ErrorKind::Wrong, said);
             };
             let step = job.protocol.scan(&mut client.scan, ask, input);
@@ -419,7 +406,6 @@ impl<P: Protocol> Worker<P> {
         After::Go
     }
 
-    /// The server has ended a connection.
     fn ended(&mut self, index: usize, now_ns: u64) -> After {
         let client = &mut self.clients[index];
         let Some(&Flight { start_ns, ask }) = client.flights.front() else {

@@ -1,16 +1,15 @@
-//! Answers of HTTP/1.1, recognised as they come.
+//! Answers of HTTP/1.1, recognised as they arrive.
 //!
-//! A body is as long as its `Content-Length` says, in chunks, or as long as the connection. Nothing of it is looked at.
+//! A body has a `Content-Length`, comes in chunks, or ends with the connection. Its bytes are not checked.
 
 use memchr::memchr;
 
-use crate::load::engine::lines::{Lines, Piece};
 use crate::load::engine::protocol::{Answer, Step, Verdict, shown};
+use crate::load::engine::protocol::{Lines, Piece};
 
-/// No line of a head is longer, and no answer has more heads before it than lines of this length.
+/// Most bytes of a line of a head.
 const MOST_LINE: usize = 64 << 10;
 
-/// How far into an answer a connection is.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     state: State,
@@ -18,7 +17,6 @@ pub(crate) struct Scan {
     head: Head,
 }
 
-/// What the head of an answer says.
 #[derive(Debug, Default, Clone, Copy)]
 struct Head {
     status: u16,
@@ -29,25 +27,20 @@ struct Head {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Before the first line.
     #[default]
     Status,
-    /// In the head.
     Head,
-    /// In a body, with so many bytes to come.
+    /// Bytes of the body to come.
     Body(u64),
-    /// In a body that ends with the connection.
+    /// A body that ends with the connection.
     Endless,
-    /// Before the size of a chunk.
     Size,
-    /// In a chunk and the line break after it.
+    /// Bytes of a chunk and its line break to come.
     Chunk(u64),
-    /// In the lines after the last chunk.
     Trailer,
 }
 
 impl Scan {
-    /// Takes bytes of an answer from the front of `input`.
     #[inline]
     pub(super) fn take(&mut self, input: &[u8]) -> Step {
         let mut consumed = 0;
@@ -86,7 +79,7 @@ impl Scan {
         Step { consumed, answer: None }
     }
 
-    /// The connection has ended: so has a body that has no other end.
+    /// The connection has ended, and with it a body without a length.
     pub(super) fn end(&mut self) -> Option<Answer> {
         (self.state == State::Endless).then(|| Answer { closes: true, ..self.answer() })
     }
@@ -111,7 +104,7 @@ impl Scan {
         Step { consumed, answer: Some(Verdict::Broken(shown(line)).into()) }
     }
 
-    /// A whole line. Returns whether the answer ends with it, and fails if it is none of an answer.
+    /// Takes a line. Returns whether the answer ends with it; fails if it belongs to no answer.
     #[inline]
     fn line(&mut self, line: &[u8]) -> Result<bool, ()> {
         match self.state {
@@ -134,7 +127,7 @@ impl Scan {
 
     #[inline]
     fn field(&mut self, line: &[u8]) -> Result<(), ()> {
-        // Three fields matter. Their first letters tell most others apart.
+        // Three fields matter. The first letter rules out most others.
         if !matches!(line[0] | 0x20, b'c' | b't') {
             return Ok(());
         }
@@ -167,7 +160,7 @@ impl Scan {
     }
 }
 
-/// What a first line says: `HTTP/1.1 200 OK`.
+/// Reads a status line: `HTTP/1.1 200 OK`.
 #[inline]
 fn status(line: &[u8]) -> Option<Head> {
     let rest = line.strip_prefix(b"HTTP/1.")?;
@@ -176,13 +169,13 @@ fn status(line: &[u8]) -> Option<Head> {
     let status = number(digits, 10)? as u16;
     (100..1000).contains(&status).then_some(Head {
         status,
-        // HTTP/1.0 keeps no connection unless told, which this generator does not ask for.
+        // HTTP/1.0 closes connections by default, and this generator does not ask otherwise.
         closes: *version == b'0',
         ..Head::default()
     })
 }
 
-/// A number that is not absurd.
+/// A number of at most 12 digits.
 #[inline]
 fn number(digits: &[u8], radix: u32) -> Option<u64> {
     if digits.is_empty() || digits.len() > 12 {
@@ -200,7 +193,7 @@ mod tests {
 
     const HELLO: &str = "HTTP/1.1 200 OK\r\nServer: x\r\nContent-Length: 5\r\n\r\nhello";
 
-    /// The answer, however it is cut, with another right behind it.
+    /// The answer, however it is cut and with another one behind it.
     fn answer(text: &str) -> Answer {
         let both = format!("{text}{HELLO}");
         let whole = Scan::default().take(both.as_bytes());

@@ -4,9 +4,9 @@ mod answers;
 
 use answers::Scan;
 
-use super::engine::job::Job;
+use super::Error;
+use super::engine::Job;
 use super::engine::protocol::{Answer, Protocol, Step};
-use super::error::Error;
 use super::settings::{Generator, Settings};
 use super::tool::Task;
 use super::workload::{Phase, Workload};
@@ -14,13 +14,13 @@ use super::workload::{Phase, Workload};
 /// A run against an HTTP server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// What every load has.
+    /// The settings of every load.
     pub settings: Settings,
     /// What to get: `/index.html`.
     pub path: String,
-    /// The name of the host in requests; the address unless told.
+    /// The name of the host in requests; by default the address.
     pub host: Option<String>,
-    /// A connection for each request, which the server is asked to close.
+    /// Uses a connection for each request, and asks the server to close it.
     pub close: bool,
 }
 
@@ -31,7 +31,6 @@ impl Plan {
         Self { settings, path: "/".to_owned(), host: None, close: false }
     }
 
-    /// The request.
     fn text(&self) -> String {
         let address = self.settings.target.to_string();
         let host = self.host.as_ref().unwrap_or(&address);
@@ -97,7 +96,6 @@ impl Workload for Plan {
     }
 }
 
-/// The one request.
 #[derive(Debug)]
 pub(crate) struct Get {
     text: Vec<u8>,

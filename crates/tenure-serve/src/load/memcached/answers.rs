@@ -1,49 +1,44 @@
 //! Answers of the text protocol, recognised as they come.
 
-use super::values::Values;
-use crate::load::engine::lines::{Lines, Piece};
+use super::keys::Values;
+use crate::load::engine::protocol::{Lines, Piece};
 use crate::load::engine::protocol::{Step, Verdict, shown};
 
-/// No line of an answer is longer: a key has at most 250 bytes.
+/// Most bytes of a line: a key has at most 250.
 const MOST_LINE: usize = 2048;
 
-/// What was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ask {
-    /// Of which key.
     pub(super) key: u32,
-    /// To store it, not to read it.
     pub(super) set: bool,
 }
 
-/// How far into an answer a connection is.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     state: State,
     lines: Lines,
-    /// The value is not the one of its key.
+    /// Why the value is not that of its key.
     wrong: Option<String>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Before the first line.
     #[default]
     Start,
-    /// In a value and the line break after it.
-    Value { at: usize, len: usize },
-    /// Behind the value: one more line.
+    /// In a value or the line break after it.
+    Value {
+        at: usize,
+        len: usize,
+    },
     End,
 }
 
-/// What a line says.
 enum Line {
     Answer(Verdict),
     Value(usize),
 }
 
 impl Scan {
-    /// Takes bytes of the answer to `ask` from the front of `input`.
     #[inline]
     pub(super) fn take(&mut self, ask: Ask, prefix: &str, values: &Values, input: &[u8]) -> Step {
         let mut consumed = 0;
@@ -96,7 +91,6 @@ impl Scan {
         Line::Answer(verdict)
     }
 
-    /// `KEY FLAGS LENGTH`, behind `VALUE`.
     #[inline]
     fn header(&mut self, ask: Ask, prefix: &str, values: &Values, words: &[u8]) -> Line {
         let mut words = words.split(|&byte| byte == b' ');
@@ -118,7 +112,7 @@ impl Scan {
         Line::Value(len)
     }
 
-    /// Bytes from `at` on of a value and its line break.
+    /// Takes bytes from `at` on of a value and its line break.
     #[inline]
     fn value(
         &mut self,
@@ -148,13 +142,12 @@ fn is_error(line: &[u8]) -> bool {
     matches!(first, Some(b"ERROR" | b"SERVER_ERROR" | b"CLIENT_ERROR"))
 }
 
-/// A line that is no answer.
 #[cold]
 fn broken(line: &str) -> Verdict {
     Verdict::Broken(line.to_owned())
 }
 
-/// A decimal number that is not absurd.
+/// A number of at most 10 digits.
 #[inline]
 fn number(digits: &[u8]) -> Option<usize> {
     if digits.is_empty() || digits.len() > 10 {
@@ -181,7 +174,7 @@ mod tests {
         String::from_utf8(values().of(KEY).to_vec()).unwrap()
     }
 
-    /// The verdict, however the answer is cut, with another answer right behind it.
+    /// The verdict, however the answer is cut and with another one behind it.
     fn verdict(set: bool, text: &str) -> Verdict {
         let (values, ask) = (values(), Ask { key: KEY, set });
         let take = |scan: &mut Scan, input: &[u8]| scan.take(ask, "k-", &values, input);

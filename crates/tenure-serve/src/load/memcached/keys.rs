@@ -1,5 +1,6 @@
-//! Which key is asked for next.
+//! Which key is asked for next, and its value.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use fastrand::Rng;
@@ -15,28 +16,22 @@ pub enum Keys {
     Hot,
 }
 
-/// Draws keys.
 #[derive(Debug, Clone)]
 pub(super) enum Draw {
-    /// One of so many.
     Uniform(u32),
-    /// With the odds of a table.
     Table(Arc<[Column]>),
-    /// The first.
     Hot,
 }
 
-/// A column of Walker's alias method: every key has one of the same width, and what a rare key does not
-/// need of its column belongs to one other key. A draw is one column and one throw, however many keys.
+/// A column of Walker's alias method. All keys have columns of the same width; the part that a rare key does not need belongs
+/// to another key. A draw is one column and one throw, however many keys.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Column {
-    /// The share of the column's own key.
     own: f32,
     other: u32,
 }
 
 impl Draw {
-    /// Of `count` keys.
     pub(super) fn new(keys: Keys, count: u32) -> Self {
         match keys {
             Keys::Uniform => Self::Uniform(count),
@@ -48,7 +43,6 @@ impl Draw {
         }
     }
 
-    /// A key, from 1 on.
     #[inline]
     pub(super) fn next(&self, random: &mut Rng) -> u32 {
         match self {
@@ -63,7 +57,7 @@ impl Draw {
     }
 }
 
-/// Fills what each rare key leaves of its column with a frequent one.
+/// Fills the column of each rare key with a frequent one.
 fn columns(weights: &[f64]) -> Arc<[Column]> {
     let width = weights.iter().sum::<f64>() / weights.len() as f64;
     let mut left: Vec<f64> = weights.iter().map(|weight| weight / width).collect();
@@ -81,6 +75,50 @@ fn columns(weights: &[f64]) -> Arc<[Column]> {
         }
     }
     columns.into()
+}
+
+/// Places in the text at which values begin.
+const STARTS: usize = 4096;
+
+/// The values of all keys: length and bytes follow from the key, so that every answer can be checked.
+#[derive(Debug, Clone)]
+pub(super) struct Values {
+    shortest: usize,
+    /// How many lengths there are.
+    lengths: u64,
+    text: Arc<[u8]>,
+}
+
+impl Values {
+    pub(super) fn new(lengths: &RangeInclusive<usize>) -> Self {
+        let mut random = fastrand::Rng::with_seed(0x7e40);
+        let text = (0..STARTS + lengths.end()).map(|_| random.alphanumeric() as u8).collect();
+        Self {
+            shortest: *lengths.start(),
+            lengths: (lengths.end() - lengths.start()) as u64 + 1,
+            text,
+        }
+    }
+
+    #[inline]
+    pub(super) fn len(&self, key: u32) -> usize {
+        self.shortest + (mixed(key) % self.lengths) as usize
+    }
+
+    #[inline]
+    pub(super) fn of(&self, key: u32) -> &[u8] {
+        let start = (mixed(key) >> 32) as usize % STARTS;
+        &self.text[start..start + self.len(key)]
+    }
+}
+
+/// The finaliser of SplitMix64: neighbouring keys have nothing in common.
+#[inline]
+fn mixed(key: u32) -> u64 {
+    let mut bits = (u64::from(key) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
 }
 
 #[cfg(test)]
@@ -116,5 +154,16 @@ mod tests {
         assert!(uniform.iter().all(|share| (share - 0.25).abs() < 0.01), "{uniform:?}");
         assert_eq!(shares(Keys::Hot, 3), [1.0, 0.0, 0.0]);
         assert_eq!(shares(Keys::Zipf(1.0), 1), [1.0]);
+    }
+
+    #[test]
+    fn lengths_fill_their_range_and_values_differ() {
+        let values = Values::new(&(32..=35));
+        let lengths: std::collections::BTreeSet<_> = (0..100).map(|key| values.len(key)).collect();
+        assert_eq!(lengths.into_iter().collect::<Vec<_>>(), [32, 33, 34, 35]);
+        let distinct: std::collections::BTreeSet<_> = (0..100).map(|key| values.of(key)).collect();
+        assert!(distinct.len() > 90);
+        assert_eq!(Values::new(&(0..=0)).of(3), b"");
+        assert_eq!(Values::new(&(32..=35)).of(9), values.of(9), "the same in every run");
     }
 }

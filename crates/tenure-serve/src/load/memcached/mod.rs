@@ -5,7 +5,6 @@
 mod answers;
 mod keys;
 mod requests;
-mod values;
 
 use std::ops::RangeInclusive;
 
@@ -14,22 +13,18 @@ use tenure_report::words::counted;
 
 pub use keys::Keys;
 
-use super::engine::job::Job;
-use super::error::Error;
+use super::Error;
+use super::engine::Job;
 use super::settings::{Generator, Settings};
 use super::tool::{self, Task};
 use super::workload::{Phase, Workload};
-use keys::Draw;
+use keys::{Draw, Values};
 use requests::{Order, Requests};
-use values::Values;
 
-/// Memcached takes no longer key.
 const LONGEST_KEY: usize = 250;
 
-/// Nor does any server take a longer value by default: memcached's largest item is 1 MiB.
 const LONGEST_VALUE: usize = 64 << 20;
 
-/// More keys than a server has memory for.
 const MOST_KEYS: u32 = 100_000_000;
 
 /// Requests under way while the keys are set.
@@ -38,7 +33,7 @@ const FILL_DEPTH: usize = 64;
 /// A run against a memcached server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// What every load has.
+    /// The settings of every load.
     pub settings: Settings,
     /// So many sets...
     pub sets: u32,
@@ -46,7 +41,7 @@ pub struct Plan {
     pub gets: u32,
     /// How many keys there are; they are numbered from 1.
     pub keys: u32,
-    /// What a key begins with; its number comes after.
+    /// The beginning of a key, before its number.
     pub prefix: String,
     /// Bytes of a value, from the shortest to the longest.
     pub value: RangeInclusive<usize>,

@@ -5,11 +5,9 @@ use std::ops::Range;
 use fastrand::Rng;
 
 use super::answers::{Ask, Scan};
-use super::keys::Draw;
-use super::values::Values;
+use super::keys::{Draw, Values};
 use crate::load::engine::protocol::{Answer, Protocol, Step};
 
-/// What a thread asks, and how it reads the answers.
 #[derive(Debug)]
 pub(crate) struct Requests {
     pub(super) prefix: String,
@@ -17,20 +15,12 @@ pub(crate) struct Requests {
     pub(super) order: Order,
 }
 
-/// In which order.
 #[derive(Debug)]
 pub(super) enum Order {
-    /// Sets these keys, one after the other.
+    /// Sets each of these keys.
     Fill(Range<u32>),
     /// Draws keys, and sets a share of them.
-    Mixed {
-        /// Which key.
-        draw: Draw,
-        /// A draw below this is a set.
-        sets_below: f64,
-        /// The source of both.
-        random: Rng,
-    },
+    Mixed { draw: Draw, sets_below: f64, random: Rng },
 }
 
 impl Order {
@@ -84,7 +74,6 @@ impl Protocol for Requests {
     }
 }
 
-/// Appends decimal digits.
 #[inline]
 fn push_number(out: &mut Vec<u8>, mut number: u32) {
     let mut digits = [0; 10];

@@ -9,22 +9,20 @@ use tempfile::NamedTempFile;
 use tenure_report::Progress;
 
 use super::{output, unreadable};
-use crate::load::error::Error;
+use crate::load::Error;
 use crate::load::outcome::{ErrorKind, Errors, Kind, Latency, Outcome, Second};
 use crate::load::settings::{Length, Settings};
 
-/// What it is to ask for.
 #[derive(Debug, Clone)]
-pub(in crate::load) struct Keys {
-    pub(in crate::load) sets: u32,
-    pub(in crate::load) gets: u32,
-    /// From 1 on, as it knows no key 0.
-    pub(in crate::load) count: u32,
-    pub(in crate::load) prefix: String,
-    pub(in crate::load) value: RangeInclusive<usize>,
+pub(crate) struct Keys {
+    pub(crate) sets: u32,
+    pub(crate) gets: u32,
+    /// Keys count from 1, as memtier has no key 0.
+    pub(crate) count: u32,
+    pub(crate) prefix: String,
+    pub(crate) value: RangeInclusive<usize>,
 }
 
-/// Runs it.
 pub(super) fn run(
     keys: &Keys,
     settings: &Settings,
@@ -33,7 +31,7 @@ pub(super) fn run(
     let cannot = |error: io::Error| {
         Error::new(format!("cannot have memtier_benchmark write a temporary file: {error}"))
     };
-    // It goes back and forth in what it writes, which a pipe does not have.
+    // A file, not a pipe: memtier seeks in it.
     let json = NamedTempFile::new().map_err(cannot)?;
     let mut command = Command::new("memtier_benchmark");
     command.args(arguments(keys, settings)).arg("--json-out-file").arg(json.path());
@@ -72,7 +70,6 @@ fn arguments(keys: &Keys, settings: &Settings) -> Vec<String> {
     ]
 }
 
-/// Reads what it writes.
 fn parse(text: &str) -> Result<Outcome, Error> {
     let missing = |what: &str| unreadable("memtier_benchmark", what);
     let report: Value = serde_json::from_str(text).map_err(|_| missing("JSON"))?;
@@ -110,7 +107,7 @@ fn kind(name: &str, of: &Value, seconds: f64) -> Kind {
     }
 }
 
-/// It counts in milliseconds.
+/// memtier counts in milliseconds.
 fn latency(of: &Value) -> Option<Latency> {
     let ns = |value: &Value| value.as_f64().map(|ms| ms * 1e6);
     let at = |name: &str| ns(&of["Percentile Latencies"][name]);

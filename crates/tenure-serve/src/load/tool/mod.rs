@@ -1,4 +1,4 @@
-//! Other generators: found on `PATH`, run, and what they print read into the same [`Outcome`].
+//! Other generators: found on `PATH`, run, and their output read into an [`Outcome`].
 
 mod memtier;
 mod wrk;
@@ -11,31 +11,26 @@ use std::time::{Duration, Instant};
 use nix::sys::resource::{UsageWho, getrusage};
 use tenure_report::Progress;
 
+use super::Error;
 use super::cpu::CpuTimes;
-use super::error::Error;
 use super::outcome::{Cpu, Outcome};
 use super::settings::{Generator, Length, Settings};
 
 pub(super) use memtier::Keys;
 
-/// What another generator is to ask for.
+/// What another generator should request.
 #[derive(Debug, Clone)]
 pub(super) enum Task {
-    /// Keys, by memtier.
     Memtier(Keys),
-    /// A page, by wrk.
     Wrk {
-        /// Where it is.
         url: String,
-        /// Lines of the head beside the usual ones.
+        /// Header lines beside the usual ones.
         fields: Vec<String>,
     },
 }
 
-/// How often a run is looked after.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Has another generator make the load.
 pub(super) fn run(
     task: &Task,
     settings: &Settings,
@@ -43,7 +38,7 @@ pub(super) fn run(
 ) -> Result<Outcome, Error> {
     if settings.warmup > Duration::ZERO {
         progress.begin("warming up", settings.warmup.as_millis() as u64);
-        // Neither knows of a warm-up, and both count whole seconds.
+        // Neither has a warm-up, and both count whole seconds.
         let whole = Duration::from_secs(settings.warmup.as_secs_f64().ceil() as u64);
         let warmup = Settings { length: Length::Time(whole), ..settings.clone() };
         let found = once(task, &warmup, progress);
@@ -77,7 +72,7 @@ fn once(task: &Task, settings: &Settings, progress: &dyn Progress) -> Result<Out
     }
 }
 
-/// Fails if a generator cannot do what is asked.
+/// Fails if a generator cannot do this.
 pub(super) fn check(settings: &Settings) -> Result<(), Error> {
     let line = match (settings.generator, settings.length) {
         (Generator::Own, _) => return Ok(()),
@@ -92,7 +87,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), Error> {
     Err(Error::new(line))
 }
 
-/// Runs a program to its end.
+/// Runs a program to its end, and returns its output.
 fn output(command: &mut Command, progress: &dyn Progress) -> Result<String, Error> {
     let name = command.get_program().to_string_lossy().into_owned();
     let cannot = |error: io::Error| match error.kind() {
@@ -103,7 +98,7 @@ fn output(command: &mut Command, progress: &dyn Progress) -> Result<String, Erro
     };
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().map_err(cannot)?;
-    // Both pipes are read all the time, as a long run prints more than they hold.
+    // Reads both pipes all the time: a long run prints more than they hold.
     let ended = thread::spawn(move || child.wait_with_output());
     let mut shown = Instant::now();
     while !ended.is_finished() {
@@ -121,7 +116,7 @@ fn output(command: &mut Command, progress: &dyn Progress) -> Result<String, Erro
     Err(Error::new(format!("{name} failed: {said}")))
 }
 
-/// The first line that speaks of a failure, or the first at all.
+/// The first line that names a failure, or the first line.
 fn what_failed(stderr: &str, stdout: &str) -> Option<String> {
     let lines = || stderr.lines().chain(stdout.lines()).map(str::trim).filter(|it| !it.is_empty());
     let speaks = |line: &&str| ["error", "unable", "failed"].iter().any(|word| line.contains(word));
@@ -138,7 +133,6 @@ fn children_ns() -> u64 {
         .sum()
 }
 
-/// What is printed cannot be read.
 fn unreadable(name: &str, what: &str) -> Error {
     Error::new(format!("cannot read what {name} prints: no {what}; its version may be another one"))
 }

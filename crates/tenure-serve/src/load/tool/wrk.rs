@@ -5,11 +5,10 @@ use std::process::Command;
 use tenure_report::Progress;
 
 use super::{output, unreadable};
-use crate::load::error::Error;
+use crate::load::Error;
 use crate::load::outcome::{ErrorKind, Errors, Kind, Latency, Outcome};
 use crate::load::settings::{Length, Settings};
 
-/// Runs it.
 pub(super) fn run(
     url: &str,
     fields: &[String],
@@ -33,7 +32,6 @@ pub(super) fn run(
     parse(&output(command.arg(url), progress)?)
 }
 
-/// Reads what it prints.
 fn parse(text: &str) -> Result<Outcome, Error> {
     let missing = |what: &str| unreadable("wrk", what);
     let words = |starts: &str| {

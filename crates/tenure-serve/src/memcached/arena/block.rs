@@ -1,32 +1,31 @@
-//! A block of the arena: what it has before its cells, and which of them are in use.
+//! A block of the arena: its head, and which of its cells are in use.
 
 use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
 
 use super::Arena;
 use super::sizes::{BLOCK, HEAD, MOST_CELLS, SIZES, cells};
-use crate::memcached::AtomicU64;
+use crate::relaxed::Relaxed;
 
-/// What every cell that is in use begins with.
+/// The start of every cell in use.
 #[repr(C)]
 pub(crate) struct Cell {
-    /// Of the item that the cell is of. Written when the cell is taken, under the lock of its class.
-    pub(crate) hash: AtomicU64,
-    /// The next cell of the item. Written by the thread that makes the item, before others know it.
+    /// The hash of the cell's item. Written when the cell is taken, under the lock of its class.
+    pub(crate) hash: Relaxed<u64>,
+    /// The next cell of the item. Written by the thread that makes the item, before it is shared.
     pub(crate) next: *mut Cell,
 }
 
-/// The beginning of a block that is in use. It lies at a multiple of [`BLOCK`], so that each cell leads to it.
+/// The head of a block in use. It lies at a multiple of [`BLOCK`], so that each cell leads to it.
 #[repr(C)]
 pub(super) struct Block {
-    /// A reference that the block has, from `Arc::into_raw`.
+    /// The block's reference, from `Arc::into_raw`.
     pub(super) arena: *const Arena,
     pub(super) class: usize,
-    /// For who holds the lock of the class.
+    /// Guarded by the lock of the class.
     state: UnsafeCell<State>,
 }
 
-/// What of a block changes.
 pub(super) struct State {
     pub(super) used: usize,
     /// The list that the block is in.
@@ -43,7 +42,7 @@ impl Block {
     ///
     /// # Safety
     ///
-    /// `memory` is a whole block, and the caller's alone.
+    /// `memory` is a whole block, which only the caller has.
     pub(super) unsafe fn init(memory: NonNull<Block>, arena: *const Arena, class: usize) {
         let state = State {
             used: 0,
@@ -52,44 +51,39 @@ impl Block {
             after: ptr::null_mut(),
             taken: [0; MOST_CELLS.div_ceil(64)],
         };
-        // SAFETY: the caller's; a block is aligned to its size.
+        // SAFETY: the caller passes a whole block of its own, which is aligned to its size.
         unsafe { memory.write(Self { arena, class, state: UnsafeCell::new(state) }) };
     }
 
-    /// The block of a cell.
     pub(super) fn of(cell: NonNull<Cell>) -> NonNull<Self> {
         let start = cell.as_ptr().map_addr(|address| address & !(BLOCK - 1));
-        // SAFETY: no block begins at 0, for that is no address that a mapping has.
+        // SAFETY: no block begins at 0, which no mapping contains.
         unsafe { NonNull::new_unchecked(start.cast()) }
     }
 
-    /// What changes.
+    /// What the lock of the class guards.
     ///
     /// # Safety
     ///
-    /// The block is in use, the caller holds the lock of its class, and uses no other reference from this as long as this one.
+    /// The block is in use, the caller holds the lock of its class, and no other reference from this function is live.
     pub(super) unsafe fn state<'a>(block: NonNull<Self>) -> &'a mut State {
-        // SAFETY: the caller's: it is in use.
-        let block = unsafe { block.as_ref() };
-        // SAFETY: the caller's: whoever calls this holds that lock.
-        unsafe { &mut *block.state.get() }
+        // SAFETY: the caller says that the block is in use. Its lock keeps other threads away from the state.
+        unsafe { &mut *block.as_ref().state.get() }
     }
 
-    /// Where a cell is.
     pub(super) fn cell(block: NonNull<Self>, class: usize, index: usize) -> NonNull<Cell> {
         debug_assert!(index < cells(class));
-        // SAFETY: inside the block, which has so many cells behind its head.
+        // SAFETY: inside the block, which has that many cells behind its head.
         unsafe { block.cast::<u8>().add(HEAD + index * SIZES[class]).cast() }
     }
 
-    /// Which cell it is.
     pub(super) fn index(cell: NonNull<Cell>, class: usize) -> usize {
         ((cell.addr().get() & (BLOCK - 1)) - HEAD) / SIZES[class]
     }
 }
 
 impl State {
-    /// Takes the first free cell. There is one.
+    /// Takes the first free cell, which there must be.
     pub(super) fn take(&mut self) -> usize {
         let free = self.taken.iter().position(|word| *word != u64::MAX);
         let word = free.expect("a block in a list has a free cell");
@@ -99,7 +93,6 @@ impl State {
         word * 64 + bit
     }
 
-    /// Gives a cell back.
     pub(super) fn put(&mut self, index: usize) {
         let bit = 1 << (index % 64);
         debug_assert!(self.taken[index / 64] & bit != 0, "a cell is given back once");
@@ -107,7 +100,6 @@ impl State {
         self.used -= 1;
     }
 
-    /// The cells that are in use.
     pub(super) fn taken(&self) -> impl Iterator<Item = usize> + '_ {
         let bits = |(at, word): (usize, &u64)| {
             let word = *word;

@@ -6,17 +6,16 @@
 //!        └──────┴──────┴──────┴──────┴─────┘
 //! ```
 //!
-//! A cache of 64 MiB takes little more than that from the system, however the sizes of its values shift:
-//! blocks are all of one size, so a free one serves every class, and an item longer than a quarter of a block is
-//! put into several cells. What is left are blocks with few cells in use. [`sparse`](Arena::sparse) names the
-//! emptiest, and the store moves its items elsewhere.
+//! A cache of 64 MiB takes little more than that from the system, however the sizes of its values shift: all blocks have one
+//! size, so a free one serves every class, and an item longer than a quarter of a block takes several cells. That leaves
+//! blocks with few cells in use. [`sparse`](Arena::sparse) names the emptiest, and the store moves its items elsewhere.
 //!
 //! # Who may do what when
 //!
-//! 1. A class has a lock, for the lists of its blocks and for their heads. No other lock is taken under it.
-//! 2. A cell that is in use belongs to who took it, but for the hash in front: that is written and read under the lock
-//!    of the class, so that [`sparse`](Arena::sparse) finds out what is in a block without a reference to it.
-//! 3. A block that is in use has a reference to the arena, so that an item may outlive the store.
+//! 1. The lock of a class guards the lists of its blocks and their heads. No other lock is taken under it.
+//! 2. A cell in use belongs to the thread that took it, but for its hash: that is written and read under the lock of the
+//!    class, so that [`sparse`](Arena::sparse) finds what is in a block without a reference to it.
+//! 3. A block in use has a reference to the arena, so that an item may outlive the store.
 
 mod block;
 mod sizes;
@@ -26,68 +25,62 @@ use std::ptr::{self, NonNull};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tenure::line::Isolated;
-use tenure::memory::{Atomic, Ordering};
 use tenure::sync::Arc;
 
-use super::AtomicU64;
+use crate::relaxed::Relaxed;
 use block::Block;
 pub(crate) use block::Cell;
 pub(crate) use sizes::Pieces;
 use sizes::{BLOCK, CLASSES, SIZES, cells};
 use system::Blocks;
 
-/// Lists of blocks that have free cells, by how full they are.
+/// Lists of blocks with free cells, by how full they are.
 const LEVELS: usize = 8;
 
-/// The list of the blocks that were found sparse.
+/// The list of sparse blocks.
 const SPARSE: usize = LEVELS;
 
-/// In no list: no cell is free.
+/// In no list, as no cell is free.
 const FULL: usize = LEVELS + 1;
 
-/// The blocks of one class.
 struct Class {
     lists: Mutex<Lists>,
-    /// Cells in use, items that begin in them, and free cells of blocks that are not sparse. Written under the lock.
-    live: AtomicU64,
-    items: AtomicU64,
-    spare: AtomicU64,
+    // Written under the lock.
+    live: Relaxed<u64>,
+    /// Items that begin in them.
+    items: Relaxed<u64>,
+    /// Free cells of blocks that are not sparse.
+    spare: Relaxed<u64>,
 }
 
 struct Lists {
     heads: [*mut Block; LEVELS + 1],
 }
 
-// SAFETY: the blocks of the lists are for who holds the lock.
+// SAFETY: the lists are inside the lock of their class, which guards the blocks too.
 unsafe impl Send for Lists {}
 
-/// What an arena has, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Figures {
     /// Blocks with cells in use.
     pub(crate) blocks: u64,
-    /// Blocks that are kept to be used again.
+    /// Blocks kept for later.
     pub(crate) free: u64,
-    /// Cells in use.
     pub(crate) live: u64,
-    /// Items.
     pub(crate) items: u64,
 }
 
-/// The memory of items.
 pub(crate) struct Arena {
     classes: Box<[Isolated<Class>]>,
     blocks: Mutex<Blocks>,
-    /// Blocks that were ever put into use, and now are.
-    taken: AtomicU64,
-    used: AtomicU64,
+    /// Blocks ever taken, or refused by the system. This and `used` are written under the lock of `blocks`.
+    taken: Relaxed<u64>,
+    used: Relaxed<u64>,
 }
 
-fn add(counter: &AtomicU64, count: i64) {
-    // Relaxed: statistics; written under a lock.
-    let value = counter.load(Ordering::Relaxed).wrapping_add_signed(count);
-    // Relaxed: as above.
-    counter.store(value, Ordering::Relaxed);
+/// Adds to a counter that a lock guards.
+fn add(counter: &Relaxed<u64>, count: i64) {
+    counter.count(count as u64);
 }
 
 impl Lists {
@@ -103,7 +96,7 @@ impl Lists {
         }
         (state.before, state.after) = (ptr::null_mut(), self.heads[level]);
         if let Some(next) = NonNull::new(self.heads[level]) {
-            // SAFETY: as above; it is another block.
+            // SAFETY: as above, for another block of the list.
             unsafe { Block::state(next) }.before = block.as_ptr();
         }
         self.heads[level] = block.as_ptr();
@@ -120,12 +113,12 @@ impl Lists {
             return;
         }
         match NonNull::new(before) {
-            // SAFETY: as above; it is another block.
+            // SAFETY: as above, for another block of the list.
             Some(before) => unsafe { Block::state(before) }.after = after,
             None => self.heads[level] = after,
         }
         if let Some(after) = NonNull::new(after) {
-            // SAFETY: as above.
+            // SAFETY: as above, for another block of the list.
             unsafe { Block::state(after) }.before = before;
         }
     }
@@ -141,10 +134,11 @@ impl Lists {
         let cells = cells(class);
         let level = if state.used == cells { FULL } else { state.used * LEVELS / cells };
         if level != state.level {
-            // SAFETY: the caller's.
-            unsafe { self.remove(block) };
-            // SAFETY: it is in no list now.
-            unsafe { self.insert(block, level) };
+            // SAFETY: the caller says that it is in the list of its level; removed, it is in none.
+            unsafe {
+                self.remove(block);
+                self.insert(block, level);
+            }
         }
     }
 }
@@ -153,9 +147,9 @@ impl Class {
     fn new() -> Self {
         Self {
             lists: Mutex::new(Lists { heads: [ptr::null_mut(); LEVELS + 1] }),
-            live: Atomic::new(0),
-            items: Atomic::new(0),
-            spare: Atomic::new(0),
+            live: Relaxed::default(),
+            items: Relaxed::default(),
+            spare: Relaxed::default(),
         }
     }
 
@@ -163,7 +157,6 @@ impl Class {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A cell of the fullest block, so that others become empty.
     fn take(
         &self,
         lists: &mut Lists,
@@ -180,13 +173,13 @@ impl Class {
             _ => -1,
         };
         let cell = Block::cell(block, class, state.take());
-        // SAFETY: the block is in a list.
+        // SAFETY: the block was found in the list of its level.
         unsafe { lists.sort(block, class) };
         add(&self.spare, spare);
         add(&self.live, 1);
         add(&self.items, begins.into());
-        // SAFETY: the cell was free, and is the caller's now.
-        unsafe { cell.write(Cell { hash: Atomic::new(hash), next: ptr::null_mut() }) };
+        // SAFETY: the cell was free, and now belongs to the caller.
+        unsafe { cell.write(Cell { hash: Relaxed::new(hash), next: ptr::null_mut() }) };
         Some(cell)
     }
 }
@@ -196,8 +189,8 @@ impl Arena {
         Self {
             classes: (0..CLASSES).map(|_| Isolated::new(Class::new())).collect(),
             blocks: Mutex::new(Blocks::new()),
-            taken: Atomic::new(0),
-            used: Atomic::new(0),
+            taken: Relaxed::default(),
+            used: Relaxed::default(),
         }
     }
 
@@ -205,14 +198,12 @@ impl Arena {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes of a cell.
     #[inline]
     pub(crate) const fn size(class: usize) -> usize {
         SIZES[class]
     }
 
-    /// A cell for an item with that hash, which is the caller's. `None` where the system has no memory. `begins` is whether
-    /// it is the first of the item.
+    /// A cell for an item with that hash. `None` where the system has no memory. `begins` for the first cell of the item.
     pub(crate) fn take(
         arena: &Arc<Self>,
         class: usize,
@@ -230,10 +221,10 @@ impl Arena {
             add(&arena.used, 1);
             block
         };
-        // SAFETY: a whole block, and this thread's alone. The reference is the block's, and is given back with it.
+        // SAFETY: a whole block, which only this thread has. The reference becomes the block's, and `put` takes it back.
         unsafe { Block::init(block, Arc::into_raw(arena.clone()), class) };
         let mut lists = blocks.lock();
-        // SAFETY: it is in use now, of this class, and in no list.
+        // SAFETY: it is in use now, has this class, and is in no list.
         unsafe { lists.insert(block, 0) };
         add(&blocks.spare, cells(class) as i64);
         blocks.take(&mut lists, class, hash, begins)
@@ -243,24 +234,22 @@ impl Arena {
     ///
     /// # Safety
     ///
-    /// It is the caller's, who does not use it any more. `begins` is as when it was taken.
+    /// The caller owns the cell and does not use it any more. `begins` is as in [`take`](Self::take).
     pub(crate) unsafe fn put(cell: NonNull<Cell>, begins: bool) {
         let block = Block::of(cell);
-        // SAFETY: a block with a cell in use is in use itself, and its class does not change.
-        let Block { class, arena, .. } = *unsafe { block.as_ref() };
-        // SAFETY: as above; so it has a reference to the arena.
-        let arena_of = unsafe { &*arena };
+        // SAFETY: a block with a cell in use is in use itself: its class and arena stay, and its reference keeps the arena.
+        let (class, arena, blocks) = unsafe {
+            let Block { class, arena, .. } = *block.as_ref();
+            (class, arena, &(&*arena).classes[class])
+        };
         if cfg!(debug_assertions) {
-            // So that who reads it nevertheless sees that.
+            // Makes a late read visible.
             let bytes = SIZES[class] - size_of::<Cell>();
-            // SAFETY: inside the block.
-            let rest = unsafe { cell.add(1) };
-            // SAFETY: the rest of the cell is the caller's.
-            unsafe { rest.cast::<u8>().write_bytes(0xDD, bytes) };
+            // SAFETY: the rest of the cell, which the caller owns.
+            unsafe { cell.add(1).cast::<u8>().write_bytes(0xDD, bytes) };
         }
-        let blocks = &arena_of.classes[class];
         let mut lists = blocks.lock();
-        // SAFETY: the lock of the class is held.
+        // SAFETY: the lock of the class is held, and the block is in use.
         let state = unsafe { Block::state(block) };
         state.put(Block::index(cell, class));
         let is_sparse = state.level == SPARSE;
@@ -271,7 +260,7 @@ impl Arena {
             // SAFETY: it is in the list of its level.
             unsafe { lists.remove(block) };
         } else if !is_sparse {
-            // SAFETY: as above.
+            // SAFETY: it is in the list of its level.
             unsafe { lists.sort(block, class) };
         }
         if !is_sparse {
@@ -279,7 +268,7 @@ impl Arena {
         }
         drop(lists);
         if is_empty {
-            // SAFETY: the reference that the block got in `take`; nobody has a cell of it, and no list has it.
+            // SAFETY: the reference that the block got in `take`. No cell of it is in use, and no list has it.
             let arena = unsafe { Arc::from_raw(arena) };
             let mut free = arena.blocks();
             free.put(block);
@@ -288,32 +277,31 @@ impl Arena {
         }
     }
 
-    /// Bytes of free cells in blocks that are in use and not known to be sparse.
+    /// Bytes of free cells in used blocks that are not sparse.
     pub(crate) fn spare(&self) -> u64 {
-        self.sum(|class, of| of.spare.load(Ordering::Relaxed) * SIZES[class] as u64)
+        self.sum(|class, of| of.spare.get() * SIZES[class] as u64)
     }
 
     fn sum(&self, of: impl Fn(usize, &Class) -> u64) -> u64 {
         self.classes.iter().enumerate().map(|(class, blocks)| of(class, blocks)).sum()
     }
 
-    /// Blocks that were ever put into use, or were to be and the system had none.
+    /// Blocks ever taken, or refused by the system.
     pub(crate) fn taken(&self) -> u64 {
-        // Relaxed: a statistic.
-        self.taken.load(Ordering::Relaxed)
+        self.taken.get()
     }
 
-    /// Whether the system had no more memory since this was last asked.
+    /// Whether the system had no memory since the last call.
     pub(crate) fn take_shortage(&self) -> bool {
         self.blocks().take_shortage()
     }
 
-    /// Gives up to `most` bytes of free blocks back to the system, as far as more than `kept` are free.
+    /// Gives up to `most` bytes of free blocks back to the system, but keeps `kept`.
     pub(crate) fn give_back(&self, kept: u64, most: u64) {
         let blocks = |bytes: u64| usize::try_from(bytes / BLOCK as u64).unwrap_or(usize::MAX);
         let (kept, mut most) = (blocks(kept), blocks(most));
         while most > 0 {
-            // A few at once: others want blocks.
+            // A few under each lock: other threads want blocks.
             let given = self.blocks().give_back(kept, most.min(16));
             if given == 0 {
                 return;
@@ -322,31 +310,25 @@ impl Arena {
         }
     }
 
-    /// Bytes of cells in use.
     pub(crate) fn live(&self) -> u64 {
-        // Relaxed, here and below: statistics.
-        self.sum(|class, of| of.live.load(Ordering::Relaxed) * SIZES[class] as u64)
+        self.sum(|class, of| of.live.get() * SIZES[class] as u64)
     }
 
-    /// Items, whoever has them.
     pub(crate) fn items(&self) -> u64 {
-        self.sum(|_, of| of.items.load(Ordering::Relaxed))
+        self.sum(|_, of| of.items.get())
     }
 
-    /// What it has.
     pub(crate) fn figures(&self) -> Figures {
         let free = self.blocks().free();
-        // Relaxed: a statistic.
-        let blocks = self.used.load(Ordering::Relaxed) * BLOCK as u64;
+        let blocks = self.used.get() * BLOCK as u64;
         Figures { blocks, free: (free * BLOCK) as u64, live: self.live(), items: self.items() }
     }
 
-    /// Looks for the emptiest block of the class that has the most free cells, and puts its cells in use into `found`, with the
-    /// hashes of their items. From now on the block is only used where no other has a free cell. `false` if
-    /// no class has so many free cells that it could do with a block less.
+    /// Finds the emptiest block of the class with the most free cells, and puts its cells in use into `found`, with the hashes
+    /// of their items. From now on the block is only used if no other has a free cell. `false` if no class could do with a
+    /// block less.
     pub(crate) fn sparse(&self, found: &mut Vec<(u64, NonNull<Cell>)>) -> bool {
-        // Relaxed: looked at again under the lock.
-        let spare = |class: usize| self.classes[class].spare.load(Ordering::Relaxed);
+        let spare = |class: usize| self.classes[class].spare.get();
         let could = (0..CLASSES).filter(|class| spare(*class) >= cells(*class) as u64);
         let Some(class) = could.max_by_key(|class| spare(*class) * SIZES[*class] as u64) else {
             return false;
@@ -360,27 +342,25 @@ impl Arena {
         let Some(block) = emptiest.filter(|_| spare(class) >= cells(class) as u64) else {
             return false;
         };
-        // SAFETY: it is in the list of its level.
-        unsafe { lists.remove(block) };
-        // SAFETY: now it is in none.
-        unsafe { lists.insert(block, SPARSE) };
-        // SAFETY: the lock of the class is held.
-        let state = unsafe { Block::state(block) };
+        // SAFETY: the lock of the class is held, and the block is in the list of its level; removed, it is in none.
+        let state = unsafe {
+            lists.remove(block);
+            lists.insert(block, SPARSE);
+            Block::state(block)
+        };
         add(&blocks.spare, -((cells(class) - state.used) as i64));
         found.extend(state.taken().map(|index| {
             let cell = Block::cell(block, class, index);
             // SAFETY: a cell in use: its hash was written under this lock, and stays until it is given back under it.
-            let hash = unsafe { &(*cell.as_ptr()).hash };
-            // Relaxed: the lock orders it.
-            (hash.load(Ordering::Relaxed), cell)
+            (unsafe { &(*cell.as_ptr()).hash }.get(), cell)
         }));
         true
     }
 }
 
-// SAFETY: all that is not atomic is behind locks.
+// SAFETY: locks guard all that is not atomic.
 unsafe impl Sync for Arena {}
-// SAFETY: as above.
+// SAFETY: as for `Sync`.
 unsafe impl Send for Arena {}
 
 #[cfg(test)]

@@ -1,20 +1,16 @@
-//! Sizes of cells, and which of them an item of some length takes.
+//! Sizes of cells, and which of them an item takes.
 
-/// Bytes of a block, and its alignment.
 pub(crate) const BLOCK: usize = 64 << 10;
 
-/// What a block has before its cells.
 pub(super) const HEAD: usize = 192;
 
 const USABLE: usize = BLOCK - HEAD;
 
-/// Sizes of cells are multiples of this, and cells are so aligned.
+/// Sizes of cells are multiples of this, which is their alignment.
 const STEP: usize = 16;
 
-/// Bytes of the smallest cell.
 const SMALLEST: usize = 96;
 
-/// The most cells that a block has.
 pub(super) const MOST_CELLS: usize = USABLE / SMALLEST;
 
 /// Each size an eighth larger than the last; of those with as many cells in a block, the largest. Returns how many there are.
@@ -35,23 +31,20 @@ const fn fill(sizes: &mut [usize]) -> usize {
     }
 }
 
-/// How many sizes there are.
 pub(crate) const CLASSES: usize = fill(&mut []);
 
-/// Bytes of a cell of each class.
 pub(super) const SIZES: [usize; CLASSES] = {
     let mut sizes = [0; CLASSES];
     fill(&mut sizes);
     sizes
 };
 
-/// Cells that a block of a class has.
 pub(super) const fn cells(class: usize) -> usize {
     USABLE / SIZES[class]
 }
 
-/// The class of the cells of which a block has four: the largest for the last bytes of an item. Larger ones are only used in full,
-/// so that no item takes an eighth more than its length.
+/// The class with four cells in a block: the largest for the last bytes of an item. Larger cells are only used in full, so
+/// that no item takes an eighth more than its length.
 const QUARTER: usize = {
     let mut class = 0;
     while cells(class) > 4 {
@@ -60,7 +53,7 @@ const QUARTER: usize = {
     class
 };
 
-/// The smallest class for so many steps.
+/// The smallest class for a number of steps.
 const CLASS_OF: [u8; SIZES[QUARTER] / STEP + 1] = {
     let mut table = [0; SIZES[QUARTER] / STEP + 1];
     let mut steps = 0;
@@ -75,7 +68,7 @@ const CLASS_OF: [u8; SIZES[QUARTER] / STEP + 1] = {
     table
 };
 
-/// A cell of an item, and the bytes that it has of the item's text.
+/// A cell of an item, and its bytes of the item's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) class: usize,
@@ -85,11 +78,10 @@ pub(crate) struct Piece {
 /// The cells of an item, from the first on: full ones as large as possible, and one for the rest.
 #[derive(Debug, Clone)]
 pub(crate) struct Pieces {
-    /// Bytes of the text that are in no cell yet.
     left: usize,
-    /// What the next cell has before its text.
+    /// Bytes before the text in the next cell.
     before: usize,
-    /// What those after it have.
+    /// The same in later cells.
     then: usize,
 }
 

@@ -1,6 +1,6 @@
-//! Passwords: a connection sends one as the value of a `set` before anything else is answered.
+//! Passwords: a connection has to send one as the value of a `set` first.
 //!
-//! Lines and answers are those of memcached. A line that is shorter than any `set` ends the connection, so that `quit` does.
+//! Lines and answers are memcached's. A line shorter than any `set`, such as `quit`, ends the connection.
 
 use memchr::memchr;
 use tenure::count::RefCount;
@@ -8,17 +8,17 @@ use tenure::registry::RegistryCount;
 
 use super::{BINARY, NO_BINARY, Run, State};
 use crate::handler::Next;
+use crate::memcached::answer::Answer;
 use crate::memcached::counters::Counter;
 use crate::memcached::number;
 use crate::memcached::passwords::MOST_TOKEN;
-use crate::memcached::reply::Answer;
 use crate::memcached::words::Words;
 
-/// Bytes of the shortest line that is answered, without its end.
+/// Bytes of the shortest line that gets an answer, without its end.
 const LEAST_LINE: usize = 6;
 
 impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
-    /// Takes the line that says how long the password is. Nothing else is answered.
+    /// Takes the line that announces the length of the password.
     #[cold]
     pub(super) fn login(&mut self, output: &mut Answer<C>) -> Option<Next> {
         let rest = self.rest();
@@ -45,7 +45,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
         None
     }
 
-    /// Takes a password of so many bytes, the end of the line included.
+    /// Takes a password of `len` bytes, with the end of its line.
     #[cold]
     pub(super) fn password(&mut self, len: usize, output: &mut Answer<C>) -> Option<Next> {
         let Some(token) = self.rest().get(..len) else {
@@ -53,22 +53,24 @@ impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
         };
         self.at += len;
         self.session.state = State::Login;
-        let Some(token) = token.strip_suffix(b"\r\n") else {
-            output.write(b"CLIENT_ERROR bad command line termination\r\n");
-            return None;
+        let answer: &[u8] = match token.strip_suffix(b"\r\n") {
+            None => b"CLIENT_ERROR bad command line termination\r\n",
+            Some(token) if !token.contains(&b' ') => {
+                b"CLIENT_ERROR bad authentication token format\r\n"
+            }
+            Some(token) => {
+                self.visit.worker.count(Counter::AuthCommands);
+                let passwords = self.shared.config.passwords.as_ref();
+                if passwords.is_some_and(|passwords| passwords.admit(token)) {
+                    self.session.state = State::Command;
+                    b"STORED\r\n"
+                } else {
+                    self.visit.worker.count(Counter::AuthErrors);
+                    b"CLIENT_ERROR authentication failure\r\n"
+                }
+            }
         };
-        if !token.contains(&b' ') {
-            output.write(b"CLIENT_ERROR bad authentication token format\r\n");
-            return None;
-        }
-        self.visit.worker.count(Counter::AuthCommands);
-        if self.shared.passwords.as_ref().is_some_and(|passwords| passwords.admit(token)) {
-            self.session.state = State::Command;
-            output.write(b"STORED\r\n");
-        } else {
-            self.visit.worker.count(Counter::AuthErrors);
-            output.write(b"CLIENT_ERROR authentication failure\r\n");
-        }
+        output.write(answer);
         None
     }
 }

@@ -4,20 +4,18 @@
 //!             ┌───────── line ─────────┐
 //!             ▼                        │
 //!  ┌─────── Command ──────┬────────────┴───────┐
-//!  │ get k k k...         │ set, ms ...        │ refused set, line too long in a retrieval
+//!  │ get k k k...         │ set, ms ...        │ refused set, bad key in a retrieval
 //!  ▼                      ▼                    ▼
-//! Keys ── key by key    Data ── into a draft  Swallow, Rest ── thrown away
+//! Keys ── key by key    Data ── into a draft  Swallow, Rest ── dropped
 //!  │ end of line          │ complete: stored   │
 //!  └──────────────────────┴────────────────────┴──▶ Command
 //! ```
 //!
-//! A list of items goes on by itself (`Dump`), some items at a time, until all are told, and so does what a watcher is told
-//! (`Watch`), until it ends. Where passwords are asked for,
-//! a connection begins in `Login`, and nothing but a password leads from there to `Command`.
+//! `Dump` lists items, some at a time, until all are listed; `Watch` sends log lines until the connection ends. Where
+//! passwords are required, a connection begins in `Login`, and only a password leads from there to `Command`.
 //!
-//! A line is looked at once its end has come. The keys of a retrieval are looked up one by one then, and
-//! before that if the line is longer than the limit: retrievals may be of any length. Data goes from the input into
-//! the new item as it comes, so that the input needs no more room than a line.
+//! A line is parsed once its end has arrived. A retrieval may have any length: if it is longer than the limit, its keys are
+//! looked up before that. Data goes from the input into the new item as it arrives, so the input needs room for a line only.
 
 mod login;
 mod retrieval;
@@ -31,20 +29,19 @@ use tenure::registry::RegistryCount;
 use tenure::sync::Arc;
 
 use super::Shared;
+use super::answer::{Answer, BAD_LINE};
 use super::classes::Classes;
 use super::clock::Seconds;
-use super::connections::Known;
 use super::counters::{Counter, Worker};
 use super::item::{Chunk, END};
-use super::peer::{Limits, PeerRef};
-use super::reply::{Answer, BAD_LINE};
+use super::peer::{Known, Limits, PeerRef};
 use super::request::{Keys, Pending, Request, Then};
 use super::store::{Place, Visit};
 use super::watch::Watcher;
 use crate::handler::{Handler, Next, Output, Progress};
 use retrieval::{Retrieval, retrieval};
 
-/// Requests of a connection after which its peer hears of them.
+/// Requests of a connection before they are added to its peer's.
 const BATCH: u64 = 1024;
 
 /// Spaces before a retrieval that is longer than a line.
@@ -53,37 +50,33 @@ const MOST_SPACES: usize = 100;
 /// The first byte of a request in memcached's binary protocol. No command of the text protocol begins with it.
 const BINARY: u8 = 0x80;
 
-const NO_BINARY: &str = "the client speaks memcached's binary protocol, which is not there; tell it to use the text protocol";
+const NO_BINARY: &str = "the client speaks memcached's binary protocol, which this server does not; set it to the text protocol";
 
 /// A connection.
 pub struct Session<C: RefCount + 'static, P: RegistryCount> {
     peer: PeerRef<P>,
     known: Arc<Known>,
     state: State<C>,
-    /// Requests that the peer has not heard of.
+    /// Requests that the peer has not counted yet.
     requests: u64,
-    /// Whether it ends for something that it did.
+    /// Whether it ends for an error of the client.
     failed: bool,
 }
 
 enum State<C: RefCount + 'static> {
-    /// A line is to come.
     Command,
-    /// Keys are to come.
     Keys(Keys),
-    /// Data is to come.
     Data(Box<Pending<C>>),
-    /// So many bytes are to be thrown away.
     Swallow(usize),
-    /// What is left of the line is to be thrown away.
+    /// Drops the rest of the line.
     Rest,
-    /// Items of some classes are to be listed, from there on.
+    /// Lists items of some classes, from there on.
     Dump(Place, Classes),
-    /// What others do is to be told, and nothing else.
+    /// Sends log lines, and drops all input.
     Watch(Arc<Watcher>),
-    /// The line of a password is to come.
+    /// Takes the line before a password.
     Login,
-    /// So many bytes of a password are to come.
+    /// Takes so many bytes of a password.
     Password(usize),
 }
 
@@ -92,7 +85,7 @@ pub struct Memcached<C: RefCount + 'static, P: RegistryCount> {
     shared: Arc<Shared<C, P>>,
     worker: Arc<Worker>,
     now: Seconds,
-    /// Since when it did not look for items that are over.
+    /// When it last looked for expired items.
     crawled: Instant,
 }
 
@@ -113,7 +106,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Drop for Memcached<C, P> {
     fn drop(&mut self) {
         self.shared.workers.leave(&self.worker, |workers| {
             self.visit().leave(workers);
-            // What the map freed at the end of that visit may have been the last to keep entries back.
+            // Again: that visit itself may have kept entries back until its end.
             self.visit().leave(workers);
         });
     }
@@ -143,9 +136,10 @@ impl<C: RefCount + 'static, P: RegistryCount> Handler for Memcached<C, P> {
         if peer.is_none() {
             self.worker.count(Counter::RejectedConnections);
         }
-        let state = if self.shared.passwords.is_none() { State::Command } else { State::Login };
+        let state =
+            if self.shared.config.passwords.is_none() { State::Command } else { State::Login };
         let (peer, known) = (peer?, self.shared.connections.join(from, self.now));
-        self.shared.store.watchers().tell_connection(from, known.number, None);
+        self.shared.store.watchers().log_connection(from, known.number, None);
         Some(Session { peer, known, state, requests: 0, failed: false })
     }
 
@@ -158,19 +152,19 @@ impl<C: RefCount + 'static, P: RegistryCount> Handler for Memcached<C, P> {
         let visit = self.visit();
         session.known.hear(self.now);
         let observed = self.shared.observes_gets();
-        let last = session.requests.saturating_add(self.shared.requests_per_turn);
+        let last = session.requests.saturating_add(self.shared.config.requests_per_turn);
         let mut run =
             Run { shared: &self.shared, visit: &visit, session, input, at: 0, observed, last };
         let next = run.all(output);
         let consumed = run.at;
         if session.requests >= BATCH {
-            session.tell_requests();
+            session.count_requests();
         }
         Progress { consumed, next }
     }
 
     fn close(&mut self, mut session: Session<C, P>) {
-        session.tell_requests();
+        session.count_requests();
         session.peer.leave();
         let (watchers, known) = (self.shared.store.watchers(), &session.known);
         if let State::Watch(watcher) = &session.state {
@@ -178,7 +172,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Handler for Memcached<C, P> {
         }
         self.shared.connections.leave(known);
         let reason = if session.failed { "error" } else { "normal" };
-        watchers.tell_connection(known.from, known.number, Some(reason));
+        watchers.log_connection(known.from, known.number, Some(reason));
     }
 
     fn tick(&mut self, now: Instant) {
@@ -187,7 +181,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Handler for Memcached<C, P> {
             self.now = seconds;
             self.visit().keep_house();
         }
-        // A hundredth of the time, as an item takes 100 ns; and no more at once than a client waits for without noticing.
+        // An item takes 100 ns, so this is a hundredth of the time; and one call delays no client noticeably.
         let items = now.saturating_duration_since(self.crawled).as_micros() / 10;
         if items >= 128 {
             self.crawled = now;
@@ -197,20 +191,18 @@ impl<C: RefCount + 'static, P: RegistryCount> Handler for Memcached<C, P> {
 }
 
 impl<C: RefCount + 'static, P: RegistryCount> Session<C, P> {
-    fn tell_requests(&mut self) {
+    fn count_requests(&mut self) {
         self.peer.add_requests(std::mem::take(&mut self.requests));
     }
 }
 
-/// A call of the handler.
 struct Run<'a, C: RefCount + 'static, P: RegistryCount> {
     shared: &'a Shared<C, P>,
     visit: &'a Visit<'a, C>,
     session: &'a mut Session<C, P>,
     input: &'a [u8],
-    /// Bytes of the input that are done with.
     at: usize,
-    /// Whether somebody wants to know of each lookup.
+    /// Whether lookups are counted by prefix or watched.
     observed: bool,
     /// The last request before others have their turn, as the session counts them.
     last: u64,
@@ -221,7 +213,7 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
         &self.input[self.at..]
     }
 
-    /// A request's reference to the peer, and what it is made to.
+    /// Begins a request, which holds a reference to the peer.
     #[inline]
     fn begin(&mut self) -> (PeerRef<P>, Request<'a, C, P>) {
         let peer = self.session.peer.clone();
@@ -236,7 +228,7 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
         Request { shared: self.shared, visit: self.visit, limits, connection }
     }
 
-    /// Goes on until something is missing. Says what.
+    /// Goes on until something is missing, and returns what.
     fn all(&mut self, output: &mut Answer<C>) -> Next {
         loop {
             let goes_on = matches!(self.session.state, State::Dump(..) | State::Watch(_));
@@ -252,7 +244,7 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
                 State::Keys(keys) => self.keys(keys, output),
                 State::Data(_) => self.data(output),
                 State::Swallow(count) => self.swallow(count),
-                State::Rest => self.throw_rest(),
+                State::Rest => self.drop_rest(),
                 State::Dump(from, classes) => self.dump(from, classes, output),
                 State::Watch(_) => return self.news(output),
                 State::Login => self.login(output),
@@ -264,7 +256,7 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
         }
     }
 
-    /// Tells what others did. What the client says meanwhile is thrown away.
+    /// Sends log lines, and drops all input.
     #[cold]
     fn news(&mut self, output: &mut Answer<C>) -> Next {
         self.at = self.input.len();
@@ -274,13 +266,12 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
         Next::Input
     }
 
-    /// A call that the client is to blame for the end of.
+    /// Ends the connection for an error of the client.
     fn fail(&mut self, next: Next) -> Option<Next> {
         self.session.failed = true;
         Some(next)
     }
 
-    /// Throws bytes away.
     fn swallow(&mut self, count: usize) -> Option<Next> {
         let thrown = count.min(self.rest().len());
         self.at += thrown;
@@ -289,7 +280,6 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
         None
     }
 
-    /// Lists some items.
     fn dump(&mut self, from: Place, classes: Classes, output: &mut Answer<C>) -> Option<Next> {
         let request = self.request(self.session.peer.limits());
         let next = self.visit.walk(from, |item| {
@@ -304,7 +294,7 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
         None
     }
 
-    fn throw_rest(&mut self) -> Option<Next> {
+    fn drop_rest(&mut self) -> Option<Next> {
         match memchr(b'\n', self.rest()) {
             Some(end) => {
                 self.at += end + 1;
@@ -315,7 +305,6 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
         None
     }
 
-    /// Takes data.
     fn data(&mut self, output: &mut Answer<C>) -> Option<Next> {
         let rest = self.rest();
         let State::Data(pending) = &mut self.session.state else {
@@ -336,7 +325,6 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
         request.complete(pending, output);
     }
 
-    /// Takes a line.
     #[inline]
     fn command(&mut self, output: &mut Answer<C>) -> Option<Next> {
         let rest = self.rest();
@@ -344,7 +332,7 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
             return self.long_line();
         };
         let line = match &rest[..end] {
-            // A return alone is a line of one character: memcached has it so.
+            // As in memcached, a return alone is a line of one character.
             [line @ .., b'\r'] if !line.is_empty() => line,
             line => line,
         };
@@ -402,7 +390,7 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
         None
     }
 
-    /// A line whose end has not come.
+    /// A line whose end has not arrived.
     #[cold]
     fn long_line(&mut self) -> Option<Next> {
         let rest = self.rest();

@@ -5,13 +5,12 @@ use tenure::registry::RegistryCount;
 
 use super::{Run, State};
 use crate::handler::Next;
+use crate::memcached::answer::{Answer, BAD_LINE};
 use crate::memcached::counters::Counter;
 use crate::memcached::item::{END, MOST_KEY};
 use crate::memcached::number;
-use crate::memcached::reply::{Answer, BAD_LINE};
 use crate::memcached::request::{Keys, Request, Then};
 
-/// A command that looks keys up.
 pub(super) struct Retrieval {
     pub(super) name: &'static [u8],
     pub(super) cas: bool,
@@ -25,7 +24,6 @@ const RETRIEVALS: [Retrieval; 4] = [
     Retrieval { name: b"gats", cas: true, touches: true },
 ];
 
-/// The retrieval that a line begins with.
 pub(super) fn retrieval(line: &[u8]) -> Option<&'static Retrieval> {
     let spaces = line.iter().take_while(|byte| **byte == b' ').count();
     let line = &line[spaces..];
@@ -35,7 +33,6 @@ pub(super) fn retrieval(line: &[u8]) -> Option<&'static Retrieval> {
 }
 
 impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
-    /// Begins a retrieval whose line is complete.
     pub(super) fn begin_keys(
         &mut self,
         request: &Request<'_, C, P>,
@@ -69,7 +66,6 @@ impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
         Then::Keys(keys)
     }
 
-    /// Looks keys up, until the end of the line or of the input.
     pub(super) fn keys(&mut self, keys: Keys, output: &mut Answer<C>) -> Option<Next> {
         while !output.is_full() {
             self.at += self.rest().iter().take_while(|byte| **byte == b' ').count();
@@ -110,7 +106,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
         None
     }
 
-    /// Tells of a lookup beforehand, so that those that nobody wants to know of do nothing for it.
+    /// Reports a lookup in advance, so that unobserved lookups pay nothing for it.
     #[cold]
     pub(super) fn observe(&self, key: &[u8]) {
         let item = self.visit.find(self.visit.key(key));

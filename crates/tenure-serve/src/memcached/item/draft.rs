@@ -1,9 +1,8 @@
-//! Making an item: a [`Draft`] is filled as its data comes in, and becomes a reference once it is complete.
+//! Making an item: a [`Draft`] is filled as its data arrives, and becomes a reference once it is complete.
 
 use std::ptr::NonNull;
 
 use tenure::count::RefCount;
-use tenure::memory::Atomic;
 use tenure::sync::Arc;
 
 use super::{Body, END, Header, ItemRef, MOST_KEY};
@@ -11,27 +10,24 @@ use crate::memcached::arena::{Arena, Cell, Pieces};
 use crate::memcached::classes::{Class, footprint};
 use crate::memcached::clock::Seconds;
 use crate::memcached::number::Decimal;
+use crate::relaxed::Relaxed;
 
-/// What an item is made of.
 #[derive(Clone, Copy)]
-pub(in crate::memcached) struct Recipe<'a> {
-    pub(in crate::memcached) key: &'a [u8],
-    pub(in crate::memcached) hash: u64,
-    pub(in crate::memcached) flags: u32,
-    pub(in crate::memcached) expiry: Seconds,
-    /// Bytes of the data.
-    pub(in crate::memcached) len: usize,
-    pub(in crate::memcached) state: u32,
-    /// The number of the value, from a client; 0 for the next.
-    pub(in crate::memcached) number: u64,
+pub(crate) struct Recipe<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) hash: u64,
+    pub(crate) flags: u32,
+    pub(crate) expiry: Seconds,
+    pub(crate) len: usize,
+    pub(crate) state: u32,
+    /// The number that a client chose for the value, or 0 for the next one.
+    pub(crate) number: u64,
 }
 
-/// An item whose data is not complete. Nobody else has it.
-pub(in crate::memcached) struct Draft<C: RefCount + 'static> {
+/// An item whose data is not complete. It is not shared.
+pub(crate) struct Draft<C: RefCount + 'static> {
     item: ItemRef<C>,
-    /// Bytes of the text that are written.
     filled: usize,
-    /// The cell that is being filled.
     cell: NonNull<Cell>,
     /// Where the next byte goes, and bytes of the text from there to the end of the cell.
     at: *mut u8,
@@ -40,16 +36,16 @@ pub(in crate::memcached) struct Draft<C: RefCount + 'static> {
     last: [u8; 2],
 }
 
-// SAFETY: what it points to is its item's.
+// SAFETY: it owns its item, and points into that item's cells only.
 unsafe impl<C: RefCount + 'static> Send for Draft<C> {}
 
 impl<C: RefCount + 'static> Draft<C> {
-    /// Room for an item. `None` without memory for it.
+    /// Memory for an item, or `None` if the system has none.
     ///
     /// # Panics
     ///
     /// If the key is longer than [`MOST_KEY`], or the data longer than 2³¹ bytes.
-    pub(in crate::memcached) fn new(recipe: &Recipe<'_>, arena: &Arc<Arena>) -> Option<Self> {
+    pub(crate) fn new(recipe: &Recipe<'_>, arena: &Arc<Arena>) -> Option<Self> {
         assert!(recipe.key.len() <= MOST_KEY && recipe.len <= 1 << 31);
         let (flags, len) = (Decimal::new(recipe.flags.into()), Decimal::new(recipe.len as u64));
         let pieces: [&[u8]; 7] = [b"VALUE ", recipe.key, b" ", &flags, b" ", &len, b"\r\n"];
@@ -59,24 +55,24 @@ impl<C: RefCount + 'static> Draft<C> {
         let header = first.cast::<Header<C>>();
         let body = Body {
             count: C::new_in(),
-            state: Atomic::new(recipe.state),
-            time: Atomic::new(0),
-            expiry: Atomic::new(recipe.expiry),
-            place: Atomic::new(0),
-            since: Atomic::new(0),
-            cas: Atomic::new(recipe.number),
+            state: Relaxed::new(recipe.state),
+            time: Relaxed::new(0),
+            expiry: Relaxed::new(recipe.expiry),
+            place: Relaxed::new(0),
+            since: Relaxed::new(0),
+            cas: Relaxed::new(recipe.number),
             flags: recipe.flags,
             text: text as u32,
             data: start as u16,
             key: recipe.key.len() as u8,
             class: Class::of(footprint(recipe.key.len(), recipe.flags, recipe.len)),
         };
-        // SAFETY: the first cell has room for a header, and is aligned for it.
-        let place = unsafe { &raw mut (*header.as_ptr()).body };
-        // SAFETY: as above. What comes before the body is written already.
-        unsafe { place.write(body) };
-        // SAFETY: behind the header, in the same cell.
-        let at = unsafe { header.as_ptr().add(1).cast() };
+        // SAFETY: the first cell is this thread's, and is aligned and large enough for a header and the start of the text.
+        // `Arena::take` has written the header's `Cell`.
+        let at = unsafe {
+            (&raw mut (*header.as_ptr()).body).write(body);
+            header.as_ptr().add(1).cast()
+        };
         let mut draft =
             Self { item: ItemRef { header }, filled: 0, cell: first, at, room, last: [0; 2] };
         for piece in pieces {
@@ -93,13 +89,11 @@ impl<C: RefCount + 'static> Draft<C> {
         let mut last = first;
         for piece in pieces {
             let Some(cell) = Arena::take(arena, piece.class, hash, false) else {
-                // SAFETY: this thread's, which took them.
-                let next = unsafe { first.as_ref() }.next;
-                // SAFETY: as above; nobody has seen them.
-                unsafe { ItemRef::<C>::put_cells(first, next) };
+                // SAFETY: this thread took the cells, and has shared none.
+                unsafe { ItemRef::<C>::put_cells(first) };
                 return None;
             };
-            // SAFETY: as above.
+            // SAFETY: this thread took the cell, and has not shared it.
             unsafe { (*last.as_ptr()).next = cell.as_ptr() };
             last = cell;
         }
@@ -113,10 +107,11 @@ impl<C: RefCount + 'static> Draft<C> {
                 self.next_cell();
             }
             let count = bytes.len().min(self.room);
-            // SAFETY: the cell has that much room, and nobody else has the item.
-            unsafe { self.at.copy_from_nonoverlapping(bytes.as_ptr(), count) };
-            // SAFETY: as above.
-            self.at = unsafe { self.at.add(count) };
+            // SAFETY: the cell has `room` bytes from `at` on, and the draft owns the item.
+            unsafe {
+                self.at.copy_from_nonoverlapping(bytes.as_ptr(), count);
+                self.at = self.at.add(count);
+            }
             self.room -= count;
             self.filled += count;
             bytes = &bytes[count..];
@@ -125,28 +120,27 @@ impl<C: RefCount + 'static> Draft<C> {
 
     #[cold]
     fn next_cell(&mut self) {
-        // SAFETY: a cell of the item.
+        // SAFETY: a cell of the item, which the draft owns.
         let next = NonNull::new(unsafe { self.cell.as_ref() }.next);
         self.cell = next.expect("an item has cells for all of its text");
-        // SAFETY: behind what a cell begins with.
+        // SAFETY: the text of a cell follows its `Cell`.
         self.at = unsafe { self.cell.as_ptr().add(1).cast() };
         let left = self.item.header().text as usize - self.filled;
         let then = size_of::<Cell>();
         self.room = Pieces::new(left, then, then).next().map_or(0, |piece| piece.text);
     }
 
-    /// What was allocated for the item.
-    pub(in crate::memcached) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.item.size()
     }
 
-    /// Bytes that are still to come, those of the line's end included.
-    pub(in crate::memcached) fn missing(&self) -> usize {
+    /// Bytes that have not arrived yet, with the end of the line.
+    pub(crate) fn missing(&self) -> usize {
         self.item.header().text as usize - END.len() - self.filled
     }
 
-    /// Takes as many of the bytes as are missing, and returns how many that were.
-    pub(in crate::memcached) fn fill(&mut self, bytes: &[u8]) -> usize {
+    /// Takes as many bytes as are missing, and returns how many.
+    pub(crate) fn fill(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.missing());
         self.write(&bytes[..count]);
         match bytes[..count] {
@@ -157,17 +151,17 @@ impl<C: RefCount + 'static> Draft<C> {
         count
     }
 
-    /// Whether the data is complete, and what came last is the end of a line.
-    pub(in crate::memcached) fn ends_line(&self) -> bool {
+    /// Whether the data is complete and ends a line.
+    pub(crate) fn ends_line(&self) -> bool {
         self.missing() == 0 && self.last == *b"\r\n"
     }
 
-    /// The item, once nothing is missing.
+    /// The item.
     ///
     /// # Panics
     ///
-    /// If something is.
-    pub(in crate::memcached) fn finish(mut self) -> ItemRef<C> {
+    /// If data is missing.
+    pub(crate) fn finish(mut self) -> ItemRef<C> {
         assert_eq!(self.missing(), 0, "an item without all of its data");
         self.write(END);
         self.item

@@ -1,16 +1,15 @@
-//! What requests change: a value is stored, goes, or is marked as out of date.
+//! What requests change: a value is stored, deleted or invalidated.
 
 use tenure::count::RefCount;
 
-use super::{Key, Visit};
+use super::{Key, Locked, Outcome, Visit};
 use crate::memcached::classes::Event;
 use crate::memcached::clock::Seconds;
 use crate::memcached::counters::Counter;
 use crate::memcached::item::{ItemRef, state};
 
-/// How a value is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::memcached) enum Verb {
+pub(crate) enum Verb {
     Set,
     Add,
     Replace,
@@ -20,8 +19,8 @@ pub(in crate::memcached) enum Verb {
 }
 
 impl Verb {
-    /// What watchers are told.
-    pub(in crate::memcached) fn name(self) -> &'static str {
+    /// Its name in watchers' lines.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Set => "set",
             Self::Add => "add",
@@ -33,59 +32,29 @@ impl Verb {
     }
 }
 
-/// How a value is stored, and over which other one.
+/// How a value is stored, and over which one.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::memcached) struct Storing {
-    pub(in crate::memcached) verb: Verb,
-    /// The number that the value must have, unless it is 0.
-    pub(in crate::memcached) cas: u64,
-    /// Whether one with a smaller number is stored as stale.
-    pub(in crate::memcached) stale: bool,
-    /// Whether what is to be appended or prepended is stored where nothing is.
-    pub(in crate::memcached) makes: bool,
-}
-
-/// What became of a value that was to be stored.
-#[must_use]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::memcached) enum Outcome {
-    /// With that number, and a value of so many bytes.
-    Done {
-        cas: u64,
-        len: usize,
-    },
-    Refused,
-    Exists,
-    NotFound,
-    /// There is no memory for the two parts in one piece.
-    NoMemory,
-}
-
-impl Outcome {
-    /// What watchers are told.
-    pub(in crate::memcached) fn name(self) -> &'static str {
-        match self {
-            Self::Done { .. } => "stored",
-            Self::Refused => "not_stored",
-            Self::Exists => "exists",
-            Self::NotFound => "not_found",
-            Self::NoMemory => "no_memory",
-        }
-    }
+pub(crate) struct Storing {
+    pub(crate) verb: Verb,
+    /// The number that the old value must have, unless this is 0.
+    pub(crate) cas: u64,
+    /// Whether a value with a smaller number is stored, as stale.
+    pub(crate) stale: bool,
+    /// Whether `append` and `prepend` create a missing value.
+    pub(crate) makes: bool,
 }
 
 /// What became of a deletion.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::memcached) enum Removal {
+pub(crate) enum Removal {
     Done,
     Exists,
     NotFound,
 }
 
 impl<C: RefCount + 'static> Visit<'_, C> {
-    /// Stores a value.
-    pub(in crate::memcached) fn store(&self, new: &ItemRef<C>, storing: Storing) -> Outcome {
+    pub(crate) fn store(&self, new: &ItemRef<C>, storing: Storing) -> Outcome {
         let Storing { verb, cas, stale, makes } = storing;
         let len = new.len();
         let key = Key { bytes: new.key(), hash: new.hash() };
@@ -96,15 +65,13 @@ impl<C: RefCount + 'static> Visit<'_, C> {
                 self.worker.classes().count(new.sort(), Event::Reclaimed);
             }
             return match verb {
-                Verb::Set | Verb::Add => Outcome::Done { cas: locked.link(new), len },
-                Verb::Append | Verb::Prepend if makes => {
-                    Outcome::Done { cas: locked.link(new), len }
-                }
+                Verb::Replace => Outcome::Refused,
+                Verb::Append | Verb::Prepend if !makes => Outcome::Refused,
                 Verb::Cas => {
                     self.worker.count(Counter::CasMisses);
                     Outcome::NotFound
                 }
-                Verb::Replace | Verb::Append | Verb::Prepend => Outcome::Refused,
+                _ => Outcome::Done { cas: locked.link(new), len },
             };
         };
         let matches = cas == old.cas();
@@ -144,87 +111,72 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         }
     }
 
-    /// Deletes the value of a key, if it has that number. Watchers are told the command.
-    pub(in crate::memcached) fn delete(
-        &self,
-        key: Key<'_>,
-        cas: Option<u64>,
-        command: &str,
-    ) -> Removal {
-        let mut locked = self.lock(key);
-        let deleted = match locked.find(key) {
-            None => Removal::NotFound,
-            Some(item) if cas.is_some_and(|cas| cas != item.cas()) => Removal::Exists,
-            Some(item) => {
-                locked.unlink(item);
-                self.watchers().tell_delete(item, command);
-                Removal::Done
-            }
-        };
-        self.count_removal(deleted);
-        deleted
+    /// Deletes the value of a key, if it has that number. `command` is for watchers.
+    pub(crate) fn delete(&self, key: Key<'_>, cas: Option<u64>, command: &str) -> Removal {
+        self.remove(key, cas, true, |locked, item| {
+            locked.unlink(item);
+            self.watchers().log_delete(item, command);
+        })
     }
 
-    fn count_removal(&self, removal: Removal) {
-        self.worker.count(match removal {
-            Removal::Done => Counter::DeleteHits,
-            Removal::Exists | Removal::NotFound => Counter::DeleteMisses,
-        });
-    }
-
-    /// Puts an item without data in the place of that of a key, if it has that number. Then it is stale, or keeps its number
-    /// unless the new one has its own.
-    pub(in crate::memcached) fn empty(
+    /// Replaces the value of a key by one without data, if it has that number. It then is stale, or keeps the number unless
+    /// the new one has its own.
+    pub(crate) fn empty(
         &self,
         key: Key<'_>,
         cas: Option<u64>,
         new: &ItemRef<C>,
         stale: bool,
     ) -> Removal {
-        let mut locked = self.lock(key);
-        let emptied = match locked.find(key) {
-            None => Removal::NotFound,
-            Some(old) if cas.is_some_and(|cas| cas != old.cas()) => Removal::Exists,
-            Some(old) => {
-                if stale {
-                    new.mark(state::STALE, 0);
-                } else if new.cas() == 0 {
-                    new.set_cas(old.cas());
-                }
-                locked.replace(old, new);
-                Removal::Done
+        self.remove(key, cas, true, |locked, old| {
+            if stale {
+                new.mark(state::STALE, 0);
+            } else if new.cas() == 0 {
+                new.set_cas(old.cas());
             }
-        };
-        self.count_removal(emptied);
-        emptied
+            locked.replace(old, new);
+        })
     }
 
-    /// Marks the value of a key as stale, if it has that number. It gets the next one, or the one that is given.
-    pub(in crate::memcached) fn invalidate(
+    /// Marks the value of a key as stale, if it has that number. It gets the next number, or the given one.
+    pub(crate) fn invalidate(
         &self,
         key: Key<'_>,
         cas: Option<u64>,
         expiry: Option<Seconds>,
         number: Option<u64>,
     ) -> Removal {
-        let mut locked = self.lock(key);
-        match locked.find(key) {
-            Some(item) if cas.is_some_and(|cas| cas != item.cas()) => {
-                self.worker.count(Counter::DeleteMisses);
-                Removal::Exists
+        self.remove(key, cas, false, |_, item| {
+            if let Some(expiry) = expiry {
+                item.set_expiry(expiry);
             }
+            item.mark(state::STALE, state::WON);
+            item.set_cas(number.unwrap_or_else(|| self.store.next_cas()));
+        })
+    }
+
+    /// Calls `remove` with the value of a key, if it has that number. Counts what came of it; a hit only if `counts_hits`.
+    fn remove(
+        &self,
+        key: Key<'_>,
+        cas: Option<u64>,
+        counts_hits: bool,
+        remove: impl FnOnce(&mut Locked<'_, '_, C>, &ItemRef<C>),
+    ) -> Removal {
+        let mut locked = self.lock(key);
+        let removal = match locked.find(key) {
+            None => Removal::NotFound,
+            Some(item) if cas.is_some_and(|cas| cas != item.cas()) => Removal::Exists,
             Some(item) => {
-                if let Some(expiry) = expiry {
-                    item.set_expiry(expiry);
-                }
-                item.mark(state::STALE, state::WON);
-                item.set_cas(number.unwrap_or_else(|| self.store.next_cas()));
+                remove(&mut locked, item);
                 Removal::Done
             }
-            None => {
-                self.worker.count(Counter::DeleteMisses);
-                Removal::NotFound
-            }
+        };
+        match removal {
+            Removal::Done if counts_hits => self.worker.count(Counter::DeleteHits),
+            Removal::Done => {}
+            Removal::Exists | Removal::NotFound => self.worker.count(Counter::DeleteMisses),
         }
+        removal
     }
 }

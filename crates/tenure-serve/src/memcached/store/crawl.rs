@@ -1,9 +1,8 @@
-//! Items that are over or flushed go without being asked for: a crawl over all shards, a few items at a time.
+//! Visiting all items, some at a time: the crawl unlinks expired and flushed ones, a walk lists the others.
 
 use std::sync::{MutexGuard, PoisonError, TryLockError};
 
 use tenure::count::RefCount;
-use tenure::memory::Ordering;
 
 use super::{SHARDS, Visit};
 use crate::memcached::classes::Event;
@@ -11,23 +10,33 @@ use crate::memcached::clock::Seconds;
 use crate::memcached::counters::Counter;
 use crate::memcached::item::{ItemRef, state};
 
-/// Seconds from the start of a crawl to that of the next, unless there was a flush. What it costs is bounded by the time that
-/// workers give it: a crawl over many items takes longer than this.
+/// Seconds from the start of a crawl to that of the next, unless there was a flush. A crawl over many items takes longer, as
+/// workers give it little time.
 const PAUSE: Seconds = 1;
 
-/// Items that are looked at while the lock of a shard is held.
+/// Places that a crawl visits while it holds the lock of a shard.
 const AT_ONCE: u32 = 256;
+
+/// Places that a walk visits while it holds the lock of a shard.
+const WALK_STEP: u32 = 32;
+
+/// How far a walk has come.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place {
+    shard: usize,
+    at: u32,
+}
 
 /// How far the crawl has come.
 #[derive(Debug)]
 pub(super) struct Crawl {
-    /// All are done at [`SHARDS`].
+    /// [`SHARDS`] at the end.
     shard: usize,
     place: u32,
     began: Seconds,
-    /// Flushes until then.
+    /// Flushes before it.
     flushes: u32,
-    /// Whether a client has asked for it.
+    /// Whether a client started it.
     asked: bool,
 }
 
@@ -38,8 +47,8 @@ impl Crawl {
 }
 
 impl<C: RefCount + 'static> Visit<'_, C> {
-    /// Looks at so many items, unless another thread does so or it is not time for it.
-    pub(in crate::memcached) fn crawl(&self, mut items: usize) {
+    /// Visits so many items, unless another thread does or it is too early.
+    pub(crate) fn crawl(&self, mut items: usize) {
         let store = self.store;
         if !self.crawls() {
             return;
@@ -57,11 +66,11 @@ impl<C: RefCount + 'static> Visit<'_, C> {
                 let (began, flushes) = (self.now, store.flushes());
                 *crawl = Crawl { shard: 0, place: 0, began, flushes, asked: false };
             }
-            // One that is busy is left out this time.
+            // A busy shard is left out this time.
             let shard = crawl.shard;
-            let looked_at = match store.shards[shard].queue.try_lock() {
+            let visited = match store.shards[shard].try_lock() {
                 Ok(mut queue) => {
-                    // Since the last time it may have shrunk.
+                    // It may have shrunk since the last time.
                     let start = if crawl.place < queue.places() { crawl.place } else { 0 };
                     let most = AT_ONCE.min(u32::try_from(items).unwrap_or(AT_ONCE));
                     let end = queue.places().min(start + most);
@@ -74,15 +83,15 @@ impl<C: RefCount + 'static> Visit<'_, C> {
                         self.worker.classes().count(item.sort(), Event::Crawled);
                         unlinked += self.unlink(&mut queue, &item);
                     }
-                    let looked_at = (end - start) as usize;
+                    let visited = (end - start) as usize;
                     if end == queue.places() {
                         queue.shrink(ItemRef::set_place);
                         (crawl.shard, crawl.place) = (shard + 1, 0);
                     } else {
                         crawl.place = end;
                     }
-                    store.hands.tell(shard, &queue);
-                    looked_at
+                    store.hands.note(shard, &queue);
+                    visited
                 }
                 Err(TryLockError::WouldBlock) => {
                     (crawl.shard, crawl.place) = (shard + 1, 0);
@@ -90,7 +99,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
                 }
                 Err(TryLockError::Poisoned(_)) => panic!("a panic under the lock of a shard"),
             };
-            items -= looked_at.clamp(1, items);
+            items -= visited.clamp(1, items);
         }
         drop(crawl);
         if unlinked > 0 {
@@ -98,23 +107,19 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         }
     }
 
-    /// Whether items that are over are looked for.
-    pub(in crate::memcached) fn crawls(&self) -> bool {
-        // Relaxed: a setting.
-        self.store.crawls.load(Ordering::Relaxed) != 0
+    pub(crate) fn crawls(&self) -> bool {
+        self.store.crawls.get() != 0
     }
 
-    /// Has items that are over be looked for, or no more.
-    pub(in crate::memcached) fn switch_crawl(&self, on: bool) {
-        // Relaxed: as above.
-        self.store.crawls.store(on.into(), Ordering::Relaxed);
+    pub(crate) fn switch_crawl(&self, on: bool) {
+        self.store.crawls.set(on.into());
         if !on {
             self.lock_crawl().shard = SHARDS;
         }
     }
 
-    /// Has a crawl begin now, also where there is one, unless a client has asked for that. Whether it does.
-    pub(in crate::memcached) fn begin_crawl(&self) -> bool {
+    /// Begins a crawl, or begins again unless a client started the present one. Returns whether it does.
+    pub(crate) fn begin_crawl(&self) -> bool {
         let mut crawl = self.lock_crawl();
         let begins = !crawl.asked || crawl.shard == SHARDS;
         if begins {
@@ -124,8 +129,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         begins
     }
 
-    /// Whether there is a crawl.
-    pub(in crate::memcached) fn is_crawling(&self) -> bool {
+    pub(crate) fn is_crawling(&self) -> bool {
         self.lock_crawl().shard < SHARDS
     }
 
@@ -133,7 +137,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         self.store.crawl.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts an item that is over, or flushed, and goes without being asked for.
+    /// Counts an expired or flushed item that no client asked for.
     pub(super) fn count_reclaimed(&self, item: &ItemRef<C>, reason: Counter) {
         self.worker.count(Counter::Reclaimed);
         self.worker.classes().count(item.sort(), Event::Reclaimed);
@@ -141,5 +145,23 @@ impl<C: RefCount + 'static> Visit<'_, C> {
             self.worker.count(Counter::ExpiredUnfetched);
             self.worker.classes().count(item.sort(), Event::ExpiredUnfetched);
         }
+    }
+
+    /// Shows some live items from a place on. Returns where to go on, unless these were the last.
+    ///
+    /// Items that are stored or unlinked meanwhile may be missed. All others are shown once, but in a shard that loses most of
+    /// its items meanwhile: the rest move together, and may be missed or shown again.
+    pub(crate) fn walk(&self, from: Place, mut show: impl FnMut(&ItemRef<C>)) -> Option<Place> {
+        let Place { shard, at } = from;
+        let queue = self.store.shards.get(shard)?.lock().expect("no panic under this lock");
+        for item in queue.at_places(at..at.saturating_add(WALK_STEP)) {
+            if self.store.gone(item, self.now).is_none() {
+                show(item);
+            }
+        }
+        if at.saturating_add(WALK_STEP) < queue.places() {
+            return Some(Place { shard, at: at + WALK_STEP });
+        }
+        (shard + 1 < SHARDS).then_some(Place { shard: shard + 1, at: 0 })
     }
 }

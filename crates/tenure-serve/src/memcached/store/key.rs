@@ -1,4 +1,4 @@
-//! What items are found by in the map: keys with their hashes, which are made once for each request.
+//! How the map finds items: by a key with its hash, which a request computes once, or by a cell.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::ptr::NonNull;
@@ -28,9 +28,9 @@ impl<C: RefCount + 'static> Eq for Entry<C> {}
 
 /// A key with its hash.
 #[derive(Clone, Copy)]
-pub(in crate::memcached) struct Key<'a> {
-    pub(in crate::memcached) bytes: &'a [u8],
-    pub(in crate::memcached) hash: u64,
+pub(crate) struct Key<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) hash: u64,
 }
 
 impl Hash for Key<'_> {
@@ -65,7 +65,7 @@ impl<C: RefCount + 'static> Equivalent<Entry<C>> for InCell {
     }
 }
 
-/// The hash of what is a hash already.
+/// Passes a hash through.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Hashed(pub(super) u64);
 

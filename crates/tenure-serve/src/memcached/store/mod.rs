@@ -1,11 +1,10 @@
 //! The store: a map that is read without a lock, and shards with a lock for all that changes.
 //!
-//! A lookup takes a guard of the map, finds the item, looks whether it is over or flushed, and takes a
-//! reference: it writes the line of the item's count and no other that is shared.
+//! A lookup takes a guard of the map, finds the item, checks whether it has expired or was flushed, and takes a
+//! reference: the line of the item's count is the only shared one that it writes.
 //!
-//! Whatever changes a key holds the lock of the key's shard: the map, the queue of the eviction and the
-//! memory that is in use change together. Orderings are those of the map (an insert releases, a lookup acquires)
-//! and of the locks; what is atomic here is counted or compared, and Relaxed but for the mark of a flush.
+//! A change of a key holds the lock of its shard: the map, the queue of the eviction and the bytes in use change together.
+//! The map (an insert releases, a lookup acquires) and the locks order memory; the numbers here are counted and compared.
 
 mod change;
 mod crawl;
@@ -13,7 +12,6 @@ mod key;
 mod room;
 mod shard;
 mod tidy;
-mod walk;
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Mutex;
@@ -21,9 +19,9 @@ use std::sync::Mutex;
 use papaya::{Guard, HashMap, LocalGuard};
 use tenure::count::RefCount;
 use tenure::line::Isolated;
-use tenure::memory::{Atomic, Ordering};
 use tenure::sync::Arc;
 
+use super::Config;
 use super::arena::Arena;
 use super::classes::footprint;
 use super::clock::Seconds;
@@ -31,22 +29,21 @@ use super::counters::{Counter, Worker};
 use super::item::{Draft, ItemRef, Recipe, state};
 use super::queue::Queue;
 use super::watch::Watchers;
-use super::{AtomicU32, AtomicU64};
-pub(super) use change::{Outcome, Removal, Storing, Verb};
+use crate::relaxed::Relaxed;
+pub(super) use change::{Removal, Storing, Verb};
 use crawl::Crawl;
+pub(super) use crawl::Place;
 pub(super) use key::Key;
 use key::{Entry, Hashed};
 use room::Hands;
 use shard::OVERHEAD;
-pub(super) use shard::{Delta, Locked};
-pub(super) use walk::Place;
+pub(super) use shard::{Delta, Locked, Outcome};
 
 /// Shards, each with its lock.
 const SHARDS: usize = 256;
 
-struct Shard<C: RefCount + 'static> {
-    queue: Mutex<Queue<ItemRef<C>>>,
-}
+/// The items of a shard, in the order of eviction.
+type Shard<C> = Mutex<Queue<ItemRef<C>>>;
 
 /// Items by their keys.
 pub(super) struct Store<C: RefCount + 'static> {
@@ -56,72 +53,54 @@ pub(super) struct Store<C: RefCount + 'static> {
     arena: Arc<Arena>,
     hasher: foldhash::quality::RandomState,
     /// Bytes that may be in use.
-    limit: AtomicU64,
-    /// Whether values make others go. Otherwise they are refused.
+    limit: Relaxed<u64>,
     evicts: bool,
-    /// Bytes for which the system has memory, as far as that is known to be less.
-    possible: AtomicU64,
-    /// Bytes of gaps between items and in the map, as of the last new block.
-    spare: AtomicU64,
-    /// The most items that there ever were at once.
-    most_ever: AtomicU64,
+    /// Bytes for which the system has memory, if that is known to be less.
+    possible: Relaxed<u64>,
+    /// Bytes of gaps between items and in the map, when the last block was taken.
+    spare: Relaxed<u64>,
+    /// The most items ever at once.
+    most_ever: Relaxed<u64>,
     crawl: Mutex<Crawl>,
-    /// Whether items that are over are looked for.
-    crawls: AtomicU32,
-    /// The most items that there were at once since memory of the map was last given back.
-    most_items: AtomicU64,
+    crawls: Relaxed<u32>,
+    /// The most items at once since memory of the map was last given back.
+    most_items: Relaxed<u64>,
     watchers: Watchers,
     /// Bytes of an item, as memcached counts them.
     largest: usize,
-    /// Items that were stored or hit up to here are gone from this second on; 0 if no flush was put off.
-    flushed_time: AtomicU32,
-    /// Flushes so far, in steps of [`state::FLUSH`]. Items that were stored at another count are gone.
-    flushes: AtomicU32,
+    /// A delayed flush: from this second on, items stored or hit up to then are gone. 0 for none.
+    flushed_time: Relaxed<u32>,
+    /// Flushes so far, in steps of [`state::FLUSH`]. Items stored at another count are gone.
+    flushes: Relaxed<u32>,
     /// Bytes of linked items.
-    used: Isolated<AtomicU64>,
-    /// The last number that was given to a value.
-    cas: Isolated<AtomicU64>,
+    used: Isolated<Relaxed<u64>>,
+    /// The number of the last value.
+    cas: Isolated<Relaxed<u64>>,
 }
 
 impl<C: RefCount + 'static> Store<C> {
-    pub(super) fn new(limit: u64, largest: usize) -> Self {
-        let shard = || Shard { queue: Mutex::new(Queue::new()) };
+    pub(super) fn new(config: &Config, largest: usize) -> Self {
         Self {
             map: HashMap::with_hasher(Hashed(0)),
-            shards: (0..SHARDS).map(|_| Isolated::new(shard())).collect(),
+            shards: (0..SHARDS).map(|_| Isolated::new(Mutex::new(Queue::new()))).collect(),
             hands: Hands::new(),
             arena: Arc::new(Arena::new()),
             hasher: foldhash::quality::RandomState::default(),
-            limit: Atomic::new(limit),
-            evicts: true,
-            possible: Atomic::new(u64::MAX),
-            spare: Atomic::new(0),
-            most_ever: Atomic::new(0),
+            limit: Relaxed::new(config.memory),
+            evicts: config.evictions,
+            possible: Relaxed::new(u64::MAX),
+            spare: Relaxed::default(),
+            most_ever: Relaxed::default(),
             crawl: Mutex::new(Crawl::new()),
-            crawls: Atomic::new(1),
-            most_items: Atomic::new(0),
-            watchers: Watchers::new(),
+            crawls: Relaxed::new(config.crawl.into()),
+            most_items: Relaxed::default(),
+            watchers: Watchers::default(),
             largest,
-            flushed_time: Atomic::new(0),
-            flushes: Atomic::new(0),
-            used: Isolated::new(Atomic::new(0)),
-            cas: Isolated::new(Atomic::new(0)),
+            flushed_time: Relaxed::default(),
+            flushes: Relaxed::default(),
+            used: Isolated::default(),
+            cas: Isolated::default(),
         }
-    }
-
-    /// Refuses what there is no room for, and evicts nothing.
-    pub(super) fn without_evictions(self) -> Self {
-        Self { evicts: false, ..self }
-    }
-
-    /// Looks for nothing that is over, until a client asks for it.
-    pub(super) fn without_crawl(self) -> Self {
-        Self { crawls: Atomic::new(0), ..self }
-    }
-
-    /// Whether values make others go.
-    pub(super) fn evicts(&self) -> bool {
-        self.evicts
     }
 
     #[inline]
@@ -145,10 +124,9 @@ impl<C: RefCount + 'static> Store<C> {
         self.map.len()
     }
 
-    /// Bytes of linked items, what they cost beside included.
+    /// Bytes of linked items, with their overhead.
     pub(super) fn used(&self) -> u64 {
-        // Relaxed: a statistic.
-        self.used.load(Ordering::Relaxed)
+        self.used.get()
     }
 
     /// Items that exist, linked or not, and the bytes of their cells.
@@ -156,98 +134,75 @@ impl<C: RefCount + 'static> Store<C> {
         (self.arena.items(), self.arena.live())
     }
 
-    /// Those who are told what happens.
     pub(super) fn watchers(&self) -> &Watchers {
         &self.watchers
     }
 
-    /// The memory of items.
     pub(super) fn arena(&self) -> &Arena {
         &self.arena
     }
 
-    /// Whether a value of so many bytes is not too large, as memcached counts them.
+    /// Whether a value of `len` bytes is not too large, as memcached counts.
     pub(super) fn takes(&self, key: &[u8], flags: u32, len: usize) -> bool {
         footprint(key.len(), flags, len) <= self.largest
     }
 
     pub(super) fn limit(&self) -> u64 {
-        // Relaxed: a setting.
-        self.limit.load(Ordering::Relaxed)
+        self.limit.get()
     }
 
-    /// Bytes that may be in use: for which the system has memory, and which gaps between items and in the map do not take.
+    /// Bytes that may be in use: those for which the system has memory, without gaps between items and in the map.
     fn room(&self) -> u64 {
-        // Relaxed, here and below: as above.
-        let room = self.limit().min(self.possible.load(Ordering::Relaxed));
+        let room = self.limit().min(self.possible.get());
         // No more than an eighth: where the limit is small, there are gaps in blocks of every class.
-        room - self.spare.load(Ordering::Relaxed).min(room / 8)
+        room - self.spare.get().min(room / 8)
     }
 
-    /// Notes how many bytes the gaps take.
-    fn note_spare(&self, bytes: u64) {
-        // Relaxed: as above.
-        self.spare.store(bytes, Ordering::Relaxed);
-    }
-
-    /// The system had no memory. From now on less is in use, so that something is left for what is not an item.
+    /// The system had no memory: lowers the room, so that something is left for what is not an item.
     fn lower_room(&self) {
         let used = self.used();
-        // Relaxed: as above.
-        self.possible.fetch_min(used - used / 8, Ordering::Relaxed);
+        self.possible.update(|possible| possible.min(used - used / 8));
     }
 
-    /// As time goes by the system may have memory again. Returns the bytes that are to be kept for new items.
+    /// The system may have memory again: raises the room. Returns the bytes of free blocks to keep for new items.
     fn raise_room(&self) -> u64 {
         let limit = self.limit();
-        // Relaxed: as above.
-        let possible = self.possible.load(Ordering::Relaxed);
+        let possible = self.possible.get();
         if possible == u64::MAX {
             return limit / 16;
         }
         let more = possible.saturating_add(limit / 256);
-        // Relaxed: as above. A worker that lowers it at the same time will have to do so again.
-        self.possible.store(if more >= limit { u64::MAX } else { more }, Ordering::Relaxed);
+        // A worker that lowers it at the same time will have to do so again.
+        self.possible.set(if more >= limit { u64::MAX } else { more });
         0
     }
 
     pub(super) fn set_limit(&self, bytes: u64) {
-        // Relaxed: as above.
-        self.limit.store(bytes, Ordering::Relaxed);
-    }
-
-    /// The last number that was given to a value.
-    fn last_cas(&self) -> u64 {
-        // Relaxed: ages are compared with it, which are hints.
-        self.cas.load(Ordering::Relaxed)
+        self.limit.set(bytes);
     }
 
     fn next_cas(&self) -> u64 {
-        // Relaxed: numbers only differ; that they grow for a key is for the lock of its shard.
-        self.cas.fetch_add(1, Ordering::Relaxed) + 1
+        self.cas.fetch_add(1) + 1
     }
 
-    /// Everything that is stored now is gone at the moment `when`.
+    /// Everything that is stored now will be gone at the moment `when`.
     pub(super) fn flush(&self, when: Seconds, now: Seconds) {
         let mut later = when - 1;
         if when <= now + 1 {
-            // Relaxed: a number that is compared. A client that stores because of a flush has heard of it through the system.
-            self.flushes.fetch_add(state::FLUSH, Ordering::Relaxed);
+            // A client that stores because of a flush has heard of it through the system, which orders that.
+            self.flushes.fetch_add(state::FLUSH);
             later = 0;
         }
-        // Relaxed: a moment that is compared, and nothing else is published through it.
-        self.flushed_time.store(later, Ordering::Relaxed);
+        self.flushed_time.set(later);
     }
 
-    /// The flushes so far, as the marks of an item have them.
+    /// The flushes so far, as the state of an item has them.
     fn flushes(&self) -> u32 {
-        // Relaxed: see `flush`.
-        self.flushes.load(Ordering::Relaxed)
+        self.flushes.get()
     }
 
     pub(super) fn flushed(&self) -> Seconds {
-        // Relaxed: a statistic.
-        self.flushed_time.load(Ordering::Relaxed)
+        self.flushed_time.get()
     }
 
     #[inline]
@@ -267,10 +222,10 @@ impl<C: RefCount + 'static> Store<C> {
     }
 }
 
-/// A value that does not come in one buffer, and may be waited for.
+/// Longer values do not arrive in one buffer.
 const LARGE: usize = 16 << 10;
 
-/// A worker that is in the store: what it finds stays readable as long as this exists.
+/// A worker's guard of the store: what it finds stays readable as long as this exists.
 pub(super) struct Visit<'a, C: RefCount + 'static> {
     store: &'a Store<C>,
     guard: LocalGuard<'a>,
@@ -279,7 +234,6 @@ pub(super) struct Visit<'a, C: RefCount + 'static> {
 }
 
 impl<'a, C: RefCount + 'static> Visit<'a, C> {
-    /// Those who are told what happens.
     pub(super) fn watchers(&self) -> &Watchers {
         &self.store.watchers
     }
@@ -289,23 +243,23 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
         self.store.key(bytes)
     }
 
-    /// Has the collector free what this worker unlinked as soon as nobody looks at it.
+    /// Has the collector free what this worker unlinked, once no thread reads it.
     pub(super) fn settle(&self) {
-        // Not only if there was something since the last time: a flush keeps a few entries back while other threads look.
+        // Even with nothing new: a flush keeps a few entries back while other threads read.
         self.guard.flush();
         self.worker.clear_unlinked();
     }
 
-    /// Settles for a thread that does not come back, while at most `threads` are in the store, this one among them.
+    /// Settles for a thread that does not return, while at most `threads` are in the store, with this one.
     ///
-    /// Otherwise the few entries that a flush keeps back would wait for a thread that gets this one's number, and those that
-    /// were unlinked while the map grew for a thread that goes on with that.
+    /// Otherwise the few entries that a flush keeps back would wait for a thread that reuses this one's number, and those
+    /// unlinked while the map grew for a thread that continues the growth.
     pub(super) fn leave(self, threads: usize) {
-        // Looking at all entries makes the map complete a growth.
+        // Iterating makes the map complete a growth.
         let _ = self.store.map.iter(&self.guard).next();
         for _ in 0..threads {
-            // A flush gives each thread that looks an entry of the batch, and keeps the batch back if they do not suffice.
-            // SAFETY: nobody reads through the pointer, and what is called with it at the end does nothing.
+            // A flush needs an entry of the batch for each thread that reads, or keeps the batch back.
+            // SAFETY: no thread reads through the pointer, and its destructor does nothing.
             unsafe { self.guard.defer_retire(std::ptr::dangling_mut::<()>(), |_, _| {}) };
         }
         self.settle();
@@ -326,19 +280,19 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
         Some(item)
     }
 
-    /// An item was found that is over: unlinks it, unless there is a new one already.
+    /// An expired item was found: unlinks it, unless a new one has replaced it.
     #[cold]
     fn reclaim(&self, key: Key<'_>) {
         let _ = self.lock(key).find(key);
     }
 
-    /// Room for a value.
+    /// Memory for a value.
     ///
-    /// Values that are still coming in, and items that are only being sent, do not count towards the limit. But there is none
-    /// for a large one where all of those take as much again, and for none where they take [more](Self::is_crowded).
+    /// Values that are still arriving, and items that are only being sent, do not count towards the limit. Where these take
+    /// as much again, large values are refused; where they take [more](Self::is_crowded), all are.
     pub(super) fn draft(&self, recipe: &Recipe<'_>) -> Option<Draft<C>> {
         let is_crowded = if recipe.len > LARGE {
-            self.bytes_with_those_that_wait() > self.store.limit().saturating_mul(2)
+            self.held_bytes() > self.store.limit().saturating_mul(2)
         } else {
             self.is_crowded()
         };
@@ -359,29 +313,29 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
         draft.filter(|draft| self.store.evicts || self.has_room(draft))
     }
 
-    /// Whether an item fits beside those that are linked. Values that come in at the same time do not count yet: they may exceed
-    /// the limit together.
+    /// Whether an item fits beside the linked ones. Values that arrive at the same time do not count yet, and may exceed the
+    /// limit together.
     fn has_room(&self, draft: &Draft<C>) -> bool {
         self.store.used() + draft.size() as u64 + OVERHEAD as u64 <= self.store.limit()
     }
 
-    /// Bytes of all items, linked or not. What the next store evicts is not counted: a lower limit does not refuse values.
-    fn bytes_with_those_that_wait(&self) -> u64 {
+    /// Bytes of all items, linked or not, without what the next store evicts: a lowered limit refuses no values.
+    fn held_bytes(&self) -> u64 {
         let over = self.store.used().saturating_sub(self.store.limit());
         self.store.arena.live().saturating_sub(over)
     }
 
-    /// Whether all items together take four times the limit, or 64 MiB more if that is more: clients do not take what they asked
-    /// for. A worker looks at every 64th value.
+    /// Whether all items take four times the limit, or 64 MiB more if that is more: clients do not read what they requested.
+    /// A worker checks at every 64th value.
     fn is_crowded(&self) -> bool {
         self.worker.now_and_then(|| {
             let limit = self.store.limit();
             let most = limit.saturating_mul(4).max(limit.saturating_add(64 << 20));
-            self.bytes_with_those_that_wait() > most
+            self.held_bytes() > most
         })
     }
 
-    /// Takes the lock of a key.
+    /// Takes the lock of the key's shard.
     pub(super) fn lock(&self, key: Key<'_>) -> Locked<'_, 'a, C> {
         Locked::new(self, key)
     }

@@ -1,95 +1,85 @@
-//! Making room: which shard gives way, and how much of it.
+//! Making room: which shard evicts, and how much.
 //!
-//! Each shard has a queue of its own, and the cache is to forget as if there were one: what came first and was
-//! not used since goes first. A shard with many items is a fair sample of all, so a store takes from its own. With
-//! few items a shard is none: its only item may be the newest of all. Then [`Hands`] says whose hand is furthest
-//! behind.
+//! Each shard has its own queue, and the cache should evict as if there were one: the oldest unused item first. A shard with
+//! many items is a fair sample of all, so a store evicts from its own shard. The only item of a shard with few may be the
+//! newest of all. Then [`Hands`] names the shard whose hand is furthest behind.
 
 use std::sync::TryLockError;
 
 use tenure::count::RefCount;
-use tenure::memory::{Atomic, Ordering};
 
 use super::{SHARDS, Visit};
 use crate::memcached::classes::Event;
 use crate::memcached::counters::Counter;
 use crate::memcached::item::{ItemRef, state};
 use crate::memcached::queue::{Queue, Verdict};
-use crate::memcached::{AtomicU32, AtomicU64};
+use crate::relaxed::Relaxed;
 
-/// Items of a shard that are a fair sample of all. With as many in each, 19 of 20 items that one queue would keep are kept.
+/// Items of a shard that are a fair sample of all: with as many in each, 19 of 20 items that one queue would keep are kept.
 const SAMPLE: usize = 64;
 
-/// A shard that gives way gives this part of its items before others are asked.
+/// A shard evicts this part of its items before another one's turn.
 const SHARE: usize = 16;
 
-/// Where the hand of each shard is: a hint, which is right unless the shard is changing.
+/// Where the hand of each shard is: a hint, exact unless the shard is changing.
 pub(super) struct Hands {
     /// 0 for a shard without items; or laps, a bit, and the time of the item at the hand.
-    at: Box<[AtomicU64]>,
-    /// Laps of the shard that last gave way.
-    laps: AtomicU32,
+    at: Box<[Relaxed<u64>]>,
+    /// Laps of the shard that last evicted.
+    laps: Relaxed<u32>,
 }
 
 const HAS_ITEMS: u64 = 1 << 32;
 
 impl Hands {
     pub(super) fn new() -> Self {
-        Self { at: (0..SHARDS).map(|_| Atomic::new(0)).collect(), laps: Atomic::new(0) }
+        Self { at: (0..SHARDS).map(|_| Relaxed::default()).collect(), laps: Relaxed::default() }
     }
 
-    /// Notes where the hand of a shard is. Its lock is held.
-    pub(super) fn tell<C: RefCount + 'static>(&self, shard: usize, queue: &Queue<ItemRef<C>>) {
+    /// Notes where the hand of a shard is, whose lock is held.
+    pub(super) fn note<C: RefCount + 'static>(&self, shard: usize, queue: &Queue<ItemRef<C>>) {
         let at = queue.at_hand().map_or(0, |at| {
             let laps = u64::from(queue.laps().min(u32::MAX >> 1));
             laps << 33 | HAS_ITEMS | u64::from(queue.get(at).since())
         });
-        // Relaxed: a hint.
-        if self.at[shard].load(Ordering::Relaxed) != at {
-            // Relaxed: as above.
-            self.at[shard].store(at, Ordering::Relaxed);
-        }
+        self.at[shard].note(at);
     }
 
-    /// Laps that a shard without items has not missed.
+    /// The laps of a shard that gets its first item.
     pub(super) fn laps(&self) -> u32 {
-        // Relaxed: a hint.
-        self.laps.load(Ordering::Relaxed)
+        self.laps.get()
     }
 
-    /// The shard whose hand is furthest behind, of those that were not `asked`. `now` is the time of the next item.
+    /// The shard whose hand is furthest behind, but for those `asked` already. `now` is the time of the next item.
     fn last(&self, now: u32, asked: &[bool; SHARDS]) -> Option<usize> {
         let behind = |at: u64| at >> 33 << 32 | u64::from(!now.wrapping_sub(at as u32));
-        // Relaxed: hints.
-        let hands = self.at.iter().map(|at| at.load(Ordering::Relaxed)).zip(asked).enumerate();
+        let hands = self.at.iter().map(Relaxed::get).zip(asked).enumerate();
         let left = hands.filter(|(_, (at, asked))| *at != 0 && !**asked);
         let (shard, (at, _)) = left.min_by_key(|(_, (at, _))| behind(*at))?;
-        // Relaxed: as above.
-        self.laps.store((at >> 33) as u32, Ordering::Relaxed);
+        self.laps.set((at >> 33) as u32);
         Some(shard)
     }
 }
 
-/// How much is done to make room.
 #[derive(Clone, Copy)]
 enum Effort {
-    /// What was used since the hand came by stays, and loses that mark.
+    /// Items used since the hand passed stay, and lose that mark.
     Spares,
-    /// It goes, too.
+    /// They are evicted, too.
     Takes,
 }
 
-/// The shard whose lock a thread holds that makes room.
+/// The shard whose lock the thread already holds.
 pub(super) struct Mine<'q, C: RefCount + 'static> {
     pub(super) shard: usize,
     pub(super) queue: &'q mut Queue<ItemRef<C>>,
-    /// An item that stays.
+    /// An item that must stay.
     pub(super) spared: &'q ItemRef<C>,
 }
 
 impl<C: RefCount + 'static> Visit<'_, C> {
-    /// Evicts until what is in use is within the limit, but not what is spared. What is used goes only where all the rest
-    /// is not enough. Returns the bytes that were unlinked.
+    /// Evicts until the bytes in use are within the limit. Used items go only if all others are not enough. Returns the
+    /// unlinked bytes.
     pub(super) fn make_room(&self, mut mine: Option<Mine<'_, C>>) -> usize {
         let store = self.store;
         let mut evicted = 0;
@@ -104,18 +94,18 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         for effort in [Effort::Spares, Effort::Takes] {
             let mut asked = [false; SHARDS];
             while store.used() > store.room() {
-                let Some(shard) = store.hands.last(store.last_cas() as u32, &asked) else { break };
+                let Some(shard) = store.hands.last(store.cas.get() as u32, &asked) else { break };
                 let bytes = match &mut mine {
                     Some(mine) if mine.shard == shard => {
                         let bytes = self.evict(mine.queue, effort, Some(mine.spared));
-                        store.hands.tell(shard, mine.queue);
+                        store.hands.note(shard, mine.queue);
                         bytes
                     }
-                    // Not waited for: two that are full would wait for each other.
-                    _ => match store.shards[shard].queue.try_lock() {
+                    // Without waiting: two full shards would wait for each other.
+                    _ => match store.shards[shard].try_lock() {
                         Ok(mut other) => {
                             let bytes = self.evict(&mut other, effort, None);
-                            store.hands.tell(shard, &other);
+                            store.hands.note(shard, &other);
                             bytes
                         }
                         Err(TryLockError::WouldBlock) => 0,
@@ -131,8 +121,8 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         evicted
     }
 
-    /// Evicts items of a shard, but not `spared`, until what is in use is within the limit or the shard has given
-    /// its share. Returns their bytes.
+    /// Evicts items of a shard, but not `spared`, up to its share or until the bytes in use are within the limit. Returns
+    /// their bytes.
     fn evict(
         &self,
         queue: &mut Queue<ItemRef<C>>,
@@ -156,18 +146,18 @@ impl<C: RefCount + 'static> Visit<'_, C> {
             }
             let found = match effort {
                 Effort::Spares => queue.sweep(judge),
-                // Items that are used all the time do not hold it up.
+                // Items that are in constant use do not hold it up.
                 Effort::Takes => queue.sweep(judge).or_else(|| queue.sweep(judge)).or_else(|| {
                     queue.at_hand().filter(|at| spared.is_none_or(|spared| *at != spared.place()))
                 }),
             };
             let Some(at) = found else { break };
-            // Another reference: the queue's goes on the way.
+            // A reference of our own: the queue's is put on the way.
             let item = queue.get(at).share();
             match self.store.gone(&item, self.now) {
                 Some(reason) => self.count_reclaimed(&item, reason),
                 None => {
-                    self.watchers().tell_eviction(&item, self.now);
+                    self.watchers().log_eviction(&item, self.now);
                     self.worker.count(Counter::Evictions);
                     self.worker.classes().count(item.sort(), Event::Evicted);
                     if item.state() & state::FETCHED == 0 {

@@ -1,28 +1,55 @@
-//! A shard with its lock held: what changes the map, the queue of the eviction and the memory in use, together.
+//! A shard with its lock held: changes the map, the queue of the eviction and the bytes in use together.
 
 use std::sync::MutexGuard;
 
 use tenure::count::RefCount;
-use tenure::memory::Ordering;
 
 use super::room::Mine;
-use super::{Entry, Key, Outcome, Visit};
+use super::{Entry, Key, Visit};
 use crate::memcached::classes::Event;
 use crate::memcached::counters::Counter;
 use crate::memcached::item::{ItemRef, Recipe, state};
 use crate::memcached::number::{self, Decimal};
 use crate::memcached::queue::Queue;
 
-/// What an item costs beside its allocation: the map's entry and slot, the queue's node, what the allocator adds.
+/// What an item costs beside its cells: the map's entry and slot, the queue's node, the allocator's share.
 pub(super) const OVERHEAD: usize = 80;
 
-/// Bytes that a worker has unlinked before it asks for the end of the grace period. The collector waits for a number
-/// of items, and they may be large.
+/// Unlinked bytes after which a worker asks for the end of the grace period: the collector waits for a number of items, which
+/// may be large.
 const FLUSH_BYTES: u64 = 1 << 20;
 
-/// What became of an addition.
+/// What became of a value that was to be stored.
 #[must_use]
-pub(in crate::memcached) enum Delta<C: RefCount + 'static> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// With the number and the length of the value.
+    Done {
+        cas: u64,
+        len: usize,
+    },
+    Refused,
+    Exists,
+    NotFound,
+    NoMemory,
+}
+
+impl Outcome {
+    /// Its name in watchers' lines.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Done { .. } => "stored",
+            Self::Refused => "not_stored",
+            Self::Exists => "exists",
+            Self::NotFound => "not_found",
+            Self::NoMemory => "no_memory",
+        }
+    }
+}
+
+/// What became of `incr` or `decr`.
+#[must_use]
+pub(crate) enum Delta<C: RefCount + 'static> {
     Value(u64, ItemRef<C>),
     NotFound,
     NonNumeric,
@@ -31,13 +58,13 @@ pub(in crate::memcached) enum Delta<C: RefCount + 'static> {
 }
 
 /// A visit with the lock of a shard.
-pub(in crate::memcached) struct Locked<'v, 'a, C: RefCount + 'static> {
+pub(crate) struct Locked<'v, 'a, C: RefCount + 'static> {
     visit: &'v Visit<'a, C>,
     shard: usize,
     queue: MutexGuard<'v, Queue<ItemRef<C>>>,
     /// Bytes of items that were unlinked.
     unlinked: usize,
-    /// Whether the item of a key was over.
+    /// Whether the item of a key had expired.
     pub(super) over: bool,
 }
 
@@ -45,7 +72,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
     /// Takes the lock of a key.
     pub(super) fn new(visit: &'v Visit<'a, C>, key: Key<'_>) -> Self {
         let shard = visit.store.shard(key.hash);
-        let queue = visit.store.shards[shard].queue.lock().expect("no panic under this lock");
+        let queue = visit.store.shards[shard].lock().expect("no panic under this lock");
         Self { visit, shard, queue, unlinked: 0, over: false }
     }
 
@@ -53,8 +80,8 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         (item.size() + OVERHEAD) as u64
     }
 
-    /// The item of a key of this shard. One that is over is unlinked.
-    pub(in crate::memcached) fn find(&mut self, key: Key<'_>) -> Option<&'v ItemRef<C>> {
+    /// The item of a key of this shard. Unlinks an expired one.
+    pub(crate) fn find(&mut self, key: Key<'_>) -> Option<&'v ItemRef<C>> {
         let visit = self.visit;
         let item = visit.peek(key)?;
         if let Some(reason) = visit.store.gone(item, visit.now) {
@@ -67,7 +94,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
     }
 
     /// Links an item whose key has none, and returns its number.
-    pub(in crate::memcached) fn link(&mut self, new: &ItemRef<C>) -> u64 {
+    pub(crate) fn link(&mut self, new: &ItemRef<C>) -> u64 {
         let store = self.visit.store;
         let cas = self.stamp(new);
         if self.queue.len() == 0 {
@@ -75,14 +102,13 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         }
         new.set_place(self.queue.push(new.share()));
         store.map.insert(Entry(new.share()), (), &self.visit.guard);
-        // Relaxed: a number that is compared with the limit.
-        store.used.fetch_add(Self::charge(new), Ordering::Relaxed);
+        store.used.fetch_add(Self::charge(new));
         self.visit.worker.classes().count(new.sort(), Event::Linked);
         self.make_room(new);
         cas
     }
 
-    /// Evicts until what is in use is within the limit, but not the item that is new.
+    /// Evicts until the bytes in use are within the limit, but not the new item.
     fn make_room(&mut self, new: &ItemRef<C>) {
         let mine = Mine { shard: self.shard, queue: &mut self.queue, spared: new };
         self.unlinked += self.visit.make_room(Some(mine));
@@ -92,7 +118,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         let store = self.visit.store;
         let next = store.next_cas();
         new.set_since(next as u32);
-        // Unless a client has chosen it.
+        // A client may have chosen it.
         let cas = if new.cas() == 0 { next } else { new.cas() };
         new.set_cas(cas);
         new.set_time(self.visit.now);
@@ -101,13 +127,13 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         cas
     }
 
-    /// Links an item at the place of another one with its key, and returns its number.
-    pub(in crate::memcached) fn replace(&mut self, old: &ItemRef<C>, new: &ItemRef<C>) -> u64 {
+    /// Links an item in place of another with its key, and returns its number.
+    pub(crate) fn replace(&mut self, old: &ItemRef<C>, new: &ItemRef<C>) -> u64 {
         let store = self.visit.store;
         let cas = self.stamp(new);
         new.set_place(old.place());
         new.set_since(old.since());
-        // A value that is written again is used.
+        // A value that is written again counts as used.
         new.mark(state::REFERENCED, 0);
         drop(self.queue.replace(old.place(), new.share()));
         store.map.insert(Entry(new.share()), (), &self.visit.guard);
@@ -115,19 +141,17 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         self.visit.worker.classes().count_change(old.sort(), new.sort());
         let (less, more) = (Self::charge(old), Self::charge(new));
         if more > less {
-            // Relaxed: as in `link`.
-            store.used.fetch_add(more - less, Ordering::Relaxed);
+            store.used.fetch_add(more - less);
         } else if less > more {
-            // Relaxed: as in `link`.
-            store.used.fetch_sub(less - more, Ordering::Relaxed);
+            store.used.sub(less - more);
         }
         self.make_room(new);
         cas
     }
 
-    /// Replaces an item by one with other data, that number unless it is 0, and the same flags and expiry. The error says
-    /// whether it would be too large, or there is no memory. The pieces of `data` have `len` bytes.
-    pub(in crate::memcached) fn rewrite<'d>(
+    /// Replaces the data of an item, and its number unless `number` is 0. The pieces of `data` have `len` bytes. The error
+    /// says whether the item would be too large, or there is no memory.
+    pub(crate) fn rewrite<'d>(
         &mut self,
         old: &ItemRef<C>,
         state: u32,
@@ -150,17 +174,9 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         Ok(new)
     }
 
-    /// Adds to the number that is the value of a key, or subtracts from it.
-    pub(in crate::memcached) fn add(
-        &mut self,
-        key: Key<'_>,
-        up: bool,
-        delta: u64,
-        cas: u64,
-    ) -> Delta<C> {
-        let Some(old) = self.find(key) else {
-            return Delta::NotFound;
-        };
+    /// Adds to the number that is the value of a key, or subtracts.
+    pub(crate) fn add(&mut self, key: Key<'_>, up: bool, delta: u64, cas: u64) -> Delta<C> {
+        let Some(old) = self.find(key) else { return Delta::NotFound };
         if old.len() == 0 {
             return Delta::NonNumeric;
         }
@@ -173,7 +189,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         let value = if up { value.wrapping_add(delta) } else { value.saturating_sub(delta) };
         self.visit.worker.count(if up { Counter::IncrHits } else { Counter::DecrHits });
         let digits = Decimal::new(value);
-        // As in memcached: a number that did not become longer is filled up with spaces, and keeps its marks.
+        // As in memcached, a number that did not become longer is padded with spaces and keeps its marks.
         let len = old.len().max(digits.len());
         let marks = if digits.len() <= old.len() { old.state() } else { 0 };
         let spaces = std::iter::repeat_n(&b" "[..], len - digits.len());
@@ -181,21 +197,20 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         new.map_or(Delta::NoMemory, |new| Delta::Value(value, new))
     }
 
-    /// Unlinks an item of this shard.
-    pub(in crate::memcached) fn unlink(&mut self, item: &ItemRef<C>) {
+    pub(crate) fn unlink(&mut self, item: &ItemRef<C>) {
         self.unlinked += self.visit.unlink(&mut self.queue, item);
     }
 }
 
 impl<C: RefCount + 'static> Drop for Locked<'_, '_, C> {
     fn drop(&mut self) {
-        self.visit.store.hands.tell(self.shard, &self.queue);
+        self.visit.store.hands.note(self.shard, &self.queue);
         self.visit.add_unlinked(self.unlinked);
     }
 }
 
 impl<C: RefCount + 'static> Visit<'_, C> {
-    /// Has what was unlinked freed once it is much.
+    /// Settles once many bytes were unlinked.
     pub(super) fn add_unlinked(&self, bytes: usize) {
         if bytes > 0 && self.worker.add_unlinked(bytes) >= FLUSH_BYTES {
             self.settle();
@@ -205,8 +220,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
     /// Unlinks an item from its shard's queue and the map, and returns its bytes.
     pub(super) fn unlink(&self, queue: &mut Queue<ItemRef<C>>, item: &ItemRef<C>) -> usize {
         let key = Key { bytes: item.key(), hash: item.hash() };
-        // Relaxed: as in `link`.
-        self.store.used.fetch_sub(Locked::charge(item), Ordering::Relaxed);
+        self.store.used.sub(Locked::charge(item));
         self.worker.classes().count(item.sort(), Event::Unlinked);
         // `item` may be the queue's own reference, but the map's keeps it readable.
         let removed = self.store.map.remove(&key, &self.guard);

@@ -2,6 +2,10 @@ use super::*;
 use crate::memcached::counters::Workers;
 use tenure::count::{IncNotZero, RcuRef, TicketRef};
 
+fn config(memory: u64) -> Config {
+    Config { memory, ..Config::default() }
+}
+
 fn store<C: RefCount + 'static>(visit: &Visit<'_, C>, name: &str, data: &str) -> ItemRef<C> {
     let key = visit.key(name.as_bytes());
     let (bytes, hash, len) = (key.bytes, key.hash, data.len());
@@ -18,7 +22,7 @@ fn store<C: RefCount + 'static>(visit: &Visit<'_, C>, name: &str, data: &str) ->
 fn an_item_outlives_the_store_as_long_as_somebody_has_it<C: RefCount + 'static>() {
     let workers = Workers::new();
     let worker = workers.join();
-    let all = Store::<C>::new(1 << 20, 1 << 20);
+    let all = Store::<C>::new(&config(1 << 20), 1 << 20);
     let arena = all.arena.clone();
     let alive = || arena.items();
     let held = {
@@ -48,7 +52,7 @@ fn with_every_count_an_item_outlives_the_store_as_long_as_somebody_has_it() {
 #[test]
 fn a_thread_that_leaves_while_others_look_keeps_nothing_back() {
     let workers = Workers::new();
-    let all = Store::<TicketRef>::new(1 << 20, 1 << 20);
+    let all = Store::<TicketRef>::new(&config(1 << 20), 1 << 20);
     let here = workers.join();
     let looking = all.visit(&here, 100);
     std::thread::scope(|scope| {
@@ -69,7 +73,7 @@ fn a_thread_that_leaves_while_others_look_keeps_nothing_back() {
 fn a_full_shard_makes_others_give_way() {
     let workers = Workers::new();
     let worker = workers.join();
-    let all = Store::<TicketRef>::new(10_000, 1 << 20);
+    let all = Store::<TicketRef>::new(&config(10_000), 1 << 20);
     let visit = all.visit(&worker, 100);
     for number in 0..20 {
         drop(store(&visit, &format!("key{number}"), &"x".repeat(900)));

@@ -1,22 +1,80 @@
-//! [`Echo`]: what the answer to `ms` repeats of the request.
+//! What answers are made of: lines that several commands share, lines written in pieces, and what `ms` repeats.
 
 use tenure::count::RefCount;
 
-use super::item::{ItemRef, state};
-use super::reply::{Answer, NO_MEMORY};
+use super::base64;
+use super::item::{Chunk, ItemRef, state};
+use super::number::Decimal;
 use super::store::Outcome;
-use super::words::Line;
+use crate::handler::Output;
+
+pub(super) type Answer<C> = Output<Chunk<C>>;
+
+/// The memcached whose answers these are, then this server: clients read the numbers in front, and one of them refuses a 0.
+pub(super) const VERSION: &str = concat!("1.6.45-tenure-", env!("CARGO_PKG_VERSION"));
+
+pub(super) const BAD_LINE: &[u8] = b"CLIENT_ERROR bad command line format\r\n";
+pub(super) const TOO_LARGE: &[u8] = b"SERVER_ERROR object too large for cache\r\n";
+pub(super) const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory storing object\r\n";
+pub(super) const ERROR: &[u8] = b"ERROR\r\n";
+pub(super) const NON_NUMERIC: &[u8] =
+    b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
 
 /// Longest opaque token, with the letter of its flag.
 pub(super) const MOST_OPAQUE: usize = 32;
 
 pub(super) const LONG_OPAQUE: &[u8] = b"CLIENT_ERROR opaque token too long\r\n";
 
-/// What the answer to `ms` repeats, kept until the data has come in.
+pub(super) struct Line {
+    bytes: [u8; Self::MOST],
+    len: usize,
+}
+
+impl Line {
+    /// More than a key in base64, an opaque token and a number for each other flag.
+    const MOST: usize = 896;
+
+    pub(super) fn new(start: &[u8]) -> Self {
+        let mut line = Self { bytes: [0; Self::MOST], len: 0 };
+        line.push(start);
+        line
+    }
+
+    /// # Panics
+    ///
+    /// If the line becomes longer than any answer is.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.bytes[self.len..][..bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    pub(super) fn push_key(&mut self, key: &[u8], binary: bool) {
+        self.push(b" k");
+        if binary {
+            base64::encode(key, |four| self.push(four));
+            self.push(b" b");
+        } else {
+            self.push(key);
+        }
+    }
+
+    pub(super) fn push_number(&mut self, flag: &[u8], number: u64) {
+        self.push(flag);
+        self.push(&Decimal::new(number));
+    }
+}
+
+impl std::ops::Deref for Line {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
 pub(super) struct Echo {
     opaque: [u8; MOST_OPAQUE],
     opaque_len: usize,
-    /// The flags `O`, `k`, `c` and `s` in the order in which they came.
+    /// The flags `O`, `k`, `c` and `s`, in the order of the request.
     order: [u8; 4],
 }
 
@@ -35,7 +93,6 @@ impl Echo {
         Ok(echo)
     }
 
-    /// Answers what became of a value.
     pub(super) fn answer<C: RefCount + 'static>(
         &self,
         stored: Outcome,

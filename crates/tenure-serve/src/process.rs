@@ -1,11 +1,11 @@
-//! The limit of open files, which connections count as.
+//! The process that a server runs in: its limit of open files, and its memory.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Files that a process has beside its connections.
 const OTHERS: u64 = 64;
 
-/// Sees to it that this process may have so many connections, as far as it is allowed to. Says whether it may.
+/// Raises the limit of open files for `count` connections, as far as this process may. Returns whether they all fit.
 #[must_use]
 pub fn allow_connections(count: usize) -> bool {
     let needed = count as u64 + OTHERS;
@@ -16,4 +16,13 @@ pub fn allow_connections(count: usize) -> bool {
     let allowed = limit.maximum.is_none_or(|maximum| maximum >= needed);
     let wanted = if allowed { Some(needed) } else { limit.maximum };
     setrlimit(Resource::Nofile, Rlimit { current: wanted, ..limit }).is_ok() && allowed
+}
+
+/// Has the allocator give its free memory back to the system: glibc's keeps what lies below memory in use.
+pub(crate) fn return_to_system() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: the function takes a number, and locks each arena that it trims.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
