@@ -7,20 +7,13 @@ use tenure::line::Isolated;
 
 use crate::relaxed::Relaxed;
 
-#[derive(Default)]
-pub(super) struct Counters(Isolated<Words>);
+pub(super) type Counters = Isolated<Words>;
 
+/// The counters of a worker.
 #[derive(Default)]
 pub(super) struct Words {
     pub(super) requests: Relaxed<u64>,
     pub(super) refused: Relaxed<u64>,
-}
-
-impl std::ops::Deref for Counters {
-    type Target = Words;
-    fn deref(&self) -> &Words {
-        &self.0
-    }
 }
 
 /// The counters of all workers, past and present.

@@ -33,7 +33,6 @@ pub(super) fn value(data: &[u8]) -> Option<u64> {
     unsigned(&data[..data.iter().position(is_space).unwrap_or(data.len())])
 }
 
-/// A number in decimal digits.
 pub(super) struct Decimal {
     digits: [u8; 20],
     start: usize,
@@ -62,7 +61,6 @@ impl std::ops::Deref for Decimal {
     }
 }
 
-/// The length of a value.
 pub(super) fn value_length(word: &[u8]) -> Option<usize> {
     const MOST: u32 = i32::MAX as u32 - 2;
     unsigned_32(word).filter(|len| *len <= MOST).map(|len| len as usize)

@@ -88,7 +88,6 @@ fn token(line: &[u8]) -> Option<Vec<u8>> {
     (!line[..end].contains(&b' ') && token.len() <= MOST_TOKEN).then_some(token)
 }
 
-/// Most bytes of a token.
 pub(super) const MOST_TOKEN: usize = 1024;
 
 impl PartialEq for Passwords {
@@ -99,7 +98,6 @@ impl PartialEq for Passwords {
 
 impl Eq for Passwords {}
 
-/// Without the passwords.
 impl fmt::Debug for Passwords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Passwords").field("path", &self.inner.path).finish_non_exhaustive()

@@ -14,16 +14,13 @@ use tenure::sync::Arc;
 use super::clock::Seconds;
 use crate::relaxed::Relaxed;
 
-/// What an address may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// Connections at once.
     pub(super) connections: u64,
     /// Bytes of an item, as memcached counts them.
     pub(super) item: usize,
     /// Bytes of a request's line, but for that of a retrieval.
     pub(super) line: usize,
-    /// Bytes of a key.
     pub(super) key: usize,
 }
 

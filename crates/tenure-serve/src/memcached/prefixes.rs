@@ -64,7 +64,6 @@ impl Prefixes {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a request, if its key has a prefix.
     #[cold]
     pub(super) fn note(&self, key: &[u8], what: Use) {
         let Some(end) = memchr(self.delimiter, key) else { return };

@@ -83,7 +83,6 @@ impl<T> Queue<T> {
         self.nodes.len() as u32
     }
 
-    /// The values at those places.
     pub(super) fn at_places(&self, places: Range<u32>) -> impl Iterator<Item = &T> {
         let places =
             places.start.min(self.places()) as usize..places.end.min(self.places()) as usize;

@@ -15,7 +15,6 @@ use super::prefixes::Use;
 use super::store::{Key, Storing, Visit};
 use super::watch::Watcher;
 
-/// What a request leaves to do.
 pub(super) enum Then<C: RefCount + 'static> {
     Done,
     /// Look up a retrieval's keys, which follow in the input.
@@ -24,10 +23,8 @@ pub(super) enum Then<C: RefCount + 'static> {
     Data(Pending<C>),
     /// Drop so many bytes of the input.
     Swallow(usize),
-    /// List the items of some classes.
     Dump(Classes),
     Watch(Arc<Watcher>),
-    /// End the connection.
     End,
     /// End it because the client speaks no protocol of a cache.
     Misled,

@@ -25,7 +25,6 @@ impl Lines {
     }
 }
 
-/// Bytes of this process that are in memory.
 fn resident() -> Option<u64> {
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = pages.split_whitespace().nth(1)?.parse().ok()?;

@@ -21,7 +21,6 @@ use super::item::{ItemRef, state};
 use super::words::InUrl;
 use crate::relaxed::Relaxed;
 
-/// The kinds of events.
 pub(super) mod kind {
     pub(crate) const FETCHERS: u32 = 1;
     /// Values that are stored or refused.

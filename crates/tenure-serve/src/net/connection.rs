@@ -33,14 +33,12 @@ pub(super) struct Connection<H: Handler> {
     pub(super) interest: Option<Interest>,
     /// Whether the client left bytes untaken in the last turn.
     pub(super) stalls: bool,
-    /// When something moved last.
     pub(super) active: Instant,
     pub(super) refused: Option<&'static str>,
     /// Tells this connection from earlier ones with the same key, whose events may still come.
     pub(super) generation: u32,
 }
 
-/// Where a connection is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Open,
@@ -54,7 +52,6 @@ pub(super) enum Phase {
     Lingering,
 }
 
-/// What a turn ended with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// The connection goes on, when there is something to read or room to write.
@@ -64,7 +61,6 @@ pub(super) enum Fate {
     Broken,
 }
 
-/// The buffers of a turn.
 pub(super) struct Hands<'a, C> {
     pub(super) input: &'a mut Buffer,
     pub(super) output: &'a mut Output<C>,

@@ -7,10 +7,8 @@ use std::time::Duration;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
-/// Events that are taken from the kernel at once.
 const EVENTS: usize = 256;
 
-/// What epoll waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interest {
     /// A connection to accept. The system wakes one of several workers that wait for the same socket.
@@ -29,7 +27,6 @@ impl Interest {
     }
 }
 
-/// An epoll instance, and room for its events.
 pub(super) struct Poll {
     epoll: OwnedFd,
     events: Vec<Event>,

@@ -14,7 +14,6 @@ use crate::handler::Handler;
 pub struct Server {
     shared: Arc<Shared>,
     address: Address,
-    /// The file of the socket, if it listens at a path.
     file: Option<SocketFile>,
     workers: Vec<JoinHandle<io::Result<()>>>,
 }
@@ -105,7 +104,6 @@ impl Drop for Server {
     }
 }
 
-/// Stops the server when a worker panics.
 struct Alarm<'a>(&'a Shared);
 
 impl Drop for Alarm<'_> {

@@ -20,7 +20,6 @@ use super::{Address, Settings};
 /// Connections that wait to be accepted; the system may allow fewer.
 const BACKLOG: i32 = 4096;
 
-/// Sockets that listen at the same address, one for each worker.
 pub(super) struct Listeners {
     pub(super) sockets: Vec<OwnedFd>,
     pub(super) address: Address,
@@ -138,7 +137,6 @@ fn is_stale(path: &Path, address: &SocketAddrUnix) -> io::Result<bool> {
 /// Why nothing was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotAccepted {
-    /// No client waits.
     NoneWaits,
     /// The client has gone already; another may wait.
     Gone,
@@ -165,7 +163,6 @@ fn ip(from: Option<SocketAddrAny>) -> IpAddr {
     address.map_or(Ipv4Addr::UNSPECIFIED.into(), |address| address.ip().to_canonical())
 }
 
-/// What came of a read or a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moved {
     /// So many bytes; a read of 0 is the client's end.

@@ -25,7 +25,6 @@ const INBOX: u64 = u64::MAX - 1;
 /// So many events at once mean that there is more to do than CPUs.
 const CROWD: usize = 4;
 
-/// Connections that are accepted before others have their turn.
 const ACCEPTS: usize = 64;
 
 /// A part of a request up to this length is copied out of its buffer.
@@ -40,10 +39,8 @@ const TICK: Duration = Duration::from_millis(500);
 /// How long unrequested output of a connection may wait.
 const NEWS: Duration = Duration::from_millis(20);
 
-/// How long a lingering connection may take.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// A thread's part of a server.
 pub(super) struct Worker<H: Handler> {
     at: usize,
     shared: Arc<Shared>,

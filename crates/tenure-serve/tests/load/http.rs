@@ -5,16 +5,15 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::scripted::{Counter, head, send, server, settings};
+use crate::scripted::{Counter, head, made, send, server, settings};
 use tenure_serve::load::http::Plan;
 use tenure_serve::load::outcome::ErrorKind;
 use tenure_serve::load::settings::{Length, Settings};
-use tenure_serve::load::{Outcome, run};
 
+const LAST: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
 const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// A server whose answers `answer` sends, to the head of each request; it ends a connection where that
-/// returns `false`.
+/// A server that calls `answer` with the head of each request, and ends a connection when that returns `false`.
 fn http(
     answer: impl Fn(&str, &mut TcpStream) -> bool + Send + Sync + 'static,
 ) -> (SocketAddr, Arc<Counter>) {
@@ -37,11 +36,6 @@ fn http(
     (address, connections)
 }
 
-#[track_caller]
-fn made(plan: Plan) -> Outcome {
-    run(&plan.into(), &()).unwrap()
-}
-
 #[test]
 fn connections_stay_and_carry_requests_in_pipelines() {
     let (target, connections) = http(|_, stream| send(HELLO.as_bytes(), stream));
@@ -56,7 +50,7 @@ fn with_close_every_request_has_a_connection_and_says_so() {
     let (target, connections) = http(|head, stream| {
         assert!(head.contains("Connection: close\r\n"), "{head}");
         assert!(head.starts_with("GET /x?y HTTP/1.1\r\nHost: there\r\n"), "{head}");
-        send(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", stream);
+        send(LAST, stream);
         false
     });
     let settings = settings(target, 3, Length::Requests(100));
@@ -81,7 +75,7 @@ fn answers_that_come_byte_by_byte_are_all_right() {
 #[test]
 fn a_server_that_announces_the_end_of_a_connection_makes_no_error() {
     let (target, connections) = http(|_, stream| {
-        send(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", stream);
+        send(LAST, stream);
         false
     });
     let outcome = made(Plan::new(settings(target, 2, Length::Requests(30))));
@@ -92,7 +86,7 @@ fn a_server_that_announces_the_end_of_a_connection_makes_no_error() {
 #[test]
 fn requests_behind_the_last_answer_of_a_connection_are_told_as_unanswered() {
     let (target, _) = http(|_, stream| {
-        send(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", stream);
+        send(LAST, stream);
         false
     });
     let settings = Settings { pipeline: 8, ..settings(target, 3, Length::Requests(400)) };

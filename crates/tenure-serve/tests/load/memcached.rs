@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::scripted::{Counter, Request, memcached, send, settings};
+use crate::scripted::{Counter, Request, made, memcached, send, settings};
 use tenure_serve::load::memcached::{Keys, Plan};
 use tenure_serve::load::outcome::ErrorKind;
 use tenure_serve::load::settings::{Length, Settings};
@@ -12,11 +12,6 @@ use tenure_serve::load::{Outcome, run};
 /// 20 keys, half gets and half sets.
 fn plan(settings: Settings) -> Plan {
     Plan { sets: 1, gets: 1, keys: 20, ..Plan::new(settings) }
-}
-
-#[track_caller]
-fn made(plan: Plan) -> Outcome {
-    run(&plan.into(), &()).unwrap()
 }
 
 fn kind(outcome: &Outcome, name: &str) -> (u64, u64, u64) {

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use tenure_serve::load::settings::{Length, Settings};
+use tenure_serve::load::{Outcome, Plan, run};
 
 /// A server on a port of its own that has `serve` talk to each connection, on a thread of its own, and tells it the
 /// number of the connection, from 0 on. Its threads end with the test's process.
@@ -24,6 +25,12 @@ pub(crate) fn server(serve: impl Fn(usize, TcpStream) + Send + Sync + 'static) -
         }
     });
     address
+}
+
+/// What a run found.
+#[track_caller]
+pub(crate) fn made(plan: impl Into<Plan>) -> Outcome {
+    run(&plan.into(), &()).unwrap()
 }
 
 /// What a test counts on a server.

@@ -116,17 +116,8 @@ fn nanoseconds(word: &str) -> Option<f64> {
 
 /// `74.99MB`, as wrk counts them: in steps of 1,024.
 fn bytes(word: &str) -> Option<f64> {
-    const STEP: f64 = 1024.0;
-    scaled(
-        word,
-        &[
-            ("KB", STEP),
-            ("MB", STEP * STEP),
-            ("GB", STEP * STEP * STEP),
-            ("TB", STEP * STEP * STEP * STEP),
-            ("B", 1.0),
-        ],
-    )
+    let step = |times| 1024_f64.powi(times);
+    scaled(word, &[("KB", step(1)), ("MB", step(2)), ("GB", step(3)), ("TB", step(4)), ("B", 1.0)])
 }
 
 fn scaled(word: &str, units: &[(&str, f64)]) -> Option<f64> {

@@ -88,7 +88,6 @@ struct Body<C> {
     class: Class,
 }
 
-/// The end of an answer to a retrieval.
 pub(super) const END: &[u8] = b"END\r\n";
 
 pub(super) struct ItemRef<C: RefCount + 'static> {

@@ -44,7 +44,6 @@ pub(crate) struct Storing {
     pub(crate) makes: bool,
 }
 
-/// What became of a deletion.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Removal {

@@ -20,21 +20,18 @@ const AT_ONCE: u32 = 256;
 /// Places that a walk visits while it holds the lock of a shard.
 const WALK_STEP: u32 = 32;
 
-/// How far a walk has come.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Place {
     shard: usize,
     at: u32,
 }
 
-/// How far the crawl has come.
 #[derive(Debug)]
 pub(super) struct Crawl {
     /// [`SHARDS`] at the end.
     shard: usize,
     place: u32,
     began: Seconds,
-    /// Flushes before it.
     flushes: u32,
     /// Whether a client started it.
     asked: bool,

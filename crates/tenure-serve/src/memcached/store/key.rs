@@ -9,7 +9,6 @@ use tenure::count::RefCount;
 use crate::memcached::arena::Cell;
 use crate::memcached::item::ItemRef;
 
-/// The map's reference to an item.
 pub(super) struct Entry<C: RefCount + 'static>(pub(super) ItemRef<C>);
 
 impl<C: RefCount + 'static> Hash for Entry<C> {
@@ -26,7 +25,6 @@ impl<C: RefCount + 'static> PartialEq for Entry<C> {
 
 impl<C: RefCount + 'static> Eq for Entry<C> {}
 
-/// A key with its hash.
 #[derive(Clone, Copy)]
 pub(crate) struct Key<'a> {
     pub(crate) bytes: &'a [u8],
@@ -47,7 +45,6 @@ impl<C: RefCount + 'static> Equivalent<Entry<C>> for Key<'_> {
     }
 }
 
-/// A cell of an item, with the item's hash.
 pub(super) struct InCell {
     pub(super) hash: u64,
     pub(super) cell: NonNull<Cell>,

@@ -39,20 +39,17 @@ use room::Hands;
 use shard::OVERHEAD;
 pub(super) use shard::{Delta, Locked, Outcome};
 
-/// Shards, each with its lock.
 const SHARDS: usize = 256;
 
 /// The items of a shard, in the order of eviction.
 type Shard<C> = Mutex<Queue<ItemRef<C>>>;
 
-/// Items by their keys.
 pub(super) struct Store<C: RefCount + 'static> {
     map: HashMap<Entry<C>, (), Hashed>,
     shards: Box<[Isolated<Shard<C>>]>,
     hands: Hands,
     arena: Arc<Arena>,
     hasher: foldhash::quality::RandomState,
-    /// Bytes that may be in use.
     limit: Relaxed<u64>,
     evicts: bool,
     /// Bytes for which the system has memory, if that is known to be less.
@@ -72,7 +69,6 @@ pub(super) struct Store<C: RefCount + 'static> {
     flushed_time: Relaxed<u32>,
     /// Flushes so far, in steps of [`state::FLUSH`]. Items stored at another count are gone.
     flushes: Relaxed<u32>,
-    /// Bytes of linked items.
     used: Isolated<Relaxed<u64>>,
     /// The number of the last value.
     cas: Isolated<Relaxed<u64>>,
@@ -119,7 +115,6 @@ impl<C: RefCount + 'static> Store<C> {
         Visit { store: self, guard: self.map.guard(), worker, now }
     }
 
-    /// Linked items.
     pub(super) fn len(&self) -> usize {
         self.map.len()
     }
@@ -335,7 +330,6 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
         })
     }
 
-    /// Takes the lock of the key's shard.
     pub(super) fn lock(&self, key: Key<'_>) -> Locked<'_, 'a, C> {
         Locked::new(self, key)
     }

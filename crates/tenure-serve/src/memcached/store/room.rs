@@ -65,7 +65,6 @@ impl Hands {
 enum Effort {
     /// Items used since the hand passed stay, and lose that mark.
     Spares,
-    /// They are evicted, too.
     Takes,
 }
 

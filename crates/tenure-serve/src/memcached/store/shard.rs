@@ -19,7 +19,6 @@ pub(super) const OVERHEAD: usize = 80;
 /// may be large.
 const FLUSH_BYTES: u64 = 1 << 20;
 
-/// What became of a value that was to be stored.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -47,7 +46,6 @@ impl Outcome {
     }
 }
 
-/// What became of `incr` or `decr`.
 #[must_use]
 pub(crate) enum Delta<C: RefCount + 'static> {
     Value(u64, ItemRef<C>),
