@@ -78,6 +78,17 @@ extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+/// Methods that call those of the same names: `forward! { to => fn get(&self) -> u32; }`
+macro_rules! forward {
+    ($to:expr => $(fn $name:ident(&$this:ident $(, $argument:ident: $type:ty)*) $(-> $result:ty)?;)*) => {$(
+        #[inline(always)]
+        #[track_caller]
+        fn $name(&$this $(, $argument: $type)*) $(-> $result)? {
+            $to.$name($($argument),*)
+        }
+    )*};
+}
+
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub mod arc;
 pub mod count;

@@ -19,20 +19,12 @@ macro_rules! impl_ref_count {
             fn new_in() -> Self {
                 Self::new_in()
             }
-            #[inline(always)]
-            #[track_caller]
-            fn get(&self) -> Get {
-                self.get()
-            }
-            #[inline(always)]
-            #[track_caller]
-            fn get_acquire(&self) -> Get {
-                self.get_acquire()
-            }
-            #[inline(always)]
-            #[track_caller]
-            fn get_many(&self, n: NonZeroU16) -> Get {
-                self.get_many(n)
+            forward! { self =>
+                fn get(&self) -> Get;
+                fn get_acquire(&self) -> Get;
+                fn get_many(&self, n: NonZeroU16) -> Get;
+                fn read(&self) -> u32;
+                fn is_dead(&self) -> bool;
             }
             #[inline(always)]
             #[track_caller]
@@ -60,12 +52,6 @@ macro_rules! impl_ref_count {
             fn put_last(&self, _witness: Self::Witness<'_>) -> Put {
                 $(let $shown = _witness;)?
                 self.$put_last($($shown)?)
-            }
-            fn read(&self) -> u32 {
-                self.read()
-            }
-            fn is_dead(&self) -> bool {
-                self.is_dead()
             }
         }
 

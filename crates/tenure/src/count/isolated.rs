@@ -15,25 +15,15 @@ impl<C: RefCount> RefCount for Isolated<C> {
     fn new_in() -> Self {
         Self::new(C::new_in())
     }
-    #[inline(always)]
-    #[track_caller]
-    fn get(&self) -> Get {
-        (**self).get()
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn get_acquire(&self) -> Get {
-        (**self).get_acquire()
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn get_many(&self, n: NonZeroU16) -> Get {
-        (**self).get_many(n)
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn put(&self, witness: Self::Witness<'_>) -> Put {
-        (**self).put(witness)
+    forward! { (**self) =>
+        fn get(&self) -> Get;
+        fn get_acquire(&self) -> Get;
+        fn get_many(&self, n: NonZeroU16) -> Get;
+        fn put(&self, witness: Self::Witness<'_>) -> Put;
+        fn put_many(&self, n: NonZeroU16, witness: Self::Witness<'_>) -> Put;
+        fn put_last(&self, witness: Self::Witness<'_>) -> Put;
+        fn read(&self) -> u32;
+        fn is_dead(&self) -> bool;
     }
     #[inline(always)]
     #[track_caller]
@@ -44,21 +34,5 @@ impl<C: RefCount> RefCount for Isolated<C> {
     unsafe fn put_raw_by<R: ReadSide>(this: *const Self, enter: impl FnOnce() -> R) -> Put {
         // SAFETY: the count can be read up to the put (caller).
         unsafe { C::put_raw_by(Isolated::raw(this), enter) }
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn put_many(&self, n: NonZeroU16, witness: Self::Witness<'_>) -> Put {
-        (**self).put_many(n, witness)
-    }
-    #[inline(always)]
-    #[track_caller]
-    fn put_last(&self, witness: Self::Witness<'_>) -> Put {
-        (**self).put_last(witness)
-    }
-    fn read(&self) -> u32 {
-        (**self).read()
-    }
-    fn is_dead(&self) -> bool {
-        (**self).is_dead()
     }
 }

@@ -92,21 +92,6 @@ fn pointers_are_as_large_as_raw_ones_and_have_a_niche() {
 }
 
 #[test]
-fn both_are_covariant() {
-    fn shorter<'a>(arc: Arc<&'static str>, _: &'a str) -> Arc<&'a str> {
-        arc
-    }
-    fn shorter_weak<'a>(weak: Weak<&'static str>, _: &'a str) -> Weak<&'a str> {
-        weak
-    }
-    let local = String::new();
-    let arc = Arc::new("static");
-    let weak = shorter_weak(Arc::downgrade(&arc), &local);
-    assert_eq!(*shorter(arc, &local), "static");
-    assert!(weak.is_dead());
-}
-
-#[test]
 fn zero_sized_and_over_aligned_values_lie_where_their_alignment_wants_them() {
     #[derive(Debug, Clone, PartialEq)]
     #[repr(align(4096))]

@@ -6,11 +6,30 @@ use super::stage::{Heap, Value};
 use tenure::arc::Counts;
 use tenure::count::{Get, Put};
 
-/// What the models need of the counts of an `Arc`. The shipping ones have it, and so have the
-/// twins.
-pub(crate) trait ArcCounts: Sized + 'static {
-    fn one() -> Self;
-    fn unborn() -> Self;
+/// What the models need of the counts of an `Arc`, which the shipping ones have as methods of the same names.
+macro_rules! arc_counts {
+    ($(fn $name:ident(&self) $(-> $result:ty)?;)*) => {
+        pub(crate) trait ArcCounts: Sized + 'static {
+            fn one() -> Self;
+            fn unborn() -> Self;
+            $(fn $name(&self) $(-> $result)?;)*
+        }
+
+        impl<const S: bool> ArcCounts for Counts<Loom<S>> {
+            fn one() -> Self {
+                Self::new_in()
+            }
+            fn unborn() -> Self {
+                Self::unborn_in()
+            }
+            $(fn $name(&self) $(-> $result)? {
+                self.$name()
+            })*
+        }
+    };
+}
+
+arc_counts! {
     fn born(&self);
     fn clone_strong(&self);
     fn upgrade(&self) -> Get;
@@ -20,42 +39,6 @@ pub(crate) trait ArcCounts: Sized + 'static {
     fn drop_common(&self) -> bool;
     fn is_unique(&self) -> bool;
     fn try_take(&self) -> bool;
-}
-
-impl<const S: bool> ArcCounts for Counts<Loom<S>> {
-    fn one() -> Self {
-        Self::new_in()
-    }
-    fn unborn() -> Self {
-        Self::unborn_in()
-    }
-    fn born(&self) {
-        self.born();
-    }
-    fn clone_strong(&self) {
-        self.clone_strong();
-    }
-    fn upgrade(&self) -> Get {
-        self.upgrade()
-    }
-    fn drop_strong(&self) -> Put {
-        self.drop_strong()
-    }
-    fn downgrade(&self) {
-        self.downgrade();
-    }
-    fn drop_weak(&self) -> bool {
-        self.drop_weak()
-    }
-    fn drop_common(&self) -> bool {
-        self.drop_common()
-    }
-    fn is_unique(&self) -> bool {
-        self.is_unique()
-    }
-    fn try_take(&self) -> bool {
-        self.try_take()
-    }
 }
 
 pub(crate) struct Inner<C> {

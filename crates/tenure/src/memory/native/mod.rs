@@ -64,45 +64,16 @@ macro_rules! core_atomic {
             fn new(value: $int) -> Self {
                 Self::new(value)
             }
-            #[inline(always)]
-            fn load(&self, order: Ordering) -> $int {
-                self.load(order)
-            }
-            #[inline(always)]
-            fn store(&self, value: $int, order: Ordering) {
-                self.store(value, order);
-            }
-            #[inline(always)]
-            fn fetch_add(&self, value: $int, order: Ordering) -> $int {
-                self.fetch_add(value, order)
-            }
-            #[inline(always)]
-            fn fetch_sub(&self, value: $int, order: Ordering) -> $int {
-                self.fetch_sub(value, order)
-            }
-            #[inline(always)]
-            fn fetch_or(&self, value: $int, order: Ordering) -> $int {
-                self.fetch_or(value, order)
-            }
-            #[inline(always)]
-            fn compare_exchange(
-                &self,
-                current: $int,
-                new: $int,
-                success: Ordering,
-                failure: Ordering,
-            ) -> Result<$int, $int> {
-                self.compare_exchange(current, new, success, failure)
-            }
-            #[inline(always)]
-            fn compare_exchange_weak(
-                &self,
-                current: $int,
-                new: $int,
-                success: Ordering,
-                failure: Ordering,
-            ) -> Result<$int, $int> {
-                self.compare_exchange_weak(current, new, success, failure)
+            forward! { self =>
+                fn load(&self, order: Ordering) -> $int;
+                fn store(&self, value: $int, order: Ordering);
+                fn fetch_add(&self, value: $int, order: Ordering) -> $int;
+                fn fetch_sub(&self, value: $int, order: Ordering) -> $int;
+                fn fetch_or(&self, value: $int, order: Ordering) -> $int;
+                fn compare_exchange(&self, current: $int, new: $int, success: Ordering, failure: Ordering)
+                    -> Result<$int, $int>;
+                fn compare_exchange_weak(&self, current: $int, new: $int, success: Ordering, failure: Ordering)
+                    -> Result<$int, $int>;
             }
         }
     };
@@ -117,23 +88,11 @@ impl<T> Pointer<T> for core::sync::atomic::AtomicPtr<T> {
     fn new(value: *mut T) -> Self {
         Self::new(value)
     }
-    #[inline(always)]
-    fn load(&self, order: Ordering) -> *mut T {
-        self.load(order)
-    }
-    #[inline(always)]
-    fn store(&self, value: *mut T, order: Ordering) {
-        self.store(value, order);
-    }
-    #[inline(always)]
-    fn compare_exchange(
-        &self,
-        current: *mut T,
-        new: *mut T,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<*mut T, *mut T> {
-        self.compare_exchange(current, new, success, failure)
+    forward! { self =>
+        fn load(&self, order: Ordering) -> *mut T;
+        fn store(&self, value: *mut T, order: Ordering);
+        fn compare_exchange(&self, current: *mut T, new: *mut T, success: Ordering, failure: Ordering)
+            -> Result<*mut T, *mut T>;
     }
 }
 
