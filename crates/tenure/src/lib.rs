@@ -87,6 +87,11 @@ macro_rules! forward {
             $to.$name($($argument),*)
         }
     )*};
+    ($to:expr => $(fn $name:ident(&mut $this:ident $(, $argument:ident: $type:ty)*) $(-> $result:ty)?;)*) => {$(
+        fn $name(&mut $this $(, $argument: $type)*) $(-> $result)? {
+            $to.$name($($argument),*)
+        }
+    )*};
 }
 
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]

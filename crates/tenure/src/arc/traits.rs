@@ -10,43 +10,28 @@ use core::panic::UnwindSafe;
 
 /// As the values. Two `Arc`s to one value compare it with itself: to skip that, std's `Arc` asks whether `T: Eq`, which
 /// stable Rust does not let this one do.
+#[allow(clippy::partialeq_ne_impl, reason = "the value's own `ne` is the one to ask")]
 impl<T: ?Sized + PartialEq> PartialEq for Arc<T> {
-    #[inline]
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-
-    #[inline]
-    #[allow(clippy::partialeq_ne_impl, reason = "the value's own `ne` is the one to ask")]
-    fn ne(&self, other: &Self) -> bool {
-        **self != **other
+    forward! { (**self) =>
+        fn eq(&self, other: &Self) -> bool;
+        fn ne(&self, other: &Self) -> bool;
     }
 }
 
 impl<T: ?Sized + Eq> Eq for Arc<T> {}
 
 impl<T: ?Sized + PartialOrd> PartialOrd for Arc<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        (**self).partial_cmp(&**other)
-    }
-    fn lt(&self, other: &Self) -> bool {
-        **self < **other
-    }
-    fn le(&self, other: &Self) -> bool {
-        **self <= **other
-    }
-    fn gt(&self, other: &Self) -> bool {
-        **self > **other
-    }
-    fn ge(&self, other: &Self) -> bool {
-        **self >= **other
+    forward! { (**self) =>
+        fn partial_cmp(&self, other: &Self) -> Option<Ordering>;
+        fn lt(&self, other: &Self) -> bool;
+        fn le(&self, other: &Self) -> bool;
+        fn gt(&self, other: &Self) -> bool;
+        fn ge(&self, other: &Self) -> bool;
     }
 }
 
 impl<T: ?Sized + Ord> Ord for Arc<T> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (**self).cmp(&**other)
-    }
+    forward! { (**self) => fn cmp(&self, other: &Self) -> Ordering; }
 }
 
 impl<T: ?Sized + Hash> Hash for Arc<T> {
@@ -56,15 +41,11 @@ impl<T: ?Sized + Hash> Hash for Arc<T> {
 }
 
 impl<T: ?Sized + fmt::Debug> fmt::Debug for Arc<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
+    forward! { (**self) => fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result; }
 }
 
 impl<T: ?Sized + fmt::Display> fmt::Display for Arc<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
+    forward! { (**self) => fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result; }
 }
 
 /// The address of the value.
@@ -117,67 +98,47 @@ mod of_std {
     use std::vec::Vec;
 
     impl Read for Arc<File> {
-        fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-            (&**self).read(buf)
-        }
-        fn read_vectored(&mut self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-            (&**self).read_vectored(bufs)
-        }
-        fn read_to_end(&mut self, buf: &mut Vec<u8>) -> io::Result<usize> {
-            (&**self).read_to_end(buf)
-        }
-        fn read_to_string(&mut self, buf: &mut String) -> io::Result<usize> {
-            (&**self).read_to_string(buf)
+        forward! { (&**self) =>
+            fn read(&mut self, buf: &mut [u8]) -> io::Result<usize>;
+            fn read_vectored(&mut self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize>;
+            fn read_to_end(&mut self, buf: &mut Vec<u8>) -> io::Result<usize>;
+            fn read_to_string(&mut self, buf: &mut String) -> io::Result<usize>;
         }
     }
 
     impl Write for Arc<File> {
-        fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-            (&**self).write(buf)
-        }
-        fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-            (&**self).write_vectored(bufs)
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            (&**self).flush()
+        forward! { (&**self) =>
+            fn write(&mut self, buf: &[u8]) -> io::Result<usize>;
+            fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize>;
+            fn flush(&mut self) -> io::Result<()>;
         }
     }
 
     impl Seek for Arc<File> {
-        fn seek(&mut self, pos: SeekFrom) -> io::Result<u64> {
-            (&**self).seek(pos)
-        }
-        fn stream_position(&mut self) -> io::Result<u64> {
-            (&**self).stream_position()
+        forward! { (&**self) =>
+            fn seek(&mut self, pos: SeekFrom) -> io::Result<u64>;
+            fn stream_position(&mut self) -> io::Result<u64>;
         }
     }
 
     #[cfg(any(unix, target_os = "wasi"))]
     impl<T: ?Sized + std::os::fd::AsFd> std::os::fd::AsFd for Arc<T> {
-        fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-            (**self).as_fd()
-        }
+        forward! { (**self) => fn as_fd(&self) -> std::os::fd::BorrowedFd<'_>; }
     }
 
     #[cfg(any(unix, target_os = "wasi"))]
     impl<T: std::os::fd::AsRawFd> std::os::fd::AsRawFd for Arc<T> {
-        fn as_raw_fd(&self) -> std::os::fd::RawFd {
-            (**self).as_raw_fd()
-        }
+        forward! { (**self) => fn as_raw_fd(&self) -> std::os::fd::RawFd; }
     }
 
     #[cfg(windows)]
     impl<T: ?Sized + std::os::windows::io::AsHandle> std::os::windows::io::AsHandle for Arc<T> {
-        fn as_handle(&self) -> std::os::windows::io::BorrowedHandle<'_> {
-            (**self).as_handle()
-        }
+        forward! { (**self) => fn as_handle(&self) -> std::os::windows::io::BorrowedHandle<'_>; }
     }
 
     #[cfg(windows)]
     impl<T: std::os::windows::io::AsSocket> std::os::windows::io::AsSocket for Arc<T> {
-        fn as_socket(&self) -> std::os::windows::io::BorrowedSocket<'_> {
-            (**self).as_socket()
-        }
+        forward! { (**self) => fn as_socket(&self) -> std::os::windows::io::BorrowedSocket<'_>; }
     }
 }
 
