@@ -4,8 +4,10 @@
 //! end in the child as it would in the parent, and nobody waits for them.
 #![cfg(all(unix, feature = "std", not(miri)))]
 
+#[path = "support/forks.rs"]
 mod forks;
 mod lazies;
+#[path = "support/stopping.rs"]
 mod stopping;
 
 use forks::{AtEnd, expect_well, in_child};

@@ -5,9 +5,11 @@
 //! by an alarm.
 #![cfg(all(unix, feature = "std", not(miri)))]
 
+#[path = "support/forks.rs"]
 mod forks;
 #[path = "support/lists.rs"]
 mod owned;
+#[path = "support/stopping.rs"]
 mod stopping;
 
 use forks::{AtEnd, expect_well, in_child};

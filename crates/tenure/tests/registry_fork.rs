@@ -4,6 +4,7 @@
 //! is new in the child is freed as it is in the parent.
 #![cfg(all(unix, feature = "registry", target_has_atomic = "64", not(miri)))]
 
+#[path = "support/forks.rs"]
 mod forks;
 
 use forks::{AtEnd, end_child, expect_well, fork, in_child, wait_for};

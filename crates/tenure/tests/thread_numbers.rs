@@ -1,6 +1,7 @@
 //! Numbers of real threads: what a fork makes of them.
 #![cfg(all(unix, feature = "std", not(miri)))]
 
+#[path = "support/forks.rs"]
 mod forks;
 
 use forks::{AtEnd, expect_well, in_child};
