@@ -19,27 +19,22 @@
 //! the thread's own word.
 //!
 //! ```text
-//!   reader                              owner of a batch
-//!   word = reading                      make the memory unreachable
-//!   light barrier                       heavy barrier
-//!   read                                note the words that say `reading`
+//!   reader:  word = reading                      light barrier    read
+//!   owner:   make the memory unreachable         heavy barrier    note the words that say `reading`
 //! ```
 //!
-//! 1. **A word** is written by the thread that has its number.
-//! 2. **A retire list** is used by that thread too, and not while a function that frees memory runs: that may retire more.
-//! 3. **A reader that is not noted finds nothing of the batch.** Otherwise both sides would have missed the other's store,
+//! 1. **A word** is written by the thread that has its number, and so is a **retire list**: not while a function that frees
+//!    memory runs, which may retire more.
+//! 2. **A reader that is not noted finds nothing of the batch.** Otherwise both sides would have missed the other's store,
 //!    which the barriers rule out.
-//! 4. **Batches are freed in order.** A section that delays the first one was noted by the later ones too.
+//! 3. **Batches are freed in order.** A section that delays the first one was noted by the later ones too.
 //!
-//! Orderings: the owner of a batch acquires the words, and sections begin and end with Release. It may see the next section
-//! of a thread instead of the end it waits for, and must still free after that thread's reads.
-//!
-//! # Threads that end, and forks
+//! Orderings: the owner of a batch acquires the words, and every store to a word is Release: the owner may see any store of
+//! the thread's next section instead of the end it waits for, and must still free after that thread's reads.
 //!
 //! What a thread retired stays with its number, for the next thread that gets it. A thread whose thread-locals are being
-//! destroyed has no number any more, and [borrows](Threads::borrow_number) one for each section.
-//!
-//! After a fork, the child does not wait for threads that [are lost](Threads::is_lost). What they retired leaks there.
+//! destroyed [borrows](Threads::borrow_number) a number for each section. After a fork, the child does not wait for threads
+//! that [are lost](Threads::is_lost); what they retired leaks there.
 
 use crate::count::ReadSide;
 use crate::line::Isolated;
@@ -74,7 +69,7 @@ struct Local<M: Memory> {
     retire_list: M::Plain<ManuallyDrop<RetireList>>,
 }
 
-// SAFETY: rule 2 keeps threads apart, and `Guard::retire` demands that memory can be freed on any thread.
+// SAFETY: rule 1 keeps threads apart, and `Guard::retire` demands that memory can be freed on any thread.
 unsafe impl<M: Memory> Send for Local<M> {}
 // SAFETY: as above.
 unsafe impl<M: Memory> Sync for Local<M> {}
@@ -230,7 +225,7 @@ fn refuse() -> ! {
 impl<M: Memory> Local<M> {
     /// For the thread that has the number, or the owner of the whole collector. `act` must not come here again.
     fn with_list<R>(&self, act: impl FnOnce(&mut RetireList) -> R) -> R {
-        // SAFETY: rule 2: one thread, and `act` frees nothing, so it does not come here again.
+        // SAFETY: rule 1: one thread, and `act` frees nothing, so it does not come here again.
         self.retire_list.with_mut(|list| act(unsafe { &mut *list }))
     }
 }

@@ -12,8 +12,7 @@
 //!
 //! All elements are in one list, sorted by *order*: their hash with the lowest bit set. A bucket is a link of that list, in
 //! front of the hashes whose upper bits, read backwards, are its number. Twice as many buckets split each bucket in two, with
-//! a new link in between: no element moves. So the map grows without waiting, even for a thread that was preempted, or that a
-//! fork left behind, in the middle of it.
+//! a new link in between: no element moves. So the map grows without waiting, even for a thread that is lost in a fork.
 //!
 //! 1. **A link's `next`** holds the next link, and a mark if the link's own element is *removed*. A marked `next` never
 //!    changes again.

@@ -44,19 +44,16 @@
 //! A lock-free map has an *entry* for each key: a count, the value and the key. The map holds no reference of its own: a
 //! lookup may find an entry that is about to go, and the count decides whether the object still lives.
 //!
-//! - **A lookup** finds the entry, under a guard that keeps its memory readable, and takes a reference. It takes no lock. If
-//!   the count is dead, there is no object.
-//! - **An acquire** that finds a dead entry removes it and inserts a new one. If several threads insert at once, one entry
-//!   wins, and the others take references to that, even before its value exists.
+//! - **A lookup** takes a reference to the entry that it finds, under a guard that keeps the memory readable. It takes no lock.
+//! - **An acquire** that finds no live entry inserts one. If several threads do so at once, one entry wins, and the others take
+//!   references to that, even before its value exists.
 //! - **The value** is created under the entry's own lock. After an error or a panic the next waiting thread tries. If all
 //!   fail, the entry goes with the last of their references.
 //! - **The last put** removes this very entry, since the key may have a new one by now. Then it drops the value, whose
-//!   destructor may use the registry, or panic.
-//! - **The memory** of an entry is freed when that thread is done with it, and all guards are gone that existed when the entry
-//!   was removed (a *grace period*).
+//!   destructor may use the registry, or panic. The entry's memory is freed a *grace period* later.
 //!
-//! `map.rs` and `collector.rs` say how the map grows, and how guards work, without a thread that waits for another. `entry.rs`
-//! has the rules of an entry's life. `tests/models` runs all of it on a model checker, and a twin that breaks each rule.
+//! `entry.rs` has the rules of an entry's life, `map.rs` and `collector.rs` say why no thread waits for another in them.
+//! `tests/models` runs all three on a model checker.
 //!
 //! # Cost
 //!
@@ -90,9 +87,9 @@
 //!   [`Ref`], or see [`lazy`](crate::lazy).
 //! - **A new object may be created while the destructor of the old one runs.** If something must not exist twice, such as a
 //!   lock file, let `create` wait until it is released.
-//! - **Dead entries are freed late.** Each thread keeps up to 64 of them, of the size of `V` (the value itself is dropped), and
-//!   more while a thread is preempted in a lookup. With `RcuRef` they wait for a second grace period, which all registries of
-//!   the process share. Box a large `V`.
+//! - **Dead entries are freed late.** Each thread keeps up to 64, each as large as a `V` whose value is dropped, and more while a
+//!   thread is preempted in a lookup. With `RcuRef` they wait for a second grace period, which all registries share. Box a
+//!   large `V`.
 //! - **Keys are dropped late**, with that memory, on any thread. Their destructors must not panic.
 //! - **The map keeps its buckets**: 48 to 96 bytes for each object of the largest number there ever was.
 //! - **Comparing keys should be quick**: it runs under a guard, which delays freeing. It may look up other keys, but the
@@ -103,13 +100,9 @@
 //!   They write two lines that all creations share, and every 64 removals need a barrier that interrupts running threads.
 //! - **A forgotten [`Ref`]** (`mem::forget`) leaks its object, and all of the registry's memory.
 //!
-//! # Forks and threads that end
-//!
 //! A process that was forked while other threads used a registry can use it, and never waits for those threads. If one of
 //! them was creating an object, the next acquire of the key creates another. Their references, and the entries that they were
-//! creating or had removed, leak in the child.
-//!
-//! The destructor of a thread-local may use a registry, however late it runs.
+//! creating or had removed, leak in the child. The destructor of a thread-local may use a registry, however late it runs.
 //!
 //! # Instead of a map of weak pointers
 //!

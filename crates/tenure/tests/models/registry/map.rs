@@ -6,7 +6,7 @@
 
 use super::super::memory::{Loom, end_at_failure, seat, unfenced};
 use super::super::quarantine;
-use super::super::stage::{JoinHandle, Preemptions, Value, join_all, passes, spawn};
+use super::super::stage::{JoinHandle, Preemptions, Value, join_all, passes, spawn, tests};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -362,54 +362,31 @@ use InFront::{Bucket, Element, Removed};
 const TWO: Preemptions = Some(3);
 const THREE: Preemptions = Some(2);
 
-#[test]
-fn of_two_insertions_of_a_key_one_finds_the_other() {
-    passes(TWO, || insertions_of_one_key(Bucket));
-    passes(TWO, || insertions_of_one_key(Element));
-}
-#[test]
-fn a_look_under_an_insertion_finds_the_whole_element_or_none() {
-    for in_front in [Bucket, Element, Removed] {
-        for look in [get_11, all_keys] {
-            passes(TWO, move || a_look_under_an_insertion(look, in_front));
-        }
-    }
-}
-#[test]
-fn what_a_lookup_finds_is_not_released_before_it_is_over() {
-    passes(TWO, || lookups_under_a_removal(1));
-}
-#[test]
-fn what_two_lookups_find_is_not_released_before_they_are_over() {
-    passes(THREE, || lookups_under_a_removal(2));
-}
-#[test]
-fn what_a_lookup_finds_is_released_at_the_latest_after_the_next_one() {
-    for second in [get_12, get_nested, remove_25] {
-        passes(TWO, move || sections_in_a_row_under_a_removal(second));
-    }
-}
-#[test]
-fn an_element_that_two_remove_is_released_once() {
-    passes(TWO, removals_of_one_element);
-}
-#[test]
-fn neighbours_that_are_removed_at_once_both_go() {
-    passes(TWO, removals_of_neighbours);
-}
-#[test]
-fn an_insertion_behind_an_element_that_goes_is_not_lost() {
-    passes(TWO, an_insertion_behind_a_removal);
-}
-#[test]
-fn a_removal_leaves_the_next_of_the_key() {
-    passes(TWO, the_next_of_a_key);
-}
-#[test]
-fn growth_loses_nothing_that_is_inserted_meanwhile() {
-    passes(TWO, || growth_under(insert_31, &[20, 30, 31], 3));
-}
-#[test]
-fn growth_releases_what_is_removed_meanwhile() {
-    passes(TWO, || growth_under(|stage| stage.find_and_remove(30), &[20], 2));
+tests! {
+    of_two_insertions_of_a_key_one_finds_the_other =>
+        passes(TWO, || insertions_of_one_key(Bucket)),
+        passes(TWO, || insertions_of_one_key(Element));
+    a_look_under_an_insertion_finds_the_whole_element_or_none =>
+        for in_front in [Bucket, Element, Removed] {
+            for look in [get_11, all_keys] {
+                passes(TWO, move || a_look_under_an_insertion(look, in_front));
+            }
+        };
+    what_a_lookup_finds_is_not_released_before_it_is_over =>
+        passes(TWO, || lookups_under_a_removal(1));
+    what_two_lookups_find_is_not_released_before_they_are_over =>
+        passes(THREE, || lookups_under_a_removal(2));
+    what_a_lookup_finds_is_released_at_the_latest_after_the_next_one =>
+        for second in [get_12, get_nested, remove_25] {
+            passes(TWO, move || sections_in_a_row_under_a_removal(second));
+        };
+    an_element_that_two_remove_is_released_once => passes(TWO, removals_of_one_element);
+    neighbours_that_are_removed_at_once_both_go => passes(TWO, removals_of_neighbours);
+    an_insertion_behind_an_element_that_goes_is_not_lost =>
+        passes(TWO, an_insertion_behind_a_removal);
+    a_removal_leaves_the_next_of_the_key => passes(TWO, the_next_of_a_key);
+    growth_loses_nothing_that_is_inserted_meanwhile =>
+        passes(TWO, || growth_under(insert_31, &[20, 30, 31], 3));
+    growth_releases_what_is_removed_meanwhile =>
+        passes(TWO, || growth_under(|stage| stage.find_and_remove(30), &[20], 2));
 }

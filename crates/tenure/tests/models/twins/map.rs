@@ -2,7 +2,7 @@
 
 use super::super::memory::Loom;
 use super::super::stage::Failure::Claim;
-use super::super::stage::{Value, fails, passes, spawn};
+use super::super::stage::{Value, fails, passes, spawn, tests};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -151,17 +151,10 @@ fn an_insertion_behind_a_removal<F: Flaw>() {
     assert_eq!(list.keys(), [11], "an element is lost, or left");
 }
 
-#[test]
-fn the_sound_copy_of_a_list_passes() {
-    passes(Some(3), an_insertion_behind_a_removal::<Sound>);
-}
-
-#[test]
-fn without_a_mark_what_is_inserted_behind_an_element_that_goes_is_lost() {
-    fails(Some(2), Claim("an element is lost"), an_insertion_behind_a_removal::<Unmarked>);
-}
-
-#[test]
-fn an_element_that_two_retire_is_released_twice() {
-    fails(Some(2), Claim("a holder sees no value"), an_insertion_behind_a_removal::<RetiredByBoth>);
+tests! {
+    the_sound_copy_of_a_list_passes => passes(Some(3), an_insertion_behind_a_removal::<Sound>);
+    without_a_mark_what_is_inserted_behind_an_element_that_goes_is_lost =>
+        fails(Some(2), Claim("an element is lost"), an_insertion_behind_a_removal::<Unmarked>);
+    an_element_that_two_retire_is_released_twice =>
+        fails(Some(2), Claim("a holder sees no value"), an_insertion_behind_a_removal::<RetiredByBoth>);
 }

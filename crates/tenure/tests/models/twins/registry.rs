@@ -5,7 +5,7 @@ use super::super::memory::{Loom, end_at_failure, seat};
 use super::super::quarantine;
 use super::super::registry::{Act, acquire, get, meet, with_puts_apart, without_locks};
 use super::super::stage::Failure::{Claim, FieldRace, MemoryRace};
-use super::super::stage::{Value, fails, join_all, passes, spawn};
+use super::super::stage::{Value, fails, join_all, passes, spawn, tests};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -151,40 +151,26 @@ fn under_the_last_drop<F: Flaw>(threads: &'static [usize]) {
     drop(ManuallyDrop::into_inner(Arc::into_inner(map).expect("all threads have ended")));
 }
 
-#[test]
-fn the_sound_copy_of_an_entry_passes() {
-    passes(Some(3), || under_the_last_drop::<Sound>(&[1]));
-    passes(Some(2), || under_the_last_drop::<Sound>(&[2]));
-    passes(Some(1), || under_the_last_drop::<Sound>(&[1, 1]));
-}
+type C = TicketRef<Loom>;
 
-#[test]
-fn an_entry_whose_memory_only_the_map_waits_for_is_freed_under_its_last_owner() {
-    fails(Some(2), MemoryRace, || under_the_last_drop::<FreedByTheMapAlone>(&[1]));
-}
-
-#[test]
-fn an_end_that_is_decided_by_a_look_at_the_count_comes_too_early_or_twice() {
-    fails(Some(2), MemoryRace, || under_the_last_drop::<LooksAtTheCount>(&[1]));
-}
-
-#[test]
-fn a_removal_by_key_removes_the_next_object() {
-    let twice = || under_the_last_drop::<RemovesByKey>(&[2]);
-    fails(Some(2), Claim("two live objects have one key"), twice);
-}
-
-// --- the shipping registry ---
-
-#[test]
-fn without_a_grace_period_puts_of_rcuref_touch_freed_memory() {
-    type C = RcuRef<Loom>;
-    with_puts_apart(|| fails(Some(2), MemoryRace, || meet::<C>(None, [get as Act<C>], 1..=1)));
-}
-
-#[test]
-fn without_the_lock_an_object_is_created_twice() {
-    type C = TicketRef<Loom>;
-    let model = || meet::<C>(Some(acquire), [acquire as Act<C>], 1..=2);
-    without_locks(|| fails(Some(2), FieldRace, model));
+tests! {
+    the_sound_copy_of_an_entry_passes =>
+        passes(Some(3), || under_the_last_drop::<Sound>(&[1])),
+        passes(Some(2), || under_the_last_drop::<Sound>(&[2])),
+        passes(Some(1), || under_the_last_drop::<Sound>(&[1, 1]));
+    an_entry_whose_memory_only_the_map_waits_for_is_freed_under_its_last_owner =>
+        fails(Some(2), MemoryRace, || under_the_last_drop::<FreedByTheMapAlone>(&[1]));
+    an_end_that_is_decided_by_a_look_at_the_count_comes_too_early_or_twice =>
+        fails(Some(2), MemoryRace, || under_the_last_drop::<LooksAtTheCount>(&[1]));
+    a_removal_by_key_removes_the_next_object =>
+        fails(Some(2), Claim("two live objects have one key"), || {
+            under_the_last_drop::<RemovesByKey>(&[2]);
+        });
+    // The registry that ships.
+    without_a_grace_period_puts_of_rcuref_touch_freed_memory => with_puts_apart(|| {
+        fails(Some(2), MemoryRace, || meet::<RcuRef<Loom>>(None, [get as Act<_>], 1..=1));
+    });
+    without_the_lock_an_object_is_created_twice => without_locks(|| {
+        fails(Some(2), FieldRace, || meet::<C>(Some(acquire), [acquire as Act<C>], 1..=2));
+    });
 }
