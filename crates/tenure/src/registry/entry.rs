@@ -81,9 +81,7 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
     #[inline(always)]
     pub(super) unsafe fn value(&self) -> &V {
         // SAFETY: rule 2: written before the entry was ready, and not again while there are references.
-        let value = self.value.with(|value| unsafe { &*value });
-        // SAFETY: as above.
-        unsafe { value.assume_init_ref() }
+        self.value.with(|value| unsafe { (*value).assume_init_ref() })
     }
 
     /// Makes the value with `create`, or waits for the thread that does. The caller has a reference.
@@ -249,9 +247,7 @@ impl<K, V, C: RegistryCount> Spare<K, V, C> {
 
 impl<K, V, C: RegistryCount> Drop for Spare<K, V, C> {
     fn drop(&mut self) {
-        // SAFETY: from `new`, and not inserted: no other thread knows it.
-        let entry = unsafe { Box::from_raw(self.0.as_ptr()) };
-        // SAFETY: from `new`; the entry's reference to the core.
-        drop(unsafe { Shared::from_raw(entry.core) });
+        // SAFETY: both from `new`. The entry was not inserted, so no other thread knows it.
+        unsafe { drop(Shared::from_raw(Box::from_raw(self.0.as_ptr()).core)) };
     }
 }

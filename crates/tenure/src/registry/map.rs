@@ -207,11 +207,9 @@ impl<E: Element> Map<E> {
         E::Key: Eq,
     {
         // SAFETY: the caller's element.
-        let link = unsafe { link_of(element) };
+        let (link, key) = unsafe { (link_of(element), element.as_ref().key()) };
         // SAFETY: as above.
         let order = unsafe { link.as_ref() }.order;
-        // SAFETY: as above.
-        let key = unsafe { element.as_ref() }.key();
         let start = self.bucket_of(order, guard);
         // SAFETY: rule 6.
         let has_the_key = |found: NonNull<E>| unsafe { found.as_ref() }.key() == key;
@@ -242,9 +240,7 @@ impl<E: Element> Map<E> {
     /// The element was inserted into this map, and can be read.
     pub unsafe fn remove(&self, element: NonNull<E>, guard: &Guard<'_, E::Memory>) {
         // SAFETY: the caller's.
-        let link = unsafe { link_of(element) };
-        // SAFETY: as above.
-        let link = unsafe { link.as_ref() };
+        let link = unsafe { link_of(element).as_ref() };
         // Relaxed: the mark publishes nothing, and the pointer that it joins stays.
         let relaxed = Ordering::Relaxed;
         let mut next = link.next.load(relaxed);
@@ -363,10 +359,12 @@ impl<E: Element> Map<E> {
                     if unlinked.is_err() {
                         continue 'again;
                     }
-                    // SAFETY: links of buckets are never marked, so it is an element's.
-                    let element = unsafe { element_of::<E>(found) };
-                    // SAFETY: rule 3: this thread alone has unlinked it. `E::release` may run on any thread.
-                    unsafe { guard.retire(element.as_ptr().cast(), release_raw::<E>) };
+                    // SAFETY: links of buckets are never marked, so it is an element's. Rule 3: this thread alone has
+                    // unlinked it. `E::release` may run on any thread.
+                    unsafe {
+                        let element = element_of::<E>(found);
+                        guard.retire(element.as_ptr().cast(), release_raw::<E>);
+                    }
                     at = next;
                     continue;
                 }
@@ -419,10 +417,8 @@ unsafe fn element_of<E: Element>(link: NonNull<Link<E::Memory>>) -> NonNull<E> {
 ///
 /// As [`Element::release`].
 unsafe fn release_raw<E: Element>(element: *mut ()) {
-    // SAFETY: it was a `NonNull`.
-    let element = unsafe { NonNull::new_unchecked(element.cast::<E>()) };
-    // SAFETY: the caller's.
-    unsafe { E::release(element) };
+    // SAFETY: it was a `NonNull`, and the rest is the caller's.
+    unsafe { E::release(NonNull::new_unchecked(element.cast::<E>())) };
 }
 
 impl<E: Element> Drop for Map<E> {

@@ -10,6 +10,7 @@ use super::super::stage::{JoinHandle, Preemptions, Value, join_all, passes, spaw
 use std::hash::{BuildHasherDefault, Hasher};
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use tenure::registry::raw::{self, Link, Map, order_of};
 
@@ -70,15 +71,15 @@ pub(crate) struct Stage {
 type Found = Result<NonNull<Item>, NonNull<Item>>;
 
 impl Stage {
-    pub(crate) fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Rc<Self> {
         Self::with_buckets(1)
     }
 
-    fn with_buckets(size: u32) -> Arc<Self> {
+    fn with_buckets(size: u32) -> Rc<Self> {
         quarantine::keep();
         end_at_failure();
         seat(0);
-        Arc::new(Self { map: ManuallyDrop::new(Map::new(size, 1)), released: Arc::default() })
+        Rc::new(Self { map: ManuallyDrop::new(Map::new(size, 1)), released: Arc::default() })
     }
 
     /// A new element of that key, or the one that is there.
@@ -148,18 +149,18 @@ impl Stage {
     }
 
     /// All is over: these are there, and each of all others was released, once.
-    fn curtain(self: Arc<Self>, there: &[u32], inserted: u32) {
+    fn curtain(self: Rc<Self>, there: &[u32], inserted: u32) {
         assert_eq!(self.keys(), there, "an element is lost, or left");
         for &key in there {
             assert!(self.get(key).is_some(), "an element is not found");
         }
-        let Self { map, released } = Arc::into_inner(self).expect("all threads have ended");
+        let Self { map, released } = Rc::into_inner(self).expect("all threads have ended");
         drop(ManuallyDrop::into_inner(map));
         assert_eq!(*released.lock().unwrap(), inserted, "an element leaks");
     }
 }
 
-fn thread(number: usize, stage: &Arc<Stage>, act: impl FnOnce(&Stage) + 'static) -> JoinHandle<()> {
+fn thread(number: usize, stage: &Rc<Stage>, act: impl FnOnce(&Stage) + 'static) -> JoinHandle<()> {
     let stage = stage.clone();
     spawn(move || {
         seat(number);
@@ -201,7 +202,7 @@ impl InFront {
         (self != Self::Bucket).then(|| stage.insert(10).unwrap())
     }
 
-    fn curtain(self, first: Option<NonNull<Item>>, stage: Arc<Stage>) {
+    fn curtain(self, first: Option<NonNull<Item>>, stage: Rc<Stage>) {
         let there: &[u32] = if self == Self::Element { &[10, 11] } else { &[11] };
         stage.curtain(there, 1 + u32::from(first.is_some()));
     }
@@ -345,9 +346,9 @@ pub(crate) fn growth_under(act: fn(&Stage), there: &'static [u32], inserted: u32
     };
     // As above, if nothing is removed.
     if there.contains(&30) {
-        unfenced(insert_20)
+        unfenced(insert_20);
     } else {
-        insert_20()
+        insert_20();
     }
     other.join().unwrap();
     stage.curtain(there, inserted);
