@@ -64,7 +64,7 @@ impl fmt::Display for Fault {
             FaultKind::ImbalancedPut => write!(
                 f,
                 "{count} at {address:#x} was put without a reference (found {found:#x}) in {location}: \
-                 something releases twice; nobody was told to destroy the object"
+                 something releases twice; no put was told to destroy the object"
             ),
             FaultKind::UseAfterDeath => write!(
                 f,

@@ -173,7 +173,7 @@ mod of_serde {
         }
     }
 
-    /// Reads an `Option` of the value, and is always dead: nobody else would hold the value.
+    /// Reads an `Option` of the value, and is always dead: there is no `Arc` to the value.
     impl<'de, T: Deserialize<'de>> Deserialize<'de> for Weak<T> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             Option::<T>::deserialize(deserializer)?;

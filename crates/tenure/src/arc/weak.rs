@@ -204,7 +204,7 @@ impl<T> Arc<T> {
     ///
     /// impl Session {
     ///     fn handle(&self) -> Arc<Session> {
-    ///         self.me.upgrade().expect("whoever calls this holds an Arc")
+    ///         self.me.upgrade().expect("the caller holds an Arc")
     ///     }
     /// }
     ///

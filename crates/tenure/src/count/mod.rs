@@ -15,7 +15,7 @@
 //! | word | meaning |
 //! |---|---|
 //! | get, put | take a reference, give one back |
-//! | revive | a get that finds no reference left, but nobody told yet to destroy the object |
+//! | revive | a get that finds no reference left, and no verdict yet |
 //! | verdict | the decision who destroys the object: the compare-exchange to `DEAD` |
 //! | candidate | a put that took the last reference and has not learned the verdict |
 //! | witness | the proof that a put asks for, as an argument |

@@ -51,7 +51,7 @@ const ONE: NonZeroU16 = NonZeroU16::MIN;
 /// let count = RcuRef::new();
 /// assert_eq!(count.get(), Get::Acquired);
 ///
-/// // SAFETY: `count` is a local of this function, and nobody else has it.
+/// // SAFETY: `count` is a local of this function, which outlives its uses.
 /// let readable = unsafe { Readable::assume() };
 /// assert!(!count.put(readable).is_last());
 /// assert!(count.put(readable).is_last());

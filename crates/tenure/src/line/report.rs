@@ -13,7 +13,7 @@ pub(super) struct Report {
     omitted: usize,
 }
 
-/// Room for some forty findings. More of them help nobody; they are counted.
+/// Room for some forty findings. The rest are only counted.
 const BYTES: usize = 6144;
 const END_BYTES: usize = 1024;
 

@@ -1,4 +1,4 @@
-//! Who waits for a thread that was preempted lets it run: it spins a little, then yields.
+//! A thread that waits for a preempted one lets that run: it spins a little, then yields.
 //!
 //! On a machine that stops a thread before one of its operations, for as long as the test wants. Were the other thread
 //! to spin only, it would never end; so after many spins without a yield it panics.

@@ -1,4 +1,4 @@
-//! What a report says, and what happens to it when nobody has set a hook.
+//! What a report says, and what happens to it without a hook.
 
 use crate::faults::recorded;
 use crate::readable;
@@ -113,7 +113,7 @@ fn a_report_is_one_line_that_says_what_where_and_what_it_means() {
     assert!(text.contains("was put without a reference (found 0x0)"), "{text}");
     assert!(text.contains(file!()), "{text}");
     assert!(
-        text.ends_with("something releases twice; nobody was told to destroy the object"),
+        text.ends_with("something releases twice; no put was told to destroy the object"),
         "{text}"
     );
     assert!(!text.contains('\n'), "{text}");

@@ -255,7 +255,7 @@ fn two_unique<C: ArcCounts>() {
     allocation.assert_gone();
 }
 
-/// Nobody else is left when get_mut is called, so it has to say yes.
+/// get_mut of the only pointer that is left has to succeed.
 fn unique_in_the_end<C: ArcCounts>() {
     let (mut strong, allocation) = Strong::<C>::new();
     let clone = strong.clone();

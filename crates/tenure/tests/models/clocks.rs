@@ -1,13 +1,13 @@
 //! What happens before what, by the orderings that an algorithm asks for and by nothing else.
 //!
-//! A light barrier of the real machine is nothing to the processor, and what an algorithm passes on has to be released
-//! and acquired all the same. loom has fences for both barriers. They order all that is on both sides: what is stored
-//! after one is released, whatever the store asks for, and what is loaded before one is acquired. So on
+//! A light barrier of the real machine is nothing to the processor, so what an algorithm passes on has to be released
+//! and acquired all the same. loom has fences for both barriers, which order all that is on both sides: what is stored
+//! after one is released, and what is loaded before one is acquired, whatever the access asks for. So on
 //! [`InOrder`](super::memory::InOrder), where each access sees the latest one to its word, there are vector clocks
-//! besides loom's, to which a barrier is nothing. They are judged as loom judges its own: see [`memory`](super::memory).
-//! That is for models that ask for it ([`judge`]). What rests on it that a pair of barriers passes something on has to fail.
+//! besides loom's that ignore barriers. They judge as loom does (see [`memory`](super::memory)), in models that ask for
+//! it ([`judge`]). A model that relies on a pair of barriers to pass something on has to fail.
 //!
-//! They see one thing more. loom takes additions to a count in the order in which they run. Where nothing orders a put
+//! They see one thing more. loom takes additions to a count in the order in which they run. If nothing orders a put
 //! after the get whose reference it gives back, a machine may let the put come first, and then it is the last one.
 //! Models in which all gets are by holders ([`counts_are_held`]) ask of each put whether it would be the last one if
 //! nothing had come before it but what happens before it.
@@ -73,7 +73,7 @@ struct Now {
 struct Record {
     /// Its first step. Another one at the same address is another word.
     made: Step,
-    /// What whoever acquires the word acquires.
+    /// What an acquire of the word acquires.
     released: Clock,
     /// The last steps there: all of a word, or the reads of a field.
     touched: Clock,
@@ -104,8 +104,8 @@ pub(crate) fn begin() {
     COUNTS_ARE_HELD.set(false);
 }
 
-/// From here on clocks are kept, and accesses judged by them. For models all of whose words are on the machine `M`: there
-/// is nothing to judge on other machines than [`InOrder`](super::memory::InOrder).
+/// From here on clocks are kept, and accesses judged by them. For models all of whose words are on the machine `M`:
+/// there is nothing to judge on other machines than [`InOrder`](super::memory::InOrder).
 pub(crate) fn judge<M: Memory>() {
     JUDGES.set(TypeId::of::<M>() == TypeId::of::<super::memory::InOrder>());
 }
@@ -207,7 +207,7 @@ pub(crate) fn accessed(address: usize, made: Step, access: Access, order: Orderi
     }
 }
 
-/// Immediately after a subtraction, which [`accessed`] was told of, from a word that is a count if it is negative when
+/// Immediately after a subtraction, which [`accessed`] has recorded, from a word that is a count if it is negative when
 /// no reference is left.
 pub(crate) fn subtracted(address: usize, left: u64) {
     if !JUDGES.get() || !COUNTS_ARE_HELD.get() {

@@ -1,75 +1,68 @@
 //! [`Loom`]: the shipping algorithms on a model checker.
 //!
-//! loom runs a model again and again, each time with another interleaving and with other choices of
-//! which store a load sees. It keeps a vector clock per thread, and panics where a model breaks a
-//! rule that it was told of. This file tells it two: what is read and written plainly, and *how
-//! long a word lives*.
+//! loom runs a model again and again, each time with another interleaving and other choices of which store a load sees.
+//! It keeps a vector clock per thread, and panics if a model breaks a rule. This file adds two: what is read and
+//! written plainly, and *how long a word lives*.
 //!
 //! # The life of a word
 //!
-//! A count that is one operation too late touches freed memory. loom's atomics do not notice: they
-//! have no end. So each atomic here has a companion, a `loom::cell::UnsafeCell<()>` named `memory`:
+//! A count that is one operation too late touches freed memory. loom's atomics have no end, so they do not notice.
+//! Therefore each atomic here has a companion, a `loom::cell::UnsafeCell<()>` named `memory`:
 //!
 //! - every operation **reads** `memory` for an instant, immediately before it runs;
-//! - dropping the atomic **writes** `memory`. That is what "free" means in a model: the object that
-//!   holds the count is dropped in place, while its bytes stay where they are until the execution
-//!   ends (see `stage::Heap`), so that a late operation is a loom panic and never a wild pointer.
+//! - dropping the atomic **writes** `memory`. That is what "free" means in a model: the object that holds the count is
+//!   dropped in place, while its bytes stay until the execution ends (see `stage::Heap`), so that a late operation is a
+//!   loom panic and never a wild pointer.
 //!
-//! loom demands that a write happens after every earlier read, and every later read after the
-//! write, in the order of the vector clocks, not merely in the order of this execution:
+//! loom demands that a write happens after every earlier read, and every later read after the write, by the vector
+//! clocks and not merely in the order of this execution:
 //!
-//! | what goes wrong | who panics |
+//! | what goes wrong | what panics |
 //! |---|---|
 //! | an operation runs, the free follows, nothing orders them | the free: "Concurrent read and write" |
 //! | the free runs, an operation follows, nothing orders them | the operation: "Concurrent read and write" |
 //! | the free runs, an operation follows *and is ordered after it* | the operation: `freed` is set, "use after free" |
 //!
-//! The first line is why these models check more than addresses: a thread whose last touch is
-//! Relaxed is caught although the touch came first, because nothing makes the free wait for it.
-//! Only a last touch with Release, acquired by whoever frees, passes. loom cannot see the third
+//! So these models check more than addresses: a Relaxed last touch is caught although it came first, because nothing
+//! makes the free wait for it. Only a last touch with Release that the free acquires passes. loom cannot see the third
 //! line by itself (an ordered access is no race), hence the flag.
 //!
-//! The read stands before the point at which loom may switch threads and the operation after
-//! it. A free that slips in between finds a read that nothing ordered, and panics: nothing is lost.
+//! The read stands before the point at which loom may switch threads, and the operation after it. A free that slips in
+//! between finds a read that nothing ordered, and panics.
 //!
 //! # What loom does not see
 //!
-//! loads that read from stores of their own future (load buffering); `SeqCst` beyond `AcqRel`;
-//! `compare_exchange_weak` that fails for no reason; interleavings with more preemptions than the
-//! model's bound. A model that passes is necessary, not a proof.
+//! Loads that read from stores of their own future (load buffering); `SeqCst` beyond `AcqRel`; `compare_exchange_weak`
+//! that fails for no reason; interleavings with more preemptions than the model's bound. A model that passes is
+//! necessary, not a proof.
 //!
-//! Nor an ordering that is too weak where a fence is near: any two of loom's SeqCst fences order all that is on both
-//! sides, and what is stored after one is released. A light barrier does neither. So there are models in which some of
-//! them do nothing ([`unfenced`]), and on [`InOrder`] accesses are judged once more, by [`clocks`] to which no barrier is
-//! anything.
+//! Nor an ordering that is too weak near a fence: any two of loom's SeqCst fences order all that is on both sides, and
+//! what is stored after one is released. A light barrier does neither. So in some models light barriers do nothing
+//! ([`unfenced`]), and on [`InOrder`] accesses are judged once more, by [`clocks`] that ignore barriers.
 //!
 //! # What loom sees too much of
 //!
-//! A store that races with a read-modify-write is left unordered with it, and a later
-//! read-modify-write may then build on either of the two. So a thread can store to a word and find
-//! its own store missing in its own next addition, because a get on another thread read the word
-//! before the store and wrote it before the store too. No machine does that: a read-modify-write
-//! writes right after what it read. It matters where the owner of a word stores and goes on from
-//! there: [`TicketRef::init`](tenure::count::TicketRef::init), and a seat that moves on to another object
-//! while the one it kept is taken from it. Models of them run on [`InOrder`], where a store is a swap: it takes its
-//! place in the word's order when it runs. The price: an acquire of such a store also acquires the releases before
-//! it, which a real store would cut off. All other models use [`Loom`], whose stores are stores, the free lists'
-//! also. Between the two is [`PointersInOrder`]: what a seat has is a pointer, and whether it uses that an integer,
-//! which nobody else writes; so there the flags may be late as on `Loom`.
+//! A store that races with a read-modify-write is left unordered with it, and a later read-modify-write may build on
+//! either. So a thread can store to a word and miss its own store in its own next addition. No machine does that: a
+//! read-modify-write writes right after what it read. It matters where the owner of a word stores and goes on from
+//! there: [`TicketRef::init`](tenure::count::TicketRef::init), and a lazy reference that moves on to another object
+//! while the one it kept is taken from it. Models of them run on [`InOrder`], where a store is a swap, which takes its
+//! place in the word's order when it runs. The price: an acquire of such a store also acquires the releases before it,
+//! which a real store would cut off. All other models use [`Loom`], whose stores are stores. [`PointersInOrder`] is
+//! between the two: what a thread has is a pointer, and whether it uses that an integer, which no other thread writes;
+//! so the flags may be late as on `Loom`.
 //!
 //! # What loom overlooks
 //!
-//! loom does not try every interleaving even without a bound: to choose where to switch threads it
-//! looks back at one access to the word only. The twin whose downgrade does not wait for the lock
-//! fails in its smallest form; with one more look at the strong count on either thread, loom finds
-//! no failure. So twins leave out what their flaw does not need. And a thread that loads a word before it
-//! changes it, as every compare-exchange loop does, hides from loom that another thread loaded the word
-//! before: what that one would do had it loaded later is not tried. On [`InOrder`] a load is a
-//! read-modify-write, of which none hides another, so the free lists' models run on both machines.
+//! loom does not try every interleaving even without a bound: to choose where to switch threads it looks back at one
+//! access to the word only. The twin whose downgrade does not wait for the lock fails in its smallest form; with one
+//! more look at the strong count on either thread, loom finds no failure. So twins leave out what their flaw does not
+//! need. And a thread that loads a word before it changes it, as every compare-exchange loop does, hides from loom that
+//! another thread loaded the word before: what that thread would do had it loaded later is not tried. On [`InOrder`] a
+//! load is a read-modify-write, of which none hides another, so the free lists' models run on both machines.
 //!
-//! And it gives up on two threads that wait for a third in loops ("maximum number of branches"): it
-//! lets the two yield to each other ever longer. Two downgrades that meet the lock at once are
-//! not modelled for that reason.
+//! And it gives up on two threads that wait for a third in loops ("maximum number of branches"): it lets the two yield
+//! to each other ever longer. So two downgrades that meet the lock at once are not modelled.
 
 use super::clocks::Access::{Change, Load, Store};
 use super::clocks::{self, Step};
@@ -79,7 +72,7 @@ use std::cell::Cell;
 use std::sync::Weak;
 use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, Pointer, Resident, Threads};
 
-/// The machine that explores interleavings. To be used inside a model only.
+/// The machine that explores interleavings, inside a model.
 ///
 /// With `IN_ORDER` every access is a read-modify-write; with `SWAPS` stores of pointers are, at least.
 pub(crate) enum Loom<const IN_ORDER: bool = false, const SWAPS: bool = IN_ORDER> {}
@@ -124,8 +117,8 @@ unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Memory for Loom<IN_ORDER, S
         }
     }
     fn spin_hint() {
-        // A yield tells loom that the loop waits for somebody: it runs others first and does not
-        // hand the same stale value to the loop's load forever.
+        // A yield tells loom that the loop waits: it runs other threads first, and the loop's load does not get the
+        // same stale value forever.
         loom::thread::yield_now();
     }
     fn thread_word<R>(access: impl FnOnce(&Cell<*const ()>) -> R) -> Option<R> {
@@ -169,7 +162,7 @@ pub(crate) fn heavy_barriers() -> u32 {
 /// Has the light barriers in `act` do nothing.
 ///
 /// A light barrier orders nothing for a thread that passes no heavy one. A fence of loom's does, and hides that a store
-/// before which there is one asks for too little. To be used where no heavy barrier can be in want of the light one.
+/// before which there is one asks for too little. For places where no heavy barrier needs the light one.
 pub(crate) fn unfenced<R>(act: impl FnOnce() -> R) -> R {
     PASSES_BARRIERS_UNFENCED.with(|unfenced| unfenced.set(true));
     let result = act();

@@ -28,7 +28,7 @@ impl<const IN_ORDER: bool> GivesNumbers for Numbers<Loom<IN_ORDER>> {
     }
 }
 
-/// Threads claim numbers, and each uses what there is under its own as nobody else may: plainly.
+/// Threads claim numbers, and each accesses plainly what there is under its own.
 pub(crate) fn claimed_by_threads<N: GivesNumbers>(before: u32, threads: usize) {
     let numbers = Arc::new(N::none());
     let places = Heap::new([0; 3].map(Field::new));

@@ -34,7 +34,7 @@ impl<T> Heap<T> {
     pub(crate) fn new(object: T) -> Self {
         // In place: a coroutine's stack has no room for many copies of a list.
         let mut block = Arc::<Block<T>>::new_uninit();
-        let place = Arc::get_mut(&mut block).expect("nobody else has it").as_mut_ptr();
+        let place = Arc::get_mut(&mut block).expect("it is new").as_mut_ptr();
         // SAFETY: `place` is allocated for a block, whose fields are all written; the object's wrappers are transparent.
         unsafe {
             (&raw mut (*place).object).cast::<T>().write(object);
@@ -91,14 +91,14 @@ impl Value {
     }
 
     pub(crate) fn look(&self) -> u32 {
-        // SAFETY: loom panics where somebody writes meanwhile.
+        // SAFETY: loom panics if another thread writes meanwhile.
         let value = unsafe { self.0.read() };
         assert_ne!(value, DESTROYED, "a holder sees no value");
         value
     }
 
     pub(crate) fn write(&self, value: u32) {
-        // SAFETY: loom panics where somebody reads or writes meanwhile.
+        // SAFETY: loom panics if another thread reads or writes meanwhile.
         self.0.with_mut(|field| unsafe { *field = value });
     }
 
@@ -109,7 +109,7 @@ impl Value {
 
     /// To be asked when all threads have ended.
     pub(crate) fn is_destroyed(&self) -> bool {
-        // SAFETY: loom panics where somebody writes meanwhile.
+        // SAFETY: loom panics if another thread writes meanwhile.
         unsafe { self.0.read() == DESTROYED }
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn freed_at_once_under_lookups<C: Count>(lookups: usize) {
     assert_eq!(freed, 1, "the object is not freed exactly once");
 }
 
-/// Three holders go, who never looked at the value: only the memory of the count is at stake.
+/// Three holders that never looked at the value go: only the memory of the count is at stake.
 pub(crate) fn freed_at_once_by_its_holders<C: Count>() {
     let count = Heap::new(C::one());
     let leave = |count: &Heap<C>| {

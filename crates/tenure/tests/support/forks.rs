@@ -36,7 +36,7 @@ pub(crate) fn end_child(child: impl FnOnce()) -> ! {
 /// Says how that child ended: 0 if well.
 pub(crate) fn wait_for(process: libc::pid_t) -> libc::c_int {
     let mut status = 0;
-    // SAFETY: `status` is a place for the status of a child that nobody else waits for.
+    // SAFETY: `status` is a place for the status of a child of this thread alone.
     let ended = unsafe { libc::waitpid(process, &raw mut status, 0) };
     assert_eq!(ended, process);
     status

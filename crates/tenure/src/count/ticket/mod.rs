@@ -169,7 +169,7 @@ impl TicketRef {
 
     /// A count that holds `word`, as [`raw`](Self::raw) returned it.
     ///
-    /// Zero is one reference to an object that nobody finds without one; never zero the memory of a count.
+    /// Zero is one reference to an object that is never found without one; do not zero the memory of a count.
     #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
     pub const fn from_raw(word: u64) -> Self {

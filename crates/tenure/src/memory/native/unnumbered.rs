@@ -18,6 +18,6 @@ unsafe impl Threads for Native {
         core::hint::spin_loop();
     }
 
-    // Nobody keeps anything under a number.
+    // Nothing is kept under a number.
     fn at_exit(_resident: Weak<dyn Resident>) {}
 }

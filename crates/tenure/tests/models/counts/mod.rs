@@ -127,7 +127,7 @@ struct ReadLock<'a>(loom::sync::RwLockReadGuard<'a, Option<Heap<Object<RcuRef<Lo
 // SAFETY: the object is freed under the write lock alone.
 unsafe impl ReadSide for ReadLock<'_> {}
 
-/// Gives a reference back inside a read side; whoever was last frees when all have left theirs.
+/// Gives a reference back inside a read side. The last one frees when all have left theirs.
 fn leave_and_free(readers: &Readers, object: &Object<RcuRef<Loom>>) {
     let read_side = ReadLock(readers.read().unwrap());
     object.value.look();

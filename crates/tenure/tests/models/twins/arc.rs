@@ -9,7 +9,7 @@ use core::marker::PhantomData;
 use tenure::count::{Get, Put};
 use tenure::memory::{Atomic, Memory, Ordering};
 
-/// How `get_mut` finds out that nobody else is there.
+/// How `get_mut` finds out that its `Arc` is alone.
 pub(crate) enum Unique {
     /// With the weak count locked: right.
     Locked,

@@ -21,7 +21,7 @@ pub(crate) trait Flaw: Send + Sync + 'static {
 pub(crate) enum Sound {}
 impl Flaw for Sound {}
 
-/// `RcuRef` in 64 bits: whoever wins the compare-exchange frees under the feet of other candidates.
+/// `RcuRef` in 64 bits: the winner of the compare-exchange frees under the feet of other candidates.
 pub(crate) enum NoTickets {}
 impl Flaw for NoTickets {
     const TICKETS: bool = false;
