@@ -32,4 +32,4 @@ if [[ -e /sys/kernel/btf/vmlinux ]]; then
     tests+=(running_kernel_is)
 fi
 cargo test --release -p tenure-layout --test ranking linux_6_1 -- --ignored --nocapture
-cargo test --release -p tenure-types --test pahole -- --ignored --nocapture --test-threads=1 "${tests[@]}"
+cargo test --release -p tenure-types --test read -- --ignored --nocapture --test-threads=1 "${tests[@]}"

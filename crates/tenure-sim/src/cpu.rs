@@ -15,7 +15,7 @@ use tenure::memory::{Atomic as _, Ordering};
 /// Where a thread is unwound because the simulation failed, destructors may still call everything:
 /// nothing waits and nothing runs any more.
 pub struct Cpu {
-    /// The CPU is that which runs: nobody else can ask.
+    /// Of the CPU that runs: no other can ask.
     context: Rc<Context>,
 }
 

@@ -88,7 +88,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Takes breaks of lines, which names may hold, for spaces.
+/// Shows line breaks, which names may hold, as spaces.
 struct OneLine<'f, 'b>(&'f mut fmt::Formatter<'b>);
 
 impl fmt::Write for OneLine<'_, '_> {
@@ -135,7 +135,6 @@ impl Error {
     }
 }
 
-/// Some of them: a line has to stay one.
 fn listed(waiting: &[String]) -> String {
     const MOST: usize = 4;
     let mut text = waiting.iter().take(MOST).cloned().collect::<Vec<_>>().join("; ");

@@ -2,14 +2,12 @@
 
 use crate::machine::{Distance, Ps};
 
-/// What an access did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Load,
     Store,
     /// A read-modify-write that succeeds whatever it finds.
     Add,
-    /// A compare-exchange.
     Exchange,
 }
 
@@ -19,7 +17,6 @@ impl Kind {
     }
 }
 
-/// What happened to a line while it was measured.
 #[derive(Debug, Default)]
 pub(crate) struct LineCounts {
     /// Deliveries, by distance.
@@ -30,7 +27,6 @@ pub(crate) struct LineCounts {
     pub(crate) spots: Vec<Spot>,
 }
 
-/// An address that was accessed.
 #[derive(Debug)]
 pub(crate) struct Spot {
     pub(crate) address: usize,

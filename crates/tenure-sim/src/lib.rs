@@ -9,11 +9,13 @@
 //!
 //! # From a slow counter to a fast one
 //!
-//! Two counters, each incremented by threads of its own. The struct is generic over its memory; the
-//! name that users write hides that:
+//! Two counters, each incremented by threads of its own. The struct is generic over its memory; users get
+//! `Stats = StatsIn<Native>`. On a server with 112 CPUs, eight threads count, every other one hits:
 //!
 //! ```
+//! use std::sync::Arc;
 //! use tenure::memory::{Atomic, Memory, Native, Ordering::Relaxed};
+//! use tenure_sim::{Machine, Simulated};
 //!
 //! pub struct StatsIn<M: Memory> {
 //!     hits: M::AtomicU64,
@@ -43,29 +45,7 @@
 //!     }
 //! }
 //!
-//! let stats = Stats::new();
-//! stats.hit();
-//! stats.miss();
-//! ```
-//!
-//! Eight threads of a server with 112 CPUs, every other of which counts hits:
-//!
-//! ```
-//! # use tenure::memory::{Atomic, Memory, Native, Ordering::Relaxed};
-//! # pub struct StatsIn<M: Memory> { hits: M::AtomicU64, misses: M::AtomicU64 }
-//! # impl<M: Memory> StatsIn<M> {
-//! #     pub fn new() -> Self { Self { hits: Atomic::new(0), misses: Atomic::new(0) } }
-//! #     pub fn hit(&self) { Self::add_one(&self.hits); }
-//! #     pub fn miss(&self) { Self::add_one(&self.misses); }
-//! #     fn add_one(counter: &M::AtomicU64) {
-//! #         let mut seen = counter.load(Relaxed);
-//! #         while let Err(now) = counter.compare_exchange(seen, seen + 1, Relaxed, Relaxed) {
-//! #             seen = now;
-//! #         }
-//! #     }
-//! # }
-//! use std::sync::Arc;
-//! use tenure_sim::{Machine, Simulated};
+//! Stats::new().hit(); // outside of a simulation
 //!
 //! let stats = Arc::new(StatsIn::<Simulated>::new());
 //! let simulation = Machine::preset("xeon-2s-112")?
@@ -82,15 +62,13 @@
 //!
 //! assert!(report.ns_per_op() > 200.0); // 1.2 ns and an atomic of 6 ns, alone
 //! assert!(report.retries_per_op() > 0.3);
-//! let heat = &report.lines[0];
-//! assert_eq!(heat.members.len(), 2); // both counters are on one line
+//! assert_eq!(report.lines[0].members.len(), 2); // both counters are on one line
 //! # Ok::<(), tenure_sim::Error>(())
 //! ```
 //!
-//! The hottest line has both counters on it: threads that count hits wait for threads that count
-//! misses, for nothing (*false sharing*). So each counter gets a line of its own. And the retries come from
-//! the loop: whoever loses the line between its load and its compare-exchange has to begin again. An
-//! unconditional `fetch_add` cannot fail:
+//! Both counters are on the hottest line: threads that count hits wait for threads that count misses, for nothing
+//! (*false sharing*). So each counter gets a line of its own. And a thread that loses the line between its load and its
+//! compare-exchange begins again; an unconditional `fetch_add` cannot fail:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -149,13 +127,12 @@
 //!   captures the *fields* that it uses one by one, and lays them out anew.
 //! - The closure runs on every CPU. It loops [while the CPU is running](Cpu::running) or a fixed
 //!   number of times, says [when an operation is done](Cpu::done), and returns.
-//! - Simulated threads are fibers of one thread of the host and take turns at accesses to simulated
-//!   memory. A lock of the host, a `RefCell`'s borrow, or a borrow of a thread-local must not be held across
-//!   one: whoever wants it next would wait for ever, or panic.
+//! - Simulated threads are fibers of one thread of the host and take turns at accesses to simulated memory. Do not hold
+//!   a host lock, a `RefCell` borrow, or a borrow of a thread-local across one: the next thread to want it would wait
+//!   forever, or panic.
 //! - Blocking goes by [`Cpu::wait`] and [`Cpu::wake`].
-//! - Where a simulation [fails](Error), each thread is unwound from its last access, as if that
-//!   had panicked: what it owns is dropped. Unsafe code between two accesses has to stand that. (With
-//!   `panic = "abort"`, threads are left as they are.)
+//! - If a simulation [fails](Error), each thread is unwound from its last access, as if that had panicked. Unsafe code
+//!   between two accesses has to stand that. (With `panic = "abort"`, threads are left as they are.)
 //!
 //! # Reading a report
 //!
@@ -175,41 +152,32 @@
 //!
 //! # Names
 //!
-//! [`Simulation::member`] names a part of an object, [`Simulation::member_at`] an address that is known
-//! otherwise. Names appear in the heat of lines and in errors ("cpu 3 waits for the line of head").
-//! Where parts overlap, the smallest counts: name the whole, and then the members of interest. What
-//! has no name is told by its place on its line.
+//! [`Simulation::member`] names a part of an object, [`Simulation::member_at`] an address. Names appear in the heat of
+//! lines and in errors ("cpu 3 waits for the line of head"). Where parts overlap, the smallest counts: name the whole,
+//! then the members of interest. Parts without a name appear as places on their line.
 //!
 //! # The same every time
 //!
-//! A report depends on the machine, the program, the [seed](Simulation::seed), and on where objects
-//! lie *on their lines*; on nothing else. Not on the host, its load or its clock, nor on other simulations
-//! that run at the same time, nor on addresses as such: a struct aligned to 64 bytes is the same anywhere.
-//! Two objects that are not aligned may meet on one line in one run and not in another, as in
-//! reality; so may objects that are allocated and freed while the simulation runs. And a program
-//! that asks for the time, for random numbers, or for the order of a `HashMap`, is itself another
-//! every time.
+//! A report depends on the machine, the program, the [seed](Simulation::seed), and where objects lie *on their lines*;
+//! not on the host, its load or clock, other simulations, or addresses as such. Two objects that are not aligned may
+//! meet on one line in one run and not in another, as in reality; so may objects that are allocated while the simulation
+//! runs. A program that asks for the time, random numbers, or the order of a `HashMap` differs from run to run itself.
 //!
 //! # What the model leaves out
 //!
-//! The model is of one thing: lines on their way between cores. A difference that comes from anything
-//! below is not seen, and a figure that depends on it is wrong.
+//! The model is of one thing: lines on their way between cores. Figures that depend on anything below are wrong.
 //!
-//! - **Memory ordering.** Simulated memory is sequentially consistent, and every ordering costs the
-//!   same. Whether the code is right on a weaker one is for loom.
-//! - **Store buffers.** A store waits for its line. A real one is put aside, and later accesses overtake it.
-//! - **Overlap.** Each CPU does one access after the other. Real ones have several misses under way.
-//! - **Capacity and associativity.** A cache forgets nothing: a line leaves it only when somebody else
-//!   wants it. Working sets beyond the cache look faster than they are.
-//! - **Prefetchers**, that of the adjacent line included, for which one pads to 128 bytes.
-//! - **Address translation.** Pages and their caches cost nothing.
-//! - **Instructions.** Between accesses no time passes but that of [`Cpu::work`].
-//! - **Hardware threads** of one core share its cache and nothing else: they do not slow each other's
-//!   instructions down.
-//! - **Frequency.** A core's speed depends neither on its neighbours nor on its heat.
-//! - **Bandwidth and homes.** Lines do not get into each other's way, and a line's home is not in a
-//!   place: how far memory and directories are (NUMA) is not modelled.
-//! - **A scheduler.** Each thread has a CPU of its own, from the beginning to the end.
+//! - **Memory ordering.** Simulated memory is sequentially consistent; every ordering costs the same. loom finds wrong
+//!   ones.
+//! - **Store buffers.** A store waits for its line; a real one is put aside, and later accesses overtake it.
+//! - **Overlap.** Each CPU does one access after the other; real ones have several misses under way.
+//! - **Capacity and associativity.** A line leaves a cache only when another core wants it: working sets beyond the
+//!   cache look faster than they are.
+//! - **Prefetchers**, including that of the adjacent line, for which one pads to 128 bytes.
+//! - **Address translation, frequency, bandwidth, and the homes' places** (NUMA).
+//! - **Instructions.** Between accesses only [`Cpu::work`] takes time.
+//! - **Hardware threads** of one core share its cache and nothing else.
+//! - **A scheduler.** Each thread has a CPU of its own throughout.
 
 mod coherence;
 mod cpu;
@@ -221,7 +189,6 @@ mod memory;
 mod random;
 mod report;
 mod simulation;
-mod watch;
 
 pub use cpu::Cpu;
 pub use error::Error;

@@ -114,7 +114,6 @@ impl<T: Int> Word<T> {
         (&raw const *self).addr()
     }
 
-    /// Spends the time of an access, if this is a simulation.
     fn access(&self, kind: Kind) -> Option<Rc<Context>> {
         let context = context::current()?;
         context.access(self.address(), size_of::<T>(), kind);

@@ -23,7 +23,7 @@ impl Random {
         if low == high { low } else { low + self.scaled(high - low + 1) }
     }
 
-    /// Evenly from 0 to just below `end`, but for a bias that no simulation is long enough to show.
+    /// Evenly from 0 to just below `end`; the bias is too small for any simulation to show.
     #[allow(clippy::cast_possible_truncation, reason = "the upper half of the product fits")]
     fn scaled(&mut self, end: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(end)) >> 64) as u64

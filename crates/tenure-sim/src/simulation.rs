@@ -1,12 +1,11 @@
 //! [`Simulation`]: what to run, on what, for how long.
 
 use crate::cpu::Cpu;
-use crate::engine::context;
+use crate::engine::context::{self, Beat};
 use crate::engine::{Member, Plan};
 use crate::error::Error;
 use crate::machine::{FOREVER, Machine, Ps, ps};
 use crate::report::Report;
-use crate::watch::Beat;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -211,7 +210,7 @@ impl Simulation {
     }
 }
 
-/// A time that a caller gave. What is no time is none; what has no end ends all the same.
+/// Negative times and NaN are 0; infinite ones are cut.
 fn time(ns: f64) -> Ps {
     ps(ns.max(0.0)).min(FOREVER / 64)
 }

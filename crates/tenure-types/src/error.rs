@@ -28,7 +28,7 @@ impl Error {
     }
 }
 
-/// Names out of a hostile file may hold anything, line breaks and escape sequences included.
+/// Names from a hostile file may hold anything, line breaks and escape sequences included.
 pub(crate) fn one_line(text: String) -> String {
     if !text.contains(char::is_control) {
         return text;

@@ -1,13 +1,13 @@
 //! A cache line as its home directory sees it.
 
-use super::sharers::Sharers;
 use crate::heat::LineCounts;
-use crate::machine::{Core, Ps};
+use crate::machine::{Core, MOST_CPUS, Ps};
+use std::ops::Range;
 
-/// Who has a line.
+/// A line's holder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Holder {
-    /// Nobody yet: it is in memory.
+    /// Not touched yet.
     Memory,
     /// No core: its home keeps it, where far read-modify-writes are done.
     Home,
@@ -15,29 +15,24 @@ pub(crate) enum Holder {
     Owner(Core),
     /// Cores that may read it; the second had it last and passes it on (MESIF's F).
     Shared(Sharers, Core),
-    /// Nobody: it is on its way to a new owner.
+    /// On its way to a new owner.
     Moving,
 }
 
-/// What a core asks the directory for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Want {
-    /// To read the line.
     Read,
-    /// To own the line.
     Own,
     /// To have a read-modify-write done at the line's home.
     Far,
 }
 
-/// A request at the directory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request {
     pub(crate) cpu: usize,
     pub(crate) want: Want,
 }
 
-/// A line that was touched.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) holder: Holder,
@@ -79,9 +74,9 @@ impl Line {
         }
     }
 
-    /// Whether `core` may begin to read, or to write, the line where it is. An owner whose stay is over
-    /// begins nothing more while others wait, but for what the line was brought for; nor does anything
-    /// begin before what has locked the line ends.
+    /// Whether `core` may begin to read, or to write, the line where it is. Once its stay is over, an owner begins
+    /// nothing more while others wait, except what the line was brought for; and nothing begins while the line is
+    /// locked.
     pub(crate) fn is_hit(&self, core: Core, writes: bool, at: Ps) -> bool {
         match &self.holder {
             Holder::Owner(owner) => {
@@ -93,8 +88,64 @@ impl Line {
         }
     }
 
-    /// Whether nobody but its holders has anything to do with the line.
+    /// Whether only its holders use the line.
     pub(crate) fn is_quiet(&self) -> bool {
         !self.busy && self.coming == 0 && self.queue.is_empty()
+    }
+}
+
+const WORDS: usize = MOST_CPUS / 64;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sharers([u64; WORDS]);
+
+impl Sharers {
+    pub(crate) fn of(core: Core) -> Self {
+        let mut set = Self([0; WORDS]);
+        set.insert(core);
+        set
+    }
+
+    pub(crate) fn insert(&mut self, core: Core) {
+        self.0[core as usize / 64] |= 1 << (core % 64);
+    }
+
+    pub(crate) fn contains(&self, core: Core) -> bool {
+        self.0[core as usize / 64] & (1 << (core % 64)) != 0
+    }
+
+    /// Whether a core of `range` but `except` is in the set.
+    pub(crate) fn any_in(&self, range: Range<usize>, except: Core) -> bool {
+        let mut words = range.start / 64..range.end.div_ceil(64);
+        words.any(|word| {
+            let mut bits = self.0[word];
+            let first = word * 64;
+            if range.start > first {
+                bits &= u64::MAX << (range.start - first);
+            }
+            if range.end < first + 64 {
+                bits &= !(u64::MAX << (range.end - first));
+            }
+            if except as usize / 64 == word {
+                bits &= !(1 << (except % 64));
+            }
+            bits != 0
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_sees_its_own_cores_only() {
+        let mut set = Sharers::of(5);
+        set.insert(130);
+        assert!(set.contains(130) && !set.contains(66));
+        assert!(set.any_in(0..6, 9) && !set.any_in(0..5, 9) && !set.any_in(6..130, 9));
+        assert!(set.any_in(128..192, 9) && !set.any_in(128..192, 130));
+        assert!(!set.any_in(64..128, 9));
+        assert!(set.any_in(0..1024, 5));
     }
 }

@@ -15,15 +15,13 @@
 //! ```
 
 mod line;
-mod sharers;
 
-pub(crate) use line::{Holder, Line, Request, Want};
-pub(crate) use sharers::Sharers;
+pub(crate) use line::{Holder, Line, Request, Sharers, Want};
 
 use crate::machine::{Arbitration, AtomicKind, Core, Distance, Machine, Ps, ps};
 use crate::random::Random;
 
-/// What the machine's figures come to in picoseconds.
+/// The machine's figures in picoseconds.
 #[derive(Debug)]
 pub(crate) struct Costs {
     pub(crate) hit: Ps,
@@ -83,7 +81,7 @@ impl Costs {
         }
     }
 
-    /// How long this transfer takes with nobody else at the line.
+    /// A whole transfer with nobody else at the line.
     fn latency(&self, distance: Distance, random: &mut Random) -> Ps {
         random.within(self.latency[distance as usize])
     }
@@ -109,7 +107,7 @@ impl Costs {
         random.within([0, self.longest_stay])
     }
 
-    /// The place in the queue of who is next.
+    /// The place in the queue of the next request to serve.
     pub(crate) fn next(&self, waiting: usize, random: &mut Random) -> usize {
         match self.arbitration {
             Arbitration::Fifo => 0,

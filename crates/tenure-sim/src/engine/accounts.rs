@@ -7,7 +7,6 @@ use crate::machine::{Distance, FOREVER, LINE_BYTES, Ps, ns};
 use crate::report::{Fairness, LineHeat, MemberHeat, Report, Transfers};
 
 impl Engine {
-    /// Counts a failed compare-exchange.
     pub(crate) fn count_failure(&mut self, cpu: usize, address: usize, bytes: usize) {
         let line = self.line_of(address);
         // Where it was counted itself.
@@ -16,19 +15,16 @@ impl Engine {
         }
     }
 
-    /// Counts an operation of the program that ends now.
     pub(crate) fn count_operation(&mut self, cpu: usize) {
         if self.is_measured(self.cpus[cpu].clock) {
             self.cpus[cpu].operations += 1;
         }
     }
 
-    /// The core that a CPU is on.
     pub(crate) fn core(&self, cpu: usize) -> usize {
         self.cpus[cpu].core as usize
     }
 
-    /// Whether a thread is still to go on.
     pub(crate) fn is_running(&self, cpu: usize) -> bool {
         self.cpus[cpu].clock < self.plan.to
     }
@@ -40,13 +36,11 @@ impl Engine {
         self.spend(cpu, spent);
     }
 
-    /// Lets a CPU's time go on.
     pub(super) fn spend(&mut self, cpu: usize, ps: Ps) {
         let clock = &mut self.cpus[cpu].clock;
         *clock = clock.saturating_add(ps).min(FOREVER);
     }
 
-    /// A spin hint.
     pub(crate) fn pause(&mut self, cpu: usize) {
         self.work(cpu, self.costs.pause);
     }
@@ -64,7 +58,6 @@ impl Engine {
         if waiting.is_empty() { Ok(()) } else { Err(Error::Deadlock { waiting }) }
     }
 
-    /// What the CPUs do that have not finished.
     pub(super) fn told(&self) -> Vec<String> {
         self.cpus
             .iter()
@@ -84,7 +77,7 @@ impl Engine {
             .collect()
     }
 
-    /// What an address is called. Never the address, which is another in each run.
+    /// Never the address itself, which differs from run to run.
     fn name(&self, address: usize) -> String {
         match self.member(address) {
             Some(member) => member.name.clone(),
@@ -101,7 +94,6 @@ impl Engine {
         self.plan.members.iter().filter(holds).min_by_key(|member| member.bytes)
     }
 
-    /// What was measured.
     pub(super) fn report(&self) -> Report {
         let last = self.cpus.iter().map(|cpu| cpu.clock).max().unwrap_or(0);
         let by_cpu: Vec<u64> = self.cpus.iter().map(|cpu| cpu.operations).collect();
@@ -129,7 +121,6 @@ impl Engine {
         }
     }
 
-    /// The heat of a line, unless it stayed cold.
     fn heat(&self, line: &crate::coherence::Line) -> Option<LineHeat> {
         let counts = &line.counts;
         if counts.spots.is_empty() {

@@ -3,8 +3,8 @@
 use super::{Engine, Event, Status};
 
 impl Engine {
-    /// Whether everything has happened that is earlier than this CPU's time; otherwise it has to wait. What
-    /// is done to other CPUs is done in turn, or it would reach those who are not there yet.
+    /// Whether everything earlier than this CPU's time has happened; otherwise it waits. What one CPU does to another
+    /// is done in turn, so that it cannot reach one that is behind.
     pub(crate) fn is_in_turn(&mut self, cpu: usize) -> bool {
         let clock = self.serve_interrupts(cpu);
         if clock > self.plan.limit {
@@ -18,7 +18,6 @@ impl Engine {
         is_in_turn
     }
 
-    /// Puts `cpu` to sleep on an address.
     pub(crate) fn block(&mut self, cpu: usize, address: usize) {
         self.system_call(cpu);
         self.cpus[cpu].touched = address;
@@ -26,12 +25,11 @@ impl Engine {
         self.sleepers.push_back((cpu, address));
     }
 
-    /// Spends a system call that has nothing to do.
     pub(crate) fn system_call(&mut self, cpu: usize) {
         self.spend(cpu, self.costs.system_call);
     }
 
-    /// Wakes up to `most` of those who sleep on an address, who slept first first. Returns how many.
+    /// Wakes up to `most` sleepers on an address, in the order in which they fell asleep. Returns how many.
     pub(crate) fn wake(&mut self, cpu: usize, address: usize, most: usize) -> usize {
         self.system_call(cpu);
         let at = self.cpus[cpu].clock + self.costs.wake;

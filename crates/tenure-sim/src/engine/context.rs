@@ -20,25 +20,24 @@ use crate::error::Error;
 use crate::heat::Kind;
 use crate::machine::LINE_BYTES;
 use crate::report::Report;
-use crate::watch::Beat;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 use std::rc::Rc;
+use std::sync::Arc;
+use tenure::memory::{Atomic, Memory, Native, Ordering};
 
 type Fiber = Coroutine<(), (), ()>;
 type WayBack = *const Yielder<(), ()>;
 
-/// A simulation that runs on this thread.
 pub(crate) struct Context {
     engine: RefCell<Engine>,
     /// Each fiber's way back, once it has begun.
     ways_back: Vec<Cell<WayBack>>,
     /// That of the fiber that runs; null while none does that can be suspended.
     way_back: Cell<WayBack>,
-    /// The CPU whose fiber runs, or did last.
     running: Cell<usize>,
     beat: Beat,
 }
@@ -121,7 +120,6 @@ impl Context {
         self.engine.borrow().check_finished()
     }
 
-    /// Ends the fibers that have not finished.
     fn unwind(&self, fibers: Vec<Fiber>) {
         for (cpu, mut fiber) in fibers.into_iter().enumerate() {
             if cfg!(not(panic = "unwind")) && fiber.started() && !fiber.done() {
@@ -152,12 +150,10 @@ impl Context {
         unsafe { (*way_back).suspend(()) }
     }
 
-    /// The CPU that runs.
     pub(crate) fn running(&self) -> usize {
         self.running.get()
     }
 
-    /// Changes the engine's state, at once.
     pub(crate) fn with<R>(&self, change: impl FnOnce(&mut Engine) -> R) -> R {
         change(&mut self.engine.borrow_mut())
     }
@@ -182,7 +178,7 @@ impl Context {
         }
     }
 
-    /// Waits until everything earlier has happened, unless there is nobody to wait for any more.
+    /// Waits until everything earlier has happened. Returns at once if nothing can be waited for any more.
     pub(crate) fn take_turn(&self) {
         let cpu = self.running.get();
         while self.is_on() && !self.engine.borrow_mut().is_in_turn(cpu) {
@@ -190,15 +186,47 @@ impl Context {
         }
     }
 
-    /// Interrupts every other CPU that does not sleep, and waits until all have served it. Returns how many.
+    /// Interrupts every other CPU that is awake, and waits until all have served it. Returns how many.
     pub(crate) fn membarrier(&self) -> usize {
         self.take_turn();
         self.with(|engine| engine.interrupt_others(self.running.get()))
     }
 
-    /// Sleeps on an address until woken.
     pub(crate) fn block(&self, address: usize) {
         self.with(|engine| engine.block(self.running.get(), address));
         self.suspend();
+    }
+}
+
+/// A sign of life for the thread that waits for the simulation.
+type Word = <Native as Memory>::AtomicU64;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Beat(Arc<(Word, Word)>);
+
+impl Beat {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new((Atomic::new(0), Atomic::new(0))))
+    }
+
+    /// The simulator goes on.
+    #[inline]
+    pub(crate) fn tick(&self) {
+        // Relaxed, here and below: a statistic with one writer; nothing is published through it.
+        self.0.0.store(self.0.0.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// This CPU has the simulator's thread now.
+    pub(crate) fn runs(&self, cpu: usize) {
+        self.0.1.store(cpu as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.0.0.load(Ordering::Relaxed)
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "it was a usize")]
+    pub(crate) fn cpu(&self) -> usize {
+        self.0.1.load(Ordering::Relaxed) as usize
     }
 }

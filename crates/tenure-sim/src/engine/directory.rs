@@ -21,14 +21,12 @@ impl Engine {
         }
     }
 
-    /// Lets a CPU go on now with what it was about to do.
     pub(super) fn resume(&mut self, cpu: usize) {
         self.cpus[cpu].clock = self.now;
         self.cpus[cpu].status = Status::Running;
         self.events.announce(self.now, Event::Resume(cpu));
     }
 
-    /// Announces the next grant if there is one to make.
     pub(super) fn schedule(&mut self, id: u32) {
         let line = &mut self.lines[id as usize];
         if line.busy || line.grant_at.is_some() || line.queue.is_empty() {
@@ -143,7 +141,7 @@ impl Engine {
         }
     }
 
-    /// What came to a core answers those requests of its other threads that it suffices for.
+    /// A line that comes to a core also answers the requests of its other threads.
     fn answer_siblings(&mut self, id: u32, core: Core, delivery: Delivery) {
         let mut at = 0;
         while at < self.lines[id as usize].queue.len() {

@@ -5,18 +5,13 @@ use crate::machine::Ps;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// Something that happens at a time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Event {
-    /// A CPU goes on.
     Resume(usize),
-    /// A request reaches the directory.
     Arrive(u32, Request),
-    /// The directory serves one of those who wait.
     Grant(u32),
     /// The directory is done with a request that moved nothing away.
     Free(u32),
-    /// A CPU gets what it asked for.
     Deliver(u32, usize, Delivery),
 }
 
@@ -27,14 +22,12 @@ pub(crate) enum Delivery {
     Copy,
     /// A copy of a line that had an owner, who keeps one.
     Share,
-    /// The line.
     Own,
     /// The result of a read-modify-write at the line's home.
     Far,
 }
 
-/// Events by time; at one time by the order in which they were announced, so that a run is the same
-/// every time.
+/// Events by time; at one time in the order of their announcement, so that each run is the same.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     heap: BinaryHeap<Entry>,
@@ -54,7 +47,6 @@ impl Events {
         self.announced += 1;
     }
 
-    /// When the next one is.
     pub(crate) fn next_at(&self) -> Option<Ps> {
         self.heap.peek().map(|entry| entry.at)
     }
@@ -63,7 +55,6 @@ impl Events {
         self.heap.pop().map(|entry| (entry.at, entry.event))
     }
 
-    /// All that is announced, in no order.
     #[cfg(test)]
     pub(super) fn all(&self) -> impl Iterator<Item = (Ps, Event)> {
         self.heap.iter().map(|entry| (entry.at, entry.event))

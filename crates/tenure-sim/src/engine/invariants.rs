@@ -13,10 +13,8 @@ use crate::machine::{
 };
 use crate::random::Random;
 
-/// What a CPU does next.
 #[derive(Debug, Clone, Copy)]
 enum Action {
-    /// An access to a line.
     Access(usize, Kind),
     Work(Ps),
     Membarrier,
@@ -24,7 +22,6 @@ enum Action {
     Wake(usize, usize),
 }
 
-/// When a line was read and written last, in simulated time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Effects {
     read: Ps,
@@ -34,7 +31,6 @@ struct Effects {
 struct Test {
     engine: Engine,
     programs: Vec<Vec<Action>>,
-    /// Where each CPU is in its program.
     at: Vec<usize>,
     effects: Vec<Effects>,
 }

@@ -24,7 +24,6 @@ use events::{Event, Events};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// What a simulation is given.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) machine: Machine,
@@ -41,7 +40,6 @@ pub(crate) struct Plan {
     pub(crate) members: Vec<Member>,
 }
 
-/// A name for some addresses.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) name: String,
@@ -49,18 +47,15 @@ pub(crate) struct Member {
     pub(crate) bytes: usize,
 }
 
-/// What a CPU does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
     Running,
-    /// It waits for a line.
     Missing(u32),
     /// It sleeps until somebody wakes those who sleep on this address.
     Blocked(usize),
     Finished,
 }
 
-/// What a delivery brought to the CPU that asked.
 #[derive(Debug, Clone, Copy)]
 enum Granted {
     /// The line. What it was asked for comes first, before anybody can take it away.
@@ -71,7 +66,6 @@ enum Granted {
     Far(Ps),
 }
 
-/// A simulated CPU.
 #[derive(Debug)]
 pub(crate) struct Cpu {
     core: Core,
@@ -82,7 +76,7 @@ pub(crate) struct Cpu {
     asked_at: Option<Ps>,
     /// When its last access began to take effect.
     began: Ps,
-    /// What it touched last, for those who ask why a simulation does not end.
+    /// What it touched last, to explain a simulation that does not end.
     touched: usize,
     /// Taken by interrupts, and not yet spent.
     stolen: Ps,
@@ -91,18 +85,13 @@ pub(crate) struct Cpu {
     pub(crate) operations: u64,
 }
 
-/// Whether an access is over, or has to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It takes effect now.
     Done,
-    /// The CPU is suspended until an event concerns it.
     Wait,
-    /// It is tried again at once.
     Again,
 }
 
-/// All of a simulated machine's state.
 #[derive(Debug)]
 pub(crate) struct Engine {
     plan: Plan,
@@ -113,7 +102,7 @@ pub(crate) struct Engine {
     pub(crate) cpus: Vec<Cpu>,
     lines: Vec<Line>,
     places: FxHashMap<usize, u32>,
-    /// Who sleeps on which address, the first asleep first.
+    /// Sleepers and their addresses, the first asleep first.
     sleepers: VecDeque<(usize, usize)>,
     lost_reservations: u64,
     interrupts: u64,
@@ -164,8 +153,7 @@ impl Engine {
         }
     }
 
-    /// Goes on to the next time at which a CPU runs, and says which. `None` if nothing will happen
-    /// any more.
+    /// Goes on to the next time at which a CPU runs, and returns that CPU; none if nothing will happen any more.
     pub(crate) fn advance(&mut self) -> Option<usize> {
         loop {
             let (at, event) = self.events.take()?;
@@ -175,7 +163,7 @@ impl Engine {
         }
     }
 
-    /// Lets an event happen, and says which CPU runs then, if one does.
+    /// Lets an event happen; returns the CPU that runs then, if one does.
     fn happen(&mut self, at: Ps, event: Event) -> Option<usize> {
         debug_assert!(self.now <= at, "time goes on");
         self.now = at;
@@ -195,7 +183,6 @@ impl Engine {
         None
     }
 
-    /// The line of an address.
     fn line_of(&mut self, address: usize) -> u32 {
         let lines = &mut self.lines;
         *self.places.entry(address / LINE_BYTES).or_insert_with(|| {
@@ -235,7 +222,6 @@ impl Engine {
         self.hit(cpu, id, address, bytes, kind)
     }
 
-    /// An access to a line that the core has.
     fn hit(&mut self, cpu: usize, id: u32, address: usize, bytes: usize, kind: Kind) -> Step {
         let line = &mut self.lines[id as usize];
         let start = self.cpus[cpu].clock.max(line.locked_until);
@@ -269,7 +255,6 @@ impl Engine {
         Step::Done
     }
 
-    /// Sends a request for a line that the core has not.
     fn ask(&mut self, cpu: usize, id: u32, address: usize, kind: Kind) {
         let Cpu { core, clock, .. } = self.cpus[cpu];
         let line = &mut self.lines[id as usize];
@@ -295,7 +280,6 @@ impl Engine {
         self.events.announce(clock + leg, Event::Arrive(id, Request { cpu, want }));
     }
 
-    /// The access for which something was delivered just now.
     fn take(
         &mut self,
         cpu: usize,
@@ -322,7 +306,7 @@ impl Engine {
         Step::Done
     }
 
-    /// Spends what interrupts have taken from a CPU, and returns its time then.
+    /// Adds the time of interrupts to a CPU's clock, and returns that.
     fn serve_interrupts(&mut self, cpu: usize) -> Ps {
         let cpu = &mut self.cpus[cpu];
         cpu.clock += std::mem::take(&mut cpu.stolen);
@@ -333,7 +317,6 @@ impl Engine {
         (self.plan.from..self.plan.to).contains(&at)
     }
 
-    /// Counts an access that began at `start`.
     fn count(&mut self, cpu: usize, id: u32, address: usize, bytes: usize, kind: Kind, start: Ps) {
         let state = &mut self.cpus[cpu];
         state.touched = address;

@@ -3,7 +3,7 @@
 use super::{AtomicKind, MOST_CPUS, Machine, Span, ps};
 use crate::error::Error;
 
-/// Longer than anything that a simulation is about, and short enough for sums of it.
+/// Longer than any simulation, and short enough that sums do not overflow.
 const MOST_NS: f64 = 1e9;
 
 impl Machine {
@@ -115,7 +115,7 @@ fn shown(span: Span) -> String {
     }
 }
 
-/// As it may have been written: 1e300 has no place in a line otherwise.
+/// 1e300 written out has no place in a line.
 fn number(value: f64) -> String {
     if value.is_finite() && value.abs() >= 1e12 { format!("{value:e}") } else { value.to_string() }
 }

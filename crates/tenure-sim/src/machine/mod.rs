@@ -35,12 +35,12 @@
 //! ```
 
 mod check;
-mod presets;
 mod span;
 mod topology;
 
 use crate::error::Error;
 use serde::{Deserialize, Serialize};
+use std::sync::OnceLock;
 
 pub use span::Span;
 pub(crate) use span::{FOREVER, Ps, ns, ps};
@@ -217,13 +217,13 @@ impl Machine {
     ///
     /// There is none of this name; the error lists those there are.
     pub fn preset(name: &str) -> Result<Self, Error> {
-        presets::find(name)
+        find(name)
     }
 
     /// All machines that come with this crate.
     #[must_use]
     pub fn presets() -> Vec<Self> {
-        presets::all().to_vec()
+        presets().to_vec()
     }
 
     /// A machine of one's own.
@@ -264,5 +264,53 @@ impl Machine {
             Distance::Remote => remote.or(socket).unwrap_or(cluster),
             Distance::Memory => memory,
         }
+    }
+}
+
+const FILES: [&str; 10] = [
+    include_str!("../../machines/xeon-2s-112.toml"),
+    include_str!("../../machines/epyc-2s-256.toml"),
+    include_str!("../../machines/graviton-64.toml"),
+    include_str!("../../machines/power8-16s-192.toml"),
+    // Those of which published measurements exist that the simulator is compared with.
+    include_str!("../../machines/skylake-4.toml"),
+    include_str!("../../machines/graviton2-16.toml"),
+    include_str!("../../machines/x86-32.toml"),
+    include_str!("../../machines/xeon-2s-80.toml"),
+    include_str!("../../machines/epyc-vm-near.toml"),
+    include_str!("../../machines/epyc-vm-far.toml"),
+];
+
+fn presets() -> &'static [Machine] {
+    static ALL: OnceLock<Vec<Machine>> = OnceLock::new();
+    let read = |text: &&str| Machine::from_toml(text).expect("a test reads every file");
+    ALL.get_or_init(|| FILES.iter().map(read).collect())
+}
+
+fn find(name: &str) -> Result<Machine, Error> {
+    let found = presets().iter().find(|machine| machine.name == name);
+    found.cloned().ok_or_else(|| Error::UnknownMachine {
+        name: name.to_owned(),
+        known: presets().iter().map(|machine| machine.name.clone()).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_sound_says_its_sources_and_has_a_name_of_its_own() {
+        let mut names: Vec<String> = presets()
+            .iter()
+            .map(|machine| {
+                assert!(!machine.sources.is_empty(), "{}", machine.name);
+                assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), *machine);
+                machine.name.clone()
+            })
+            .collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), FILES.len());
     }
 }

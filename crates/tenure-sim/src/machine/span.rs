@@ -5,17 +5,14 @@ use serde::{Deserialize, Serialize};
 /// Simulated time in picoseconds. Whole numbers, so that every machine computes the same.
 pub(crate) type Ps = u64;
 
-/// The end of time: what a CPU spends beyond it is not counted. Three months, and far from where sums
-/// of times would overflow.
+/// The end of time: what a CPU spends beyond it is not counted. Three months; sums of times stay far from overflow.
 pub(crate) const FOREVER: Ps = Ps::MAX / 2;
 
-/// Picoseconds of a time in nanoseconds.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked by the caller")]
 pub(crate) fn ps(ns: f64) -> Ps {
     (ns * 1e3).round() as Ps
 }
 
-/// Nanoseconds of a time in picoseconds.
 #[allow(clippy::cast_precision_loss, reason = "simulations last far less than 2^53 ps")]
 pub(crate) fn ns(ps: Ps) -> f64 {
     ps as f64 / 1e3

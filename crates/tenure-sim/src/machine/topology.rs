@@ -51,20 +51,17 @@ impl Topology {
         self.sockets * self.clusters * self.cores
     }
 
-    /// Where the simulated thread of this number runs: threads fill the cores of one socket after the
-    /// other, and then their second hardware threads in the same order.
+    /// Threads fill the cores of one socket after the other, and then their second hardware threads in the same order.
     #[allow(clippy::cast_possible_truncation, reason = "a machine has at most 1,024 CPUs")]
     pub(crate) fn core_of(&self, thread: usize) -> Core {
         (thread % self.cores_in_all()) as Core
     }
 
-    /// The cores of the cluster that `core` is in.
     pub(crate) fn cluster(&self, core: Core) -> std::ops::Range<usize> {
         let first = core as usize / self.cores * self.cores;
         first..first + self.cores
     }
 
-    /// The cores of the socket that `core` is in.
     pub(crate) fn socket(&self, core: Core) -> std::ops::Range<usize> {
         let cores = self.cores * self.clusters;
         let first = core as usize / cores * cores;

@@ -6,14 +6,12 @@
 
 use super::types::{Kind, Shape, Type};
 
-/// The largest alignment that a scalar has by nature.
 const MOST_NATURAL: u64 = 16;
 
-/// The smallest alignment that is taken for a declared one when a gap asks for it: half of the
-/// smallest cache line that the kernel supports.
+/// The smallest alignment taken for a declared one when a gap asks for it: half of the kernel's smallest cache line.
 const LEAST_DECLARED: u64 = 32;
 
-/// The alignment of a type whose parts are complete, and whether somebody must have declared it.
+/// The alignment of a type whose parts are complete, and whether the source must have declared it.
 pub(super) fn of(types: &[Type], ty: &Type, size: u64) -> (u64, bool) {
     let part = |id: super::TypeId| &types[id.index()];
     match &ty.kind {
@@ -77,7 +75,6 @@ fn natural(size: u64) -> u64 {
     lowest_bit(size).min(MOST_NATURAL)
 }
 
-/// The largest power of two that divides `value`; for 0 that is any.
 fn lowest_bit(value: u64) -> u64 {
     match value {
         0 => 1 << 63,
@@ -89,7 +86,6 @@ fn lowest_bit(value: u64) -> u64 {
 mod tests {
     use crate::model::{Builder, Format, Kind, Member, Scalar, Shape};
 
-    /// The alignment worked out for a struct of 8-byte words at these offsets.
     fn of_words_at(offsets: &[u64], size: u64) -> (u64, bool) {
         let mut builder = Builder::new();
         let word = builder.add("long", 8, Kind::Scalar(Scalar::Integer));

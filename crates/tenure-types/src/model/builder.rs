@@ -10,7 +10,7 @@ use crate::error::one_line;
 /// tenth of this.
 pub const MOST_NESTING: usize = 512;
 
-/// Letters of a reason that are shown: names in it may be of any length.
+/// Letters of a reason that are shown: names in it have no bound.
 const LONGEST_REASON: usize = 500;
 
 /// Why types do not make a model.
@@ -164,8 +164,7 @@ impl Type {
         Self { name: name.into(), size, align: 0, align_declared: false, kind, declared: None }
     }
 
-    /// The types that a value of this type contains, one by one; none at or after the first number
-    /// that there is none at.
+    /// The `which`th type that a value contains.
     fn part(&self, which: usize) -> Option<TypeId> {
         match &self.kind {
             Kind::Array { element: id, .. } | Kind::Alias(id) | Kind::Qualified(_, id) => {
@@ -184,10 +183,9 @@ impl Member {
     }
 }
 
-/// Checks what every type refers to and completes each after all that it contains. One pass: a large
-/// program's types do not fit into a cache.
+/// Checks what every type refers to, and completes each after all that it contains. One pass: a large program's types
+/// exceed the caches.
 fn complete_inner_first(types: &mut [Type]) -> Result<(), Malformed> {
-    /// A type that waits for what it contains.
     struct Open {
         ty: usize,
         /// Which of its parts is next.
@@ -245,8 +243,7 @@ fn nowhere(id: TypeId) -> Malformed {
     Malformed::new(format!("type {} is referred to and is not there", id.0))
 }
 
-/// Sorts the members of one type and works out its size and alignment from its parts, which are
-/// complete; of a pointer, checks what it points to.
+/// Sorts the members of a type and works out its size and alignment; its parts are complete.
 fn complete(types: &mut [Type], id: usize) -> Result<(), Malformed> {
     let ty = &types[id];
     if let Kind::Pointer(Some(to)) = ty.kind

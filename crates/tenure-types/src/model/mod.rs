@@ -15,7 +15,6 @@
 
 mod alignment;
 mod builder;
-mod holes;
 mod naming;
 mod types;
 

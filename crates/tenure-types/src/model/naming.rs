@@ -15,13 +15,11 @@ use std::collections::HashMap;
 
 use super::types::{Kind, Model, Name, TypeId};
 
-/// A name put together that would be longer is not given: a small file could ask for any amount of memory.
+/// Longer made-up names are not given: a small file could ask for any amount of memory.
 const LONGEST: usize = 256;
 
-/// Names that types are to have.
 type Given = HashMap<TypeId, Name>;
 
-/// Names what has no name.
 pub(super) fn name(model: &mut Model) {
     let mut given = Given::new();
     for ty in model.types() {
@@ -65,7 +63,7 @@ fn give(model: &mut Model, names: Given) {
     }
 }
 
-/// What an array, or an array of arrays, is made of; else the type itself, behind aliases and qualifiers.
+/// What an array, or an array of arrays, is made of; else the type itself.
 fn element(model: &Model, id: TypeId) -> TypeId {
     let mut at = model.resolved(id);
     // Ends: rule 2 of the module.

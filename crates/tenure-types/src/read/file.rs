@@ -22,7 +22,7 @@ pub(super) struct MappedFile {
 #[derive(Debug)]
 enum Bytes {
     Mapped(Mmap),
-    /// Files that are none, such as the kernel's under `/sys`, cannot be mapped everywhere.
+    /// Pseudo-files, such as the kernel's under `/sys`, cannot be mapped everywhere.
     Read(Vec<u8>),
 }
 
@@ -64,9 +64,8 @@ impl MappedFile {
         }
     }
 
-    /// Gives the memory of these bytes back to the page cache, where it stays until somebody needs
-    /// it: so that a process that reads through a large file does not look as large. Bytes of other
-    /// memory are ignored.
+    /// Gives the memory of these bytes back to the page cache, so that a process that reads a large file stays small.
+    /// Ignores bytes of other memory.
     #[cfg(unix)]
     pub(super) fn release(&self, bytes: &[u8]) {
         let Bytes::Mapped(map) = &self.bytes else { return };
@@ -92,12 +91,11 @@ impl MappedFile {
         }
     }
 
-    /// Does nothing: this system has no such call.
     #[cfg(not(unix))]
     pub(super) fn release(&self, _bytes: &[u8]) {}
 }
 
-/// The path that a program's debugging information spells: bytes where paths are bytes, UTF-8 elsewhere.
+/// A path in debugging information: bytes where paths are bytes, UTF-8 elsewhere.
 pub(super) fn path_in(bytes: &[u8]) -> Cow<'_, Path> {
     #[cfg(unix)]
     {

@@ -29,7 +29,6 @@ use tenure_report::Progress;
 use crate::Error;
 use crate::model::{Format, Malformed, Model};
 
-/// Where the running kernel shows its types.
 const KERNEL: &str = "/sys/kernel/btf/vmlinux";
 
 /// What to read.
@@ -123,7 +122,6 @@ pub fn read(input: &Input, options: &Options, progress: &dyn Progress) -> Result
     program(&file, &object, options, progress)
 }
 
-/// An object file, by what it holds or what is asked for.
 fn program(
     file: &MappedFile,
     object: &File<'_>,
@@ -175,7 +173,6 @@ fn separate_dwarf(file: &MappedFile, progress: &dyn Progress) -> Result<Model, E
     dwarf_of(file, &object, progress)
 }
 
-/// The DWARF of one object file.
 fn dwarf_of(file: &MappedFile, object: &File<'_>, progress: &dyn Progress) -> Result<Model, Error> {
     let malformed = |what: Malformed| Error::malformed(file.path(), &what);
     let sections = Sections::load(object, file.bytes().len(), false).map_err(malformed)?;
@@ -191,7 +188,6 @@ fn dwarf_of(file: &MappedFile, object: &File<'_>, progress: &dyn Progress) -> Re
     complete(file, &[object], progress)
 }
 
-/// Reads objects together with what is split off them.
 fn complete(
     file: &MappedFile,
     objects: &[dwarf::Object<'_>],
@@ -230,7 +226,6 @@ fn supplementary(file: &MappedFile) -> Result<Sections<'_>, Error> {
         .map_err(|what| Error::malformed(file.path(), &what))
 }
 
-/// The DWARF of all members of a static library.
 fn library(
     file: &MappedFile,
     archive: &ArchiveFile<'_>,
@@ -280,7 +275,6 @@ fn library(
     complete(file, &objects, progress)
 }
 
-/// A file that is nothing but BTF.
 fn raw_btf(file: &MappedFile, options: &Options) -> Result<Model, Error> {
     let path = file.path();
     let kernel = Path::new(KERNEL);
@@ -293,7 +287,6 @@ fn raw_btf(file: &MappedFile, options: &Options) -> Result<Model, Error> {
     btf_on(path, file.bytes(), base)
 }
 
-/// The section `.BTF` of an object file; none if it has none.
 fn object_btf(
     file: &MappedFile,
     object: &File<'_>,
@@ -317,7 +310,6 @@ fn object_btf(
     btf_on(file.path(), &types, base).map(Some)
 }
 
-/// BTF, on top of what a file holds.
 fn btf_on(path: &Path, bytes: &[u8], base: Option<&Path>) -> Result<Model, Error> {
     let malformed = |what: Malformed| match base {
         None => Error::malformed(path, &what),

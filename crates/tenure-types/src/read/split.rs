@@ -10,11 +10,9 @@ use super::object::Sections;
 use crate::Error;
 use crate::model::Malformed;
 
-/// More split units than this are refused: each is an open mapping, of which the system allows a
-/// process some 65,000. A package (`dwp`) has no such limit.
+/// Each is an open mapping, of which a process may have some 65,000. A package (`dwp`) has no such limit.
 const MOST_FILES: usize = 50_000;
 
-/// A file with split units.
 #[derive(Debug)]
 pub(super) struct SplitFile {
     pub(super) file: MappedFile,
@@ -24,12 +22,8 @@ pub(super) struct SplitFile {
     pub(super) units: Vec<SplitUnit>,
 }
 
-/// Opens the files that units are missing from: the program's package if there is one, else each
-/// unit's own.
-///
-/// # Errors
-///
-/// A file is missing.
+/// Opens the files of missing units: the program's package if there is one, else each unit's own. Fails if one is
+/// missing.
 pub(super) fn find(program: &Path, missing: &[Missing]) -> Result<Vec<SplitFile>, Error> {
     if missing.is_empty() {
         return Ok(Vec::new());
@@ -67,7 +61,7 @@ pub(super) fn find(program: &Path, missing: &[Missing]) -> Result<Vec<SplitFile>
         .collect()
 }
 
-/// Where a unit's file may be: never none.
+/// Where a unit's file may be. Never empty.
 fn candidates(program: &Path, missing: &Missing) -> Vec<PathBuf> {
     let file = path_in(&missing.file);
     let beside = program.parent().unwrap_or(Path::new(""));
@@ -76,7 +70,6 @@ fn candidates(program: &Path, missing: &Missing) -> Vec<PathBuf> {
     candidates
 }
 
-/// The sections of a split file.
 pub(super) fn sections(split: &SplitFile) -> Result<Sections<'_>, Error> {
     File::parse(split.file.bytes())
         .map_err(|error| Malformed::new(error.to_string()))

@@ -11,10 +11,9 @@ use crate::model::{
 /// In the encoding of an `INT`: it is a truth value.
 const BOOLEAN: u32 = 4 << 24;
 
-/// The linkage of a `VAR` that some other file defines.
+/// The linkage of a `VAR` that another file defines.
 const EXTERN: u32 = 2;
 
-/// Makes the model of what an index found.
 pub(super) fn model(index: &Index<'_>) -> Result<Model, Malformed> {
     let strings = |part: usize| index.parts.get(part).map_or(&[][..], |part| part.sections.strings);
     let (base, own) =
@@ -47,16 +46,14 @@ pub(super) fn model(index: &Index<'_>) -> Result<Model, Malformed> {
     conversion.builder.finish(Format::Btf, 1)
 }
 
-/// The state of the second pass.
 struct Conversion<'i, 'a> {
     index: &'i Index<'a>,
     names: Names<'a>,
     builder: Builder,
     /// The types of the part that is being converted.
     words: Words<'a>,
-    /// The type that is being converted.
     id: u32,
-    /// The first of the index's tags that no type before this one had.
+    /// The index's first tag that no earlier type had.
     tag: usize,
 }
 
@@ -136,7 +133,6 @@ impl Conversion<'_, '_> {
         Ok(Kind::Composite { shape, members })
     }
 
-    /// Where a member is, out of the word that says so.
     fn place(
         &self,
         record: &Record,
@@ -160,8 +156,7 @@ impl Conversion<'_, '_> {
         Ok((at / 8, (count != 0).then_some(Bits { first, count })))
     }
 
-    /// The bit that a member begins with and how many it has, 0 where it is no bit field, in the older
-    /// form.
+    /// The older form: the bit that a member begins with, and how many it has; 0 if it is no bit field.
     fn old_bits(&self, ty: u32, place: u32) -> (u64, u32) {
         let at = u64::from(place);
         let Some(bits) = self.index.int_bits(ty) else { return (at, 0) };
@@ -188,7 +183,6 @@ impl Conversion<'_, '_> {
         Ok(())
     }
 
-    /// Takes the variables of a section.
     fn section(&mut self, record: &Record) -> Result<(), Malformed> {
         let words = self.words;
         let section = self.name(record.name)?;
@@ -218,7 +212,6 @@ impl Conversion<'_, '_> {
         Ok(())
     }
 
-    /// The type of the model that an id stands for.
     fn refers(&self, id: u32) -> Result<TypeId, Malformed> {
         match self.known(id)? {
             NO_TYPE => Err(self.bad(format!("refers to {id}, a variable, a section or a tag"))),
@@ -226,7 +219,6 @@ impl Conversion<'_, '_> {
         }
     }
 
-    /// What the index has for an id.
     fn known(&self, id: u32) -> Result<u32, Malformed> {
         self.index.place(id).ok_or_else(|| {
             let last = self.index.len() - 1;
@@ -243,14 +235,12 @@ impl Conversion<'_, '_> {
         })
     }
 
-    /// What is wrong with the type that is being converted.
     #[cold]
     fn bad(&self, what: impl AsRef<str>) -> Malformed {
         Malformed::new(format!("BTF type {} {}", self.id, what.as_ref()))
     }
 }
 
-/// The members of a struct, or the variables of a section.
 fn triples<'a>(
     words: Words<'a>,
     record: &Record,

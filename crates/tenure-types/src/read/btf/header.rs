@@ -3,16 +3,15 @@
 use super::record::{Order, Words};
 use crate::model::Malformed;
 
-/// The first two bytes, as a number in the byte order of the file.
+/// The first two bytes, as a number in the file's byte order.
 const MAGIC: u16 = 0xeb9f;
 
-/// Bytes of the header that every file has. Newer ones are longer; `hdr_len` says how long.
+/// The header of every file; newer ones are longer, and `hdr_len` says how long.
 const SHORTEST: usize = 24;
 
-/// Bytes of the header that says where the layout section is, since Linux 7.1.
+/// The header that locates the layout section, since Linux 7.1.
 const WITH_LAYOUT: usize = 32;
 
-/// The sections of one file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sections<'a> {
     pub(super) types: Words<'a>,
@@ -37,7 +36,6 @@ fn order(bytes: &[u8]) -> Option<Order> {
 }
 
 impl<'a> Sections<'a> {
-    /// Finds the sections of a file.
     pub(super) fn of(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let order = order(bytes).ok_or_else(|| Malformed::new("it does not begin as BTF does"))?;
         let words = Words { bytes, order };
@@ -73,8 +71,7 @@ impl<'a> Sections<'a> {
             Some(_) => Err(Malformed::new("the last of the BTF strings has no end")),
         }
     }
-    /// Tells BTF that needs no base from BTF that does: only the former's strings begin with the empty
-    /// one.
+    /// BTF that needs no base begins its strings with the empty one; split BTF does not.
     pub(super) fn whole(self) -> Result<Self, Malformed> {
         match self.strings.first() {
             Some(0) => Ok(self),

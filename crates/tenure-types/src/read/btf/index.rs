@@ -4,21 +4,18 @@ use super::header::Sections;
 use super::record::{BtfKind, NoRecord, Record, Words};
 use crate::model::Malformed;
 
-/// The place in the model of a type that the format does not write down: `void`.
+/// The place in the model of `void`, which the format does not write down.
 pub(super) const VOID: u32 = 0;
 
-/// The place in the model of all functions.
 pub(super) const FUNCTION: u32 = 1;
 
-/// The place in the model of the first type that is written down.
 pub(super) const FIRST: u32 = 2;
 
-/// Instead of a place in the model, for what is no type.
+/// Sentinel: not a type, so no place in the model.
 pub(super) const NO_TYPE: u32 = u32::MAX;
 
-/// Where everything is.
 pub(super) struct Index<'a> {
-    /// The base, if there is one, and the file itself.
+    /// The base, if any, then the file itself.
     pub(super) parts: Vec<Part<'a>>,
     /// For each id, where its record begins in its part's types.
     records: Vec<u32>,
@@ -28,14 +25,11 @@ pub(super) struct Index<'a> {
     pub(super) types: u32,
     /// Tags of members, by type and member.
     pub(super) tags: Vec<Tag>,
-    /// Bytes of a pointer.
     pub(super) pointer: u64,
-    /// Whether some `INT` has fewer bits than its bytes, or does not begin with them: the older form of
-    /// bit fields.
+    /// Whether some `INT` has fewer bits than its bytes, or an offset: the older form of bit fields.
     pub(super) odd_ints: bool,
 }
 
-/// A file.
 pub(super) struct Part<'a> {
     pub(super) sections: Sections<'a>,
     /// The ids of its types.
@@ -48,7 +42,6 @@ pub(super) struct Tag {
     pub(super) ty: u32,
     pub(super) member: u32,
     pub(super) name: u32,
-    /// Its own id.
     pub(super) id: u32,
 }
 
@@ -57,26 +50,22 @@ pub(super) struct Tag {
 pub(super) struct IntBits {
     pub(super) offset: u32,
     pub(super) count: u32,
-    /// Bits of the bytes that it takes where it is no bit field.
     pub(super) whole: u64,
 }
 
 impl IntBits {
-    /// Out of the record of an `INT`.
     pub(super) fn of(types: Words<'_>, record: &Record) -> Self {
         let encoding = types.at(record.rest).unwrap_or_default();
         let (offset, count) = (encoding >> 16 & 0xff, encoding & 0xff);
         Self { offset, count, whole: u64::from(record.word) * 8 }
     }
 
-    /// Whether it takes all of its bytes.
     pub(super) fn is_whole(self) -> bool {
         self.offset == 0 && u64::from(self.count) == self.whole
     }
 }
 
 impl<'a> Index<'a> {
-    /// Goes over the types of a file and those of its base.
     pub(super) fn of(base: Option<Sections<'a>>, own: Sections<'a>) -> Result<Self, Malformed> {
         let mut index = Self {
             parts: Vec::with_capacity(2),
@@ -128,19 +117,16 @@ impl<'a> Index<'a> {
         Ok(())
     }
 
-    /// How many ids there are, that of `void` included.
     pub(super) fn len(&self) -> u32 {
         // A base and a file of 4 GiB each have fewer than 2^30 types of 12 bytes.
         self.records.len() as u32
     }
 
-    /// The place in the model of a type; `None` where there is no such id, and [`NO_TYPE`] for what is
-    /// no type.
+    /// The place in the model; [`NO_TYPE`] for what is no type.
     pub(super) fn place(&self, id: u32) -> Option<u32> {
         self.places.get(id as usize).copied()
     }
 
-    /// The record with an id, and its part.
     pub(super) fn record(&self, id: u32) -> Option<(Record, &Part<'a>)> {
         let part = self.parts.iter().find(|part| part.ids.contains(&id))?;
         let byte = *self.records.get(id as usize)? as usize;
@@ -172,8 +158,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// Whether it is the name of the type that has the size of a pointer in every kernel: `long`, with
-    /// or without `unsigned` and `int`, in any order.
+    /// `long`, with or without `unsigned` and `int`, has the size of a pointer in every kernel.
     fn is_long(&self, sections: Sections<'_>, name: u32) -> bool {
         let before: usize = self.parts.iter().map(|part| part.sections.strings.len()).sum();
         let Some(own) = (name as usize).checked_sub(before) else { return false };

@@ -34,32 +34,26 @@
 //! | 17 | `DECL_TAG` | member | no type; a member's [tag](crate::model::Member::tags) |
 //! | 18 | `TYPE_TAG` | | [`Qualified`](crate::model::Kind::Qualified) |
 //!
-//! A bit field is told in one of two forms. With the struct's flag set, a member's word holds its
-//! offset and its width, both in bits. Without, it holds the offset, and the width is that of the
-//! `INT` behind the member's type, which may add an offset of its own. The model counts bits as the
-//! file does: on big-endian machines from the most significant.
+//! A bit field has one of two forms. With the struct's flag set, a member's word holds its offset and width, both in
+//! bits. Without, it holds the offset, and the width is that of the `INT` behind the member's type, which may add an
+//! offset of its own. The model counts bits as the file does: on big-endian machines from the most significant.
 //!
 //! # What is left out
 //!
 //! - Variables in sections whose name contains `percpu`: each CPU has its own copy elsewhere.
-//! - Variables declared `extern`, and sections that have no size yet: their addresses come with
-//!   linking.
-//! - A module's BTF of Linux 6.11 and later may bring a *distilled* base of its own in the section
-//!   `.BTF.base`. Given as the base it works; the structs that it mentions have their sizes and no
-//!   members.
+//! - `extern` variables, and sections without a size: linking decides their addresses.
+//! - Since Linux 6.11 a module may bring a *distilled* base in the section `.BTF.base`. Given as the base it works; the
+//!   structs that it mentions have their sizes and no members.
 //!
 //! # What is refused
 //!
-//! Everything that leads out of the file or nowhere, in one line that names the type: sections, names
-//! and ids out of bounds, strings without an end, members beyond their struct, a value of what has no
-//! values (a variable, a tag), whatever [`Builder::finish`](crate::model::Builder::finish) refuses,
-//! such as types that contain themselves, and kinds above 19: nothing tells their length, unless the
-//! file has the layout section of Linux 7.1 and later, by which they are skipped and opaque. What is
-//! not read (values of enumerations, parameters) is not checked either.
+//! Everything that leads out of the file or nowhere, in one line that names the type: sections, names and ids out of
+//! bounds, strings without an end, members beyond their struct, a value of a variable or a tag, whatever
+//! [`Builder::finish`](crate::model::Builder::finish) refuses, and kinds above 19, unless the layout section of Linux
+//! 7.1 tells how to skip them. Values of enumerations and parameters are not read, so not checked.
 //!
-//! Memory stays within a small multiple of the input: counts are checked against the bytes that are
-//! there before anything is allocated for them, and names that overlap each other, which nobody
-//! writes, may not add up to more than a few times the strings.
+//! Memory stays within a small multiple of the input: counts are checked against the bytes that are there, and names
+//! that overlap may not add up to more than a few times the strings.
 
 mod convert;
 mod header;

@@ -2,18 +2,15 @@
 
 use crate::model::Name;
 
-/// How many times the bytes of the strings all names may have together. Names that end alike may
-/// share bytes, so a few times is possible; a file in which each name is almost all of one long
-/// string is made to exhaust memory.
+/// How many times the bytes of the strings all names may have together. Names that end alike share bytes, so a few
+/// times is possible; more is made to exhaust memory.
 const MOST_SHARING: usize = 4;
 
-/// The strings of a file and its base.
 pub(super) struct Names<'a> {
     base: &'a [u8],
     own: &'a [u8],
-    /// Where the strings end that the file being read may use: a base's may not be on top of it.
+    /// Where the strings end that this file may use: a base may not use those on top of it.
     end: usize,
-    /// The names that were asked for.
     made: Vec<Made>,
     /// For each [`APART`] offsets, the last of `made` at one of them, from 1; 0 for none.
     last: Vec<u32>,
@@ -21,8 +18,7 @@ pub(super) struct Names<'a> {
     left: usize,
 }
 
-/// Offsets that share a place in the table of names. Most names have three letters and more, so that
-/// few meet in one place, and the table is a fraction of one with a place for each offset.
+/// Offsets that share a slot of the table. Most names have three letters and more, so few collide.
 const APART: usize = 4;
 
 struct Made {
@@ -32,10 +28,8 @@ struct Made {
     name: Name,
 }
 
-/// Why there is no name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoName {
-    /// The offset is beyond the strings.
     Beyond,
     /// Names overlap so that they would fill the memory.
     TooMuch,

@@ -1,6 +1,5 @@
 //! A type as the file holds it: 12 bytes, and what its kind adds.
 
-/// The kinds of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BtfKind {
     Int,
@@ -22,7 +21,7 @@ pub(super) enum BtfKind {
     DeclTag,
     TypeTag,
     Enum64,
-    /// Newer than this reader, and skipped by what the layout section says.
+    /// Newer than this reader; the layout section says how to skip it.
     Newer(u8),
 }
 
@@ -32,53 +31,43 @@ pub(super) const HEAD: usize = 12;
 /// Bytes of a member of a struct, and of a variable of a section.
 pub(super) const TRIPLE: usize = 12;
 
-/// The byte order of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     Little,
     Big,
 }
 
-/// Words of 32 bits in the byte order of a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Words<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) order: Order,
 }
 
-/// A type's 12 bytes, and where the rest is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Record {
-    /// Where its name is in the strings.
     pub(super) name: u32,
     pub(super) kind: BtfKind,
-    /// Bit 31 of the word with the kind: which means differs with the kind.
+    /// Bit 31 of the word with the kind; its meaning depends on the kind.
     pub(super) flag: bool,
-    /// How many members, values, parameters or variables follow.
     pub(super) count: u32,
     /// A size in bytes or the id of a type.
     pub(super) word: u32,
-    /// Where what the kind adds begins in the section.
     pub(super) rest: usize,
 }
 
-/// Why there is no record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoRecord {
-    /// The section ends within it.
     CutOff,
     /// Kind 0, or one that is newer than this reader.
     Unknown(u8),
 }
 
 impl Words<'_> {
-    /// The word that begins at a byte.
     pub(super) fn at(&self, byte: usize) -> Option<u32> {
         let word = *self.bytes.get(byte..)?.first_chunk()?;
         Some(self.word(word))
     }
 
-    /// Three words in a row, at the start of `bytes`.
     pub(super) fn triple(&self, bytes: &[u8; TRIPLE]) -> [u32; 3] {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = *bytes;
         [self.word([a, b, c, d]), self.word([e, f, g, h]), self.word([i, j, k, l])]
@@ -93,7 +82,6 @@ impl Words<'_> {
 }
 
 impl Record {
-    /// Reads the record that begins at a byte of the types.
     pub(super) fn at(types: Words<'_>, byte: usize) -> Result<Self, NoRecord> {
         let head = types.bytes.get(byte..).and_then(|bytes| bytes.first_chunk());
         let [name, info, word] = types.triple(head.ok_or(NoRecord::CutOff)?);
@@ -103,7 +91,6 @@ impl Record {
         Ok(Self { name, kind, flag, count, word, rest: byte + HEAD })
     }
 
-    /// Where the next record begins, if this one ends within the section.
     pub(super) fn end(&self, types: Words<'_>, layout: &[u8]) -> Result<usize, NoRecord> {
         let (once, each) = self.kind.adds(layout).ok_or(match self.kind {
             BtfKind::Newer(code) => NoRecord::Unknown(code),
@@ -170,7 +157,6 @@ impl BtfKind {
         })
     }
 
-    /// Whether it stands for something that a value can have, or a pointer can point to.
     pub(super) fn is_type(self) -> bool {
         !matches!(self, Self::Var | Self::Datasec | Self::DeclTag)
     }

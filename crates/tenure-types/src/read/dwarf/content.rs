@@ -17,7 +17,6 @@ use super::fault::Fault;
 use super::table::{BitsAt, Entry, Part, Table, What};
 use crate::model::{Bits, Qualifier, Scalar};
 
-/// What is known of an entry besides what the table says.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Known {
     /// Its content's hash; 0 while that is not known.
@@ -26,14 +25,13 @@ pub(super) struct Known {
     key: Digest,
     /// The hash of the type that it becomes; 0 while that is not known. See [`emit`](super::emit).
     pub(super) identity: Digest,
-    /// Bytes that a value takes, as far as they are needed for the bits of members.
+    /// Bytes of a value, where members' bits need them.
     size: u64,
     /// The largest alignment that it or a part of it declares.
     pub(super) align: u32,
     open: bool,
 }
 
-/// The contents of a table's entries.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     pub(super) known: Vec<Known>,
@@ -41,7 +39,6 @@ pub(super) struct Contents {
     stack: Vec<Frame>,
 }
 
-/// An entry whose content is being worked out.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     entry: u32,
@@ -57,7 +54,6 @@ pub(super) const FAR: usize = 64;
 pub(super) const VOID: Digest = 1;
 
 impl Contents {
-    /// Works out the contents of all entries of a linked table.
     pub(super) fn settle(&mut self, table: &Table<'_>) -> Result<(), Fault> {
         self.known.clear();
         self.known.resize(table.entries.len(), Known::default());
@@ -124,7 +120,7 @@ impl Contents {
         self.stack.push(Frame { entry: index, next: entry.first, hasher, align: entry.align });
     }
 
-    /// Takes the parts whose contents are known, and says which is the first that is not.
+    /// Takes the parts whose contents are known, and returns the first that is not.
     fn go_on(&mut self, table: &Table<'_>, entry: &Entry<'_>, frame: &mut Frame) -> Option<u32> {
         if entry.declaration {
             return None;
@@ -185,12 +181,10 @@ impl Contents {
         frame.align = frame.align.max(part.align).max(inner.align);
     }
 
-    /// The bytes and bits of a member.
     pub(super) fn place(&self, part: &Part<'_>) -> (u64, Option<Bits>) {
         place(part, self.known.get(part.target as usize).map_or(0, |known| known.size))
     }
 
-    /// What a type is called by: its kind and its name with its path.
     pub(super) fn key(&mut self, table: &Table<'_>, index: u32) -> Digest {
         let known = self.known[index as usize];
         if known.key != 0 {
@@ -239,7 +233,6 @@ impl Contents {
     }
 }
 
-/// Where a member lies, in bytes and bits; `size` is its type's.
 fn place(part: &Part<'_>, size: u64) -> (u64, Option<Bits>) {
     let start = match part.bits_at {
         BitsAt::No => return (part.offset, None),
@@ -283,7 +276,6 @@ pub(super) enum Tag {
     Declared,
 }
 
-/// The kind of content.
 fn tag(entry: &Entry<'_>) -> Tag {
     if entry.declaration {
         return Tag::Declared;
@@ -291,8 +283,7 @@ fn tag(entry: &Entry<'_>) -> Tag {
     tag_of(entry.what)
 }
 
-/// The same for what a declaration and a definition have in common: whether a struct has variants
-/// shows only in its definition.
+/// What a declaration and a definition have in common: only the definition shows variants.
 fn tag_of_name(entry: &Entry<'_>) -> Tag {
     match entry.what {
         What::Variants => Tag::Struct,
@@ -300,7 +291,6 @@ fn tag_of_name(entry: &Entry<'_>) -> Tag {
     }
 }
 
-/// The kind of content of what is no declaration.
 pub(super) fn tag_of(what: What) -> Tag {
     match what {
         What::Struct => Tag::Struct,

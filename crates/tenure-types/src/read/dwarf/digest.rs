@@ -3,7 +3,6 @@
 //! Not against adversaries: who writes a file with colliding types gets types merged in what he reads
 //! of it, and nothing else.
 
-/// The hash of some content.
 pub(super) type Digest = u128;
 
 /// Takes content, word by word.
@@ -61,7 +60,6 @@ impl Hasher {
     }
 }
 
-/// The lower half.
 #[inline]
 pub(super) fn low(digest: Digest) -> u64 {
     (digest & u128::from(u64::MAX)) as u64
@@ -87,7 +85,6 @@ impl std::hash::Hasher for AsIs {
     }
 }
 
-/// A map by hash.
 pub(super) type Map<T> = std::collections::HashMap<Digest, T, std::hash::BuildHasherDefault<AsIs>>;
 
 #[cfg(test)]

@@ -13,28 +13,22 @@ use super::store::{Derived, Found, Root, RootMember, RootStatic, Store, Text};
 use super::table::{Entry, NONE, NOWHERE, ROOT, Table, Variable, What};
 use crate::model::Name;
 
-/// An alignment that a member declares says something about its composite from this on. Compilers
-/// note smaller ones too, which no member would lie differently for.
+/// A member's alignment says something about its composite from this on: compilers also note smaller, natural ones.
 const LEAST_TELLING: u32 = 32;
 
-/// The path of a type's name is cut to about this.
 const LONGEST_PATH: usize = 1 << 14;
 
-/// The paths of all scopes of a unit together take no more. Scopes that lie in each other would let a
-/// small file take any amount of memory.
+/// The most bytes of all scope paths of a unit: nested scopes would let a small file take any amount of memory.
 const MOST_PATHS: usize = 1 << 26;
 
-/// What the output needs of the units besides their tables.
+/// What the output needs beside the table.
 pub(super) trait Surroundings<'d> {
-    /// The path of a source file, by the number that the unit at a position gives it.
     fn file(&mut self, at: u64, number: u32) -> Option<Name>;
-    /// The name of a section.
     fn section(&mut self, at: u64, index: u32) -> Name;
     /// The entry that says what a variable is, which the table lacks: name and type.
     fn origin(&mut self, at: u64) -> Option<Variable<'d>>;
 }
 
-/// Everything that goes on while one table is put out.
 pub(super) struct Emit<'e, 'd, S> {
     pub(super) table: &'e Table<'d>,
     pub(super) contents: &'e mut Contents,
@@ -60,7 +54,6 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         Self { table, contents, store, around, found, chain: Vec::new(), paths, path_bytes: 0 }
     }
 
-    /// Puts out what no earlier unit has.
     pub(super) fn run(mut self) -> Result<Found<'d>, Fault> {
         let order = self.found.order;
         for (index, entry) in (0..).zip(&self.table.entries) {
@@ -158,7 +151,6 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         Ok(())
     }
 
-    /// A name with the path of its scope.
     fn path(&mut self, scope: u32, name: &'d [u8]) -> Result<Text<'d>, Fault> {
         if scope == ROOT || name.is_empty() {
             return Ok(Text { path: self.paths[ROOT as usize].clone(), name });
@@ -179,7 +171,7 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         Ok(Text { path: self.paths[scope as usize].clone(), name })
     }
 
-    /// The identity of a type; notes what it is derived from, if it is derived.
+    /// The identity of a type; notes its derivation.
     fn identity(&mut self, index: u32) -> Result<Digest, Fault> {
         let mut chain = std::mem::take(&mut self.chain);
         let mut inner = index;
@@ -232,7 +224,6 @@ impl<'e, 'd, S: Surroundings<'d>> Emit<'e, 'd, S> {
         Ok(identity)
     }
 
-    /// What one step makes of a type.
     fn derived(&self, entry: &Entry<'d>, of: Digest) -> Digest {
         let hasher = || {
             let mut hasher = Hasher::new(tag_of(entry.what) as u64);

@@ -13,12 +13,10 @@ impl Fault {
         Self(what.into())
     }
 
-    /// Says where: in `of` at an offset.
     pub(super) fn at(self, of: &str, offset: u64) -> Self {
         Self(format!("{of} offset {offset:#x}: {}", self.0))
     }
 
-    /// Says in which of several files.
     pub(super) fn within(self, name: &str) -> Self {
         match name.is_empty() {
             true => self,

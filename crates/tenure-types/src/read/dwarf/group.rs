@@ -7,10 +7,9 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use super::content::Contents;
 use super::emit::{Emit, Surroundings};
 use super::fault::Fault;
-use super::lines::Files;
 use super::store::{Found, Store};
 use super::table::{Position, Table, Variable};
-use super::unit::Unit;
+use super::unit::{Files, Unit};
 use super::{Deferred, Program, origin_in, scan};
 use crate::model::Name;
 
@@ -77,7 +76,6 @@ pub(super) fn read<'d>(
     Ok(found)
 }
 
-/// Several units.
 struct Together<'p, 'd> {
     program: &'p Program<'d>,
     units: HashMap<usize, Option<(Unit<'p, 'd>, Option<Files<'d>>)>>,

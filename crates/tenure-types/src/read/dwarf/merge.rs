@@ -11,15 +11,14 @@ use crate::model::{
     Builder, Declared, Kind, Member, Name, Qualifier, Scalar, Shape, Static, Type, TypeId,
 };
 
-/// More types than this are refused: their ids would not fit.
+/// Ids would not fit beyond this.
 const MOST_TYPES: usize = 1 << 31;
 
-/// The names of types and members together may take this, or four times the input if that is more.
-/// Names may share bytes of the file, and a hostile one lets many names share many.
+/// The names of types and members may take this, or four times the input. Names may share bytes of the file, so a
+/// hostile one could ask for far more.
 const SMALL_NAMES: u64 = 1 << 26;
 
-/// Makes the types and variables of what all units found, in the order of the file; `length` is how
-/// much was read.
+/// Builds the model in the order of the file; `length` is how much was read.
 pub(super) fn merge(
     mut found: Vec<Found<'_>>,
     store: Store<'_>,
@@ -82,7 +81,6 @@ struct Merge<'m, 'd> {
     names: Names,
 }
 
-/// A derived type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Made {
     Pointer(Option<TypeId>, u64),
@@ -144,7 +142,6 @@ impl<'m, 'd> Merge<'m, 'd> {
             .transpose()
     }
 
-    /// The id of a type by its identity.
     fn id(&mut self, identity: Digest) -> Result<TypeId, Fault> {
         if let Some(id) = self.ids.get(&identity) {
             return Ok(*id);
@@ -213,7 +210,6 @@ impl<'m, 'd> Merge<'m, 'd> {
     }
 }
 
-/// Names, each once.
 struct Names {
     known: HashMap<Box<[u8]>, Name>,
     left: u64,
@@ -221,7 +217,6 @@ struct Names {
 }
 
 impl Names {
-    /// With its path.
     fn path(&mut self, text: &Text<'_>) -> Result<Name, Fault> {
         if text.path.is_empty() {
             return self.get(text.name);

@@ -1,34 +1,27 @@
 //! DWARF, versions 2 to 5, into the model.
 //!
-//! A program's units repeat the types of the headers that they include: the kernel's 14 million
-//! entries come to some 100 thousand types. So units are read in parallel, each into flat tables that
-//! the next one uses again ([`scan`], [`table`]); every type gets a hash of its content ([`content`]);
-//! and only what no other unit has said becomes something that stays ([`emit`], [`store`]). In the end
-//! that is put together in the order of the file ([`merge`]): the same file gives the same model,
-//! whatever the number of threads.
+//! A program's units repeat the types of the headers that they include: the kernel's 14 million entries come to some
+//! 100 thousand types. So units are read in parallel, each into flat tables that the next one reuses ([`scan`],
+//! [`table`]); every type gets a hash of its content ([`content`]); only what no other unit has said is kept ([`emit`],
+//! [`store`]) and put together in the order of the file ([`merge`]): the same file gives the same model, whatever the
+//! number of threads.
 //!
-//! Units whose types refer into other units (after link-time optimisation or `dwz`, and with type
-//! units) are set aside in that pass, and read together with those that they refer to as if they were
-//! one unit.
+//! Units whose types refer to other units (after link-time optimisation or `dwz`, and with type units) are set aside and
+//! read together with those, as if they were one unit.
 //!
-//! What is refused, and limits:
+//! Limits:
 //!
 //! - A malformed unit fails the whole read: a report about the rest would look complete.
-//! - A type that contains itself, and what [`Builder::finish`](crate::model::Builder::finish) refuses.
-//! - Tables that no compiler writes: more than 128 attributes in an abbreviation, more than
-//!   65,536 types and members in a unit that take less than 3 bytes each, names (which may share bytes of the file) that come to more than
-//!   256 times the unit's length or 4 times the file's, an abbreviation table of more than a
-//!   megabyte. So time and memory stay proportional to the input's size.
-//!
-//! Names are cut after 64 KiB. Pointers to pointers are looked through 64 times, arrays have up to 16
-//! dimensions.
+//! - Tables that no compiler writes are refused, so that time and memory stay proportional to the input: more than 128
+//!   attributes in an abbreviation, more than 65,536 rows in a unit that take less than 3 bytes each, names that come to
+//!   more than 256 times the unit's length or 4 times the file's, an abbreviation table of more than a megabyte.
+//! - Names are cut after 64 KiB, pointers to pointers are looked through 64 times, arrays have up to 16 dimensions.
 
 mod content;
 mod digest;
 mod emit;
 mod fault;
 mod group;
-mod lines;
 mod merge;
 mod scan;
 mod source;
@@ -36,7 +29,6 @@ mod split;
 mod store;
 mod table;
 mod unit;
-mod values;
 
 use std::sync::Mutex;
 
@@ -46,12 +38,11 @@ use rayon::iter::{ParallelBridge as _, ParallelIterator as _};
 use self::content::Contents;
 use self::emit::{Emit, Surroundings};
 use self::fault::Fault;
-use self::lines::Files;
 use self::source::{Job, Source, dwarf_of};
 pub(super) use self::split::{Missing, SplitUnit, Splits, missing};
 use self::store::{Found, Store};
 use self::table::{NOWHERE, Position, ROOT, Table, Variable};
-use self::unit::{Signatures, Unit};
+use self::unit::{Files, Signatures, Unit};
 use tenure_report::Progress;
 
 use super::file::MappedFile;
@@ -61,18 +52,15 @@ use crate::model::{Format, Malformed, Model, Name};
 /// One object file with debugging information.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Object<'d> {
-    /// For messages, if there are several.
     pub(super) name: &'d str,
     pub(super) sections: &'d Sections<'d>,
     /// The sections of the file that `dwz` moved to what several programs share.
     pub(super) supplement: Option<&'d Sections<'d>>,
     /// Whose memory to give back.
     pub(super) file: Option<&'d MappedFile>,
-    /// Which units that others lack are in it.
     pub(super) splits: Option<Splits<'d>>,
 }
 
-/// Reads the types and variables of objects into one model.
 pub(super) fn parse(objects: &[Object<'_>], progress: &dyn Progress) -> Result<Model, Malformed> {
     let program = Program::of(objects)?;
     let total = program.jobs.iter().map(|job| job.header.length_including_self() as u64).sum();
@@ -86,7 +74,6 @@ pub(super) fn parse(objects: &[Object<'_>], progress: &dyn Progress) -> Result<M
     builder.finish(Format::Dwarf, units)
 }
 
-/// Everything that is read.
 #[derive(Debug)]
 struct Program<'d> {
     sources: Vec<Source<'d>>,
@@ -98,7 +85,6 @@ struct Program<'d> {
     signatures: Signatures,
 }
 
-/// What is used again from unit to unit.
 #[derive(Debug, Default)]
 struct Scratch<'d> {
     table: Table<'d>,
@@ -179,7 +165,7 @@ impl<'d> Program<'d> {
         Ok((found, store))
     }
 
-    /// Reads one unit; none if it refers to others, and is left to be read with those.
+    /// None if it refers to other units, and is set aside to be read with those.
     fn read_unit(
         &self,
         index: usize,
@@ -223,7 +209,6 @@ impl<'d> Program<'d> {
         Unit::open(&self.sources[job.source as usize], job, &self.signatures, keep)
     }
 
-    /// The unit at a position.
     fn job_at(&self, at: Position) -> Option<usize> {
         let index = self.jobs.partition_point(|job| job.start <= at).checked_sub(1)?;
         (at < self.jobs[index].end()).then_some(index)

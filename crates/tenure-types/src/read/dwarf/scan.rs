@@ -12,19 +12,15 @@ use super::source::Slice;
 use super::table::{
     BitsAt, Entry, NONE, NOWHERE, Part, Position, ROOT, Scope, Table, Variable, What,
 };
-use super::unit::{Unit, Value, bounded};
-use super::values::{encoded, offset, signed, small, what};
+use super::unit::{Unit, Value, bounded, encoded, offset, signed, small, what};
 
 /// What the children of an entry belong to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Owner {
-    /// A namespace or nothing.
     Scope,
     Composite(u32),
     Array(u32),
-    /// The variant part of a composite.
     VariantPart(u32),
-    /// One variant of a composite.
     Variant(u32),
 }
 
@@ -36,8 +32,7 @@ struct Frame {
     scope: u32,
 }
 
-/// A unit of so many types and members has at least [`LEAST_BYTES`] for each: others would make
-/// tables that take much more memory than the file.
+/// A larger unit needs at least [`LEAST_BYTES`] for each row, so that tables stay in proportion to the file.
 const MANY: usize = 1 << 16;
 
 /// The shortest that repeat are pointers, of 5 bytes.
@@ -276,7 +271,6 @@ impl<'d> Scan<'_, '_, 'd> {
         Ok(None)
     }
 
-    /// The number of elements that a bound of an array says; 0 if it is not constant.
     fn dimension(
         &mut self,
         array: u32,
@@ -395,7 +389,6 @@ impl<'d> Scan<'_, '_, 'd> {
         Ok(Some((Owner::Scope, scope)))
     }
 
-    /// The innermost scope.
     fn scope(&mut self) -> u32 {
         // From the outermost frame whose scope is not known yet: there are as many as types lie in
         // each other since the last one that asked.
@@ -426,7 +419,6 @@ impl<'d> Scan<'_, '_, 'd> {
         Ok(name)
     }
 
-    /// A reference to a type.
     #[inline]
     fn reference(&mut self, value: &Value<'d>) -> Result<Position, Fault> {
         let at = self.unit.position(value)?;

@@ -11,10 +11,9 @@ use super::fault::Fault;
 use super::table::Position;
 use crate::read::object::Sections;
 
-/// What gimli reads from.
 pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
 
-/// An abbreviation table longer than this is none: compilers' stay below a tenth of it.
+/// Compilers' abbreviation tables stay below a tenth of this.
 const LONGEST_TABLE: u64 = 1 << 20;
 
 /// Sections that refer to each other by offsets: those of one object file or one `.dwo` file.
@@ -22,7 +21,7 @@ const LONGEST_TABLE: u64 = 1 << 20;
 pub(super) struct Source<'d> {
     pub(super) dwarf: Dwarf<Slice<'d>>,
     pub(super) sections: &'d Sections<'d>,
-    /// Those of the program, which say where addresses lie: others than `sections` of a split file.
+    /// The program's sections, which say where addresses lie; differs from `sections` for a split file.
     pub(super) program: &'d Sections<'d>,
     /// Where the addresses of a split file's unit start, and the unit that is expected in it.
     pub(super) address_base: usize,
@@ -32,7 +31,6 @@ pub(super) struct Source<'d> {
     pub(super) types_base: Position,
     /// That of the supplementary file's `.debug_info`.
     pub(super) supplement_base: Option<Position>,
-    /// For messages.
     pub(super) name: String,
     abbreviations: Tables,
     /// How many bytes of headers of line tables may still be read.
@@ -50,18 +48,15 @@ pub(super) struct Job<'d> {
 }
 
 impl Job<'_> {
-    /// The position behind its last entry.
     pub(super) fn end(&self) -> Position {
         self.start + self.header.length_including_self() as u64
     }
 
-    /// Whether it is one of a program's translation units.
     pub(super) fn is_translation_unit(&self) -> bool {
         matches!(self.header.type_(), UnitType::Compilation | UnitType::Skeleton(_))
     }
 }
 
-/// The sections of an object, as gimli wants them.
 pub(super) fn dwarf_of<'d>(
     sections: &'d Sections<'d>,
     file_type: DwarfFileType,
@@ -75,7 +70,7 @@ pub(super) fn dwarf_of<'d>(
 }
 
 impl<'d> Source<'d> {
-    /// With the sections at the end of what is read so far, which `end` is moved behind.
+    /// Moves `end` behind these sections.
     pub(super) fn new(
         name: String,
         dwarf: Dwarf<Slice<'d>>,
@@ -104,8 +99,8 @@ impl<'d> Source<'d> {
         }
     }
 
-    /// Whether a header of a line table that was read was within what is allowed. Units may share one,
-    /// but not many units a long one: then every short unit would take as long.
+    /// Whether so much more of line-table headers may be read: units may share one, but many sharing a long one would
+    /// take forever.
     pub(super) fn allows_lines(&self, length: usize) -> bool {
         let mut left = self.line_bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let after = left.checked_sub((length as u64).max(1));
@@ -123,7 +118,6 @@ impl<'d> Source<'d> {
         Self { program, address_base, expected, ..self }
     }
 
-    /// Finds the units.
     pub(super) fn jobs(&mut self, source: u32) -> Result<Vec<Job<'d>>, Fault> {
         let mut jobs = Vec::new();
         let mut last = 0;
@@ -145,7 +139,7 @@ impl<'d> Source<'d> {
         Ok(jobs)
     }
 
-    /// The abbreviations of a unit; kept if `keep` or if several units have them.
+    /// `keep`: in memory, though a single unit has them.
     pub(super) fn abbreviations(
         &self,
         job: &Job<'d>,
@@ -183,14 +177,12 @@ impl<'d> Source<'d> {
         }
     }
 
-    /// The bytes of a unit.
     pub(super) fn bytes_of(&self, job: &Job<'d>) -> &'d [u8] {
         let (_, section) = self.entries_section(job);
         let start = (job.start - job.base) as usize;
         section.slice().get(start..start + job.header.length_including_self()).unwrap_or_default()
     }
 
-    /// The offset in its section of bytes that were read from it.
     pub(super) fn offset_in(section: &Slice<'d>, bytes: &Slice<'d>) -> u64 {
         bytes.offset_from(*section) as u64
     }

@@ -9,7 +9,7 @@ use super::table::Position;
 use super::unit::{Signatures, Unit};
 use crate::model::Malformed;
 
-/// What a program says of a unit whose entries are elsewhere.
+/// A unit of the program whose entries are elsewhere.
 #[derive(Debug, Clone)]
 pub(in crate::read) struct Missing {
     /// The directory in which the compiler ran, and the file's path from there.
@@ -18,7 +18,6 @@ pub(in crate::read) struct Missing {
     pub(in crate::read) unit: SplitUnit,
 }
 
-/// A split unit.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::read) struct SplitUnit {
     id: u64,
@@ -27,14 +26,13 @@ pub(in crate::read) struct SplitUnit {
     address_base: usize,
 }
 
-/// Which split units an object holds.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::read) struct Splits<'d> {
     pub(in crate::read) units: &'d [SplitUnit],
     pub(in crate::read) is_package: bool,
 }
 
-/// The units of a program that are split off. Costs nothing where there are none.
+/// The program's units that are split off. Costs nothing where there are none.
 pub(in crate::read) fn missing(objects: &[Object<'_>]) -> Result<Vec<Missing>, Malformed> {
     let mut all = Vec::new();
     let signatures = Signatures::new();
@@ -69,7 +67,6 @@ pub(in crate::read) fn missing(objects: &[Object<'_>]) -> Result<Vec<Missing>, M
     Ok(all)
 }
 
-/// The sources of a file with split units.
 pub(super) fn sources<'d>(
     object: &Object<'d>,
     splits: Splits<'d>,

@@ -40,7 +40,6 @@ pub(super) struct Root<'d> {
     pub(super) declared: Option<(Name, u32)>,
 }
 
-/// A member of a [`Root`].
 #[derive(Debug)]
 pub(super) struct RootMember<'d> {
     pub(super) name: &'d [u8],
@@ -74,7 +73,6 @@ pub(super) enum Derived<'d> {
     },
 }
 
-/// A variable.
 #[derive(Debug)]
 pub(super) struct RootStatic<'d> {
     pub(super) name: Text<'d>,
@@ -84,7 +82,6 @@ pub(super) struct RootStatic<'d> {
     pub(super) declared: Option<(Name, u32)>,
 }
 
-/// What one unit, or several together, have found.
 #[derive(Debug, Default)]
 pub(super) struct Found<'d> {
     pub(super) order: u32,
@@ -93,7 +90,7 @@ pub(super) struct Found<'d> {
     pub(super) statics: Vec<RootStatic<'d>>,
 }
 
-/// As many locks as keep few threads apart.
+/// Enough locks that few threads meet.
 const SHARDS: usize = 64;
 
 /// See the [module](self).
@@ -111,8 +108,7 @@ impl<'d> Store<'d> {
         }
     }
 
-    /// Whether the unit of this number is to say what a root is: the first time that it asks, unless
-    /// an earlier unit asked before.
+    /// Whether the unit of this number says what a root is: true unless it or an earlier unit asked before.
     pub(super) fn claim(&self, content: Digest, order: u32) -> bool {
         let mut shard = self.firsts[shard(content)].lock().unwrap_or_else(PoisonError::into_inner);
         match shard.entry(content) {
@@ -130,14 +126,12 @@ impl<'d> Store<'d> {
         }
     }
 
-    /// Notes what a derived type is.
     pub(super) fn derive(&self, identity: Digest, make: impl FnOnce() -> Derived<'d>) {
         let mut shard =
             self.derived[shard(identity)].lock().unwrap_or_else(PoisonError::into_inner);
         shard.entry(identity).or_insert_with(make);
     }
 
-    /// Everything, for the merge.
     pub(super) fn into_parts(self) -> (Sharded<u32>, Sharded<Derived<'d>>) {
         let open =
             |mutex: Mutex<Map<u32>>| mutex.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -148,7 +142,6 @@ impl<'d> Store<'d> {
     }
 }
 
-/// A map in parts.
 #[derive(Debug)]
 pub(super) struct Sharded<T>(Vec<Map<T>>);
 

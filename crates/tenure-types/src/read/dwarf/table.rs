@@ -12,13 +12,10 @@ use crate::model::{Qualifier, Scalar};
 /// The place of an entry among all that are read.
 pub(super) type Position = u64;
 
-/// No position.
 pub(super) const NOWHERE: Position = u64::MAX;
 
-/// No index.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What a type is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     Struct,
@@ -32,7 +29,7 @@ pub(super) enum What {
     Array,
     Qualified(Qualifier),
     Function,
-    /// A type without values, or of a kind that has no meaning here.
+    /// A type without values, or of a kind without meaning here.
     Opaque,
 }
 
@@ -42,7 +39,6 @@ impl What {
     }
 }
 
-/// A type.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry<'d> {
     pub(super) at: Position,
@@ -89,16 +85,17 @@ impl Entry<'_> {
     }
 }
 
-/// Where the bits of a bit field are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BitsAt {
-    /// It is none.
     No,
     /// This many bits from the start of the composite (since DWARF 4).
     FromStart(u64),
-    /// This many bits from the most significant bit of the bytes at the member's offset that its
-    /// type takes, or that are said here (until DWARF 3).
-    FromTop { bits: i64, bytes: u32 },
+    /// Until DWARF 3: this many bits from the most significant bit of the `bytes` (0: the type's) at the member's
+    /// offset.
+    FromTop {
+        bits: i64,
+        bytes: u32,
+    },
 }
 
 /// A member of a composite, or a dimension of an array.
@@ -132,14 +129,12 @@ impl Part<'_> {
     }
 }
 
-/// A namespace, or a type that holds others.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scope<'d> {
     pub(super) parent: u32,
     pub(super) name: &'d [u8],
 }
 
-/// The scope of what has none.
 pub(super) const ROOT: u32 = 0;
 
 /// A variable: with an address, or declared in a scope that gives those with one their names.
@@ -157,7 +152,7 @@ pub(super) struct Variable<'d> {
     pub(super) place: Option<(u32, u64)>,
 }
 
-/// The entries of one unit, or of several.
+/// The entries of one unit, or of several linked ones.
 #[derive(Debug, Default)]
 pub(super) struct Table<'d> {
     pub(super) entries: Vec<Entry<'d>>,
@@ -168,7 +163,7 @@ pub(super) struct Table<'d> {
     pub(super) completions: Vec<(Position, Position)>,
     /// Positions in other units that types refer to.
     pub(super) foreign: Vec<Position>,
-    /// How many bytes of names were looked at: hostile files let few bytes name many.
+    /// How many bytes of names were read: hostile files let few bytes name many.
     pub(super) name_bytes: u64,
     index: Index,
 }
@@ -185,7 +180,6 @@ impl<'d> Table<'d> {
         self.name_bytes = 0;
     }
 
-    /// Adds the entries of units that lie behind all that are here.
     pub(super) fn append(&mut self, other: &Table<'d>) -> Result<(), Fault> {
         let sums = [
             self.entries.len() + other.entries.len(),
@@ -219,7 +213,6 @@ impl<'d> Table<'d> {
         Ok(())
     }
 
-    /// Adds a part at the end of an entry's.
     pub(super) fn push_part(&mut self, entry: u32, part: Part<'d>) {
         let index = u32::try_from(self.parts.len()).unwrap_or(NONE);
         self.parts.push(part);
@@ -231,12 +224,10 @@ impl<'d> Table<'d> {
         entry.last = index;
     }
 
-    /// The index of the entry at a position; [`NONE`] if there is no type.
     pub(super) fn find(&self, at: Position) -> u32 {
         self.index.find(&self.entries, at)
     }
 
-    /// The parts of an entry.
     pub(super) fn parts_of(&self, entry: &Entry<'d>) -> impl Iterator<Item = &Part<'d>> {
         let mut next = entry.first;
         std::iter::from_fn(move || {
@@ -246,7 +237,6 @@ impl<'d> Table<'d> {
         })
     }
 
-    /// Turns positions into indices.
     pub(super) fn link(&mut self) {
         self.index.make(&self.entries);
         let completions = std::mem::take(&mut self.completions);

@@ -1,29 +1,27 @@
-//! One unit: its root entry's attributes, and the values of attributes that need them.
+//! One unit: its root entry, what the values of attributes and tags stand for, and its source files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use gimli::{
     Abbreviations, AttributeValue, DebugAddrBase, DebugAddrIndex, DebugInfoOffset, DebugLineOffset,
-    DebugStrOffsetsBase, DebugTypeSignature, DwarfFileType, DwoId, Section as _, SectionId,
-    UnitType,
+    DebugStrOffsetsBase, DebugTypeSignature, DwTag, DwarfFileType, DwoId, Encoding,
+    LineProgramHeader, Section as _, SectionId, UnitType,
 };
 
 use super::fault::Fault;
 use super::source::{Job, Slice, Source};
-use super::table::{NOWHERE, Position};
+use super::table::{NOWHERE, Position, What};
+use crate::model::{Name, Qualifier, Scalar};
 
-/// The value of an attribute.
 pub(super) type Value<'d> = AttributeValue<Slice<'d>>;
 
-/// Names are cut after this many bytes. The longest of real programs, of C++ and Rust types, are a
-/// quarter of it.
+/// Names are cut after this many bytes, four times the longest of real C++ and Rust types.
 const LONGEST_NAME: usize = 1 << 16;
 
 /// Where type units are, by signature.
 pub(super) type Signatures = HashMap<u64, Position>;
 
-/// A unit that is being read.
 #[derive(Debug)]
 pub(super) struct Unit<'r, 'd> {
     pub(super) source: &'r Source<'d>,
@@ -33,7 +31,6 @@ pub(super) struct Unit<'r, 'd> {
     signatures: &'r Signatures,
 }
 
-/// What the root entry of a unit says.
 #[derive(Debug, Clone)]
 pub(super) struct Root<'d> {
     pub(super) name: Option<Slice<'d>>,
@@ -48,7 +45,6 @@ pub(super) struct Root<'d> {
     partial: bool,
 }
 
-/// Where the rest of a split unit is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Split<'d> {
     pub(super) file: Slice<'d>,
@@ -136,14 +132,12 @@ impl<'r, 'd> Unit<'r, 'd> {
         Ok(())
     }
 
-    /// Whether it is one of a program's translation units, and not a part that several share.
     pub(super) fn is_translation_unit(&self) -> bool {
         self.job.is_translation_unit()
             && !self.root.partial
             && self.source.dwarf.file_type == DwarfFileType::Main
     }
 
-    /// The string that a value stands for.
     #[inline]
     pub(super) fn string(&self, value: &Value<'d>) -> Result<Slice<'d>, Fault> {
         let dwarf = &self.source.dwarf;
@@ -171,7 +165,6 @@ impl<'r, 'd> Unit<'r, 'd> {
         Ok(Slice::new(&rest[..length], self.source.sections.endian))
     }
 
-    /// The position that a reference stands for.
     #[inline]
     pub(super) fn position(&self, value: &Value<'d>) -> Result<Position, Fault> {
         match *value {
@@ -192,7 +185,6 @@ impl<'r, 'd> Unit<'r, 'd> {
         }
     }
 
-    /// Whether a position is another unit's.
     #[inline]
     pub(super) fn is_foreign(&self, at: Position) -> bool {
         at != NOWHERE && !(self.job.start..self.job.end()).contains(&at)
@@ -247,4 +239,148 @@ pub(super) fn bounded(
 
 fn no_supplement() -> Fault {
     Fault::new("it refers to a supplementary file, and the program names none")
+}
+
+#[derive(Debug)]
+pub(super) struct Files<'d> {
+    header: Option<LineProgramHeader<Slice<'d>>>,
+    names: Vec<Option<Name>>,
+}
+
+impl<'d> Files<'d> {
+    pub(super) fn of(unit: &Unit<'_, 'd>) -> Self {
+        // A unit whose line table cannot be read has types all the same.
+        let lines = match unit.source.dwarf.file_type {
+            DwarfFileType::Main => unit.root.lines,
+            // A split file has one table, and its units need not say so.
+            DwarfFileType::Dwo => unit.root.lines.or(Some(DebugLineOffset(0))),
+        };
+        let header = lines.and_then(|offset| {
+            if !unit.source.allows_lines(0) {
+                return None;
+            }
+            let program = unit.source.dwarf.debug_line.program(
+                offset,
+                unit.job.header.address_size(),
+                unit.root.directory,
+                unit.root.name,
+            );
+            let header = program.ok()?.header().clone();
+            unit.source.allows_lines(header.header_length()).then_some(header)
+        });
+        Self { header, names: Vec::new() }
+    }
+
+    /// The path of a file by its number: with its directory, without the unit's.
+    pub(super) fn get(&mut self, unit: &Unit<'_, 'd>, number: u32) -> Option<Name> {
+        let header = self.header.as_ref()?;
+        let file = header.file(number.into())?;
+        let place = number as usize;
+        if self.names.len() <= place {
+            // The header has that many files.
+            self.names.resize(place + 1, None);
+        }
+        if let Some(name) = &self.names[place] {
+            return Some(name.clone());
+        }
+        let text = |value| {
+            let text = unit.string(&value).ok()?;
+            Some(String::from_utf8_lossy(text.slice()).into_owned())
+        };
+        let mut path = text(file.path_name())?;
+        // Directory 0 is the one that the compiler was started in: a path is shorter without it, and
+        // the same on every machine.
+        if !path.starts_with('/')
+            && file.directory_index() != 0
+            && let Some(directory) = file.directory(header).and_then(text)
+        {
+            path = format!("{}/{path}", directory.trim_end_matches('/'));
+        }
+        let name: Name = path.into();
+        self.names[place] = Some(name.clone());
+        Some(name)
+    }
+}
+
+/// The offset of a member, if it is constant.
+pub(super) fn offset(value: &Value<'_>, encoding: Encoding) -> Option<u64> {
+    let bytes = match value {
+        AttributeValue::Block(bytes) => bytes,
+        AttributeValue::Exprloc(expression) => &expression.0,
+        constant => return constant.udata_value(),
+    };
+    let mut rest = *bytes;
+    let first = gimli::Operation::parse(&mut rest, encoding).ok()?;
+    let offset = match first {
+        gimli::Operation::PlusConstant { value } => value,
+        gimli::Operation::UnsignedConstant { value } => {
+            match gimli::Operation::parse(&mut rest, encoding).ok()? {
+                gimli::Operation::Plus => value,
+                _ => return None,
+            }
+        }
+        _ => return None,
+    };
+    rest.is_empty().then_some(offset)
+}
+
+#[inline]
+pub(super) fn small(value: &Value<'_>) -> u32 {
+    value.udata_value().and_then(|value| u32::try_from(value).ok()).unwrap_or(0)
+}
+
+/// A bound: old compilers write the upper one of C's `int a[0]` as -1, in as many bits as it takes.
+pub(super) fn signed(value: &Value<'_>) -> Option<i64> {
+    match *value {
+        AttributeValue::Data4(u32::MAX) | AttributeValue::Data8(u64::MAX) => Some(-1),
+        AttributeValue::Sdata(value) => Some(value),
+        _ => value.udata_value().and_then(|value| i64::try_from(value).ok()),
+    }
+}
+
+pub(super) fn encoded(encoding: Option<u64>) -> Scalar {
+    let encoding = encoding.and_then(|encoding| u8::try_from(encoding).ok()).unwrap_or(0);
+    match gimli::DwAte(encoding) {
+        gimli::DW_ATE_boolean => Scalar::Boolean,
+        gimli::DW_ATE_float
+        | gimli::DW_ATE_complex_float
+        | gimli::DW_ATE_imaginary_float
+        | gimli::DW_ATE_decimal_float => Scalar::Float,
+        _ => Scalar::Integer,
+    }
+}
+
+#[inline]
+pub(super) fn what(tag: DwTag) -> Option<What> {
+    Some(match tag {
+        gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_interface_type => {
+            What::Struct
+        }
+        gimli::DW_TAG_union_type => What::Union,
+        gimli::DW_TAG_enumeration_type => What::Enumeration,
+        gimli::DW_TAG_base_type => What::Scalar(Scalar::Integer),
+        gimli::DW_TAG_typedef | gimli::DW_TAG_template_alias | gimli::DW_TAG_subrange_type => {
+            What::Alias
+        }
+        gimli::DW_TAG_pointer_type
+        | gimli::DW_TAG_reference_type
+        | gimli::DW_TAG_rvalue_reference_type
+        | gimli::DW_TAG_ptr_to_member_type => What::Pointer,
+        gimli::DW_TAG_array_type => What::Array,
+        gimli::DW_TAG_const_type => What::Qualified(Qualifier::Const),
+        gimli::DW_TAG_volatile_type => What::Qualified(Qualifier::Volatile),
+        gimli::DW_TAG_atomic_type => What::Qualified(Qualifier::Atomic),
+        gimli::DW_TAG_restrict_type
+        | gimli::DW_TAG_packed_type
+        | gimli::DW_TAG_shared_type
+        | gimli::DW_TAG_immutable_type => What::Qualified(Qualifier::Other),
+        gimli::DW_TAG_subroutine_type => What::Function,
+        gimli::DW_TAG_unspecified_type
+        | gimli::DW_TAG_string_type
+        | gimli::DW_TAG_set_type
+        | gimli::DW_TAG_file_type
+        | gimli::DW_TAG_coarray_type
+        | gimli::DW_TAG_dynamic_type => What::Opaque,
+        _ => return None,
+    })
 }

@@ -15,14 +15,12 @@ use crate::model::Malformed;
 pub(super) use places::Places;
 pub(super) use relocate::Origins;
 
-/// How much larger than the file's a section may become by decompression. Deflate comes to 1032 at
-/// most, with nothing but zeros; debugging information compresses 3 to 20 times.
+/// The most that decompression may multiply a section's size by. Deflate reaches 1032, with nothing but zeros.
 const MOST_EXPANSION: u64 = 256;
 
-/// What every section may take however small it is in the file.
+/// Every section may take this, however small it is in the file.
 const SMALL: u64 = 1 << 20;
 
-/// The sections that types and variables are read from, in object files and `.dwo` files.
 const WANTED: [SectionId; 10] = [
     SectionId::DebugInfo,
     SectionId::DebugTypes,
@@ -36,16 +34,14 @@ const WANTED: [SectionId; 10] = [
     SectionId::DebugTuIndex,
 ];
 
-/// One section of debugging information.
 #[derive(Debug)]
 struct Wanted<'d> {
     id: SectionId,
     bytes: Cow<'d, [u8]>,
-    /// In relocatable files: which section each address in it is of.
+    /// In relocatable files: the section of each address in it.
     origins: Origins,
 }
 
-/// The debugging information of an object file.
 #[derive(Debug)]
 pub(super) struct Sections<'d> {
     pub(super) endian: RunTimeEndian,
@@ -54,8 +50,7 @@ pub(super) struct Sections<'d> {
 }
 
 impl<'d> Sections<'d> {
-    /// Loads the sections of an object; `split` for those of `.dwo` and `.dwp` files, whose names end
-    /// in `.dwo`. `length` is the file's.
+    /// `split`: the sections of `.dwo` and `.dwp` files, whose names end in `.dwo`. `length` is the file's.
     pub(super) fn load(
         object: &object::File<'d>,
         length: usize,
@@ -106,12 +101,10 @@ impl<'d> Sections<'d> {
         Ok(Self { endian, places: Places::of(object, relocatable), wanted })
     }
 
-    /// A section's bytes; none if it is not there.
     pub(super) fn bytes(&self, id: SectionId) -> &[u8] {
         self.get(id).map_or(&[], |one| &one.bytes)
     }
 
-    /// Which sections the addresses in a section are of.
     pub(super) fn origins(&self, id: SectionId) -> Option<&Origins> {
         self.get(id).map(|one| &one.origins)
     }
@@ -144,7 +137,6 @@ pub(super) fn btf<'d>(
     }
 }
 
-/// Whether a section is this one: `.debug_info`, `.zdebug_info`, Mach-O's `__debug_info`.
 fn is_named(name: &[u8], id: SectionId, split: bool) -> bool {
     let wanted = match split {
         true => id.dwo_name(),
@@ -164,8 +156,8 @@ fn is_named(name: &[u8], id: SectionId, split: bool) -> bool {
             .is_some_and(|rest| rest == &wanted.as_bytes()[..wanted.len().min(8)])
 }
 
-/// The bytes of a section, decompressed where that is needed. What it takes in the file comes off the
-/// budget: sections that share bytes would let a small file become a large one.
+/// The bytes of a section, decompressed. Its size in the file comes off the budget: sections that share bytes would
+/// let a small file become a large one.
 fn decompressed<'d>(
     object: &object::File<'d>,
     index: SectionIndex,

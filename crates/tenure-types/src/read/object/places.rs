@@ -8,8 +8,7 @@ use crate::model::Name;
 #[derive(Debug, Default)]
 pub(in crate::read) struct Places {
     names: Vec<Name>,
-    /// From where, to where, and the index of the name; none for those whose variables have no
-    /// fixed address, or not one but many.
+    /// Start, end, index of the name; none where variables have no single fixed address.
     ranges: Vec<(u64, u64, Option<u32>)>,
     /// In relocatable files: by the section's index.
     by_index: Option<Vec<Option<u32>>>,
@@ -49,13 +48,11 @@ impl Places {
         places
     }
 
-    /// The name behind an index.
     pub(in crate::read) fn name(&self, index: u32) -> Name {
         self.names[index as usize].clone()
     }
 
-    /// The section that holds an address; in a relocatable file, the one that the relocation of the
-    /// address names.
+    /// The section of an address; in a relocatable file, that which the address's relocation names.
     pub(in crate::read) fn find(&self, address: u64, origin: Option<SectionIndex>) -> Option<u32> {
         match &self.by_index {
             Some(by_index) => *by_index.get(origin?.0)?,

@@ -11,7 +11,7 @@ use object::{
 use super::malformed;
 use crate::model::Malformed;
 
-/// Where the sections of debugging information lie that were put behind others of their name.
+/// Where sections lie that were appended to others of their name.
 #[derive(Debug, Default)]
 pub(super) struct Bases(HashMap<SectionIndex, u64>);
 
@@ -27,25 +27,19 @@ impl Bases {
     }
 }
 
-/// Which section each relocated value of a section is of, by the offset of the value.
-///
-/// Addresses in relocatable files start from 0 in every section, so an address alone does not tell.
+/// The section of each relocated value, by the value's offset: in relocatable files all sections start at address 0.
 #[derive(Debug, Default)]
 pub(in crate::read) struct Origins(Vec<(u64, SectionIndex)>);
 
 impl Origins {
-    /// The section of the value at an offset.
     pub(in crate::read) fn at(&self, offset: u64) -> Option<SectionIndex> {
         let place = self.0.binary_search_by_key(&offset, |(at, _)| *at).ok()?;
         Some(self.0[place].1)
     }
 }
 
-/// Applies the relocations of the sections that `bytes` is made of.
-///
-/// Only whole values that are a symbol plus a number: that is all that the sections read here hold on
-/// the machines that have been looked at. Others stay as they are. `budget` is how many relocations the
-/// file can hold.
+/// Applies the relocations of the sections that `bytes` is made of. Only whole values that are a symbol plus a number:
+/// debugging information holds no others on the machines looked at. `budget` is how many the file can hold.
 pub(super) fn apply(
     object: &object::File<'_>,
     indices: &[SectionIndex],
@@ -95,7 +89,6 @@ pub(super) fn apply(
     Ok(Origins(origins))
 }
 
-/// Writes a value into all bytes of `place`, after adding what is there if that is its addend.
 fn write(place: &mut [u8], mut value: u64, add: bool, little: bool) {
     let Some(length @ 1..=8) = Some(place.len()) else { return };
     let mut word = [0; 8];

@@ -12,8 +12,7 @@ use crate::read::file::{MappedFile, path_in};
 /// Where distributions put what `-dbg` packages bring.
 const DEBUG_ROOT: &str = "/usr/lib/debug";
 
-/// The file with the debugging information of a program: by its build id, then by the name that its
-/// `.gnu_debuglink` says. None if there is none.
+/// The file with the debugging information of a program: by its build id, else by the name in `.gnu_debuglink`.
 pub(in crate::read) fn find(path: &Path, object: &object::File<'_>) -> Option<MappedFile> {
     candidates(path, object).into_iter().find_map(|candidate| {
         let file = MappedFile::open(&candidate).ok()?;
@@ -57,12 +56,8 @@ fn by_build_id(id: &[u8]) -> Option<PathBuf> {
     Some(Path::new(DEBUG_ROOT).join(".build-id").join(first).join(format!("{rest}.debug")))
 }
 
-/// The supplementary file that `dwz` moved to what several programs share; none if the file needs
-/// none.
-///
-/// # Errors
-///
-/// It needs one that is missing or unreadable.
+/// The supplementary file that `dwz` moved to what several programs share; none if the file needs none. Fails if it is
+/// missing.
 pub(in crate::read) fn supplement(
     path: &Path,
     object: &object::File<'_>,

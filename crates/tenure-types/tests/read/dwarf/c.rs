@@ -2,7 +2,7 @@
 
 use tenure_types::model::{Format, Kind, Model, Qualifier, Scalar, Shape};
 
-use crate::{fixture, member, members, one, shown};
+use super::{fixture, member, members, one, shown};
 
 /// From all compilers and versions of DWARF, for the machine that they say.
 const KINDS: [&str; 8] = [

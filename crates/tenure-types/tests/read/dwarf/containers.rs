@@ -5,7 +5,7 @@ use std::fs;
 use tenure_types::model::{Format, Model};
 use tenure_types::read::{Input, Options, read};
 
-use crate::{fixture, one, path, shown, try_read};
+use super::{fixture, one, path, shown, try_read};
 
 /// What two readings of one source have in common, whatever the order.
 fn content(model: &Model) -> Vec<String> {

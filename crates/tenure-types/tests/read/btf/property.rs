@@ -7,7 +7,7 @@ use tenure_types::model::{
 };
 use tenure_types::read::btf;
 
-use crate::encoder::*;
+use super::encoder::*;
 
 /// A type to be. Numbers that say which other type are reduced to those there are: any for pointers,
 /// earlier ones for what it contains.

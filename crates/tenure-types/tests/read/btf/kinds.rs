@@ -3,7 +3,7 @@
 use tenure_types::model::{Kind, Member, Model, Qualifier, Scalar, Shape, Type};
 use tenure_types::read::btf;
 
-use crate::encoder::*;
+use super::encoder::*;
 
 /// What a function makes of an encoder of either byte order.
 fn read(make: impl Fn(&mut Encoder)) -> Model {

@@ -3,7 +3,7 @@
 use tenure_types::model::Kind;
 use tenure_types::read::btf;
 
-use crate::encoder::*;
+use super::encoder::*;
 
 fn base(big: bool) -> Encoder {
     let mut base = Encoder::new(big);

@@ -2,7 +2,7 @@
 
 use tenure_types::model::{Kind, Model, Shape};
 
-use crate::{fixture, member, members, one, shown};
+use super::{fixture, member, members, one, shown};
 
 fn cpp(claim: impl Fn(&str, &Model)) {
     for name in ["shapes-gcc.so", "shapes-clang.so"] {

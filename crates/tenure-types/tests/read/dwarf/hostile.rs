@@ -10,8 +10,8 @@ use gimli::{
     DW_TAG_namespace, DW_TAG_pointer_type, DW_TAG_structure_type, DW_TAG_typedef,
 };
 
-use crate::assembler::{Assembler, FIRST};
-use crate::{path, try_read};
+use super::assembler::{Assembler, FIRST};
+use super::{path, try_read};
 
 /// Reads bytes; asserts what every reading has to hold.
 fn survives(bytes: &[u8]) -> Result<(), String> {

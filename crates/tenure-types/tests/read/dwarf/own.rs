@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tenure_types::model::Kind;
 
-use crate::{member, one, try_read};
+use super::{member, one, try_read};
 
 /// What is looked for.
 #[repr(C)]
@@ -28,14 +28,14 @@ fn this_executable_holds_the_types_that_it_is_made_of() {
         Err(error) if error.contains("-g") => return,
         Err(error) => panic!("{error}"),
     };
-    let (id, looked) = one(&model, "dwarf::own::Looked");
+    let (id, looked) = one(&model, "read::dwarf::own::Looked");
     assert_eq!(looked.size, size_of::<Looked>() as u64);
     assert_eq!(looked.align, align_of::<Looked>() as u64);
-    let offset = |name| member(&model, "dwarf::own::Looked", name).offset;
+    let offset = |name| member(&model, "read::dwarf::own::Looked", name).offset;
     assert_eq!(offset("first"), std::mem::offset_of!(Looked, first) as u64);
     assert_eq!(offset("second"), std::mem::offset_of!(Looked, second) as u64);
     assert_eq!(offset("third"), std::mem::offset_of!(Looked, third) as u64);
-    let here = model.statics().iter().find(|one| *one.name == *"dwarf::own::HERE").unwrap();
+    let here = model.statics().iter().find(|one| *one.name == *"read::dwarf::own::HERE").unwrap();
     assert_eq!(here.ty, id);
     assert!(here.section.starts_with('.'), "{}", here.section);
     let variants = |kind: &Kind| {

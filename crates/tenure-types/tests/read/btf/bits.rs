@@ -3,7 +3,7 @@
 use tenure_types::model::{Bits, Kind, Malformed};
 use tenure_types::read::btf;
 
-use crate::encoder::*;
+use super::encoder::*;
 
 /// The place of the only member of a struct of 8 bytes.
 fn place(

@@ -1,0 +1,5 @@
+//! The readers: BTF and DWARF, real, made by hand and hostile; and against pahole.
+
+mod btf;
+mod dwarf;
+mod pahole;
