@@ -17,7 +17,7 @@ use crate::suggest::{Pins, suggest};
 use tenure_types::model::{Format, Kind, Model, TypeId};
 use tenure_types::read::{self, Input};
 
-/// Of more types than these, only those with findings get a map.
+/// If more types are asked for, only those with findings get a map.
 const MOST_MAPS: usize = 64;
 
 /// What is asked for.
@@ -143,11 +143,9 @@ fn source(request: &Request, layouts: &Layouts<'_>) -> Source {
     }
 }
 
-/// The types asked for.
 struct Asked {
     /// None for all types.
     types: Option<Vec<TypeId>>,
-    /// Empty for all files.
     files: Vec<Glob>,
 }
 
@@ -172,7 +170,6 @@ impl Asked {
         Ok(Self { types: Some(types), files })
     }
 
-    /// Fails if no type at all is declared in files like those asked for.
     fn is_declared_somewhere(&self, request: &Request, model: &Model) -> Result<(), Error> {
         let mut files = model.composites().filter_map(|(_, ty, _)| ty.declared.as_ref()).peekable();
         let why = match (model.format(), files.peek()) {
@@ -208,7 +205,7 @@ impl Asked {
         concerned.into_iter().flatten().any(|id| types.contains(&id))
     }
 
-    /// The types to draw: those asked for, or those of the findings told.
+    /// The types to draw: those asked for, or those of the findings.
     fn told(&self, told: &[(usize, &Found)]) -> Vec<TypeId> {
         let of_findings = told.iter().filter_map(|(_, found)| found.type_id());
         let mut all: Vec<TypeId> = match &self.types {
@@ -232,7 +229,6 @@ fn unknown_type(word: &str, model: &Model) -> Error {
     Error::new(format!("no struct, class or union matches `{word}`; {hint}"))
 }
 
-/// Better orders for some types.
 fn repairs(
     layouts: &Layouts<'_>,
     types: &[TypeId],

@@ -18,8 +18,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod apart;
-mod group;
+mod holds;
 mod subject;
 
 use crate::find::Check;
@@ -46,9 +45,9 @@ pub fn check(rules: &Rules, model: &Model, line_bytes: u64) -> Vec<Check> {
             }
             for subject in subjects {
                 let result = match rule {
-                    CheckRule::Apart(apart) => apart::holds(apart, &subject),
-                    CheckRule::Group(group) => group::fits(group, &subject),
-                    CheckRule::Within(within) => group::contains(within, &subject),
+                    CheckRule::Apart(apart) => holds::apart(apart, &subject),
+                    CheckRule::Group(group) => holds::fits(group, &subject),
+                    CheckRule::Within(within) => holds::contains(within, &subject),
                 };
                 let (passed, found) = match result {
                     Ok(found) => (true, found),

@@ -5,10 +5,8 @@ use std::collections::{HashMap, HashSet};
 use crate::rules::{Elements, Glob, Path, Place, closest, counted};
 use tenure_types::model::{Kind, Model, TypeId};
 
-/// The most members that a message names.
 const MOST_NAMED: usize = 4;
 
-/// A type to be checked.
 pub(super) struct Subject<'a> {
     pub(super) model: &'a Model,
     pub(super) id: TypeId,
@@ -18,7 +16,7 @@ pub(super) struct Subject<'a> {
     declared: Option<String>,
 }
 
-/// The composites of these names, those included that have them by a `typedef` alone.
+/// The composites of these names, also those that have them by a `typedef` alone.
 pub(super) fn of_pattern<'a>(
     model: &'a Model,
     pattern: &Glob,
@@ -62,7 +60,6 @@ pub(super) fn of_pattern<'a>(
     subjects
 }
 
-/// That there is no such type.
 pub(super) fn none_of(model: &Model, pattern: &Glob) -> String {
     let names = model.composites().map(|(_, ty, _)| &*ty.name).filter(|name| !name.is_empty());
     let aliases = model.types().iter().filter(|ty| matches!(ty.kind, Kind::Alias(_)));
@@ -73,13 +70,13 @@ pub(super) fn none_of(model: &Model, pattern: &Glob) -> String {
 }
 
 impl Subject<'_> {
-    /// Which of several types of one name it is, to stand before a message.
+    /// Which of several types of one name it is: a prefix for a message.
     pub(super) fn which(&self) -> String {
         let declared = self.declared.as_ref();
         declared.map_or_else(String::new, |declared| format!("({declared}) "))
     }
 
-    /// The members that paths lead to, each once, by offset. An error is the reason, in words.
+    /// The members that paths lead to, each once, by offset.
     pub(super) fn places(&self, paths: &[Path]) -> Result<Vec<Place>, String> {
         let mut all = Vec::new();
         for path in paths {
@@ -105,8 +102,8 @@ impl Subject<'_> {
         format!("{} has no member `{path}`{meant}", self.name)
     }
 
-    /// The places on a line at which the type may begin: its start only, if the rule does not ask for
-    /// more or its alignment leaves no choice.
+    /// The places on a line at which the type may begin: only 0, unless the rule asks for more and the alignment
+    /// allows it.
     pub(super) fn starts(&self, any_placement: bool) -> impl Iterator<Item = u64> + use<> {
         let step = if any_placement { self.align() } else { self.line_bytes };
         (0..self.line_bytes).step_by(usize::try_from(step).unwrap_or(usize::MAX))
@@ -117,7 +114,7 @@ impl Subject<'_> {
         self.model[self.id].align.clamp(1, self.line_bytes)
     }
 
-    /// What a result rests on, to stand behind a message.
+    /// What a result rests on: a suffix for a message.
     pub(super) fn assumption(&self, any_placement: bool) -> String {
         if any_placement || self.align() == self.line_bytes {
             return String::new();
@@ -129,8 +126,7 @@ impl Subject<'_> {
         )
     }
 
-    /// The first and the last line that a place touches in an object that begins `start` bytes into
-    /// a line.
+    /// The first and last line that a place touches in an object that begins `start` bytes into a line.
     pub(super) fn lines(&self, place: &Place, start: u64) -> (u64, u64) {
         let first = start.saturating_add(place.offset);
         let last = first.saturating_add(place.size.max(1) - 1);
@@ -146,19 +142,16 @@ impl Subject<'_> {
         format!("{} at {} ({size})", place.path, place.offset)
     }
 
-    /// The same with its lines: `lwtstate at 80 (8 bytes) on line 1`.
     pub(super) fn spelled_on(&self, place: &Place, start: u64) -> String {
         let (first, last) = self.lines(place, start);
         format!("{} on {}", self.spelled(place), lines(first, last))
     }
 }
 
-/// `line 1`, or `lines 1 to 3`.
 pub(super) fn lines(first: u64, last: u64) -> String {
     if first == last { format!("line {first}") } else { format!("lines {first} to {last}") }
 }
 
-/// Joins the first few of many.
 pub(super) fn joined(all: &[String]) -> String {
     let rest = all.len().saturating_sub(MOST_NAMED);
     let mut text = all[..all.len() - rest].join(", ");

@@ -2,8 +2,7 @@
 
 use crate::find::{Embedder, Finding, Report, Sharing, Suggestion, TypeMap};
 
-/// The report with every character that shows nothing but does something (control characters, the
-/// marks that turn text around) replaced by one that shows and does nothing.
+/// The report without characters that act instead of showing (control characters, marks that turn text around).
 pub(super) fn cleaned(report: &Report) -> Report {
     let mut report = report.clone();
     each_text(&mut report, &mut |text| {
@@ -20,7 +19,7 @@ fn steers(character: char) -> bool {
         || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Calls `with` on every text of the report that came out of a file or off a command line.
+/// Calls `with` on every text that came from a file or the command line.
 pub(super) fn each_text(report: &mut Report, with: &mut impl FnMut(&mut String)) {
     let Report { schema, tenure, source, scope, findings, maps, suggestions, unmended, checks } =
         report;

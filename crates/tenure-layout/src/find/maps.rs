@@ -7,10 +7,9 @@ use std::borrow::Cow;
 
 use crate::find::{Cell, Finding, Line, Report, Role, Sharing, TypeMap};
 
-/// The most lines that are drawn of an array.
 const MOST_LINES: u64 = 8;
 
-/// The map that a finding is to be seen on, if the report has what it takes.
+/// The map that shows a finding, if the report has what it takes.
 pub(super) fn of_finding<'a>(report: &'a Report, finding: &Finding) -> Option<Cow<'a, TypeMap>> {
     let line_bytes = report.source.line_bytes.max(1);
     match &finding.sharing {
@@ -39,7 +38,6 @@ fn named<'a>(report: &'a Report, name: &str, finding: Option<&Finding>) -> Optio
     maps.clone().find(has_word).or_else(|| maps.next())
 }
 
-/// Elements next to each other, as far as the finding reaches.
 fn elements(
     element: &TypeMap,
     stride: u64,
@@ -73,7 +71,6 @@ fn elements(
     cut("array", cells, line_bytes, element)
 }
 
-/// What is known of the line: the word and those beside it.
 fn variables(finding: &Finding, line_bytes: u64) -> TypeMap {
     let word = &finding.contended;
     let mut known: Vec<Cell> = finding
@@ -140,7 +137,6 @@ fn hole() -> Cell {
     }
 }
 
-/// A map of cells, cut into lines.
 fn cut(shape: &str, cells: Vec<Cell>, line_bytes: u64, of: &TypeMap) -> TypeMap {
     let mut lines: Vec<Line> = Vec::new();
     let mut size = 0;

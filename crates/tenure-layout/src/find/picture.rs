@@ -8,94 +8,64 @@ use std::collections::HashSet;
 use super::words;
 use crate::find::{Cell, Embedder, Line, Move, Report, Role, Suggestion, TypeMap};
 
-/// A line map, ready to be drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Picture {
-    /// Bytes of a line.
     pub(super) line_bytes: u64,
-    /// From the start of the type.
     pub(super) rows: Vec<Row>,
 }
 
-/// A row of a picture.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Row {
-    /// A cache line.
     Line {
-        /// Where it begins.
         offset: u64,
         /// What lies on it, by offset.
         blocks: Vec<Block>,
-        /// Embedded structs, by offset.
         groups: Vec<Group>,
     },
-    /// Lines left out, in words.
     Gap(String),
 }
 
-/// A cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Block {
     /// The path from the type; of something without a name its type; empty for a hole.
     pub(super) path: String,
     /// The same, without the name of the group that it is in.
     pub(super) label: String,
-    /// Its type's name.
     pub(super) type_name: String,
-    /// From the start of the type.
     pub(super) offset: u64,
-    /// Bytes on this line.
     pub(super) size: u64,
-    /// What is known of it.
     pub(super) role: Role,
-    /// What the picture says of it.
     pub(super) state: State,
-    /// Whether it changes place in a suggestion.
     pub(super) moved: bool,
-    /// Whether it began on the line before.
     pub(super) continued: bool,
 }
 
-/// What a picture says of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Many CPUs write it.
     Contended,
     /// It shares a line with such a word and is likely read meanwhile.
     Victim,
-    /// It did before.
     Relieved,
-    /// Read often, written hardly ever.
     ReadMostly,
-    /// Used where time does not matter.
     Cold,
-    /// No member.
     Hole,
-    /// Nothing is known of it.
     Plain,
 }
 
 /// Members of one embedded struct on one line.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Group {
-    /// The member that embeds them.
     pub(super) name: String,
-    /// The offset of the first byte.
     pub(super) from: u64,
-    /// The offset after the last one on this line.
     pub(super) to: u64,
-    /// Whether it begins here, rather than on a line above.
     pub(super) opens: bool,
-    /// Whether it ends here.
     pub(super) closes: bool,
 }
 
-/// What is known of a type's members from outside its map.
+/// What a type's map does not say itself.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Marks<'a> {
-    /// Paths of those that suffer before anything moves.
     pub(super) victims: Vec<&'a str>,
-    /// Names of members that move.
     pub(super) moved: Vec<&'a str>,
     /// Whether these may be members of an embedded struct, wherever it lies.
     pub(super) embedded: bool,
@@ -104,7 +74,7 @@ pub(super) struct Marks<'a> {
 }
 
 impl<'a> Marks<'a> {
-    /// What findings and a suggestion say of the type that it is for.
+    /// What findings and a suggestion say of the suggestion's own type.
     pub(super) fn of_suggestion(report: &'a Report, suggestion: &'a Suggestion) -> Self {
         Self {
             victims: victims(report, &suggestion.type_name),
@@ -113,7 +83,7 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// The same of a type that embeds it: of its own members and of the embedded ones.
+    /// The same for a type that embeds it: of its own members and of the embedded ones.
     pub(super) fn of_embedder(
         report: &'a Report,
         suggestion: &'a Suggestion,
@@ -161,8 +131,7 @@ fn names(moves: &[Move]) -> Vec<&str> {
 }
 
 impl Picture {
-    /// A picture of all lines up to `most`; of more, those that `keep` wants. It is asked for the line's
-    /// number and its cells.
+    /// All lines up to `most`; of more, those that `keep` wants, given the line's number and its cells.
     pub(super) fn of(
         map: &TypeMap,
         line_bytes: u64,
@@ -207,7 +176,6 @@ impl Picture {
         Self { line_bytes, rows }
     }
 
-    /// The cells of all lines that are shown.
     pub(super) fn blocks(&self) -> impl Iterator<Item = &Block> {
         self.rows.iter().flat_map(|row| match row {
             Row::Line { blocks, .. } => blocks.as_slice(),
@@ -216,7 +184,6 @@ impl Picture {
     }
 }
 
-/// Whether a picture without something would leave out what matters: a cell that is marked.
 pub(super) fn is_marked(block: &Block) -> bool {
     block.moved || matches!(block.state, State::Contended | State::Victim | State::Relieved)
 }
@@ -280,7 +247,7 @@ fn blocks(line: &Line, marks: &Marks<'_>, beside: &HashSet<&str>) -> Vec<Block> 
     line.cells.iter().filter(|cell| cell.size > 0).map(block).collect()
 }
 
-/// The member of the type that a path goes through, if it goes further.
+/// The member of the type that a longer path goes through.
 fn head(block: &Block) -> Option<&str> {
     let end = block.path.find(['.', ',', '|'])?;
     let is_step = block.path[end..].starts_with('.') && !block.path[end..].starts_with("..");
@@ -342,7 +309,6 @@ fn row(offset: u64, mut blocks: Vec<Block>, before: Option<&Block>, after: Optio
     Row::Line { offset, blocks, groups }
 }
 
-/// Lines that the map leaves out.
 fn absent(before: &(u64, Vec<Block>), after: &(u64, Vec<Block>)) -> String {
     let lines = words::lines(after.0 - before.0 - 1);
     match (before.1.last(), after.1.first()) {
@@ -353,7 +319,6 @@ fn absent(before: &(u64, Vec<Block>), after: &(u64, Vec<Block>)) -> String {
     }
 }
 
-/// Lines that a picture leaves out.
 fn folded(lines: &[(u64, Vec<Block>)]) -> String {
     let named = |block: &&Block| block.state != State::Hole && !block.path.is_empty();
     let mut all = lines.iter().flat_map(|(_, blocks)| blocks).filter(named);

@@ -18,7 +18,6 @@ pub(crate) const INITIALISERS: &str = "A new order also changes what initialises
 pub(crate) const REPR_C: &str = "Rust orders the fields of a struct by itself: write `#[repr(C)]` for this order, or \
     put the contended field into `tenure::line::Isolated`.";
 
-/// What moves where, and what that costs.
 pub(crate) fn summary(
     name: &str,
     (before, after): (u64, u64),
@@ -51,7 +50,6 @@ pub(crate) fn summary(
     sentence
 }
 
-/// What a repair leaves beside a word.
 pub(crate) fn left(word: &str, type_name: &str, victims: &[String], score: f64) -> String {
     format!("Still beside `{word}` in {type_name}: {} (score {score:.0}).", listed(victims))
 }

@@ -3,7 +3,6 @@
 
 use super::model::{Role, Signal};
 
-/// What a score is made of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Signals {
     pub(crate) word: Role,
@@ -22,7 +21,6 @@ pub(crate) struct Signals {
     pub(crate) beside: u32,
 }
 
-/// How long the object lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lifetime {
     GracePeriod,
@@ -31,7 +29,6 @@ pub(crate) enum Lifetime {
     Static,
 }
 
-/// How the type lies in others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Embedding {
     /// Other types start with it, or this finding is in one that starts with another.
@@ -47,7 +44,6 @@ impl Signals {
         100.0 * self.factors().iter().product::<f64>()
     }
 
-    /// The signals in words, with their factors.
     pub(crate) fn words(&self) -> Vec<Signal> {
         let names = ["word", "neighbours", "lifetime", "reach", "embedding", "placement"];
         let all = names.into_iter().zip(self.factors()).zip(self.seen());

@@ -8,12 +8,10 @@ use crate::find::{
     Check, Confidence, Finding, Level, Report, Role, Sharing, Source, Suggestion, TypeMap,
 };
 
-/// A number with a comma at each thousand.
 pub(super) fn whole(value: u64) -> String {
     grouped(&value.to_string())
 }
 
-/// `1 line`, `12 lines`.
 pub(super) fn lines(count: u64) -> String {
     count_of(count, "line")
 }
@@ -28,7 +26,6 @@ pub(super) fn score(score: f64) -> String {
     if score.is_finite() { format!("{score:.0}") } else { "–".to_owned() }
 }
 
-/// What a member is, in a word or two; empty if nothing is known.
 pub(super) fn role(role: Role) -> &'static str {
     match role {
         Role::Count => "count",
@@ -42,7 +39,6 @@ pub(super) fn role(role: Role) -> &'static str {
     }
 }
 
-/// How the two come to share a line.
 pub(super) fn sharing(finding: &Finding) -> String {
     match &finding.sharing {
         Sharing::Within => "within the type".to_owned(),
@@ -80,7 +76,6 @@ pub(super) fn confidence(confidence: &Confidence) -> String {
     format!("{word} ({:.0} %)", confidence.placements * 100.0)
 }
 
-/// How sure, in a word.
 pub(super) fn level(level: Level) -> &'static str {
     match level {
         Level::Low => "low",
@@ -89,7 +84,6 @@ pub(super) fn level(level: Level) -> &'static str {
     }
 }
 
-/// What was read.
 pub(super) fn source(source: &Source) -> String {
     let mut parts = vec![match source.format.as_str() {
         "btf" => "BTF".to_owned(),
@@ -105,7 +99,6 @@ pub(super) fn source(source: &Source) -> String {
     parts.join(", ")
 }
 
-/// How many findings there are, and how many of them are here.
 pub(super) fn found(report: &Report) -> String {
     let shown = report.findings.len() as u64;
     let all = report.scope.findings.max(shown);
@@ -156,13 +149,11 @@ pub(super) fn checks(checks: &[Check]) -> String {
     }
 }
 
-/// The checks, failed ones first, and as they came within these.
 pub(super) fn ordered(checks: &[Check]) -> impl Iterator<Item = &Check> {
     let of = |passed| checks.iter().filter(move |check| check.passed == passed);
     of(false).chain(of(true))
 }
 
-/// What a suggestion gains and costs, for a list.
 pub(super) fn gain(suggestion: &Suggestion) -> String {
     let grows = suggestion.embedders.iter().filter(|it| it.size_after > it.size_before).count()
         + usize::from(suggestion.after.size > suggestion.before.size);
@@ -195,7 +186,7 @@ pub(super) fn sizes(
     })
 }
 
-/// The command that shows more of a type, as it would be typed.
+/// The command that shows more of a type.
 pub(super) fn command(report: &Report, type_name: &str) -> String {
     let source = match report.source.path.as_str() {
         "/sys/kernel/btf/vmlinux" => "--kernel".to_owned(),
@@ -204,8 +195,7 @@ pub(super) fn command(report: &Report, type_name: &str) -> String {
     format!("tenure layout {source} {} --suggest", quoted(type_name))
 }
 
-/// Whether a type belongs to a standard library of C++ or Rust itself. What Rust keeps in an `ArcInner`
-/// is the program's.
+/// Whether a type belongs to the standard library of C++ or Rust. What Rust keeps in an `ArcInner` is the program's.
 pub(super) fn is_of_a_standard_library(type_name: &str) -> bool {
     const PATHS: [&str; 4] = ["std::", "core::", "alloc::", "__gnu_cxx::"];
     PATHS.iter().any(|path| type_name.starts_with(path)) && !type_name.contains("ArcInner<")

@@ -35,7 +35,7 @@ pub use roles::Roles;
 pub(crate) use roles::{GROUP_BEGIN, GROUP_END};
 
 use crate::find::Role;
-use crate::rules::{AtomicPattern, Glob, MemberPattern, Rules};
+use crate::rules::{AtomicPattern, Glob, MemberPattern, Rules, Specificity};
 use table::{Precedence, Table};
 use tenure_types::model::Model;
 
@@ -48,9 +48,8 @@ const BUILTIN: [(&str, &str); 4] = [
 ];
 
 /// What is known of types and members by their names.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Knowledge {
-    /// How many layers of rules there are.
     layers: u16,
     types: Table<Role>,
     pointers: Table<Role>,
@@ -72,16 +71,28 @@ struct Typed {
     rules: Vec<(MemberPattern, Role)>,
 }
 
-impl Typed {
-    fn extend(&mut self, rules: Vec<(MemberPattern, Precedence, Role)>) {
-        let first = self.rules.len();
-        self.by_type.extend(
-            (first..)
-                .zip(&rules)
-                .map(|(at, (member, precedence, _))| (&member.ty, *precedence, at)),
-        );
-        self.rules.extend(rules.into_iter().map(|(member, _, role)| (member, role)));
+/// Files rules under the name of a member or, if they are for certain types, under those.
+fn file_under<'a>(
+    names: &mut Table<Role>,
+    typed: &mut Typed,
+    layer: u16,
+    rules: impl Iterator<Item = (Result<&'a Glob, &'a MemberPattern>, Specificity, Role)>,
+) {
+    let (mut by_name, mut by_type) = (Vec::new(), Vec::new());
+    let mut members = Vec::new();
+    for (order, (pattern, specificity, role)) in rules.enumerate() {
+        let precedence = Precedence { layer, specificity, order };
+        match pattern {
+            Ok(name) => by_name.push((name, precedence, role)),
+            Err(member) => {
+                by_type.push((&member.ty, precedence, typed.rules.len() + members.len()));
+                members.push((member.clone(), role));
+            }
+        }
     }
+    names.extend(by_name.into_iter());
+    typed.by_type.extend(by_type.into_iter());
+    typed.rules.extend(members);
 }
 
 impl Knowledge {
@@ -89,7 +100,7 @@ impl Knowledge {
     #[must_use]
     pub fn builtin() -> Self {
         static BUILTIN_KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| {
-            let mut all = Rules::none("built-in rules");
+            let mut all = Rules::default();
             for (file, text) in BUILTIN {
                 // A test reads them all.
                 let rules = Rules::parse(text, file).expect("the built-in rules are well-formed");
@@ -103,18 +114,7 @@ impl Knowledge {
     /// Nothing: for rules that should stand alone.
     #[must_use]
     pub fn none() -> Self {
-        Self {
-            layers: 0,
-            types: Table::default(),
-            pointers: Table::default(),
-            cacheline_groups: Table::default(),
-            statics: Table::default(),
-            sections: Table::default(),
-            member_names: Table::default(),
-            members: Typed::default(),
-            atomic_names: Table::default(),
-            atomics: Typed::default(),
-        }
+        Self::default()
     }
 
     /// With more rules, which win over all that are there.
@@ -135,35 +135,20 @@ impl Knowledge {
             }));
         }
 
-        let mut names = Vec::new();
-        let mut typed = Vec::new();
-        for (order, (member, role)) in rules.members.iter().enumerate() {
-            let precedence = Precedence { layer, specificity: member.specificity(), order };
-            match member.path.single() {
-                // The same for every type: asked by the member's name alone.
-                Some(name) if member.ty.is_any() => names.push((name, precedence, *role)),
-                _ => typed.push((member.clone(), precedence, *role)),
+        let members = rules.members.iter().map(|(member, role)| {
+            // The same for every type: asked by the member's name alone.
+            let any = member.path.single().filter(|_| member.ty.is_any());
+            (any.ok_or(member), member.specificity(), *role)
+        });
+        file_under(&mut self.member_names, &mut self.members, layer, members);
+        let atomics = rules.atomics.iter().map(|(pattern, role)| match pattern {
+            // Of any type: one star more.
+            AtomicPattern::Name(name) => {
+                (Ok(name), Glob::new("*").specificity().and(name.specificity()), *role)
             }
-        }
-        self.member_names.extend(names.into_iter());
-        self.members.extend(typed);
-
-        let mut names = Vec::new();
-        let mut typed = Vec::new();
-        for (order, (pattern, role)) in rules.atomics.iter().enumerate() {
-            let specificity = match pattern {
-                // Of any type: one star more.
-                AtomicPattern::Name(name) => Glob::new("*").specificity().and(name.specificity()),
-                AtomicPattern::Member(member) => member.specificity(),
-            };
-            let precedence = Precedence { layer, specificity, order };
-            match pattern {
-                AtomicPattern::Name(name) => names.push((name, precedence, *role)),
-                AtomicPattern::Member(member) => typed.push((member.clone(), precedence, *role)),
-            }
-        }
-        self.atomic_names.extend(names.into_iter());
-        self.atomics.extend(typed);
+            AtomicPattern::Member(member) => (Err(member), member.specificity(), *role),
+        });
+        file_under(&mut self.atomic_names, &mut self.atomics, layer, atomics);
         self
     }
 

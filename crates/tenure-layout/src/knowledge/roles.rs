@@ -8,10 +8,8 @@ use crate::find::Role;
 use crate::rules::Elements;
 use tenure_types::model::{Kind, Member, Model, Name, Qualifier, Static, TypeId};
 
-/// How the name of a pointer to any function is spelled in `[pointers]`.
 const FUNCTION: &str = "(function)";
 
-/// Before the names of the kernel's cacheline groups.
 pub(crate) const GROUP_BEGIN: &str = "__cacheline_group_begin__";
 pub(crate) const GROUP_END: &str = "__cacheline_group_end__";
 
@@ -28,17 +26,14 @@ pub struct Roles {
 /// What a rule speaks of, from the least to the most specific.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Of {
-    /// Where a pointer leads to, or `const`.
+    /// The target of a pointer, or `const`.
     Pointer,
-    /// The cacheline group that a member lies in.
     Group,
     Type,
     Section,
-    /// The member or the variable.
     Name,
 }
 
-/// What a rule says.
 #[derive(Debug, Clone, Copy)]
 struct Claim {
     layer: u16,
@@ -51,12 +46,12 @@ impl Claim {
         move |(precedence, role)| Self { layer: precedence.layer, of, role }
     }
 
-    /// That needs no rule.
+    /// A claim that needs no rule.
     fn given(of: Of, role: Role) -> Self {
         Self { layer: 0, of, role }
     }
 
-    /// The first of two claims unless the second one has precedence.
+    /// The first of two claims, unless the second has precedence.
     fn better(first: Option<Self>, second: Option<Self>) -> Option<Self> {
         match (first, second) {
             (Some(a), Some(b)) if (b.layer, b.of) > (a.layer, a.of) => second,
@@ -66,7 +61,7 @@ impl Claim {
     }
 }
 
-/// What a claim for a certain member of a certain type says, by the type.
+/// What rules for certain members say, by type.
 type Certain = FxHashMap<TypeId, Vec<(usize, Precedence, Role)>>;
 
 impl Roles {
@@ -139,11 +134,9 @@ impl Roles {
     }
 }
 
-/// What is said of each type.
 struct Types<'a> {
     knowledge: &'a Knowledge,
     model: &'a Model,
-    /// By the name of the type itself.
     own: Vec<Option<Claim>>,
 }
 
@@ -163,8 +156,8 @@ impl<'a> Types<'a> {
         self.model.iter().map(|(id, _)| self.claim(id)).collect()
     }
 
-    /// What is said of a type by all its names. Ends, and soon: types do not contain themselves, and
-    /// the model bounds how long chains are.
+    /// What is said of a type by all its names. Terminates: types do not contain themselves, and the model bounds
+    /// chains.
     fn claim(&self, mut id: TypeId) -> Option<Claim> {
         let mut claim = None;
         loop {
@@ -205,7 +198,6 @@ impl<'a> Types<'a> {
     }
 }
 
-/// Notes what rules for certain members say of those of one type, and of those inside it.
 fn collect(certain: &mut Certain, rules: &Typed, model: &Model, id: TypeId, name: &str) {
     for (precedence, at) in rules.by_type.all(name) {
         let (member, role) = &rules.rules[at];
@@ -248,7 +240,6 @@ impl Members<'_> {
         }
     }
 
-    /// What an atomic word is, by its name.
     fn atomic(&self, id: TypeId, index: usize, member: &Member) -> Role {
         let certain = self.certain_atomics.get(&id);
         let known = by_name(certain, index, &self.knowledge.atomic_names, &member.name);
@@ -256,7 +247,6 @@ impl Members<'_> {
     }
 }
 
-/// The better of what is said of a certain member and of all members of its name.
 fn by_name(
     certain: Option<&Vec<(usize, Precedence, Role)>>,
     index: usize,

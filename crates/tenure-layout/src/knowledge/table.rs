@@ -11,9 +11,7 @@ use crate::rules::{Glob, Specificity, letters_of};
 pub(super) struct Precedence {
     /// Whose rules they are: 0 for the built-in ones, then each user's above the one before.
     pub(super) layer: u16,
-    /// Of the pattern as a whole.
     pub(super) specificity: Specificity,
-    /// Its place among the rules of its kind.
     pub(super) order: usize,
 }
 
@@ -24,7 +22,6 @@ struct Entry<V> {
     value: V,
 }
 
-/// What patterns say of names.
 #[derive(Debug, Clone)]
 pub(super) struct Table<V> {
     /// Patterns without a star, the best first.
@@ -52,7 +49,6 @@ impl<V> Default for Table<V> {
 }
 
 impl<V: Copy> Table<V> {
-    /// Adds patterns.
     pub(super) fn extend<'a>(&mut self, rules: impl Iterator<Item = (&'a Glob, Precedence, V)>) {
         for (glob, precedence, value) in rules {
             if glob.is_plain() {
@@ -73,7 +69,7 @@ impl<V: Copy> Table<V> {
         self.by_last = sets(self.globs.iter().map(|entry| ends(&entry.glob)));
     }
 
-    /// What the rule that wins says of a name.
+    /// What the winning rule says of a name.
     pub(super) fn best(&self, name: &str) -> Option<(Precedence, V)> {
         let plain = self.plain(name).first().copied();
         let glob = self.globs(name).next().map(|entry| (entry.precedence, entry.value));
@@ -83,7 +79,6 @@ impl<V: Copy> Table<V> {
         }
     }
 
-    /// Everything that is said of a name, in no particular order.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = (Precedence, V)> {
         let globs = self.globs(name).map(|entry| (entry.precedence, entry.value));
         self.plain(name).iter().copied().chain(globs)
@@ -126,7 +121,7 @@ fn length(name: &str) -> u64 {
     1 << (name.len() & 63)
 }
 
-/// For each byte the set of places whose byte it is; those without one are in every set.
+/// For each byte the set of places whose byte it is; places without one are in every set.
 fn sets(bytes: impl ExactSizeIterator<Item = Option<u8>>) -> Vec<u64> {
     let words = bytes.len().div_ceil(64);
     let mut sets = vec![0; BYTES * words];

@@ -6,20 +6,18 @@ use super::Layouts;
 use crate::find::Role;
 use tenure_types::model::{Kind, Member, Shape, TypeId};
 
-/// The most leaves that one type is spread out into. The largest of Linux has a tenth.
+/// The most leaves that one type is spread out into; the largest of Linux has a tenth.
 const MOST_LEAVES: usize = 1 << 14;
 
-/// Of a longer array of structs, only the first and the last element are spread out: those between
-/// have no other neighbours.
+/// Of a longer array of structs, only the first and last element are spread out: the others have the same neighbours.
 const MOST_ELEMENTS: u64 = 4;
 
-/// The member of a leaf that is the whole of what was spread out.
+/// The member of a leaf that is all of what was spread out.
 const NO_MEMBER: usize = usize::MAX;
 
 /// The step that stands for the type itself.
 pub(crate) const ROOT: usize = 0;
 
-/// A type spread out.
 #[derive(Debug)]
 pub(crate) struct Flat {
     /// By offset.
@@ -29,7 +27,6 @@ pub(crate) struct Flat {
     steps: Vec<Step>,
 }
 
-/// A member that nobody needs to look into.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Leaf {
     /// From the start of the type that was spread out.
@@ -37,7 +34,6 @@ pub(crate) struct Leaf {
     pub(crate) size: u64,
     pub(crate) role: Role,
     pub(crate) ty: TypeId,
-    /// The composite that has it as a direct member, and which one.
     pub(crate) owner: TypeId,
     pub(crate) member: usize,
     /// Which element of the member, if that is an array of words.
@@ -47,7 +43,6 @@ pub(crate) struct Leaf {
 }
 
 impl Leaf {
-    /// A variable that nobody looks into.
     pub(crate) fn whole(ty: TypeId, offset: u64, size: u64, role: Role) -> Self {
         Self { offset, size, role, ty, owner: ty, member: NO_MEMBER, element: None, step: ROOT }
     }
@@ -57,12 +52,10 @@ impl Leaf {
         self.member == NO_MEMBER
     }
 
-    /// The byte after the last.
     pub(crate) fn end(&self) -> u64 {
         self.offset.saturating_add(self.size)
     }
 
-    /// Where it lies.
     pub(crate) fn range(&self) -> (u64, u64) {
         (self.offset, self.size)
     }
@@ -74,19 +67,16 @@ struct Step {
     /// The step before; [`ROOT`] leads to itself.
     parent: usize,
     depth: usize,
-    /// What is embedded.
     ty: TypeId,
     /// By which member of the parent's type, and which element of it if that is an array.
     member: usize,
     element: Option<u64>,
-    /// Where it starts.
     offset: u64,
     /// Whether its members are spelled as if they were the parent's.
     anonymous: bool,
 }
 
 impl Layouts<'_> {
-    /// Spreads a type out.
     pub(crate) fn flat(&self, id: TypeId) -> Flat {
         let root = Step {
             parent: ROOT,
@@ -108,8 +98,7 @@ impl Layouts<'_> {
         flat
     }
 
-    /// Spreads out a value that stands for itself, an element or a variable: one leaf if the type as
-    /// a whole is known.
+    /// The leaves of an element or a variable: one if the type as a whole is known.
     pub(crate) fn value(&self, id: TypeId) -> Vec<Leaf> {
         match self.whole(self.roles.of_type(id), id) {
             Some(role) => vec![Leaf::whole(id, 0, self.size_of(id), role)],
@@ -203,7 +192,6 @@ fn edges(count: u64) -> impl Iterator<Item = u64> {
     (0..if all { count } else { 0 }).chain((!all).then_some(0)).chain((!all).then(|| count - 1))
 }
 
-/// Where a member of a step lies.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     step: usize,
@@ -242,7 +230,6 @@ impl Place {
     }
 }
 
-/// How two leaves are related.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Relation {
     /// The innermost embedded type with a name of its own that holds both, or [`ROOT`].
@@ -300,13 +287,11 @@ impl Flat {
         Relation { common: x, elements, exclusive }
     }
 
-    /// The type of a step and where it starts.
     pub(crate) fn embedded(&self, step: usize) -> (TypeId, u64) {
         (self.steps[step].ty, self.steps[step].offset)
     }
 
-    /// The outermost embedded value with a name on the way from `above` to a leaf; none if the leaf is
-    /// a member of `above` itself.
+    /// The outermost named value embedded between `above` and a leaf; none if the leaf is a member of `above`.
     pub(crate) fn embedding(&self, leaf: &Leaf, above: usize) -> Option<usize> {
         let mut found = None;
         let mut at = leaf.step;
@@ -326,7 +311,6 @@ impl Flat {
         path
     }
 
-    /// As [`path`](Self::path), of an embedded value.
     pub(crate) fn path_of(&self, layouts: &Layouts<'_>, step: usize) -> String {
         let mut way = Vec::new();
         let mut at = step;

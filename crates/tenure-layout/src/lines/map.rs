@@ -4,8 +4,7 @@ use super::{Flat, Layouts, Leaf};
 use crate::find::{Cell, Line, Role, TypeMap};
 use tenure_types::model::{Kind, Shape, TypeId};
 
-/// The most lines that a map shows. A type of more has arrays that nobody wants to see in full, or
-/// is a fabrication.
+/// The most lines that a map shows; more are arrays, or a fabricated file.
 const MOST_LINES: u64 = 1024;
 
 impl Layouts<'_> {
@@ -34,7 +33,6 @@ impl Layouts<'_> {
         }
     }
 
-    /// Where a type was declared, as `file:line`.
     pub(crate) fn declared(&self, id: TypeId) -> Option<String> {
         let declared = self.model[id].declared.as_ref()?;
         Some(match declared.line {
@@ -54,7 +52,6 @@ struct Span {
     hole: bool,
 }
 
-/// What covers the type from its start to its end.
 fn spans(layouts: &Layouts<'_>, flat: &Flat, size: u64) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
     let mut end = 0;
@@ -123,7 +120,6 @@ fn also(layouts: &Layouts<'_>, flat: &Flat, span: &mut Span, leaf: &Leaf) {
     }
 }
 
-/// Cells collected line by line.
 struct Lines {
     line_bytes: u64,
     lines: Vec<Line>,

@@ -37,20 +37,17 @@ pub(crate) struct Arranged {
     pub(crate) size: u64,
 }
 
-/// What does not depend on how members are arranged.
 #[derive(Debug)]
 struct Facts {
     inside: Vec<Inside>,
     shared: OnceLock<Shared>,
 }
 
-/// What there is in a type by value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Inside {
     visited: bool,
     /// A word that many CPUs write.
     contended: bool,
-    /// A member of which something is known.
     known: bool,
 }
 
@@ -61,7 +58,6 @@ impl Inside {
     }
 }
 
-/// Who refers to each type.
 #[derive(Debug)]
 struct Shared {
     /// Types that have a member that points to it.
@@ -89,8 +85,7 @@ impl<'a> Layouts<'a> {
         Self { model, roles, line_bytes, facts, arranged: HashMap::new() }
     }
 
-    /// The same with some types in another order. Every type that embeds one whose size changes has
-    /// to be among them.
+    /// The same with some types in another order; if one changes size, every type that embeds it must be among them.
     pub(crate) fn arranged(&self, arranged: HashMap<TypeId, Arranged>) -> Layouts<'a> {
         let Self { model, roles, line_bytes, .. } = *self;
         Layouts { model, roles, line_bytes, facts: Arc::clone(&self.facts), arranged }
@@ -109,12 +104,10 @@ impl<'a> Layouts<'a> {
         }
     }
 
-    /// Bytes that a member takes, as arranged.
     pub(crate) fn bytes_of(&self, member: &Member) -> u64 {
         member.bits.map_or_else(|| self.size_of(member.ty), Bits::bytes)
     }
 
-    /// Where a member lies, as arranged.
     fn offset_of(&self, owner: TypeId, index: usize, member: &Member) -> u64 {
         self.arranged.get(&owner).map_or(member.offset, |arranged| arranged.offsets[index])
     }
@@ -126,17 +119,14 @@ impl<'a> Layouts<'a> {
             || self.facts.inside[id.index()].contended
     }
 
-    /// The line on which an offset lies.
     pub(crate) fn line_of(&self, offset: u64) -> u64 {
         offset / self.line_bytes
     }
 
-    /// Whether two ranges of bytes touch the same line, in a type that starts on one.
     pub(crate) fn share(&self, a: (u64, u64), b: (u64, u64)) -> bool {
         share(self.line_bytes, a, b)
     }
 
-    /// How many types have a member that points to this one.
     pub(crate) fn pointed_from(&self, id: TypeId) -> u32 {
         self.shared().pointed[id.index()]
     }
@@ -146,25 +136,22 @@ impl<'a> Layouts<'a> {
         &self.shared().embedded[id.index()]
     }
 
-    /// Whether values of the type are freed after a grace period, so that readers may find them
-    /// without a lock.
+    /// Whether values are freed after a grace period, so that readers may find them without a lock.
     pub(crate) fn waits_for_readers(&self, id: TypeId) -> bool {
         self.shared().grace[id.index()]
     }
 
-    /// What is known of a member as a whole.
     pub(crate) fn role_of(&self, composite: TypeId, index: usize, member: &Member) -> Option<Role> {
         self.whole(self.roles.of_member(composite, index), member.ty)
     }
 
-    /// What is known of a value as a whole, given what is known of it or its elements: an array of
-    /// contended words is not one word.
+    /// A role that holds for a value as a whole: an array of contended words is not one word.
     pub(crate) fn whole(&self, role: Option<Role>, id: TypeId) -> Option<Role> {
         let is_array = || matches!(self.model[self.model.resolved(id)].kind, Kind::Array { .. });
         role.filter(|role| !role.is_contended() || !is_array())
     }
 
-    /// What to call a member without a name: by the first one in it that has one.
+    /// What to call a member without a name: the first named member inside it.
     pub(crate) fn nameless(&self, owner: TypeId, member: &Member) -> String {
         let mut at = self.model.resolved(member.ty);
         // Ends: rule 2 of the model.
@@ -251,7 +238,6 @@ impl Shared {
     }
 }
 
-/// Whether two ranges of bytes, each an offset and a size, touch the same line.
 pub(crate) fn share(line_bytes: u64, a: (u64, u64), b: (u64, u64)) -> bool {
     let first = |(offset, _): (u64, u64)| offset / line_bytes;
     let last = |(offset, size): (u64, u64)| offset.saturating_add(size.max(1) - 1) / line_bytes;

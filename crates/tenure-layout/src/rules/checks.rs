@@ -5,64 +5,47 @@ use std::fmt;
 use super::glob::Glob;
 use super::path::Path;
 
-/// A check of a rules file. Shows as the sentence that has to be true.
+/// Shows as the sentence that has to be true.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CheckRule {
-    /// `[[apart]]`.
+pub(crate) enum CheckRule {
     Apart(Apart),
-    /// `[[group]]`.
     Group(Group),
-    /// `[[within]]`.
     Within(Within),
 }
 
 /// Members that must not share a line with others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Apart {
-    /// The types.
-    pub types: Vec<Glob>,
-    /// Those that suffer.
-    pub members: Vec<Path>,
-    /// Those that many CPUs write.
-    pub from: Vec<Path>,
-    /// Whether this has to hold wherever the type's alignment lets it begin.
-    pub any_placement: bool,
+pub(crate) struct Apart {
+    pub(crate) types: Vec<Glob>,
+    pub(crate) members: Vec<Path>,
+    pub(crate) from: Vec<Path>,
+    pub(crate) any_placement: bool,
 }
 
 /// Members that have to fit into few lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
-    /// The types.
-    pub types: Vec<Glob>,
-    /// Its name: of the kernel's markers if there are no [`members`](Self::members).
-    pub name: String,
-    /// Its members; none for those between the markers.
-    pub members: Vec<Path>,
-    /// How many lines, from 1.
-    pub lines: Option<u64>,
-    /// How many bytes from the first to the last.
-    pub bytes: Option<u64>,
-    /// Whether this has to hold wherever the type's alignment lets it begin.
-    pub any_placement: bool,
+pub(crate) struct Group {
+    pub(crate) types: Vec<Glob>,
+    /// A name of the kernel's markers, if there are no [`members`](Self::members).
+    pub(crate) name: String,
+    pub(crate) members: Vec<Path>,
+    pub(crate) lines: Option<u64>,
+    pub(crate) bytes: Option<u64>,
+    pub(crate) any_placement: bool,
 }
 
 /// Members that have to lie in a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Within {
-    /// The types.
-    pub types: Vec<Glob>,
-    /// The group's name.
-    pub group: String,
-    /// The members.
-    pub members: Vec<Path>,
-    /// The members that make the group; none for those between the kernel's markers.
-    pub of: Vec<Path>,
+pub(crate) struct Within {
+    pub(crate) types: Vec<Glob>,
+    pub(crate) group: String,
+    pub(crate) members: Vec<Path>,
+    /// What makes the group; none for what lies between the kernel's markers.
+    pub(crate) of: Vec<Path>,
 }
 
 impl CheckRule {
-    /// The patterns of the types that it speaks of.
-    #[must_use]
-    pub fn types(&self) -> &[Glob] {
+    pub(crate) fn types(&self) -> &[Glob] {
         match self {
             Self::Apart(Apart { types, .. })
             | Self::Group(Group { types, .. })
@@ -70,10 +53,8 @@ impl CheckRule {
         }
     }
 
-    /// The check in words, for one type: `dst_entry.lwtstate must not share a line with
-    /// dst_entry.__refcnt`.
-    #[must_use]
-    pub fn of_type(&self, ty: &str) -> String {
+    /// The sentence for one type.
+    pub(crate) fn of_type(&self, ty: &str) -> String {
         match self {
             Self::Apart(Apart { members, from, any_placement, .. }) => {
                 let (members, from) = (joined(ty, members), joined(ty, from));
@@ -109,7 +90,6 @@ fn joined(ty: &str, paths: &[Path]) -> String {
     format!("{ty}.{}", listed(paths))
 }
 
-/// `a`, or `{a, b}`.
 fn listed<T: fmt::Display>(all: &[T]) -> String {
     match all {
         [one] => one.to_string(),

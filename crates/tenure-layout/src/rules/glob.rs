@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::fmt;
 
-/// A name in which `*` stands for any number of any characters. There are no other special ones.
+/// A name in which `*` stands for any number of any characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Glob {
+pub(crate) struct Glob {
     text: Box<str>,
     /// What stands between the stars: one piece for a plain name, else one more than there are stars.
     pieces: Box<[Box<str>]>,
@@ -13,7 +13,7 @@ pub struct Glob {
     letters: u64,
 }
 
-/// How much a pattern says: the one with fewer stars says more, then the one with more letters.
+/// Fewer stars say more; then more letters do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Specificity {
     stars: Reverse<usize>,
@@ -21,30 +21,25 @@ pub(crate) struct Specificity {
 }
 
 impl Specificity {
-    /// Of a pattern of two parts.
     pub(crate) fn and(self, other: Self) -> Self {
         Self { stars: Reverse(self.stars.0 + other.stars.0), letters: self.letters + other.letters }
     }
 }
 
-/// Which characters a name has, as a set in which some of them share a place. A name can match a
-/// pattern only if its set holds the pattern's: one `and` spares most comparisons.
+/// Which characters a name has, as a set in which some share a place. A name can match only if its set holds the
+/// pattern's: one `and` spares most comparisons.
 pub(crate) fn letters_of(name: &str) -> u64 {
     name.bytes().fold(0, |set, byte| set | 1 << (byte & 63))
 }
 
 impl Glob {
-    /// The pattern as it is written.
-    #[must_use]
-    pub fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let pieces: Box<[Box<str>]> = text.split('*').map(Into::into).collect();
         let letters = pieces.iter().fold(0, |set, piece| set | letters_of(piece));
         Self { text: text.into(), pieces, letters }
     }
 
-    /// Whether a name is what the pattern describes.
-    #[must_use]
-    pub fn matches(&self, name: &str) -> bool {
+    pub(crate) fn matches(&self, name: &str) -> bool {
         let [first, middle @ .., last] = &*self.pieces else { return *self.text == *name };
         // The first and the last piece may not overlap.
         let Some(mut rest) =
@@ -60,26 +55,19 @@ impl Glob {
         true
     }
 
-    /// [`matches`](Self::matches) for a caller that has the name's [`letters_of`].
     pub(crate) fn matches_with(&self, letters: u64, name: &str) -> bool {
         letters & self.letters == self.letters && self.matches(name)
     }
 
-    /// Whether it describes one name only.
-    #[must_use]
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.pieces.len() == 1
     }
 
-    /// Whether it is `*`.
-    #[must_use]
-    pub fn is_any(&self) -> bool {
+    pub(crate) fn is_any(&self) -> bool {
         &*self.text == "*"
     }
 
-    /// The pattern as it is written.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 
@@ -88,12 +76,10 @@ impl Glob {
         Specificity { stars: Reverse(stars), letters: self.text.len() - stars }
     }
 
-    /// What a name begins with: what is before the first star.
     pub(crate) fn begin(&self) -> &str {
         self.pieces.first().map_or("", |piece| piece)
     }
 
-    /// What a name ends with: what is after the last star.
     pub(crate) fn end(&self) -> &str {
         self.pieces.last().map_or("", |piece| piece)
     }

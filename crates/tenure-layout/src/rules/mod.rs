@@ -65,22 +65,19 @@
 //!     member = ["max_window", "tsoffset"]
 //! "#;
 //! let rules = Rules::parse(text, "my-rules.toml")?;
-//! assert_eq!(rules.checks().len(), 3);
+//! assert_eq!(rules.len(), 13);
 //! # Ok::<(), tenure_layout::Error>(())
 //! ```
 //!
 //! # Patterns
 //!
-//! In every name `*` stands for any letters, also for none; there are no other special ones. Names
-//! are spelled as the debugging information has them, with their paths and parameters and without
-//! `struct`: `std::atomic<int>`, `core::sync::atomic::AtomicUsize`, `dst_entry`. A type that is
-//! known by a `typedef` only has that name.
+//! In every name `*` stands for any letters, also for none. Names are spelled as in the debugging information, with
+//! paths and parameters and without `struct`: `std::atomic<int>`, `dst_entry`; a type that only a `typedef` names has
+//! that name.
 //!
-//! In `TYPE.MEMBER` the type ends at the first dot outside brackets. `MEMBER` may be a path:
-//! `rtable.dst.__refcnt` leads through the embedded `dst`, and `pool.shards.lock` through every
-//! element of the array `shards`. Anonymous structs and unions and base classes are not spelled:
-//! their members are those of the type around them. What is said of a member at the end of a path is
-//! said of it wherever its type is embedded.
+//! In `TYPE.MEMBER` the type ends at the first dot outside brackets. `MEMBER` may be a path: `rtable.dst.__refcnt`
+//! leads through the embedded `dst`, `pool.shards.lock` through every element of the array `shards`. Anonymous structs
+//! and unions and base classes are not spelled. A rule for a member holds wherever its type is embedded.
 //!
 //! # Roles
 //!
@@ -97,27 +94,23 @@
 //!
 //! # Which rule wins
 //!
-//! 1. A rule of yours wins over all that come with Tenure.
-//! 2. Among these, what is said of a member wins over what is said of its type, that over what is
-//!    said of the cacheline group it lies in, and that over what is said of what it points to. Of a
-//!    variable: its name, its section, its type.
-//! 3. Among these, the pattern with fewer stars wins, then the one with more letters, then the later
-//!    one.
-//! 4. Where a type has several names, the outermost one that a rule knows wins: a rule for `spinlock_t`
-//!    wins over a rule for `spinlock`, the struct behind it. An array is what its elements are.
+//! 1. Your rules win over those that come with Tenure.
+//! 2. A member's rule wins over its type's, that over its cacheline group's, and that over its pointee's. Of a
+//!    variable: name, section, type.
+//! 3. The pattern with fewer stars wins, then the one with more letters, then the later one.
+//! 4. Of a type's several names, the outermost that a rule knows wins: `spinlock_t` over `spinlock`, the struct behind
+//!    it. An array is what its elements are.
 //!
 //! `const` members are read mostly and `_Atomic` ones are atomic without a rule.
 //!
 //! # Checks
 //!
-//! Each names its types with `type`: a pattern or a list of patterns. If several types have the name
-//! each of them is checked; **if a pattern of a check finds no type or no member, the check
-//! fails**. (For a member that has another name in another version write a pattern that fits both, such
-//! as `__r*` for `__refcnt` and `__rcuref`: each name of a list has to be there.)
+//! Each names its types with `type`: a pattern or a list of patterns. Every type of the name is checked; **a pattern
+//! that finds no type or no member fails the check**. (A pattern such as `__r*` fits both `__refcnt` and `__rcuref`; each
+//! name of a list has to be there.)
 //!
-//! Lines are counted from the start of the type, as if it began on one. If its alignment does not make
-//! sure of that, `any_placement = true` makes a check hold for every place where the alignment lets it
-//! begin.
+//! Lines are counted from the start of the type, as if it began on one. With `any_placement = true` the check has to
+//! hold wherever the type's alignment lets it begin.
 //!
 //! | check | keys | passes if |
 //! |---|---|---|
@@ -125,38 +118,26 @@
 //! | `[[group]]` | `name`, `members`, `lines` or `bytes` or both | the members take up no more than so many lines, and from the first to the last no more than so many bytes |
 //! | `[[within]]` | `group`, `member` | each member lies between the begin and the end of the group |
 //!
-//! A group without `members` is what lies between the kernel's markers
-//! `__cacheline_group_begin__NAME` and `__cacheline_group_end__NAME`. So `[[within]]` is the kernel's
-//! `CACHELINE_ASSERT_GROUP_MEMBER`, and `[[group]]` with `bytes` its `CACHELINE_ASSERT_GROUP_SIZE`. The
-//! group of a `[[within]]` may also be a `[[group]]` of the same file with the same `type`: it goes from
-//! its first to its last member.
+//! A group without `members` lies between the kernel's markers `__cacheline_group_begin__NAME` and
+//! `__cacheline_group_end__NAME`: so `[[within]]` is the kernel's `CACHELINE_ASSERT_GROUP_MEMBER`, and `[[group]]` with
+//! `bytes` its `CACHELINE_ASSERT_GROUP_SIZE`. A `[[within]]` may also name a `[[group]]` of the same file and `type`.
 //!
 //! # The kernel's access tables
 //!
-//! `Documentation/networking/net_cachelines/*.rst` has a row for each member with the columns type,
-//! name, fastpath_tx_access, fastpath_rx_access and a comment. Each access is `read_mostly`,
-//! `read_write`, or empty where that path does not touch the member:
+//! `Documentation/networking/net_cachelines/*.rst` has a row for each member, with the columns fastpath_tx_access and
+//! fastpath_rx_access: `read_mostly`, `read_write`, or empty where that path does not touch the member.
 //!
 //! | tx, rx | rule |
 //! |---|---|
 //! | `read_mostly` in one or both, no `read_write` | `"TYPE.NAME" = "read_mostly"` |
-//! | `read_write` in one or both | `"TYPE.NAME" = "written"` **if several CPUs do so at a time**; no rule if whoever writes it owns the object then, as the user of a `tcp_sock` does |
-//! | both empty | no rule, or `"TYPE.NAME" = "cold"` if its neighbours should be seen to be free to move there |
+//! | `read_write` in one or both | `"TYPE.NAME" = "written"` **if several CPUs write it at a time**; no rule if the writer owns the object, as the user of a `tcp_sock` does |
+//! | both empty | no rule, or `"TYPE.NAME" = "cold"` to let it move beside contended words |
 //!
-//! These rows of `tcp_sock.rst`
-//!
-//! ```text
-//! Type      Name            fastpath_tx_access  fastpath_rx_access  Comments
-//! u32       max_window      read_mostly                             tcp_bound_to_half_wnd(tx),forced_push(tx)
-//! u32       lost_out        read_mostly         read_mostly         tcp_left_out(tx,rx)
-//! u32       write_seq       read_write                              tcp_rate_check_app_limited,...
-//! u32       compressed_ack_rcv_nxt
-//! ```
-//!
-//! become
+//! So of `tcp_sock.rst`, `max_window` (`read_mostly`, empty), `lost_out` (`read_mostly` twice), `write_seq`
+//! (`read_write`) and `compressed_ack_rcv_nxt` (both empty) become
 //!
 //! ```
-//! # use tenure_layout::{find::Role, rules::Rules};
+//! # use tenure_layout::rules::Rules;
 //! let rules = Rules::parse(
 //!     r#"
 //!     [members.tcp_sock]
@@ -180,28 +161,21 @@ mod path;
 
 use std::io::Read;
 use std::path::Path as FilePath;
-use std::sync::Arc;
 
 pub(crate) use parse::closest;
 
-pub use checks::{Apart, CheckRule, Group, Within};
-pub use glob::Glob;
-pub use path::{MemberPattern, Path, Place};
-
-pub(crate) use checks::counted;
-pub(crate) use glob::{Specificity, letters_of};
-pub(crate) use path::Elements;
+pub(crate) use checks::{Apart, CheckRule, Group, Within, counted};
+pub(crate) use glob::{Glob, Specificity, letters_of};
+pub(crate) use path::{Elements, MemberPattern, Path, Place};
 
 use crate::Error;
 use crate::find::Role;
 
-/// The most bytes of a rules file.
 const MOST_BYTES: u64 = 4 << 20;
 
 /// The contents of a rules file: see the [module](self).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
-    file: Arc<str>,
     pub(crate) types: Vec<(Glob, Role)>,
     pub(crate) pointers: Vec<(Glob, Role)>,
     pub(crate) members: Vec<(MemberPattern, Role)>,
@@ -212,12 +186,10 @@ pub struct Rules {
     checks: Vec<CheckRule>,
 }
 
-/// Which atomic words a rule of `[atomics]` speaks of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AtomicPattern {
     /// Members and variables of that name.
     Name(Glob),
-    /// A member.
     Member(MemberPattern),
 }
 
@@ -251,21 +223,6 @@ impl Rules {
         parse::rules(text, file)
     }
 
-    /// Without rules.
-    pub(crate) fn none(file: &str) -> Self {
-        Self {
-            file: file.into(),
-            types: Vec::new(),
-            pointers: Vec::new(),
-            members: Vec::new(),
-            atomics: Vec::new(),
-            cacheline_groups: Vec::new(),
-            statics: Vec::new(),
-            sections: Vec::new(),
-            checks: Vec::new(),
-        }
-    }
-
     /// Adds what another file says, as if it stood at the end of this one.
     pub(crate) fn append(&mut self, other: Self) {
         self.types.extend(other.types);
@@ -278,15 +235,8 @@ impl Rules {
         self.checks.extend(other.checks);
     }
 
-    /// What errors call the file.
-    #[must_use]
-    pub fn file(&self) -> &str {
-        &self.file
-    }
-
-    /// The checks, in the order of the file.
-    #[must_use]
-    pub fn checks(&self) -> &[CheckRule] {
+    /// In the order of the file.
+    pub(crate) fn checks(&self) -> &[CheckRule] {
         &self.checks
     }
 

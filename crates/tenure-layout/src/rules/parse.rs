@@ -34,7 +34,6 @@ const ROLES: [(&str, Role); 8] = [
     ("plain", Role::Plain),
 ];
 
-/// Something wrong at a byte of the text.
 struct Wrong {
     at: usize,
     what: String,
@@ -51,13 +50,12 @@ pub(super) fn rules(text: &str, file: &str) -> std::result::Result<Rules, Error>
         at: error.span().map_or(0, |span| span.start),
         what: error.message().lines().collect::<Vec<_>>().join(", "),
     });
-    parsed.and_then(|table| of_table(table.get_ref(), file)).map_err(|wrong| {
+    parsed.and_then(|table| of_table(table.get_ref())).map_err(|wrong| {
         let (line, column) = position(text, wrong.at);
         Error::new(format!("{file}:{line}:{column}: {}", wrong.what))
     })
 }
 
-/// Line and column, both from 1, of a byte of the text.
 fn position(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
@@ -65,8 +63,8 @@ fn position(text: &str, at: usize) -> (usize, usize) {
     (line, column)
 }
 
-fn of_table(table: &DeTable<'_>, file: &str) -> Result<Rules> {
-    let mut rules = Rules::none(file);
+fn of_table(table: &DeTable<'_>) -> Result<Rules> {
+    let mut rules = Rules::default();
     let mut checks = Vec::new();
     for (key, value) in table {
         match &**key.get_ref() {
@@ -106,7 +104,7 @@ fn of_table(table: &DeTable<'_>, file: &str) -> Result<Rules> {
     Ok(rules)
 }
 
-/// Gives each [`Within`] the members of the [`Group`] that it names, if the file has it.
+/// Gives each [`Within`] the members of the [`Group`] that it names.
 fn find_groups(checks: &mut [CheckRule]) {
     let groups: Vec<_> = checks
         .iter()
@@ -132,8 +130,8 @@ fn globs(table: &Spanned<DeValue<'_>>) -> Result<Vec<(Glob, Role)>> {
     })
 }
 
-/// The entries of a table of roles in the order of the file. Tables in it are longer names:
-/// `[members.a]` with `b` is `a.b`.
+/// The entries of a table of roles in the order of the file. Nested tables make longer names: `[members.a]` with `b`
+/// is `a.b`.
 fn in_order<P>(
     table: &Spanned<DeValue<'_>>,
     pattern: impl Fn(&str) -> std::result::Result<P, String>,
@@ -148,7 +146,7 @@ fn in_order<P>(
     entries.into_iter().map(read).collect()
 }
 
-/// As deep as the text nests tables, which its parser bounds.
+/// Recursion is bounded by the TOML parser.
 fn flatten(
     prefix: &str,
     table: &Spanned<DeValue<'_>>,
@@ -181,7 +179,7 @@ fn role(at: usize, word: &str) -> Result<Role> {
     }
 }
 
-/// Refuses a word with those that are allowed, the one that was meant first.
+/// Refuses an unknown word with those that are allowed, the closest first.
 fn unknown_key<T>(at: usize, word: &str, what: &str, allowed: &[&str]) -> Result<T> {
     let word: String = word.chars().take(60).collect();
     let meant = closest(&word, allowed.iter().copied());
@@ -189,7 +187,7 @@ fn unknown_key<T>(at: usize, word: &str, what: &str, allowed: &[&str]) -> Result
     wrong(at, format!("unknown {what} `{word}`{meant} (there are {})", words(allowed)))
 }
 
-/// The name that somebody who wrote `word` may have meant.
+/// The name that is spelled most like `word`, if one is close.
 pub(crate) fn closest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let letters = word.len();
     names
@@ -205,7 +203,6 @@ fn words(all: &[&str]) -> String {
     all.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// The keys of one check.
 struct Keys<'a, 'i> {
     kind: &'a str,
     at: usize,
@@ -253,7 +250,6 @@ fn check(kind: &str, at: usize, table: &DeTable<'_>) -> Result<CheckRule> {
 }
 
 impl<'a, 'i> Keys<'a, 'i> {
-    /// Refuses other keys than these.
     fn only(&self, allowed: &[&str]) -> Result<()> {
         let unknown = self.table.keys().find(|key| !allowed.contains(&&**key.get_ref()));
         match unknown {
@@ -295,7 +291,6 @@ impl<'a, 'i> Keys<'a, 'i> {
         }
     }
 
-    /// A name or a list of names.
     fn list<P>(
         &self,
         key: &str,

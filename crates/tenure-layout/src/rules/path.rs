@@ -5,49 +5,36 @@ use std::fmt;
 use super::glob::{Glob, Specificity};
 use tenure_types::model::{Bits, Kind, MOST_NESTING, Model, TypeId};
 
-/// The most members that one path may stand for in one type.
 const MOST_PLACES: usize = 1 << 16;
 
-/// The most members and array elements that are looked at to resolve one path in one type.
 const MOST_STEPS: usize = 1 << 20;
 
-/// A path from a type to members in it. Each step is a [`Glob`]. Steps lead through embedded types
-/// and through every element of an array; anonymous structs and unions and base classes are not
-/// spelled.
+/// Steps from a type to members in it, through embedded types and every element of arrays. Anonymous structs and
+/// unions and base classes are not spelled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Path(Box<[Glob]>);
+pub(crate) struct Path(Box<[Glob]>);
 
-/// A type, by a [`Glob`], and a [`Path`] from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemberPattern {
-    /// The type.
-    pub ty: Glob,
-    /// The member.
-    pub path: Path,
+pub(crate) struct MemberPattern {
+    pub(crate) ty: Glob,
+    pub(crate) path: Path,
 }
 
-/// A member that a path led to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The path that was taken, with the elements of arrays: `shards[3].lock`.
-    pub path: String,
-    /// The composite that it is a member of.
-    pub owner: TypeId,
-    /// Which member of it.
-    pub index: usize,
+pub(crate) struct Place {
+    /// With the elements of arrays: `shards[3].lock`.
+    pub(crate) path: String,
+    pub(crate) owner: TypeId,
+    pub(crate) index: usize,
     /// From the start of the type that the path starts at.
-    pub offset: u64,
-    /// Bytes.
-    pub size: u64,
-    /// Its bits, if it is a bit field.
-    pub bits: Option<Bits>,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+    pub(crate) bits: Option<Bits>,
 }
 
-/// A path stands for more members than anybody meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooMany;
 
-/// Which elements of arrays a path leads through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Elements {
     First,
@@ -55,12 +42,8 @@ pub(crate) enum Elements {
 }
 
 impl Path {
-    /// Reads `a.b.c`.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it, in words.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// Reads `a.b.c`; an error says in words what is wrong.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let steps: Vec<_> = text.split('.').collect();
         if steps.iter().any(|step| step.trim() != *step || step.is_empty()) {
             return Err(format!("`{text}` is not the name of a member"));
@@ -71,18 +54,14 @@ impl Path {
         Ok(Self(steps.into_iter().map(Glob::new).collect()))
     }
 
-    /// The name, where the path is a single step.
-    #[must_use]
-    pub fn single(&self) -> Option<&Glob> {
+    pub(crate) fn single(&self) -> Option<&Glob> {
         match &*self.0 {
             [name] => Some(name),
             _ => None,
         }
     }
 
-    /// Whether it has a star.
-    #[must_use]
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.0.iter().all(Glob::is_plain)
     }
 
@@ -91,7 +70,6 @@ impl Path {
         steps.reduce(Specificity::and).expect("a path has a step")
     }
 
-    /// The members of a composite that the path leads to.
     pub(crate) fn resolve(
         &self,
         model: &Model,
@@ -113,11 +91,7 @@ impl fmt::Display for Path {
 
 impl MemberPattern {
     /// Reads `TYPE.MEMBER`, where the type may have dots inside its brackets only.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it, in words.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut depth = 0_usize;
         let mut split = None;
         let mut before = ' ';
@@ -168,7 +142,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Follows a path from a resolved type. As deep as types are nested, which the model bounds.
+    /// Recursion is bounded by the nesting that the model allows.
     fn members(
         &mut self,
         of: TypeId,
@@ -199,7 +173,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Follows a path into a member's type: the composite itself, or each element of an array of it.
+    /// The composite itself, or each element of an array of it.
     fn inside(
         &mut self,
         ty: TypeId,

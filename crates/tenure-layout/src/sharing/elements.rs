@@ -11,10 +11,9 @@ use tenure_types::model::{Kind, TypeId};
 /// After how many elements the places where they meet lines are taken to repeat.
 const PERIOD: u64 = 64;
 
-/// The most leaves that are looked at for the words of one element.
 const MOST_LOOKS: usize = 1 << 18;
 
-/// The most elements of one line that count: however many write it, they take turns.
+/// The most elements of one line that count: writers take turns, however many they are.
 const MOST_BESIDE: u32 = 3;
 
 /// All arrays of which neighbouring elements share a line, each with its worst word.
@@ -73,10 +72,9 @@ fn in_array(
     for word in leaves.iter().filter(|leaf| leaf.role.is_contended()).take(most) {
         let mut victims = Vec::new();
         for leaf in &leaves {
+            let Some((weight, why)) = weight::of_stranger(layouts, leaf) else { continue };
             let share = meetings(layouts, start, stride, count, word, leaf);
-            if let Some((weight, why)) = weight::of_stranger(layouts, leaf)
-                && share > 0.0
-            {
+            if share > 0.0 {
                 victims.push((share, Sufferer { leaf: *leaf, weight, why, variable: 0 }));
             }
         }
@@ -102,7 +100,6 @@ fn in_array(
     worst
 }
 
-/// How many elements a line has room for beside one.
 fn beside(layouts: &Layouts<'_>, stride: u64) -> u32 {
     let room = (layouts.line_bytes / stride).saturating_sub(1);
     u32::try_from(room).unwrap_or(u32::MAX).clamp(1, MOST_BESIDE)
@@ -117,8 +114,12 @@ fn meetings(
     word: &Leaf,
     leaf: &Leaf,
 ) -> f64 {
-    // Of a flexible array nobody knows how many there are.
+    // A flexible array has any number.
     let pairs = count.checked_sub(1).unwrap_or(PERIOD).min(PERIOD);
+    // Places on lines repeat after this many elements: of whole periods, one says it all.
+    let lowest = |value: u64| 1 << value.trailing_zeros();
+    let period = layouts.line_bytes / layouts.line_bytes.min(lowest(stride));
+    let pairs = if pairs.is_multiple_of(period) { period } else { pairs };
     let at = |element: u64, leaf: &Leaf| {
         let base = start.saturating_add(stride.saturating_mul(element));
         (base.saturating_add(leaf.offset), leaf.size)
@@ -127,7 +128,8 @@ fn meetings(
         layouts.share(at(element, word), at(element + 1, leaf))
             || layouts.share(at(element + 1, word), at(element, leaf))
     };
-    let met =
-        u32::try_from((0..pairs).filter(|&element| meet(element)).count()).unwrap_or(u32::MAX);
-    f64::from(met) / f64::from(u32::try_from(pairs).unwrap_or(u32::MAX))
+    let met = (0..pairs).filter(|&element| meet(element)).count();
+    #[allow(clippy::cast_precision_loss)] // There are at most 64.
+    let share = met as f64 / pairs as f64;
+    share
 }

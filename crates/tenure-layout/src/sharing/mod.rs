@@ -64,7 +64,6 @@ pub struct Found {
     pub score: f64,
 }
 
-/// Where a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Site {
     /// In a type, and through which of its steps if one of the two lies in an embedded type.
@@ -86,15 +85,10 @@ pub(crate) enum Site {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Array {
-    Member {
-        owner: TypeId,
-        member: usize,
-    },
-    /// A variable, by its place among all.
+    Member { owner: TypeId, member: usize },
     Static(usize),
 }
 
-/// A member or a variable beside a contended word.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sufferer {
     pub(crate) leaf: Leaf,

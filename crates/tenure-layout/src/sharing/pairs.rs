@@ -8,11 +8,10 @@ use tenure_types::model::{Kind, TypeId};
 /// The least alignment that allocators give an object of at least that size: malloc's on 64-bit systems.
 const ALLOCATED: u64 = 16;
 
-/// The most leaves that are looked at around the words of one type. The largest of Linux take a few
-/// thousand; a fabrication may have them all on one line.
+/// The most leaves to look at around the words of one type. The largest of Linux take a few thousand.
 const MOST_AROUND: usize = 1 << 18;
 
-/// All findings of one type, at most one for each line and embedding: the worst.
+/// At most one finding, the worst, for each line and embedding.
 pub(crate) fn in_type(layouts: &Layouts<'_>, id: TypeId) -> Vec<Found> {
     let flat = layouts.flat(id);
     let mut found: Vec<(u64, Found)> = Vec::new();
@@ -39,8 +38,7 @@ pub(crate) fn in_type(layouts: &Layouts<'_>, id: TypeId) -> Vec<Found> {
     found.into_iter().map(|(_, found)| found).collect()
 }
 
-/// The findings of one word among the leaves on its lines: of its neighbours in the type itself, and of
-/// those through each embedding.
+/// The findings of one word: one for its neighbours in the type itself, and one for each embedding.
 fn of_word(
     layouts: &Layouts<'_>,
     id: TypeId,
@@ -72,7 +70,6 @@ fn of_word(
         .collect()
 }
 
-/// Puts a finding together: of a type and, if through what it starts with, of that.
 fn rate(
     layouts: &Layouts<'_>,
     site: Site,
@@ -98,8 +95,7 @@ fn rate(
     Found { site, word, victims, signals, score: signals.score() }
 }
 
-/// Through which embedding two leaves come together: `Some(None)` if in the type itself, `None` if
-/// that is told elsewhere.
+/// Through which embedding two leaves meet: `Some(None)` if in the type itself, `None` if another type tells of it.
 fn apart(layouts: &Layouts<'_>, flat: &Flat, word: &Leaf, leaf: &Leaf) -> Option<Option<usize>> {
     let relation = flat.relation(layouts, word, leaf);
     if relation.elements || relation.exclusive {
@@ -138,8 +134,7 @@ fn embedding(layouts: &Layouts<'_>, id: TypeId, flat: &Flat, through: Option<usi
     }
 }
 
-/// Of victims that lie over each other (alternatives of a union, bit fields of one byte), the one
-/// that weighs most.
+/// Of victims that overlap (alternatives of a union, bit fields of one byte), the heaviest.
 fn one_for_each_byte(mut victims: Vec<Sufferer>) -> Vec<Sufferer> {
     victims.sort_by(|a, b| {
         (a.leaf.offset.cmp(&b.leaf.offset)).then_with(|| b.weight.total_cmp(&a.weight))

@@ -59,7 +59,6 @@ fn is_contended(layouts: &Layouts<'_>, index: usize) -> bool {
     }
 }
 
-/// A variable spread out, at its address.
 fn leaves(layouts: &Layouts<'_>, index: usize) -> Vec<Leaf> {
     let variable = &layouts.model.statics()[index];
     let whole =
@@ -77,7 +76,6 @@ fn leaves(layouts: &Layouts<'_>, index: usize) -> Vec<Leaf> {
     leaves
 }
 
-/// What other variables have on the lines of a word, the worst first.
 fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer> {
     let statics = layouts.model.statics();
     let own = &statics[index];
@@ -122,7 +120,6 @@ fn neighbours(layouts: &Layouts<'_>, index: usize, word: &Leaf) -> Vec<Sufferer>
     victims
 }
 
-/// Whether a variable is a pointer or a table that only a loader writes.
 fn is_constant(layouts: &Layouts<'_>, variable: &Static) -> bool {
     // Nothing to read at run time either: a marker.
     matches!(layouts.model[layouts.model.resolved(variable.ty)].kind, Kind::Function | Kind::Opaque)

@@ -26,7 +26,6 @@ fn finding(layouts: &Layouts<'_>, rank: usize, found: &Found) -> Finding {
     }
 }
 
-/// What it takes to tell one finding.
 struct Teller<'a> {
     layouts: &'a Layouts<'a>,
     found: &'a Found,
@@ -131,7 +130,6 @@ impl<'a> Teller<'a> {
     }
 }
 
-/// What lies at `path` in a value, as the source would spell it.
 fn inside(value: &str, path: &str) -> String {
     let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
     format!("{value}{dot}{path}")

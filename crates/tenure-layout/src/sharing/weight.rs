@@ -15,7 +15,6 @@ const LARGEST_LINKS: u64 = 24;
 
 const CONTENDED: &str = "contended too: each takes the line from the other";
 
-/// Where a weight comes from, in words, and what guards the member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Why(&'static str, &'static str);
 
@@ -25,7 +24,6 @@ impl Why {
     }
 }
 
-/// The weight of a neighbour of a contended word, if it has one.
 pub(crate) fn of(layouts: &Layouts<'_>, word: Role, neighbour: &Leaf) -> Option<(f64, Why)> {
     let (weight, what) = match neighbour.role {
         Role::Cold => return None,
@@ -45,7 +43,6 @@ pub(crate) fn of(layouts: &Layouts<'_>, word: Role, neighbour: &Leaf) -> Option<
     (weight >= LEAST).then_some((weight, Why(what, guard)))
 }
 
-/// How much a member suffers beside a contended word.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Victimhood {
     open: f64,
@@ -92,7 +89,6 @@ fn by_type(layouts: &Layouts<'_>, id: TypeId) -> (f64, &'static str) {
     }
 }
 
-/// Whether values are pointers, and not to functions.
 fn points(layouts: &Layouts<'_>, id: TypeId) -> bool {
     let model = layouts.model;
     match model[model.resolved(id)].kind {
@@ -102,7 +98,6 @@ fn points(layouts: &Layouts<'_>, id: TypeId) -> bool {
     }
 }
 
-/// Whether values point to a type.
 fn is_link(layouts: &Layouts<'_>, id: TypeId) -> bool {
     let is_void = matches!(layouts.model[layouts.model.resolved(id)].kind, Kind::Pointer(None));
     !is_void && points(layouts, id)

@@ -32,10 +32,10 @@ use plan::{Part, Plan};
 use tenure_types::model::{Kind, TypeId};
 use units::{Stuck, Units};
 
-/// The most embedding types whose order is changed as well. All others keep theirs.
+/// The most embedding types whose order changes too.
 const MOST_PARTS: usize = 12;
 
-/// What is lost in sums of the same figures in another order.
+/// The rounding error between sums of the same figures in another order.
 const BEARABLE: f64 = 1e-9;
 
 /// What is to stay where it is.
@@ -85,7 +85,6 @@ pub fn suggest(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Suggest
     tell::suggestion(layouts, &plan).ok_or_else(|| tell::no_order(layouts, id))
 }
 
-/// The type and those that embed it directly, as they are.
 fn plan(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Plan, Stuck> {
     let units = |id: TypeId| {
         let name = &layouts.model[id].name;
@@ -116,7 +115,7 @@ fn plan(layouts: &Layouts<'_>, id: TypeId, pins: &Pins) -> Result<Plan, Stuck> {
     Ok(plan)
 }
 
-/// The units of a type that are a type embedded as a member.
+/// The units of `outer` whose type is `inner`.
 fn direct(layouts: &Layouts<'_>, outer: TypeId, inner: TypeId, units: &Units) -> Vec<usize> {
     let Kind::Composite { members, .. } = &layouts.model[outer].kind else { return Vec::new() };
     let is_inner = |member: usize| {
@@ -131,7 +130,6 @@ fn direct(layouts: &Layouts<'_>, outer: TypeId, inner: TypeId, units: &Units) ->
     found
 }
 
-/// The types of a plan as it arranges them.
 fn arranged(layouts: &Layouts<'_>, plan: &Plan) -> HashMap<TypeId, Arranged> {
     let mut types = HashMap::new();
     let first = plan.parts[0].place(None).size;

@@ -4,14 +4,12 @@ use super::units::{Piece, Unit, Units};
 use crate::find::score::word_weight;
 use tenure_types::model::TypeId;
 
-/// What moving one member costs, where a number beside a count costs 0.4: a change has to be worth its
-/// review.
+/// What a move costs, where a number beside a count costs 0.4: a change has to be worth its review.
 const PER_MOVE: f64 = 0.1;
 
-/// The most members of one type that move. Who wants more has to think anew.
+/// The most members of one type that move: more is a redesign.
 const MOST_MOVES: usize = 8;
 
-/// One type of a plan.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) id: TypeId,
@@ -20,7 +18,7 @@ pub(super) struct Part {
     pub(super) order: Vec<usize>,
     /// For a type that embeds the first part: the units that are it.
     pub(super) embeds: Vec<usize>,
-    /// What its lines may cost: what they cost as they were.
+    /// What its lines may cost: what they cost before.
     pub(super) bearable: f64,
 }
 
@@ -33,7 +31,6 @@ pub(super) struct Plan {
     pub(super) resizable: bool,
 }
 
-/// Where the units of a part lie.
 #[derive(Debug, Clone)]
 pub(super) struct Placed {
     /// By unit, not by place.
@@ -55,8 +52,7 @@ impl Part {
         Placed { offsets, size: end.next_multiple_of(self.units.align) }
     }
 
-    /// Whether compilers lay the units out like this. Two runs of bit fields that come together would
-    /// become one.
+    /// Whether compilers lay the units out like this: two runs of bit fields that meet would become one.
     fn is_legal(&self, placed: &Placed) -> bool {
         let mut before: Option<usize> = None;
         self.order.iter().all(|&index| {
@@ -72,7 +68,7 @@ impl Part {
         })
     }
 
-    /// The units that are cut out and put in elsewhere: all but the longest run that kept its order.
+    /// The units that are moved: all but the longest run that keeps its order.
     pub(super) fn moved(&self) -> Vec<usize> {
         // Patience: `tails[n]` ends the run of length n + 1 that ends lowest.
         let mut tails: Vec<usize> = Vec::new();
@@ -97,8 +93,7 @@ impl Part {
 }
 
 impl Plan {
-    /// What all parts cost, or none if one of them grows or gets worse, or if that is not below
-    /// `limit`.
+    /// The sum over all parts; none if a part grows or gets worse, or the sum reaches `limit`.
     pub(super) fn cost(&self, limit: f64) -> Option<f64> {
         let first = self.first()?;
         let mut cost = 0.0;
@@ -111,14 +106,13 @@ impl Plan {
         Some(cost)
     }
 
-    /// The first part as it is now; none if its size may not change and did.
+    /// The first part as it is now; none if its size changed and must not.
     pub(super) fn first(&self) -> Option<Placed> {
         let part = &self.parts[0];
         let placed = part.place(None);
         (placed.size == part.units.size || self.resizable).then_some(placed)
     }
 
-    /// What one part costs, where the first one lies like this.
     pub(super) fn cost_of(&self, index: usize, first: &Placed) -> Option<f64> {
         let part = &self.parts[index];
         let placed = self.placed(index, first);
@@ -142,7 +136,6 @@ impl Plan {
         Some(lines.concerned + moves)
     }
 
-    /// What the lines of a part cost as it is now.
     pub(super) fn lines_now(&self, index: usize) -> f64 {
         let first = self.parts[0].place(None);
         self.lines_of(index, &self.placed(index, &first), &first).all
@@ -155,7 +148,7 @@ impl Plan {
         }
     }
 
-    /// The units of a part that have to do with a line to mend: only their moves can help.
+    /// The units that matter to a line to mend: only their moves can help.
     pub(super) fn involved(&self, index: usize) -> Vec<bool> {
         let first = self.parts[0].place(None);
         let spots = self.spots(&self.parts[index], &self.placed(index, &first), &first);
@@ -171,7 +164,6 @@ impl Plan {
         involved
     }
 
-    /// The leaves of a part, by offset.
     fn spots<'p>(&'p self, part: &'p Part, placed: &Placed, first: &Placed) -> Spots<'p> {
         let mut all = Spots::default();
         for &index in &part.order {
@@ -216,21 +208,17 @@ impl Plan {
     }
 }
 
-/// What the lines of a part cost.
 struct Lines {
     all: f64,
-    /// Of a type that embeds the one to mend, what has to do with that one: the rest is for a proposal
-    /// of its own.
+    /// Of a type that embeds the one to mend: only what concerns that one.
     concerned: f64,
 }
 
 /// A leaf at its place.
 struct Spot<'p> {
-    /// Among all.
     place: usize,
     offset: u64,
     piece: &'p Piece,
-    /// Of the part.
     unit: usize,
     /// Where the embedded type begins, for what is in it.
     inner: Option<u64>,
@@ -242,7 +230,6 @@ impl Spot<'_> {
     }
 }
 
-/// The leaves of a part, by offset.
 #[derive(Default)]
 struct Spots<'p> {
     all: Vec<Spot<'p>>,
@@ -276,7 +263,6 @@ impl<'p> Spots<'p> {
     }
 }
 
-/// Whether two leaves can be there at the same time.
 fn apart(a: &Spot<'_>, b: &Spot<'_>) -> bool {
     a.end() <= b.offset || b.end() <= a.offset
 }

@@ -7,21 +7,18 @@
 
 use super::plan::Plan;
 
-/// Members to put in their places, at the most, over all orders that are tried. A struct of 30 members
-/// takes some hundred thousand.
+/// The most placements of members over all orders tried. A struct of 30 members takes some hundred thousand.
 const MOST_WORK: usize = 40_000_000;
 
 /// What an order has to be better by.
 const LEAST_GAIN: f64 = 1e-9;
 
-/// A way to change an order: places, not units.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Swap(usize, usize),
     Take { from: usize, to: usize },
 }
 
-/// Improves a plan until nothing helps.
 pub(super) fn improve(plan: &mut Plan) {
     let Some(mut cost) = plan.cost(f64::INFINITY) else { return };
     let mut work = 0;
@@ -40,7 +37,7 @@ pub(super) fn improve(plan: &mut Plan) {
     }
 }
 
-/// Takes the best step of one part, if there is one, and returns what the plan costs then.
+/// Takes the best step of one part, if any helps, and returns the plan's new cost.
 fn step(plan: &mut Plan, part: usize, cost: f64, work: &mut usize) -> Option<f64> {
     let before = plan.parts[part].order.clone();
     // What embeds the first part costs something else as soon as that changes; no other part does.
@@ -79,7 +76,6 @@ fn step(plan: &mut Plan, part: usize, cost: f64, work: &mut usize) -> Option<f64
     Some(cost)
 }
 
-/// All steps between units that may move.
 fn steps(plan: &Plan, part: usize) -> Vec<Step> {
     let involved = plan.involved(part);
     let part = &plan.parts[part];

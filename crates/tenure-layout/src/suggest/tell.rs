@@ -9,10 +9,10 @@ use crate::lines::Layouts;
 use crate::sharing::{Found, in_type};
 use tenure_types::model::{Format, Kind, Member, TypeId};
 
-/// The share of the score that a proposal may leave: for less gain nobody changes an order.
+/// The share of the score that a proposal may leave: smaller gains are not worth a change.
 const WORTHWHILE: f64 = 0.85;
 
-/// The suggestion that a plan is; none if nothing moves or that gains too little.
+/// None if nothing moves or the gain is too small.
 pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestion> {
     if plan.parts.iter().all(|part| part.moved().is_empty()) {
         return None;
@@ -51,7 +51,6 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestio
     })
 }
 
-/// Why a type keeps its order.
 pub(super) fn stuck(layouts: &Layouts<'_>, id: TypeId, stuck: Stuck) -> String {
     let name = layouts.model.spelled(id);
     match stuck {
@@ -66,7 +65,6 @@ pub(super) fn stuck(layouts: &Layouts<'_>, id: TypeId, stuck: Stuck) -> String {
     }
 }
 
-/// What to say where no order helps.
 pub(super) fn no_order(layouts: &Layouts<'_>, id: TypeId) -> String {
     let name = layouts.model.spelled(id);
     let Some(worst) = in_type(layouts, id).into_iter().max_by(|a, b| a.score.total_cmp(&b.score))
@@ -94,7 +92,6 @@ fn members<'a>(layouts: &Layouts<'a>, part: &Part) -> &'a [Member] {
     }
 }
 
-/// The name of a unit: of its member, or of its bit fields.
 fn name(layouts: &Layouts<'_>, part: &Part, unit: usize) -> String {
     let members = &members(layouts, part)[part.units.units[unit].members.clone()];
     let name = |member: &Member| match &*member.name {
@@ -104,7 +101,6 @@ fn name(layouts: &Layouts<'_>, part: &Part, unit: usize) -> String {
     members.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// What is cut out and put in elsewhere, in the new order.
 fn moves(layouts: &Layouts<'_>, part: &Part, placed: &Placed) -> Vec<Move> {
     part.moved()
         .into_iter()
@@ -149,8 +145,7 @@ fn embedder(layouts: &Layouts<'_>, after: &Layouts<'_>, part: &Part, inner: u64)
     }
 }
 
-/// The types that embed the first part and are no parts themselves: their sizes stay, or the plan would
-/// not be resizable.
+/// The embedding types that are no parts: their sizes stay, as the plan is not resizable then.
 fn unchanged<'p>(layouts: &'p Layouts<'_>, plan: &'p Plan) -> impl Iterator<Item = Embedder> + 'p {
     let others = layouts.embedders(plan.parts[0].id).iter();
     others.filter(|outer| plan.parts.iter().all(|part| part.id != **outer)).map(|&outer| Embedder {
@@ -163,7 +158,6 @@ fn unchanged<'p>(layouts: &'p Layouts<'_>, plan: &'p Plan) -> impl Iterator<Item
     })
 }
 
-/// What is left, and what to look after.
 fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]) -> Vec<String> {
     let mut notes = Vec::new();
     for &id in ids {

@@ -8,13 +8,10 @@ use tenure_types::model::{Format, Kind, Member, Shape, TypeId};
 /// The smallest alignment that a struct may have been declared with unseen: a cache line of most.
 const LEAST_DECLARED: u64 = 64;
 
-/// The largest alignment that a member is believed to have.
 const MOST_ALIGN: u64 = 4096;
 
-/// The most members that are moved. The largest of Linux have a fourth.
 const MOST_MEMBERS: usize = 1024;
 
-/// The largest type whose members are moved.
 const MOST_BYTES: u64 = 1 << 32;
 
 /// Members that move as one: a member, or bit fields that share bytes.
@@ -25,21 +22,18 @@ pub(super) struct Unit {
     pub(super) offset: u64,
     pub(super) size: u64,
     pub(super) align: u64,
-    /// It begins at multiples of this only, in an order in which that needs no padding: see
-    /// [`possible_align`].
+    /// It begins only at multiples of this, where that needs no padding: see [`possible_align`].
     pub(super) multiple: u64,
-    /// Whether it is made of bit fields.
     pub(super) bits: bool,
-    /// Those, where each follows the one before without a gap that nobody named.
+    /// The bit fields, if no unnamed gap lies between them.
     pub(super) fields: Vec<Field>,
-    /// Stays where it is, and so does all before it.
+    /// It stays where it is, and so does all before it.
     pub(super) fixed: bool,
-    /// Units change places only within one group: between the markers that stand in the source.
+    /// Units change places only within one group: between markers of the source.
     pub(super) group: usize,
     pub(super) pieces: Vec<Piece>,
 }
 
-/// A bit field of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Field {
     /// Its first bit, from the start of the unit.
@@ -50,7 +44,7 @@ pub(super) struct Field {
 }
 
 impl Unit {
-    /// Where it begins behind what ends at `end`.
+    /// Where it begins after `end`.
     pub(super) fn start(&self, end: u64) -> u64 {
         match self.fields.first() {
             // At the next byte, as units end with one.
@@ -59,7 +53,7 @@ impl Unit {
         }
     }
 
-    /// Whether its bit fields lie to each other as they did if it begins at `start`.
+    /// Whether its bit fields keep their distances if it begins at `start`.
     pub(super) fn holds(&self, start: u64) -> bool {
         let start = start.saturating_mul(8);
         let mut end = start;
@@ -71,21 +65,18 @@ impl Unit {
     }
 }
 
-/// The bit at which a compiler puts a field if `end` is the first that is free.
+/// The bit at which a compiler puts a field if `end` is the first free one.
 fn behind(end: u64, field: &Field) -> u64 {
     let storage = |bit: u64| bit / field.storage;
     let last = end.saturating_add(field.count.max(1) - 1);
     if storage(end) == storage(last) { end } else { end.next_multiple_of(field.storage) }
 }
 
-/// A leaf of a unit.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Piece {
-    /// From the start of the unit.
     pub(super) offset: u64,
     pub(super) size: u64,
     pub(super) role: Role,
-    /// How it suffers.
     pub(super) victim: Victimhood,
 }
 
@@ -97,10 +88,8 @@ pub(super) struct Units {
     pub(super) align: u64,
 }
 
-/// Why a type keeps its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stuck {
-    /// Its members lie over each other.
     NotAStruct,
     /// Its members do not lie where the alignments of their types put them.
     Packed,
@@ -109,7 +98,7 @@ pub(super) enum Stuck {
 }
 
 impl Units {
-    /// Of a type, with the members that have to stay, by name.
+    /// `pinned` says which members have to stay.
     pub(super) fn of(
         layouts: &Layouts<'_>,
         id: TypeId,
@@ -179,7 +168,6 @@ impl Units {
         }
     }
 
-    /// Hands the leaves of the type to the units.
     fn fill(&mut self, layouts: &Layouts<'_>, id: TypeId) {
         let flat = layouts.flat(id);
         for leaf in &flat.leaves {
@@ -196,9 +184,8 @@ impl Units {
     }
 }
 
-/// The alignment that an embedded struct may have been declared with where nothing tells: BTF does
-/// not. One that lies on a line and fills lines is moved to lines only, and where no compiler would pad
-/// for it, so that the order is right whether it was or not.
+/// BTF does not tell declared alignments. A struct that lies on a line and fills lines may have one, so it moves to
+/// lines only, where no compiler would pad for it: the order is right either way.
 fn possible_align(layouts: &Layouts<'_>, member: &Member) -> u64 {
     let model = layouts.model;
     let is_struct = matches!(model[model.resolved(member.ty)].kind, Kind::Composite { .. });
@@ -212,7 +199,7 @@ fn possible_align(layouts: &Layouts<'_>, member: &Member) -> u64 {
     }
 }
 
-/// Members as units: bit fields that touch the same bytes become one.
+/// Bit fields that touch the same bytes become one unit.
 fn joined(layouts: &Layouts<'_>, members: &[Member]) -> Result<Vec<Unit>, Stuck> {
     let mut units: Vec<Unit> = Vec::with_capacity(members.len());
     for (index, member) in members.iter().enumerate() {
@@ -253,7 +240,6 @@ fn joined(layouts: &Layouts<'_>, members: &[Member]) -> Result<Vec<Unit>, Stuck>
     Ok(units)
 }
 
-/// A member as a field of a unit that begins at `start`, if it is one.
 fn field(layouts: &Layouts<'_>, member: &Member, start: u64) -> Option<Field> {
     let bits = member.bits?;
     let storage = layouts.size_of(member.ty).clamp(1, 16).next_power_of_two() * 8;
@@ -261,14 +247,12 @@ fn field(layouts: &Layouts<'_>, member: &Member, start: u64) -> Option<Field> {
     Some(Field { first, count: u64::from(bits.count), storage })
 }
 
-/// Whether a member's type has no members.
 fn is_empty(layouts: &Layouts<'_>, member: &Member) -> bool {
     let ty = layouts.model.resolved(member.ty);
     matches!(&layouts.model[ty].kind, Kind::Composite { members, .. } if members.is_empty())
 }
 
-/// Whether a member is what the type is derived from: a struct with a name at the very start, to which
-/// pointers to the whole are cast.
+/// Whether a member is what the type derives from: a named struct at the very start, to which pointers are cast.
 fn is_base(layouts: &Layouts<'_>, member: &Member) -> bool {
     let model = layouts.model;
     let ty = &model[model.resolved(member.ty)];
@@ -281,7 +265,6 @@ fn is_base(layouts: &Layouts<'_>, member: &Member) -> bool {
 pub(super) mod tests {
     use super::*;
 
-    /// Fields that follow each other, by their bits and those of their types.
     pub(crate) fn run(widths: &[(u64, u64)]) -> Unit {
         let mut end = 0;
         let fields: Vec<Field> = widths

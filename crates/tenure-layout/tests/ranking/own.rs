@@ -2,11 +2,10 @@
 //! threads' counters in an array, locks next to each other, and counters among configuration.
 
 use std::hint::black_box;
-use std::path::PathBuf;
 // What is looked at here are std's own types, as programs have them.
 #[allow(clippy::disallowed_types)]
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use tenure_layout::find::{Finding, Report, Role, Sharing};
 use tenure_types::read::Input;
@@ -54,14 +53,14 @@ fn use_all() {
     black_box((config.name, config.limit));
 }
 
-fn own() -> Report {
+/// Read once: it is the slowest input of these tests.
+static OWN: LazyLock<Report> = LazyLock::new(|| {
     use_all();
-    let path: PathBuf = std::env::current_exe().unwrap();
     let mut request = request("", &[]);
-    request.input = Input::File(path);
+    request.input = Input::File(std::env::current_exe().unwrap());
     request.top = usize::MAX;
     report(&request)
-}
+});
 
 fn in_array(finding: &Finding, name: &str, bytes: u64) -> bool {
     matches!(&finding.sharing, Sharing::Elements { array, stride, .. } if array.ends_with(name) && *stride == bytes)
@@ -69,21 +68,21 @@ fn in_array(finding: &Finding, name: &str, bytes: u64) -> bool {
 
 #[test]
 fn threads_counters_locks_and_a_shared_object_are_found_in_this_program() {
-    let report = own();
+    let report = &*OWN;
     assert_eq!(report.source.format, "dwarf");
-    let workers = find(&report, "an array of counters", |finding| in_array(finding, "WORKERS", 16));
+    let workers = find(report, "an array of counters", |finding| in_array(finding, "WORKERS", 16));
     assert_eq!(workers.contended.path, "[0].done");
-    let stripes = find(&report, "an array of locks", |finding| {
+    let stripes = find(report, "an array of locks", |finding| {
         in_array(finding, "STRIPES", size_of::<Mutex<u32>>() as u64)
     });
     assert!(stripes.victims.iter().any(|victim| victim.role.is_contended()), "{stripes:#?}");
-    let shared = find(&report, "a counter beside its limit", |finding| {
+    let shared = find(report, "a counter beside its limit", |finding| {
         finding.type_name.ends_with("own::Shared") && finding.sharing == Sharing::Within
     });
     assert_eq!(shared.contended.path, "hits");
     assert!(shared.victims.iter().any(|victim| victim.path == "limit"), "{shared:#?}");
     assert_eq!(shared.confidence.placements, 1.0, "{shared:#?}");
-    let inner = find(&report, "the inside of an Arc", |finding| {
+    let inner = find(report, "the inside of an Arc", |finding| {
         finding.type_name.starts_with("alloc::sync::ArcInner<")
             && finding.type_name.contains("Config")
     });
@@ -94,8 +93,7 @@ fn threads_counters_locks_and_a_shared_object_are_found_in_this_program() {
 #[test]
 fn the_lines_of_std_s_own_types_have_no_strangers() {
     // A lock's state and what it guards belong together: no high score for a Mutex by itself.
-    let report = own();
-    for finding in &report.findings {
+    for finding in &OWN.findings {
         let name = &finding.type_name;
         if name.starts_with("std::sync::") && name.contains("mutex::Mutex<") {
             assert!(finding.score < 20.0, "{finding:#?}");

@@ -5,7 +5,6 @@
 //! reports share ([`tenure_report::html`]). Without a script everything is there to be read; with
 //! one, findings can be filtered and cells be asked what they are.
 
-mod fitted;
 mod svg;
 mod theme;
 mod view;

@@ -2,17 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::fitted::fitted;
 use super::theme::look;
 use crate::find::picture::{Block, Group, Picture, Row, State};
 use crate::find::words;
 
 /// Pixels of a line's bytes.
 const LINE: f64 = 1024.0;
-/// Pixels for the offsets at its left.
 const LEFT: f64 = 56.0;
 const WIDTH: f64 = LEFT + LINE + 2.0;
-/// The height of a cell.
 const CELL: f64 = 56.0;
 /// From one row to the next, beside the cells' height.
 const GAP: f64 = 6.0;
@@ -23,20 +20,17 @@ const OMITTED: f64 = 26.0;
 /// Size of the letters, and the pixels that each takes in a font of equal widths.
 const TEXT: f64 = 10.5;
 const LETTER: f64 = TEXT * 0.605;
-/// From one line of a name to the next.
 const LEADING: f64 = 13.0;
 /// In narrower cells names stand upright.
 const UPRIGHT: f64 = 44.0;
 
-/// What a reader who cannot see a map is told in its place.
+/// What a screen reader says in place of a map.
 pub(super) struct Alternative<'a> {
-    /// Unique in the page.
     pub(super) id: &'a str,
     pub(super) title: &'a str,
     pub(super) description: &'a str,
 }
 
-/// Draws a picture.
 pub(super) fn map(picture: &Picture, alternative: &Alternative<'_>) -> String {
     let mut canvas = Canvas { body: String::new(), y: 0.0, byte: LINE / bytes(picture.line_bytes) };
     canvas.ruler(picture.line_bytes);
@@ -59,7 +53,6 @@ pub(super) fn map(picture: &Picture, alternative: &Alternative<'_>) -> String {
     )
 }
 
-/// A cell as a legend shows it.
 pub(super) fn swatch(state: State, moved: bool) -> String {
     let block = Block {
         path: String::new(),
@@ -88,7 +81,6 @@ pub(super) fn swatch(state: State, moved: bool) -> String {
     )
 }
 
-/// What a cell is, in words.
 pub(super) fn told(block: &Block) -> String {
     let bytes = words::count_of(block.size, "byte");
     if block.state == State::Hole {
@@ -105,7 +97,6 @@ pub(super) fn told(block: &Block) -> String {
     told
 }
 
-/// What is said of a member beside its place.
 pub(super) fn says(block: &Block) -> impl Iterator<Item = &'static str> {
     let state = match block.state {
         State::Contended => "contended",
@@ -120,7 +111,6 @@ pub(super) fn says(block: &Block) -> impl Iterator<Item = &'static str> {
 struct Canvas {
     body: String,
     y: f64,
-    /// Pixels of a byte.
     byte: f64,
 }
 
@@ -275,12 +265,10 @@ impl Canvas {
     }
 }
 
-/// How many letters fit.
 fn letters(pixels: f64) -> usize {
     fits(pixels / LETTER)
 }
 
-/// How many lines of text fit.
 fn lines(pixels: f64) -> usize {
     fits(pixels / LEADING)
 }
@@ -291,13 +279,11 @@ fn fits(count: f64) -> usize {
     count.clamp(0.0, 1000.0) as usize
 }
 
-/// Pixels of a text.
 #[allow(clippy::cast_precision_loss)] // It fits into a bracket.
 fn pixels(text: &str) -> f64 {
     text.chars().count() as f64 * LETTER
 }
 
-/// An offset within a line, or its size.
 #[allow(clippy::cast_precision_loss)] // Lines have tens of bytes.
 fn bytes(count: u64) -> f64 {
     count as f64
@@ -305,4 +291,94 @@ fn bytes(count: u64) -> f64 {
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// A name in at most `lines` lines of `columns` letters each, broken after `_`, `.`, `:` and spaces where it can be;
+/// what does not fit ends in `…`.
+pub(super) fn fitted(name: &str, columns: usize, lines: usize) -> Vec<String> {
+    if columns == 0 || lines == 0 {
+        return Vec::new();
+    }
+    let mut broken: Vec<String> = vec![String::new()];
+    let mut taken = 0;
+    for part in parts(name) {
+        let length = part.chars().count();
+        if taken > 0 && taken + length > columns && length <= columns {
+            broken.push(String::new());
+            taken = 0;
+        }
+        for letter in part.chars() {
+            if taken == columns {
+                broken.push(String::new());
+                taken = 0;
+            }
+            if let Some(last) = broken.last_mut() {
+                last.push(letter);
+            }
+            taken += 1;
+        }
+        if broken.len() > lines {
+            break;
+        }
+    }
+    if broken.len() > lines {
+        broken.truncate(lines);
+        if let Some(last) = broken.last_mut() {
+            *last = last.chars().take(columns - 1).chain(['…']).collect();
+        }
+    }
+    broken.iter().map(|line| line.trim().to_owned()).collect()
+}
+
+/// The parts of a name, each with what ends it.
+fn parts(name: &str) -> impl Iterator<Item = &str> {
+    let mut rest = name;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        // A name may begin with some of them.
+        let start = rest.find(|each| !ends(each)).unwrap_or(rest.len());
+        let end = rest[start..].find(ends).map_or(rest.len(), |at| {
+            let at = start + at;
+            at + rest[at..]
+                .chars()
+                .take_while(|each| ends(*each))
+                .map(char::len_utf8)
+                .sum::<usize>()
+        });
+        let (part, left) = rest.split_at(end);
+        rest = left;
+        Some(part)
+    })
+}
+
+fn ends(letter: char) -> bool {
+    matches!(letter, '_' | '.' | ':' | ' ' | '|' | ',')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_fits_is_left_alone() {
+        assert_eq!(fitted("dev", 8, 3), ["dev"]);
+        assert_eq!(fitted("__refcnt", 8, 3), ["__refcnt"]);
+    }
+
+    #[test]
+    fn a_name_is_broken_where_it_has_a_joint() {
+        assert_eq!(fitted("rt_uses_gateway", 8, 3), ["rt_uses_", "gateway"]);
+        assert_eq!(fitted("callback_head", 20, 3), ["callback_head"]);
+        assert_eq!(fitted("ndisc::ops", 7, 3), ["ndisc::", "ops"]);
+    }
+
+    #[test]
+    fn a_part_longer_than_a_line_is_broken_anywhere_and_too_much_is_cut() {
+        assert_eq!(fitted("obsolete", 3, 3), ["obs", "ole", "te"]);
+        assert_eq!(fitted("header_length_of_all", 6, 2), ["header", "_leng…"]);
+        assert_eq!(fitted("abc", 1, 1), ["…"]);
+        assert!(fitted("abc", 0, 1).is_empty());
+    }
 }

@@ -22,18 +22,15 @@ pub(super) const COLOURS: [Colour; 11] = [
     Colour::new("cell", "#f0f2f5", "#262d35"),
 ];
 
-/// How a cell is drawn.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Look {
     /// The colour inside; empty for none.
     pub(super) fill: &'static str,
-    /// The colour of the border; empty for none.
     pub(super) stroke: &'static str,
     pub(super) text: &'static str,
     pub(super) sign: &'static str,
 }
 
-/// The look of a state.
 pub(super) fn look(block: &Block) -> Look {
     let look = |fill, stroke, text, sign| Look { fill, stroke, text, sign };
     let found = match block.state {

@@ -1,4 +1,4 @@
-//! The ranking: a few lines for each finding.
+//! The ranking, a few lines for each finding; and checks, one by one.
 
 use console::Style as Look;
 
@@ -11,7 +11,6 @@ use crate::find::{Finding, Report, Suggestion};
 /// Columns of rank and score, which stand alone so that the eye can run down.
 const INDENT: usize = 12;
 
-/// The most victims that are named.
 const NAMED: usize = 5;
 
 pub(super) fn render(text: &mut Text, report: &Report) {
@@ -35,7 +34,7 @@ pub(super) fn render(text: &mut Text, report: &Report) {
     }
 }
 
-/// That there is a better order: its maps are for who asks for the type.
+/// Says that there is a better order; its maps are shown when the type is asked for.
 fn repair(text: &mut Text, suggestion: &Suggestion) {
     let style = text.style();
     let lines = style.wrapped(&format!("→ {}", words::gain(suggestion)), &" ".repeat(INDENT));
@@ -91,4 +90,28 @@ fn victims(text: &mut Text, finding: &Finding) {
         items.push(Styled::new(&more, |more| style.text(Look::new().dim(), more)));
     }
     text.items(&items, "  ", INDENT);
+}
+
+pub(super) fn checks(text: &mut Text, report: &Report) {
+    if report.checks.is_empty() {
+        return;
+    }
+    let style = text.style();
+    text.blank();
+    text.strong("Checks");
+    for check in words::ordered(&report.checks) {
+        let (sign, look) = if check.passed {
+            ("✓", Look::new().green())
+        } else {
+            ("✗", Look::new().red().bold())
+        };
+        let sentence = style.wrapped(&format!("{sign} {}", check.rule), "  ");
+        text.line(&sentence.replacen(sign, &style.text(look, sign), 1));
+        // What holds needs no words.
+        if !check.passed {
+            text.wrapped(&check.found, "    ");
+        }
+    }
+    text.blank();
+    text.strong(&words::checks(&report.checks));
 }

@@ -16,20 +16,18 @@ use tenure_report::terminal::Style;
 use super::text::{Styled, Text, cut, measured};
 use crate::find::picture::{Block, Group, Picture, Row, State};
 
-/// The most columns for a byte: more would spread a line further than the eye follows it.
+/// The most columns for a byte: wider lines are hard to follow.
 const WIDEST: usize = 10;
 
-/// Columns for a byte are a multiple of one in so many, so that members of four bytes are all as wide.
+/// Columns for a byte are a multiple of 1/4, so that members of four bytes are all equally wide.
 const STEPS: usize = 4;
 
-/// Draws a picture, as wide as the terminal.
 pub(super) fn render(text: &mut Text, picture: &Picture) {
     for line in Canvas::new(picture, text.width()).draw(text.style()) {
         text.line(&line.text);
     }
 }
 
-/// What the signs mean that are in the pictures.
 pub(super) fn legend(text: &mut Text, pictures: &[&Picture]) {
     const STATES: [(State, &str); 6] = [
         (State::Contended, "contended"),
@@ -56,7 +54,6 @@ pub(super) fn legend(text: &mut Text, pictures: &[&Picture]) {
     text.items(&entries, "   ", 2);
 }
 
-/// The sign of a state; empty for what has none.
 pub(super) fn sign(state: State) -> &'static str {
     match state {
         State::Contended => "!",
@@ -69,7 +66,6 @@ pub(super) fn sign(state: State) -> &'static str {
     }
 }
 
-/// A state as the colour of a text.
 pub(super) fn look(state: State) -> Look {
     match state {
         State::Contended => Look::new().red().bold(),
@@ -81,12 +77,10 @@ pub(super) fn look(state: State) -> Look {
     }
 }
 
-/// The same, of a member that changes place.
 pub(super) fn moved() -> Look {
     Look::new().magenta().bold()
 }
 
-/// A state as the colour of a cell.
 fn fill(block: &Block) -> Look {
     match block.state {
         State::Contended => Look::new().white().on_red().bold(),
@@ -97,7 +91,6 @@ fn fill(block: &Block) -> Look {
     }
 }
 
-/// Where a picture is drawn.
 #[derive(Debug, Clone)]
 pub(super) struct Canvas<'a> {
     picture: &'a Picture,
@@ -146,7 +139,6 @@ impl<'a> Canvas<'a> {
         lines
     }
 
-    /// The column of a byte of a line.
     fn column(&self, byte: u64) -> usize {
         let byte = usize::try_from(byte.min(self.picture.line_bytes)).unwrap_or(usize::MAX);
         self.margin + (byte.saturating_mul(self.scale) / STEPS).min(self.width)
@@ -192,7 +184,6 @@ impl<'a> Canvas<'a> {
         (free > 0).then(|| Styled::new(&line, |line| style.quiet(line)))
     }
 
-    /// The cells of a line, and those that are not named in full.
     fn cells<'b>(
         &self,
         offset: u64,
@@ -232,7 +223,6 @@ impl<'a> Canvas<'a> {
         (line.and(&bar()), unnamed)
     }
 
-    /// What the cells had no room for.
     fn names(&self, unnamed: &[&Block], style: Style) -> Vec<Styled> {
         const SEPARATOR: &str = "  ";
         let room = self.width.saturating_sub(self.margin + 1).max(8);
@@ -259,17 +249,15 @@ impl<'a> Canvas<'a> {
     }
 }
 
-/// All signs of a cell.
 fn signs(block: &Block) -> String {
     format!("{}{}", sign(block.state), if block.moved { "→" } else { "" })
 }
 
-/// The name of a cell.
 fn shown(block: &Block) -> String {
     format!("{}{}", if block.continued { "…" } else { "" }, block.label)
 }
 
-/// What is in a cell of so many columns, filled up, and whether that says all.
+/// The text of a cell, padded, and whether it is the whole name.
 fn label(block: &Block, columns: usize) -> (String, bool) {
     if block.state == State::Hole {
         return ("░".repeat(columns), true);

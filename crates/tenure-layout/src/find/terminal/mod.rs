@@ -3,7 +3,6 @@
 //! Without types asked for it is a ranking: a few lines for each finding. With types it tells each of them
 //! in full, with its line map, and what was suggested.
 
-mod check;
 mod list;
 mod map;
 mod suggestion;
@@ -16,7 +15,6 @@ use super::{clean, words};
 use crate::find::{Finding, Report, Sharing};
 use text::Text;
 
-/// The fewest columns that a text is made for; a narrower terminal wraps it.
 const NARROWEST: usize = 40;
 
 /// The report as text that ends in a line break.
@@ -38,12 +36,11 @@ pub fn render(report: &Report, style: Style) -> String {
         }
     }
     suggestion::render_others(&mut text, report);
-    check::render(&mut text, report);
+    list::checks(&mut text, report);
     closing(&mut text, report);
     text.into_string()
 }
 
-/// What to do next.
 fn closing(text: &mut Text, report: &Report) {
     // Variables are no types that could be asked for, and types of a standard library are nobody's to
     // change.

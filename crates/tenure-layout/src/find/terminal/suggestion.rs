@@ -9,7 +9,6 @@ use crate::find::{Move, Report, Suggestion, TypeMap};
 /// The most lines that a map shows in full; of more, those that differ.
 const MOST_LINES: usize = 6;
 
-/// Suggestions for types of which nothing else is told.
 pub(super) fn render_others(text: &mut Text, report: &Report) {
     let is_told = |found: &&Suggestion| {
         let of_finding = report.findings.iter().any(|finding| finding.type_name == found.type_name);
@@ -113,9 +112,8 @@ fn pair(
     pictures
 }
 
-/// The sizes of the type and of all that embed it, as a small table.
 fn sizes(text: &mut Text, suggestion: &Suggestion) {
-    /// More of them say nothing new if nothing grows.
+    /// More rows say nothing new if nothing grows.
     const MOST: usize = 12;
     let rows: Vec<_> = words::sizes(suggestion).collect();
     let same = rows.iter().all(|(_, _, _, change)| change.is_empty());

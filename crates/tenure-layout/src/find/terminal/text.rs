@@ -2,7 +2,6 @@
 
 use tenure_report::terminal::Style;
 
-/// Text in the making.
 pub(super) struct Text {
     text: String,
     style: Style,
@@ -25,13 +24,11 @@ impl Text {
         self.text
     }
 
-    /// A line as it is.
     pub(super) fn line(&mut self, line: &str) {
         self.text += line.trim_end();
         self.text.push('\n');
     }
 
-    /// An empty line, unless there is one.
     pub(super) fn blank(&mut self) {
         if !self.text.is_empty() && !self.text.ends_with("\n\n") {
             self.text.push('\n');
@@ -44,24 +41,20 @@ impl Text {
         self.line(&text);
     }
 
-    /// An item of a list.
     pub(super) fn bullet(&mut self, words: &str) {
         let text = self.style.wrapped(words, "    ");
         self.line(&text.replacen("    ", "  · ", 1));
     }
 
-    /// Lines that fit, in bold.
     pub(super) fn strong(&mut self, words: &str) {
         let text = self.style.wrapped(words, "");
         self.each_line(&text, Style::strong);
     }
 
-    /// Lines that fit, dim.
     pub(super) fn quiet(&mut self, words: &str) {
         self.quiet_after("", words);
     }
 
-    /// The same, after `indent`.
     pub(super) fn quiet_after(&mut self, indent: &str, words: &str) {
         let text = self.style.wrapped(words, indent);
         self.each_line(&text, Style::quiet);
@@ -74,10 +67,9 @@ impl Text {
         }
     }
 
-    /// `left`, and `right` dim at the right margin; below it where there is no room. Both are given as
-    /// they look and as they are measured.
+    /// `left`, and `right` dim at the right margin, or below where there is no room.
     pub(super) fn line_with(&mut self, left: &Styled, right: &str, indent: usize) {
-        /// Further to the right it would not be seen as belonging to the left.
+        /// Further to the right it would not be read as belonging to the left.
         const FARTHEST: usize = 110;
         let width = self.width().min(FARTHEST.max(left.width + 2 + measured(right)));
         let taken = measured(right);
@@ -122,7 +114,6 @@ impl Text {
     }
 }
 
-/// A text with its look, and the columns that it takes.
 #[derive(Debug, Clone)]
 pub(super) struct Styled {
     pub(super) text: String,
@@ -130,17 +121,14 @@ pub(super) struct Styled {
 }
 
 impl Styled {
-    /// A text as it is.
     pub(super) fn plain(text: &str) -> Self {
         Self { text: text.to_owned(), width: measured(text) }
     }
 
-    /// A text in a look.
     pub(super) fn new(text: &str, look: impl FnOnce(&str) -> String) -> Self {
         Self { text: look(text), width: measured(text) }
     }
 
-    /// With more after it.
     pub(super) fn and(mut self, more: &Self) -> Self {
         self.text += &more.text;
         self.width += more.width;
@@ -148,12 +136,10 @@ impl Styled {
     }
 }
 
-/// Columns of a text.
 pub(super) fn measured(text: &str) -> usize {
     console::measure_text_width(text)
 }
 
-/// A text in at most so many columns.
 pub(super) fn cut(text: &str, columns: usize) -> String {
     if measured(text) <= columns {
         return text.to_owned();

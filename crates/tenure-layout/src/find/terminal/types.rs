@@ -70,7 +70,6 @@ fn one(text: &mut Text, report: &Report, name: &str) {
     }
 }
 
-/// A map, its name and what its signs mean.
 fn draw(text: &mut Text, report: &Report, map: &TypeMap, findings: &[&Finding]) {
     let victims = findings.iter().flat_map(|finding| &finding.victims);
     let marks =
@@ -84,7 +83,6 @@ fn draw(text: &mut Text, report: &Report, map: &TypeMap, findings: &[&Finding]) 
     map::legend(text, &[&picture]);
 }
 
-/// A finding with all its reasons.
 fn explain(text: &mut Text, finding: &Finding) {
     let style = text.style();
     let word = &finding.contended;
@@ -108,7 +106,6 @@ fn explain(text: &mut Text, finding: &Finding) {
     text.blank();
 }
 
-/// One line for each: its place, its name, its type and why it suffers.
 fn victims(text: &mut Text, finding: &Finding) {
     let style = text.style();
     let longest = finding.victims.iter().map(|victim| super::text::measured(&victim.path)).max();
@@ -133,7 +130,6 @@ fn victims(text: &mut Text, finding: &Finding) {
     }
 }
 
-/// The score as the product that it is.
 fn signals(text: &mut Text, finding: &Finding) {
     const BAR: usize = 10;
     let style = text.style();
@@ -163,7 +159,6 @@ fn signals(text: &mut Text, finding: &Finding) {
     text.line(&format!("    {}", style.strong(&product)));
 }
 
-/// How many of `cells` a factor fills.
 fn filled(factor: f64, cells: usize) -> usize {
     // A bar has ten cells; a factor that is no number fills none.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
