@@ -1,18 +1,47 @@
-//! What the fuzz targets share: what has to hold for any bytes at all.
+//! The bodies of the fuzz targets: any bytes are either a model that can be analysed or an error of one line. No panic, no
+//! endless loop, no memory without bound. `tests/ranking/fuzz.rs` runs them over the seeds.
 
 use std::fmt::Display;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-use tenure_layout::sharing;
 use tenure_layout::knowledge::Knowledge;
 use tenure_layout::lines::Layouts;
-use tenure_types::model::{Kind, Model};
+use tenure_layout::sharing;
 use tenure_layout::suggest::{Pins, suggest};
+use tenure_types::model::{Kind, Model};
+use tenure_types::read::{Input, Options, btf, read};
+
+const KERNEL: &[u8] = include_bytes!("../../../tenure-types/tests/fixtures/btf/before.btf");
+const MODULE: &[u8] = include_bytes!("../../../tenure-types/tests/fixtures/btf/module.btf");
+
+/// In memory where that is possible: the disk would be what is tested.
+static PATH: LazyLock<PathBuf> = LazyLock::new(|| {
+    let shared = Path::new("/dev/shm");
+    let folder = if shared.exists() { shared.to_owned() } else { std::env::temp_dir() };
+    folder.join(format!("tenure-fuzz-{}", std::process::id()))
+});
+
+/// Bytes as BTF: alone, as a module's on top of a kernel's, and as the kernel's below a module's.
+pub fn as_btf(bytes: &[u8]) {
+    check(btf::parse(bytes, None));
+    check(btf::parse(bytes, Some(KERNEL)));
+    check(btf::parse(MODULE, Some(bytes)));
+}
+
+/// Bytes as a file of any kind.
+pub fn as_file(bytes: &[u8]) {
+    if fs::write(&*PATH, bytes).is_ok() {
+        check(read(&Input::File(PATH.clone()), &Options::default(), &()));
+        let _ = fs::remove_file(&*PATH);
+    }
+}
 
 /// Types that a run looks at closely: of the time that a run may take, most is the reader's.
 const LOOKED_AT: usize = 8;
 
-/// Bytes are either a model or an error of one line.
-pub fn check<E: Display>(result: Result<Model, E>) {
+fn check<E: Display>(result: Result<Model, E>) {
     match result {
         Ok(model) => {
             rules(&model);
@@ -25,7 +54,7 @@ pub fn check<E: Display>(result: Result<Model, E>) {
     }
 }
 
-/// What everything after the readers relies on: the rules of the module `model`.
+/// The rules of the module `model`, which all code after the readers relies on.
 fn rules(model: &Model) {
     for (id, ty) in model.iter() {
         assert!(ty.align.is_power_of_two());

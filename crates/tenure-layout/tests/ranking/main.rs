@@ -3,6 +3,7 @@
 
 mod claims;
 mod cpp;
+mod fuzz;
 mod own;
 mod properties;
 mod routes;

@@ -6,6 +6,7 @@ mod cache;
 mod clients;
 mod expiry;
 mod features;
+mod fuzz;
 mod memory;
 mod requests;
 mod stress;
