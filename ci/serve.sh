@@ -5,4 +5,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ci/clients.sh
-TENURE_CLIENTS=required cargo test -p tenure-cli --test serve
+TENURE_CLIENTS=required cargo test -p tenure-cli --test command serve::

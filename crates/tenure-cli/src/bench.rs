@@ -13,14 +13,13 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, Json};
 use crate::progress::Bar;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
     if arguments.list {
         return output::print(&list(&groups()));
     }
     #[cfg(target_os = "linux")]
     if arguments.groups.iter().any(|name| e2e::is_meant(name)) {
-        return crate::e2e::run(arguments);
+        return run_e2e(arguments);
     }
     let json = Json::of(arguments.json.as_ref());
     let request = request(arguments)?;
@@ -59,7 +58,7 @@ fn request(arguments: &Bench) -> Result<Request, Failure> {
     })
 }
 
-/// All groups, the one that runs by itself among them.
+/// All groups, `e2e` included.
 fn groups() -> Vec<GroupInfo> {
     let groups = run::groups();
     #[cfg(target_os = "linux")]
@@ -69,7 +68,7 @@ fn groups() -> Vec<GroupInfo> {
     groups
 }
 
-/// The error of a run, which knows those groups alone that it runs.
+/// Adds the group that runs by itself to an error that lists groups.
 fn told(mut error: run::Error) -> run::Error {
     if let run::Error::Unknown(unknown) = &mut error {
         unknown.groups = groups().iter().map(|group| group.name).collect();
@@ -77,7 +76,6 @@ fn told(mut error: run::Error) -> run::Error {
     error
 }
 
-/// The groups with their scenarios.
 pub(crate) fn list(groups: &[GroupInfo]) -> String {
     let longest =
         groups.iter().flat_map(|group| &group.scenarios).map(|(id, _)| id.len()).max().unwrap_or(0);
@@ -89,6 +87,44 @@ pub(crate) fn list(groups: &[GroupInfo]) -> String {
         }
     }
     text
+}
+
+/// Whole servers: a run of another kind, with a report of its own.
+#[cfg(target_os = "linux")]
+fn run_e2e(arguments: &Bench) -> Result<(), Failure> {
+    let groups = &arguments.groups;
+    if let Some(other) = groups.iter().find(|name| !e2e::is_meant(name)) {
+        let line = format!("`e2e` runs by itself; run `tenure bench {other}` before or after it");
+        return Err(Failure::Input(line));
+    }
+    let threads = match arguments.threads.as_deref() {
+        None => None,
+        Some(&[threads]) => Some(threads),
+        Some(_) => {
+            return Err(Failure::Input(
+                "`e2e` takes one number of threads, such as `--threads 2`".to_owned(),
+            ));
+        }
+    };
+    let tenure = std::env::current_exe().map_err(|error| {
+        Failure::Input(format!("cannot find this command to start servers: {error}"))
+    })?;
+    let json = Json::of(arguments.json.as_ref());
+    let page = json.page(arguments.report.as_ref(), "bench", groups)?;
+    output::check_all(json, page.as_deref())?;
+    let request = e2e::Request {
+        names: groups.clone(),
+        threads,
+        seconds: arguments.seconds,
+        quick: arguments.quick,
+        seed: arguments.seed,
+        tenure,
+        generator: crate::load::generator(arguments.with.as_deref()),
+    };
+    let report = e2e::run(&request, &Bar::new());
+    let report = report.map_err(Failure::input)?;
+
+    output::tell(json, &report, page.as_deref(), terminal::render)
 }
 
 #[cfg(test)]

@@ -6,32 +6,29 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// The exit status after Ctrl-C, as of shells.
+/// The exit status after Ctrl-C, as in shells.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// What ends the command early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What was asked for cannot be done; the line says what to do instead.
+    /// What was asked for is impossible; the line says what to do instead.
     Input(String),
-    /// Everything worked, and a check failed. What failed was printed already.
+    /// All worked, but a check failed; its result is printed already.
     Check,
-    /// Ctrl-C ended the work early. What there is of it was printed already.
+    /// Ctrl-C ended the work early; what there is of it is printed already.
     Interrupted,
-    /// Help or the version was asked for: no failure, but the end.
+    /// Help or the version was asked for.
     Told(String),
-    /// Whoever read standard output has had enough.
+    /// The reader of standard output has gone.
     Closed,
 }
 
 impl Failure {
-    /// A file or a folder that cannot be written.
     pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Self {
         Self::Input(format!("cannot write {}: {error}; name another path", path.display()))
     }
 
-    /// Standard output that cannot be written. A reader that has gone, such as `head`, ends the
-    /// command without a word.
+    /// A reader of standard output that has gone, such as `head`, ends the command without a word.
     pub(crate) fn unprintable(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::Closed,
@@ -39,7 +36,6 @@ impl Failure {
         }
     }
 
-    /// Anything that explains itself in a line.
     pub(crate) fn input(error: impl Display) -> Self {
         Self::Input(error.to_string())
     }
@@ -90,7 +86,6 @@ fn one_line(error: &clap::Error) -> String {
     line
 }
 
-/// What there is to choose from, if that is a list.
 fn valid_values(error: &clap::Error) -> Option<String> {
     match error.get(ContextKind::ValidValue)? {
         ContextValue::Strings(words) if !words.is_empty() => {
@@ -100,7 +95,6 @@ fn valid_values(error: &clap::Error) -> Option<String> {
     }
 }
 
-/// The help of the command that was typed.
 fn help() -> String {
     let mut words = std::env::args().skip(1);
     match words.next().as_deref() {

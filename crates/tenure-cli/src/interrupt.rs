@@ -10,11 +10,9 @@ use signal_hook::flag;
 
 use crate::failure::{Failure, INTERRUPTED};
 
-/// Whether Ctrl-C, or a request to terminate, came.
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// From now on signals are noted.
     pub(crate) fn catch() -> Result<Self, Failure> {
         let came = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {

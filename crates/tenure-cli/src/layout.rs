@@ -12,36 +12,19 @@ use crate::failure::Failure;
 use crate::output::{self, Json};
 use crate::progress::Bar;
 
-/// The findings to tell unless told.
 const TOP: usize = 20;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &Layout) -> Result<(), Failure> {
     let json = Json::of(arguments.json.as_ref());
     let request = request(arguments)?;
-    for path in json.file().into_iter().chain(arguments.html.as_deref()) {
-        output::check(path)?;
-    }
+    output::check_all(json, arguments.html.as_deref())?;
     let (model, report) = run::run(&request, &Bar::new()).map_err(Failure::input)?;
     // The process ends with this command: no need to give back half a million allocations one by one.
     std::mem::forget(model);
 
-    // Files first: a reader of the text that goes away does not take them along.
-    if let Some(path) = json.file() {
-        output::write(path, &json::render(&report))?;
-    }
-    if let Some(path) = &arguments.html {
-        output::write(path, &html::render(&report))?;
-    }
-    if json == Json::Stdout {
-        output::print(&json::render(&report))?;
-    } else {
-        output::print(&terminal::render(&report, output::style()))?;
-    }
-    if let Some(path) = &arguments.html {
-        let line = format!("\nReport: {}\n", path.display());
-        if json == Json::Stdout { eprint!("{line}") } else { output::print(&line)? }
-    }
+    let (page, html) = (arguments.html.as_deref(), || html::render(&report));
+    let text = |style| terminal::render(&report, style);
+    output::deliver(json, &json::render(&report), page, html, text)?;
     if report.checks.iter().all(|check| check.passed) { Ok(()) } else { Err(Failure::Check) }
 }
 

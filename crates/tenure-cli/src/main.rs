@@ -6,8 +6,6 @@
 
 mod args;
 mod bench;
-#[cfg(target_os = "linux")]
-mod e2e;
 mod failure;
 mod interrupt;
 mod layout;
@@ -34,7 +32,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints a failure where it belongs, and returns the exit status.
 fn report(failure: Failure) -> ExitCode {
     match failure {
         Failure::Input(line) => {

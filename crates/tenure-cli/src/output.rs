@@ -10,19 +10,15 @@ use tenure_report::terminal::Style;
 
 use crate::failure::Failure;
 
-/// Where JSON goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Json<'a> {
-    /// Nowhere.
     Unasked,
-    /// To standard output, in place of what a person would read.
+    /// In place of the text for people.
     Stdout,
-    /// To a file.
     File(&'a Path),
 }
 
 impl<'a> Json<'a> {
-    /// As `--json` says.
     pub(crate) fn of(argument: Option<&'a PathBuf>) -> Self {
         match argument {
             None => Self::Unasked,
@@ -31,7 +27,6 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The file, if it goes to one.
     pub(crate) fn file(self) -> Option<&'a Path> {
         match self {
             Self::File(path) => Some(path),
@@ -40,12 +35,11 @@ impl<'a> Json<'a> {
     }
 }
 
-/// Where HTML reports go unless told.
 const REPORTS: &str = "tenure-report";
 
 impl Json<'_> {
-    /// The file of the HTML report about `names`: in the folder that `--report` names, or else in the usual one, unless
-    /// a program reads standard output. The folder is created.
+    /// The file of the HTML report about `names`, in the folder of `--report` or the default one; none if JSON goes to
+    /// standard output and no folder was named. Creates the folder.
     pub(crate) fn page(
         self,
         argument: Option<&PathBuf>,
@@ -59,8 +53,7 @@ impl Json<'_> {
     }
 }
 
-/// Delivers a report in every way that was asked for: as JSON, as the text that `text` makes of it, and as a page in the
-/// file `page`.
+/// [`deliver`], for measured curves.
 pub(crate) fn tell<M: Measured>(
     json: Json<'_>,
     report: &M,
@@ -68,28 +61,38 @@ pub(crate) fn tell<M: Measured>(
     text: impl FnOnce(&M, Style) -> String,
 ) -> Result<(), Failure> {
     let as_json = tenure_report::json::render(report);
-    // Files first: a reader of the tables that goes away does not take them along.
+    deliver(json, &as_json, page, || page::render(report), |style| text(report, style))
+}
+
+/// Delivers a report in every way that was asked for: as JSON, as a page, and as text.
+pub(crate) fn deliver(
+    json: Json<'_>,
+    as_json: &str,
+    page: Option<&Path>,
+    html: impl FnOnce() -> String,
+    text: impl FnOnce(Style) -> String,
+) -> Result<(), Failure> {
+    // Files first: a reader of the text that goes away does not take them along.
     if let Some(path) = json.file() {
-        write(path, &as_json)?;
+        write(path, as_json)?;
     }
     if let Some(path) = page {
-        write(path, &page::render(report))?;
+        write(path, &html())?;
     }
     if json == Json::Stdout {
-        print(&as_json)?;
+        print(as_json)?;
         if let Some(path) = page {
             eprintln!("Report: {}", path.display());
         }
         return Ok(());
     }
-    print(&text(report, style()))?;
+    print(&text(style()))?;
     match page {
         Some(path) => print(&format!("\nReport: {}\n", path.display())),
         None => Ok(()),
     }
 }
 
-/// What standard output can show.
 pub(crate) fn style() -> Style {
     let terminal = console::Term::stdout();
     if !io::stdout().is_terminal() {
@@ -102,7 +105,6 @@ pub(crate) fn style() -> Style {
     Style { width, colour: !unwanted && !dumb }
 }
 
-/// Writes to standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut output = io::stdout().lock();
     output
@@ -111,17 +113,15 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::unprintable(&error))
 }
 
-/// [`check`], for the file of JSON and for that of a page.
 pub(crate) fn check_all(json: Json<'_>, page: Option<&Path>) -> Result<(), Failure> {
     json.file().into_iter().chain(page).try_for_each(check)
 }
 
-/// Fails if [`write`] would, before the work is done.
+/// Fails early if [`write`] would.
 pub(crate) fn check(path: &Path) -> Result<(), Failure> {
     file::check(path).map_err(|error| Failure::unwritable(path, &error))
 }
 
-/// Writes a file, in full or not at all.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     file::write(path, text).map_err(|error| Failure::unwritable(path, &error))
 }

@@ -10,18 +10,25 @@ use tenure_report::Progress;
 pub(crate) struct Bar {
     bar: ProgressBar,
     watched: bool,
-    /// What is done: `measuring`. And to what, last: `refs/get-put`.
+    /// The work (`measuring`) and its last subject (`refs/get-put`).
     now: Mutex<(String, String)>,
 }
 
 impl Bar {
-    /// For standard error as it is.
     pub(crate) fn new() -> Self {
         Self {
             bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()),
             watched: std::io::stderr().is_terminal(),
             now: Mutex::default(),
         }
+    }
+
+    /// What to print without a terminal: one line for each subject.
+    fn line(&self, subject: &str) -> Option<String> {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = now.1 != subject;
+        subject.clone_into(&mut now.1);
+        (is_new && !self.watched).then(|| format!("{} {subject}", now.0))
     }
 
     /// Prints while the bar is out of the way.
@@ -43,13 +50,10 @@ impl Progress for Bar {
     }
 
     fn at(&self, subject: &str, condition: &str) {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.watched {
-            self.bar.set_message(format!("{subject}, {condition}"));
-        } else if now.1 != subject {
-            eprintln!("{} {subject}", now.0);
+        if let Some(line) = self.line(subject) {
+            eprintln!("{line}");
         }
-        subject.clone_into(&mut now.1);
+        self.bar.set_message(format!("{subject}, {condition}"));
     }
 
     fn advance(&self, done: u64) {
@@ -79,5 +83,18 @@ mod tests {
             bar.end();
             assert!(bar.bar.is_finished());
         }
+    }
+
+    #[test]
+    fn without_a_terminal_each_subject_has_one_line() {
+        let bar = Bar { bar: ProgressBar::hidden(), watched: false, now: Mutex::default() };
+        bar.begin("measuring", 3);
+        assert_eq!(bar.line("refs/get"), Some("measuring refs/get".to_owned()));
+        assert_eq!(bar.line("refs/get"), None, "another condition of the same subject");
+        assert_eq!(bar.line("refs/put"), Some("measuring refs/put".to_owned()));
+        bar.begin("simulating", 1);
+        assert_eq!(bar.line("refs/put"), Some("simulating refs/put".to_owned()));
+        let watched = Bar { watched: true, ..bar };
+        assert_eq!(watched.line("refs/up"), None, "the bar shows it");
     }
 }

@@ -12,7 +12,6 @@ use crate::failure::Failure;
 use crate::output::{self, Json};
 use crate::progress::Bar;
 
-/// Runs the command.
 pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
     if arguments.list {
         return output::print(&list());
@@ -39,7 +38,6 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
     output::tell(json, &report, page.as_deref(), terminal::render)
 }
 
-/// Writes this machine to a file.
 fn calibrate(path: &Path) -> Result<(), Failure> {
     if !machine::is_file(path) {
         let line = format!(

@@ -15,26 +15,17 @@ use crate::progress::Bar;
 pub(crate) use args::Load;
 use args::{LoadCommon, LoadHttp, LoadMemcached, LoadProtocol};
 
-/// Runs the command.
 pub(crate) fn run(arguments: &Load) -> Result<(), Failure> {
-    let (common, plan) = match &arguments.protocol {
+    let (common, plan): (_, Plan) = match &arguments.protocol {
         LoadProtocol::Memcached(arguments) => (&arguments.common, memcached(arguments)?.into()),
         LoadProtocol::Http(arguments) => (&arguments.common, http(arguments)?.into()),
     };
-    let plan: Plan = plan;
     let json = Json::of(common.json.as_ref());
     output::check_all(json, None)?;
     let outcome = load::run(&plan, &Bar::new()).map_err(Failure::input)?;
 
-    // The file first: a reader of the table that goes away does not take it along.
-    if let Some(path) = json.file() {
-        output::write(path, &json::render(&outcome))?;
-    }
-    if json == Json::Stdout {
-        output::print(&json::render(&outcome))?;
-    } else {
-        output::print(&table::render(&outcome, output::style()))?;
-    }
+    let text = |style| table::render(&outcome, style);
+    output::deliver(json, &json::render(&outcome), None, String::new, text)?;
     if outcome.passed { Ok(()) } else { Err(Failure::Check) }
 }
 
@@ -86,7 +77,6 @@ fn settings(arguments: &LoadCommon) -> Result<Settings, Failure> {
     })
 }
 
-/// The generator that was named.
 pub(crate) fn generator(name: Option<&str>) -> Generator {
     match name {
         None => Generator::Own,
@@ -95,7 +85,7 @@ pub(crate) fn generator(name: Option<&str>) -> Generator {
     }
 }
 
-/// A day is more than anybody measures, and less than makes any arithmetic overflow.
+/// A day: longer ones would overflow arithmetic.
 const LONGEST: f64 = 86_400.0;
 
 fn duration(seconds: f64) -> Result<Duration, Failure> {

@@ -12,7 +12,6 @@ use tenure_serve::net::{Address, Settings};
 
 use crate::failure::Failure;
 
-/// The protocols.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Serve {
     /// Serve a cache that speaks memcached's text protocol
@@ -179,7 +178,6 @@ pub(crate) struct Http {
     pub(crate) net: Net,
 }
 
-/// What both protocols are told.
 #[derive(Debug, Args)]
 pub(crate) struct Net {
     /// Address to listen at: HOST:PORT, with port 0 for a free one, or unix:PATH. 0.0.0.0 opens the server to the
@@ -230,7 +228,7 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    /// The settings of a server whose usual port and time are those.
+    /// `port` and `idle` are the protocol's defaults.
     pub(crate) fn settings(&self, port: u16, idle: Option<Duration>) -> Settings {
         let usual = || Address::Internet(SocketAddr::from(([127, 0, 0, 1], port)));
         let listen = self.listen.clone().unwrap_or_else(usual);
@@ -310,7 +308,6 @@ fn buffer(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Seconds, or none at all.
 fn idle(text: &str) -> Result<Duration, String> {
     let off = text.trim().parse().is_ok_and(|seconds: f64| seconds == 0.0);
     if off { Ok(Duration::ZERO) } else { seconds(text) }

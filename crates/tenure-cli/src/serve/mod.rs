@@ -1,9 +1,8 @@
 //! `tenure serve`.
 
 mod args;
-mod pid_file;
 
-use std::io;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -13,19 +12,16 @@ use tenure_serve::memcached::Passwords;
 use tenure_serve::net::{Server, Settings};
 use tenure_serve::process::allow_connections;
 use tenure_serve::running::Running;
-use tenure_serve::running::Summary;
 use tenure_serve::{http, memcached};
 
 use crate::failure::Failure;
 use crate::output::{self, Json};
 use args::Net;
 pub(crate) use args::Serve;
-use pid_file::PidFile;
 
-/// How often it is looked whether a signal came.
+/// How often to look for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Runs the command.
 pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
     match arguments {
         Serve::Memcached(arguments) => {
@@ -50,7 +46,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
     }
 }
 
-/// Sees to the limit of open files, and warns where it stays below what the connections need.
+/// Raises the limit of open files, and warns if it stays below what the connections need.
 fn make_room(settings: &Settings) {
     if !allow_connections(settings.connections) {
         eprintln!(
@@ -61,29 +57,23 @@ fn make_room(settings: &Settings) {
     }
 }
 
-/// Serves until a signal comes, and tells what happened. With passwords, SIGHUP has them read again and ends nothing.
+/// Serves until a signal comes, then reports. With passwords, SIGHUP reloads them and ends nothing.
 fn serve(
     arguments: &Net,
     started: Result<Running, String>,
     passwords: Option<&Passwords>,
 ) -> Result<(), Failure> {
     let running = started.map_err(Failure::input)?;
-    let json = prepare(arguments)?;
+    let json = Json::of(arguments.json.as_ref());
+    output::check_all(json, None)?;
     let pid_file = arguments.pid_file.as_deref().map(PidFile::write).transpose()?;
     wait(json, &running.server, passwords)?;
     let (ended, summary) = running.stop();
     drop(pid_file);
-    tell(json, ended, &summary)
+    output::deliver(json, &summary.json(), None, String::new, |_| summary.text())?;
+    ended.map_err(|error| Failure::Input(format!("a worker ended early: {error}")))
 }
 
-/// Where the JSON goes, which can be written there.
-fn prepare(arguments: &Net) -> Result<Json<'_>, Failure> {
-    let json = Json::of(arguments.json.as_ref());
-    output::check_all(json, None)?;
-    Ok(json)
-}
-
-/// Says that it serves, and comes back when it is to end.
 fn wait(json: Json<'_>, server: &Server, passwords: Option<&Passwords>) -> Result<(), Failure> {
     let mut ends = vec![SIGTERM, SIGINT, SIGQUIT];
     // `nohup` has a hangup ignored, and that stays so.
@@ -115,7 +105,6 @@ fn wait(json: Json<'_>, server: &Server, passwords: Option<&Passwords>) -> Resul
     Ok(())
 }
 
-/// Whether this process was started with that signal ignored.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -123,14 +112,20 @@ fn is_ignored(signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// Tells what happened.
-fn tell(json: Json<'_>, ended: io::Result<()>, summary: &Summary) -> Result<(), Failure> {
-    if let Some(path) = json.file() {
-        output::write(path, &summary.json())?;
+/// The file with the process ID; its drop removes it.
+struct PidFile(PathBuf);
+
+impl PidFile {
+    fn write(path: &Path) -> Result<Self, Failure> {
+        let number = format!("{}\n", std::process::id());
+        std::fs::write(path, number).map_err(|error| Failure::unwritable(path, &error))?;
+        Ok(Self(path.to_owned()))
     }
-    match json {
-        Json::Stdout => output::print(&summary.json())?,
-        _ => output::print(&summary.text())?,
+}
+
+impl Drop for PidFile {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = std::fs::remove_file(&self.0);
     }
-    ended.map_err(|error| Failure::Input(format!("a worker ended early: {error}")))
 }

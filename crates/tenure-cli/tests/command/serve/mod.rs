@@ -3,8 +3,6 @@
 //! Clients that are not installed are skipped, and that is said. With `TENURE_CLIENTS=required`, as in
 //! `ci/serve.sh`, a missing one is a failure.
 
-#![cfg(target_os = "linux")]
-
 mod clients;
 mod crowd;
 mod curl;
@@ -17,7 +15,3 @@ mod server;
 mod signals;
 mod told;
 mod traffic;
-
-#[path = "../support/mod.rs"]
-#[allow(dead_code, reason = "these tests use a part")]
-mod support;

@@ -1,9 +1,5 @@
 //! `tenure load` as somebody types it.
 
-#![cfg(target_os = "linux")]
-
-mod support;
-
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::thread;
 
-use support::{is_refused, tenure, tenure_in, text};
+use super::support::{is_refused, refused, tenure, tenure_in, text};
 
 /// An HTTP server that gives every request the same answer. Its threads end with this process.
 fn server(answer: &'static str) -> String {
@@ -71,43 +67,8 @@ fn with_program(folder: &Path, name: &str, script: &str, words: &[&str]) -> Outp
 }
 
 #[test]
-fn help_names_every_option_and_goes_to_standard_output() {
-    let common = [
-        "ADDR",
-        "--threads",
-        "--clients",
-        "--pipeline",
-        "--rate",
-        "--seconds",
-        "--requests",
-        "--warmup",
-        "--timeout",
-        "--pid",
-        "--with",
-        "--json",
-    ];
-    let memcached = ["--ratio", "--keys", "--prefix", "--value", "--zipf", "--hot", "--no-preload"];
-    for (protocol, own) in
-        [("memcached", &memcached[..]), ("http", &["--path", "--host", "--close"])]
-    {
-        let output = tenure(&["load", protocol, "--help"]);
-        assert!(output.status.success());
-        let help = text(&output.stdout);
-        for option in common.iter().chain(own) {
-            assert!(help.contains(option), "{option}");
-        }
-    }
-    let help = tenure(&["load", "--help"]);
-    assert!(text(&help.stdout).contains("memcached") && text(&help.stdout).contains("http"));
-    assert!(text(&tenure(&["--help"]).stdout).contains("load"));
-}
-
-#[test]
 fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
-    let refused = |words: &[&str], said: &[&str]| {
-        let words: Vec<_> = ["load"].iter().chain(words).copied().collect();
-        is_refused(&tenure(&words), said);
-    };
+    let refused = |words: &[&str], said: &[&str]| refused("load", words, said);
     let there = "127.0.0.1:1";
     refused(&["redis", there], &["redis"]);
     refused(&[], &["no command given", "tenure load --help"]);

@@ -2,14 +2,11 @@
 
 use std::net::TcpListener;
 
-use crate::support::{is_refused, tenure};
+use crate::support::refused;
 
 #[test]
 fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
-    let refused = |words: &[&str], said: &[&str]| {
-        let words: Vec<_> = ["serve"].iter().chain(words).copied().collect();
-        is_refused(&tenure(&words), said);
-    };
+    let refused = |words: &[&str], said: &[&str]| refused("serve", words, said);
     refused(&["redis"], &["redis"]);
     refused(&["http"], &["nothing to serve", "--body"]);
     refused(&["http", "/no/such"], &["/no/such"]);

@@ -1,11 +1,9 @@
 //! `tenure layout` as somebody types it.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::{is_refused, tenure, tenure_in, text};
+use super::support::{is_refused, refused, tenure, tenure_in, text};
 
 /// BTF of Linux's routes, as they were before 6.4 and as they have been since.
 fn fixture(name: &str) -> String {
@@ -32,31 +30,6 @@ from = "__r*"
 "#;
 
 #[test]
-fn help_names_every_option() {
-    let output = tenure(&["layout", "--help"]);
-    assert!(output.status.success());
-    for option in [
-        "--kernel",
-        "FILE",
-        "TYPE",
-        "--in",
-        "--top",
-        "--suggest",
-        "--pin",
-        "--rules",
-        "--check",
-        "--format",
-        "--debug-file",
-        "--base",
-        "--line",
-        "--json",
-        "--html",
-    ] {
-        assert!(text(&output.stdout).contains(option), "{option}");
-    }
-}
-
-#[test]
 fn the_routes_of_a_kernel_before_the_repair_are_found() {
     let output = tenure(&["layout", &fixture("before")]);
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -70,7 +43,7 @@ fn the_routes_of_a_kernel_before_the_repair_are_found() {
 #[test]
 fn the_guide_shows_what_the_command_says() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let guide = include_str!("../../../docs/layout.md");
+    let guide = include_str!("../../../../docs/layout.md");
     let shown = guide.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let output = tenure(&["layout", &fixture("before"), "--top", "1"]);
     let said = words(text(&output.stdout));
@@ -135,9 +108,7 @@ fn rules_change_what_is_known() {
 #[test]
 fn what_cannot_be_done_is_refused_in_one_line() {
     let before = fixture("before");
-    let refused = |words: &[&str], named: &[&str]| {
-        is_refused(&tenure(&[&["layout"], words].concat()), named);
-    };
+    let refused = |words: &[&str], said: &[&str]| refused("layout", words, said);
     refused(&[], &["--kernel", "FILE"]);
     refused(&["/no/such/file"], &["/no/such/file"]);
     refused(&[env!("CARGO_MANIFEST_DIR")], &["directory"]);
@@ -180,7 +151,7 @@ fn the_running_kernel_is_read_or_said_to_be_missing() {
 
 #[test]
 fn the_readme_hides_no_line_of_an_example_as_others_show_and_paste_it_whole() {
-    let readme = include_str!("../../../README.md");
+    let readme = include_str!("../../../../README.md");
     let examples = readme.split("```rust\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     for example in examples {
         assert!(!example.lines().any(|line| line == "#" || line.starts_with("# ")), "{example}");

@@ -34,3 +34,9 @@ pub(crate) fn is_refused(output: &Output, words: &[&str]) {
         assert!(line.contains(word), "`{word}` in: {line}");
     }
 }
+
+/// Of a command, as [`is_refused`].
+#[track_caller]
+pub(crate) fn refused(command: &str, words: &[&str], said: &[&str]) {
+    is_refused(&tenure(&[&[command], words].concat()), said);
+}

@@ -1,52 +1,13 @@
 //! `tenure sim` as somebody types it.
 
-mod support;
-
-use support::{is_refused, tenure, tenure_in, text};
+use super::support::{is_refused, refused, tenure, tenure_in, text};
 
 /// As short a run as there is.
-const SHORT: [&str; 6] = ["sim", "refs/get-put", "--cpus", "1,2", "--us", "5"];
-
-#[test]
-fn help_names_every_option_and_goes_to_standard_output() {
-    let output = tenure(&["sim", "--help"]);
-    assert!(output.status.success());
-    let help = text(&output.stdout);
-    for option in [
-        "SCENARIO",
-        "--cpus",
-        "--machine",
-        "--us",
-        "--seed",
-        "--calibrate",
-        "--list",
-        "--json",
-        "--report",
-    ] {
-        assert!(help.contains(option), "{option}");
-    }
-    assert!(text(&tenure(&["--help"]).stdout).contains("sim"));
-}
-
-#[test]
-fn the_list_names_scenarios_and_machines_and_writes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = tenure_in(folder.path(), &["sim", "--list"]);
-    assert!(output.status.success());
-    let list = text(&output.stdout);
-    for word in ["refs/get-put", "dst/cells", "xeon-2s-112", "112 CPUs"] {
-        assert!(list.contains(word), "{word}");
-    }
-    assert!(!list.contains("refs/upgrade"), "std's Arc knows no simulated memory");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-}
+pub(crate) const SHORT: [&str; 6] = ["sim", "refs/get-put", "--cpus", "1,2", "--us", "5"];
 
 #[test]
 fn bad_input_is_refused_in_one_line_that_says_what_to_do() {
-    let refused = |words: &[&str], said: &[&str]| {
-        let words: Vec<_> = ["sim"].iter().chain(words).copied().collect();
-        is_refused(&tenure(&words), said);
-    };
+    let refused = |words: &[&str], said: &[&str]| refused("sim", words, said);
     refused(&["--cpu", "1"], &["--cpu", "--cpus"]);
     refused(&["no-such"], &["no-such", "the groups are ", "refs"]);
     refused(&["refs/upgrade"], &["refs/upgrade", "tenure bench refs/upgrade"]);
@@ -89,24 +50,6 @@ fn a_file_that_is_no_machine_is_refused_with_what_is_wrong() {
 }
 
 #[test]
-fn a_path_that_cannot_be_written_is_refused_before_anything_is_simulated() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("file"), "").unwrap();
-    let long = ["sim", "--us", "100000"];
-    for end in [
-        ["--json", "file/out.json"],
-        ["--json", "no/such/folder/out.json"],
-        ["--json", "."],
-        ["--report", "file"],
-    ] {
-        let words: Vec<_> = long.into_iter().chain(end).collect();
-        is_refused(&tenure_in(folder.path(), &words), &["cannot write", "another path"]);
-    }
-    let calibrate = ["sim", "--calibrate", "file/this.toml"];
-    is_refused(&tenure_in(folder.path(), &calibrate), &["cannot write", "another path"]);
-}
-
-#[test]
 fn json_on_standard_output_is_a_report_the_same_each_time_and_nothing_else_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let run = |seed: &str| {
@@ -121,23 +64,6 @@ fn json_on_standard_output_is_a_report_the_same_each_time_and_nothing_else_is_wr
     assert_eq!(run("3"), run("3"));
     assert_ne!(run("3"), run("4"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-}
-
-#[test]
-fn tables_are_plain_in_a_pipe_and_end_with_the_path_of_the_report() {
-    let folder = tempfile::tempdir().unwrap();
-    let words: Vec<_> = SHORT.into_iter().chain(["--json", "out.json"]).collect();
-    let output = tenure_in(folder.path(), &words);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let tables = text(&output.stdout);
-    assert!(!tables.contains('\u{1b}') && !text(&output.stderr).contains('\u{1b}'));
-    assert!(tables.contains("On 2 CPUs "), "{tables}");
-    let path = tables.lines().last().unwrap().strip_prefix("Report: ").unwrap();
-    let page = std::fs::read_to_string(folder.path().join(path)).unwrap();
-    assert!(page.contains("<!doctype html>"));
-    let json = std::fs::read(folder.path().join("out.json")).unwrap();
-    assert!(serde_json::from_slice::<serde_json::Value>(&json).is_ok());
-    assert_eq!(text(&output.stderr), "simulating refs/get-put\n");
 }
 
 #[test]
