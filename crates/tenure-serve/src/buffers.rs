@@ -8,8 +8,7 @@ use std::ops::{Deref, DerefMut};
 
 use tenure::pool::list::Scan;
 use tenure::pool::{
-    AcquireBufferError, BufferPool, BufferStatistics, ConfigError, Magazines, PooledBuf,
-    TaggedStack,
+    AcquireError, BufferPool, BufferStatistics, ConfigError, Magazines, PooledBuf, TaggedStack,
 };
 
 /// Bytes of a connection's buffer by default: the smallest size class of SMC sockets.
@@ -90,7 +89,7 @@ impl Buffers {
     ///
     /// As [`BufferPool::acquire`].
     #[inline]
-    pub fn acquire(&self) -> Result<Buffer, AcquireBufferError> {
+    pub fn acquire(&self) -> Result<Buffer, AcquireError> {
         each!(Self, self, |pool, wrap| pool.acquire(0).map(wrap))
     }
 
@@ -100,7 +99,7 @@ impl Buffers {
     ///
     /// As [`BufferPool::acquire_pair`].
     #[inline]
-    pub fn acquire_pair(&self) -> Result<(Buffer, Buffer), AcquireBufferError> {
+    pub fn acquire_pair(&self) -> Result<(Buffer, Buffer), AcquireError> {
         each!(Self, self, |pool, wrap| pool.acquire_pair(0, 0).map(|(a, b)| (wrap(a), wrap(b))))
     }
 

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use tenure::memory::{Native, Threads};
 use tenure::pool::{
-    AcquireBufferError, BufferCounts, BufferPool, BufferPoolBuilder, FreeList, PooledBuf,
+    AcquireError, BufferCounts, BufferPool, BufferPoolBuilder, FreeList, PooledBuf,
 };
 
 /// The smallest class. All blocks of pools, and nothing else here, begin at a page.
@@ -275,7 +275,7 @@ fn requests_that_fail_leave_nothing<L: FreeList>() {
         assert_eq!(pool.statistics().total.in_use, 0);
         assert_eq!(pool.statistics().total.bytes as i64, ACCOUNTS[test].blocks.load(Relaxed));
         pool.close();
-        assert_eq!(pool.acquire(1).unwrap_err(), AcquireBufferError::Closed);
+        assert_eq!(pool.acquire(1).unwrap_err(), AcquireError::Closed);
     });
 }
 
@@ -283,10 +283,10 @@ fn an_allocator_that_fails_ends_the_request_without_a_fall_back<L: FreeList>() {
     leaves_nothing(true, |_| {
         let pool = build::<L>(BufferPool::builder().classes(PAGE, 8));
         let error = pool.acquire(TOO_MUCH).unwrap_err();
-        assert_eq!(error, AcquireBufferError::OutOfMemory { asked: TOO_MUCH });
+        assert_eq!(error, AcquireError::OutOfMemory { asked: TOO_MUCH });
         assert_eq!(pool.statistics().total, BufferCounts::default());
         let error = pool.acquire_pair(1, TOO_MUCH).unwrap_err();
-        assert_eq!(error, AcquireBufferError::OutOfMemory { asked: TOO_MUCH });
+        assert_eq!(error, AcquireError::OutOfMemory { asked: TOO_MUCH });
         // Smaller and larger ones are there.
         drop(dirty(&pool, TOO_MUCH / 2));
         drop(dirty(&pool, TOO_MUCH + 1));

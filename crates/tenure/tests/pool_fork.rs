@@ -20,7 +20,7 @@ use std::thread;
 use stopping::{Stopping, let_it_go_on, stop_in_the_next_barrier, wait_until_it_stops};
 use tenure::memory::{Memory, Native, Ordering, Threads};
 use tenure::pool::list::{self, List};
-use tenure::pool::{AcquireBufferError, BufferPool, Magazines, TaggedStack};
+use tenure::pool::{AcquireError, BufferPool, Magazines, TaggedStack};
 
 const SLOTS: usize = 64;
 
@@ -272,7 +272,7 @@ fn a_pool_that_a_lost_thread_was_closing_is_closed_again() {
             pool.close();
             assert_eq!(pool.statistics().total.bytes, 0, "what was idle is freed");
             for size in [SIZE, SIZE / 2] {
-                assert_eq!(pool.acquire(size).unwrap_err(), AcquireBufferError::Closed);
+                assert_eq!(pool.acquire(size).unwrap_err(), AcquireError::Closed);
             }
         });
         assert_eq!(pool.statistics().total.bytes, 0, "in the parent nobody is lost");
@@ -288,7 +288,7 @@ fn a_child_uses_and_closes_a_pool_that_a_lost_thread_was_trimming() {
             let all =
                 [(); 4].map(|()| pool.acquire_exact(SIZE).expect("it is idle, or there is room"));
             let refused = pool.acquire_exact(SIZE / 2).unwrap_err();
-            assert!(matches!(refused, AcquireBufferError::LimitReached { .. }), "{refused}");
+            assert!(matches!(refused, AcquireError::LimitReached { .. }), "{refused}");
             drop(all);
             assert_eq!(pool.trim(), 4 * SIZE as u64);
             drop(pool.acquire(SIZE).unwrap());

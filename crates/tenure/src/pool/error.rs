@@ -2,48 +2,25 @@
 
 use core::fmt;
 
-/// Why a [`SlotPool`](super::SlotPool) has no object to hand out.
+/// Why a pool has nothing to hand out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum AcquireSlotError {
+pub enum AcquireError {
     /// The pool is closed.
     Closed,
-    /// The pool has as many objects as it may, and none is idle.
+    /// The [`SlotPool`](super::SlotPool) has as many objects as it may, and none is idle.
     Exhausted {
         /// How many it may have.
         limit: usize,
     },
-}
-
-impl fmt::Display for AcquireSlotError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed => {
-                f.write_str("no object: the pool is closed; acquire before calling close()")
-            }
-            Self::Exhausted { limit } => write!(
-                f,
-                "no object: all {limit} that the pool may have are in use; drop a guard, or build the pool with a \
-                 higher limit"
-            ),
-        }
-    }
-}
-
-impl core::error::Error for AcquireSlotError {}
-
-/// Why a [`BufferPool`](super::BufferPool) has no buffer to hand out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum AcquireBufferError {
-    /// The request is for more bytes than a buffer of the largest size class has.
+    /// A [`BufferPool`](super::BufferPool) is asked for more bytes than a buffer of the largest size class has.
     TooLarge {
         /// Bytes that were asked for.
         asked: usize,
         /// Bytes of a buffer of the largest class.
         largest: usize,
     },
-    /// The pool would exceed its memory limit, and no buffer is idle. A buffer counts with all bytes of its class.
+    /// The `BufferPool` would exceed its memory limit, and no buffer is idle. A buffer counts with all bytes of its class.
     LimitReached {
         /// Bytes that the pool may hold.
         limit: u64,
@@ -57,18 +34,22 @@ pub enum AcquireBufferError {
         /// Bytes that the allocator was asked for.
         asked: usize,
     },
-    /// The pool is closed.
-    Closed,
-    /// A size class has as many buffers as it can have: 2^28 - 8.
+    /// A size class of the `BufferPool` has as many buffers as it can have: 2^28 - 8.
     TooManyBuffers {
         /// Bytes of a buffer of that class.
         size: usize,
     },
 }
 
-impl fmt::Display for AcquireBufferError {
+impl fmt::Display for AcquireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Closed => f.write_str("the pool is closed: acquire before calling close()"),
+            Self::Exhausted { limit } => write!(
+                f,
+                "no object: all {limit} that the pool may have are in use; drop a guard, or build the pool with a higher \
+                 limit"
+            ),
             Self::TooLarge { asked, largest } => write!(
                 f,
                 "no buffer of {asked} bytes: the pool's largest have {largest}; ask for less, or build the pool with more \
@@ -83,9 +64,6 @@ impl fmt::Display for AcquireBufferError {
                 f,
                 "no buffer of {asked} bytes: the allocator has no memory; drop buffers, or build the pool with a limit"
             ),
-            Self::Closed => {
-                f.write_str("no buffer: the pool is closed; acquire before calling close()")
-            }
             Self::TooManyBuffers { size } => write!(
                 f,
                 "no buffer: the pool cannot count more buffers of {size} bytes; drop some, or use another pool"
@@ -94,7 +72,7 @@ impl fmt::Display for AcquireBufferError {
     }
 }
 
-impl core::error::Error for AcquireBufferError {}
+impl core::error::Error for AcquireError {}
 
 /// Why the settings of a [`BufferPoolBuilder`](super::BufferPoolBuilder) make no pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -20,7 +20,7 @@
 //! buffer[..5].copy_from_slice(b"hello");
 //! std::thread::spawn(move || drop(buffer)).join().unwrap(); // zeroed, and free again: on any thread
 //! assert_eq!(pool.acquire(10_000)?[..5], [0; 5]);
-//! # Ok::<(), tenure::pool::AcquireBufferError>(())
+//! # Ok::<(), tenure::pool::AcquireError>(())
 //! ```
 //!
 //! # Words
@@ -121,7 +121,7 @@ mod statistics;
 mod table;
 
 pub use buffer::{BufferPool, BufferPoolBuilder, PooledBuf};
-pub use error::{AcquireBufferError, AcquireSlotError, ConfigError};
+pub use error::{AcquireError, ConfigError};
 pub use slot::{SlotKey, SlotMut, SlotPool, SlotPoolBuilder, SlotRef};
 pub use statistics::{BufferCounts, BufferStatistics, ClassStatistics, SlotStatistics};
 

@@ -1,7 +1,7 @@
 //! [`SlotPool`]: a key finds the use that it names or nothing, and a use ends once, whoever is last to hold it.
 
 use super::memory::{InOrder, Loom};
-use super::stage::{ALL, Value, join_all, passes, spawn};
+use super::stage::{ALL, Value, join_all, passes, spawn, tests};
 use tenure::memory::Threads;
 use tenure::pool::list::TaggedStack;
 use tenure::pool::{FreeList, SlotKey, SlotMut, SlotPool, SlotRef};
@@ -68,14 +68,11 @@ fn found_under_the_last_drop<M: Threads>(visitors: usize) {
     has_come_home(&pool);
 }
 
-#[test]
-fn a_lookup_may_be_the_last_to_hold_what_it_found() {
-    passes(ALL, || found_under_the_last_drop::<Loom>(1));
-}
-
-#[test]
-fn two_lookups_may_be_the_last() {
-    passes(Some(4), || found_under_the_last_drop::<Loom>(2));
+tests! {
+    a_lookup_may_be_the_last_to_hold_what_it_found =>
+        passes(ALL, || found_under_the_last_drop::<Loom>(1));
+    two_lookups_may_be_the_last =>
+        passes(Some(4), || found_under_the_last_drop::<Loom>(2));
 }
 
 /// Lookups by a key whose use ends ‖ the last drop, and the next use of the slot.
@@ -98,18 +95,15 @@ fn looked_up_across_uses<M: Threads>(visitors: usize) {
     has_come_home(&pool);
 }
 
-#[test]
-fn a_stale_key_does_not_find_the_next_use() {
-    passes(ALL, || looked_up_across_uses::<InOrder>(1));
-}
-
-#[test]
-fn two_stale_keys_do_not_find_the_next_use() {
-    passes(Some(3), || looked_up_across_uses::<InOrder>(2));
+tests! {
+    a_stale_key_does_not_find_the_next_use =>
+        passes(ALL, || looked_up_across_uses::<InOrder>(1));
+    two_stale_keys_do_not_find_the_next_use =>
+        passes(Some(3), || looked_up_across_uses::<InOrder>(2));
 }
 
 /// A lookup ‖ the only holder, who wants the object exclusively, writes to it and shares it again.
-fn unshared_under_lookups<M: Threads>(visitors: usize) {
+pub(crate) fn unshared_under_lookups<M: Threads>(visitors: usize) {
     let pool = pool::<M>();
     let shared = share(&pool, 7).unwrap();
     let key = SlotRef::key(&shared);
@@ -129,26 +123,23 @@ fn unshared_under_lookups<M: Threads>(visitors: usize) {
     has_come_home(&pool);
 }
 
-#[test]
-fn what_is_unshared_is_read_by_nobody() {
-    passes(ALL, || unshared_under_lookups::<InOrder>(1));
-}
-
-#[test]
-fn what_is_unshared_is_read_by_nobody_of_two() {
-    passes(Some(3), || unshared_under_lookups::<InOrder>(2));
+tests! {
+    what_is_unshared_is_read_by_nobody =>
+        passes(ALL, || unshared_under_lookups::<InOrder>(1));
+    what_is_unshared_is_read_by_nobody_of_two =>
+        passes(Some(3), || unshared_under_lookups::<InOrder>(2));
 }
 
 /// A guard comes home ‖ the last handle goes: whoever is later frees the slots.
-#[test]
-fn a_guard_that_comes_home_to_a_pool_that_ends_frees_it_or_leaves_it_to_be_freed() {
-    passes(ALL, || {
-        let pool = pool::<Loom>();
-        let shared = share(&pool, 7).unwrap();
-        let other = shared.clone();
-        let guard = spawn(move || drop(other));
-        drop(shared);
-        drop(pool);
-        guard.join().unwrap();
-    });
+tests! {
+    a_guard_that_comes_home_to_a_pool_that_ends_frees_it_or_leaves_it_to_be_freed =>
+        passes(ALL, || {
+            let pool = pool::<Loom>();
+            let shared = share(&pool, 7).unwrap();
+            let other = shared.clone();
+            let guard = spawn(move || drop(other));
+            drop(shared);
+            drop(pool);
+            guard.join().unwrap();
+        });
 }

@@ -8,8 +8,7 @@ use std::cell::RefCell;
 use std::sync::mpsc::channel;
 use std::thread;
 use tenure::pool::{
-    AcquireBufferError, BufferCounts, BufferPool, BufferPoolBuilder, ConfigError, FreeList,
-    PooledBuf,
+    AcquireError, BufferCounts, BufferPool, BufferPoolBuilder, ConfigError, FreeList, PooledBuf,
 };
 
 const SMALL: usize = 64;
@@ -51,10 +50,10 @@ fn a_request_rounds_up_to_its_class_and_has_the_length_asked_for<L: FreeList>() 
         assert!(!buffer.is_downgraded());
     }
     let error = pool.acquire(513).unwrap_err();
-    assert_eq!(error, AcquireBufferError::TooLarge { asked: 513, largest: 512 });
+    assert_eq!(error, AcquireError::TooLarge { asked: 513, largest: 512 });
     assert_eq!(
         pool.acquire(usize::MAX).unwrap_err(),
-        AcquireBufferError::TooLarge { asked: usize::MAX, largest: 512 }
+        AcquireError::TooLarge { asked: usize::MAX, largest: 512 }
     );
 }
 
@@ -99,7 +98,7 @@ fn at_the_limit_the_next_smaller_class_is_handed_out_and_one_downgrade_counted<L
     let counted: Vec<u64> = classes.iter().map(|it| it.counts.downgraded).collect();
     assert_eq!(counted, [0, 0, 0, 1]);
     let error = pool.acquire(500).unwrap_err();
-    assert_eq!(error, AcquireBufferError::LimitReached { limit: 640, held: 640, asked: 500 });
+    assert_eq!(error, AcquireError::LimitReached { limit: 640, held: 640, asked: 500 });
     assert_eq!(total(&pool).downgraded, 1);
 }
 
@@ -107,7 +106,7 @@ fn an_exact_request_never_falls_back<L: FreeList>() {
     let pool = build::<L>(small().limit(512 + 128));
     let large = pool.acquire_exact(512).unwrap();
     let error = pool.acquire_exact(129).unwrap_err();
-    assert_eq!(error, AcquireBufferError::LimitReached { limit: 640, held: 512, asked: 129 });
+    assert_eq!(error, AcquireError::LimitReached { limit: 640, held: 512, asked: 129 });
     drop(large);
     assert_eq!(pool.acquire_exact(129).unwrap().capacity(), 256);
     assert_eq!(total(&pool).downgraded, 0);
@@ -148,12 +147,12 @@ fn a_pair_is_two_buffers_or_none<L: FreeList>() {
     assert_eq!((send.len(), recv.len()), (64, 512));
     drop((send, recv));
     let too_large = pool.acquire_pair(64, 513).unwrap_err();
-    assert_eq!(too_large, AcquireBufferError::TooLarge { asked: 513, largest: 512 });
+    assert_eq!(too_large, AcquireError::TooLarge { asked: 513, largest: 512 });
     assert_eq!(total(&pool).in_use, 0);
 
     let _most = pool.acquire(512).unwrap();
     let error = pool.acquire_pair(64, 64).unwrap_err();
-    assert!(matches!(error, AcquireBufferError::LimitReached { .. }), "{error:?}");
+    assert!(matches!(error, AcquireError::LimitReached { .. }), "{error:?}");
     let counts = total(&pool);
     assert_eq!((counts.in_use, counts.idle), (1, 1));
     // The one that was undone is there for somebody else.
@@ -184,9 +183,9 @@ fn a_closed_pool_hands_out_nothing_and_buffers_in_use_stay_valid<L: FreeList>() 
     assert!(!pool.is_closed());
     pool.close();
     assert!(pool.is_closed() && other_handle.is_closed());
-    assert_eq!(other_handle.acquire(64).unwrap_err(), AcquireBufferError::Closed);
-    assert_eq!(other_handle.acquire_exact(64).unwrap_err(), AcquireBufferError::Closed);
-    assert_eq!(pool.acquire_pair(1, 1).unwrap_err(), AcquireBufferError::Closed);
+    assert_eq!(other_handle.acquire(64).unwrap_err(), AcquireError::Closed);
+    assert_eq!(other_handle.acquire_exact(64).unwrap_err(), AcquireError::Closed);
+    assert_eq!(pool.acquire_pair(1, 1).unwrap_err(), AcquireError::Closed);
     let counts = total(&pool);
     assert_eq!((counts.in_use, counts.idle, counts.bytes), (1, 0, 256));
     kept.fill(7);
@@ -287,9 +286,9 @@ fn closing_while_threads_acquire_frees_all<L: FreeList>() {
                 loop {
                     match pool.acquire(300) {
                         Ok(buffer) => assert!(buffer.capacity() <= 512),
-                        Err(AcquireBufferError::Closed) => break,
+                        Err(AcquireError::Closed) => break,
                         Err(error) => {
-                            assert!(matches!(error, AcquireBufferError::LimitReached { .. }));
+                            assert!(matches!(error, AcquireError::LimitReached { .. }));
                         }
                     }
                     // For the others, which may be in the middle of something.
@@ -377,11 +376,11 @@ fn a_pool_that_cannot_be_is_refused_with_what_to_do() {
 #[test]
 fn errors_say_what_on_what_and_what_to_do_in_one_line() {
     let errors = [
-        AcquireBufferError::TooLarge { asked: 9, largest: 8 },
-        AcquireBufferError::LimitReached { limit: 7, held: 6, asked: 5 },
-        AcquireBufferError::OutOfMemory { asked: 4 },
-        AcquireBufferError::Closed,
-        AcquireBufferError::TooManyBuffers { size: 64 },
+        AcquireError::TooLarge { asked: 9, largest: 8 },
+        AcquireError::LimitReached { limit: 7, held: 6, asked: 5 },
+        AcquireError::OutOfMemory { asked: 4 },
+        AcquireError::Closed,
+        AcquireError::TooManyBuffers { size: 64 },
     ];
     let told = errors.map(|error| error.to_string()).join("\n");
     assert_eq!(
@@ -392,7 +391,7 @@ fn errors_say_what_on_what_and_what_to_do_in_one_line() {
          with a higher limit\n\
          no buffer of 4 bytes: the allocator has no memory; drop buffers, or build the pool with a \
          limit\n\
-         no buffer: the pool is closed; acquire before calling close()\n\
+         the pool is closed: acquire before calling close()\n\
          no buffer: the pool cannot count more buffers of 64 bytes; drop some, or use another pool"
     );
 }

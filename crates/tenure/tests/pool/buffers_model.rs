@@ -3,9 +3,7 @@
 use proptest::prelude::*;
 use tenure::memory::Native;
 use tenure::pool::list::{Magazines, Scan};
-use tenure::pool::{
-    AcquireBufferError, BufferCounts, BufferPool, FreeList, PooledBuf, TaggedStack,
-};
+use tenure::pool::{AcquireError, BufferCounts, BufferPool, FreeList, PooledBuf, TaggedStack};
 
 const CLASSES: usize = 4;
 const SMALLEST: u64 = 64;
@@ -140,16 +138,16 @@ impl Model {
     }
 }
 
-fn outcome<L: FreeList>(result: &Result<PooledBuf<L>, AcquireBufferError>, len: usize) -> Outcome {
+fn outcome<L: FreeList>(result: &Result<PooledBuf<L>, AcquireError>, len: usize) -> Outcome {
     match result {
         Ok(buffer) => {
             assert_eq!(buffer.len(), len.min(buffer.capacity()));
             assert!(buffer.iter().all(|&byte| byte == 0));
             Outcome::Class(class_of(buffer))
         }
-        Err(AcquireBufferError::TooLarge { .. }) => Outcome::TooLarge,
-        Err(AcquireBufferError::LimitReached { .. }) => Outcome::LimitReached,
-        Err(AcquireBufferError::Closed) => Outcome::Closed,
+        Err(AcquireError::TooLarge { .. }) => Outcome::TooLarge,
+        Err(AcquireError::LimitReached { .. }) => Outcome::LimitReached,
+        Err(AcquireError::Closed) => Outcome::Closed,
         Err(other) => panic!("{other}"),
     }
 }

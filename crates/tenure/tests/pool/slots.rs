@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use tenure::memory::{Memory, Native, Ordering};
-use tenure::pool::{AcquireSlotError, FreeList, PooledBuf, SlotKey, SlotMut, SlotPool, SlotRef};
+use tenure::pool::{AcquireError, FreeList, PooledBuf, SlotKey, SlotMut, SlotPool, SlotRef};
 
 /// A pool is a field like any other, whatever its closures are.
 struct Names<L: FreeList> {
@@ -138,7 +138,7 @@ fn the_limit_counts_objects_in_use_and_says_what_to_do<L: FreeList>() {
     let pool = SlotPool::builder(|| 0).limit(2).list::<L>().build();
     let held = (pool.acquire().unwrap(), pool.acquire().unwrap());
     let refused = pool.acquire().unwrap_err();
-    assert_eq!(refused, AcquireSlotError::Exhausted { limit: 2 });
+    assert_eq!(refused, AcquireError::Exhausted { limit: 2 });
     assert_eq!(
         refused.to_string(),
         "no object: all 2 that the pool may have are in use; drop a guard, or build the pool with a \
@@ -154,7 +154,7 @@ fn the_limit_counts_objects_in_use_and_says_what_to_do<L: FreeList>() {
     assert_eq!(pool.statistics().made, 3);
     assert_eq!((pool.limit(), pool.statistics().acquired()), (2, 5));
     let none = SlotPool::builder(|| 0).limit(0).list::<L>().build();
-    assert_eq!(none.acquire().unwrap_err(), AcquireSlotError::Exhausted { limit: 0 });
+    assert_eq!(none.acquire().unwrap_err(), AcquireError::Exhausted { limit: 0 });
 }
 
 fn at_the_limit_objects_that_sleeping_threads_hoard_are_found<L: FreeList>() {

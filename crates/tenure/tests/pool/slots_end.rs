@@ -5,7 +5,7 @@ use super::support::{keeping, tokens};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
-use tenure::pool::{AcquireSlotError, FreeList, SlotMut, SlotPool, SlotRef};
+use tenure::pool::{AcquireError, FreeList, SlotMut, SlotPool, SlotRef};
 
 // --- the end ---
 
@@ -16,10 +16,10 @@ fn closing_drops_what_is_idle_at_once_and_the_rest_as_it_comes_home<L: FreeList>
         pool.close();
         assert_eq!(Arc::strong_count(&token), 2 + 2);
     });
-    assert_eq!(pool.acquire().unwrap_err(), AcquireSlotError::Closed);
+    assert_eq!(pool.acquire().unwrap_err(), AcquireError::Closed);
     assert_eq!(
-        AcquireSlotError::Closed.to_string(),
-        "no object: the pool is closed; acquire before calling close()"
+        AcquireError::Closed.to_string(),
+        "the pool is closed: acquire before calling close()"
     );
     assert!(pool.is_closed() && pool.get(SlotRef::key(&shared)).is_none());
     mine.check();
@@ -137,7 +137,7 @@ fn a_make_that_closes_the_pool_makes_nothing<L: FreeList>() {
     });
     let pool = pool.list().build();
     *handle.lock().unwrap() = Some(pool.clone());
-    assert_eq!(pool.acquire().unwrap_err(), AcquireSlotError::Closed);
+    assert_eq!(pool.acquire().unwrap_err(), AcquireError::Closed);
     assert_eq!(Arc::strong_count(&token), 2, "what was made is dropped");
     assert_eq!((pool.len(), pool.statistics().made), (0, 0));
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tenure::pool::list::Scan;
 use tenure::pool::{
-    AcquireSlotError, FreeList, Magazines, SlotKey, SlotMut, SlotPool, SlotRef, TaggedStack,
+    AcquireError, FreeList, Magazines, SlotKey, SlotMut, SlotPool, SlotRef, TaggedStack,
 };
 
 /// Objects that there may be.
@@ -147,9 +147,9 @@ impl<L: FreeList> Run<L> {
                 self.keys.push(key);
                 self.guards.push(Guard::Mut(guard));
             }
-            Err(AcquireSlotError::Closed) => assert!(self.model.closed),
+            Err(AcquireError::Closed) => assert!(self.model.closed),
             Err(error) => {
-                assert_eq!(error, AcquireSlotError::Exhausted { limit: LIMIT });
+                assert_eq!(error, AcquireError::Exhausted { limit: LIMIT });
                 assert!(!self.model.closed && in_use == LIMIT);
             }
         }

@@ -266,40 +266,32 @@ fn closed_under_releases<L: List>() {
     assert_eq!(freed.iter().sum::<u32>() as usize, all, "each list is freed by its last slot");
 }
 
+/// Makes each of the functions a test for every list.
 macro_rules! claims {
-    ($($room:ident: $list:ty;)*) => {$(
-        mod $room {
+    ($claims:tt over $($name:ident: $list:ty;)*) => {
+        $(claims! { $claims in $name: $list })*
+    };
+    (($($claim:ident: $act:ident($($argument:expr)?);)*) in $name:ident: $list:ty) => {
+        mod $name {
             use super::*;
 
-            #[test]
-            fn threads_that_come_and_go_share_no_slot() {
-                threads_come_and_go::<$list>(1_000);
-            }
-            #[test]
-            fn threads_that_want_the_same_few_slots_share_none() {
-                threads_come_and_go::<$list>(3);
-            }
-            #[test]
-            fn slots_that_go_one_way_come_back() {
-                one_way::<$list>();
-            }
-            #[test]
-            fn three_hundred_threads_one_after_the_other_use_one_slot() {
-                a_crowd_one_by_one::<$list>();
-            }
-            #[test]
-            fn three_hundred_threads_at_once_have_a_slot_each() {
-                a_crowd_at_once::<$list>();
-            }
-            #[test]
-            fn the_last_slot_to_come_home_ends_the_list() {
-                closed_under_releases::<$list>();
-            }
+            $(#[test]
+            fn $claim() {
+                $act::<$list>($($argument)?);
+            })*
         }
-    )*};
+    };
 }
 
 claims! {
+    (
+        threads_that_come_and_go_share_no_slot: threads_come_and_go(1_000);
+        threads_that_want_the_same_few_slots_share_none: threads_come_and_go(3);
+        slots_that_go_one_way_come_back: one_way();
+        three_hundred_threads_one_after_the_other_use_one_slot: a_crowd_one_by_one();
+        three_hundred_threads_at_once_have_a_slot_each: a_crowd_at_once();
+        the_last_slot_to_come_home_ends_the_list: closed_under_releases();
+    ) over
     scan: Scan;
     scan_as_published: Scan<Native, false>;
     tagged_stack: TaggedStack;

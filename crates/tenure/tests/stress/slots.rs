@@ -7,7 +7,7 @@ use std::thread;
 use tenure::memory::{Memory, Native, Ordering, Plain, PlainCell};
 use tenure::pool::list::{self, Scan};
 use tenure::pool::{
-    AcquireSlotError, FreeList, Magazines, SlotKey, SlotMut, SlotPool, SlotRef, TaggedStack,
+    AcquireError, FreeList, Magazines, SlotKey, SlotMut, SlotPool, SlotRef, TaggedStack,
 };
 
 type Counter = <Native as Memory>::AtomicU64;
@@ -143,7 +143,7 @@ impl<L: FreeList> Race<L> {
         for turn in first..first + turns {
             match self.pool.acquire() {
                 Ok(object) => self.use_one(turn, object),
-                Err(AcquireSlotError::Exhausted { .. }) => self.look_up(turn),
+                Err(AcquireError::Exhausted { .. }) => self.look_up(turn),
                 Err(error) => panic!("{error}"),
             }
             if turn % 4_096 == 0 {

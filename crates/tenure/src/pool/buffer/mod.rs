@@ -10,7 +10,7 @@ mod pooled;
 pub use builder::BufferPoolBuilder;
 pub use pooled::PooledBuf;
 
-use super::error::AcquireBufferError;
+use super::error::AcquireError;
 use super::lifecycle::{Handle, Refused};
 use super::statistics::{BufferCounts, BufferStatistics, ClassStatistics};
 use super::{DefaultList, FreeList};
@@ -62,8 +62,8 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 /// | it has none | a new one |
 /// | ... and the memory limit does not allow it | idle buffers of all classes and threads are freed until it does |
 /// | ... and that is not enough | a buffer of the **next smaller class**, and so on: it is **shorter than was asked for**, and counted as *downgraded*. [`acquire_exact`](Self::acquire_exact) fails instead |
-/// | ... and the smallest class has none either | [`LimitReached`](AcquireBufferError::LimitReached) |
-/// | the allocator has no memory | [`OutOfMemory`](AcquireBufferError::OutOfMemory) at once |
+/// | ... and the smallest class has none either | [`LimitReached`](AcquireError::LimitReached) |
+/// | the allocator has no memory | [`OutOfMemory`](AcquireError::OutOfMemory) at once |
 /// | a pair has no second buffer | the first goes back, and the error is returned |
 /// | a buffer is dropped, on any thread | what could have been written to is zeroed, then the buffer is idle |
 /// | a thread ends | its idle buffers go to the depot |
@@ -103,7 +103,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 /// [set otherwise](BufferPoolBuilder::magazine_bytes), which makes 3 MiB with the default classes. The descriptions stay
 /// as long as the pool. In the child of a `fork`, the buffers that other threads held are leaked.
 ///
-/// [`LimitReached`](AcquireBufferError::LimitReached) and downgrades [mean](super#what-a-refusal-means) that so many bytes
+/// [`LimitReached`](AcquireError::LimitReached) and downgrades [mean](super#what-a-refusal-means) that so many bytes
 /// were in use at some moment of the call.
 pub struct BufferPool<L: FreeList = DefaultList>(Handle<Blocks, L>);
 
@@ -142,11 +142,11 @@ impl<L: FreeList> BufferPool<L> {
     ///
     /// # Errors
     ///
-    /// - [`TooLarge`](AcquireBufferError::TooLarge) if `len` is more than [`largest`](Self::largest);
-    /// - [`LimitReached`](AcquireBufferError::LimitReached) if even the smallest class has no buffer;
-    /// - [`Closed`](AcquireBufferError::Closed) after [`close`](Self::close);
-    /// - [`OutOfMemory`](AcquireBufferError::OutOfMemory) if the allocator fails: no smaller class is tried;
-    /// - [`TooManyBuffers`](AcquireBufferError::TooManyBuffers) for more than 2^28 - 8 of a class.
+    /// - [`TooLarge`](AcquireError::TooLarge) if `len` is more than [`largest`](Self::largest);
+    /// - [`LimitReached`](AcquireError::LimitReached) if even the smallest class has no buffer;
+    /// - [`Closed`](AcquireError::Closed) after [`close`](Self::close);
+    /// - [`OutOfMemory`](AcquireError::OutOfMemory) if the allocator fails: no smaller class is tried;
+    /// - [`TooManyBuffers`](AcquireError::TooManyBuffers) for more than 2^28 - 8 of a class.
     ///
     /// # Cost
     ///
@@ -156,7 +156,7 @@ impl<L: FreeList> BufferPool<L> {
     ///
     /// As collections do, if there is no memory for the tables.
     #[inline(always)]
-    pub fn acquire(&self, len: usize) -> Result<PooledBuf<L>, AcquireBufferError> {
+    pub fn acquire(&self, len: usize) -> Result<PooledBuf<L>, AcquireError> {
         self.acquire_with(len, true)
     }
 
@@ -164,19 +164,15 @@ impl<L: FreeList> BufferPool<L> {
     ///
     /// # Errors
     ///
-    /// As [`acquire`](Self::acquire); and [`LimitReached`](AcquireBufferError::LimitReached) where that would return a
+    /// As [`acquire`](Self::acquire); and [`LimitReached`](AcquireError::LimitReached) where that would return a
     /// buffer of a smaller class.
     #[inline]
-    pub fn acquire_exact(&self, len: usize) -> Result<PooledBuf<L>, AcquireBufferError> {
+    pub fn acquire_exact(&self, len: usize) -> Result<PooledBuf<L>, AcquireError> {
         self.acquire_with(len, false)
     }
 
     #[inline(always)]
-    fn acquire_with(
-        &self,
-        len: usize,
-        fall_back: bool,
-    ) -> Result<PooledBuf<L>, AcquireBufferError> {
+    fn acquire_with(&self, len: usize, fall_back: bool) -> Result<PooledBuf<L>, AcquireError> {
         let class = self.0.classes.get(self.class_for(len));
         let slot = match class.and_then(|class| class.table.reuse()) {
             Some(slot) => slot,
@@ -188,20 +184,20 @@ impl<L: FreeList> BufferPool<L> {
 
     #[cold]
     #[inline(never)]
-    fn acquire_slowly(&self, len: usize, fall_back: bool) -> Result<&Slot<L>, AcquireBufferError> {
+    fn acquire_slowly(&self, len: usize, fall_back: bool) -> Result<&Slot<L>, AcquireError> {
         let asked = self.class_for(len);
         let Some(class) = self.0.classes.get(asked) else {
-            return Err(AcquireBufferError::TooLarge { asked: len, largest: self.largest() });
+            return Err(AcquireError::TooLarge { asked: len, largest: self.largest() });
         };
         let smallest = if fall_back { 0 } else { asked };
         let slot = self.0.acquire_slowly(asked, smallest).map_err(|refused| match refused {
-            Refused::Closed => AcquireBufferError::Closed,
+            Refused::Closed => AcquireError::Closed,
             Refused::Limit => {
                 let (limit, held) = (self.0.limit, self.0.held());
-                AcquireBufferError::LimitReached { limit, held, asked: len }
+                AcquireError::LimitReached { limit, held, asked: len }
             }
-            Refused::NoSlot => AcquireBufferError::TooManyBuffers { size: class.size as usize },
-            Refused::Failed(OutOfMemory(asked)) => AcquireBufferError::OutOfMemory { asked },
+            Refused::NoSlot => AcquireError::TooManyBuffers { size: class.size as usize },
+            Refused::Failed(OutOfMemory(asked)) => AcquireError::OutOfMemory { asked },
         })?;
         if slot.part.place.size as u64 != class.size {
             // Relaxed: a figure.
@@ -229,7 +225,7 @@ impl<L: FreeList> BufferPool<L> {
         &self,
         send_len: usize,
         recv_len: usize,
-    ) -> Result<(PooledBuf<L>, PooledBuf<L>), AcquireBufferError> {
+    ) -> Result<(PooledBuf<L>, PooledBuf<L>), AcquireError> {
         let send = self.acquire(send_len)?;
         let recv = self.acquire(recv_len)?;
         Ok((send, recv))

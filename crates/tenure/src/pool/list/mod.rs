@@ -64,7 +64,7 @@ pub unsafe trait List: Send + Sync + Sized + 'static {
     /// # Safety
     ///
     /// The caller owns `slot`: it has acquired it from this list, or admitted it, and not released it since.
-    #[inline]
+    #[inline(always)]
     unsafe fn release(&self, slot: u32) -> Result<(), Closed> {
         // SAFETY: passed on to the caller.
         unsafe { Self::release_raw(NonNull::from(self), slot) }

@@ -22,7 +22,7 @@ const MAGAZINE_SIZE: usize = usize::MAX;
 ///     .list::<TaggedStack>()
 ///     .build();
 /// assert!(pool.acquire()?.capacity() >= 4096);
-/// # Ok::<(), tenure::pool::AcquireSlotError>(())
+/// # Ok::<(), tenure::pool::AcquireError>(())
 /// ```
 #[must_use = "a builder does nothing until `build`"]
 pub struct SlotPoolBuilder<T, L = DefaultList> {

@@ -116,7 +116,7 @@ impl<T, L: FreeList> SlotMut<T, L> {
     /// let shared = SlotMut::share(object);
     /// assert_eq!(*pool.get(key).unwrap(), 7);
     /// # drop(shared);
-    /// # Ok::<(), tenure::pool::AcquireSlotError>(())
+    /// # Ok::<(), tenure::pool::AcquireError>(())
     /// ```
     #[inline]
     #[must_use = "the object goes back to the pool with the last `SlotRef`"]
@@ -254,7 +254,7 @@ impl<T, L: FreeList> SlotRef<T, L> {
     /// let mut mine = SlotRef::into_mut(shared).unwrap();
     /// mine.push(1);
     /// assert!(SlotMut::key(&mine) == key && pool.get(key).is_none());
-    /// # Ok::<(), tenure::pool::AcquireSlotError>(())
+    /// # Ok::<(), tenure::pool::AcquireError>(())
     /// ```
     pub fn into_mut(this: Self) -> Result<SlotMut<T, L>, Self> {
         // One reference and no ticket: no other holder, no lookup that got one, and no put that has not ended. Lookups fail

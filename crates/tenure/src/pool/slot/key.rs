@@ -35,7 +35,7 @@ pub(super) const LAST_USE: u64 = (1 << (GENERATION_BITS + 1)) - 1;
 /// let key = SlotMut::key(&pool.acquire()?);
 /// assert_eq!(SlotKey::from_bits(key.to_bits()), key);
 /// assert_ne!(SlotMut::key(&pool.acquire()?), key); // the same slot, another use
-/// # Ok::<(), tenure::pool::AcquireSlotError>(())
+/// # Ok::<(), tenure::pool::AcquireError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]

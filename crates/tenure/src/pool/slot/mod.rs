@@ -40,7 +40,7 @@ pub use builder::SlotPoolBuilder;
 pub use guard::{SlotMut, SlotRef};
 pub use key::SlotKey;
 
-use super::error::AcquireSlotError;
+use super::error::AcquireError;
 use super::lifecycle::{Handle, Part, Refused};
 use super::statistics::SlotStatistics;
 use super::table::Table;
@@ -67,7 +67,7 @@ use objects::Objects;
 /// let line = pool.acquire()?;
 /// assert!(line.is_empty() && line.capacity() >= 1024);
 /// assert_eq!(pool.statistics().made, 1);
-/// # Ok::<(), tenure::pool::AcquireSlotError>(())
+/// # Ok::<(), tenure::pool::AcquireError>(())
 /// ```
 ///
 /// # The life of an object
@@ -227,7 +227,7 @@ impl<T: Send + 'static> SlotPool<T> {
     /// let pool = tenure::pool::SlotPool::<u32>::new();
     /// *pool.acquire()? += 1;
     /// assert_eq!(*pool.acquire()?, 1);
-    /// # Ok::<(), tenure::pool::AcquireSlotError>(())
+    /// # Ok::<(), tenure::pool::AcquireError>(())
     /// ```
     #[must_use]
     pub fn new() -> Self
@@ -270,16 +270,16 @@ impl<T, L: FreeList> SlotPool<T, L> {
     ///
     /// # Errors
     ///
-    /// - [`Exhausted`](AcquireSlotError::Exhausted) if there are as many objects as the [limit](SlotPoolBuilder::limit)
+    /// - [`Exhausted`](AcquireError::Exhausted) if there are as many objects as the [limit](SlotPoolBuilder::limit)
     ///   allows, and none is idle: at some moment of the call all were in use, or being acquired, released, made or
     ///   dropped by a [`trim`](Self::trim);
-    /// - [`Closed`](AcquireSlotError::Closed) after [`close`](Self::close).
+    /// - [`Closed`](AcquireError::Closed) after [`close`](Self::close).
     ///
     /// # Panics
     ///
     /// If `make` does.
     #[inline(always)]
-    pub fn acquire(&self) -> Result<SlotMut<T, L>, AcquireSlotError> {
+    pub fn acquire(&self) -> Result<SlotMut<T, L>, AcquireError> {
         // SAFETY: the slot was given to this call.
         let reused = self.table().reuse().map(|slot| unsafe { SlotMut::new(slot) });
         reused.map_or_else(|| self.acquire_slowly(), Ok)
@@ -287,13 +287,13 @@ impl<T, L: FreeList> SlotPool<T, L> {
 
     #[cold]
     #[inline(never)]
-    fn acquire_slowly(&self) -> Result<SlotMut<T, L>, AcquireSlotError> {
+    fn acquire_slowly(&self) -> Result<SlotMut<T, L>, AcquireError> {
         match self.0.acquire_slowly(0, 0) {
             // SAFETY: the slot was given to this call.
             Ok(slot) => Ok(unsafe { SlotMut::new(slot) }),
-            Err(Refused::Closed) => Err(AcquireSlotError::Closed),
+            Err(Refused::Closed) => Err(AcquireError::Closed),
             Err(Refused::Limit | Refused::NoSlot) => {
-                Err(AcquireSlotError::Exhausted { limit: self.limit() })
+                Err(AcquireError::Exhausted { limit: self.limit() })
             }
             Err(Refused::Failed(never)) => match never {},
         }

@@ -121,7 +121,7 @@ pub(super) unsafe fn release<T, L: List>(slot: NonNull<Slot<T, L>>) {
 /// No key names two uses: slots whose generations have run out are retired.
 #[cfg(test)]
 mod tests {
-    use super::super::{AcquireSlotError, SlotMut, SlotPool, SlotRef};
+    use super::super::{AcquireError, SlotMut, SlotPool, SlotRef};
     use super::LAST_USE;
     use crate::pool::list::{List, Magazines, Scan, TaggedStack};
     use std::sync::Arc;
@@ -161,7 +161,7 @@ mod tests {
         let other = SlotMut::share(pool.acquire().unwrap());
         assert_eq!(SlotRef::key(&other).index(), 1);
         assert!(keys.into_iter().all(|key| pool.get(key).is_none()));
-        assert_eq!(pool.acquire().unwrap_err(), AcquireSlotError::Exhausted { limit: 1 });
+        assert_eq!(pool.acquire().unwrap_err(), AcquireError::Exhausted { limit: 1 });
         assert_eq!(pool.statistics().in_use, 1);
         drop(other);
         pool.trim();

@@ -129,121 +129,52 @@ pub(crate) fn empty_at_one_moment<L: List>(magazine: usize, looks_twice: bool) {
 
 pub(crate) const EMPTY_AT_ONCE: &str = "one of two lists always has a slot";
 
-/// How much of each claim is explored for a list.
-struct Bounds {
-    owners: Preemptions,
-    given_back: Preemptions,
-    trims: Preemptions,
-    two_trims: Preemptions,
-    release: Preemptions,
-    releases: Preemptions,
-    visit: Preemptions,
-    grown: Preemptions,
-    one_each: Preemptions,
-}
-
+/// Makes each model, with the bound at that place of a list's [`Bounds`], a test for every list.
 macro_rules! claims {
-    ($($room:ident: $list:ty, $magazine:expr, $bounds:expr;)*) => {$(
-        mod $room {
+    ($claims:tt over $($name:ident: $list:ty, $magazine:expr, $bounds:expr;)*) => {
+        $(claims! { $claims in $name: $list, $magazine, $bounds })*
+    };
+    (($($at:literal $claim:ident: $model:ident;)*) in $name:ident: $list:ty, $magazine:expr, $bounds:expr) => {
+        mod $name {
             use super::*;
-            const BOUNDS: Bounds = $bounds;
 
-            #[test]
-            fn a_slot_has_one_owner_and_is_not_lost() {
-                passes(BOUNDS.owners, || one_owner_a_slot::<$list>($magazine));
-            }
-            #[test]
-            fn a_slot_that_is_back_under_a_take_has_one_owner() {
-                passes(BOUNDS.given_back, || taken_and_given_back_under_a_take::<$list>($magazine));
-            }
-            #[test]
-            fn a_trim_shares_no_slot_with_a_visitor() {
-                passes(BOUNDS.trims, || trimmed_under_a_visit::<$list>($magazine));
-            }
-            #[test]
-            fn two_trims_share_no_slot() {
-                passes(BOUNDS.two_trims, || trimmed_twice_under_a_release::<$list>($magazine));
-            }
-            #[test]
-            fn a_slot_released_while_the_list_is_closed_comes_home_once_and_ends_it() {
-                passes(BOUNDS.release, || closed_under_a_release::<$list>($magazine));
-            }
-            #[test]
-            fn the_last_of_two_releases_ends_the_list() {
-                passes(BOUNDS.releases, || closed_under_two_releases::<$list>($magazine));
-            }
-            #[test]
-            fn a_visitor_keeps_its_slot_while_the_list_is_closed() {
-                passes(BOUNDS.visit, || closed_under_a_visit::<$list>($magazine));
-            }
-            #[test]
-            fn two_threads_grow_the_list_at_once() {
-                passes(BOUNDS.grown, || grown_on_two_threads::<$list>($magazine));
-            }
-            #[test]
-            fn two_threads_that_use_one_of_two_slots_each_find_one() {
-                passes(BOUNDS.one_each, || one_each::<$list>($magazine));
-            }
+            $(#[test]
+            fn $claim() {
+                passes($bounds[$at], || $model::<$list>($magazine));
+            })*
         }
-    )*};
+    };
 }
+
+/// How much of each claim is explored for a list.
+type Bounds = [Preemptions; 9];
 
 /// Lists of a few words.
-const SMALL: Bounds = Bounds {
-    owners: Some(3),
-    given_back: Some(4),
-    trims: ALL,
-    two_trims: Some(3),
-    release: ALL,
-    releases: Some(3),
-    visit: ALL,
-    grown: Some(4),
-    one_each: Some(3),
-};
-
+const SMALL: Bounds = [Some(3), Some(4), ALL, Some(3), ALL, Some(3), ALL, Some(4), Some(3)];
 /// A depot: two stacks.
-const DEPOT: Bounds = Bounds {
-    owners: Some(1),
-    given_back: Some(2),
-    trims: Some(5),
-    two_trims: Some(2),
-    release: ALL,
-    releases: Some(2),
-    visit: Some(5),
-    grown: Some(3),
-    one_each: Some(3),
-};
-
+const DEPOT: Bounds = [Some(1), Some(2), Some(5), Some(2), ALL, Some(2), Some(5), Some(3), Some(3)];
+/// The same on the machine without late stores.
+const DEPOT_IN_ORDER: Bounds =
+    [Some(2), Some(4), Some(5), Some(2), ALL, Some(2), Some(5), Some(3), Some(3)];
 /// A depot and magazines: closing looks at eight of them.
-const MAGAZINES: Bounds = Bounds {
-    owners: Some(1),
-    given_back: Some(1),
-    trims: Some(2),
-    two_trims: Some(0),
-    release: Some(2),
-    releases: Some(1),
-    visit: Some(2),
-    grown: Some(2),
-    one_each: Some(1),
-};
-
-/// A depot on the machine without late stores.
-const DEPOT_IN_ORDER: Bounds = Bounds { owners: Some(2), given_back: Some(4), ..DEPOT };
-
-/// The same with magazines.
-const MAGAZINES_IN_ORDER: Bounds = Bounds {
-    owners: Some(3),
-    given_back: ALL,
-    trims: Some(3),
-    two_trims: Some(1),
-    release: Some(3),
-    releases: Some(2),
-    visit: Some(3),
-    grown: Some(4),
-    one_each: Some(2),
-};
+const MAGAZINES: Bounds =
+    [Some(1), Some(1), Some(2), Some(0), Some(2), Some(1), Some(2), Some(2), Some(1)];
+/// The same on the machine without late stores.
+const MAGAZINES_IN_ORDER: Bounds =
+    [Some(3), ALL, Some(3), Some(1), Some(3), Some(2), Some(3), Some(4), Some(2)];
 
 claims! {
+    (
+        0 a_slot_has_one_owner_and_is_not_lost: one_owner_a_slot;
+        1 a_slot_that_is_back_under_a_take_has_one_owner: taken_and_given_back_under_a_take;
+        2 a_trim_shares_no_slot_with_a_visitor: trimmed_under_a_visit;
+        3 two_trims_share_no_slot: trimmed_twice_under_a_release;
+        4 a_slot_released_while_the_list_is_closed_comes_home_once_and_ends_it: closed_under_a_release;
+        5 the_last_of_two_releases_ends_the_list: closed_under_two_releases;
+        6 a_visitor_keeps_its_slot_while_the_list_is_closed: closed_under_a_visit;
+        7 two_threads_grow_the_list_at_once: grown_on_two_threads;
+        8 two_threads_that_use_one_of_two_slots_each_find_one: one_each;
+    ) over
     scan: Scan<Loom>, 0, SMALL;
     scan_as_published: Scan<Loom, false>, 0, SMALL;
     tagged_stack: TaggedStack<Loom>, 0, SMALL;
@@ -257,11 +188,11 @@ claims! {
     magazines_of_two_in_order: Magazines<InOrder, 1>, 2, MAGAZINES_IN_ORDER;
 }
 
-#[test]
-fn lists_that_are_empty_twice_were_so_at_once() {
-    passes(ALL, || empty_at_one_moment::<TaggedStack<Loom>>(0, true));
-    passes(ALL, || empty_at_one_moment::<TaggedStack<InOrder>>(0, true));
-    passes(Some(2), || empty_at_one_moment::<Magazines<Loom, 1>>(0, true));
-    passes(Some(1), || empty_at_one_moment::<Magazines<Loom, 1>>(1, true));
-    passes(Some(1), || empty_at_one_moment::<Magazines<InOrder, 1>>(1, true));
+tests! {
+    lists_that_are_empty_twice_were_so_at_once =>
+        passes(ALL, || empty_at_one_moment::<TaggedStack<Loom>>(0, true)),
+        passes(ALL, || empty_at_one_moment::<TaggedStack<InOrder>>(0, true)),
+        passes(Some(2), || empty_at_one_moment::<Magazines<Loom, 1>>(0, true)),
+        passes(Some(1), || empty_at_one_moment::<Magazines<Loom, 1>>(1, true)),
+        passes(Some(1), || empty_at_one_moment::<Magazines<InOrder, 1>>(1, true));
 }

@@ -31,7 +31,7 @@ fn end_of_thread_1<const S: bool>(pool: &Pool<Small<S>>) {
 
 // --- an owner and those who take its magazine back ---
 
-fn an_owner_and_a_trim_share_no_slot<const S: bool>() {
+pub(super) fn an_owner_and_a_trim_share_no_slot<const S: bool>() {
     let pool = asleep::<S>();
     let owner = pool.spawn_with_handle(1, |pool| {
         pool.visit();
@@ -51,7 +51,7 @@ fn an_owner_and_two_trims_share_no_slot<const S: bool>() {
     end(&pool, [owner, trimmer]);
 }
 
-fn an_owner_that_holds_a_slot_uses_its_hoard_between_two_trims<const S: bool>() {
+pub(super) fn an_owner_that_holds_a_slot_uses_its_magazine_between_two_trims<const S: bool>() {
     let pool = kept::<S>(2, 2, 1);
     let owner = pool.spawn(1, |pool| pool.give(1));
     pool.trim();
@@ -59,7 +59,7 @@ fn an_owner_that_holds_a_slot_uses_its_hoard_between_two_trims<const S: bool>() 
     end(&pool, [owner]);
 }
 
-fn an_owner_that_releases_into_its_hoard_while_the_list_is_closed_touches_nothing_after<
+fn an_owner_that_releases_into_its_magazine_while_the_list_is_closed_touches_nothing_after<
     const S: bool,
 >() {
     let pool = kept::<S>(2, 2, 1);
@@ -100,14 +100,14 @@ fn a_release_by_a_thread_without_a_number_touches_nothing_after<const S: bool>()
 
 // --- magazines and the depot ---
 
-fn a_full_hoard_gives_to_the_depot_while_an_empty_one_takes_from_it<const S: bool>() {
+fn a_full_magazine_gives_to_the_depot_while_an_empty_one_takes_from_it<const S: bool>() {
     let pool = kept::<S>(1, 2, 1);
     let full = pool.spawn(1, |pool| pool.give(1));
     pool.visit();
     end(&pool, [full]);
 }
 
-fn two_full_hoards_give_to_the_depot<const S: bool>() {
+fn two_full_magazines_give_to_the_depot<const S: bool>() {
     let pool = kept::<S>(1, 4, 1);
     seat(2);
     pool.give(1);
@@ -117,7 +117,7 @@ fn two_full_hoards_give_to_the_depot<const S: bool>() {
     end(&pool, [first, second]);
 }
 
-fn a_full_hoard_that_gives_while_the_list_is_closed_touches_nothing_after<const S: bool>() {
+fn a_full_magazine_that_gives_while_the_list_is_closed_touches_nothing_after<const S: bool>() {
     let pool = kept::<S>(1, 2, 1);
     let full = pool.spawn(1, |pool| pool.give(1));
     pool.close();
@@ -127,7 +127,7 @@ fn a_full_hoard_that_gives_while_the_list_is_closed_touches_nothing_after<const 
 
 // --- threads that end ---
 
-fn a_thread_ends_while_its_hoard_is_trimmed<const S: bool>() {
+fn a_thread_ends_while_its_magazine_is_trimmed<const S: bool>() {
     let pool = asleep::<S>();
     let ending = pool.spawn_with_handle(1, end_of_thread_1);
     pool.trim();
@@ -159,7 +159,7 @@ fn a_thread_ends_while_another_looks_for_a_slot<const S: bool>() {
     end(&pool, [ending]);
 }
 
-fn what_a_thread_that_has_ended_hoarded_is_for_all<const S: bool>() {
+fn what_a_thread_that_has_ended_kept_is_for_all<const S: bool>() {
     let pool = asleep::<S>();
     pool.spawn_with_handle(1, end_of_thread_1).join().unwrap();
     let slot = pool.take().expect("the slot is in the depot");
@@ -204,19 +204,19 @@ fn a_number_changes_hands_under_a_visit<const S: bool>() {
 on_both_machines! {
     an_owner_and_a_trim_share_no_slot: Some(3), Some(3);
     an_owner_and_two_trims_share_no_slot: Some(0), Some(2);
-    an_owner_that_holds_a_slot_uses_its_hoard_between_two_trims: Some(2), Some(3);
-    an_owner_that_releases_into_its_hoard_while_the_list_is_closed_touches_nothing_after: Some(3), Some(3);
+    an_owner_that_holds_a_slot_uses_its_magazine_between_two_trims: Some(2), Some(3);
+    an_owner_that_releases_into_its_magazine_while_the_list_is_closed_touches_nothing_after: Some(3), Some(3);
     an_owner_that_acquires_while_the_list_is_closed_has_the_slot_or_it_is_home: Some(3), Some(3);
     a_trim_under_a_close_loses_nothing: Some(2), Some(2);
     a_release_by_a_thread_without_a_number_touches_nothing_after: Some(3), Some(3);
-    a_full_hoard_gives_to_the_depot_while_an_empty_one_takes_from_it: Some(2), Some(3);
-    two_full_hoards_give_to_the_depot: Some(1), Some(2);
-    a_full_hoard_that_gives_while_the_list_is_closed_touches_nothing_after: Some(3), Some(3);
-    a_thread_ends_while_its_hoard_is_trimmed: Some(4), Some(3);
+    a_full_magazine_gives_to_the_depot_while_an_empty_one_takes_from_it: Some(2), Some(3);
+    two_full_magazines_give_to_the_depot: Some(1), Some(2);
+    a_full_magazine_that_gives_while_the_list_is_closed_touches_nothing_after: Some(3), Some(3);
+    a_thread_ends_while_its_magazine_is_trimmed: Some(4), Some(3);
     a_thread_releases_and_ends_under_a_trim: Some(2), Some(3);
     a_thread_ends_while_the_list_is_closed: Some(3), Some(3);
     a_thread_ends_while_another_looks_for_a_slot: Some(3), Some(3);
-    what_a_thread_that_has_ended_hoarded_is_for_all: Some(3), Some(3);
+    what_a_thread_that_has_ended_kept_is_for_all: Some(3), Some(3);
     a_number_changes_hands_under_a_trim: Some(1), Some(2);
     a_number_changes_hands_under_a_visit: Some(1), Some(2);
 }

@@ -34,6 +34,7 @@ macro_rules! on_both_machines {
 
 pub(crate) mod lists;
 mod magazines;
+mod orderings;
 
 use super::memory::{Field, seat};
 use super::stage::{Heap, JoinHandle, spawn};

@@ -13,14 +13,6 @@ pub(crate) trait Flaw: Send + Sync + 'static {
     const HEAVY: bool = true;
     /// Whether the reclaimer looks at `inside`.
     const LOOKS: bool = true;
-    /// The owner's `inside = 0`.
-    const EXIT: Ordering = Ordering::Release;
-    /// The reclaimer's look at `inside`.
-    const LOOK: Ordering = Ordering::Acquire;
-    /// The reclaimer's `gate -= RECLAIM`.
-    const REOPEN: Ordering = Ordering::Release;
-    /// The owner's look at the gate.
-    const GATE: Ordering = Ordering::Acquire;
     /// Whether the owner looks at the gate again when it has come out, to help whoever waits.
     const LOOKS_BACK: bool = false;
     /// Whether who closes has waited, and looks at `inside` once more.
@@ -43,10 +35,6 @@ flaws! {
     NoLightBarrier { LIGHT: bool = false }
     NoHeavyBarrier { HEAVY: bool = false }
     DoesNotLook { LOOKS: bool = false }
-    RelaxedExit { EXIT: Ordering = Ordering::Relaxed }
-    RelaxedLook { LOOK: Ordering = Ordering::Relaxed }
-    RelaxedReopen { REOPEN: Ordering = Ordering::Relaxed }
-    RelaxedGate { GATE: Ordering = Ordering::Relaxed }
     LooksBack { LOOKS_BACK: bool = true }
     LooksTwice { LOOKS_TWICE: bool = true }
 }
@@ -91,11 +79,11 @@ impl<F: Flaw> MagazineTwin<F> {
         if F::LIGHT {
             Loom::<false>::light_barrier();
         }
-        let open = self.gate.load(F::GATE) == 0;
+        let open = self.gate.load(Ordering::Acquire) == 0;
         if open {
             self.use_slots(1);
         }
-        self.inside.store(0, F::EXIT);
+        self.inside.store(0, Ordering::Release);
         if F::LOOKS_BACK {
             self.gate.load(Ordering::Relaxed);
         }
@@ -110,7 +98,7 @@ impl<F: Flaw> MagazineTwin<F> {
     }
 
     fn is_inside(&self) -> bool {
-        F::LOOKS && self.inside.load(F::LOOK) != 0
+        F::LOOKS && self.inside.load(Ordering::Acquire) != 0
     }
 
     fn reclaim(&self) {
@@ -119,7 +107,7 @@ impl<F: Flaw> MagazineTwin<F> {
             Loom::<false>::yield_now();
         }
         self.use_slots(0);
-        self.gate.fetch_sub(SHUT, F::REOPEN);
+        self.gate.fetch_sub(SHUT, Ordering::Release);
     }
 
     /// Returns how many slots were there.

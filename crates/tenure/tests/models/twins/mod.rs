@@ -43,8 +43,7 @@ use arc::{
 use numbers::{LooksAndStores, NumbersTwin, SoundNumbers};
 use rcuref::{REPORT, Rereads};
 use slot::{
-    ANOTHER_USE, LOST, LeavesTheSlot, LooksOnce, RelaxedGet, looked_up_across_uses,
-    unshared_under_a_lookup,
+    ANOTHER_USE, LOST, LeavesTheSlot, LooksOnce, looked_up_across_uses, unshared_under_a_lookup,
 };
 use tenure::count::RcuRef;
 use ticket::{NoTickets, PublishesByAdd, RestoresByStore, Sound, TicketTwin};
@@ -113,8 +112,6 @@ tests! {
         fails(ALL, Claim(ANOTHER_USE), looked_up_across_uses::<LooksOnce>);
     a_lookup_that_was_wrong_and_the_last_has_to_release_the_slot =>
         fails(ALL, Claim(LOST), looked_up_across_uses::<LeavesTheSlot>);
-    a_relaxed_lookup_does_not_see_what_was_shared =>
-        fails(Some(2), ValueRace, unshared_under_a_lookup::<RelaxedGet>);
 }
 
 // --- the numbers of threads ---

@@ -6,14 +6,13 @@ use super::super::pool::lists::{
     taken_and_given_back_under_a_take,
 };
 use super::super::stage::Failure::{Claim, FieldRace, MemoryRace};
-use super::super::stage::{ALL, fails, passes};
+use super::super::stage::{ALL, fails, passes, tests};
 use super::magazine::{
-    DoesNotLook, LooksBack, LooksTwice, NoHeavyBarrier, NoLightBarrier, RelaxedExit, RelaxedGate,
-    RelaxedLook, RelaxedReopen, SoundMagazine, closed_under_its_owner, reclaimed_under_its_owner,
+    DoesNotLook, LooksBack, LooksTwice, NoHeavyBarrier, NoLightBarrier, SoundMagazine,
+    closed_under_its_owner, reclaimed_under_its_owner,
 };
 use super::stack::{
-    AsksFirst, CountsAfterThePush, InABatch, NoTag, RefusesLast, RelaxedPop, RelaxedPush,
-    RelaxedTake, SoundStack, StackTwin, WAS_EMPTY,
+    AsksFirst, CountsAfterThePush, InABatch, NoTag, RefusesLast, SoundStack, StackTwin, WAS_EMPTY,
 };
 
 // --- stacks ---
@@ -26,118 +25,48 @@ fn visited_twice<F: super::stack::Flaw>() {
     other.join().unwrap();
 }
 
-#[test]
-fn the_sound_copy_of_a_stack_passes() {
-    passes(Some(4), || taken_and_given_back_under_a_take::<StackTwin<SoundStack>>(0));
-    passes(ALL, || closed_under_a_release::<StackTwin<SoundStack>>(0));
-    passes(Some(2), || one_owner_a_slot::<StackTwin<SoundStack>>(0));
-    passes(ALL, visited_twice::<SoundStack>);
-    passes(ALL, || one_each::<StackTwin<SoundStack>>(0));
-    passes(ALL, || empty_at_one_moment::<StackTwin<SoundStack>>(0, true));
-}
-
-#[test]
-fn the_published_list_gives_a_slot_to_two_owners() {
-    fails(Some(1), Claim("a slot has two owners"), || {
-        taken_and_given_back_under_a_take::<StackTwin<NoTag>>(0);
-    });
-}
-
-#[test]
-fn a_list_that_was_not_empty_may_have_nothing() {
-    fails(Some(1), Claim(WAS_EMPTY), visited_twice::<AsksFirst>);
-}
-
-#[test]
-fn a_relaxed_pop_does_not_see_what_the_last_owner_did() {
-    fails(Some(1), FieldRace, || one_owner_a_slot::<StackTwin<RelaxedPop>>(0));
-}
-
-#[test]
-fn a_relaxed_push_does_not_show_what_its_owner_did() {
-    fails(Some(1), FieldRace, || one_owner_a_slot::<StackTwin<RelaxedPush>>(0));
-}
-
-#[test]
-fn a_list_that_is_emptied_before_it_refuses_loses_what_comes_between() {
-    fails(Some(1), Claim("a closed list has a slot"), || {
-        closed_under_a_release::<StackTwin<RefusesLast>>(0);
-    });
-}
-
-#[test]
-fn a_crate_in_hand_hides_the_slot_that_another_thread_needs() {
-    fails(Some(1), Claim("there is a slot for each"), || one_each::<StackTwin<InABatch>>(0));
-}
-
-#[test]
-fn lists_that_were_empty_one_after_the_other_need_not_have_been_at_once() {
-    fails(Some(2), Claim(EMPTY_AT_ONCE), || {
-        empty_at_one_moment::<StackTwin<SoundStack>>(0, false);
-    });
-}
-
-#[test]
-fn a_relaxed_take_does_not_show_what_its_taker_had_released() {
-    fails(Some(2), Claim(EMPTY_AT_ONCE), || {
-        empty_at_one_moment::<StackTwin<RelaxedTake>>(0, true);
-    });
-}
-
-#[test]
-fn a_release_that_touches_the_list_after_its_slot_is_free_touches_freed_memory() {
-    fails(Some(1), MemoryRace, || closed_under_a_release::<StackTwin<CountsAfterThePush>>(0));
+tests! {
+    the_sound_copy_of_a_stack_passes =>
+        passes(Some(4), || taken_and_given_back_under_a_take::<StackTwin<SoundStack>>(0)),
+        passes(ALL, || closed_under_a_release::<StackTwin<SoundStack>>(0)),
+        passes(Some(2), || one_owner_a_slot::<StackTwin<SoundStack>>(0)),
+        passes(ALL, visited_twice::<SoundStack>),
+        passes(ALL, || one_each::<StackTwin<SoundStack>>(0)),
+        passes(ALL, || empty_at_one_moment::<StackTwin<SoundStack>>(0, true));
+    the_published_list_gives_a_slot_to_two_owners =>
+        fails(Some(1), Claim("a slot has two owners"), || {
+            taken_and_given_back_under_a_take::<StackTwin<NoTag>>(0);
+        });
+    a_list_that_was_not_empty_may_have_nothing =>
+        fails(Some(1), Claim(WAS_EMPTY), visited_twice::<AsksFirst>);
+    a_list_that_is_emptied_before_it_refuses_loses_what_comes_between =>
+        fails(Some(1), Claim("a closed list has a slot"), || {
+            closed_under_a_release::<StackTwin<RefusesLast>>(0);
+        });
+    a_batch_in_hand_hides_the_slot_that_another_thread_needs =>
+        fails(Some(1), Claim("there is a slot for each"), || one_each::<StackTwin<InABatch>>(0));
+    lists_that_were_empty_one_after_the_other_need_not_have_been_at_once =>
+        fails(Some(2), Claim(EMPTY_AT_ONCE), || {
+            empty_at_one_moment::<StackTwin<SoundStack>>(0, false);
+        });
+    a_release_that_touches_the_list_after_its_slot_is_free_touches_freed_memory =>
+        fails(Some(1), MemoryRace, || closed_under_a_release::<StackTwin<CountsAfterThePush>>(0));
 }
 
 // --- magazines ---
 
-#[test]
-fn the_sound_copy_of_a_hoard_passes() {
-    passes(ALL, reclaimed_under_its_owner::<SoundMagazine>);
-    passes(ALL, closed_under_its_owner::<SoundMagazine>);
-}
-
-#[test]
-fn without_the_light_barrier_owner_and_reclaimer_are_both_inside() {
-    fails(Some(1), FieldRace, reclaimed_under_its_owner::<NoLightBarrier>);
-}
-
-#[test]
-fn without_the_heavy_barrier_owner_and_reclaimer_are_both_inside() {
-    fails(Some(1), FieldRace, reclaimed_under_its_owner::<NoHeavyBarrier>);
-}
-
-#[test]
-fn a_reclaimer_that_does_not_look_comes_in_on_the_owner() {
-    fails(Some(1), FieldRace, reclaimed_under_its_owner::<DoesNotLook>);
-}
-
-#[test]
-fn an_owner_that_comes_out_relaxed_does_not_show_what_it_did() {
-    fails(Some(1), FieldRace, reclaimed_under_its_owner::<RelaxedExit>);
-}
-
-#[test]
-fn a_reclaimer_that_looks_relaxed_does_not_see_what_the_owner_did() {
-    fails(Some(1), FieldRace, reclaimed_under_its_owner::<RelaxedLook>);
-}
-
-#[test]
-fn a_gate_that_is_reopened_relaxed_does_not_show_what_the_reclaimer_did() {
-    fails(Some(1), FieldRace, reclaimed_under_its_owner::<RelaxedReopen>);
-}
-
-#[test]
-fn an_owner_that_looks_at_the_gate_relaxed_does_not_see_what_the_reclaimer_did() {
-    fails(Some(1), FieldRace, reclaimed_under_its_owner::<RelaxedGate>);
-}
-
-#[test]
-fn an_owner_that_looks_at_the_gate_when_it_is_out_touches_freed_memory() {
-    fails(Some(1), MemoryRace, closed_under_its_owner::<LooksBack>);
-}
-
-#[test]
-fn who_closes_and_looks_twice_passes_over_an_owner_that_is_at_the_gate() {
-    fails(Some(1), Claim("a slot is lost"), closed_under_its_owner::<LooksTwice>);
+tests! {
+    the_sound_copy_of_a_magazine_passes =>
+        passes(ALL, reclaimed_under_its_owner::<SoundMagazine>),
+        passes(ALL, closed_under_its_owner::<SoundMagazine>);
+    without_the_light_barrier_owner_and_reclaimer_are_both_inside =>
+        fails(Some(1), FieldRace, reclaimed_under_its_owner::<NoLightBarrier>);
+    without_the_heavy_barrier_owner_and_reclaimer_are_both_inside =>
+        fails(Some(1), FieldRace, reclaimed_under_its_owner::<NoHeavyBarrier>);
+    a_reclaimer_that_does_not_look_comes_in_on_the_owner =>
+        fails(Some(1), FieldRace, reclaimed_under_its_owner::<DoesNotLook>);
+    an_owner_that_looks_at_the_gate_when_it_is_out_touches_freed_memory =>
+        fails(Some(1), MemoryRace, closed_under_its_owner::<LooksBack>);
+    who_closes_and_looks_twice_passes_over_an_owner_that_is_at_the_gate =>
+        fails(Some(1), Claim("a slot is lost"), closed_under_its_owner::<LooksTwice>);
 }

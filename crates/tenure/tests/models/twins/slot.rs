@@ -13,8 +13,6 @@ pub(crate) trait Flaw: 'static {
     const LOOKS_AGAIN: bool = true;
     /// Whether a lookup that was wrong releases the slot if it is the last to hold it.
     const RELEASES: bool = true;
-    /// Whether a lookup sees what was written before the object was shared.
-    const ACQUIRES: bool = true;
 }
 
 pub(crate) enum Sound {}
@@ -28,11 +26,6 @@ impl Flaw for LooksOnce {
 pub(crate) enum LeavesTheSlot {}
 impl Flaw for LeavesTheSlot {
     const RELEASES: bool = false;
-}
-
-pub(crate) enum RelaxedGet {}
-impl Flaw for RelaxedGet {
-    const ACQUIRES: bool = false;
 }
 
 pub(crate) const ANOTHER_USE: &str = "a key finds another use";
@@ -92,8 +85,7 @@ impl<F: Flaw> Slot<F> {
         if self.uses.load(Ordering::Relaxed) != 1 {
             return false;
         }
-        let got = if F::ACQUIRES { self.count.get_acquire() } else { self.count.get() };
-        if !got.is_acquired() {
+        if !self.count.get_acquire().is_acquired() {
             return false;
         }
         let found = !F::LOOKS_AGAIN || self.uses.load(Ordering::Relaxed) == 1;

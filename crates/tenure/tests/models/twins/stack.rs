@@ -14,12 +14,6 @@ use tenure::pool::list::{Closed, List};
 pub(crate) trait Flaw: Send + Sync + 'static {
     /// What a removal adds to the tag.
     const TAG: u64 = 1 << 33;
-    /// The load of a pop, and of its failed compare-exchange.
-    const POP: Ordering = Ordering::Acquire;
-    /// The compare-exchange of a pop.
-    const TAKE: Ordering = Ordering::Release;
-    /// The compare-exchange of a push.
-    const PUSH: Ordering = Ordering::Release;
     /// Whether pushes are refused before what is there is taken.
     const REFUSES_FIRST: bool = true;
     /// Whether a slot is taken out of a batch that has all of them, and that nobody else sees meanwhile.
@@ -34,10 +28,9 @@ pub(crate) trait Flaw: Send + Sync + 'static {
 pub(crate) enum SoundStack {}
 impl Flaw for SoundStack {}
 
-/// The published algorithm, whose compare-exchange is a full barrier.
+/// The published algorithm.
 pub(crate) enum NoTag {}
 impl Flaw for NoTag {
-    const TAKE: Ordering = Ordering::AcqRel;
     const TAG: u64 = 0;
 }
 
@@ -45,22 +38,6 @@ impl Flaw for NoTag {
 pub(crate) enum AsksFirst {}
 impl Flaw for AsksFirst {
     const ASKS_FIRST: bool = true;
-}
-
-pub(crate) enum RelaxedPop {}
-impl Flaw for RelaxedPop {
-    const POP: Ordering = Ordering::Relaxed;
-}
-
-pub(crate) enum RelaxedPush {}
-impl Flaw for RelaxedPush {
-    const PUSH: Ordering = Ordering::Relaxed;
-}
-
-/// Who sees that a slot was taken does not see what its taker had released before.
-pub(crate) enum RelaxedTake {}
-impl Flaw for RelaxedTake {
-    const TAKE: Ordering = Ordering::Relaxed;
 }
 
 pub(crate) enum RefusesLast {}
@@ -97,12 +74,12 @@ pub(crate) struct StackTwin<F> {
 
 impl<F: Flaw> StackTwin<F> {
     fn pop(&self) -> Option<u32> {
-        let mut head = self.head.load(F::POP);
+        let mut head = self.head.load(Ordering::Acquire);
         while head & INDEX != NOTHING {
             let index = (head & INDEX) as u32;
             let next = self.links[index as usize].load(Ordering::Relaxed);
             let new = (head & !INDEX | u64::from(next)).wrapping_add(F::TAG);
-            match self.head.compare_exchange(head, new, F::TAKE, F::POP) {
+            match self.head.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Some(index),
                 Err(found) => head = found,
             }
@@ -116,7 +93,7 @@ impl<F: Flaw> StackTwin<F> {
         while head & CLOSED == 0 {
             self.links[slot as usize].store((head & INDEX) as u32, Ordering::Relaxed);
             let new = head & !INDEX | u64::from(slot);
-            match self.head.compare_exchange(head, new, F::PUSH, Ordering::Relaxed) {
+            match self.head.compare_exchange(head, new, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(found) => head = found,
             }
