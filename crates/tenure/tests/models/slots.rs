@@ -130,8 +130,8 @@ tests! {
         passes(Some(3), || unshared_under_lookups::<InOrder>(2));
 }
 
-/// A guard comes home ‖ the last handle goes: whoever is later frees the slots.
 tests! {
+    /// A guard comes home ‖ the last handle goes: the later one frees the slots.
     a_guard_that_comes_home_to_a_pool_that_ends_frees_it_or_leaves_it_to_be_freed =>
         passes(ALL, || {
             let pool = pool::<Loom>();

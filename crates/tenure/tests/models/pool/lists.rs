@@ -1,7 +1,7 @@
 //! What all lists promise.
 
 use super::super::memory::{InOrder, Loom, seat};
-use super::super::stage::{ALL, Preemptions, join_all, passes, spawn};
+use super::super::stage::{ALL, Preemptions, join_all, passes, spawn, tests};
 use super::{Pool, end};
 use tenure::pool::list::{List, Magazines, Scan, TaggedStack};
 
