@@ -12,13 +12,11 @@
 //! # At the limit
 //!
 //! An acquire is refused only if, at one moment of the call, no slot was idle and the limit allowed no other contents.
-//! [`make_room`](Shared::make_room) runs while the lists are gathered, and looks in between two looks at all lists that
-//! found them empty.
+//! [`make_room`](Shared::make_room) gathers the lists, and looks at the limit between two looks that found all lists empty.
 //!
-//! Contents that end [quietly](Contents::QUIET), without code of users, are freed for others: under the pool's lock. So
-//! while one thread makes room, no other has contents in its hands that are neither idle nor in use. Other contents are
-//! lined up as [`Orphans`] under the list's lock, and end when that is given up: their drop may panic, take long, or
-//! acquire from this very pool.
+//! Contents that end [quietly](Contents::QUIET), without code of users, are freed for others, under the pool's lock: while
+//! one thread makes room, no other has contents in its hands that are neither idle nor in use. The drop of other contents
+//! may panic, take long, or acquire from this very pool. They are lined up as [`Orphans`], and end when no lock is held.
 
 use super::list::List;
 use super::lock::Lock;

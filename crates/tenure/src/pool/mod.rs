@@ -1,10 +1,9 @@
 //! Buffers and objects that are used again: O(1), however many are in use.
 //!
-//! A server that walks a list of buffers for a free one pays for every buffer in use. In the SMC sockets of Linux the walk
-//! takes [4 to 6.5 us with 200 connections](https://lore.kernel.org/netdev/20241101082342.1254-1-liqiang64@huawei.com/).
-//! A shared list of the *free* buffers makes it O(1), but every core then writes the head of that list; without a tag
-//! against ABA it also hands one buffer to two connections. Here each thread keeps some free buffers to itself, and no line
-//! is written by all threads:
+//! A server that walks a list of buffers for a free one pays for every buffer in use: [4 to 6.5 us with 200
+//! connections](https://lore.kernel.org/netdev/20241101082342.1254-1-liqiang64@huawei.com/) in the SMC sockets of Linux. A
+//! shared list of the *free* buffers is O(1), but every core writes its head. Here each thread keeps some free buffers to
+//! itself, and no line is written by all threads:
 //!
 //! | type | what it is for |
 //! |---|---|
@@ -36,18 +35,18 @@
 //!
 //! # When not to use one
 //!
-//! - For small things that are cheap to make: modern allocators keep a stock for each thread, too. A pool pays off if
-//!   contents are expensive (16 KiB to zero, a `Vec` that has grown), if memory needs a limit, or if you need keys.
+//! - For small things that are cheap to make: allocators keep a stock for each thread, too. A pool pays off if contents are
+//!   expensive (16 KiB to zero, a `Vec` that has grown), if memory needs a limit, or if you need keys.
 //! - If memory has to shrink by itself: a pool keeps its largest number of slots until you call `trim`.
-//! - To wait for a buffer: at its limit a pool returns an error, and wakes no thread when a buffer is free again.
+//! - To wait for a buffer: at its limit a pool returns an error.
 //! - For buffers that grow: a [`PooledBuf`] has the capacity of its class.
 //!
 //! # What it costs
 //!
-//! An acquire and its release are a few loads and stores, on the calling thread's own lines and on the slot's: no atomic
-//! read-modify-write, and no line that another thread writes. If one thread acquires and another releases, slots travel
-//! back 32 at a time, for two compare-exchanges on either side. At the limit an acquire searches the magazines of other
-//! threads, which takes microseconds. `tenure bench pool` measures all of it.
+//! An acquire and its release are a few loads and stores on lines of the calling thread and of the slot: no atomic
+//! read-modify-write. If another thread releases, slots travel back 32 at a time, for two compare-exchanges on either side.
+//! At the limit an acquire searches the magazines of other threads, which takes microseconds. `tenure bench pool` measures
+//! all of it.
 //!
 //! # What a refusal means
 //!
@@ -55,58 +54,53 @@
 //! within the limit are never refused, whatever other threads keep, move or trim meanwhile. Slots that are being acquired,
 //! released, made or (in a [`SlotPool`]) dropped by a trim count as in use.
 //!
-//! To be sure of that, an acquire that finds nothing at the limit interrupts the other CPUs that run this process, and waits
-//! for threads that are moving idle slots. It never waits for a slot in use.
+//! For that, an acquire that finds nothing at the limit interrupts the other CPUs that run this process, and waits for
+//! threads that are moving idle slots. It never waits for a slot in use.
 //!
 //! # Where idle slots are
 //!
 //! | idle slots are | how many | until |
 //! |---|---|---|
-//! | in the magazine of a thread | at most 64 of a size class, and no more than the builder's magazine size | the thread ends: to the depot; a `trim`, the end of the pool, or an acquire at the limit |
+//! | in the magazine of a thread | at most 64 of a size class, and the builder's magazine size | the thread ends: to the depot; a `trim`, the end of the pool, or an acquire at the limit |
 //! | in the depot | the rest | a `trim`, the end of the pool, or an acquire at the limit |
 //!
-//! There may be any number of threads, and they may come, go and sleep. A pool can empty the magazine of a sleeping thread,
-//! at no cost to that thread. A process that forked goes on using its pools; slots that other threads held at that moment
-//! leak in the child.
+//! Any number of threads may come, go and sleep. A pool can empty the magazine of a sleeping thread. A process that forked
+//! goes on using its pools; slots that other threads held at that moment leak in the child.
 //!
 //! # When a pool ends
 //!
-//! A pool is a handle; clones are the same pool. The drop of the last handle closes the pool, or `close` does so earlier.
-//! Closing frees idle memory. Later acquires fail, and guards stay valid until they are dropped, on any thread. Guards do
-//! not count references: each slot with contents keeps the pool's memory alive, and is counted only when its contents
-//! are made or freed.
+//! A pool is a handle; clones are the same pool. The drop of the last handle closes the pool, or an earlier `close`: idle
+//! memory is freed, and later acquires fail. Guards stay valid until they are dropped, on any thread. Guards count no
+//! references: each slot with contents keeps the pool's memory, and is counted when its contents are made or freed.
 //!
 //! # Limits
 //!
-//! - **Signal handlers** must not use a pool: a handler that interrupts an acquire would be a second owner of the thread's
-//!   magazine.
+//! - **Signal handlers** must not use a pool: one that interrupts an acquire would be a second owner of the magazine.
 //! - **Close, trim and an acquire at the limit** wait for threads inside an acquire or release, and for each other: for
-//!   microseconds, or until the system runs those threads again. If a real-time thread does this on the only CPU of such a
-//!   thread, it waits forever.
+//!   microseconds, or until the system runs those threads again. A real-time thread on the only CPU of such a thread waits
+//!   forever.
 //! - **The global allocator** must not use a pool: a pool frees memory while other threads wait.
-//! - **Late destructors of thread-locals**, which run after the thread's magazines were emptied, share single slots with
-//!   all threads, and may make objects although others are idle.
-//! - **A fork while another thread closes a pool** leaves the pool half closed in the child, where it may still hand out
-//!   idle slots: close it again. If that thread was trimming, no thread of the child keeps slots until the child trims.
-//!   Slots in that thread's hands leak. Without `std` forks go unnoticed, and a child may wait forever for a thread that
-//!   exists only in the parent.
+//! - **Late destructors of thread-locals**, which run after the thread's magazines were emptied, use the depot alone, and
+//!   may make objects although others are idle.
+//! - **A fork while another thread closes a pool** leaves the pool half closed in the child: close it again. After a fork
+//!   while another thread trims, no thread of the child keeps slots until the child trims. Slots in that thread's hands
+//!   leak. Without `std` forks go unnoticed, and a child may wait forever for a thread that exists only in the parent.
 //!
 //! # What the published list got wrong
 //!
-//! A patch proposed for SMC in Linux replaced the walk with a lock-free list of free buffers. It was published with these traps:
+//! A patch proposed for SMC in Linux replaced the walk with a lock-free list of free buffers, with these traps:
 //!
 //! | trap | here |
 //! |---|---|
 //! | a pop after a test for emptiness can return nothing | the pop's own result decides |
-//! | ABA: a pop succeeds with an old link, and two owners have one slot | removals change a tag; the published list is a test, in which a model checker has to find the fault |
-//! | a pop reads the link of a slot whose memory was freed at teardown | links and slots are type-stable: never freed before the pool |
-//! | a popped buffer that is not marked yet looks neither free nor in use to a thread that walks the buffers | no thread walks them: a trim pops what it frees, and so owns it |
+//! | ABA: a pop succeeds with an old link, and two owners have one slot | removals change a tag; a model checker has to find the fault in the published list |
+//! | a pop reads the link of a slot whose memory was freed at teardown | links and slots live as long as the pool |
+//! | a popped buffer that is not marked yet looks neither free nor in use to a thread that walks the buffers | no thread walks them: a trim pops what it frees |
 //! | nothing prevents a slot from being released twice | guards own slots, and are not `Clone`, or count their clones |
 //!
 //! # Without `std`
 //!
-//! With `alloc` alone there are no thread-locals, and pools use a [`TaggedStack`] unless you choose otherwise: no magazines,
-//! and two compare-exchanges on a shared line for an acquire and its release.
+//! With `alloc` alone there are no thread-locals: pools use a [`TaggedStack`] unless you choose otherwise.
 
 mod buffer;
 mod error;

@@ -21,10 +21,9 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 
 /// Byte buffers that are used again, in size classes.
 ///
-/// For programs that need large buffers for a short time, such as a pair for each connection. To allocate and zero 16 KiB
-/// takes longer than to handle a small message in it, and a pool that walks its buffers for a free one gets slower with
-/// every connection. Here acquire and release are O(1), with the default list without an atomic read-modify-write.
-/// [Words](super#words), and [when not to use a pool](super#when-not-to-use-one), are explained one level up.
+/// For programs that need large buffers for a short time, such as a pair for each connection: to allocate and zero 16 KiB
+/// takes longer than to handle a small message in it. See the [words](super#words), and
+/// [when not to use a pool](super#when-not-to-use-one).
 ///
 /// The pool is a handle: clones are handles of the same pool, which closes with the last of them.
 ///
@@ -100,11 +99,8 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 ///
 /// Idle memory stays until it is trimmed, or until the pool is at its [limit](BufferPoolBuilder::limit). It is as much as
 /// was in use at once, and what threads keep: up to 512 KiB of each class and thread unless
-/// [set otherwise](BufferPoolBuilder::magazine_bytes), which makes 3 MiB with the default classes. The descriptions stay
-/// as long as the pool. In the child of a `fork`, the buffers that other threads held are leaked.
-///
-/// [`LimitReached`](AcquireError::LimitReached) and downgrades [mean](super#what-a-refusal-means) that so many bytes
-/// were in use at some moment of the call.
+/// [set otherwise](BufferPoolBuilder::magazine_bytes), 3 MiB with the default classes. Descriptions stay as long as the pool.
+/// In the child of a `fork`, the buffers that other threads held are leaked.
 pub struct BufferPool<L: FreeList = DefaultList>(Handle<Blocks, L>);
 
 impl BufferPool {
@@ -131,11 +127,9 @@ impl Default for BufferPool {
 impl<L: FreeList> BufferPool<L> {
     /// A buffer whose length is `len`, or **less if the memory limit requires it**.
     ///
-    /// The buffer is of the smallest size class that has `len` bytes: an idle one, or else a new one. If the
-    /// [limit](BufferPoolBuilder::limit) does not allow a new one, the pool frees idle buffers of all classes and threads
-    /// until it does. If that is not enough, the buffer is of the **next smaller** class, and so on. So compare its
-    /// length with what you asked for, or ask [`PooledBuf::is_downgraded`]. If you cannot do with less, call
-    /// [`acquire_exact`](Self::acquire_exact).
+    /// The buffer is of the smallest size class that has `len` bytes, or at the [limit](BufferPoolBuilder::limit) of a
+    /// smaller one: see [above](Self#what-it-does). So compare its length with what you asked for, ask
+    /// [`PooledBuf::is_downgraded`], or call [`acquire_exact`](Self::acquire_exact).
     ///
     /// The bytes are zero, unless the pool [does not zero](BufferPoolBuilder::zero). With a `len` of 0 the buffer is
     /// empty, and of the smallest class: a buffer to append to.
@@ -147,10 +141,6 @@ impl<L: FreeList> BufferPool<L> {
     /// - [`Closed`](AcquireError::Closed) after [`close`](Self::close);
     /// - [`OutOfMemory`](AcquireError::OutOfMemory) if the allocator fails: no smaller class is tried;
     /// - [`TooManyBuffers`](AcquireError::TooManyBuffers) for more than 2^28 - 8 of a class.
-    ///
-    /// # Cost
-    ///
-    /// See [above](Self#what-it-costs).
     ///
     /// # Aborts
     ///

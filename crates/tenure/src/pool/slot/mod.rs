@@ -14,22 +14,17 @@
 //! The store that shared the object comes after the store to `uses`, and taking the reference acquires it. So 3 sees the
 //! use that the reference belongs to. 1 may see any other.
 //!
-//! The memory of the count is used again while late operations still touch it. That decides which count it can be:
-//!
-//! - Not [`RcuRef`](crate::count::RcuRef). A lookup that fails stores DEAD there: if the slot was shared anew between its add
-//!   and its store, the new owner's references would be gone. And a put needs a second operation; before that a lookup
-//!   may revive the object and be the last itself. The second operation then hits the next use of the slot, or memory
-//!   that was freed with the pool.
-//! - A [`TicketRef`](crate::count::TicketRef) counts those who may be the last, and says "last" to one of them when no
-//!   other thread will touch the count. A lookup that fails has added one to a DEAD count and leaves it there. Either the
-//!   next sharing overwrites the count; or it came before the add, and then the lookup does not fail.
+//! Late operations still touch the memory of a count that is used again, so it cannot be an
+//! [`RcuRef`](crate::count::RcuRef): its lookup that fails stores DEAD, and would end the next owner's references; and its
+//! put has a second operation, which hits the next use or freed memory if a lookup revives the object before. A `TicketRef`
+//! says "last" to one thread when no other will touch the count. A lookup that fails leaves one added to a DEAD count:
+//! the next sharing overwrites that; or it came first, and then the lookup does not fail.
 //!
 //! [`into_mut`](SlotRef::into_mut) makes the count DEAD in the step that finds one reference and no ticket, so lookups fail
 //! from then on and none is under way.
 //!
-//! A slot that has been used 2^36 times is *retired*: its object is dropped and the slot left empty, so no key ever names
-//! a second use. A slot that is used every 100 ns gets there in two hours. The pool then makes another slot, of which it
-//! can have 2^28 - 8 in its life: at that rate they last sixty thousand years.
+//! A slot that has been used 2^36 times (every 100 ns for two hours) is *retired*: its object is dropped and the slot left
+//! empty, so no key names a second use. The pool makes another one, of 2^28 - 8 in its life: sixty thousand years' worth.
 
 mod builder;
 mod guard;
@@ -51,9 +46,9 @@ use objects::Objects;
 
 /// Objects that are made once, used again and again, and found by keys.
 ///
-/// For objects that are expensive to make and needed often: connections with their buffers, parsers, request contexts.
-/// An object stays constructed between its uses, so a `Vec` in it keeps its memory. [Words](super#words), and
-/// [when not to use a pool](super#when-not-to-use-one), are explained one level up.
+/// For objects that are expensive to make and needed often: connections with their buffers, parsers, request contexts. An
+/// object stays constructed between its uses, so a `Vec` in it keeps its memory. See the [words](super#words), and
+/// [when not to use a pool](super#when-not-to-use-one).
 ///
 /// The pool is a handle: clones are handles of the same pool, which closes with the last of them.
 ///
@@ -85,11 +80,9 @@ use objects::Objects;
 /// # Objects that are found by a key
 ///
 /// An event loop hands a word to the system, and gets it back with each event. The address of a connection could dangle
-/// there, because events of a closed connection may still be under way. A [`SlotKey`] cannot: a late event finds
-/// nothing, even if another connection has the slot by then.
+/// there. A [`SlotKey`] cannot: an event of a closed connection finds nothing, even if another one has the slot by then.
 ///
-/// A key keeps nothing alive, and finds only objects that are [shared](SlotMut::share): here the [`SlotRef`] that `accept`
-/// returns keeps the connection.
+/// A key keeps nothing alive, and finds only [shared](SlotMut::share) objects: here the [`SlotRef`] keeps the connection.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -166,13 +159,11 @@ use objects::Objects;
 ///
 /// # The end
 ///
-/// When the last handle is dropped, or by [`close`](SlotPool::close), idle objects are dropped, [`acquire`](SlotPool::acquire)
-/// fails, and no key finds anything, even if its object is still shared. Guards stay valid. An object is dropped with its
-/// last guard, and the last object frees the slots.
+/// When the last handle is dropped, or by [`close`](SlotPool::close), idle objects are dropped, acquires fail, and no key
+/// finds anything. Guards stay valid. An object is dropped with its last guard, and the last object frees the slots.
 ///
 /// An object that holds a handle of its own pool while it is idle keeps the pool open, as a cycle of `Arc`s would: clear
-/// it in `reset`, or call `close`. A thread that ends while another drops the last handle may be the one that closes the
-/// pool.
+/// it in `reset`, or call `close`. A thread that ends while another drops the last handle may be the one that closes.
 ///
 /// # Panics
 ///

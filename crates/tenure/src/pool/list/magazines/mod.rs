@@ -14,19 +14,18 @@
 //!  └───────────────────────────────────────────┘
 //! ```
 //!
-//! Acquire and release use the magazine of the calling thread: loads and stores on its own lines. An empty magazine takes
-//! a batch from the depot; a full one gives it a batch of its oldest slots. So slots that one thread acquires and another
-//! releases travel in batches, and the pool holds no more than what is in use, what the magazines may have, and what the
-//! depot got from those.
+//! Acquire and release use the calling thread's magazine: loads and stores on its own lines. An empty magazine takes a
+//! batch from the depot; a full one gives it a batch of its oldest slots. So slots that another thread releases travel back
+//! in batches, and idle slots are bounded by the magazines and what the depot got from them.
 //!
-//! A thread that has no magazine, or must not use it, takes and gives *loose* slots: the depot has a second stack for
-//! single slots. A list with magazines of size 0 is that stack alone.
+//! A thread without a magazine, or that must not use it, takes and gives *loose* slots: the depot's second stack has single
+//! ones. A list with magazines of size 0 is that stack alone.
 //!
 //! # Magazines of other threads
 //!
-//! Slots in the magazine of a sleeping thread are idle too. A trim wants them, an acquire at the limit, and the end of
-//! the pool. A pair of asymmetric barriers lets a *reclaimer* take them, at no atomic operation for their owner. A
-//! magazine has a word `inside`, which only its owner writes, and a word `gate`, which others write:
+//! A trim, an acquire at the limit and the end of the pool want the slots of sleeping threads, too. A pair of asymmetric
+//! barriers lets a *reclaimer* take them, at no atomic operation for their owner. A magazine has a word `inside`, which only
+//! its owner writes, and a word `gate`, which others write:
 //!
 //! ```text
 //!   owner                                   reclaimer
@@ -50,27 +49,24 @@
 //!    a thread that holds the lock, has shut all gates and found all owners outside, can make all idle slots loose. Until
 //!    it opens a gate, a slot that is not loose has a user: one load shows that none is idle.
 //!
-//! A reclaimer waits for owners who are inside: for nanoseconds, or for a time slice if the system took the owner off
-//! its CPU in there.
+//! A reclaimer waits for owners who are inside: for nanoseconds, or for a time slice if the system took one off its CPU.
 //!
 //! # Orderings
 //!
-//! The plain fields of a magazine pass from the owner to a reclaimer through `inside` (Release in the owner's last store,
-//! Acquire in the reclaimer's load), back through `gate` (Release when the bit goes, Acquire in the owner's load), and
-//! between reclaimers through the lock. An owner that finds the gate open has either seen the reclaimer's last store to
-//! it, or was seen by the reclaimer: rule 3 rules out a stale "open" from before the bit. The barriers decide who may;
-//! they carry no data, so a race detector that knows no fences sees every hand-over.
+//! The plain fields pass from the owner to a reclaimer through `inside` (Release in the owner's last store, Acquire in the
+//! reclaimer's load), back through `gate` (Release when the bit goes, Acquire in the owner's load), and between reclaimers
+//! through the lock. The barriers decide who may, by rule 3; they carry no data, so a race detector that knows no fences
+//! sees every hand-over.
 //!
 //! # Threads that come and go
 //!
 //! Magazines lie in an array by thread number, in segments that live as long as the list: no cap on threads. A magazine
-//! whose gate says `UNSEATED` has no owner; its first use by a thread seats that thread, and [`leave`](List::leave)
-//! empties it into the depot. The next thread of that number finds it empty.
+//! whose gate says `UNSEATED` has no owner: its first use seats the thread, and [`leave`](List::leave) empties it into the
+//! depot for the next thread of that number.
 //!
-//! A process that forked goes on using the list, and waits for nothing that a lost thread left half done. What lost
-//! threads had in hand, and the magazines that they were inside of, are lost to the child; their other magazines are
-//! not. If one of them was gathering, the gates stay shut in the child and all its threads use loose slots, until it
-//! gathers itself: by a trim, or at a limit.
+//! The child of a fork waits for nothing that a lost thread left half done. What lost threads had in hand, and the
+//! magazines that they were inside of, are lost to it; their other magazines are not. If one of them was gathering, the
+//! gates stay shut and all threads use loose slots, until the child gathers: by a trim, or at a limit.
 
 mod depot;
 mod magazine;
@@ -90,12 +86,9 @@ const BATCH_SIZE: usize = 32;
 
 /// A *magazine* of idle slots for each thread, and a *depot* for all, which evens them out.
 ///
-/// Acquire and release cost a few loads and stores on lines of the calling thread, and no atomic read-modify-write. If
-/// slots are acquired on one thread and released on another, two of them for every 32 slots are added.
-///
 /// A magazine has up to [`new_in`](List::new_in)'s `magazine` slots, but at most 64. They go to the depot when the thread
 /// ends, and to a thread that [gathers](List::gather) or closes. With a size of 0 this is a
-/// [`TaggedStack`](super::TaggedStack). There may be any number of threads; a process that forked may go on using the list.
+/// [`TaggedStack`](super::TaggedStack).
 pub struct Magazines<M: Memory = Native, const BATCH: usize = BATCH_SIZE> {
     magazines: Segments<Isolated<Magazine<M, BATCH>>, M>,
     depot: Depot<M, BATCH>,
