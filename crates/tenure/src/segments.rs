@@ -5,11 +5,10 @@
 //! elements  8      16           32                       64 ...
 //! ```
 //!
-//! Each segment is allocated when its first element is asked for, published by one compare-exchange
-//! (the loser frees its own), and freed with the array. So a reference to an element is good for as long
-//! as the array, whatever grows meanwhile, and a read asks for no lock. This is the type-stable memory that free lists
-//! need, whose links are read by threads that may have lost the element already, and that seats of workers need, which
-//! others look into when they please.
+//! Each segment is allocated when its first element is asked for, published by one compare-exchange (the loser frees its
+//! own), and freed with the array. So a reference to an element is valid as long as the array, and a read needs no lock.
+//! Free lists need such type-stable memory, because a thread may read the link of an element that it has lost already; and
+//! seats of workers, because others look into them at any time.
 
 use crate::line::Isolated;
 #[cfg(feature = "registry")]
@@ -21,7 +20,7 @@ use core::ptr;
 
 /// Bits of an index.
 pub(crate) const INDEX_BITS: u32 = 28;
-/// What no index is.
+/// Sentinel: not a valid index.
 pub(crate) const NO_INDEX: u32 = (1 << INDEX_BITS) - 1;
 
 const FIRST_BITS: u32 = 3;
@@ -41,7 +40,7 @@ unsafe impl<T: Send + Sync, M: Memory> Send for Segments<T, M> {}
 // SAFETY: as above.
 unsafe impl<T: Send + Sync, M: Memory> Sync for Segments<T, M> {}
 
-/// The segment of an index, and its place in there.
+/// The segment of an index, and the place in it.
 #[inline(always)]
 const fn place(index: u32) -> (usize, usize) {
     let shifted = index + FIRST;
@@ -78,13 +77,11 @@ impl<T, M: Memory> Segments<T, M> {
         if first.is_null() {
             return None;
         }
-        // SAFETY: a segment has `length(segment)` elements, and `at` is less.
-        let element = unsafe { first.add(at) };
-        // SAFETY: elements are initialised, and live as long as the array.
-        Some(unsafe { &*element })
+        // SAFETY: a segment has `length(segment)` elements, more than `at`, initialised, and living as long as the array.
+        Some(unsafe { &*first.add(at) })
     }
 
-    /// The element, whose segment is allocated if it has to be, with elements that `make` makes of their indices.
+    /// The element. If need be, its segment is allocated, with elements that `make` makes of their indices.
     ///
     /// # Panics
     ///
@@ -97,9 +94,7 @@ impl<T, M: Memory> Segments<T, M> {
         let (segment, at) = place(index);
         let first = self.grow(segment, make);
         // SAFETY: as in `get`.
-        let element = unsafe { first.add(at) };
-        // SAFETY: as in `get`.
-        unsafe { &*element }
+        unsafe { &*first.add(at) }
     }
 
     #[cold]
@@ -112,13 +107,11 @@ impl<T, M: Memory> Segments<T, M> {
         }
         for at in 0..length(segment) {
             let element = make((length(segment) - FIRST as usize + at) as u32);
-            // SAFETY: `first` is allocated for that many elements.
-            let place = unsafe { first.add(at) };
-            // SAFETY: as above. Should `make` panic, memory and elements leak.
-            unsafe { place.write(element) };
+            // SAFETY: `first` is allocated for that many elements. If `make` panics, memory and elements leak.
+            unsafe { first.add(at).write(element) };
         }
-        // Release: pairs with the Acquire in `get`: who finds the segment finds its elements. Acquire:
-        // the same, if somebody else was faster.
+        // Release: pairs with the Acquire in `get`: a thread that finds the segment finds its elements. Acquire: the same,
+        // if another thread was faster.
         match self.segments[segment].compare_exchange(
             ptr::null_mut(),
             first,
@@ -127,15 +120,14 @@ impl<T, M: Memory> Segments<T, M> {
         ) {
             Ok(_) => first,
             Err(winner) => {
-                // SAFETY: allocated and filled above, and published to nobody.
+                // SAFETY: allocated and filled above, and not published.
                 unsafe { free(first, segment) };
                 winner
             }
         }
     }
 
-    /// All elements of the segments that are allocated now, with their indices. May be iterated again for
-    /// the same elements.
+    /// All elements of the segments that are allocated now, with their indices. A clone yields the same elements.
     pub(crate) fn snapshot(&self) -> impl Iterator<Item = (u32, &T)> + Clone {
         // Acquire: as in `get`.
         let segments = core::array::from_fn::<_, SEGMENTS, _>(|segment| {
@@ -146,16 +138,14 @@ impl<T, M: Memory> Segments<T, M> {
                 let index = length(segment) - FIRST as usize;
                 (0..length(segment)).map(move |at| {
                     // SAFETY: as in `get`.
-                    let element = unsafe { first.add(at) };
-                    // SAFETY: as in `get`.
-                    ((index + at) as u32, unsafe { &*element })
+                    ((index + at) as u32, unsafe { &*first.add(at) })
                 })
             },
         )
     }
 }
 
-/// A segment has its lines to itself: what lies beside it on the heap is none of its users' business.
+/// A segment has its cache lines to itself.
 fn layout<T>(segment: usize) -> Layout {
     const { assert!(size_of::<T>() > 0, "elements have a size") };
     Layout::array::<T>(length(segment))
@@ -166,21 +156,22 @@ fn layout<T>(segment: usize) -> Layout {
 
 /// # Safety
 ///
-/// `first` points to that segment's initialised elements, and nobody uses them any more.
+/// `first` points to that segment's initialised elements, which no thread uses any more.
 unsafe fn free<T>(first: *mut T, segment: usize) {
-    // SAFETY: the elements are initialised and the caller's.
-    unsafe { ptr::slice_from_raw_parts_mut(first, length(segment)).drop_in_place() };
-    // SAFETY: allocated by `grow` with this layout.
-    unsafe { dealloc(first.cast(), layout::<T>(segment)) };
+    // SAFETY: the elements are initialised, and allocated by `grow` with this layout.
+    unsafe {
+        ptr::slice_from_raw_parts_mut(first, length(segment)).drop_in_place();
+        dealloc(first.cast(), layout::<T>(segment));
+    }
 }
 
 impl<T, M: Memory> Drop for Segments<T, M> {
     fn drop(&mut self) {
         for (segment, pointer) in self.segments.iter().enumerate() {
-            // Relaxed: nobody else has the array any more.
+            // Relaxed: no other thread has the array.
             let first = pointer.load(Ordering::Relaxed);
             if !first.is_null() {
-                // SAFETY: published by `grow`; `&mut self` means that no reference is out.
+                // SAFETY: published by `grow`; `&mut self`, so no reference is left.
                 unsafe { free(first, segment) };
             }
         }

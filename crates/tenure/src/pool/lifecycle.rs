@@ -367,16 +367,16 @@ impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
 /// The slot has contents, and the caller is its user. Unless something else keeps it, the pool may be gone afterwards.
 #[inline(always)]
 pub(crate) unsafe fn release<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>) {
-    // SAFETY: the contents keep the pool until the slot is released.
-    let this = unsafe { slot.as_ref() };
-    // SAFETY: as above.
-    let list = NonNull::from(unsafe { &C::class(&this.part).table.idle });
-    let index = this.index();
-    this.transition_to_unused();
-    // SAFETY: the user owns the slot. `this` is not used again if another thread gets it.
-    if unsafe { L::release_raw(list, index) }.is_err() {
-        // SAFETY: the list is closed, so the slot is still this thread's, and not in use.
-        unsafe { empty(slot) };
+    // SAFETY: the contents keep the pool until the user, who owns the slot, releases it. `this` is not used again if another
+    // thread gets it. If the list is closed the slot is still this thread's, and not in use.
+    unsafe {
+        let this = slot.as_ref();
+        let list = NonNull::from(&C::class(&this.part).table.idle);
+        let index = this.index();
+        this.transition_to_unused();
+        if L::release_raw(list, index).is_err() {
+            empty(slot);
+        }
     }
 }
 
@@ -388,10 +388,11 @@ pub(crate) unsafe fn release<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>)
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn discard<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>) {
-    // SAFETY: the contents keep the pool.
-    unsafe { slot.as_ref() }.transition_to_unused();
-    // SAFETY: the slot was the caller's, and is in no list.
-    unsafe { empty(slot) };
+    // SAFETY: the contents keep the pool. The slot was the caller's, and is in no list.
+    unsafe {
+        slot.as_ref().transition_to_unused();
+        empty(slot);
+    }
 }
 
 /// Ends the contents of a slot, which is vacant then, or used up.
@@ -408,12 +409,12 @@ unsafe fn empty<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>) {
 
     impl<C: Contents<L>, L: List> Drop for Ended<C, L> {
         fn drop(&mut self) {
-            // SAFETY: the contents' reference, which is given up at the end, keeps the pool.
-            let slot = unsafe { self.0.as_ref() };
-            // SAFETY: `fill` left this reference behind, and it is taken over here alone. Dropped last.
-            let pool = unsafe { Shared::from_raw(slot.part.pool) };
-            // SAFETY: `pool` keeps it.
-            let class = unsafe { C::class(&slot.part) };
+            // SAFETY: `fill` left the contents' reference behind, and it is taken over here alone. `pool` keeps slot and class,
+            // and is dropped last.
+            let (pool, slot, class) = unsafe {
+                let slot = self.0.as_ref();
+                (Shared::from_raw(slot.part.pool), slot, C::class(&slot.part))
+            };
             // Relaxed: a figure.
             class.counts.emptied.fetch_add(1, Ordering::Relaxed);
             drop(Reserved::<L::Memory> { held: &pool.account.held, size: class.size });

@@ -44,11 +44,8 @@ impl<L: List> Place<L> {
     /// The slot has a block, and the caller owns it.
     #[inline(always)]
     pub(super) unsafe fn block(&self) -> NonNull<u8> {
-        // SAFETY: the caller owns the slot, so no thread writes.
-        let block = unsafe { self.block.read() };
-        debug_assert!(!block.is_null(), "a slot in use has a block");
-        // SAFETY: the slot has a block.
-        unsafe { NonNull::new_unchecked(block) }
+        // SAFETY: the slot has a block, and the caller owns it, so no thread writes.
+        unsafe { NonNull::new_unchecked(self.block.read()) }
     }
 }
 
@@ -101,8 +98,7 @@ impl<L: List> Contents<L> for Blocks {
     unsafe fn end(place: &Place<L>) {
         // SAFETY: the caller owns the slot.
         let block = place.block.with_mut(|place| unsafe { place.replace(ptr::null_mut()) });
-        // SAFETY: the slot has a block.
-        let first = unsafe { NonNull::new_unchecked(block) };
+        let first = NonNull::new(block).expect("the slot has a block");
         drop(Block { first, size: place.size });
     }
 

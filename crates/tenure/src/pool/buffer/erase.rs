@@ -25,10 +25,9 @@ use core::ptr::NonNull;
 ))]
 #[inline]
 pub(super) unsafe fn erase(memory: NonNull<u8>, len: usize) {
-    // SAFETY: the caller's.
-    unsafe { memory.write_bytes(0, len) };
-    // SAFETY: does nothing at all. Without `nomem` and `readonly` it counts as a reader of the memory.
+    // SAFETY: the caller may write there. The assembly does nothing; without `nomem` and `readonly` it counts as a reader.
     unsafe {
+        memory.write_bytes(0, len);
         core::arch::asm!("/* {} */", in(reg) memory.as_ptr(), options(nostack, preserves_flags));
     }
 }
@@ -47,7 +46,7 @@ pub(super) unsafe fn erase(memory: NonNull<u8>, len: usize) {
     )
 )))]
 pub(super) unsafe fn erase(memory: NonNull<u8>, len: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: passed on to the caller.
     unsafe { erase_by_words(memory, len) };
 }
 
@@ -62,16 +61,12 @@ unsafe fn erase_by_words(memory: NonNull<u8>, len: usize) {
     let words = (len - head) / size_of::<usize>();
     let tail = head + words * size_of::<usize>();
     for at in (0..head).chain(tail..len) {
-        // SAFETY: less than `len`.
-        let byte = unsafe { memory.add(at) };
-        // SAFETY: the caller's.
-        unsafe { byte.write_volatile(0) };
+        // SAFETY: less than `len`, where the caller may write.
+        unsafe { memory.add(at).write_volatile(0) };
     }
     for at in (head..tail).step_by(size_of::<usize>()) {
-        // SAFETY: less than `len`, with room for a word.
-        let word = unsafe { memory.add(at) }.cast::<usize>();
-        // SAFETY: the caller's; aligned, for `head` leads to a word's boundary and all steps are words.
-        unsafe { word.write_volatile(0) };
+        // SAFETY: as above, for a word; aligned, because `head` leads to a word's boundary and all steps are words.
+        unsafe { memory.add(at).cast::<usize>().write_volatile(0) };
     }
 }
 

@@ -244,11 +244,8 @@ impl<L: FreeList> Deref for PooledBuf<L> {
     type Target = [u8];
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: `start` is no more than the capacity.
-        let first = unsafe { self.block.add(self.start) };
-        // SAFETY: the block is initialised and this buffer's; `end` is no more than its size and no less
-        // than `start`.
-        unsafe { slice::from_raw_parts(first.as_ptr(), self.end - self.start) }
+        // SAFETY: the block is initialised and this buffer's, and `start <= end <= capacity`.
+        unsafe { slice::from_raw_parts(self.block.add(self.start).as_ptr(), self.end - self.start) }
     }
 }
 
@@ -385,9 +382,7 @@ mod tests {
         assert_eq!(buffer.append(b"small"), 5);
         assert_eq!(buffer.exposed, 5);
         // SAFETY: the last byte of the block, which no slice reaches.
-        let last = unsafe { buffer.block.add(SIZE - 1) };
-        // SAFETY: as above.
-        unsafe { last.write(1) };
+        unsafe { buffer.block.add(SIZE - 1).write(1) };
         drop(buffer);
         // Reading exposes nothing.
         let buffer = pool.acquire(SIZE).unwrap();

@@ -102,9 +102,8 @@ pub(super) unsafe fn release<T, L: List>(slot: NonNull<Slot<T, L>>) {
     }
 
     // SAFETY: the slot has an object, which keeps the pool.
-    let this = unsafe { slot.as_ref() };
-    // SAFETY: as above.
-    if let Some(reset) = unsafe { this.part.pool.core() }.contents.reset {
+    let (this, pool) = unsafe { (slot.as_ref(), slot.as_ref().part.pool.core()) };
+    if let Some(reset) = pool.contents.reset {
         let unless_reset = UnlessReset(slot);
         // SAFETY: the user has the object to itself.
         reset(unsafe { &mut *this.part.place.value() });

@@ -153,9 +153,7 @@ impl<M: Threads, const BATCH: usize> Depot<M, BATCH> {
     /// The caller owns the slot, and the depot exists as long as it does.
     #[cold]
     pub(super) unsafe fn give_one(this: NonNull<Self>, slot: u32) -> Result<(), Closed> {
-        // SAFETY: the slot keeps the depot.
-        let Self { loose, .. } = unsafe { this.as_ref() };
-        // SAFETY: passed on to the caller.
-        unsafe { TaggedStack::release_raw(NonNull::from(loose), slot) }
+        // SAFETY: the slot, which the caller owns, keeps the depot.
+        unsafe { TaggedStack::release_raw(NonNull::from(&this.as_ref().loose), slot) }
     }
 }
