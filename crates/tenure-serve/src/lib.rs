@@ -44,6 +44,7 @@ pub mod http;
 pub mod load;
 pub mod memcached;
 pub mod net;
+mod number;
 pub mod process;
 mod relaxed;
 pub mod running;

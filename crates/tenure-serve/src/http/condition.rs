@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::time::SystemTime;
 
 use super::file::{File, Version};
-use super::request::{Conditions, Method, digits};
+use super::request::{Conditions, Method};
+use crate::number::unsigned;
 
 /// The part of a file to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +84,7 @@ fn range(text: &[u8], len: u64) -> Wanted {
         return Wanted::All;
     }
     // A number that does not fit is beyond the end of any file.
-    let number = |text| digits(text).unwrap_or(u64::MAX);
+    let number = |text| unsigned(text).unwrap_or(u64::MAX);
     let part = match (first, last) {
         (b"", b"") => return Wanted::All,
         (b"", last) => len.saturating_sub(number(last))..len,

@@ -6,6 +6,7 @@
 use std::mem::MaybeUninit;
 
 use super::status::Status;
+use crate::number::unsigned;
 
 /// Most fields of a head. `--help` names it.
 const MOST_FIELDS: usize = 64;
@@ -181,7 +182,7 @@ fn head<'a>(
                 }
             }
             13 if is("if-none-match") => conditions.any().if_none_match.push(value),
-            14 if is("content-length") => match digits(value) {
+            14 if is("content-length") => match unsigned(value) {
                 Some(said) if length.is_none_or(|before| before == said) => length = Some(said),
                 _ => return Parsed::Refused(Status::BAD_REQUEST),
             },
@@ -228,9 +229,4 @@ impl Conditions<'_> {
         self.any = true;
         self
     }
-}
-
-pub(super) fn digits(text: &[u8]) -> Option<u64> {
-    let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
-    std::str::from_utf8(text).ok().filter(|_| digits)?.parse().ok()
 }

@@ -149,32 +149,9 @@ mod tests {
 
     #[test]
     fn a_target_that_leaves_the_root_or_is_none_is_refused() {
-        for target in [
-            "/..",
-            "/../",
-            "/a/..",
-            "/a/../b",
-            "/%2e%2e/a",
-            "/.%2E/a",
-            "/a%2f..%2fb",
-            "/..%2f",
-            "//..",
-            "/%00",
-            "/a%",
-            "/a%4",
-            "/a%zz",
-            "/%+1",
-            "*",
-            "a",
-            "",
-            "?",
-            "ftp://host/a",
-            "http://",
-            "http:///a",
-            "http:/a",
-            "/a#b",
-            "..",
-        ] {
+        let targets = "/.. /../ /a/.. /a/../b /%2e%2e/a /.%2E/a /a%2f..%2fb /..%2f //.. /%00 /a% /a%4 /a%zz /%+1 * a ? \
+                       ftp://host/a http:// http:///a http:/a /a#b ..";
+        for target in targets.split(' ').chain([""]) {
             assert_eq!(named(target), Err(Status::BAD_REQUEST), "{target}");
         }
     }

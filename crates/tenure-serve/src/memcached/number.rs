@@ -1,15 +1,6 @@
-//! Numbers of the protocol: words of digits, values that are numbers, and decimal digits.
+//! Numbers of the protocol: words of digits, and values that are numbers.
 
-/// The number of a word that is all digits.
-pub(super) fn unsigned(word: &[u8]) -> Option<u64> {
-    if word.is_empty() {
-        return None;
-    }
-    word.iter().try_fold(0_u64, |value, byte| {
-        let digit = byte.is_ascii_digit().then(|| byte - b'0')?;
-        value.checked_mul(10)?.checked_add(digit.into())
-    })
-}
+pub(super) use crate::number::{Decimal, unsigned};
 
 /// A number that may have a minus.
 pub(super) fn signed(word: &[u8]) -> Option<i32> {
@@ -31,34 +22,6 @@ pub(super) fn value(data: &[u8]) -> Option<u64> {
     let data = data.strip_prefix(b"+").unwrap_or(data);
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r' | 0);
     unsigned(&data[..data.iter().position(is_space).unwrap_or(data.len())])
-}
-
-pub(super) struct Decimal {
-    digits: [u8; 20],
-    start: usize,
-}
-
-impl Decimal {
-    #[inline]
-    pub(super) fn new(mut value: u64) -> Self {
-        let mut decimal = Self { digits: [0; 20], start: 20 };
-        loop {
-            decimal.start -= 1;
-            decimal.digits[decimal.start] = b'0' + (value % 10) as u8;
-            value /= 10;
-            if value == 0 {
-                return decimal;
-            }
-        }
-    }
-}
-
-impl std::ops::Deref for Decimal {
-    type Target = [u8];
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        &self.digits[self.start..]
-    }
 }
 
 pub(super) fn value_length(word: &[u8]) -> Option<usize> {
@@ -108,13 +71,6 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(value(data.as_bytes()), number, "{data:?}");
-        }
-    }
-
-    #[test]
-    fn numbers_have_their_digits() {
-        for value in [0, 9, 10, 1_234_567_890, u64::MAX] {
-            assert_eq!(*Decimal::new(value), *value.to_string().as_bytes());
         }
     }
 }

@@ -66,20 +66,8 @@ fn a_connection_that_ends_in_the_middle_leaves_nothing_behind() {
 #[test]
 fn no_spelling_of_a_way_out_of_the_root_leads_out() {
     let (_directory, site) = site();
-    for up in [
-        "..",
-        "%2e%2e",
-        ".%2E",
-        "%2e.",
-        "..%2f",
-        "..%2f..",
-        "%2e%2e%2f",
-        "..\\",
-        "..%5c",
-        ".../..",
-        "..;",
-        "%c0%ae%c0%ae",
-    ] {
+    let ups = r"..|%2e%2e|.%2E|%2e.|..%2f|..%2f..|%2e%2e%2f|..\|..%5c|.../..|..;|%c0%ae%c0%ae";
+    for up in ups.split('|') {
         for prefix in ["", "sub/", "sub//", "./", "sub/./", "/", "%2f"] {
             let target = format!("/{prefix}{up}/secret");
             let answer =

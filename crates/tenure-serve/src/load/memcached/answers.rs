@@ -3,6 +3,7 @@
 use super::keys::Values;
 use crate::load::engine::protocol::{Lines, Piece};
 use crate::load::engine::protocol::{Step, Verdict, shown};
+use crate::number::unsigned;
 
 /// Most bytes of a line: a key has at most 250.
 const MOST_LINE: usize = 2048;
@@ -147,16 +148,10 @@ fn broken(line: &str) -> Verdict {
     Verdict::Broken(line.to_owned())
 }
 
-/// A number of at most 10 digits.
+/// A number that is not absurd, for a key or a length.
 #[inline]
 fn number(digits: &[u8]) -> Option<usize> {
-    if digits.is_empty() || digits.len() > 10 {
-        return None;
-    }
-    digits.iter().try_fold(0, |number, digit| {
-        let value = digit.wrapping_sub(b'0');
-        (value < 10).then(|| number * 10 + usize::from(value))
-    })
+    unsigned(digits).filter(|number| *number < 10_000_000_000).map(|number| number as usize)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use fastrand::Rng;
 use super::answers::{Ask, Scan};
 use super::keys::{Draw, Values};
 use crate::load::engine::protocol::{Answer, Protocol, Step};
+use crate::number::Decimal;
 
 #[derive(Debug)]
 pub(crate) struct Requests {
@@ -47,11 +48,11 @@ impl Protocol for Requests {
         let ask = self.order.next()?;
         out.extend_from_slice(if ask.set { b"set " } else { b"get " });
         out.extend_from_slice(self.prefix.as_bytes());
-        push_number(out, ask.key);
+        out.extend_from_slice(&Decimal::new(ask.key.into()));
         if ask.set {
             let value = self.values.of(ask.key);
             out.extend_from_slice(b" 0 0 ");
-            push_number(out, value.len() as u32);
+            out.extend_from_slice(&Decimal::new(value.len() as u64));
             out.extend_from_slice(b"\r\n");
             out.extend_from_slice(value);
         }
@@ -72,21 +73,6 @@ impl Protocol for Requests {
     fn end(&self, _: &mut Scan, _: Ask) -> Option<Answer> {
         None
     }
-}
-
-#[inline]
-fn push_number(out: &mut Vec<u8>, mut number: u32) {
-    let mut digits = [0; 10];
-    let mut from = digits.len();
-    loop {
-        from -= 1;
-        digits[from] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[from..]);
 }
 
 #[cfg(test)]
@@ -119,14 +105,5 @@ mod tests {
         let sets = (0..100_000).filter(|_| requests.ask(&mut out).unwrap().set).count();
         assert!((24_000..26_000).contains(&sets), "{sets}");
         assert!(out.starts_with(b"get ") || out.starts_with(b"set "));
-    }
-
-    #[test]
-    fn numbers_are_written_in_full() {
-        for number in [0, 7, 10, 99, 100, 4_294_967_295] {
-            let mut out = Vec::new();
-            push_number(&mut out, number);
-            assert_eq!(String::from_utf8(out).unwrap(), number.to_string());
-        }
     }
 }
