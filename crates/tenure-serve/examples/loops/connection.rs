@@ -51,8 +51,7 @@ impl Connection {
         self.input.spare_mut()
     }
 
-    /// Answers what the input has, and sends the answers by `send`. An error says that the connection has to wait
-    /// for room, or is over.
+    /// Answers the input, and sends the answers by `send`. An error means that the connection waits for room, or has ended.
     pub(crate) fn answer(
         &mut self,
         protocol: &mut Protocol,

@@ -95,7 +95,7 @@ fn drive(
     connection: &mut Connection,
     protocol: &mut Protocol,
 ) -> io::Result<()> {
-    // Edge-triggered: read until there is no more, which a read that does not fill the buffer tells, too.
+    // Edge-triggered: read until there is no more; a read that does not fill the buffer is the last.
     let mut drained = false;
     loop {
         connection.answer(protocol, |slices: &[IoSlice<'_>]| socket.write_vectored(slices))?;

@@ -1,7 +1,7 @@
 //! [`File`]: one version of a file, ready to be sent. [`FileRef`]: what workers and connections share of it. [`Chunk`]: what
 //! of it waits in an output.
 //!
-//! The key has what tells versions apart: connections that still send an old version keep it, and later ones share the new
+//! The key identifies a version: connections that still send an old version keep it, and later ones share the new
 //! one. A file goes with the last answer or cache that has it.
 
 use std::fs;
@@ -28,7 +28,7 @@ pub(super) struct File {
     /// The head of its answer, without the lines of [`Tails`](super::date::Tails).
     head: Vec<u8>,
     media: &'static str,
-    /// The lines that tell this version from others.
+    /// The lines that identify this version.
     validators: String,
     version: Option<Version>,
     len: u64,

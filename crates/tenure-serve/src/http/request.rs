@@ -168,7 +168,7 @@ fn head<'a>(
     for field in fields {
         let value = field.value;
         let is = |name: &str| field.name.eq_ignore_ascii_case(name);
-        // The length tells most names apart at once.
+        // The length separates most names at once.
         match field.name.len() {
             4 if is("host") => host.add(value),
             5 if is("range") => conditions.any().range.add(value),

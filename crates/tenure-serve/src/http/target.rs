@@ -158,7 +158,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_a_name_stays_below_the_root(target in "(/|%2[eEfF]|\\.|%|[a-z]|\\PC){0,40}") {
+        fn every_name_stays_below_the_root(target in "(/|%2[eEfF]|\\.|%|[a-z]|\\PC){0,40}") {
             if let Ok(name) = named(&target) {
                 prop_assert!(!name.starts_with('/') && !name.contains('\0'));
                 let inner = name.strip_suffix('/').unwrap_or(&name);

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn one_kind_is_all_and_misses_are_told_where_there_are_some() {
+    fn one_kind_is_all_and_misses_are_shown_where_there_are_some() {
         let one = Outcome { kinds: vec![kind("request", 30, 0, 1.0)], ..outcome() };
         let text = render(&one, Style::PLAIN);
         assert!(text.contains("request") && !text.contains("misses"), "{text}");
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_loop_tells_what_waits_and_errors_are_told_with_the_first() {
+    fn an_open_loop_shows_what_waits_and_errors_come_with_the_first() {
         let request = Request { rate: Some(5_000.0), ..outcome().request };
         let first = "other bytes".to_owned();
         let errors = vec![Errors { kind: ErrorKind::Wrong, count: 1_234, first }];

@@ -24,7 +24,7 @@ fn is_meta(words: &Words<'_>) -> bool {
 
 /// The flag `t`: seconds until an item expires.
 fn push_ttl<C: RefCount + 'static>(line: &mut Line, item: &ItemRef<C>, now: Seconds) {
-    match item.expiry() {
+    match item.expiry.get() {
         0 => line.push(b" t-1"),
         // As memcached counts: what expired long ago has a very long life.
         expiry => line.push_number(b" t", expiry.wrapping_sub(now).into()),
@@ -123,7 +123,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
 
         self.fetched(&bytes, Some(item));
         // A client that already has this value does not get it again.
-        let sends = flags.value && flags.cas != Some(item.cas());
+        let sends = flags.value && flags.cas != Some(item.cas.get());
         let mut line = Line::new(b"HD");
         if sends {
             line = Line::new(b"VA ");
@@ -132,19 +132,19 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         let mut won = false;
         for word in words {
             match word[0] {
-                b'T' => item.set_expiry(flags.expiry.unwrap_or(0)),
+                b'T' => item.expiry.set(flags.expiry.unwrap_or(0)),
                 b'N' if created => {
-                    item.set_expiry(flags.vivify.unwrap_or(0));
+                    item.expiry.set(flags.vivify.unwrap_or(0));
                     won = true;
                 }
                 b'R' => {
-                    let expiry = item.expiry();
+                    let expiry = item.expiry.get();
                     let near = flags.recache.is_some_and(|recache| expiry < recache);
                     won |= item.state() & state::WON == 0 && !created && expiry != 0 && near;
                 }
                 b's' => line.push_number(b" s", item.len() as u64),
                 b't' => push_ttl(&mut line, item, now),
-                b'c' => line.push_number(b" c", item.cas()),
+                b'c' => line.push_number(b" c", item.cas.get()),
                 b'f' => line.push_number(b" f", item.flags().into()),
                 b'l' => line.push_number(b" l", now.wrapping_sub(item.time()).into()),
                 b'h' => {
@@ -295,7 +295,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         let (code, result) = match delta {
             Delta::Value(value, item) => {
                 if let Some(number) = flags.number {
-                    item.set_cas(number);
+                    item.cas.set(number);
                 }
                 (b"HD", Some((value, item)))
             }
@@ -327,10 +327,10 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         }
         for word in words {
             match word[0] {
-                b'c' => line.push_number(b" c", item.cas()),
+                b'c' => line.push_number(b" c", item.cas.get()),
                 b't' => push_ttl(&mut line, &item, self.visit.now),
-                b'T' => item.set_expiry(flags.expiry.unwrap_or(0)),
-                b'N' if created => item.set_expiry(flags.vivify.unwrap_or(0)),
+                b'T' => item.expiry.set(flags.expiry.unwrap_or(0)),
+                b'N' if created => item.expiry.set(flags.vivify.unwrap_or(0)),
                 _ => push_echo(&mut line, word, &bytes, flags.binary)?,
             }
         }
@@ -367,9 +367,9 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         }
         let now = self.visit.now;
         let expiry =
-            if item.expiry() == 0 { -1 } else { i64::from(item.expiry()) - i64::from(now) };
+            if item.expiry.get() == 0 { -1 } else { i64::from(item.expiry.get()) - i64::from(now) };
         let fetched = if item.state() & state::FETCHED != 0 { "yes" } else { "no" };
-        let (idle, cas, size) = (now.wrapping_sub(item.time()), item.cas(), item.size());
+        let (idle, cas, size) = (now.wrapping_sub(item.time()), item.cas.get(), item.size());
         let class = item.class().number();
         let rest = format!(
             " exp={expiry} la={idle} cas={cas} fetch={fetched} cls={class} size={size}\r\n"

@@ -230,7 +230,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         let key = self.visit.key(words[1]);
         self.count(Counter::Touches);
         let touched = self.visit.lock(key).find(key).map(|item| {
-            item.set_expiry(self.expiry(expiry));
+            item.expiry.set(self.expiry(expiry));
             item.hit(self.visit.now);
         });
         if touched.is_some() {
@@ -316,8 +316,8 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
     pub(super) fn dump_item(&self, item: &ItemRef<C>, output: &mut Answer<C>) {
         let clock = &self.shared.clock;
         let mut line = format!("key={}", InUrl(item.key()));
-        let expiry = if item.expiry() == 0 { -1 } else { clock.wall(item.expiry()) };
-        let (used, cas, size) = (clock.wall(item.time()), item.cas(), item.size());
+        let expiry = if item.expiry.get() == 0 { -1 } else { clock.wall(item.expiry.get()) };
+        let (used, cas, size) = (clock.wall(item.time()), item.cas.get(), item.size());
         let class = item.class().number();
         let fetched = if item.state() & state::FETCHED != 0 { "yes" } else { "no" };
         let flags = item.flags();

@@ -185,7 +185,7 @@ impl Watchers {
         connection: u64,
     ) {
         if self.want(kind::MUTATIONS) {
-            let (key, ttl) = (InUrl(item.key()), item.expiry().saturating_sub(now));
+            let (key, ttl) = (InUrl(item.key()), item.expiry.get().saturating_sub(now));
             let (class, size) = (item.class().number(), item.len());
             let what = format_args!(
                 "type=item_store key={key} status={status} cmd={command} ttl={ttl} clsid={class} \
@@ -208,7 +208,7 @@ impl Watchers {
         if self.want(kind::EVICTIONS) {
             let (key, class, size) = (InUrl(item.key()), item.class().number(), item.len());
             let fetched = if item.state() & state::FETCHED == 0 { "no" } else { "yes" };
-            let expiry = item.expiry();
+            let expiry = item.expiry.get();
             let ttl = if expiry == 0 { -1 } else { i64::from(expiry) - i64::from(now) };
             let idle = now.saturating_sub(item.time());
             let what = format_args!(

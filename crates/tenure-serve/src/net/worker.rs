@@ -343,7 +343,7 @@ impl<H: Handler> Worker<H> {
             self.paused = None;
             self.counters().paused.sub(1);
             if let Some(listener) = &self.listener {
-                // If epoll has no memory yet either, the next pause is over at once.
+                // If epoll has no memory yet either, pauses again.
                 if self.poll.add(listener, LISTENER, Interest::Accept).is_err() {
                     self.counters().paused.count(1);
                     self.paused = Some(self.now + TICK);

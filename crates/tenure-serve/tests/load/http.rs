@@ -84,7 +84,7 @@ fn a_server_that_announces_the_end_of_a_connection_makes_no_error() {
 }
 
 #[test]
-fn requests_behind_the_last_answer_of_a_connection_are_told_as_unanswered() {
+fn requests_behind_the_last_answer_of_a_connection_are_unanswered() {
     let (target, _) = http(|_, stream| {
         send(LAST, stream);
         false

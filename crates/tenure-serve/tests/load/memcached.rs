@@ -164,7 +164,7 @@ fn an_open_loop_counts_the_wait_of_every_request_that_was_due() {
     assert!(latency.p90_ns.unwrap() >= 100e6, "{latency:?}");
     assert!(latency.max_ns.unwrap() >= 290e6, "{latency:?}");
     assert!(outcome.ops <= 201, "no more than the schedule has: {}", outcome.ops);
-    assert!(outcome.ops + outcome.unanswered.unwrap() >= 199, "all that were due are told");
+    assert!(outcome.ops + outcome.unanswered.unwrap() >= 199, "all that were due are counted");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_closed_loop_counts_the_wait_of_the_one_request_that_met_it() {
 }
 
 #[test]
-fn an_open_loop_makes_as_many_requests_as_it_was_told_and_stops() {
+fn an_open_loop_makes_its_number_of_requests_and_stops() {
     let target = memcached(|_, _, answer, stream| send(&answer, stream));
     let settings =
         Settings { threads: 2, rate: Some(2_000.0), ..settings(target, 3, Length::Requests(300)) };
@@ -195,7 +195,7 @@ fn a_server_that_is_not_there_ends_the_run_before_it_begins() {
 }
 
 #[test]
-fn the_cpu_time_of_a_process_is_told_if_it_is_known() {
+fn the_cpu_time_of_a_known_process_is_measured() {
     let target = memcached(|_, _, answer, stream| send(&answer, stream));
     let ours =
         Settings { pids: vec![std::process::id()], ..settings(target, 2, Length::Requests(2_000)) };

@@ -5,7 +5,7 @@ use tenure_serve::script;
 use crate::support::{Server, text};
 
 #[test]
-fn items_are_over_when_their_time_has_come() {
+fn items_expire_in_time() {
     let mut server = Server::new();
     server.ask("set a 0 10 1\r\n1\r\nset b 0 0 1\r\n1\r\nset c 0 10 1\r\n1\r\ntouch c 100\r\n");
     server.tick(8);
@@ -23,7 +23,7 @@ fn items_are_over_when_their_time_has_come() {
 }
 
 #[test]
-fn a_flush_comes_when_it_was_told_to_and_takes_what_was_there() {
+fn a_delayed_flush_takes_what_is_there_when_it_comes() {
     let mut server = Server::new();
     server.ask("set a 0 0 1\r\n1\r\nflush_all 10\r\nset b 0 0 1\r\n1\r\n");
     server.tick(5);
@@ -37,7 +37,7 @@ fn a_flush_comes_when_it_was_told_to_and_takes_what_was_there() {
 }
 
 #[test]
-fn what_is_over_goes_without_being_asked_for_and_nothing_else_is_evicted() {
+fn a_crawl_frees_expired_items_and_nothing_else_is_evicted() {
     let mut server = Server::with_memory(8 << 20);
     let value = "x".repeat(1000);
     for key in 0..2500 {
@@ -75,7 +75,7 @@ fn a_flush_gives_the_memory_back_within_seconds() {
 }
 
 #[test]
-fn the_time_since_the_last_hit_is_told() {
+fn mg_shows_the_time_since_the_last_hit() {
     let mut server = Server::new();
     server.ask("set a 0 0 1\r\n1\r\n");
     server.tick(7);
@@ -88,7 +88,7 @@ fn the_time_since_the_last_hit_is_told() {
 }
 
 #[test]
-fn all_items_that_are_not_over_are_listed_once_however_slowly_they_are_read() {
+fn all_live_items_are_listed_once_however_slowly_they_are_read() {
     let mut server = Server::new();
     for number in 0..3000 {
         server.ask(format!("set k{number} 7 {} 1\r\n1\r\n", number % 2 * 10));
@@ -115,7 +115,7 @@ fn all_items_that_are_not_over_are_listed_once_however_slowly_they_are_read() {
 }
 
 #[test]
-fn a_value_at_the_place_of_one_that_is_over_reclaims_its_memory() {
+fn a_value_in_place_of_an_expired_one_reclaims_its_memory() {
     let mut server = Server::new();
     let set = "set k 0 0 1\r\n1\r\n";
     server.ask(set);

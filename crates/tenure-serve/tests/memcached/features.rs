@@ -161,7 +161,7 @@ fn stats_report_items_by_size_class() {
 }
 
 #[test]
-fn the_figures_of_classes_are_those_of_all_items_whatever_became_of_them() {
+fn the_figures_of_classes_add_up_to_those_of_all_items() {
     let mut server = Server::with_memory(1 << 20);
     for number in 0..3000_usize {
         let (len, expiry) = (number * 7 % 3000, number % 3 * 5);
@@ -197,7 +197,7 @@ fn the_figures_of_classes_are_those_of_all_items_whatever_became_of_them() {
 }
 
 #[test]
-fn what_is_over_stays_where_nothing_looks_for_it_until_a_client_has_it_looked_for() {
+fn without_the_crawler_expired_items_stay_until_a_client_starts_a_crawl() {
     let mut server = Server::with(|config| config.crawl = false);
     for key in 0..100 {
         server.ask(format!("set k{key} 0 {} 1\r\nx\r\n", key % 2 * 2));
@@ -249,7 +249,7 @@ fn a_watcher_sees_what_others_do_and_only_the_kinds_it_asked_for() {
         "set a\x01 0 100 1\r\nx\r\nget a\x01 b\r\nadd a\x01 0 0 1\r\ny\r\nmd a\x01 I\r\nmd a\x01\r\nmd a\x01\r\n\
          mg b\r\ndelete b\r\nset c 0 0 2 noreply\r\nxx\r\nmg c v\r\ndelete c\r\n",
     );
-    let told = all.news(&mut server);
+    let news = all.news(&mut server);
     let expected = [
         "type=item_get key=a%01 status=not_found clsid=0",
         "type=item_store key=a%01 status=stored cmd=set ttl=100 clsid=1",
@@ -264,7 +264,7 @@ fn a_watcher_sees_what_others_do_and_only_the_kinds_it_asked_for() {
         "type=item_get key=c status=found clsid=1",
         "type=deleted key=c cmd=delete clsid=1 size=2",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(news, expected);
     let of_gets: Vec<_> =
         expected.into_iter().filter(|line| line.starts_with("type=item_get")).collect();
     assert_eq!(gets.news(&mut server), of_gets);
@@ -286,16 +286,16 @@ fn watchers_see_evictions_and_connections() {
         server.set(format_args!("k{key}"), 100_000);
     }
     server.ask("GET / HTTP/1.1\r\n");
-    let told = watcher.news(&mut server);
+    let news = watcher.news(&mut server);
     let new = "type=conn_new rip=127.0.0.1 transport=tcp";
     let end = |reason| format!("type=conn_close rip=127.0.0.1 transport=tcp reason={reason}");
-    assert_eq!(told[..2], [new.to_owned(), end("normal")]);
-    assert_eq!(told.last(), Some(&end("error")));
-    assert_eq!(told.iter().filter(|line| *line == new).count(), 13);
-    let evictions = told
+    assert_eq!(news[..2], [new.to_owned(), end("normal")]);
+    assert_eq!(news.last(), Some(&end("error")));
+    assert_eq!(news.iter().filter(|line| *line == new).count(), 13);
+    let evictions = news
         .iter()
         .filter(|line| **line == "type=eviction key=k0 fetch=no ttl=-1 la=0 clsid=32 size=100000");
-    assert_eq!(evictions.count(), 1, "{told:?}");
+    assert_eq!(evictions.count(), 1, "{news:?}");
     watcher.close(&mut server);
 }
 

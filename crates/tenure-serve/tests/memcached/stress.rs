@@ -68,7 +68,7 @@ impl Visitor for Stress {
             (handler, ())
         });
         let (current, alive) = cache.items();
-        assert_eq!(current, alive, "nobody has what was unlinked");
+        assert_eq!(current, alive, "unlinked items have no references left");
         assert!(current <= KEYS && cache.peers() == 0);
     }
 }

@@ -311,7 +311,7 @@ fn a_connection_on_which_nothing_moves_is_closed() {
     assert_eq!(idle.read(&mut [0; 8]).unwrap(), 0);
     assert_eq!(half.read(&mut [0; 8]).unwrap(), 0);
     eventually("all closed", || server.statistics().open == 0);
-    eventually("all told of", || server.statistics().timed_out == 3);
+    eventually("all counted", || server.statistics().timed_out == 3);
 }
 
 #[test]

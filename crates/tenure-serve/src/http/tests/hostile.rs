@@ -96,7 +96,7 @@ fn like_a_request() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn whatever_comes_is_answered_alike_in_pieces_and_never_sends_the_secret(
+    fn any_bytes_are_answered_alike_in_pieces_and_never_send_the_secret(
         bytes in like_a_request(),
         cuts in prop::collection::vec(1..2000_usize, 0..8),
     ) {

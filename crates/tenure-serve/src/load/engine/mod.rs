@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use schedule::Schedule;
 
-/// What a thread is to do.
+/// The work of a thread.
 pub(crate) struct Job<P> {
     pub(crate) protocol: P,
     pub(crate) target: SocketAddr,

@@ -203,11 +203,11 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_the_same_load() {
+    fn it_gets_the_same_load() {
         let keys = Keys { sets: 1, gets: 10, count: 99, prefix: "k-".to_owned(), value: 32..=64 };
         let settings = Settings::new("127.0.0.1:11211".parse().unwrap());
         let settings = Settings { length: Length::Time(Duration::from_secs(3)), ..settings };
-        let told = arguments(&keys, &settings);
+        let given = arguments(&keys, &settings);
         for argument in [
             "--port=11211",
             "--clients=50",
@@ -217,7 +217,7 @@ mod tests {
             "--data-size-range=32-64",
             "--test-time=3",
         ] {
-            assert!(told.iter().any(|it| it == argument), "{argument} in {told:?}");
+            assert!(given.iter().any(|it| it == argument), "{argument} in {given:?}");
         }
         let settings = Settings { length: Length::Requests(1_001), ..settings };
         let fixed = arguments(&Keys { value: 8..=8, ..keys }, &settings);

@@ -125,7 +125,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
         visit.worker.count(commands);
         let item = match keys.touch {
             None => visit.find(key),
-            Some(expiry) => visit.lock(key).find(key).inspect(|item| item.set_expiry(expiry)),
+            Some(expiry) => visit.lock(key).find(key).inspect(|item| item.expiry.set(expiry)),
         };
         let found = item.and_then(|item| {
             item.hit(visit.now);
@@ -144,7 +144,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
             start = item.data_start();
             output.write(item.before_data());
             output.write(b" ");
-            output.write(&number::Decimal::new(item.cas()));
+            output.write(&number::Decimal::new(item.cas.get()));
             output.write(b"\r\n");
         }
         mine.send(start, ends, output);

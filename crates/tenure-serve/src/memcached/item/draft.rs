@@ -101,7 +101,7 @@ impl<C: RefCount + 'static> Draft<C> {
     }
 
     pub(super) fn write(&mut self, mut bytes: &[u8]) {
-        assert!(bytes.len() <= self.item.header().text as usize - self.filled);
+        assert!(bytes.len() <= self.item.text as usize - self.filled);
         while !bytes.is_empty() {
             if self.room == 0 {
                 self.next_cell();
@@ -125,7 +125,7 @@ impl<C: RefCount + 'static> Draft<C> {
         self.cell = next.expect("an item has cells for all of its text");
         // SAFETY: the text of a cell follows its `Cell`.
         self.at = unsafe { self.cell.as_ptr().add(1).cast() };
-        let left = self.item.header().text as usize - self.filled;
+        let left = self.item.text as usize - self.filled;
         let then = size_of::<Cell>();
         self.room = Pieces::new(left, then, then).next().map_or(0, |piece| piece.text);
     }
@@ -136,7 +136,7 @@ impl<C: RefCount + 'static> Draft<C> {
 
     /// Bytes that have not arrived yet, with the end of the line.
     pub(crate) fn missing(&self) -> usize {
-        self.item.header().text as usize - END.len() - self.filled
+        self.item.text as usize - END.len() - self.filled
     }
 
     /// Takes as many bytes as are missing, and returns how many.

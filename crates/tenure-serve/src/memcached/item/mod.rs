@@ -25,7 +25,7 @@
 
 mod draft;
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::ptr::NonNull;
 
 use tenure::count::{ReadSide, RefCount};
@@ -70,17 +70,17 @@ struct Header<C> {
     body: Body<C>,
 }
 
-struct Body<C> {
+pub(super) struct Body<C> {
     count: C,
     state: Relaxed<u32>,
     /// When it was stored or hit.
     time: Relaxed<u32>,
-    expiry: Relaxed<u32>,
+    pub(super) expiry: Relaxed<u32>,
     /// Its place in the queue of the shard; guarded by the shard's lock.
-    place: Relaxed<u32>,
+    pub(super) place: Relaxed<u32>,
     /// When it got that place, counted in stored values; wraps around.
-    since: Relaxed<u32>,
-    cas: Relaxed<u64>,
+    pub(super) since: Relaxed<u32>,
+    pub(super) cas: Relaxed<u64>,
     flags: u32,
     text: u32,
     data: u16,
@@ -99,6 +99,15 @@ unsafe impl<C: RefCount + 'static> Send for ItemRef<C> {}
 // SAFETY: as for `Send`.
 unsafe impl<C: RefCount + 'static> Sync for ItemRef<C> {}
 
+impl<C: RefCount + 'static> Deref for ItemRef<C> {
+    type Target = Body<C>;
+    #[inline]
+    fn deref(&self) -> &Body<C> {
+        // SAFETY: this reference keeps the item, whose header `Draft::new` has written.
+        unsafe { &self.header.as_ref().body }
+    }
+}
+
 impl<C: RefCount + 'static> ItemRef<C> {
     /// The cells of an item with so much text.
     #[inline]
@@ -106,14 +115,8 @@ impl<C: RefCount + 'static> ItemRef<C> {
         Pieces::new(text, size_of::<Header<C>>(), size_of::<Cell>())
     }
 
-    #[inline]
-    fn header(&self) -> &Body<C> {
-        // SAFETY: this reference keeps the item, whose header `Draft::new` has written.
-        unsafe { &self.header.as_ref().body }
-    }
-
     fn cell(&self) -> &Cell {
-        // SAFETY: as in `header`.
+        // SAFETY: as in `deref`.
         unsafe { &self.header.as_ref().cell }
     }
 
@@ -121,7 +124,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
     fn pieces(&self) -> impl Iterator<Item = (*mut u8, usize)> + use<'_, C> {
         let mut cell: *mut Cell = self.header.as_ptr().cast();
         let mut before = size_of::<Header<C>>();
-        Self::cells(self.header().text as usize).map(move |piece| {
+        Self::cells(self.text as usize).map(move |piece| {
             // SAFETY: the item has a cell for each piece, linked by `Draft::new`, and `before` bytes precede its text.
             let (text, next) = unsafe { (cell.cast::<u8>().add(before), (*cell).next) };
             (cell, before) = (next, size_of::<Cell>());
@@ -132,7 +135,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
     /// The text in the first cell.
     #[inline]
     fn front(&self) -> &[u8] {
-        let text = self.header().text as usize;
+        let text = self.text as usize;
         let len = match self.cell().next.is_null() {
             true => text,
             false => Self::cells(text).next().map_or(0, |piece| piece.text),
@@ -156,7 +159,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
     }
 
     pub(super) fn key(&self) -> &[u8] {
-        &self.front()["VALUE ".len()..][..usize::from(self.header().key)]
+        &self.front()["VALUE ".len()..][..usize::from(self.key)]
     }
 
     pub(super) fn hash(&self) -> u64 {
@@ -177,17 +180,17 @@ impl<C: RefCount + 'static> ItemRef<C> {
     }
 
     pub(super) fn flags(&self) -> u32 {
-        self.header().flags
+        self.flags
     }
 
     /// Where the data starts in the text. Two bytes for the end of the line follow it.
     #[inline]
     pub(super) fn data_start(&self) -> usize {
-        self.header().data.into()
+        self.data.into()
     }
 
     pub(super) fn len(&self) -> usize {
-        self.header().text as usize - self.data_start() - 2 - END.len()
+        self.text as usize - self.data_start() - 2 - END.len()
     }
 
     /// The data, in its pieces.
@@ -208,15 +211,15 @@ impl<C: RefCount + 'static> ItemRef<C> {
     }
 
     pub(super) fn size(&self) -> usize {
-        Self::cells(self.header().text as usize).map(|piece| Arena::size(piece.class)).sum()
+        Self::cells(self.text as usize).map(|piece| Arena::size(piece.class)).sum()
     }
 
     pub(super) fn footprint(&self) -> usize {
-        footprint(self.header().key.into(), self.flags(), self.len())
+        footprint(self.key.into(), self.flags(), self.len())
     }
 
     pub(super) fn class(&self) -> Class {
-        self.header().class
+        self.class
     }
 
     /// What a tally counts.
@@ -226,12 +229,12 @@ impl<C: RefCount + 'static> ItemRef<C> {
 
     #[inline]
     pub(super) fn state(&self) -> u32 {
-        self.header().state.get()
+        self.state.get()
     }
 
     /// Clears marks and sets others. Returns the marks from before.
     pub(super) fn mark(&self, set: u32, clear: u32) -> u32 {
-        self.header().state.update(|old| old & !clear | set)
+        self.state.update(|old| old & !clear | set)
     }
 
     /// Marks a hit. Writes only what is new.
@@ -239,58 +242,26 @@ impl<C: RefCount + 'static> ItemRef<C> {
     pub(super) fn hit(&self, now: Seconds) {
         const HIT: u32 = state::FETCHED | state::REFERENCED;
         if self.state() & HIT != HIT {
-            self.header().state.set_bits(HIT);
+            self.state.set_bits(HIT);
         }
         self.set_time(now);
     }
 
     pub(super) fn time(&self) -> Seconds {
-        self.header().time.get()
+        self.time.get()
     }
 
     /// Never back: the clocks of workers differ by a second, and an item must not look older than a flush.
     pub(super) fn set_time(&self, now: Seconds) {
         if now > self.time() {
-            self.header().time.set(now);
+            self.time.set(now);
         }
-    }
-
-    pub(super) fn expiry(&self) -> Seconds {
-        self.header().expiry.get()
-    }
-
-    pub(super) fn set_expiry(&self, expiry: Seconds) {
-        self.header().expiry.set(expiry);
-    }
-
-    pub(super) fn cas(&self) -> u64 {
-        self.header().cas.get()
-    }
-
-    pub(super) fn set_cas(&self, cas: u64) {
-        self.header().cas.set(cas);
-    }
-
-    pub(super) fn place(&self) -> u32 {
-        self.header().place.get()
-    }
-
-    pub(super) fn set_place(&self, place: u32) {
-        self.header().place.set(place);
-    }
-
-    pub(super) fn since(&self) -> u32 {
-        self.header().since.get()
-    }
-
-    pub(super) fn set_since(&self, since: u32) {
-        self.header().since.set(since);
     }
 
     /// Moves the reference to an output, which sends the text from byte `start` on; with its end if `ends`.
     #[inline]
     pub(super) fn send(self, start: usize, ends: bool, output: &mut Output<Chunk<C>>) {
-        let end = self.header().text as usize - if ends { 0 } else { END.len() };
+        let end = self.text as usize - if ends { 0 } else { END.len() };
         if self.cell().next.is_null() {
             let bytes = NonNull::from(&self.front()[..end]);
             return output.send(Chunk { _item: self, bytes }, start);
@@ -303,16 +274,16 @@ impl<C: RefCount + 'static> ItemRef<C> {
     /// The same item in other cells, not shared yet. `None` without memory for it.
     pub(super) fn copy(&self, arena: &Arc<Arena>) -> Option<Self> {
         let key = self.key();
-        let (flags, expiry) = (self.flags(), self.expiry());
-        let (hash, len, state, number) = (self.hash(), self.len(), self.state(), self.cas());
+        let (flags, expiry) = (self.flags(), self.expiry.get());
+        let (hash, len, state, number) = (self.hash(), self.len(), self.state(), self.cas.get());
         let recipe = Recipe { key, hash, flags, expiry, len, state, number };
         let mut draft = Draft::new(&recipe, arena)?;
         self.data().for_each(|piece| draft.write(piece));
         draft.write(b"\r\n");
         let copy = draft.finish();
         copy.set_time(self.time());
-        copy.set_place(self.place());
-        copy.set_since(self.since());
+        copy.place.set(self.place.get());
+        copy.since.set(self.since.get());
         Some(copy)
     }
 
@@ -324,7 +295,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
     /// Another reference; `None` if the item is dead. What a guard or a reference keeps is alive.
     #[inline]
     pub(super) fn get(&self) -> Option<Self> {
-        self.header().count.get().is_acquired().then_some(Self { header: self.header })
+        self.count.get().is_acquired().then_some(Self { header: self.header })
     }
 }
 
@@ -350,7 +321,7 @@ impl<C: RefCount + 'static> AsRef<[u8]> for Chunk<C> {
 impl<C: RefCount + 'static> Drop for ItemRef<C> {
     #[inline]
     fn drop(&mut self) {
-        if self.header().count.put_by(|| Unrevived).is_last() {
+        if self.count.put_by(|| Unrevived).is_last() {
             self.free();
         }
     }

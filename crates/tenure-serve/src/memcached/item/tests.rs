@@ -45,11 +45,11 @@ fn an_item_of_any_length_is_whole_in_its_cells_and_in_a_copy() {
         assert!(!draft.ends_line());
         assert_eq!((draft.fill(b"\r"), draft.fill(b"\n"), draft.ends_line()), (1, 1, true));
         let item = draft.finish();
-        item.set_cas(9);
+        item.cas.set(9);
         let copy = item.copy(&arena).unwrap();
         let answer = [format!("VALUE key 7 {len}\r\n").as_bytes(), &data, b"\r\nEND\r\n"].concat();
         for one in [&item, &copy] {
-            assert_eq!((one.len(), one.cas(), one.key()), (len, 9, &b"key"[..]));
+            assert_eq!((one.len(), one.cas.get(), one.key()), (len, 9, &b"key"[..]));
             assert!(all(one) == data && sent(one, 0, true) == answer, "{len}");
             assert!(sent(one, one.data_start(), false) == [&data[..], b"\r\n"].concat());
         }

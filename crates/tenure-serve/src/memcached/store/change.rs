@@ -73,17 +73,17 @@ impl<C: RefCount + 'static> Visit<'_, C> {
                 _ => Outcome::Done { cas: locked.link(new), len },
             };
         };
-        let matches = cas == old.cas();
+        let matches = cas == old.cas.get();
         match verb {
             Verb::Add => {
                 old.set_time(self.now);
                 Outcome::Refused
             }
             Verb::Set | Verb::Replace => Outcome::Done { cas: locked.replace(old, new), len },
-            Verb::Cas if cas != 0 && (matches || stale && cas < old.cas()) => {
+            Verb::Cas if cas != 0 && (matches || stale && cas < old.cas.get()) => {
                 self.worker.count(Counter::CasHits);
                 if !matches {
-                    new.set_expiry(old.expiry());
+                    new.expiry.set(old.expiry.get());
                     new.mark(state::STALE | (old.state() & state::WON), 0);
                 }
                 Outcome::Done { cas: locked.replace(old, new), len }
@@ -95,7 +95,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
             Verb::Append | Verb::Prepend if cas != 0 && !matches => Outcome::Exists,
             Verb::Append | Verb::Prepend => {
                 let len = old.len() + new.len();
-                let number = new.cas();
+                let number = new.cas.get();
                 let all = match verb {
                     Verb::Append => {
                         locked.rewrite(old, 0, number, len, old.data().chain(new.data()))
@@ -105,7 +105,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
                 if matches!(all, Err(Outcome::NoMemory)) {
                     self.worker.count(Counter::StoreNoMemory);
                 }
-                all.map_or_else(|why| why, |all| Outcome::Done { cas: all.cas(), len })
+                all.map_or_else(|why| why, |all| Outcome::Done { cas: all.cas.get(), len })
             }
         }
     }
@@ -130,8 +130,8 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         self.remove(key, cas, true, |locked, old| {
             if stale {
                 new.mark(state::STALE, 0);
-            } else if new.cas() == 0 {
-                new.set_cas(old.cas());
+            } else if new.cas.get() == 0 {
+                new.cas.set(old.cas.get());
             }
             locked.replace(old, new);
         })
@@ -147,10 +147,10 @@ impl<C: RefCount + 'static> Visit<'_, C> {
     ) -> Removal {
         self.remove(key, cas, false, |_, item| {
             if let Some(expiry) = expiry {
-                item.set_expiry(expiry);
+                item.expiry.set(expiry);
             }
             item.mark(state::STALE, state::WON);
-            item.set_cas(number.unwrap_or_else(|| self.store.next_cas()));
+            item.cas.set(number.unwrap_or_else(|| self.store.next_cas()));
         })
     }
 
@@ -165,7 +165,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         let mut locked = self.lock(key);
         let removal = match locked.find(key) {
             None => Removal::NotFound,
-            Some(item) if cas.is_some_and(|cas| cas != item.cas()) => Removal::Exists,
+            Some(item) if cas.is_some_and(|cas| cas != item.cas.get()) => Removal::Exists,
             Some(item) => {
                 remove(&mut locked, item);
                 Removal::Done

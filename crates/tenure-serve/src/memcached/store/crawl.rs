@@ -82,7 +82,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
                     }
                     let visited = (end - start) as usize;
                     if end == queue.places() {
-                        queue.shrink(ItemRef::set_place);
+                        queue.shrink(|item, place| item.place.set(place));
                         (crawl.shard, crawl.place) = (shard + 1, 0);
                     } else {
                         crawl.place = end;

@@ -212,7 +212,7 @@ impl<C: RefCount + 'static> Store<C> {
         if self.is_flushed(item, now) {
             return Some(Counter::GetFlushed);
         }
-        let expiry = item.expiry();
+        let expiry = item.expiry.get();
         (expiry != 0 && expiry <= now).then_some(Counter::GetExpired)
     }
 }

@@ -40,7 +40,7 @@ impl Hands {
     pub(super) fn note<C: RefCount + 'static>(&self, shard: usize, queue: &Queue<ItemRef<C>>) {
         let at = queue.at_hand().map_or(0, |at| {
             let laps = u64::from(queue.laps().min(u32::MAX >> 1));
-            laps << 33 | HAS_ITEMS | u64::from(queue.get(at).since())
+            laps << 33 | HAS_ITEMS | u64::from(queue.get(at).since.get())
         });
         self.at[shard].note(at);
     }
@@ -129,7 +129,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         spared: Option<&ItemRef<C>>,
     ) -> usize {
         let judge = |item: &ItemRef<C>| {
-            if spared.is_some_and(|spared| item.place() == spared.place()) {
+            if spared.is_some_and(|spared| item.place.get() == spared.place.get()) {
                 return Verdict::Keep;
             }
             if item.state() & state::REFERENCED == 0 || self.store.gone(item, self.now).is_some() {
@@ -147,7 +147,9 @@ impl<C: RefCount + 'static> Visit<'_, C> {
                 Effort::Spares => queue.sweep(judge),
                 // Items that are in constant use do not hold it up.
                 Effort::Takes => queue.sweep(judge).or_else(|| queue.sweep(judge)).or_else(|| {
-                    queue.at_hand().filter(|at| spared.is_none_or(|spared| *at != spared.place()))
+                    queue
+                        .at_hand()
+                        .filter(|at| spared.is_none_or(|spared| *at != spared.place.get()))
                 }),
             };
             let Some(at) = found else { break };
@@ -167,7 +169,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
             }
             evicted += self.unlink(queue, &item);
         }
-        queue.shrink(ItemRef::set_place);
+        queue.shrink(|item, place| item.place.set(place));
         evicted
     }
 }

@@ -98,7 +98,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         if self.queue.len() == 0 {
             self.queue.catch_up(store.hands.laps());
         }
-        new.set_place(self.queue.push(new.share()));
+        new.place.set(self.queue.push(new.share()));
         store.map.insert(Entry(new.share()), (), &self.visit.guard);
         store.used.fetch_add(Self::charge(new));
         self.visit.worker.classes().count(new.sort(), Event::Linked);
@@ -115,10 +115,10 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
     fn stamp(&self, new: &ItemRef<C>) -> u64 {
         let store = self.visit.store;
         let next = store.next_cas();
-        new.set_since(next as u32);
+        new.since.set(next as u32);
         // A client may have chosen it.
-        let cas = if new.cas() == 0 { next } else { new.cas() };
-        new.set_cas(cas);
+        let cas = if new.cas.get() == 0 { next } else { new.cas.get() };
+        new.cas.set(cas);
         new.set_time(self.visit.now);
         new.mark(store.flushes(), state::FLUSHES);
         self.visit.worker.count(Counter::TotalItems);
@@ -129,11 +129,11 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
     pub(crate) fn replace(&mut self, old: &ItemRef<C>, new: &ItemRef<C>) -> u64 {
         let store = self.visit.store;
         let cas = self.stamp(new);
-        new.set_place(old.place());
-        new.set_since(old.since());
+        new.place.set(old.place.get());
+        new.since.set(old.since.get());
         // A value that is written again counts as used.
         new.mark(state::REFERENCED, 0);
-        drop(self.queue.replace(old.place(), new.share()));
+        drop(self.queue.replace(old.place.get(), new.share()));
         store.map.insert(Entry(new.share()), (), &self.visit.guard);
         self.unlinked += old.size();
         self.visit.worker.classes().count_change(old.sort(), new.sort());
@@ -157,7 +157,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         len: usize,
         data: impl Iterator<Item = &'d [u8]>,
     ) -> Result<ItemRef<C>, Outcome> {
-        let (flags, expiry, hash) = (old.flags(), old.expiry(), old.hash());
+        let (flags, expiry, hash) = (old.flags(), old.expiry.get(), old.hash());
         if !self.visit.store.takes(old.key(), flags, len) {
             return Err(Outcome::Refused);
         }
@@ -178,7 +178,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         if old.len() == 0 {
             return Delta::NonNumeric;
         }
-        if cas != 0 && cas != old.cas() {
+        if cas != 0 && cas != old.cas.get() {
             return Delta::Mismatch;
         }
         let Some(value) = old.short_data().and_then(number::value) else {
@@ -223,7 +223,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         // `item` may be the queue's own reference, but the map's keeps it readable.
         let removed = self.store.map.remove(&key, &self.guard);
         debug_assert!(removed.is_some(), "the queue and the map have the same items");
-        drop(queue.remove(item.place()));
+        drop(queue.remove(item.place.get()));
         item.size()
     }
 }

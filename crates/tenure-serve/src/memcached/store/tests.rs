@@ -19,7 +19,7 @@ fn store<C: RefCount + 'static>(visit: &Visit<'_, C>, name: &str, data: &str) ->
     item
 }
 
-fn an_item_outlives_the_store_as_long_as_somebody_has_it<C: RefCount + 'static>() {
+fn an_item_outlives_the_store_while_it_has_a_reference<C: RefCount + 'static>() {
     let workers = Workers::new();
     let worker = workers.join();
     let all = Store::<C>::new(&config(1 << 20), 1 << 20);
@@ -43,10 +43,10 @@ fn an_item_outlives_the_store_as_long_as_somebody_has_it<C: RefCount + 'static>(
 }
 
 #[test]
-fn with_every_count_an_item_outlives_the_store_as_long_as_somebody_has_it() {
-    an_item_outlives_the_store_as_long_as_somebody_has_it::<IncNotZero>();
-    an_item_outlives_the_store_as_long_as_somebody_has_it::<RcuRef>();
-    an_item_outlives_the_store_as_long_as_somebody_has_it::<TicketRef>();
+fn with_every_count_an_item_outlives_the_store_while_it_has_a_reference() {
+    an_item_outlives_the_store_while_it_has_a_reference::<IncNotZero>();
+    an_item_outlives_the_store_while_it_has_a_reference::<RcuRef>();
+    an_item_outlives_the_store_while_it_has_a_reference::<TicketRef>();
 }
 
 #[test]

@@ -95,7 +95,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
             return bytes;
         }
         let Some(copy) = old.copy(&self.store.arena) else { return 0 };
-        drop(queue.replace(old.place(), copy.share()));
+        drop(queue.replace(old.place.get(), copy.share()));
         let bytes = old.size();
         self.store.map.insert(Entry(copy), (), &self.guard);
         bytes
