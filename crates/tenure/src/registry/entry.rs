@@ -170,7 +170,7 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
         unsafe { core.map.remove(this, &guard) };
         let is_ready = entry.is_ready();
         if is_ready {
-            // Release: pairs with the Acquire in `live`: who counts this end counts the creation too.
+            // Release: pairs with the Acquire in `live`: a thread that counts this end counts the creation too.
             core.counters.destroyed.fetch_add(1, Ordering::Release);
         }
         is_ready

@@ -167,7 +167,7 @@ fn a_comparison_that_panics_leaves_the_registry_in_order() {
     thread_local!(static PANICS: Cell<bool> = const { Cell::new(false) });
     impl PartialEq for Loud {
         fn eq(&self, other: &Self) -> bool {
-            assert!(!PANICS.get(), "told to panic");
+            assert!(!PANICS.get(), "the comparison panics");
             self.0 == other.0
         }
     }
@@ -271,7 +271,7 @@ fn a_reference_shows_what_its_object_shows() {
 }
 
 #[test]
-fn keys_may_hash_as_one_and_are_told_apart() {
+fn keys_of_one_hash_have_objects_of_their_own() {
     #[derive(Default)]
     struct Same;
     impl std::hash::Hasher for Same {

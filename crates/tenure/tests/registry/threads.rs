@@ -67,7 +67,7 @@ impl Creation {
             move || {
                 let create = || {
                     begin.send(()).unwrap();
-                    decided.recv().unwrap_or_else(|_| panic!("told to panic"))
+                    decided.recv().unwrap_or_else(|_| panic!("it fails"))
                 };
                 catch_unwind(AssertUnwindSafe(|| objects.try_acquire(&1, create))).ok()?.ok()
             }
@@ -87,10 +87,10 @@ impl Creation {
 }
 
 #[test]
-fn who_comes_while_an_object_is_created_waits_for_it_and_is_counted() {
+fn an_acquire_during_a_create_waits_for_it_and_is_counted() {
     let creation = Creation::begin();
     creation.begun.recv().unwrap();
-    assert!(creation.objects.get(&1).is_none(), "a lookup waits for nobody");
+    assert!(creation.objects.get(&1).is_none(), "a lookup does not wait");
     let waiter = creation.wait_for_it();
     creation.outcome.send(Ok(1)).unwrap();
     assert_eq!(waiter.join().unwrap(), 1);
@@ -100,7 +100,7 @@ fn who_comes_while_an_object_is_created_waits_for_it_and_is_counted() {
 }
 
 #[test]
-fn who_waits_for_a_create_that_fails_runs_its_own() {
+fn an_acquire_that_waits_for_a_failing_create_runs_its_own() {
     for panics in [false, true] {
         let creation = Creation::begin();
         creation.begun.recv().unwrap();
@@ -118,7 +118,7 @@ fn who_waits_for_a_create_that_fails_runs_its_own() {
 }
 
 #[test]
-fn a_create_of_one_key_keeps_nobody_from_another() {
+fn a_create_of_one_key_does_not_delay_another() {
     let creation = Creation::begin();
     creation.begun.recv().unwrap();
     for key in 2..100 {
@@ -271,7 +271,7 @@ fn used_in_a_late_thread_local<C: RegistryCount>(before: Before) {
 
 #[test]
 fn a_thread_uses_a_registry_in_the_destructor_of_a_late_thread_local() {
-    // Panics count though they are caught: where a panic aborts, nobody catches it.
+    // Panics count though they are caught: with `panic = "abort"` the first one ends the process.
     let panics = Arc::new(Counter::new(0));
     let (seen, hook) = (panics.clone(), std::panic::take_hook());
     std::panic::set_hook(Box::new(move |panic| {

@@ -51,7 +51,7 @@ impl<C: RefCount> Table<C> {
                 found.0 = ptr::null();
             }
         });
-        // SAFETY: told to this thread alone, and no lookup finds the object any more.
+        // SAFETY: this put alone was the last, and no lookup finds the object any more.
         let object = unsafe { Box::from_raw(object.cast_mut()) };
         object.canary.destroy();
         true

@@ -10,9 +10,9 @@ use tenure::memory::{Memory, Ordering, Pointer};
 
 /// What is wrong with a list. The defaults are right.
 trait Flaw: 'static {
-    /// Whether what is removed is marked before it is taken out.
+    /// Whether what is removed is marked before it is unlinked.
     const MARKS: bool = true;
-    /// Whether who takes out a link retires it, or who has marked it and who takes it out.
+    /// Whether the thread that unlinks an element retires it, or the one that marked it does too.
     const RETIRED_BY_ONE: bool = true;
 }
 
@@ -68,7 +68,7 @@ impl<F: Flaw> List<F> {
         (list, nodes)
     }
 
-    /// Who is before the first link that comes after that key, and that link. Takes out what is removed.
+    /// The place before the first link that comes after that key, and that link. Unlinks what is removed.
     fn search(&self, key: u32) -> (&Node, *mut Node) {
         'again: loop {
             let mut before = &*self.0;

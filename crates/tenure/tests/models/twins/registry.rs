@@ -18,7 +18,7 @@ use tenure::registry::raw::{Element, Link, Map};
 trait Flaw: 'static {
     /// Whether the memory waits for the thread of the last put.
     const REFERENCES_HAVE_A_SHARE: bool = true;
-    /// Whether a put says who is the last, or a look at the count after it.
+    /// Whether the put says which is the last, or a look at the count after it.
     const PUT_DECIDES: bool = true;
     /// Whether an entry removes itself, or whatever its key finds.
     const REMOVES_ITSELF: bool = true;
@@ -109,8 +109,8 @@ impl<F: Flaw> Entry<F> {
         // SAFETY: the caller has a reference.
         let entry = unsafe { this.as_ref() };
         entry.value.look();
-        let told = entry.count.put().is_last();
-        if !(if F::PUT_DECIDES { told } else { entry.count.read() == 0 }) {
+        let is_last = entry.count.put().is_last();
+        if !(if F::PUT_DECIDES { is_last } else { entry.count.read() == 0 }) {
             return;
         }
         // SAFETY: it goes no further than this function.
