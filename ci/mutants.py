@@ -67,14 +67,9 @@ ROOMS = {
         ],
     ),
     "lazy": (
-        ["lazy/*.rs", "lazy/protocol/*.rs", "lazy/shootdown/*.rs", "lazy/cached/*.rs"],
+        ["lazy/*.rs", "lazy/shootdown/*.rs"],
         [
-            [
-                "--lib",
-                *tests("lazy_behaviour", "lazy_end", "lazy_forgotten", "lazy_interrupted", "lazy_cached"),
-                *tests("lazy_cached_interrupted", "lazy_model", "lazy_cached_model", "lazy_traits", "lazy_threads"),
-                *tests("lazy_fences"),
-            ],
+            ["--lib", *tests("lazy", "lazy_fences")],
             models("lazy::"),
             tests("lazy_fork"),
         ],
@@ -90,7 +85,7 @@ ROOMS = {
     "memory": (
         ["memory/numbers.rs", "memory/native/**/*.rs"],
         [
-            ["--lib", *tests("lazy_behaviour", "lazy_cached", "pool", "lazy_fences")],
+            ["--lib", *tests("lazy", "pool", "lazy_fences")],
             tests("sandbox_entered_late", "lazy_fork", "pool_fork", "thread_numbers"),
             models("numbers::"),
         ],

@@ -32,7 +32,7 @@ pub enum FaultKind {
     ImbalancedPut,
     /// Another reference, taken by a caller that claims to own one of an object that is dead.
     UseAfterDeath,
-    /// A seat uses an object that was taken from it. The process is aborted after the report.
+    /// A local handle uses an object that was taken from it. The process is aborted after the report.
     HeldAfterShootdown,
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for Fault {
             ),
             FaultKind::HeldAfterShootdown => write!(
                 f,
-                "{count} of {address:#x}: seat {found} still uses the object, seen in {location}: \
+                "{count} of {address:#x}: local handle {found} still uses the object, seen in {location}: \
                  the process is aborted before its memory is freed"
             ),
         }

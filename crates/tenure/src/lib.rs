@@ -29,7 +29,7 @@
 //! - A value that every request reads and that is sometimes replaced as a whole (configuration, routes, keys), in an
 //!   `RwLock<Arc<_>>` or an `ArcSwap`: [`lazy::Cached`].
 //! - Workers that take and give back a reference to the same tenant, snapshot or connection with each request:
-//!   [`lazy::Domain`] and a [`lazy::Seat`] for each worker. [Which scheme](lazy#which-scheme).
+//!   [`lazy::Domain`] and a [`lazy::LocalHandle`] for each worker. [Which scheme](lazy#which-scheme).
 //! - A `Mutex<HashMap<K, Weak<V>>>`, or a sharded one (peers, tenants, open files): [`registry::Registry`].
 //!
 //! A single shared count still moves its cache line from core to core. These counts remove the retries, not the move.

@@ -8,8 +8,9 @@ use std::cell::RefCell;
 use std::process::{Command, ExitCode, Stdio, exit};
 use std::sync::LazyLock;
 use std::thread;
-use tenure::lazy::cached::Reader;
-use tenure::lazy::{Cached, Context, Counted, Domain, Mask, Scheme, Seat, Shootdown};
+use tenure::lazy::{
+    Cached, Context, Counted, Domain, LocalHandle, Mask, Reader, Scheme, Shootdown, Verified,
+};
 use tenure::memory::{Memory, Native, Ordering};
 
 /// What a child says that ended as it was to.
@@ -50,15 +51,15 @@ impl Drop for NeverDropped {
 static CACHED: LazyLock<Cached<Value>> = LazyLock::new(|| Cached::new(Value::new(0)));
 static STATIC: LazyLock<Cached<NeverDropped>> = LazyLock::new(|| Cached::new(NeverDropped));
 
-/// What a scheme's threads have in common.
-trait Room: Scheme<Native> {
+/// What the threads of a scheme share.
+trait Statics: Scheme {
     fn domain() -> &'static Domain<Value, Self>;
     fn shared() -> &'static Context<Value, Self>;
 }
 
-macro_rules! room {
+macro_rules! statics {
     ($($scheme:ty)*) => {
-        $(impl Room for $scheme {
+        $(impl Statics for $scheme {
             fn domain() -> &'static Domain<Value, Self> {
                 static DOMAIN: LazyLock<Domain<Value, $scheme>> = LazyLock::new(Domain::new_in);
                 &DOMAIN
@@ -72,29 +73,29 @@ macro_rules! room {
     };
 }
 
-room!(Shootdown Shootdown<true> Counted Mask);
+statics!(Shootdown Verified Counted Mask);
 
 /// What a thread has for itself, and leaves to its end.
-struct Own<S: Room> {
-    seat: Seat<Value, S>,
+struct Own<S: Statics> {
+    local: LocalHandle<Value, S>,
     last: Option<Context<Value, S>>,
     reader: Reader<Value>,
 }
 
-impl<S: Room> Own<S> {
+impl<S: Statics> Own<S> {
     fn new() -> Self {
-        let mut seat = S::domain().seat();
+        let mut local = S::domain().register();
         let last = S::domain().context(Value::new(2));
-        seat.enter(&last).check();
+        local.enter(&last).check();
         let mut reader = CACHED.reader();
         reader.read().check();
-        Self { seat, last: Some(last), reader }
+        Self { local, last: Some(last), reader }
     }
 
     fn use_all(&mut self, turn: u64) {
-        self.seat.enter(S::shared()).check();
+        self.local.enter(S::shared()).check();
         let made = S::domain().context(Value::new(turn));
-        let guard = self.seat.enter(&made);
+        let guard = self.local.enter(&made);
         drop(made);
         guard.check();
         drop(guard);
@@ -115,7 +116,7 @@ impl<S: Room> Own<S> {
     }
 }
 
-impl<S: Room> Drop for Own<S> {
+impl<S: Statics> Drop for Own<S> {
     fn drop(&mut self) {
         drop(self.last.take());
         self.use_all(3);
@@ -126,12 +127,12 @@ thread_local! {
     static OWN: RefCell<Vec<Box<dyn std::any::Any>>> = const { RefCell::new(Vec::new()) };
 }
 
-fn keep<S: Room>() {
+fn keep<S: Statics>() {
     OWN.with_borrow_mut(|all| all.push(Box::new(Own::<S>::new())));
 }
 
 /// Leaves threads at work, and some asleep, and ends.
-fn end<S: Room>(how: &str) -> ExitCode {
+fn end<S: Statics>(how: &str) -> ExitCode {
     drop(STATIC.read());
     // Statics are initialised before there are threads: ThreadSanitizer does not see what std does about others.
     S::shared().check();
@@ -147,7 +148,7 @@ fn end<S: Room>(how: &str) -> ExitCode {
             // Relaxed, here and below: passes nothing on.
             AT_WORK.fetch_add(1, Ordering::Relaxed);
             if sleeps {
-                let _active = own.seat.enter(S::shared());
+                let _active = own.local.enter(S::shared());
                 loop {
                     thread::park();
                 }
@@ -163,7 +164,7 @@ fn end<S: Room>(how: &str) -> ExitCode {
     match how {
         "exit" => exit(WELL.into()),
         "exit-in-use" => {
-            let _guards = (CACHED.read(), CACHED.read(), mine.seat.enter(S::shared()));
+            let _guards = (CACHED.read(), CACHED.read(), mine.local.enter(S::shared()));
             exit(WELL.into())
         }
         "exit-elsewhere" => {
@@ -187,7 +188,7 @@ fn child(scheme: &str, how: &str) -> ExitCode {
     };
     match scheme {
         "shootdown" => end::<Shootdown>(how),
-        "shootdown-verified" => end::<Shootdown<true>>(how),
+        "shootdown-verified" => end::<Verified>(how),
         "counted" => end::<Counted>(how),
         "mask" => end::<Mask>(how),
         _ => panic!("no such scheme: {scheme}"),

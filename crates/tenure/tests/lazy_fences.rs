@@ -9,15 +9,17 @@
     not(miri)
 ))]
 
-mod lazies;
+#[macro_use]
+#[path = "lazy/support.rs"]
+mod support;
 #[path = "support/sandboxes.rs"]
 mod sandboxes;
 
-use lazies::{Kind, Token, Worker};
 use sandboxes::{NO_SUCH_CALL, membarrier, passes_in_child, refuse};
 use std::sync::Arc;
 use std::thread;
-use tenure::lazy::{Cached, Counted, Domain, Mask, Shootdown};
+use support::{Kind, Token, Worker};
+use tenure::lazy::{Cached, Counted, Domain, Mask, Shootdown, Verified};
 use tenure::memory::{Memory, Native, Ordering};
 
 /// Runs `test`, whose name that is, in a process that has no membarrier.
@@ -33,7 +35,7 @@ fn without_membarrier(name: &str, test: impl FnOnce()) {
 
 type Flag = <Native as Memory>::AtomicU32;
 
-/// Threads with a seat each, under which objects end.
+/// Threads with a local handle each, under which objects end.
 fn race<S: Kind>() {
     let (token, domain) = (Token::new(), Domain::<Token, S>::new_in());
     let stop = Arc::new(Flag::new(0));
@@ -61,28 +63,28 @@ fn race<S: Kind>() {
             }
         })
     }));
-    let mut seats = [(); 3].map(|()| domain.seat());
+    let mut locals = [(); 3].map(|()| domain.register());
     for turn in 0..3_000 {
         let context = domain.context(token.clone());
-        for seat in &mut seats[..turn % 3 + 1] {
-            drop(seat.enter(&context));
+        for local in &mut locals[..turn % 3 + 1] {
+            drop(local.enter(&context));
         }
         drop(context);
-        seats[0].enter(&shared).check();
+        locals[0].enter(&shared).check();
     }
     // Relaxed: only a flag.
     stop.store(1, Ordering::Relaxed);
     threads.into_iter().for_each(|thread| thread.join().unwrap());
-    drop((seats, shared));
+    drop((locals, shared));
     assert_eq!(token.objects(), 0);
     assert_eq!(domain.statistics().barriers > 0, !S::KEEPS);
 }
 
 #[test]
-fn objects_end_under_seats_without_membarrier() {
-    without_membarrier("objects_end_under_seats_without_membarrier", || {
+fn objects_end_under_workers_without_membarrier() {
+    without_membarrier("objects_end_under_workers_without_membarrier", || {
         race::<Shootdown>();
-        race::<Shootdown<true>>();
+        race::<Verified>();
         race::<Counted>();
         race::<Mask>();
     });

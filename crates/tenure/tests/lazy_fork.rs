@@ -6,17 +6,19 @@
 
 #[path = "support/forks.rs"]
 mod forks;
-mod lazies;
 #[path = "support/stopping.rs"]
 mod stopping;
+#[macro_use]
+#[path = "lazy/support.rs"]
+mod support;
 
 use forks::{AtEnd, expect_well, in_child};
-use lazies::{Kind, Token, Worker};
 use std::cell::{Cell, RefCell};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 use stopping::{Stopping, let_it_go_on, stop_in_the_next_barrier, wait_until_it_stops};
-use tenure::lazy::{Cached, Context, Domain, Shootdown};
+use support::{Kind, Token, Worker};
+use tenure::lazy::{Cached, Context, Domain, On, Shootdown};
 use tenure::memory::{Memory, Native, Ordering};
 
 type Flag = <Native as Memory>::AtomicU32;
@@ -33,7 +35,7 @@ struct Mine<S: Kind> {
     alone: RefCell<Worker<Token, S>>,
     /// Says whether there are objects of one kind.
     tokens: [Token; 4],
-    /// Handles to objects: that `alone` uses, that another seat keeps, that another seat uses, that all enter.
+    /// Handles to objects: that `alone` uses, that another local handle keeps, that another local handle uses, that all enter.
     used_here: Cell<Option<Context<Token, S>>>,
     idle_there: Cell<Option<Context<Token, S>>>,
     used_there: Cell<Option<Context<Token, S>>>,
@@ -43,31 +45,31 @@ struct Mine<S: Kind> {
 /// Uses the domain in every way: what is new in the child ends in the child.
 fn use_the_domain<S: Kind>(domain: &Domain<Token, S>) {
     let token = Token::new();
-    let mut seats = [(); 3].map(|()| domain.seat());
+    let mut locals = [(); 3].map(|()| domain.register());
     for _ in 0..3 {
         let contexts = Vec::from_iter((0..4).map(|_| domain.context(token.clone())));
-        for (seat, context) in seats.iter_mut().zip(&contexts) {
-            drop(seat.enter(context));
-            seat.lazy().expect("there is a handle").check();
+        for (local, context) in locals.iter_mut().zip(&contexts) {
+            drop(local.enter(context));
+            local.lazy().expect("there is a handle").check();
         }
-        let guard = seats[0].enter(&contexts[3]);
+        let guard = locals[0].enter(&contexts[3]);
         domain.drop_all(contexts);
         guard.check();
         drop(guard);
-        seats.iter_mut().for_each(tenure::lazy::Seat::clear);
+        locals.iter_mut().for_each(tenure::lazy::LocalHandle::clear);
         assert_eq!(token.objects(), 0, "an object of the child leaks");
     }
     let last = domain.context(token.clone());
-    drop(seats[1].enter(&last));
+    drop(locals[1].enter(&last));
     let theirs = domain.clone();
     thread::spawn(move || {
-        drop(theirs.seat().enter(&last));
+        drop(theirs.register().enter(&last));
         drop(last);
     })
     .join()
     .unwrap();
     assert_eq!(token.objects(), usize::from(S::KEEPS), "nobody uses it");
-    drop(seats);
+    drop(locals);
     assert_eq!(token.objects(), 0);
 }
 
@@ -100,7 +102,11 @@ impl<S: Kind> Mine<S> {
         alone.enter(&self.by_all);
         assert_eq!(used_here.objects(), 0);
         drop(self.idle_there.take());
-        assert_eq!(idle_there.objects(), usize::from(S::KEEPS), "a lost thread's seat is idle");
+        assert_eq!(
+            idle_there.objects(),
+            usize::from(S::KEEPS),
+            "a lost thread's local handle is idle"
+        );
         drop(self.used_there.take());
         assert!(used_there.objects() == 1, "nobody can tell that the thread is lost");
         assert!(by_all.objects() == 1 && alone.value().is_some_and(|value| value.is(by_all)));
@@ -114,31 +120,31 @@ unsafe impl<S: Kind> Sync for Mine<S> {}
 
 /// What a thread does until it is told to stop, or a fork loses it: each of it may be cut short.
 fn hammer<S: Kind>(mine: &Mine<S>, token: &Token, stop: &Flag) {
-    let mut seats = [(); 2].map(|()| mine.domain.seat());
+    let mut locals = [(); 2].map(|()| mine.domain.register());
     let mut turn = 0;
     // Relaxed: only a flag.
     while stop.load(Ordering::Relaxed) == 0 {
         turn += 1;
         let context = mine.domain.context(token.clone());
-        drop(seats[0].enter(&context));
-        let guard = seats[1].enter(&context);
+        drop(locals[0].enter(&context));
+        let guard = locals[1].enter(&context);
         drop(context);
         guard.check();
         drop(guard);
-        drop(seats[1].lazy());
-        seats[0].enter(&mine.by_all).check();
+        drop(locals[1].lazy());
+        locals[0].enter(&mine.by_all).check();
         if turn % 8 == 0 {
             let many = Vec::from_iter((0..4).map(|_| mine.domain.context(token.clone())));
-            drop(seats[0].enter(&many[0]));
+            drop(locals[0].enter(&many[0]));
             mine.domain.drop_all(many);
         }
         if turn % 16 == 0 {
-            seats = [(); 2].map(|()| mine.domain.seat());
+            locals = [(); 2].map(|()| mine.domain.register());
         }
     }
 }
 
-/// Forks while threads enter, leave and end objects, and one sleeps on what its seats have.
+/// Forks while threads enter, leave and end objects, and one sleeps on what its local handles have.
 fn forked_under_use<S: Kind>() {
     let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
     let mut mine = Mine::<S>::new();
@@ -146,18 +152,18 @@ fn forked_under_use<S: Kind>() {
     let stop = Flag::new(0);
     let (sits, wakes) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|scope| {
-        let mut seats = [&mine.idle_there, &mine.used_there].map(|cell| {
+        let mut locals = [&mine.idle_there, &mine.used_there].map(|cell| {
             let (mut worker, context) = (Worker::new(&mine.domain), cell.take());
             worker.enter(context.as_ref().expect("it is there"));
             cell.set(context);
             worker
         });
-        seats[0].leave();
+        locals[0].leave();
         let (sits, wakes) = (&sits, &wakes);
         scope.spawn(move || {
             sits.wait();
             wakes.wait();
-            seats[1].value().expect("it is used").check();
+            locals[1].value().expect("it is used").check();
         });
         sits.wait();
         let _wake = AtEnd(|| _ = wakes.wait());
@@ -242,13 +248,13 @@ static STOPPED: Mutex<()> = Mutex::new(());
 fn a_child_ends_objects_although_a_lost_thread_had_the_turn() {
     let _one = STOPPED.lock().unwrap_or_else(PoisonError::into_inner);
     let (token, theirs) = (Token::new(), Token::new());
-    let domain = Domain::<Token, Shootdown, Stopping>::new_in();
-    let (mut seat, context) = (domain.seat(), domain.context(token.clone()));
-    drop(seat.enter(&context));
+    let domain = Domain::<Token, On<Stopping, Shootdown>>::new_in();
+    let (mut local, context) = (domain.register(), domain.context(token.clone()));
+    drop(local.enter(&context));
     let status = thread::scope(|scope| {
         scope.spawn(|| {
-            let (mut seat, context) = (domain.seat(), domain.context(theirs.clone()));
-            drop(seat.enter(&context));
+            let (mut local, context) = (domain.register(), domain.context(theirs.clone()));
+            drop(local.enter(&context));
             stop_in_the_next_barrier();
             drop(context);
             assert_eq!(theirs.objects(), 0);
@@ -260,10 +266,10 @@ fn a_child_ends_objects_although_a_lost_thread_had_the_turn() {
             assert_eq!(token.objects(), 0, "it waits for a thread that is lost");
             assert_eq!(theirs.objects(), 1, "what the lost thread had in hand is lost");
             let again = domain.context(token.clone());
-            drop(domain.seat().enter(&again));
+            drop(domain.register().enter(&again));
             drop(again);
             assert_eq!(token.objects(), 0);
-            assert_eq!(domain.statistics().ended, 3);
+            assert_eq!(domain.statistics().retired, 3);
         });
         // In the parent the thread is there, and ends what is left to it.
         drop(context.take());
@@ -293,11 +299,11 @@ fn lost_in_the_middle(end: impl FnOnce() + Send, child: impl FnOnce()) {
 
 /// It has marked those that have what it ends, and has not looked at who uses it.
 #[test]
-fn a_child_goes_on_with_seats_that_a_lost_thread_had_marked() {
+fn a_child_goes_on_with_workers_that_a_lost_thread_had_marked() {
     let [token, childs] = [(); 2].map(|()| Token::new());
-    let domain = Domain::<Token, Shootdown, Stopping>::new_in();
+    let domain = Domain::<Token, On<Stopping, Shootdown>>::new_in();
     let context = domain.context(token.clone());
-    let (idle, used) = (RefCell::new(domain.seat()), RefCell::new(Worker::new(&domain)));
+    let (idle, used) = (RefCell::new(domain.register()), RefCell::new(Worker::new(&domain)));
     drop(idle.borrow_mut().enter(&context));
     used.borrow_mut().enter(&context);
     let child = || {
@@ -321,7 +327,7 @@ fn a_child_goes_on_with_seats_that_a_lost_thread_had_marked() {
 #[test]
 fn a_child_goes_on_with_readers_that_a_lost_thread_had_marked() {
     let [old, new, childs] = [(); 3].map(|()| Token::new());
-    let cached = Cached::<Token, Stopping>::new_in(old.clone());
+    let cached = Cached::<Token, On<Stopping, Shootdown>>::new_in(old.clone());
     let [mut idle, mut used] = [cached.reader(), cached.reader()];
     drop(idle.read());
     let (idle, read) = (RefCell::new(idle), Cell::new(Some(used.read())));

@@ -8,14 +8,16 @@
     not(miri)
 ))]
 
-mod lazies;
+#[macro_use]
+#[path = "lazy/support.rs"]
+mod support;
 #[path = "support/sandboxes.rs"]
 mod sandboxes;
 
-use lazies::Token;
 use sandboxes::{NO_SUCH_CALL, has_membarrier, in_child, passes_in_child, refuse};
 use std::thread;
-use tenure::lazy::{Cached, Context, Domain, Seat};
+use support::Token;
+use tenure::lazy::{Cached, Context, Domain, LocalHandle};
 use tenure::memory::{Memory, Native, Ordering, use_full_fences};
 use tenure::pool::SlotPool;
 use tenure::registry::Registry;
@@ -34,7 +36,7 @@ struct Daemon {
     values: Token,
     pool: SlotPool<u64>,
     domain: Domain<Token>,
-    seat: Seat<Token>,
+    local: LocalHandle<Token>,
     context: Context<Token>,
     cached: Cached<(u32, Token)>,
     registry: Registry<u32, Token>,
@@ -46,13 +48,13 @@ impl Daemon {
         let pool = SlotPool::builder(|| 7).build();
         drop(pool.acquire().unwrap());
         let domain = Domain::new();
-        let (mut seat, context) = (domain.seat(), domain.context(objects.clone()));
-        drop(seat.enter(&context));
+        let (mut local, context) = (domain.register(), domain.context(objects.clone()));
+        drop(local.enter(&context));
         let cached = Cached::new((0, values.clone()));
         assert_eq!(cached.read().0, 0);
         let registry = Registry::new();
         drop(registry.acquire(&0, || objects.clone()));
-        Self { objects, values, pool, domain, seat, context, cached, registry }
+        Self { objects, values, pool, domain, local, context, cached, registry }
     }
 
     /// Does each thing that passes a heavy barrier, while other threads work.
@@ -64,13 +66,13 @@ impl Daemon {
                 let (pool, domain, cached) = (&self.pool, &self.domain, &self.cached);
                 let (registry, objects, stop) = (&self.registry, &self.objects, &stop);
                 scope.spawn(move || {
-                    let (mut seat, mut reader, mut last) = (domain.seat(), cached.reader(), 0);
+                    let (mut local, mut reader, mut last) = (domain.register(), cached.reader(), 0);
                     // Relaxed: only a flag.
                     while stop.load(Ordering::Relaxed) == 0 {
                         // None when the pool is closed.
                         drop(pool.acquire());
                         let context = domain.context(objects.clone());
-                        seat.enter(&context).check();
+                        local.enter(&context).check();
                         registry.acquire(&(last % 2), || objects.clone()).check();
                         let value = reader.read();
                         value.1.check();
@@ -82,9 +84,9 @@ impl Daemon {
             for turn in 1..=TURNS {
                 drop(self.pool.acquire().unwrap());
                 self.pool.trim();
-                // The seat has the object that ends.
+                // The local handle has the object that ends.
                 self.context = self.domain.context(self.objects.clone());
-                self.seat.enter(&self.context).check();
+                self.local.enter(&self.context).check();
                 self.cached.store((turn, self.values.clone()));
                 for key in 0..200 {
                     self.registry.acquire(&key, || self.objects.clone()).check();
@@ -98,7 +100,7 @@ impl Daemon {
         assert!(self.pool.is_empty(), "slots are left");
         assert_eq!(self.cached.read().0, TURNS);
         assert!(self.domain.statistics().barriers > 0, "nothing passed a barrier");
-        drop((self.seat, self.context, self.domain, self.cached, self.registry));
+        drop((self.local, self.context, self.domain, self.cached, self.registry));
         assert_eq!((self.objects.objects(), self.values.objects()), (0, 0), "objects are left");
     }
 }

@@ -1,10 +1,7 @@
 //! [`Context`]: a strong handle.
 
-use super::protocol::{Block, Core, Protocol};
+use super::protocol::{Block, Protocol, SharedInner};
 use super::{Scheme, Shootdown};
-use crate::memory::{Memory, Native};
-use crate::shared::Shared;
-use core::fmt;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
@@ -12,16 +9,16 @@ use core::ptr::NonNull;
 
 /// A strong handle to an object of a [`Domain`](super::Domain): counted.
 ///
-/// While there is one, the object exists, and seats can [enter](super::Seat::enter) it. When the last one is dropped
-/// the value is, as soon as its scheme allows: see [the table](super#when-is-a-value-dropped). That may run this
-/// value's destructor, and those of others of the domain, so release your locks first:
+/// The object exists while there is one, and local handles can [enter](super::LocalHandle::enter) it. When the last one
+/// is dropped the value is dropped as soon as the scheme allows: see [the table](super#when-is-a-value-dropped). That may
+/// run this value's destructor, and those of other values of the domain, so release your locks first:
 /// `let gone = table.lock().unwrap().remove(&id); drop(gone);`.
 ///
-/// There is no weak handle: your table owns its objects, and removing one there ends it.
+/// There is no weak handle: your table owns its objects, and removing one there retires it.
 ///
-/// Cost: 8 bytes, and the object takes a cache line or two beside the value. A clone is one atomic add on the object's count,
-/// a drop one subtraction (a [`TicketRef`](crate::count::TicketRef)); the count is not on the value's cache lines.
-/// Dereferencing is free.
+/// Cost: 8 bytes, and a cache line or two beside the value. A clone is one atomic add on the object's count, a drop one
+/// subtraction (a [`TicketRef`](crate::count::TicketRef)). The count is not on the value's cache lines. Dereferencing is
+/// free.
 ///
 /// ```
 /// use tenure::lazy::Domain;
@@ -32,64 +29,50 @@ use core::ptr::NonNull;
 /// drop(context);
 /// assert_eq!(other.len(), 3);
 /// ```
-pub struct Context<T, S: Scheme<M> = Shootdown, M: Memory = Native> {
-    /// The value, which is first in its block. Not the block: contexts are covariant in `T`, which blocks are not, since
-    /// the compiler does not look into what schemes keep. They may be, as std's `Arc` is: a context changes no value,
-    /// and the domain, which takes values in, is invariant.
+pub struct Context<T, S: Scheme = Shootdown> {
+    /// The value, which comes first in its block. Not a pointer to the block, which would make contexts invariant in `T`.
+    /// They may be covariant, as std's `Arc` is: a context changes no value. The domain takes values in; it is invariant.
     value: NonNull<T>,
-    of: PhantomData<fn() -> (S, M)>,
+    scheme: PhantomData<fn() -> S>,
 }
 
-// SAFETY: as std's `Arc`: references to the value are shared, and any thread may be the one that drops it.
-unsafe impl<T: Send + Sync, S: Scheme<M>, M: Memory> Send for Context<T, S, M> {}
+// SAFETY: as for std's `Arc`: threads share the value, and any of them may drop it.
+unsafe impl<T: Send + Sync, S: Scheme> Send for Context<T, S> {}
 // SAFETY: as above.
-unsafe impl<T: Send + Sync, S: Scheme<M>, M: Memory> Sync for Context<T, S, M> {}
+unsafe impl<T: Send + Sync, S: Scheme> Sync for Context<T, S> {}
 
-impl<T, S: Scheme<M>, M: Memory> Context<T, S, M> {
+impl<T, S: Scheme> Context<T, S> {
     /// Takes over a strong reference.
     ///
     /// # Safety
     ///
-    /// There is one, and nobody else takes it over.
-    pub(crate) unsafe fn from_raw(block: NonNull<Block<T, S, M>>) -> Self {
-        Self { value: block.cast(), of: PhantomData }
+    /// The caller owns a strong reference, and gives it away.
+    pub(super) unsafe fn from_raw(block: NonNull<Block<T, S>>) -> Self {
+        Self { value: block.cast(), scheme: PhantomData }
     }
 
-    /// [`from_raw`](Self::from_raw), of what a pointer holds.
-    ///
-    /// # Safety
-    ///
-    /// As above; the pointer is not null.
-    pub(crate) unsafe fn from_pointer(block: *mut Block<T, S, M>) -> Self {
-        // SAFETY: the caller's.
-        let block = unsafe { NonNull::new_unchecked(block) };
-        // SAFETY: the caller's.
-        unsafe { Self::from_raw(block) }
-    }
-
-    /// The block, whose reference the caller has to give back by [`from_raw`](Self::from_raw).
-    pub(crate) fn into_raw(self) -> NonNull<Block<T, S, M>> {
+    /// The block. Its reference is now the caller's, to be given back by [`from_raw`](Self::from_raw).
+    pub(super) fn into_raw(self) -> NonNull<Block<T, S>> {
         ManuallyDrop::new(self).block()
     }
 
-    /// The block, for as long as there is a context.
     #[inline(always)]
-    pub(crate) fn block(&self) -> NonNull<Block<T, S, M>> {
+    pub(super) fn block(&self) -> NonNull<Block<T, S>> {
         self.value.cast()
     }
 
-    /// Gives the reference back, and returns the block if that was the last one: the caller has to retire it.
-    pub(crate) fn put(self) -> Option<NonNull<Block<T, S, M>>> {
+    /// Gives the reference back. Returns the block if that was the last one: the caller has to retire it.
+    pub(super) fn put(self) -> Option<NonNull<Block<T, S>>> {
         let block = self.into_raw();
-        // SAFETY: up to the put there is a reference.
+        // SAFETY: the reference was this context's.
         unsafe { put(block) }
     }
 
-    /// Whether this is a context of the domain with that core.
-    pub(crate) fn is_of(&self, core: &Shared<Core<T, S, M>, M>) -> bool {
-        // SAFETY: this is a reference.
+    /// Whether this is a context of that domain.
+    pub(super) fn is_of(&self, domain: &SharedInner<T, S>) -> bool {
+        // SAFETY: this context keeps the block.
         let header = unsafe { Block::header(self.block()) };
-        core::ptr::eq(&raw const *header.core, &raw const **core)
+        core::ptr::eq(&raw const *header.inner, &raw const **domain)
     }
 
     /// Whether both are handles to one object.
@@ -108,99 +91,76 @@ impl<T, S: Scheme<M>, M: Memory> Context<T, S, M> {
     }
 }
 
-/// Another strong reference, if the last one is not gone.
+/// Another strong reference, unless the last one is gone.
 ///
 /// # Safety
 ///
-/// The block exists for the length of the call.
-pub(crate) unsafe fn upgrade<T, S: Scheme<M>, M: Memory>(
-    block: NonNull<Block<T, S, M>>,
-) -> Option<Context<T, S, M>> {
-    // SAFETY: the caller's.
+/// The block exists until the call returns.
+pub(super) unsafe fn upgrade<T, S: Scheme>(block: NonNull<Block<T, S>>) -> Option<Context<T, S>> {
+    // SAFETY: the block exists.
     let header = unsafe { Block::header(block) };
     // SAFETY: the reference was just taken.
     header.strong.get().is_acquired().then(|| unsafe { Context::from_raw(block) })
 }
 
-/// Gives a strong reference back, and returns the block if it was the last one.
+/// Gives a strong reference back. Returns the block if it was the last one.
 ///
 /// # Safety
 ///
-/// The caller owns a reference.
-unsafe fn put<T, S: Protocol<M>, M: Memory>(
-    block: NonNull<Block<T, S, M>>,
-) -> Option<NonNull<Block<T, S, M>>> {
-    // SAFETY: the caller's reference keeps the block up to the verdict.
+/// The caller owns a strong reference.
+unsafe fn put<T, S: Protocol>(block: NonNull<Block<T, S>>) -> Option<NonNull<Block<T, S>>> {
+    // SAFETY: the caller's reference keeps the block until the put has decided.
     let strong = &unsafe { Block::header(block) }.strong;
     strong.put().is_last().then_some(block)
 }
 
-impl<T, S: Scheme<M>, M: Memory> Deref for Context<T, S, M> {
-    type Target = T;
-    #[inline(always)]
-    fn deref(&self) -> &T {
-        // SAFETY: this is a reference.
-        unsafe { self.value.as_ref() }
-    }
-}
-
-impl<T, S: Scheme<M>, M: Memory> Clone for Context<T, S, M> {
-    #[inline]
-    fn clone(&self) -> Self {
-        // SAFETY: this is a reference.
-        unsafe { Block::header(self.block()) }.strong.get_held();
-        Self { ..*self }
-    }
-}
-
-impl<T, S: Scheme<M>, M: Memory> Drop for Context<T, S, M> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: this is a reference, and is not used again.
-        unsafe { give_back(self.block()) };
-    }
-}
-
-/// Gives a strong reference back, and starts the end of the block if it was the last one.
+/// Gives a strong reference back, and retires the block if it was the last one.
 ///
 /// # Safety
 ///
-/// The caller owns a reference.
+/// The caller owns a strong reference.
 #[inline]
-pub(crate) unsafe fn give_back<T, S: Protocol<M>, M: Memory>(block: NonNull<Block<T, S, M>>) {
-    // SAFETY: the caller's.
+pub(super) unsafe fn give_back<T, S: Protocol>(block: NonNull<Block<T, S>>) {
+    // SAFETY: the caller owns the reference.
     if let Some(block) = unsafe { put(block) } {
-        // SAFETY: that was the last one.
+        // SAFETY: it was the last one.
         unsafe { retire(block) };
     }
 }
 
 /// # Safety
 ///
-/// The block's last strong put was told to the caller, who does not touch the block again.
+/// The caller put the block's last strong reference, and does not touch the block again.
 #[cold]
-unsafe fn retire<T, S: Protocol<M>, M: Memory>(block: NonNull<Block<T, S, M>>) {
-    // The block may be gone before `retire` has done with the domain.
-    // SAFETY: the block exists until it is retired.
-    let core = unsafe { Block::header(block) }.core.clone();
-    // SAFETY: the caller's; the block says that it is of this domain.
-    unsafe { S::retire(&core, core::iter::once(block)) };
+unsafe fn retire<T, S: Protocol>(block: NonNull<Block<T, S>>) {
+    // SAFETY: the block exists until it is retired. The clone keeps the domain after it has gone.
+    let inner = unsafe { Block::header(block) }.inner.clone();
+    // SAFETY: the caller put the last reference; the block itself names its domain.
+    unsafe { S::retire(&inner, core::iter::once(block)) };
 }
 
-impl<T: fmt::Debug, S: Scheme<M>, M: Memory> fmt::Debug for Context<T, S, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
+impl<T, S: Scheme> Deref for Context<T, S> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: this context keeps the value.
+        unsafe { self.value.as_ref() }
     }
 }
 
-impl<T: fmt::Display, S: Scheme<M>, M: Memory> fmt::Display for Context<T, S, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
+impl<T, S: Scheme> Clone for Context<T, S> {
+    #[inline]
+    fn clone(&self) -> Self {
+        // SAFETY: this context keeps the block.
+        unsafe { Block::header(self.block()) }.strong.get_held();
+        Self { ..*self }
     }
 }
 
-impl<T, S: Scheme<M>, M: Memory> AsRef<T> for Context<T, S, M> {
-    fn as_ref(&self) -> &T {
-        self
+impl<T, S: Scheme> Drop for Context<T, S> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the reference is this context's, which is not used again.
+        unsafe { give_back(self.block()) };
     }
 }

@@ -1,31 +1,31 @@
 //! [`Domain`]: the workers that share objects.
 
-use super::protocol::{Block, Core};
-use super::{Context, Scheme, Seat, Shootdown, Statistics};
-use crate::memory::{Memory, Native};
+use super::protocol::{Block, Inner, SharedInner};
+use super::{Context, DomainStatistics, LocalHandle, Scheme, Shootdown};
 use crate::shared::Shared;
 use core::fmt;
 
-/// A set of workers that share objects of type `T`, and the objects.
+/// The workers that share objects of type `T`, and the objects.
 ///
-/// Cloning gives another handle to the same domain. It lasts as long as any of its handles, [`Seat`]s and [`Context`]s.
+/// A clone is another handle to the same domain, which lasts until all of its handles, [`LocalHandle`]s and [`Context`]s
+/// are gone.
 ///
-/// Any number of seats may be taken, at any time; see the [module](super) for how they and objects meet. To go from
-/// thread to thread it asks for `T: Send + Sync`, as do its seats and contexts: any of them may drop a value.
-pub struct Domain<T, S: Scheme<M> = Shootdown, M: Memory = Native> {
-    core: Shared<Core<T, S, M>, M>,
+/// Any number of workers may register at any time. The [module](super) says how they and objects meet. Domains, local
+/// handles and contexts go from thread to thread if `T: Send + Sync`, because any of them may drop a value.
+pub struct Domain<T, S: Scheme = Shootdown> {
+    inner: SharedInner<T, S>,
 }
 
 impl<T> Domain<T> {
-    /// A domain without seats, of the default scheme: [`Shootdown`].
+    /// A domain of the default scheme, [`Shootdown`].
     #[must_use]
     pub fn new() -> Self {
         Self::new_in()
     }
 }
 
-impl<T, S: Scheme<M>, M: Memory> Domain<T, S, M> {
-    /// [`new`](Domain::new) with any scheme. (And on any machine, for tests.)
+impl<T, S: Scheme> Domain<T, S> {
+    /// A domain of any scheme.
     ///
     /// ```
     /// use tenure::lazy::{Domain, Mask};
@@ -36,39 +36,38 @@ impl<T, S: Scheme<M>, M: Memory> Domain<T, S, M> {
     /// ```
     #[must_use]
     pub fn new_in() -> Self {
-        Self { core: Shared::new(Core::new()) }
+        Self { inner: Shared::new(Inner::new()) }
     }
 
     /// Puts `value` on the heap, and returns its first context.
     #[must_use]
-    pub fn context(&self, value: T) -> Context<T, S, M> {
+    pub fn context(&self, value: T) -> Context<T, S> {
         self.context_with(S::Object::default(), value)
     }
 
-    pub(crate) fn context_with(&self, object: S::Object<T>, value: T) -> Context<T, S, M> {
-        let block = Block::allocate(self.core.clone(), object, value);
+    pub(super) fn context_with(&self, object: S::Object<T>, value: T) -> Context<T, S> {
+        let block = Block::allocate(self.inner.clone(), object, value);
         // SAFETY: the block is new, and so is its reference.
         unsafe { Context::from_raw(block) }
     }
 
-    /// Takes a seat, for a worker.
+    /// Registers a worker, which gets a local handle.
     ///
     /// # Panics
     ///
     /// If there are 2^28 of them.
     ///
-    /// Cost: a few atomic operations; where seats were dropped before, a look at places until a vacant one is found. A place
-    /// takes a cache line or two, is used again by later seats, and stays until the domain goes. So take a seat for each
-    /// worker, and not for each request or task.
+    /// Cost: a few atomic operations, and a search if handles were dropped before. A handle takes a slot of a cache line or
+    /// two, which later handles reuse and the domain frees when it goes. So register workers, not requests or tasks.
     #[must_use]
-    pub fn seat(&self) -> Seat<T, S, M> {
-        Seat::take(self.core.clone())
+    pub fn register(&self) -> LocalHandle<T, S> {
+        LocalHandle::new(self.inner.clone())
     }
 
     /// Drops many contexts at once.
     ///
-    /// As one loop over `drop` that begins when the iterator has ended, but all objects that lose their last context go in one shootdown: two looks at each seat
-    /// and one barrier in all, where a loop takes that for each object.
+    /// The iterator is run to its end first. All objects that lose their last context then go in one shootdown: two looks
+    /// at each local handle and one barrier in all, where a loop over `drop` takes that for each object.
     ///
     /// # Panics
     ///
@@ -81,23 +80,23 @@ impl<T, S: Scheme<M>, M: Memory> Domain<T, S, M> {
     /// let tenants: Vec<_> = (0..100).map(|id| domain.context(id)).collect();
     /// domain.drop_all(tenants);
     /// ```
-    pub fn drop_all(&self, contexts: impl IntoIterator<Item = Context<T, S, M>>) {
+    pub fn drop_all(&self, contexts: impl IntoIterator<Item = Context<T, S>>) {
         let last = contexts.into_iter().filter_map(|context| {
-            assert!(context.is_of(&self.core), "this Context is of another Domain");
+            assert!(context.is_of(&self.inner), "this Context is of another Domain");
             context.put()
         });
-        // SAFETY: `put` has told so; they are of this domain, and this handle keeps it.
-        unsafe { S::retire(&self.core, last) };
+        // SAFETY: `put` returns blocks whose last reference is gone; they are of this domain, which `self` keeps.
+        unsafe { S::retire(&self.inner, last) };
     }
 
-    /// What has happened so far. Relaxed: while others use the domain the figures are of different moments.
+    /// What has happened so far. While other threads use the domain the figures are of different moments.
     #[must_use]
-    pub fn statistics(&self) -> Statistics {
-        self.core.statistics()
+    pub fn statistics(&self) -> DomainStatistics {
+        self.inner.statistics()
     }
 
-    pub(crate) fn core(&self) -> &Shared<Core<T, S, M>, M> {
-        &self.core
+    pub(super) fn inner(&self) -> &Inner<T, S> {
+        &self.inner
     }
 }
 
@@ -107,13 +106,13 @@ impl<T> Default for Domain<T> {
     }
 }
 
-impl<T, S: Scheme<M>, M: Memory> Clone for Domain<T, S, M> {
+impl<T, S: Scheme> Clone for Domain<T, S> {
     fn clone(&self) -> Self {
-        Self { core: self.core.clone() }
+        Self { inner: self.inner.clone() }
     }
 }
 
-impl<T, S: Scheme<M>, M: Memory> fmt::Debug for Domain<T, S, M> {
+impl<T, S: Scheme> fmt::Debug for Domain<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Domain")
             .field("scheme", &S::NAME)

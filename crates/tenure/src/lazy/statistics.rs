@@ -1,67 +1,62 @@
-//! What a domain counts of itself: on slow paths only.
+//! What a domain counts, on slow paths only.
 
 use crate::memory::{Atomic, Memory, Ordering};
 
-/// What happened in a [`Domain`](super::Domain) so far.
+/// What has happened in a [`Domain`](super::Domain) or a [`Cached`](super::Cached) so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Statistics {
-    /// Seats that are taken now. Threads that read a [`Cached`](super::Cached) without a reader count for one each,
-    /// unless they came after one that had ended.
-    pub seats: usize,
+pub struct DomainStatistics {
+    /// Local handles that exist now. A thread that reads a [`Cached`](super::Cached) without a reader has one too, which
+    /// the next thread takes over when it ends.
+    pub local_handles: usize,
     /// Objects that have lost their last context.
-    pub ended: u64,
-    /// Heavy barriers that were passed to take them from seats: none for objects that no seat had, one for many that went
-    /// together.
+    pub retired: u64,
+    /// Heavy barriers that were passed to take objects from local handles: none for an object that no handle had, one for
+    /// many that were retired together.
     pub barriers: u64,
-    /// How often an idle seat lost such an object.
+    /// How often an idle handle lost its object.
     pub revoked: u64,
-    /// How often a seat was using such an object, and was given a counted reference to it.
+    /// How often a handle was using such an object, and got a counted reference to it.
     pub donated: u64,
 }
 
-/// The figures behind [`Statistics`].
-pub(crate) struct Counters<M: Memory> {
-    pub(crate) ended: Counter<M>,
-    pub(crate) barriers: Counter<M>,
-    pub(crate) revoked: Counter<M>,
-    pub(crate) donated: Counter<M>,
+/// The counters behind [`DomainStatistics`].
+pub(super) struct Counters<M: Memory> {
+    pub(super) retired: Counter<M>,
+    pub(super) barriers: Counter<M>,
+    pub(super) revoked: Counter<M>,
+    pub(super) donated: Counter<M>,
 }
 
-pub(crate) struct Counter<M: Memory>(M::AtomicU64);
+pub(super) struct Counter<M: Memory>(M::AtomicU64);
 
 impl<M: Memory> Counter<M> {
     fn new() -> Self {
         Self(Atomic::new(0))
     }
 
-    pub(crate) fn add(&self, n: u64) {
+    pub(super) fn add(&self, n: u64) {
         if n > 0 {
-            // Relaxed: a statistic.
+            // Relaxed, here and below: a statistic.
             self.0.fetch_add(n, Ordering::Relaxed);
         }
     }
 
     fn read(&self) -> u64 {
-        // Relaxed: a statistic.
         self.0.load(Ordering::Relaxed)
     }
 }
 
 impl<M: Memory> Counters<M> {
-    pub(crate) fn new() -> Self {
-        Self {
-            ended: Counter::new(),
-            barriers: Counter::new(),
-            revoked: Counter::new(),
-            donated: Counter::new(),
-        }
+    pub(super) fn new() -> Self {
+        let [retired, barriers, revoked, donated] = [(); 4].map(|()| Counter::new());
+        Self { retired, barriers, revoked, donated }
     }
 
-    pub(crate) fn read(&self, seats: usize) -> Statistics {
-        Statistics {
-            seats,
-            ended: self.ended.read(),
+    pub(super) fn read(&self, local_handles: usize) -> DomainStatistics {
+        DomainStatistics {
+            local_handles,
+            retired: self.retired.read(),
             barriers: self.barriers.read(),
             revoked: self.revoked.read(),
             donated: self.donated.read(),

@@ -1,6 +1,6 @@
 //! The claim "plain loads and stores" of lazy references, read from the machine code.
 //!
-//! `lazy_shipped.rs` uses seats and readers. The library is compiled with `std`, as only then light barriers
+//! `lazy_shipped.rs` uses local handles and readers. The library is compiled with `std`, as only then light barriers
 //! can be none; against a stand-in for libc, so that nothing of the surrounding build is needed. What a light barrier
 //! does is decided at run time, so a function has several ways from its entry to a return. The one in question
 //! passes a number of light barriers that are compiler fences, and is the shortest that does.
@@ -24,8 +24,8 @@ const fn case(function: &'static str, light_barriers: usize, stores: usize) -> C
 
 const CASES: [Case; 5] = [
     // In use; no more in use, which is the one that has a barrier.
-    case("seat_enter", 1, 2),
-    case("seat_lazy", 2, 2),
+    case("local_enter", 1, 2),
+    case("local_lazy", 2, 2),
     case("reader_read", 2, 2),
     // Nothing is written.
     case("mask_enter", 0, 0),

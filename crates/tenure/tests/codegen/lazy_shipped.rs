@@ -2,27 +2,26 @@
 
 #![crate_type = "lib"]
 
-use tenure::lazy::cached::Reader;
-use tenure::lazy::{Context, Counted, Mask, Seat};
+use tenure::lazy::{Context, Counted, LocalHandle, Mask, Reader};
 
 #[unsafe(no_mangle)]
-pub fn seat_enter(seat: &mut Seat<u64>, context: &Context<u64>) -> u64 {
-    *seat.enter(context)
+pub fn local_enter(local: &mut LocalHandle<u64>, context: &Context<u64>) -> u64 {
+    *local.enter(context)
 }
 
 #[unsafe(no_mangle)]
-pub fn seat_lazy(seat: &mut Seat<u64>) -> u64 {
-    seat.lazy().map_or(0, |kept| *kept)
+pub fn local_lazy(local: &mut LocalHandle<u64>) -> u64 {
+    local.lazy().map_or(0, |kept| *kept)
 }
 
 #[unsafe(no_mangle)]
-pub fn mask_enter(seat: &mut Seat<u64, Mask>, context: &Context<u64, Mask>) -> u64 {
-    *seat.enter(context)
+pub fn mask_enter(local: &mut LocalHandle<u64, Mask>, context: &Context<u64, Mask>) -> u64 {
+    *local.enter(context)
 }
 
 #[unsafe(no_mangle)]
-pub fn mask_lazy(seat: &mut Seat<u64, Mask>) -> u64 {
-    seat.lazy().map_or(0, |kept| *kept)
+pub fn mask_lazy(local: &mut LocalHandle<u64, Mask>) -> u64 {
+    local.lazy().map_or(0, |kept| *kept)
 }
 
 #[unsafe(no_mangle)]
@@ -38,6 +37,6 @@ pub fn context_clone(context: &Context<u64>) -> Context<u64> {
 
 /// A control: counts, elsewhere.
 #[unsafe(no_mangle)]
-pub fn counted_enter(seat: &mut Seat<u64, Counted>, context: &Context<u64, Counted>) -> u64 {
-    *seat.enter(context)
+pub fn counted_enter(local: &mut LocalHandle<u64, Counted>, context: &Context<u64, Counted>) -> u64 {
+    *local.enter(context)
 }

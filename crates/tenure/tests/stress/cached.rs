@@ -5,8 +5,7 @@ use crate::lazy::{Object, Tally};
 use crate::support::{THREADS, objects};
 use std::sync::Arc;
 use std::thread;
-use tenure::lazy::Cached;
-use tenure::lazy::cached::{CachedGuard, ReadGuard};
+use tenure::lazy::{Cached, CachedGuard, Guard};
 
 /// A value that says how many there were before it, where all writers update.
 struct Version {
@@ -67,7 +66,7 @@ fn read_while_others_write(turns_per_thread: u32, write: fn(&Cached<Version>, &A
                     }
                     mine.check();
                     if turn % 32 == 1 {
-                        drop(ReadGuard::upgrade(&mine));
+                        drop(Guard::upgrade(&mine));
                         eyes.see(&cached.context());
                     }
                     drop(mine);

@@ -1,11 +1,13 @@
-//! Seats that enter, leave, come, go and change threads among objects that end: what a guard shows is alive, and
+//! Local handles that enter, leave, come, go and change threads among objects that end: what a guard shows is alive, and
 //! the object that it was entered for; each is dropped once.
 
 use crate::support::{Canary, Lock, THREADS, objects};
 use std::array::from_fn;
 use std::sync::Arc;
 use std::thread;
-use tenure::lazy::{Active, Context, Counted, Domain, LazyGuard, Mask, Scheme, Seat, Shootdown};
+use tenure::lazy::{
+    Context, Counted, Domain, Guard, LocalHandle, Mask, Scheme, Shootdown, Verified,
+};
 use tenure::memory::{Atomic, Memory, Native, Ordering};
 
 type Counter = <Native as Memory>::AtomicU64;
@@ -68,35 +70,35 @@ impl Drop for Object {
 }
 
 const PLACES: usize = 3;
-const SEATS: usize = 3;
+const LOCALS: usize = 3;
 
-/// A seat, and which object it entered last.
-struct Seated<S: Scheme<Native>> {
-    seat: Seat<Object, S>,
+/// A local handle, and which object it entered last.
+struct Seated<S: Scheme> {
+    local: LocalHandle<Object, S>,
     last: Option<u64>,
 }
 
 /// What the threads share.
-struct Room<S: Scheme<Native>> {
+struct Room<S: Scheme> {
     domain: Domain<Object, S>,
     /// Where handles lie about for all.
     places: [Lock<Option<Context<Object, S>>>; PLACES],
-    /// Where a thread leaves a seat for another one.
+    /// Where a thread leaves a local handle for another one.
     exchange: Lock<Option<Seated<S>>>,
     tally: Arc<Tally>,
 }
 
-struct Race<S: Scheme<Native>> {
+struct Race<S: Scheme> {
     room: Arc<Room<S>>,
-    seats: [Seated<S>; SEATS],
-    /// Objects that a seat had kept for it, and how often there was none.
+    locals: [Seated<S>; LOCALS],
+    /// Objects that a local handle had kept for it, and how often there was none.
     kept: u64,
     missed: u64,
 }
 
-impl<S: Scheme<Native>> Room<S> {
+impl<S: Scheme> Room<S> {
     fn sit(&self) -> Seated<S> {
-        Seated { seat: self.domain.seat(), last: None }
+        Seated { local: self.domain.register(), last: None }
     }
 
     fn make(&self) -> Context<Object, S> {
@@ -114,23 +116,23 @@ impl<S: Scheme<Native>> Room<S> {
     }
 }
 
-impl<S: Scheme<Native>> Race<S> {
+impl<S: Scheme> Race<S> {
     fn new(room: &Arc<Room<S>>) -> Self {
-        Self { room: Arc::clone(room), seats: from_fn(|_| room.sit()), kept: 0, missed: 0 }
+        Self { room: Arc::clone(room), locals: from_fn(|_| room.sit()), kept: 0, missed: 0 }
     }
 
     fn enter(&mut self, turn: usize) {
-        let Self { room, seats, .. } = self;
-        let Seated { seat, last } = &mut seats[turn % SEATS];
+        let Self { room, locals, .. } = self;
+        let Seated { local, last } = &mut locals[turn % LOCALS];
         let context = room.look_up(turn / 2 % PLACES);
         let id = context.check();
-        let active = seat.enter(&context);
+        let active = local.enter(&context);
         *last = Some(id);
         if turn % 3 == 0 {
             drop(context);
             assert_eq!(active.check(), id);
             // The object may have ended meanwhile.
-            let upgraded = Active::upgrade(&active);
+            let upgraded = Guard::upgrade(&active);
             if let Some(handle) = upgraded {
                 room.put(turn % PLACES, Some(handle));
             }
@@ -139,17 +141,17 @@ impl<S: Scheme<Native>> Race<S> {
     }
 
     fn lazy(&mut self, turn: usize) {
-        let Self { room, seats, .. } = self;
-        let Seated { seat, last } = &mut seats[turn / 3 % SEATS];
-        let Some(guard) = seat.lazy() else {
+        let Self { room, locals, .. } = self;
+        let Seated { local, last } = &mut locals[turn / 3 % LOCALS];
+        let Some(guard) = local.lazy() else {
             self.missed += 1;
             return;
         };
         self.kept += 1;
         let id = guard.check();
-        assert_eq!(Some(id), *last, "a seat keeps what it did not enter");
+        assert_eq!(Some(id), *last, "a local handle keeps what it did not enter");
         if turn % 5 == 0 {
-            if let Some(handle) = LazyGuard::upgrade(&guard) {
+            if let Some(handle) = Guard::upgrade(&guard) {
                 room.put(turn % PLACES, Some(handle));
             }
         }
@@ -161,16 +163,16 @@ impl<S: Scheme<Native>> Race<S> {
             self.enter(turn);
             self.lazy(turn);
             let room = Arc::clone(&self.room);
-            let at = turn % SEATS;
+            let at = turn % LOCALS;
             match turn % 16 {
                 1 | 9 => room.put(turn / 16 % PLACES, None),
-                2 => self.seats[at].seat.clear(),
-                3 => self.seats[at] = room.sit(),
+                2 => self.locals[at].local.clear(),
+                3 => self.locals[at] = room.sit(),
                 4 | 5 => {
-                    // The seat of another thread, for one's own.
-                    let mine = std::mem::replace(&mut self.seats[at], room.sit());
+                    // The local handle of another thread, for one's own.
+                    let mine = std::mem::replace(&mut self.locals[at], room.sit());
                     if let Some(others) = room.exchange.with(|place| place.replace(mine)) {
-                        self.seats[at] = others;
+                        self.locals[at] = others;
                         self.lazy(at * 3);
                     }
                 }
@@ -182,9 +184,9 @@ impl<S: Scheme<Native>> Race<S> {
                 7 => {
                     // Some objects end late.
                     let context = room.look_up(turn % PLACES);
-                    let Seated { seat, last } = &mut self.seats[at];
+                    let Seated { local, last } = &mut self.locals[at];
                     *last = Some(context.check());
-                    std::mem::forget(seat.enter(&context));
+                    std::mem::forget(local.enter(&context));
                 }
                 _ => {}
             }
@@ -194,7 +196,7 @@ impl<S: Scheme<Native>> Race<S> {
 }
 
 /// Threads that come and go, `turns_per_thread` turns in all.
-fn race<S: Scheme<Native>>(turns_per_thread: u32) {
+fn race<S: Scheme>(turns_per_thread: u32) {
     let turns = turns_per_thread as usize;
     let tally = Tally::new();
     let room = Arc::new(Room {
@@ -216,7 +218,7 @@ fn race<S: Scheme<Native>>(turns_per_thread: u32) {
     }
     let said = room.domain.statistics();
     assert!(kept > 0 && missed > 0, "kept {kept}, missed {missed}: nothing raced; {said:?}");
-    assert!(said.seats <= 1, "the one in exchange: {said:?}");
+    assert!(said.local_handles <= 1, "the one in exchange: {said:?}");
     drop(room);
     tally.check(turns as u64 / 8);
 }
@@ -227,22 +229,22 @@ fn turns(plain: u32) -> u32 {
 }
 
 #[test]
-fn objects_end_by_shootdown_under_seats() {
+fn objects_end_by_shootdown_under_workers() {
     race::<Shootdown>(turns(60_000));
 }
 
 #[test]
-fn objects_end_by_shootdown_under_seats_and_each_end_is_verified() {
-    race::<Shootdown<true>>(turns(60_000));
+fn objects_end_by_shootdown_under_workers_and_each_end_is_verified() {
+    race::<Verified>(turns(60_000));
 }
 
 #[test]
-fn objects_end_by_their_count_under_seats() {
+fn objects_end_by_their_count_under_workers() {
     race::<Counted>(turns(60_000));
 }
 
 #[test]
-fn objects_end_by_their_mask_under_seats() {
+fn objects_end_by_their_mask_under_workers() {
     race::<Mask>(turns(60_000));
 }
 
@@ -256,8 +258,8 @@ impl Drop for LetGo {
     }
 }
 
-/// Every thread has a seat with the same object when the last handle goes, in use or not, for many objects.
-fn last_handles_go_under_guards<S: Scheme<Native>>(rounds: u32) {
+/// Every thread has a local handle with the same object when the last handle goes, in use or not, for many objects.
+fn last_handles_go_under_guards<S: Scheme>(rounds: u32) {
     let tally = Tally::new();
     let domain = Domain::<Object, S>::new_in();
     // Who has come to which round. The first thread makes the object.
@@ -275,7 +277,7 @@ fn last_handles_go_under_guards<S: Scheme<Native>>(rounds: u32) {
         let (arrived, place) = (Arc::clone(&arrived), Arc::clone(&place));
         thread::spawn(move || {
             let _meets_no_more = LetGo(Arc::clone(&arrived));
-            let mut seat = domain.seat();
+            let mut local = domain.register();
             for round in 0..u64::from(rounds) {
                 if thread == 0 {
                     let made = domain.context(Object::new(&tally));
@@ -284,7 +286,7 @@ fn last_handles_go_under_guards<S: Scheme<Native>>(rounds: u32) {
                 meet(&arrived, 2 * round + 1);
                 let mine = place.with(|place| place.clone()).expect("made above");
                 let id = mine.check();
-                let active = seat.enter(&mine);
+                let active = local.enter(&mine);
                 meet(&arrived, 2 * round + 2);
                 // All have a guard. The handles go while guards go.
                 if thread == 0 {
@@ -300,7 +302,7 @@ fn last_handles_go_under_guards<S: Scheme<Native>>(rounds: u32) {
                     drop(mine);
                 }
                 for _ in 0..3 {
-                    if let Some(kept) = seat.lazy() {
+                    if let Some(kept) = local.lazy() {
                         assert_eq!(kept.check(), id);
                     }
                 }
@@ -316,27 +318,27 @@ fn last_handles_go_under_guards<S: Scheme<Native>>(rounds: u32) {
 fn last_handles_go_while_guards_do() {
     let rounds = if cfg!(miri) { 5 } else { objects(8_000) };
     last_handles_go_under_guards::<Shootdown>(rounds);
-    last_handles_go_under_guards::<Shootdown<true>>(rounds);
+    last_handles_go_under_guards::<Verified>(rounds);
     last_handles_go_under_guards::<Counted>(rounds);
     last_handles_go_under_guards::<Mask>(rounds);
 }
 
-/// An ender leaves its object to another one that is at work, and goes on: faster than that one works, maybe.
+/// A reclaimer leaves its object to another one that is at work, and goes on: faster than that one works, maybe.
 #[test]
-fn what_is_left_to_another_ender_does_not_pile_up() {
+fn what_is_left_to_another_reclaimer_does_not_pile_up() {
     let (tally, domain) = (Tally::new(), Domain::<Object>::new());
     // Each is one more to be looked at by whoever ends objects.
     let idle = Arc::new(domain.context(Object::new(&tally)));
-    let mut seats = Vec::from_iter((0..64).map(|_| domain.seat()));
-    seats.iter_mut().for_each(|seat| drop(seat.enter(&idle)));
+    let mut locals = Vec::from_iter((0..64).map(|_| domain.register()));
+    locals.iter_mut().for_each(|local| drop(local.enter(&idle)));
     let turns = if cfg!(miri) { 20 } else { objects(20_000) };
     let threads = Vec::from_iter((0..THREADS).map(|_| {
         let (tally, domain) = (Arc::clone(&tally), domain.clone());
         thread::spawn(move || {
-            let (mut seat, mut most) = (domain.seat(), 0);
+            let (mut local, mut most) = (domain.register(), 0);
             for _ in 0..turns {
                 let context = domain.context(Object::new(&tally));
-                drop(seat.enter(&context));
+                drop(local.enter(&context));
                 drop(context);
                 most = most.max(tally.present());
             }
@@ -344,7 +346,7 @@ fn what_is_left_to_another_ender_does_not_pile_up() {
         })
     }));
     let most = threads.into_iter().map(|thread| thread.join().unwrap()).max().unwrap();
-    drop((seats, idle, domain));
+    drop((locals, idle, domain));
     tally.check(u64::from(turns) * THREADS as u64);
     assert!(most < 1_000 * THREADS as u64, "{most} objects that nobody has wait for their end");
 }

@@ -1,31 +1,31 @@
-//! What a seat kept is used again, without a handle, if it is still there: what a `Weak` is for.
+//! What a local handle kept is used again, without a strong handle, if it is still there: what a `Weak` is for.
 
 use super::workers::{Value, Work};
 use crate::scenario::{Host, Member};
 use std::hint::black_box;
-use tenure::lazy::{Context, Domain, Scheme, Seat};
+use tenure::lazy::{Context, Domain, LocalHandle, Scheme};
 
-/// A seat uses what it keeps, and leaves it.
-pub(super) struct Kept<S: Scheme<M>, M: Host> {
-    domain: Domain<Value<M>, S, M>,
-    object: Context<Value<M>, S, M>,
+/// A local handle uses what it keeps, and leaves it.
+pub(super) struct Kept<S: Scheme<Memory: Host>> {
+    domain: Domain<Value<S::Memory>, S>,
+    object: Context<Value<S::Memory>, S>,
 }
 
-impl<S: Scheme<M>, M: Host> Work for Kept<S, M> {
-    type Own = Seat<Value<M>, S, M>;
+impl<S: Scheme<Memory: Host>> Work for Kept<S> {
+    type Own = LocalHandle<Value<S::Memory>, S>;
 
     fn prepare() -> Self {
         let domain = Domain::new_in();
         Self { object: domain.context(Value::new()), domain }
     }
     fn own(&self, _thread: usize) -> Self::Own {
-        let mut seat = self.domain.seat();
-        drop(seat.enter(&self.object));
-        seat
+        let mut local = self.domain.register();
+        drop(local.enter(&self.object));
+        local
     }
     #[inline(always)]
-    fn step(&self, seat: &mut Self::Own) {
-        let kept = seat.lazy().expect("there is a handle");
+    fn step(&self, local: &mut Self::Own) {
+        let kept = local.lazy().expect("there is a handle");
         black_box(kept.read());
     }
     fn members(&self) -> Vec<Member> {

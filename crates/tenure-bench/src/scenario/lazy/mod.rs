@@ -3,7 +3,7 @@
 //! | module | subject |
 //! |---|---|
 //! | `workers` | threads that all do the same, each with something of its own |
-//! | `same`, `objects`, `kept` | seats that enter one object, the next one, and what they have anyway |
+//! | `same`, `objects`, `kept` | local handles that enter one object, the next one, and what they have anyway |
 //! | `read` | a value that all threads read |
 //! | `beside` | one thread does something, and the others go on meanwhile |
 //! | `shootdown`, `store` | objects that end and values that are replaced, on the real machine alone |
@@ -32,7 +32,7 @@ use read::{ByClone, ByReader, Directly};
 use shootdown::{Batch, One};
 use store::Store;
 use tenure::count::IncNotZero;
-use tenure::lazy::{Counted, Mask, Shootdown};
+use tenure::lazy::{Counted, Mask, On, Shootdown};
 
 pub(crate) use same::{OwnLine, Same};
 pub(crate) use workers::{Value, Work, Workers};
@@ -45,9 +45,9 @@ macro_rules! switches {
     ($host:ident, $work:expr) => {
         vec![
             Variant::placed::<Workers<OwnLine<$host, $work>>>("limit"),
-            Variant::placed::<Workers<Same<Counted, $host, $work>>>("counted"),
-            Variant::placed::<Workers<Same<Mask, $host, $work>>>("mask"),
-            Variant::placed::<Workers<Same<Shootdown, $host, $work>>>("shootdown"),
+            Variant::placed::<Workers<Same<On<$host, Counted>, $work>>>("counted"),
+            Variant::placed::<Workers<Same<On<$host, Mask>, $work>>>("mask"),
+            Variant::placed::<Workers<Same<On<$host, Shootdown>, $work>>>("shootdown"),
         ]
     };
 }
@@ -90,21 +90,21 @@ pub fn group<M: Host>() -> Group {
                 id: "lazy/objects",
                 title: "enter + leave the next of 16 objects",
                 about: "All workers go round 16 objects. One operation enters the next one, reads it and leaves \
-                        it: the seat has to let go of what it kept.",
+                        it: the local handle gives up what it kept.",
                 shared: true,
                 baseline: "counted",
                 limit: None,
                 rivals: &[],
                 variants: vec![
-                    Variant::placed::<Workers<Objects<Counted, M>>>("counted"),
-                    Variant::placed::<Workers<Objects<Mask, M>>>("mask"),
-                    Variant::placed::<Workers<Objects<Shootdown, M>>>("shootdown"),
+                    Variant::placed::<Workers<Objects<On<M, Counted>>>>("counted"),
+                    Variant::placed::<Workers<Objects<On<M, Mask>>>>("mask"),
+                    Variant::placed::<Workers<Objects<On<M, Shootdown>>>>("shootdown"),
                 ],
             },
             Scenario {
                 id: "lazy/kept",
-                title: "use again what a seat kept",
-                about: "One operation uses what the seat kept, without a handle, reads it and leaves it. The \
+                title: "use again what a local handle kept",
+                about: "One operation uses what the local handle kept, without a strong one, reads it and leaves it. The \
                         compare-exchange loop is what std's Weak does for that.",
                 shared: true,
                 baseline: "inc_not_zero",
@@ -112,9 +112,9 @@ pub fn group<M: Host>() -> Group {
                 rivals: &[],
                 variants: vec![
                     Variant::counting::<GetPut<IncNotZero<M>>>("inc_not_zero"),
-                    Variant::placed::<Workers<Kept<Counted, M>>>("counted"),
-                    Variant::placed::<Workers<Kept<Mask, M>>>("mask"),
-                    Variant::placed::<Workers<Kept<Shootdown, M>>>("shootdown"),
+                    Variant::placed::<Workers<Kept<On<M, Counted>>>>("counted"),
+                    Variant::placed::<Workers<Kept<On<M, Mask>>>>("mask"),
+                    Variant::placed::<Workers<Kept<On<M, Shootdown>>>>("shootdown"),
                 ],
             },
             Scenario {
@@ -170,10 +170,10 @@ fn end() -> Scenario {
     Scenario {
         id: "lazy/end",
         title: "the end of an object",
-        about: "One operation makes an object, has one seat enter and leave it, and drops the last handle, on the \
+        about: "One operation makes an object, has one local handle enter and leave it, and drops the last strong handle, on the \
                 first thread. The others go on with another object meanwhile; an operation of theirs lasts as \
-                long. So many seats are parked besides. Shootdown drops the object at once; counted and mask \
-                at the seat's next switch, however late that is.",
+                long. So many local handles are parked besides. Shootdown drops the object at once; counted and mask \
+                at the local handle's next switch, however late that is.",
         shared: false,
         baseline: "0 parked",
         limit: None,

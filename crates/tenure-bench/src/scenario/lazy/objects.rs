@@ -1,22 +1,22 @@
-//! Each thread goes from one object to the next: nothing that a seat keeps is of use.
+//! Each thread goes from one object to the next: nothing that a local handle keeps is of use.
 
 use super::workers::{Value, Work};
 use crate::scenario::Host;
 use std::hint::black_box;
-use tenure::lazy::{Context, Domain, Scheme, Seat};
+use tenure::lazy::{Context, Domain, LocalHandle, Scheme};
 
 /// How many there are.
 pub(super) const OBJECTS: usize = 16;
 
-/// A seat enters the next of the objects and leaves it.
-pub(super) struct Objects<S: Scheme<M>, M: Host> {
-    domain: Domain<Value<M>, S, M>,
-    objects: [Context<Value<M>, S, M>; OBJECTS],
+/// A local handle enters the next of the objects and leaves it.
+pub(super) struct Objects<S: Scheme<Memory: Host>> {
+    domain: Domain<Value<S::Memory>, S>,
+    objects: [Context<Value<S::Memory>, S>; OBJECTS],
 }
 
-impl<S: Scheme<M>, M: Host> Work for Objects<S, M> {
+impl<S: Scheme<Memory: Host>> Work for Objects<S> {
     /// And where it is.
-    type Own = (Seat<Value<M>, S, M>, usize);
+    type Own = (LocalHandle<Value<S::Memory>, S>, usize);
 
     fn prepare() -> Self {
         let domain = Domain::new_in();
@@ -24,11 +24,11 @@ impl<S: Scheme<M>, M: Host> Work for Objects<S, M> {
         Self { domain, objects }
     }
     fn own(&self, thread: usize) -> Self::Own {
-        (self.domain.seat(), thread)
+        (self.domain.register(), thread)
     }
     #[inline(always)]
-    fn step(&self, (seat, at): &mut Self::Own) {
+    fn step(&self, (local, at): &mut Self::Own) {
         *at = (*at + 1) % OBJECTS;
-        black_box(seat.enter(&self.objects[*at]).read());
+        black_box(local.enter(&self.objects[*at]).read());
     }
 }

@@ -3,15 +3,14 @@
 use super::workers::{Value, Work};
 use crate::scenario::Host;
 use std::hint::black_box;
-use tenure::lazy::cached::Reader;
-use tenure::lazy::{Cached, Context, Domain, Shootdown};
+use tenure::lazy::{Cached, Context, Domain, On, Reader, Shootdown};
 use tenure::memory::Native;
 
 /// By a reader of the thread's own.
-pub(super) struct ByReader<M: Host>(Cached<Value<M>, M>);
+pub(super) struct ByReader<M: Host>(Cached<Value<M>, On<M, Shootdown>>);
 
 impl<M: Host> Work for ByReader<M> {
-    type Own = Reader<Value<M>, M>;
+    type Own = Reader<Value<M>, On<M, Shootdown>>;
 
     fn prepare() -> Self {
         Self(Cached::new_in(Value::new()))
@@ -43,7 +42,7 @@ impl Work for Directly {
 }
 
 /// By a reference that is counted, as those are that a lock hands out.
-pub(super) struct ByClone<M: Host>(Context<Value<M>, Shootdown, M>);
+pub(super) struct ByClone<M: Host>(Context<Value<M>, On<M, Shootdown>>);
 
 impl<M: Host> Work for ByClone<M> {
     type Own = ();

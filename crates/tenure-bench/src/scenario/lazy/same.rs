@@ -3,30 +3,30 @@
 use super::workers::{Value, Work};
 use crate::scenario::{Host, Member};
 use std::hint::black_box;
-use tenure::lazy::{Context, Domain, Scheme, Seat};
+use tenure::lazy::{Context, Domain, LocalHandle, Scheme};
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Memory, Ordering};
 
-/// A seat enters and leaves the object, and its thread works for so long on something else.
-pub(crate) struct Same<S: Scheme<M>, M: Host, const WORK_NS: u32 = 0> {
-    domain: Domain<Value<M>, S, M>,
-    object: Context<Value<M>, S, M>,
+/// A local handle enters and leaves the object, and its thread works for so long on something else.
+pub(crate) struct Same<S: Scheme<Memory: Host>, const WORK_NS: u32 = 0> {
+    domain: Domain<Value<S::Memory>, S>,
+    object: Context<Value<S::Memory>, S>,
 }
 
-impl<S: Scheme<M>, M: Host, const WORK_NS: u32> Work for Same<S, M, WORK_NS> {
-    type Own = Seat<Value<M>, S, M>;
+impl<S: Scheme<Memory: Host>, const WORK_NS: u32> Work for Same<S, WORK_NS> {
+    type Own = LocalHandle<Value<S::Memory>, S>;
 
     fn prepare() -> Self {
         let domain = Domain::new_in();
         Self { object: domain.context(Value::new()), domain }
     }
     fn own(&self, _thread: usize) -> Self::Own {
-        self.domain.seat()
+        self.domain.register()
     }
     #[inline(always)]
-    fn step(&self, seat: &mut Self::Own) {
-        let seen = seat.enter(&self.object).read();
-        black_box(M::work(seen, WORK_NS));
+    fn step(&self, local: &mut Self::Own) {
+        let seen = local.enter(&self.object).read();
+        black_box(S::Memory::work(seen, WORK_NS));
     }
     fn members(&self) -> Vec<Member> {
         vec![Member::of("value", &*self.object)]

@@ -3,8 +3,7 @@
 use super::beside::Event;
 use super::workers::Value;
 use std::hint::black_box;
-use tenure::lazy::Cached;
-use tenure::lazy::cached::Reader;
+use tenure::lazy::{Cached, Reader};
 use tenure::memory::Native;
 
 /// Readers that have read and read no more.

@@ -22,7 +22,7 @@ impl<M: Memory> Value<M> {
 
 /// What all threads do.
 pub(crate) trait Work: Send + Sync + Sized + 'static {
-    /// What each thread has of its own: its seat.
+    /// What each thread has of its own: its local handle.
     type Own: Send;
 
     /// What they share.

@@ -7,7 +7,7 @@ use crate::scenario::lazy::{SWITCH_NS, Same, Workers};
 use crate::scenario::refs::{Bare, BareAdd, GetOnly, GetPut};
 use crate::scenario::route::{Isolated, Shared};
 use tenure::count::{IncNotZero, RcuRef};
-use tenure::lazy::{Counted, Shootdown};
+use tenure::lazy::{Counted, On, Shootdown};
 use tenure_sim::Simulated;
 
 /// A figure that was measured.
@@ -81,7 +81,7 @@ const OBJC: &str = "gnustep/libobjc2, pull request 402, 2026";
 const FOLLY: &str = "folly, CoreCachedSharedPtr's benchmark";
 
 /// A switch through idle, with its work.
-type Switch<S> = Workers<Same<S, Simulated, SWITCH_NS>>;
+type Switch<S> = Workers<Same<On<Simulated, S>, SWITCH_NS>>;
 
 /// All CPUs switch through idle, of one address space.
 fn switches() -> [Figure; 2] {

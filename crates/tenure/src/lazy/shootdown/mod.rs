@@ -1,6 +1,6 @@
-//! [`Shootdown`]: nobody counts what idle seats keep; who ends an object takes it from them.
+//! [`Shootdown`]: nothing counts what idle local handles keep. The thread that retires an object takes it from them.
 //!
-//! Each slot has two words that matter, on a line that only its owner writes while nothing ends:
+//! Each handle has a slot with two words that matter, on a line that only its owner writes while nothing is retired:
 //!
 //! ```text
 //!   held     the block, with a tag in its low bits         active   whether the owner uses it
@@ -13,116 +13,133 @@
 //!        enter      (or FENCED: rule 7)
 //! ```
 //!
-//! Whoever drops the last handle (the *ender*) marks the slots that have the block, passes one heavy barrier, and then
-//! looks at who is using it. The owner of a slot that it finds idle has lost the block without having to run. The
-//! owner of one in use gets a counted reference, donated by the ender, and gives it back when it leaves.
+//! After the last strong handle is gone a thread becomes the object's *reclaimer*. It marks the slots that have the block,
+//! passes one heavy barrier, and then looks which owners use it. It takes the block from a slot that is idle, whose owner
+//! need not run. It donates a counted reference to one that is active; the owner gives it back when it leaves.
 //!
 //! ```text
-//!   owner: lazy                     owner: leave                    ender
+//!   owner: lazy                     owner: leave                    reclaimer
 //!   active = 1                      active = 0                      held: block -> MARKED
 //!   light barrier                   light barrier                   heavy barrier
 //!   held is bare? use it            held is bare? done              active == 0: held: MARKED -> null
 //!   else active = 0, resolve        else resolve                    else: get; held: MARKED -> DONATED, or put
 //! ```
 //!
-//! 1. **A block enters a slot** by its owner, who has a strong reference meanwhile. So whoever ends the block, which
-//!    comes after the last reference is gone, sees it there, or sees what the owner had done with it before it
-//!    moved on. Objects that no slot has need no barrier.
-//! 2. **The owner says `active` before it uses** a block, and takes it back after its last touch. It stores another
-//!    block only while it is not active, or after a compare-exchange has emptied the word.
-//! 3. **The ender frees a block** once every slot that had it is *settled*: the ender found it marked and idle after
-//!    the barrier; or the slot has moved on; or its owner has a donated reference, the last of which frees.
-//! 4. **Idle or seen.** The owner stores `active` and then looks at `held`; the ender marks `held` and then looks at
-//!    `active`; a light and a heavy barrier lie between. So they cannot both miss the other. An owner that goes
-//!    in and finds the bare pointer is found active. An owner that leaves and finds the bare pointer is found idle:
-//!    whatever the ender would donate, it donates to an owner that will look again.
-//! 5. **From a pointer without a reference.** A [`Cached`](crate::lazy::Cached) has its readers go by a pointer that
-//!    others replace. Its blocks are `published`: they are ended after the pointer has been replaced, and by at least one
-//!    barrier. A reader puts what it found into its slot, passes its barrier, and finds the pointer unchanged, or does
-//!    not use the block. If it came before the ender's barrier the ender finds it in the slot after it; that slot is
-//!    marked then, and one more barrier passed. Otherwise the reader sees that the pointer has been replaced.
-//! 6. **Tags end with one of the two.** From `MARKED` the ender goes to null or to `DONATED`, the owner to null, each
-//!    by compare-exchange; so a donation that comes too late is noticed by the ender, who has its reference still.
-//!    After `DONATED` the word and the reference are the owner's. An owner that is not active may overwrite a mark:
-//!    what the ender does after it is decided by `active`.
-//! 7. **A bare word says that light barriers are free.** Where they are not, owners put their blocks in as `FENCED`. The
-//!    fast paths pass a barrier that is none there, and go on with nothing but a bare word; with a tagged one they look
-//!    again, after a real one.
+//! 1. **An owner puts a block into its slot** while it has a strong reference. The block is reclaimed after the last
+//!    reference is gone, so the reclaimer sees it there, or sees everything that the owner did before it moved on. An
+//!    object that no slot has needs no barrier.
+//! 2. **The owner sets `active` before it uses** a block, and clears it after its last touch. It stores another block only
+//!    while it is not active, or after a compare-exchange has emptied the word.
+//! 3. **The reclaimer frees a block** when every slot that had it is *settled*: the reclaimer found it marked and idle after
+//!    the barrier, or the slot has moved on, or its owner has a donated reference. The last of those frees the block.
+//! 4. **Idle or seen.** The owner stores `active` and then looks at `held`; the reclaimer marks `held` and then looks at
+//!    `active`; a light and a heavy barrier lie between. So they cannot both miss the other. An owner that enters and
+//!    finds the bare pointer is found active. An owner that leaves and finds the bare pointer is found idle: any donation
+//!    goes to an owner that will look again.
+//! 5. **From a pointer without a reference.** Readers of a [`Cached`](crate::lazy::Cached) follow a pointer that writers
+//!    replace. Its blocks are `published`: they are retired after the pointer has been replaced, and reclaimed with at least
+//!    one barrier. A reader stores what it found in its slot, passes its barrier, and uses the block only if the pointer is
+//!    unchanged. If the reader came before the reclaimer's barrier, the reclaimer finds the block in the slot after it, marks
+//!    the slot, and passes one more barrier. Otherwise the reader sees that the pointer was replaced.
+//! 6. **One side removes a tag.** From `MARKED` the reclaimer goes to null or `DONATED`, and the owner to null, each by
+//!    compare-exchange. So the reclaimer notices a donation that comes too late, and still has the reference. After
+//!    `DONATED` the word and the reference are the owner's. An owner that is not active may overwrite a mark: `active`
+//!    decides what the reclaimer does then.
+//! 7. **A bare word means that light barriers are free.** Where they are not, owners store their blocks as `FENCED`. The
+//!    fast paths pass a barrier that only counts where it is free, and accept only a bare word. If it is tagged they look
+//!    again after a real one.
 //!
-//! Destructors run last: when one does, its caller has done with the slot, or has it active so that a read of the same
-//! thread takes another one.
+//! Destructors run last: by then the caller is done with the slot, or keeps it active so that a read on the same thread takes
+//! another one.
 //!
-//! How long it takes: an ender passes over the seats twice and passes one barrier. For a published block there is one more of
-//! each for every reader that was between its first look at the pointer and its second, at most once for each seat.
-//! Nobody is waited for. An ender that finds another one at work leaves the block to it ([`dying`]), unless that one
-//! has much to do already. So one ender goes round for others, a few times at most, before it calls any destructor.
+//! Cost: a reclaimer looks at each handle twice and passes one barrier. For a published block, each reader that was between
+//! its two looks at the pointer adds one more of both, at most once per handle. No thread waits. Of several threads that
+//! retire at once one reclaims for the others ([`retire`]), a few rounds at most, before it calls any destructor.
 
-mod batch;
-mod dying;
+mod retire;
 mod slot;
 mod verify;
 
-use super::Scheme;
-use super::protocol::{Block, Core, Protocol, destroy};
+use super::destroy::destroy_all;
+use super::protocol::{AtomicU32, Block, Inner, Protocol};
+use super::scheme::On;
 use crate::count::TicketRef;
-use crate::memory::{Atomic, Ordering, Plain, Pointer, Threads};
-use batch::Batch;
+use crate::memory::{Atomic, Memory, Native, Ordering, Plain, Pointer, Threads};
 use core::ptr::{self, NonNull};
-use dying::{Dying, Ender, List};
-use slot::{bare, tagged, tags};
+use retire::{Batch, List, RetireList, Role};
+use slot::{DONATED, MARKED, Settled, bare, tags};
 
-pub(super) use slot::{Object, Words};
+pub(super) use slot::State;
 
-/// Counts nothing while seats come and go, and interrupts who runs when an object ends: the default.
+/// Counts nothing while workers enter and leave, and interrupts running threads when an object is retired: the default.
 ///
-/// Entering the same object again, using what the seat kept, and leaving are plain loads and stores of the seat's own line.
-/// The price is paid by whoever drops the last context of an object that some seat has: two looks at every seat and one
-/// heavy barrier (`membarrier` on Linux, which interrupts the CPUs that run this process), for all objects that end at
-/// the time.
-///
-/// With `VERIFY`, as in `Domain::<T, Shootdown<true>>::new_in()`, every shootdown ends with one more look at each seat, and
-/// the process is aborted if one of them uses what is about to be freed: for tests, at the cost of two stores for each use.
+/// Entering the same object again, using what the handle kept, and leaving are plain loads and stores on the handle's own
+/// line. Whoever drops the last context of an object that some handle has pays for that: two looks at every handle and one
+/// heavy barrier (`membarrier` on Linux, which interrupts the CPUs that run this process), for all objects that are retired
+/// at the time.
 ///
 /// After Linux's lazy TLB without reference counts (`MMU_LAZY_TLB_SHOOTDOWN`, Linux 6.4), which interrupts the CPUs that
 /// have the object, and a scheme that was proposed after it, which donates references to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shootdown<const VERIFY: bool = false> {}
+pub enum Shootdown {}
 
-/// Tags of a held word, one at a time.
-const MARKED: usize = 1;
-const DONATED: usize = 2;
-const FENCED: usize = 4;
-const TAGS: usize = MARKED | DONATED | FENCED;
+/// [`Shootdown`] that ends with one more look at each handle, and aborts the process if one uses what is about to be freed.
+///
+/// For tests, at the cost of two stores for each use.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verified {}
 
-/// How often whoever has the turn goes round for others.
-const ROUNDS: usize = 8;
+/// A shootdown on some machine. Only such schemes can publish objects through a pointer.
+pub trait Revoking: Sized + 'static {
+    /// The machine that it runs on.
+    type Memory: Threads;
+    /// Whether shootdowns are verified.
+    const VERIFY: bool;
+}
+
+impl Revoking for Shootdown {
+    type Memory = Native;
+    const VERIFY: bool = false;
+}
+
+impl Revoking for Verified {
+    type Memory = Native;
+    const VERIFY: bool = true;
+}
+
+impl<M: Threads, S: Revoking> Revoking for On<M, S> {
+    type Memory = M;
+    const VERIFY: bool = S::VERIFY;
+}
 
 /// What each object carries.
-pub struct Ending<T, M: Threads, const VERIFY: bool> {
-    /// From the last strong reference on: the ender's, and those that were donated.
-    holders: TicketRef<M>,
-    /// In a bucket of the batch it ends with.
-    chain: M::Plain<*mut Object<T, M, VERIFY>>,
-    /// Whether a seat ever entered it: those that none did are not looked for. Set by owners, who have a strong reference.
-    entered: M::AtomicU32,
+pub struct ObjectState<T, S: Revoking> {
+    /// References from the last strong one on: the reclaimer's, and those that it donated.
+    holders: TicketRef<S::Memory>,
+    /// In a bucket of its batch.
+    chain: <S::Memory as Memory>::Plain<*mut Block<T, S>>,
+    /// Whether a handle ever entered it. Set by owners, who have a strong reference.
+    entered: AtomicU32<S>,
     /// Rule 5.
     published: bool,
 }
 
-impl<T, M: Threads, const VERIFY: bool> Ending<T, M, VERIFY> {
+impl<T, S: Revoking> ObjectState<T, S> {
     fn new(published: bool) -> Self {
-        Self {
-            holders: TicketRef::new_in(),
-            chain: Plain::new(ptr::null_mut()),
-            entered: Atomic::new(0),
-            published,
-        }
+        let chain = Plain::new(ptr::null_mut());
+        Self { holders: TicketRef::new_in(), chain, entered: Atomic::new(0), published }
+    }
+
+    /// Of an object that is found through a pointer.
+    pub(super) fn published() -> Self {
+        Self::new(true)
     }
 
     /// A slot is about to have the object.
-    fn enter(&self) {
-        // Relaxed, here and in `may_be_in_a_slot`: the owner's reference goes before the last one does. The load keeps
-        // the line, which the strong count is on, from being written again and again.
+    fn transition_to_entered(&self) {
+        // Relaxed, here and below: the owner's reference goes before the last one does. The load comes first because the
+        // strong count is on this line, which is then not written again and again.
         if self.entered.load(Ordering::Relaxed) == 0 {
             self.entered.store(1, Ordering::Relaxed);
         }
@@ -132,301 +149,151 @@ impl<T, M: Threads, const VERIFY: bool> Ending<T, M, VERIFY> {
     fn may_be_in_a_slot(&self) -> bool {
         self.published || self.entered.load(Ordering::Relaxed) != 0
     }
-
-    /// For objects that are found through a pointer.
-    pub(crate) fn published() -> Self {
-        Self::new(true)
-    }
 }
 
-impl<T, M: Threads, const VERIFY: bool> Default for Ending<T, M, VERIFY> {
+impl<T, S: Revoking> Default for ObjectState<T, S> {
     fn default() -> Self {
         Self::new(false)
     }
 }
 
-impl<M: Threads, const VERIFY: bool> Scheme<M> for Shootdown<VERIFY> {}
-
-// SAFETY: a block in use is destroyed by nobody: the ender finds the slot active (rules 1, 4, 5) and donates (rule 3).
-// Whoever is told the last put of a strong reference pushes the block, one thread takes it from the stack, and `holders`
-// says "last" once.
-unsafe impl<M: Threads, const VERIFY: bool> Protocol<M> for Shootdown<VERIFY> {
+// SAFETY: nobody destroys a block that is in use: the reclaimer finds the slot active (rules 1, 4, 5) and donates (rule 3).
+// Each block is destroyed once: one last put pushes it, one thread takes it from the list, `holders` has one last put.
+unsafe impl<S: Revoking> Protocol for S {
     const NAME: &'static str = "shootdown";
-    type Object<T> = Ending<T, M, VERIFY>;
-    type Slot<T> = Words<T, M, VERIFY>;
-    type Domain<T> = Dying<T, M, VERIFY>;
-
-    #[inline(always)]
-    fn has<T>(slot: &Words<T, M, VERIFY>, block: NonNull<Object<T, M, VERIFY>>) -> bool {
-        slot.has(block)
-    }
-
-    #[inline(always)]
-    unsafe fn resume<T>(slot: &Words<T, M, VERIFY>, block: NonNull<Object<T, M, VERIFY>>) {
-        slot.resume(block);
-    }
-
-    unsafe fn switch<T>(
-        slot: &Words<T, M, VERIFY>,
-        _number: u32,
-        block: NonNull<Object<T, M, VERIFY>>,
-    ) {
-        // SAFETY: the caller's.
-        unsafe { slot.switch(block) };
-    }
-
-    #[inline(always)]
-    unsafe fn leave<T>(slot: &Words<T, M, VERIFY>, block: NonNull<Object<T, M, VERIFY>>) {
-        // SAFETY: the caller's.
-        unsafe { slot.leave(block) };
-    }
-
-    #[inline(always)]
-    unsafe fn lazy<T>(slot: &Words<T, M, VERIFY>) -> Option<NonNull<Object<T, M, VERIFY>>> {
-        // SAFETY: the caller's.
-        unsafe { slot.lazy() }
-    }
-
-    unsafe fn clear<T>(slot: &Words<T, M, VERIFY>, _number: u32) {
-        // SAFETY: the caller's.
-        unsafe { slot.clear() };
-    }
+    type Memory = S::Memory;
+    type Object<T> = ObjectState<T, S>;
+    type State<T> = State<T, S>;
+    type Domain<T> = RetireList<T, S>;
 
     unsafe fn retire<T>(
-        core: &Core<T, Self, M>,
-        blocks: impl Iterator<Item = NonNull<Object<T, M, VERIFY>>>,
+        inner: &Inner<T, Self>,
+        blocks: impl Iterator<Item = NonNull<Block<T, Self>>>,
     ) {
-        // Also if the iterator panics, which is the user's.
-        let mut ending = EndAtDrop { core, pushed: false };
+        // Also if the iterator panics, which may be a user's.
+        let mut at_drop = ReclaimAtDrop { inner, pushed: false };
         for block in blocks {
-            // SAFETY: the last put was told to the caller, who gives the block to the stack.
-            unsafe { core.scheme.push(block) };
-            ending.pushed = true;
+            // SAFETY: the caller put the last reference, and gives the block away.
+            unsafe { inner.scheme.push(block) };
+            at_drop.pushed = true;
         }
     }
 }
 
-/// Ends what has been pushed, when it is dropped.
-struct EndAtDrop<'c, T, M: Threads, const VERIFY: bool> {
-    core: &'c Core<T, Shootdown<VERIFY>, M>,
+/// Reclaims what was pushed when it is dropped.
+struct ReclaimAtDrop<'i, T, S: Revoking> {
+    inner: &'i Inner<T, S>,
     pushed: bool,
 }
 
-impl<T, M: Threads, const VERIFY: bool> Drop for EndAtDrop<'_, T, M, VERIFY> {
+impl<T, S: Revoking> Drop for ReclaimAtDrop<'_, T, S> {
     fn drop(&mut self) {
-        if !self.pushed {
-            return;
-        }
-        let dying = &self.core.scheme;
-        let mut ended = Ended(List::new());
-        // A thread without a number could not be told from one that a fork has left behind.
-        match M::thread().map_or(Ender::Both, |thread| dying.begin(thread)) {
-            Ender::Other => return,
-            Ender::Both => {}
-            Ender::Turn(mut turn) => {
-                for round in 1.. {
-                    end(self.core, dying.take(), &mut ended);
-                    match dying.end(turn) {
-                        Ok(()) => return,
-                        Err(again) => turn = again,
-                    }
-                    if round == ROUNDS {
-                        dying.give_up(turn);
-                        break;
-                    }
-                }
-            }
-        }
-        end(self.core, dying.take(), &mut ended);
-    }
-}
-
-/// Blocks that nobody has, to be destroyed when no turn is taken any more: destructors are the user's.
-struct Ended<T, M: Threads, const VERIFY: bool>(List<T, M, VERIFY>);
-
-impl<T, M: Threads, const VERIFY: bool> Ended<T, M, VERIFY> {
-    fn destroy(&mut self) {
-        while let Some(block) = self.0.pop() {
-            // SAFETY: rule 3.
-            unsafe { destroy(block) };
+        if self.pushed {
+            reclaim_or_delegate(self.inner);
         }
     }
 }
 
-impl<T, M: Threads, const VERIFY: bool> Drop for Ended<T, M, VERIFY> {
-    fn drop(&mut self) {
-        /// If a destructor panics the others run all the same, as those of a vector do.
-        struct IfOnePanics<'e, T, M: Threads, const VERIFY: bool>(&'e mut Ended<T, M, VERIFY>);
-        impl<T, M: Threads, const VERIFY: bool> Drop for IfOnePanics<'_, T, M, VERIFY> {
-            fn drop(&mut self) {
-                self.0.destroy();
-            }
+/// How often a combiner goes round for other threads.
+const ROUNDS: usize = 8;
+
+fn reclaim_or_delegate<T, S: Revoking>(inner: &Inner<T, S>) {
+    let list = &inner.scheme;
+    // A thread without a number could not be told from one that a fork has left behind.
+    let mut combiner = match S::Memory::thread().map_or(Role::Alone, |thread| list.request(thread))
+    {
+        Role::Delegated => return,
+        Role::Alone => None,
+        Role::Combiner(combiner) => Some(combiner),
+    };
+    let mut unused = List::new();
+    for round in 1.. {
+        reclaim(inner, list.take(), &mut unused);
+        let Some(before) = combiner.take() else { break };
+        match list.finish(before) {
+            Ok(()) => break,
+            Err(again) if round < ROUNDS => combiner = Some(again),
+            Err(again) => list.resign(again),
         }
-        IfOnePanics(self).0.destroy();
     }
+    // Now that this thread is not the combiner: destructors are the user's.
+    // SAFETY: rule 3.
+    unsafe { destroy_all(inner, unused) };
 }
 
-/// Rule 6: the owner of a donated reference gives it back.
-///
-/// # Safety
-///
-/// There is one, and it is the caller's.
-unsafe fn give_back<T, M: Threads, const VERIFY: bool>(block: NonNull<Object<T, M, VERIFY>>) {
-    // SAFETY: the reference keeps the block up to the verdict.
-    let holders = &unsafe { Block::header(block) }.object.holders;
-    if holders.put().is_last() {
-        // SAFETY: rule 3: the ender has settled all slots, and all donations are back.
-        unsafe { destroy(block) };
-    }
-}
-
-/// Takes the blocks of `list` from all slots, and moves those that nobody has to `ended`.
-fn end<T, M: Threads, const VERIFY: bool>(
-    core: &Core<T, Shootdown<VERIFY>, M>,
-    mut list: List<T, M, VERIFY>,
-    ended: &mut Ended<T, M, VERIFY>,
-) {
+/// Takes the blocks of `list` from all slots, and moves those that nobody uses to `unused`.
+fn reclaim<T, S: Revoking>(inner: &Inner<T, S>, list: List<T, S>, unused: &mut List<T, S>) {
     // SAFETY: the list, and then the batch, own their blocks.
     let object = |block| &unsafe { Block::header(block) }.object;
     let mut batch = Batch::new();
-    let mut published = false;
-    let mut count = 0;
-    while let Some(block) = list.pop() {
+    let (mut published, mut count) = (false, 0);
+    for block in list {
         count += 1;
-        let object = object(block);
+        let object: &ObjectState<T, S> = object(block);
         published |= object.published;
         if object.may_be_in_a_slot() {
             // SAFETY: it was the list's.
             unsafe { batch.push(block) };
         } else {
-            // SAFETY: it was the list's, and no slot has it.
-            unsafe { ended.0.push(block) };
+            // SAFETY: as above.
+            unsafe { unused.push(block) };
         }
     }
-    core.counters.ended.add(count);
+    inner.counters.retired.add(count);
     if batch.is_empty() {
         return;
     }
-    // Of a block that no slot has, only a published one may come into one now.
-    let mut unsettled = mark(core, &batch) | published;
+    // If no slot has a block, only a published one may come into a slot now.
+    let mut unsettled = mark(inner, &batch) | published;
     while unsettled {
         // Rules 4 and 5. Pairs with the light barriers of the slots' owners.
-        M::heavy_barrier();
-        core.counters.barriers.add(1);
-        unsettled = settle(core, &batch);
+        S::Memory::heavy_barrier();
+        inner.counters.barriers.add(1);
+        unsettled = settle(inner, &batch);
     }
-    if VERIFY {
-        verify::verify(core, &batch);
+    if S::VERIFY {
+        verify::verify(inner, &batch);
     }
     for block in batch.into_blocks() {
         if object(block).holders.put_last().is_last() {
-            // SAFETY: nobody has it.
-            unsafe { ended.0.push(block) };
+            // SAFETY: it was the batch's, and no donation is out.
+            unsafe { unused.push(block) };
         }
     }
 }
 
 /// Marks the slots that have a block of the batch. Returns whether there were any.
-fn mark<T, M: Threads, const VERIFY: bool>(
-    core: &Core<T, Shootdown<VERIFY>, M>,
-    batch: &Batch<T, M, VERIFY>,
-) -> bool {
+fn mark<T, S: Revoking>(inner: &Inner<T, S>, batch: &Batch<T, S>) -> bool {
     let mut marked = false;
-    for (_, slot) in core.slots() {
-        // Acquire: where the owner has moved on from a block of the batch it has done with it. Pairs with its Release.
-        let held = slot.scheme.held.load(Ordering::Acquire);
+    for (_, slot) in inner.slots() {
+        // Acquire: pairs with the owner's Release: if it has moved on from a block of the batch, it is done with it.
+        let held = slot.state.held.load(Ordering::Acquire);
         if let Some(block) = batch.find(bare(held)) {
-            marked |= slot.scheme.mark(block, held);
+            marked |= slot.state.transition_to_marked(block, held);
         }
     }
     marked
 }
 
-/// Settles the slots that have a block of the batch. Returns whether another barrier is asked for.
-fn settle<T, M: Threads, const VERIFY: bool>(
-    core: &Core<T, Shootdown<VERIFY>, M>,
-    batch: &Batch<T, M, VERIFY>,
-) -> bool {
+/// Settles the slots that have a block of the batch. Returns whether that takes another barrier.
+fn settle<T, S: Revoking>(inner: &Inner<T, S>, batch: &Batch<T, S>) -> bool {
     let (mut revoked, mut donated, mut marked) = (0, 0, false);
-    for (_, slot) in core.slots() {
+    for (_, slot) in inner.slots() {
         // Acquire: as in `mark`.
-        let held = slot.scheme.held.load(Ordering::Acquire);
+        let held = slot.state.held.load(Ordering::Acquire);
         let Some(block) = batch.find(bare(held)) else { continue };
         match tags(held) {
-            MARKED => match slot.scheme.settle(block) {
+            MARKED => match slot.state.settle(block) {
                 Settled::Revoked => revoked += 1,
                 Settled::Donated => donated += 1,
                 Settled::MovedOn => {}
             },
             DONATED => {}
-            // Rule 5: it came before the barrier, and was not seen then.
-            _ => marked |= slot.scheme.mark(block, held),
+            // Rule 5: the reader came before the barrier, and was not seen then.
+            _ => marked |= slot.state.transition_to_marked(block, held),
         }
     }
-    core.counters.revoked.add(revoked);
-    core.counters.donated.add(donated);
+    inner.counters.revoked.add(revoked);
+    inner.counters.donated.add(donated);
     marked
-}
-
-/// How a marked slot came to have its block no more, or to own a reference.
-enum Settled {
-    Revoked,
-    Donated,
-    MovedOn,
-}
-
-/// What enders do with a slot.
-impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
-    /// Marks the slot, which had `block` as `held`, if it still does. Returns whether it did.
-    fn mark(&self, block: NonNull<Object<T, M, VERIFY>>, held: *mut Object<T, M, VERIFY>) -> bool {
-        let marked = tagged(block.as_ptr(), MARKED);
-        // Relaxed: nothing is passed on to the owner. Acquire on failure: the owner has moved on, as in `mark`.
-        self.held.compare_exchange(held, marked, Ordering::Relaxed, Ordering::Acquire).is_ok()
-    }
-
-    /// After the barrier: takes `block`, whose mark the slot had, from it if the owner is idle.
-    fn settle(&self, block: NonNull<Object<T, M, VERIFY>>) -> Settled {
-        // SAFETY: the ender has a reference until all slots are settled.
-        let holders = &unsafe { Block::header(block) }.object.holders;
-        let block = block.as_ptr();
-        let marked = tagged(block, MARKED);
-        // Rule 4. Acquire: pairs with the Release in `deactivate`: the owner has done with the block; and with the
-        // one in `activate`: an owner that is active for another block has overwritten the mark.
-        if self.active.load(Ordering::Acquire) == 0 {
-            // Relaxed: the owner has lost it, and needs to see nothing. If it was the owner who took the mark away
-            // that says the same.
-            let taken = self.held.compare_exchange(
-                marked,
-                ptr::null_mut(),
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
-            return if taken.is_ok() { Settled::Revoked } else { Settled::MovedOn };
-        }
-        holders.get_held();
-        // Release: pairs with the Acquire in `resolve`: the reference was taken. Acquire on failure: the owner has
-        // done with the block.
-        let donated = self.held.compare_exchange(
-            marked,
-            tagged(block, DONATED),
-            Ordering::Release,
-            Ordering::Acquire,
-        );
-        if donated.is_ok() {
-            return Settled::Donated;
-        }
-        let still = holders.put();
-        debug_assert!(!still.is_last(), "the ender has a reference");
-        Settled::MovedOn
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tags_fit_below_the_alignment_of_blocks() {
-        const { assert!(TAGS < align_of::<Object<u8, crate::memory::Native, false>>()) };
-    }
 }

@@ -1,289 +1,166 @@
-//! The two words of a slot, and what its owner does with them.
+//! The two words of a slot, and their transitions.
 
-use super::{DONATED, FENCED, MARKED, Shootdown, TAGS, give_back};
-use crate::lazy::protocol::Block;
-use crate::memory::{Atomic, Ordering, Pointer, Threads};
+use super::{ObjectState, Revoking};
+use crate::lazy::destroy::destroy;
+use crate::lazy::protocol::{AtomicU32, Block, BlockPointer, SlotState};
+use crate::memory::{Atomic, Memory, Ordering, Pointer};
 use core::mem;
 use core::ptr::{self, NonNull};
 
-pub(in crate::lazy) type Object<T, M, const VERIFY: bool> = Block<T, Shootdown<VERIFY>, M>;
+/// Tags of the held word, one at a time.
+pub(super) const MARKED: usize = 1;
+pub(super) const DONATED: usize = 2;
+pub(super) const FENCED: usize = 4;
+pub(super) const TAGS: usize = MARKED | DONATED | FENCED;
 
-/// What a seat shows to those who end objects.
-pub struct Words<T, M: Threads, const VERIFY: bool> {
-    /// The block that the seat has, and its tags. Written by the owner: bare, or `FENCED` where light barriers are not
-    /// free. And by those who end the block: from there to `MARKED`, and on to null or `DONATED`.
-    pub(super) held: M::Pointer<Object<T, M, VERIFY>>,
-    /// Whether the owner uses what it has, or is about to find out whether it may. Written by the owner.
-    pub(super) active: M::AtomicU32,
-    /// The block that the owner uses, once it may; with `VERIFY`. Written by the owner.
-    pub(super) confirmed: M::Pointer<Object<T, M, VERIFY>>,
-}
-
-impl<T, M: Threads, const VERIFY: bool> Default for Words<T, M, VERIFY> {
-    fn default() -> Self {
-        Self {
-            held: Pointer::new(ptr::null_mut()),
-            active: Atomic::new(0),
-            confirmed: Pointer::new(ptr::null_mut()),
-        }
-    }
-}
-
-/// The tags of a held word.
 #[inline(always)]
 pub(super) fn tags<B>(held: *mut B) -> usize {
     held.addr() & TAGS
 }
 
-/// A held word without its tags.
 #[inline(always)]
 pub(super) fn bare<B>(held: *mut B) -> *mut B {
     held.map_addr(|address| address & !TAGS)
 }
 
-/// A bare word with a tag.
 #[inline(always)]
 pub(super) fn tagged<B>(block: *mut B, tag: usize) -> *mut B {
     block.map_addr(|address| address | tag)
 }
 
-impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
+/// What a local handle shows to reclaimers.
+pub struct State<T, S: Revoking> {
+    /// The block that the slot has, and its tag.
+    pub(super) held: BlockPointer<T, S>,
+    /// Whether the owner uses what it has, or is about to find out whether it may. Written by the owner.
+    active: AtomicU32<S>,
+    /// With `VERIFY`: the block that the owner uses, once it may. Written by the owner.
+    pub(super) confirmed: BlockPointer<T, S>,
+}
+
+impl<T, S: Revoking> Default for State<T, S> {
+    fn default() -> Self {
+        let none = || Pointer::new(ptr::null_mut());
+        Self { held: none(), active: Atomic::new(0), confirmed: none() }
+    }
+}
+
+/// How a marked slot came to have its block no more, or to own a reference to it.
+#[must_use]
+pub(super) enum Settled {
+    Revoked,
+    Donated,
+    MovedOn,
+}
+
+// --- what the owner does ---
+
+impl<T, S: Revoking> SlotState<T, S> for State<T, S> {
     /// Whether the slot has `block`, unmarked, and light barriers are free.
     #[inline(always)]
-    pub(super) fn has(&self, block: NonNull<Object<T, M, VERIFY>>) -> bool {
-        // Relaxed: what the owner finds in here it has put there, or it is tagged or null.
+    fn has(&self, block: NonNull<Block<T, S>>) -> bool {
+        // Relaxed: the owner itself stored what it finds here, or the word is tagged or null.
         self.held.load(Ordering::Relaxed) == block.as_ptr()
     }
 
-    /// Whether the owner, who asks, uses what the slot has.
     #[inline(always)]
-    pub(in crate::lazy) fn is_active(&self) -> bool {
-        // Acquire: pairs with the Release in `leave_for_good`. Otherwise the owner's own.
-        self.active.load(Ordering::Acquire) != 0
+    unsafe fn resume(&self, block: NonNull<Block<T, S>>) {
+        self.transition_to_active();
+        self.confirm(block.as_ptr());
     }
 
-    /// Rule 2: the owner is about to use what the slot has, or does.
-    #[inline(always)]
-    fn activate(&self) {
-        // Release: pairs with the Acquire in `settle`: who sees this one sees what the slot has by now.
-        self.active.store(1, Ordering::Release);
-    }
-
-    #[inline(always)]
-    fn deactivate(&self) {
-        self.retract();
-        // Release: pairs with the Acquire in `settle`: the owner's use of the block happened before its end.
-        self.active.store(0, Ordering::Release);
-    }
-
-    #[inline(always)]
-    fn confirm(&self, block: NonNull<Object<T, M, VERIFY>>) {
-        if VERIFY {
-            // Release: pairs with the Acquire in `verify`.
-            self.confirmed.store(block.as_ptr(), Ordering::Release);
+    unsafe fn switch(&self, _number: u32, block: NonNull<Block<T, S>>) {
+        if self.is_active() {
+            // A guard was forgotten.
+            self.transition_to_idle();
+            self.resolve();
         }
-    }
-
-    #[inline(always)]
-    fn retract(&self) {
-        if VERIFY {
-            // Release: as in `confirm`.
-            self.confirmed.store(ptr::null_mut(), Ordering::Release);
-        }
-    }
-
-    /// Uses `block`, which the slot has and the caller a reference to.
-    #[inline(always)]
-    pub(super) fn resume(&self, block: NonNull<Object<T, M, VERIFY>>) {
-        self.activate();
-        self.confirm(block);
-    }
-
-    /// Has and uses `block`, which the caller has a reference to.
-    ///
-    /// # Safety
-    ///
-    /// By the owner.
-    pub(super) unsafe fn switch(&self, block: NonNull<Object<T, M, VERIFY>>) {
-        // SAFETY: the caller's.
-        unsafe { self.forget_leftovers() };
         // SAFETY: the caller has a reference.
-        unsafe { Object::header(block) }.object.enter();
-        self.hold(block.as_ptr());
-        self.resume(block);
+        unsafe { Block::header(block) }.object.transition_to_entered();
+        self.transition_to_holding(block.as_ptr());
+        // SAFETY: the caller has a reference, and the slot has the block now.
+        unsafe { self.resume(block) };
     }
 
-    /// Has `block` from now on.
-    fn hold(&self, block: *mut Object<T, M, VERIFY>) {
-        let held = if M::light_is_free() { block } else { tagged(block, FENCED) };
-        // Release: pairs with the Acquire of those who end the block that was here: the owner has done with it.
-        self.held.store(held, Ordering::Release);
-    }
-
-    /// Uses what the slot has, if it has not been marked.
-    ///
-    /// # Safety
-    ///
-    /// By the owner.
     #[inline(always)]
-    pub(super) unsafe fn lazy(&self) -> Option<NonNull<Object<T, M, VERIFY>>> {
-        self.activate();
-        // Rule 4. Pairs with the heavy barrier in `end`; for a bare word, as rule 7 has it.
-        M::free_light_barrier();
+    unsafe fn lazy(&self) -> Option<NonNull<Block<T, S>>> {
+        self.transition_to_active();
+        // Rule 4. Pairs with the heavy barrier in `reclaim`, if the word turns out to be bare (rule 7).
+        S::Memory::free_light_barrier();
         // Relaxed: as in `has`.
         let held = self.held.load(Ordering::Relaxed);
-        let usable = if tags(held) == 0 {
-            NonNull::new(held)
-        } else {
-            // SAFETY: the caller's.
-            unsafe { self.lazy_slowly() }
-        };
+        let usable = if tags(held) == 0 { NonNull::new(held) } else { self.lazy_slowly() };
         match usable {
-            Some(block) => self.confirm(block),
-            None => self.deactivate(),
+            Some(block) => self.confirm(block.as_ptr()),
+            None => self.transition_to_idle(),
         }
         usable
     }
 
-    /// [`lazy`](Self::lazy), of an active slot that has no bare word.
-    ///
-    /// # Safety
-    ///
-    /// By the owner.
-    #[cold]
-    unsafe fn lazy_slowly(&self) -> Option<NonNull<Object<T, M, VERIFY>>> {
-        // Rule 4. Pairs with the heavy barrier in `end`.
-        M::light_barrier();
-        // Relaxed: as in `has`.
-        let held = self.held.load(Ordering::Relaxed);
-        if tags(held) == FENCED {
-            return NonNull::new(bare(held));
-        }
-        // SAFETY: the caller's; nothing is in use.
-        unsafe { self.let_go() };
-        None
-    }
-
-    /// Uses the block that `current` points to, and none that it pointed to before.
-    ///
-    /// # Safety
-    ///
-    /// By the owner. The pointer is never null. Each of its blocks is `published` and has a strong reference from
-    /// before it is stored there until after it was replaced.
     #[inline(always)]
-    pub(in crate::lazy) unsafe fn protect(
-        &self,
-        current: &M::Pointer<Object<T, M, VERIFY>>,
-    ) -> NonNull<Object<T, M, VERIFY>> {
-        self.activate();
-        // Rule 4. Pairs with the heavy barrier in `end`; for a bare word, as rule 7 has it.
-        M::free_light_barrier();
-        // Relaxed: as in `has`.
-        let held = self.held.load(Ordering::Relaxed);
-        // Relaxed: if they are equal the slot has had the block since an earlier `protect` acquired it, and no other
-        // one is at its address: who ends it has marked the word, which the barrier shows, or finds the slot active.
-        let found = current.load(Ordering::Relaxed);
-        if found == held {
-            // SAFETY: never null.
-            let block = unsafe { NonNull::new_unchecked(found) };
-            self.confirm(block);
-            return block;
-        }
-        // SAFETY: the caller's.
-        unsafe { self.protect_slowly(current) }
-    }
-
-    /// [`protect`](Self::protect), of an active slot that has another block, or no bare word.
-    ///
-    /// # Safety
-    ///
-    /// As there.
-    #[cold]
-    unsafe fn protect_slowly(
-        &self,
-        current: &M::Pointer<Object<T, M, VERIFY>>,
-    ) -> NonNull<Object<T, M, VERIFY>> {
-        // Rule 4, and 7. Pairs with the heavy barrier in `end`.
-        M::light_barrier();
-        // Relaxed, both: as in `protect`.
-        let held = self.held.load(Ordering::Relaxed);
-        let found = current.load(Ordering::Relaxed);
-        if held == tagged(found, FENCED) {
-            // SAFETY: never null.
-            let block = unsafe { NonNull::new_unchecked(found) };
-            self.confirm(block);
-            return block;
-        }
-        loop {
-            // SAFETY: the caller's.
-            unsafe { self.reject() };
-            // Relaxed: compared only.
-            let found = current.load(Ordering::Relaxed);
-            self.hold(found);
-            // Rules 4 and 5. Pairs with the heavy barrier in `end`.
-            M::light_barrier();
-            // Acquire: pairs with the Release of whoever stored the pointer: the block is initialised. It may be another
-            // block at the same address.
-            let again = current.load(Ordering::Acquire);
-            // The word may be marked already, or taken away. But an ender that found the slot idle passed its barrier before
-            // this one, and had replaced the pointer. So this one finds it active, and donates.
-            if again == found {
-                // SAFETY: never null.
-                let block = unsafe { NonNull::new_unchecked(again) };
-                self.confirm(block);
-                return block;
-            }
+    unsafe fn leave(&self, block: NonNull<Block<T, S>>) {
+        self.transition_to_idle();
+        // Rule 4. Pairs with the heavy barrier in `reclaim`, if the word turns out to be bare (rule 7).
+        S::Memory::free_light_barrier();
+        if !self.has(block) {
+            self.resolve();
         }
     }
 
-    /// Has nothing from now on, and stays active: a destructor that runs in here may read by the same thread, whose
-    /// slot this is, and has to find it in use.
-    ///
-    /// # Safety
-    ///
-    /// By the owner, who has activated the slot and does not use what it has.
-    unsafe fn reject(&self) {
-        self.retract();
-        if let Some(block) = self.empty() {
-            /// Where the destructor panics there is no guard that would do it.
-            struct Leave<'w, T, M: Threads, const VERIFY: bool>(&'w Words<T, M, VERIFY>);
-            impl<T, M: Threads, const VERIFY: bool> Drop for Leave<'_, T, M, VERIFY> {
-                fn drop(&mut self) {
-                    self.0.deactivate();
-                }
-            }
-            let unwinding = Leave(self);
-            // SAFETY: rule 6: the reference is the owner's.
-            unsafe { give_back(block) };
-            mem::forget(unwinding);
+    unsafe fn clear(&self, _number: u32) {
+        self.transition_to_idle();
+        self.resolve();
+        // Release: as in `transition_to_holding`. A reclaimer that has marked the word meanwhile sees that nothing is in use.
+        self.held.store(ptr::null_mut(), Ordering::Release);
+    }
+}
+
+impl<T, S: Revoking> State<T, S> {
+    /// Whether the owner, who asks, uses what the slot has.
+    #[inline(always)]
+    pub(in crate::lazy) fn is_active(&self) -> bool {
+        // Acquire: pairs with the Release in `transition_to_abandoned`. Otherwise the owner's own.
+        self.active.load(Ordering::Acquire) != 0
+    }
+
+    /// Rule 2: the owner uses what the slot has, or is about to find out whether it may.
+    #[inline(always)]
+    fn transition_to_active(&self) {
+        // Release: pairs with the Acquire in `settle`: a reclaimer that sees this sees what the slot has by now.
+        self.active.store(1, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn transition_to_idle(&self) {
+        self.confirm(ptr::null_mut());
+        // Release: pairs with the Acquire in `settle`: the owner's use of the block happened before its end.
+        self.active.store(0, Ordering::Release);
+    }
+
+    /// The owner uses `block`, to which it has a right now, or none.
+    #[inline(always)]
+    fn confirm(&self, block: *mut Block<T, S>) {
+        if S::VERIFY {
+            // Release: pairs with the Acquire in `verify`.
+            self.confirmed.store(block, Ordering::Release);
         }
     }
 
-    /// [`leave`](Self::leave) of a thread that has given the slot up meanwhile: who has it next waits until it is not
-    /// active, and from then on it is theirs. So all that is to be done with the slot is done before.
-    ///
-    /// # Safety
-    ///
-    /// By the one who was its owner and uses a block of it, which nobody else has begun to use.
-    #[cold]
-    pub(in crate::lazy) unsafe fn leave_for_good(&self) {
-        let donated = self.empty();
-        // Release, in there: pairs with the Acquire in `is_active`.
-        self.deactivate();
-        if let Some(block) = donated {
-            // SAFETY: rule 6: the reference is the owner's.
-            unsafe { give_back(block) };
-        }
+    /// The slot has `block`, and no longer what it had.
+    fn transition_to_holding(&self, block: *mut Block<T, S>) {
+        let held = if S::Memory::light_is_free() { block } else { tagged(block, FENCED) };
+        // Release: pairs with the Acquire in `mark` and `settle`: the owner is done with the block that was here.
+        self.held.store(held, Ordering::Release);
     }
 
-    /// Has nothing from now on. Returns the block whose reference was donated, if one was: it is the caller's.
+    /// The slot has nothing. Returns the block to which the owner got a reference, if one was donated.
     ///
-    /// By the owner of an active slot, who does not use what it has any more.
-    fn empty(&self) -> Option<NonNull<Object<T, M, VERIFY>>> {
+    /// By the owner, who does not use what the slot has any more.
+    fn transition_to_empty(&self) -> Option<NonNull<Block<T, S>>> {
         // Acquire, also on failure: pairs with the Release of a donation.
         let mut held = self.held.load(Ordering::Acquire);
         while tags(held) != DONATED {
-            // Release: pairs with the Acquire of who ends the block: the owner has done with it.
+            // Release: pairs with the Acquire in `mark` and `settle`: the owner is done with the block.
             match self.held.compare_exchange(
                 held,
                 ptr::null_mut(),
@@ -294,105 +171,194 @@ impl<T, M: Threads, const VERIFY: bool> Words<T, M, VERIFY> {
                 Err(found) => held = found,
             }
         }
-        // SAFETY: the word is `DONATED`, and the owner's alone from then on.
-        Some(unsafe { self.accept(held) })
+        // Rule 6: the word is the owner's alone from here on. Release: as in `transition_to_holding`: the reclaimer of an
+        // object that was here before this one may find nothing but the null.
+        self.held.store(ptr::null_mut(), Ordering::Release);
+        NonNull::new(bare(held))
     }
 
-    /// Ends the use of `block`.
+    /// The thread has given its slot up while a guard of it was left. The next owner waits until the slot is not active. From
+    /// then on it is the next owner's, so everything that is to be done with it is done before.
     ///
     /// # Safety
     ///
-    /// By the owner, who uses it.
-    #[inline(always)]
-    pub(super) unsafe fn leave(&self, block: NonNull<Object<T, M, VERIFY>>) {
-        self.deactivate();
-        // Rule 4. Pairs with the heavy barrier in `end`; for a bare word, as rule 7 has it.
-        M::free_light_barrier();
-        if !self.has(block) {
-            // SAFETY: the caller's.
-            unsafe { self.resolve() };
+    /// By the thread that was the owner and has the guard. Nobody else has used the slot since.
+    #[cold]
+    pub(in crate::lazy) unsafe fn transition_to_abandoned(&self) {
+        let donated = self.transition_to_empty();
+        // Release, in there: pairs with the Acquire in `is_active`.
+        self.transition_to_idle();
+        put_donated(donated);
+    }
+
+    /// The owner is idle, and accepts what became of its block meanwhile (rule 6). It keeps a block that is not tagged.
+    #[cold]
+    fn resolve(&self) {
+        // Rule 4. Pairs with the heavy barrier in `reclaim`.
+        S::Memory::light_barrier();
+        // Relaxed: only decides whether to look again.
+        let held = self.held.load(Ordering::Relaxed);
+        if tags(held) & (MARKED | DONATED) != 0 {
+            // Last of all: the destructor may come to use the slot.
+            put_donated(self.transition_to_empty());
         }
     }
 
-    /// Rule 6: the word may be tagged.
+    /// [`lazy`](SlotState::lazy) of an active slot whose word is tagged.
+    #[cold]
+    fn lazy_slowly(&self) -> Option<NonNull<Block<T, S>>> {
+        // Rule 4. Pairs with the heavy barrier in `reclaim`.
+        S::Memory::light_barrier();
+        // Relaxed: as in `has`.
+        let held = self.held.load(Ordering::Relaxed);
+        if tags(held) == FENCED {
+            return NonNull::new(bare(held));
+        }
+        self.transition_to_idle();
+        self.resolve();
+        None
+    }
+
+    /// Uses the block that `current` points to, and none that it pointed to before.
     ///
     /// # Safety
     ///
-    /// By the owner, who is not active any more.
+    /// By the owner. The pointer is never null. Each of its blocks is `published`, and has a strong reference from before
+    /// it is stored there until after it was replaced.
+    #[inline(always)]
+    pub(in crate::lazy) unsafe fn protect(
+        &self,
+        current: &BlockPointer<T, S>,
+    ) -> NonNull<Block<T, S>> {
+        self.transition_to_active();
+        // Rule 4. Pairs with the heavy barrier in `reclaim`, if the word turns out to be bare (rule 7).
+        S::Memory::free_light_barrier();
+        // Relaxed: as in `has`.
+        let held = self.held.load(Ordering::Relaxed);
+        // Relaxed: if they are equal the slot has had the block since an earlier `protect` acquired it. No other block is at
+        // its address: its reclaimer has marked the word, which the barrier shows, or finds the slot active.
+        let found = current.load(Ordering::Relaxed);
+        let block = if found == held { found } else { self.protect_slowly(current) };
+        self.confirm(block);
+        // SAFETY: the pointer is never null.
+        unsafe { NonNull::new_unchecked(block) }
+    }
+
+    /// [`protect`](Self::protect) of an active slot that has another block, or a word that is tagged.
     #[cold]
-    unsafe fn resolve(&self) {
-        // Rule 4. Pairs with the heavy barrier in `end`.
-        M::light_barrier();
-        // Acquire: pairs with the Release of the donation.
-        let mut held = self.held.load(Ordering::Acquire);
-        if tags(held) == MARKED {
-            // Release: pairs with the Acquire of who ends the block: the owner has done with it. Acquire on failure:
-            // as above.
-            match self.held.compare_exchange(
-                held,
-                ptr::null_mut(),
-                Ordering::Release,
-                Ordering::Acquire,
-            ) {
-                Ok(_) => return,
-                Err(found) => held = found,
+    fn protect_slowly(&self, current: &BlockPointer<T, S>) -> *mut Block<T, S> {
+        // Rules 4 and 7. Pairs with the heavy barrier in `reclaim`.
+        S::Memory::light_barrier();
+        // Relaxed, both: as in `protect`.
+        let held = self.held.load(Ordering::Relaxed);
+        let found = current.load(Ordering::Relaxed);
+        if held == tagged(found, FENCED) {
+            return found;
+        }
+        loop {
+            self.transition_to_reading();
+            // Relaxed: compared only.
+            let found = current.load(Ordering::Relaxed);
+            self.transition_to_holding(found);
+            // Rules 4 and 5. Pairs with the heavy barrier in `reclaim`.
+            S::Memory::light_barrier();
+            // Acquire: pairs with the Release of the store of the pointer: the block is initialised. It may be another one at
+            // the same address.
+            let again = current.load(Ordering::Acquire);
+            // The word may be marked already, or revoked. But a reclaimer that found the slot idle passed its barrier before
+            // this one, and after the pointer was replaced. So this block's reclaimer finds the slot active, and donates.
+            if again == found {
+                return again;
             }
         }
-        if tags(held) == DONATED {
-            // SAFETY: that is what it is, and the owner's alone from then on.
-            let block = unsafe { self.accept(held) };
-            // Last of all: the destructor may come to use the slot.
-            // SAFETY: rule 6: the reference is the owner's.
-            unsafe { give_back(block) };
+    }
+
+    /// The slot has nothing and stays active. A destructor that runs in here may read on the same thread, whose slot this
+    /// is, and has to find it in use.
+    fn transition_to_reading(&self) {
+        /// If the destructor panics there is no guard that would leave.
+        struct Leave<'s, T, S: Revoking>(&'s State<T, S>);
+        impl<T, S: Revoking> Drop for Leave<'_, T, S> {
+            fn drop(&mut self) {
+                self.0.transition_to_idle();
+            }
         }
+        self.confirm(ptr::null_mut());
+        let unwinding = Leave(self);
+        put_donated(self.transition_to_empty());
+        mem::forget(unwinding);
+    }
+}
+
+/// Rule 6: the owner of a donated reference gives it back.
+fn put_donated<T, S: Revoking>(block: Option<NonNull<Block<T, S>>>) {
+    let Some(block) = block else { return };
+    // SAFETY: `transition_to_empty` returns a block with a reference, which keeps it until the put has decided.
+    let object = &unsafe { Block::header(block) }.object;
+    if object.holders.put().is_last() {
+        // SAFETY: rule 3: the reclaimer has settled all slots, and all donations are back.
+        unsafe { destroy(block) };
+    }
+}
+
+// --- what reclaimers do ---
+
+impl<T, S: Revoking> State<T, S> {
+    /// Marks the slot, which had `block` as `held`, if it still does. Returns whether it did.
+    pub(super) fn transition_to_marked(
+        &self,
+        block: NonNull<Block<T, S>>,
+        held: *mut Block<T, S>,
+    ) -> bool {
+        let marked = tagged(block.as_ptr(), MARKED);
+        // Relaxed: passes nothing on to the owner. Acquire on failure: the owner has moved on, as in `mark`.
+        self.held.compare_exchange(held, marked, Ordering::Relaxed, Ordering::Acquire).is_ok()
     }
 
-    /// Rule 6: takes the block whose reference was donated. The slot has nothing from now on.
-    ///
-    /// # Safety
-    ///
-    /// By the owner, who found the word to be `held`, which is `DONATED`.
-    unsafe fn accept(&self, held: *mut Object<T, M, VERIFY>) -> NonNull<Object<T, M, VERIFY>> {
-        // Release: as in `hold`. Who ends an object that was here before this one may find nothing but the null.
-        self.held.store(ptr::null_mut(), Ordering::Release);
-        // SAFETY: only blocks are tagged.
-        unsafe { NonNull::new_unchecked(bare(held)) }
-    }
-
-    /// Ends what may be in use.
-    ///
-    /// # Safety
-    ///
-    /// By the owner, of whom no guard is left.
-    #[cold]
-    unsafe fn let_go(&self) {
-        self.deactivate();
-        // SAFETY: the caller's.
-        unsafe { self.resolve() };
-    }
-
-    /// Where a guard was forgotten, its use ends now.
-    ///
-    /// # Safety
-    ///
-    /// By the owner, of whom no guard is left.
-    #[inline(always)]
-    unsafe fn forget_leftovers(&self) {
-        if self.is_active() {
-            // SAFETY: the caller's.
-            unsafe { self.let_go() };
+    /// After the barrier: takes `block` from the slot, which was marked, if its owner is idle, and donates a reference if not.
+    pub(super) fn settle(&self, block: NonNull<Block<T, S>>) -> Settled {
+        // SAFETY: the reclaimer has a reference until all slots are settled.
+        let object: &ObjectState<T, S> = &unsafe { Block::header(block) }.object;
+        let block = block.as_ptr();
+        let marked = tagged(block, MARKED);
+        // Rule 4. Acquire: pairs with the Release in `transition_to_idle`: the owner is done with the block. And with the one
+        // in `transition_to_active`: an owner that is active for another block has overwritten the mark.
+        if self.active.load(Ordering::Acquire) == 0 {
+            // Relaxed: the owner has lost the block, and needs to see nothing. If the owner itself removed the mark, that
+            // means the same.
+            return match self.held.compare_exchange(
+                marked,
+                ptr::null_mut(),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => Settled::Revoked,
+                Err(_) => Settled::MovedOn,
+            };
         }
+        object.holders.get_held();
+        // Release: pairs with the Acquire in `transition_to_empty`: the reference was taken. Acquire on failure: the owner is
+        // done with the block.
+        if self
+            .held
+            .compare_exchange(marked, tagged(block, DONATED), Ordering::Release, Ordering::Acquire)
+            .is_ok()
+        {
+            return Settled::Donated;
+        }
+        let still = object.holders.put();
+        debug_assert!(!still.is_last(), "the reclaimer has a reference");
+        Settled::MovedOn
     }
+}
 
-    /// Has nothing from now on.
-    ///
-    /// # Safety
-    ///
-    /// By the owner, of whom no guard is left.
-    pub(super) unsafe fn clear(&self) {
-        // SAFETY: the caller's.
-        unsafe { self.let_go() };
-        // Release: as in `switch`. Whoever has marked the word meanwhile sees that nothing is in use.
-        self.held.store(ptr::null_mut(), Ordering::Release);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lazy::Shootdown;
+
+    #[test]
+    fn tags_fit_below_the_alignment_of_blocks() {
+        const { assert!(TAGS < align_of::<Block<u8, Shootdown>>()) };
     }
 }

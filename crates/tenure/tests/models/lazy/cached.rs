@@ -9,22 +9,22 @@ use super::super::memory::{InOrder, PointersInOrder, seat, unfenced, unseat};
 use super::super::quarantine;
 use super::super::stage::{ALL, Heap, JoinHandle, passes, spawn};
 use super::{Fate, Object, begin, ends_in_every_way, worker};
-use tenure::lazy::Cached;
-use tenure::lazy::cached::{CachedGuard, Reader};
-use tenure::memory::{Atomic, Memory, Ordering, Threads};
+use tenure::lazy::{Cached, CachedGuard, On, Reader, Revoking, Shootdown};
+
+use tenure::memory::{Atomic, Memory, Ordering};
 
 /// A `Cached` of value 1.
-fn cached<M: Threads>() -> (Cached<Object, M>, Fate) {
-    begin::<M>();
+fn cached<S: Revoking>() -> (Cached<Object, S>, Fate) {
+    begin::<S::Memory>();
     quarantine::recycle();
     let (first, fate) = Object::new(1);
     (Cached::new_in(first), fate)
 }
 
 /// A thread that stores `value`, and has seen the end of what it replaced if nobody was in its way.
-fn store<M: Threads>(
+fn store<S: Revoking>(
     number: usize,
-    cached: &Cached<Object, M>,
+    cached: &Cached<Object, S>,
     value: u32,
 ) -> (JoinHandle<()>, Fate) {
     let cached = cached.clone();
@@ -33,7 +33,7 @@ fn store<M: Threads>(
 }
 
 /// A thread that makes and stores the values 2 and 3: who reads one of them has to see that it was made.
-fn store_twice<M: Threads>(cached: &Cached<Object, M>) -> JoinHandle<[Fate; 2]> {
+fn store_twice<S: Revoking>(cached: &Cached<Object, S>) -> JoinHandle<[Fate; 2]> {
     let cached = cached.clone();
     worker(1, move || {
         [2, 3].map(|value| {
@@ -44,24 +44,24 @@ fn store_twice<M: Threads>(cached: &Cached<Object, M>) -> JoinHandle<[Fate; 2]> 
     })
 }
 
-fn read<M: Threads>(reader: &mut Reader<Object, M>) -> u32 {
+fn read<S: Revoking>(reader: &mut Reader<Object, S>) -> u32 {
     reader.read().look()
 }
 
 /// The end of every model: all have returned. Of all values only the current one is left, and it goes with the
 /// last handle.
-fn end<M: Threads>(cached: Cached<Object, M>, old: &[Fate], current: &Fate) {
+fn end<S: Revoking>(cached: Cached<Object, S>, old: &[Fate], current: &Fate) {
     old.iter().for_each(Fate::assert_gone);
     let said = cached.statistics();
-    assert_eq!(said.ended, old.len() as u64, "a value ends once");
+    assert_eq!(said.retired, old.len() as u64, "a value ends once");
     drop(cached);
     current.assert_gone();
 }
 
 // --- a reader and a store ---
 
-fn a_first_read_under_a_store<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn a_first_read_under_a_store<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     counts_are_held();
     let mut reader = cached.reader();
     let (storing, second) = store(1, &cached, 2);
@@ -78,7 +78,7 @@ fn a_first_read_under_a_store<M: Threads>() {
 #[test]
 fn a_first_read_under_a_store_ends_in_every_way() {
     ends_in_every_way(Some(3), [(1, 1), (1, 2), (2, 1), (2, 2)], || {
-        let (cached, _) = cached::<PointersInOrder>();
+        let (cached, _) = cached::<On<PointersInOrder, Shootdown>>();
         let mut reader = cached.reader();
         let (storing, _) = store(1, &cached, 2);
         let seen = read(&mut reader);
@@ -87,8 +87,8 @@ fn a_first_read_under_a_store_ends_in_every_way() {
     });
 }
 
-fn two_reads_under_a_store<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn two_reads_under_a_store<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     let (storing, second) = store(1, &cached, 2);
     let [one, other] = [read(&mut reader), read(&mut reader)];
@@ -98,8 +98,8 @@ fn two_reads_under_a_store<M: Threads>() {
     end(cached, &[first], &second);
 }
 
-fn a_read_of_what_was_read_before_under_a_store<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn a_read_of_what_was_read_before_under_a_store<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     counts_are_held();
     let mut reader = cached.reader();
     assert_eq!(read(&mut reader), 1);
@@ -112,8 +112,8 @@ fn a_read_of_what_was_read_before_under_a_store<M: Threads>() {
 }
 
 /// The guard is there before the store, so it is the one that ends the old value.
-fn a_guard_held_across_a_store<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn a_guard_held_across_a_store<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     let guard = reader.read();
     let (storing, second) = store(1, &cached, 2);
@@ -127,8 +127,8 @@ fn a_guard_held_across_a_store<M: Threads>() {
     end(cached, &[first], &second);
 }
 
-fn a_guard_dropped_under_a_store<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn a_guard_dropped_under_a_store<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     counts_are_held();
     let mut reader = cached.reader();
     let guard = reader.read();
@@ -142,8 +142,8 @@ fn a_guard_dropped_under_a_store<M: Threads>() {
 }
 
 /// A guard on a thread that stores itself, while another reads.
-fn a_guard_held_across_a_store_of_its_own_under_a_read<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn a_guard_held_across_a_store_of_its_own_under_a_read<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     let mut other = cached.reader();
     let reading = worker(1, move || {
@@ -160,8 +160,8 @@ fn a_guard_held_across_a_store_of_its_own_under_a_read<M: Threads>() {
     end(cached, &[first], &second);
 }
 
-fn a_reader_comes_under_a_store<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn a_reader_comes_under_a_store<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     let (storing, second) = store(1, &cached, 2);
     let mut reader = cached.reader();
     read(&mut reader);
@@ -170,8 +170,8 @@ fn a_reader_comes_under_a_store<M: Threads>() {
     end(cached, &[first], &second);
 }
 
-fn a_reader_goes_under_a_store<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn a_reader_goes_under_a_store<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     read(&mut reader);
     let (storing, second) = store(1, &cached, 2);
@@ -180,8 +180,8 @@ fn a_reader_goes_under_a_store<M: Threads>() {
     end(cached, &[first], &second);
 }
 
-fn two_readers_under_a_store<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn two_readers_under_a_store<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     let mut other = cached.reader();
     let (storing, second) = store(1, &cached, 2);
@@ -201,7 +201,7 @@ fn two_readers_under_a_store<M: Threads>() {
 #[test]
 fn a_third_value_is_where_the_first_was() {
     passes(ALL, || {
-        let (cached, _) = cached::<InOrder>();
+        let (cached, _) = cached::<On<InOrder, Shootdown>>();
         let address = || (&raw const *cached.read()).addr();
         let first = address();
         cached.store(Object::new(2).0);
@@ -212,8 +212,8 @@ fn a_third_value_is_where_the_first_was() {
 }
 
 /// The second store may put its value where the first one was, under a reader that still believes in that address.
-fn a_read_under_two_stores_of_one_thread<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn a_read_under_two_stores_of_one_thread<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     let storing = store_twice(&cached);
     read(&mut reader);
@@ -223,8 +223,8 @@ fn a_read_under_two_stores_of_one_thread<M: Threads>() {
     end(cached, &[first, second], &third);
 }
 
-fn a_read_of_what_was_read_before_under_two_stores_of_one_thread<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn a_read_of_what_was_read_before_under_two_stores_of_one_thread<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     assert_eq!(read(&mut reader), 1);
     let storing = store_twice(&cached);
@@ -234,8 +234,8 @@ fn a_read_of_what_was_read_before_under_two_stores_of_one_thread<M: Threads>() {
     end(cached, &[first, second], &third);
 }
 
-fn a_read_under_two_stores_of_two_threads<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn a_read_under_two_stores_of_two_threads<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     let (storing, second) = store(1, &cached, 2);
     let (storing_too, third) = store(2, &cached, 3);
@@ -247,8 +247,8 @@ fn a_read_under_two_stores_of_two_threads<M: Threads>() {
     end(cached, &[first, old], &current);
 }
 
-fn a_reader_that_stores_under_a_store<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn a_reader_that_stores_under_a_store<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     assert_eq!(read(&mut reader), 1);
     let (storing, second) = store(1, &cached, 2);
@@ -262,8 +262,8 @@ fn a_reader_that_stores_under_a_store<M: Threads>() {
     end(cached, &[first, old], &current);
 }
 
-fn an_update_under_a_store<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn an_update_under_a_store<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     let (storing, second) = store(1, &cached, 10);
     let mut made = Vec::new();
     cached.update(|old| {
@@ -286,8 +286,8 @@ fn an_update_under_a_store<M: Threads>() {
 
 // --- handles ---
 
-fn a_handle_under_a_store<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn a_handle_under_a_store<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     let (storing, second) = store(1, &cached, 2);
     let context = cached.context();
     context.look();
@@ -296,8 +296,8 @@ fn a_handle_under_a_store<M: Threads>() {
     end(cached, &[first], &second);
 }
 
-fn a_guard_upgraded_under_a_store<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn a_guard_upgraded_under_a_store<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     let guard = cached.read();
     let (storing, second) = store(1, &cached, 2);
     let upgraded = CachedGuard::upgrade(&guard);
@@ -311,8 +311,8 @@ fn a_guard_upgraded_under_a_store<M: Threads>() {
 
 // --- reads without a reader ---
 
-fn a_read_in_a_read_of_one_thread_under_a_store<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn a_read_in_a_read_of_one_thread_under_a_store<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     let (storing, second) = store(1, &cached, 2);
     let outer = cached.read();
     let inner = cached.read();
@@ -324,8 +324,8 @@ fn a_read_in_a_read_of_one_thread_under_a_store<M: Threads>() {
     end(cached, &[first], &second);
 }
 
-fn a_read_of_a_thread_without_a_number_under_a_store<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn a_read_of_a_thread_without_a_number_under_a_store<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     let nameless = {
         let cached = cached.clone();
         spawn(move || cached.read().look())
@@ -338,9 +338,9 @@ fn a_read_of_a_thread_without_a_number_under_a_store<M: Threads>() {
 
 /// A thread that ends has given its number up, and drops a guard afterwards, while the thread that has the number now
 /// reads by the same place, and the value is replaced.
-fn a_guard_that_outlives_its_threads_number_under_the_next_owner<M: Threads>() {
-    let (cached, first) = cached::<M>();
-    let is_given_up = Heap::new(M::AtomicU32::new(0));
+fn a_guard_that_outlives_its_threads_number_under_the_next_owner<S: Revoking>() {
+    let (cached, first) = cached::<S>();
+    let is_given_up = Heap::new(<S::Memory as Memory>::AtomicU32::new(0));
     let ending = {
         let (cached, is_given_up) = (cached.clone(), is_given_up.clone());
         worker(1, move || {
@@ -374,7 +374,7 @@ fn a_guard_that_outlives_its_threads_number_under_the_next_owner<M: Threads>() {
 fn a_place_that_its_last_owner_has_left_is_found_as_it_was_left() {
     type Flag = <PointersInOrder as Memory>::AtomicU32;
     ends_in_every_way(ALL, [false, true], || {
-        let (cached, first) = cached::<PointersInOrder>();
+        let (cached, first) = cached::<On<PointersInOrder, Shootdown>>();
         let is_given_up = Heap::new(Flag::new(0));
         let ending = {
             let (cached, is_given_up) = (cached.clone(), is_given_up.clone());
@@ -403,8 +403,8 @@ fn a_place_that_its_last_owner_has_left_is_found_as_it_was_left() {
 }
 
 /// The last handle goes with a reader: the value is that one's to end.
-fn the_last_handle_dropped_under_a_reader<M: Threads>() {
-    let (cached, first) = cached::<M>();
+fn the_last_handle_dropped_under_a_reader<S: Revoking>() {
+    let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     let dropping = worker(1, move || drop(cached));
     read(&mut reader);
@@ -420,14 +420,14 @@ macro_rules! on_both_machines {
             use super::*;
             $(#[test]
             fn $model() {
-                passes($late, super::$model::<PointersInOrder>);
+                passes($late, super::$model::<On<PointersInOrder, Shootdown>>);
             })*
         }
         mod in_order {
             use super::*;
             $(#[test]
             fn $model() {
-                passes($in_order, super::$model::<InOrder>);
+                passes($in_order, super::$model::<On<InOrder, Shootdown>>);
             })*
         }
     };

@@ -7,67 +7,63 @@ use super::super::memory::{InOrder, Loom, PointersInOrder};
 use super::super::stage::{ALL, JoinHandle, passes, spawn};
 use super::{Fate, Object, assert_ended, domain, ends_in_every_way, object, worker};
 use std::iter;
-use tenure::lazy::{Context, Domain, Scheme, Seat, Shootdown};
-use tenure::memory::Memory;
+use tenure::lazy::{Context, Domain, LocalHandle, On, Scheme, Shootdown, Verified};
 
-/// Two objects, the first of which a seat has kept.
-struct Two<S: Scheme<M>, M: Memory> {
-    domain: Domain<Object, S, M>,
-    seat: Seat<Object, S, M>,
-    first: Context<Object, S, M>,
-    second: Context<Object, S, M>,
+/// Two objects, the first of which a local handle has kept.
+struct Two<S: Scheme> {
+    domain: Domain<Object, S>,
+    local: LocalHandle<Object, S>,
+    first: Context<Object, S>,
+    second: Context<Object, S>,
     fates: [Fate; 2],
 }
 
-impl<S: Scheme<M>, M: Memory> Two<S, M> {
+impl<S: Scheme> Two<S> {
     fn new() -> Self {
         let domain = domain();
         let (first, fate) = object(&domain, 1);
         let (second, fate_of_second) = object(&domain, 2);
-        let mut seat = domain.seat();
-        drop(seat.enter(&first));
-        Self { domain, seat, first, second, fates: [fate, fate_of_second] }
+        let mut local = domain.register();
+        drop(local.enter(&first));
+        Self { domain, local, first, second, fates: [fate, fate_of_second] }
     }
 }
 
-fn drop_as<S: Scheme<M>, M: Memory>(
-    number: usize,
-    context: Context<Object, S, M>,
-) -> JoinHandle<()> {
+fn drop_as<S: Scheme>(number: usize, context: Context<Object, S>) -> JoinHandle<()> {
     worker(number, move || drop(context))
 }
 
-fn two_die_on_two_threads<S: Scheme<M>, M: Memory>() {
-    let Two { domain, seat, first, second, fates } = Two::<S, M>::new();
+fn two_die_on_two_threads<S: Scheme>() {
+    let Two { domain, local, first, second, fates } = Two::<S>::new();
     let other = drop_as(1, second);
     drop(first);
     other.join().unwrap();
     assert_ended(&domain, 1, &fates);
     assert!(domain.statistics().barriers <= 1, "one of them is kept");
-    drop(seat);
+    drop(local);
 }
 
-fn two_that_two_seats_keep_die_on_two_threads<S: Scheme<M>, M: Memory>() {
-    let Two { domain, seat, first, second, fates } = Two::<S, M>::new();
-    let mut other_seat = domain.seat();
-    drop(other_seat.enter(&second));
+fn two_that_two_workers_keep_die_on_two_threads<S: Scheme>() {
+    let Two { domain, local, first, second, fates } = Two::<S>::new();
+    let mut other_worker = domain.register();
+    drop(other_worker.enter(&second));
     let other = drop_as(1, second);
     drop(first);
     other.join().unwrap();
     assert_ended(&domain, 2, &fates);
     let said = domain.statistics();
     assert!((1..=2).contains(&said.barriers), "they share one or have one each");
-    assert_eq!((said.revoked, said.donated), (2, 0), "both seats are idle");
-    drop((seat, other_seat));
+    assert_eq!((said.revoked, said.donated), (2, 0), "both local handles are idle");
+    drop((local, other_worker));
 }
 
 /// Who has the turn has taken the other's object with its own, or goes round again; or each has a turn.
 #[test]
 fn two_that_die_at_once_share_a_barrier_or_have_one_each() {
     ends_in_every_way(Some(3), [1, 2], || {
-        let Two { domain, seat: _seat, first, second, .. } = Two::<Shootdown, Loom>::new();
-        let mut other_seat = domain.seat();
-        drop(other_seat.enter(&second));
+        let Two { domain, local: _local, first, second, .. } = Two::<On<Loom, Shootdown>>::new();
+        let mut other_worker = domain.register();
+        drop(other_worker.enter(&second));
         let other = drop_as(1, second);
         drop(first);
         other.join().unwrap();
@@ -75,78 +71,78 @@ fn two_that_die_at_once_share_a_barrier_or_have_one_each() {
     });
 }
 
-fn two_die_on_two_threads_under_a_seat<S: Scheme<M>, M: Memory>() {
-    let Two { domain, mut seat, first, second, fates } = Two::<S, M>::new();
+fn two_die_on_two_threads_under_a_worker<S: Scheme>() {
+    let Two { domain, mut local, first, second, fates } = Two::<S>::new();
     let others = [drop_as(1, first), drop_as(2, second)];
-    drop(seat.lazy().inspect(|kept| assert_eq!(kept.look(), 1)));
+    drop(local.lazy().inspect(|kept| assert_eq!(kept.look(), 1)));
     others.into_iter().for_each(|other| other.join().unwrap());
     assert_ended(&domain, 1, &fates);
-    drop(seat);
+    drop(local);
 }
 
-fn two_die_together_under_a_seat<S: Scheme<M>, M: Memory>() {
-    let Two { domain, mut seat, first, second, fates } = Two::<S, M>::new();
-    let mut other_seat = domain.seat();
-    drop(other_seat.enter(&second));
+fn two_die_together_under_a_worker<S: Scheme>() {
+    let Two { domain, mut local, first, second, fates } = Two::<S>::new();
+    let mut other_worker = domain.register();
+    drop(other_worker.enter(&second));
     let other = {
         let domain = domain.clone();
         worker(1, move || domain.drop_all([first, second]))
     };
-    drop(seat.lazy().inspect(|kept| assert_eq!(kept.look(), 1)));
+    drop(local.lazy().inspect(|kept| assert_eq!(kept.look(), 1)));
     other.join().unwrap();
     assert_ended(&domain, 2, &fates);
     assert_eq!(domain.statistics().barriers, 1, "one for both");
-    drop((seat, other_seat));
+    drop((local, other_worker));
 }
 
-fn a_seat_moves_from_one_to_the_other_while_they_die_together<S: Scheme<M>, M: Memory>() {
-    let Two { domain, mut seat, first, second, fates } = Two::<S, M>::new();
+fn a_worker_moves_from_one_to_the_other_while_they_die_together<S: Scheme>() {
+    let Two { domain, mut local, first, second, fates } = Two::<S>::new();
     let own = second.clone();
     let other = {
         let domain = domain.clone();
         worker(1, move || domain.drop_all([first, second]))
     };
-    let active = seat.enter(&own);
+    let active = local.enter(&own);
     drop(own);
     assert_eq!(active.look(), 2);
     drop(active);
     other.join().unwrap();
     assert_ended(&domain, 1, &fates);
-    drop(seat);
+    drop(local);
 }
 
-fn one_dies_on_a_thread_without_a_number<S: Scheme<M>, M: Memory>() {
-    let Two { domain, mut seat, first, second, fates } = Two::<S, M>::new();
+fn one_dies_on_a_thread_without_a_number<S: Scheme>() {
+    let Two { domain, mut local, first, second, fates } = Two::<S>::new();
     let nameless = spawn(move || drop(first));
     drop(second);
-    drop(seat.lazy().inspect(|kept| assert_eq!(kept.look(), 1)));
+    drop(local.lazy().inspect(|kept| assert_eq!(kept.look(), 1)));
     nameless.join().unwrap();
     assert_ended(&domain, 1, &fates);
-    drop(seat);
+    drop(local);
 }
 
-fn both_die_on_threads_without_a_number<S: Scheme<M>, M: Memory>() {
-    let Two { domain, seat, first, second, fates } = Two::<S, M>::new();
+fn both_die_on_threads_without_a_number<S: Scheme>() {
+    let Two { domain, local, first, second, fates } = Two::<S>::new();
     let nameless = [spawn(move || drop(first)), spawn(move || drop(second))];
     nameless.into_iter().for_each(|thread| thread.join().unwrap());
     assert_ended(&domain, 1, &fates);
-    drop(seat);
+    drop(local);
 }
 
-fn three_die_on_three_threads<S: Scheme<M>, M: Memory>() {
-    let Two { domain, seat, first, second, fates: [one, two] } = Two::<S, M>::new();
+fn three_die_on_three_threads<S: Scheme>() {
+    let Two { domain, local, first, second, fates: [one, two] } = Two::<S>::new();
     let (third, three) = object(&domain, 3);
     let others = [drop_as(1, second), drop_as(2, third)];
     drop(first);
     others.into_iter().for_each(|other| other.join().unwrap());
     assert_ended(&domain, 1, &[one, two, three]);
-    drop(seat);
+    drop(local);
 }
 
 /// Between a thread's push and its turn, a thread without a number empties the stack: unless the turn is acquired, its owner
 /// may find the stack as empty as it was before another thread pushed and left.
-fn one_dies_beside_a_turn_after_the_stack_was_emptied<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
+fn one_dies_beside_a_turn_after_the_stack_was_emptied<S: Scheme>() {
+    let domain = domain::<S>();
     let (first, one) = object(&domain, 1);
     let (second, two) = object(&domain, 2);
     let (third, three) = object(&domain, 3);
@@ -164,40 +160,40 @@ fn one_dies_beside_a_turn_after_the_stack_was_emptied<S: Scheme<M>, M: Memory>()
 }
 
 /// An object that has the last handle to another, which ends while nobody has the turn.
-fn an_object_whose_end_ends_another_under_a_seat<S: Scheme<M>, M: Memory>() {
-    struct Chain<S: Scheme<M>, M: Memory> {
+fn an_object_whose_end_ends_another_under_a_worker<S: Scheme>() {
+    struct Chain<S: Scheme> {
         object: Object,
-        _next: Option<Context<Self, S, M>>,
+        _next: Option<Context<Self, S>>,
     }
 
     let (first, one) = Object::new(1);
     let (second, two) = Object::new(2);
-    super::begin::<M>();
-    let domain = Domain::<_, S, M>::new_in();
+    super::begin::<S::Memory>();
+    let domain = Domain::<_, S>::new_in();
     let second = domain.context(Chain { object: second, _next: None });
-    let mut seat = domain.seat();
-    drop(seat.enter(&second));
+    let mut local = domain.register();
+    drop(local.enter(&second));
     let first = domain.context(Chain { object: first, _next: Some(second) });
-    let mut other_seat = domain.seat();
-    drop(other_seat.enter(&first));
+    let mut other_worker = domain.register();
+    drop(other_worker.enter(&first));
     let other = worker(1, move || drop(first));
-    drop(seat.lazy().inspect(|kept| assert_eq!(kept.object.look(), 2)));
+    drop(local.lazy().inspect(|kept| assert_eq!(kept.object.look(), 2)));
     other.join().unwrap();
     one.assert_gone();
     two.assert_gone();
-    assert_eq!(domain.statistics().ended, 2);
-    drop((seat, other_seat));
+    assert_eq!(domain.statistics().retired, 2);
+    drop((local, other_worker));
 }
 
 shootdowns! {
     two_die_on_two_threads: Loom(Some(4)), Some(4), Some(3);
-    two_that_two_seats_keep_die_on_two_threads: Loom(Some(4)), Some(4), Some(3);
-    two_die_on_two_threads_under_a_seat: Loom(Some(2)), Some(2), Some(1);
-    two_die_together_under_a_seat: Loom(ALL), Some(3), Some(3);
-    a_seat_moves_from_one_to_the_other_while_they_die_together: PointersInOrder(Some(3)), Some(3), Some(3);
+    two_that_two_workers_keep_die_on_two_threads: Loom(Some(4)), Some(4), Some(3);
+    two_die_on_two_threads_under_a_worker: Loom(Some(2)), Some(2), Some(1);
+    two_die_together_under_a_worker: Loom(ALL), Some(3), Some(3);
+    a_worker_moves_from_one_to_the_other_while_they_die_together: PointersInOrder(Some(3)), Some(3), Some(3);
     one_dies_on_a_thread_without_a_number: Loom(Some(3)), Some(3), Some(3);
     both_die_on_threads_without_a_number: Loom(Some(2)), Some(2), Some(2);
     three_die_on_three_threads: Loom(Some(2)), Some(2), Some(2);
     one_dies_beside_a_turn_after_the_stack_was_emptied: Loom(ALL), ALL, ALL;
-    an_object_whose_end_ends_another_under_a_seat: Loom(Some(3)), Some(3), Some(3);
+    an_object_whose_end_ends_another_under_a_worker: Loom(Some(3)), Some(3), Some(3);
 }

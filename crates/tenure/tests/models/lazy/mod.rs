@@ -1,4 +1,4 @@
-//! Lazy references as they ship: domains whose seats keep what others end, and [`Cached`](tenure::lazy::Cached).
+//! Lazy references as they ship: domains whose local handles keep what others end, and [`Cached`](tenure::lazy::Cached).
 //!
 //! | room | claims |
 //! |---|---|
@@ -17,7 +17,7 @@
 /// Tests that run a model of the shootdown on a machine whose stores may be late, on one where all is in order, and
 /// with `VERIFY` on the first again, each with a bound of its own.
 ///
-/// [`PointersInOrder`](super::memory::PointersInOrder) is for those whose seats enter another object while the first one
+/// [`PointersInOrder`](super::memory::PointersInOrder) is for those whose local handles enter another object while the first one
 /// ends, [`Loom`](super::memory::Loom) for the others.
 macro_rules! shootdowns {
     ($($model:ident: $machine:ident($late:expr), $in_order:expr, $verified:expr;)*) => {
@@ -25,21 +25,21 @@ macro_rules! shootdowns {
             use super::*;
             $(#[test]
             fn $model() {
-                passes($late, super::$model::<Shootdown, $machine>);
+                passes($late, super::$model::<On<$machine, Shootdown>>);
             })*
         }
         mod in_order {
             use super::*;
             $(#[test]
             fn $model() {
-                passes($in_order, super::$model::<Shootdown, InOrder>);
+                passes($in_order, super::$model::<On<InOrder, Shootdown>>);
             })*
         }
         mod verified {
             use super::*;
             $(#[test]
             fn $model() {
-                passes($verified, super::$model::<Shootdown<true>, $machine>);
+                passes($verified, super::$model::<On<$machine, Verified>>);
             })*
         }
     };
@@ -105,16 +105,13 @@ fn begin<M: Memory>() {
     quarantine::keep();
 }
 
-fn domain<S: Scheme<M>, M: Memory>() -> Domain<Object, S, M> {
-    begin::<M>();
+fn domain<S: Scheme>() -> Domain<Object, S> {
+    begin::<S::Memory>();
     Domain::new_in()
 }
 
 /// An object of that value.
-fn object<S: Scheme<M>, M: Memory>(
-    domain: &Domain<Object, S, M>,
-    value: u32,
-) -> (Context<Object, S, M>, Fate) {
+fn object<S: Scheme>(domain: &Domain<Object, S>, value: u32) -> (Context<Object, S>, Fate) {
     let (object, fate) = Object::new(value);
     (domain.context(object), fate)
 }
@@ -143,14 +140,13 @@ fn ends_in_every_way<W: Ord + Debug + Send + 'static>(
     assert_eq!(*found.lock().unwrap(), BTreeSet::from_iter(ways));
 }
 
-/// All objects have ended, and no seat lost one of them twice.
-fn assert_ended<S: Scheme<M>, M: Memory>(
-    domain: &Domain<Object, S, M>,
-    seats: u64,
-    fates: &[Fate],
-) {
+/// All objects have ended, and no local handle lost one of them twice.
+fn assert_ended<S: Scheme>(domain: &Domain<Object, S>, locals: u64, fates: &[Fate]) {
     fates.iter().for_each(Fate::assert_gone);
     let said = domain.statistics();
-    assert_eq!(said.ended, fates.len() as u64, "an object ends once");
-    assert!(said.revoked + said.donated <= seats * said.ended, "a seat loses an object once");
+    assert_eq!(said.retired, fates.len() as u64, "an object ends once");
+    assert!(
+        said.revoked + said.donated <= locals * said.retired,
+        "a local handle loses an object once"
+    );
 }

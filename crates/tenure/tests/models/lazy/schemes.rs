@@ -1,141 +1,140 @@
-//! The schemes whose seats count: [`Counted`] and [`Mask`]. What a seat keeps is kept alive, so a value goes with the
-//! last handle or with the last seat that moves on, is cleared, or goes: one of them destroys it, after all others.
+//! The schemes whose local handles count: [`Counted`] and [`Mask`]. What a local handle keeps is kept alive, so a value goes with the
+//! last handle or with the last local handle that moves on, is cleared, or goes: one of them destroys it, after all others.
 
 use super::super::memory::{InOrder, Loom};
 use super::super::stage::{ALL, passes};
 use super::{Fate, Object, domain, object, worker};
-use tenure::lazy::{Context, Counted, Domain, LazyGuard, Mask, Scheme, Seat};
-use tenure::memory::Memory;
+use tenure::lazy::{Context, Counted, Domain, Guard, LocalHandle, Mask, On, Scheme};
 
-/// A seat that has kept `context`.
-fn keeper<S: Scheme<M>, M: Memory>(
-    domain: &Domain<Object, S, M>,
-    context: &Context<Object, S, M>,
-) -> Seat<Object, S, M> {
-    let mut seat = domain.seat();
-    drop(seat.enter(context));
-    seat
+/// A local handle that has kept `context`.
+fn keeper<S: Scheme>(
+    domain: &Domain<Object, S>,
+    context: &Context<Object, S>,
+) -> LocalHandle<Object, S> {
+    let mut local = domain.register();
+    drop(local.enter(context));
+    local
 }
 
-fn end<S: Scheme<M>, M: Memory>(domain: &Domain<Object, S, M>, fates: &[Fate]) {
+fn end<S: Scheme>(domain: &Domain<Object, S>, fates: &[Fate]) {
     fates.iter().for_each(Fate::assert_gone);
     let said = domain.statistics();
-    assert_eq!(said.ended, fates.len() as u64, "an object ends once");
+    assert_eq!(said.retired, fates.len() as u64, "an object ends once");
     assert_eq!((said.barriers, said.revoked, said.donated), (0, 0, 0));
 }
 
-fn entered_under_the_last_drop<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
+fn entered_under_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let other = context.clone();
     let dropper = worker(1, move || drop(other));
-    let mut seat = domain.seat();
-    let active = seat.enter(&context);
+    let mut local = domain.register();
+    let active = local.enter(&context);
     drop(context);
     assert_eq!(active.look(), 1);
     drop(active);
-    assert_eq!(seat.lazy().expect("the seat keeps it").look(), 1);
-    drop(seat);
+    assert_eq!(local.lazy().expect("the local handle keeps it").look(), 1);
+    drop(local);
     dropper.join().unwrap();
     end(&domain, &[fate]);
 }
 
-fn used_lazily_and_cleared_under_the_last_drop<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
+fn used_lazily_and_cleared_under_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
-    let mut seat = keeper(&domain, &context);
+    let mut local = keeper(&domain, &context);
     let dropper = worker(1, move || drop(context));
-    assert_eq!(seat.lazy().expect("the seat keeps it").look(), 1);
-    seat.clear();
-    assert!(seat.lazy().is_none());
+    assert_eq!(local.lazy().expect("the local handle keeps it").look(), 1);
+    local.clear();
+    assert!(local.lazy().is_none());
     dropper.join().unwrap();
     end(&domain, &[fate]);
 }
 
-fn moved_on_under_the_last_drop<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
+fn moved_on_under_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let (next, fate_of_next) = object(&domain, 2);
-    let mut seat = keeper(&domain, &context);
+    let mut local = keeper(&domain, &context);
     let dropper = worker(1, move || drop(context));
-    assert_eq!(seat.enter(&next).look(), 2);
+    assert_eq!(local.enter(&next).look(), 2);
     drop(next);
     dropper.join().unwrap();
     fate.assert_gone();
-    drop(seat);
+    drop(local);
     end(&domain, &[fate, fate_of_next]);
 }
 
 /// Both bits of a mask go ‖ the last handle.
-fn cleared_by_two_seats_under_the_last_drop<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
+fn cleared_by_two_workers_under_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
-    let mut seat = keeper(&domain, &context);
-    let mut other_seat = keeper(&domain, &context);
+    let mut local = keeper(&domain, &context);
+    let mut other_worker = keeper(&domain, &context);
     let other = worker(1, move || {
-        assert_eq!(other_seat.lazy().expect("the seat keeps it").look(), 1);
-        other_seat.clear();
+        assert_eq!(other_worker.lazy().expect("the local handle keeps it").look(), 1);
+        other_worker.clear();
     });
     let dropper = worker(2, move || drop(context));
-    assert_eq!(seat.lazy().expect("the seat keeps it").look(), 1);
-    seat.clear();
+    assert_eq!(local.lazy().expect("the local handle keeps it").look(), 1);
+    local.clear();
     dropper.join().unwrap();
     other.join().unwrap();
     end(&domain, &[fate]);
 }
 
 /// A bit is set while another one of its word, which was the only one, goes.
-fn entered_by_one_seat_while_another_is_cleared<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
+fn entered_by_one_worker_while_another_is_cleared<S: Scheme>() {
+    let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
-    let seat = keeper(&domain, &context);
-    let mut other_seat = domain.seat();
+    let local = keeper(&domain, &context);
+    let mut other_worker = domain.register();
     let other = worker(1, move || {
-        let active = other_seat.enter(&context);
+        let active = other_worker.enter(&context);
         drop(context);
         assert_eq!(active.look(), 1);
         drop(active);
-        drop(other_seat);
+        drop(other_worker);
     });
-    drop(seat);
+    drop(local);
     other.join().unwrap();
     end(&domain, &[fate]);
 }
 
 /// Two first bits of a word, of which one takes the word's reference, and the other may be the last to go.
-fn entered_and_left_by_two_seats<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
+fn entered_and_left_by_two_workers<S: Scheme>() {
+    let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let other = {
         let context = context.clone();
-        let mut seat = domain.seat();
+        let mut local = domain.register();
         worker(1, move || {
-            let active = seat.enter(&context);
+            let active = local.enter(&context);
             drop(context);
             assert_eq!(active.look(), 1);
             drop(active);
-            seat.clear();
+            local.clear();
         })
     };
-    let mut seat = domain.seat();
-    let active = seat.enter(&context);
+    let mut local = domain.register();
+    let active = local.enter(&context);
     drop(context);
     assert_eq!(active.look(), 1);
     drop(active);
-    seat.clear();
+    local.clear();
     other.join().unwrap();
     end(&domain, &[fate]);
 }
 
-fn upgraded_by_a_seat_that_is_cleared_after_the_last_drop<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
+fn upgraded_by_a_worker_that_is_cleared_after_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
-    let mut seat = keeper(&domain, &context);
+    let mut local = keeper(&domain, &context);
     let dropper = worker(1, move || drop(context));
-    let kept = seat.lazy().expect("the seat keeps it");
-    let context = LazyGuard::upgrade(&kept).expect("the seat has a reference");
+    let kept = local.lazy().expect("the local handle keeps it");
+    let context = Guard::upgrade(&kept).expect("the local handle has a reference");
     drop(kept);
-    drop(seat);
+    drop(local);
     assert_eq!(context.look(), 1);
     drop(context);
     dropper.join().unwrap();
@@ -149,16 +148,16 @@ macro_rules! counting {
             use super::*;
             $(#[test]
             fn $model() {
-                passes($late, super::$model::<Counted, Loom>);
-                passes($in_order, super::$model::<Counted, InOrder>);
+                passes($late, super::$model::<On<Loom, Counted>>);
+                passes($in_order, super::$model::<On<InOrder, Counted>>);
             })*
         }
         mod mask {
             use super::*;
             $(#[test]
             fn $model() {
-                passes($late, super::$model::<Mask, Loom>);
-                passes($in_order, super::$model::<Mask, InOrder>);
+                passes($late, super::$model::<On<Loom, Mask>>);
+                passes($in_order, super::$model::<On<InOrder, Mask>>);
             })*
         }
     };
@@ -168,8 +167,8 @@ counting! {
     entered_under_the_last_drop: ALL, ALL;
     used_lazily_and_cleared_under_the_last_drop: ALL, ALL;
     moved_on_under_the_last_drop: ALL, ALL;
-    cleared_by_two_seats_under_the_last_drop: ALL, ALL;
-    entered_by_one_seat_while_another_is_cleared: ALL, ALL;
-    entered_and_left_by_two_seats: Some(4), Some(4);
-    upgraded_by_a_seat_that_is_cleared_after_the_last_drop: ALL, ALL;
+    cleared_by_two_workers_under_the_last_drop: ALL, ALL;
+    entered_by_one_worker_while_another_is_cleared: ALL, ALL;
+    entered_and_left_by_two_workers: Some(4), Some(4);
+    upgraded_by_a_worker_that_is_cleared_after_the_last_drop: ALL, ALL;
 }

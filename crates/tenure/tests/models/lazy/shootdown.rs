@@ -1,39 +1,39 @@
-//! One object that ends under seats that keep it, use it, find it again, move on, and go.
+//! One object that ends under local handles that keep it, use it, find it again, move on, and go.
 //!
-//! In each model the thread that has the seat is this one, and another drops the last handle. When both have done
-//! the value is gone, whether the seat has heard of it or not: the seats are dropped after that question.
+//! In each model the thread that has the local handle is this one, and another drops the last handle. When both have done
+//! the value is gone, whether the local handle has heard of it or not: the local handles are dropped after that question.
 
 use super::super::clocks::counts_are_held;
 use super::super::memory::{InOrder, Loom, PointersInOrder, heavy_barriers, unfenced};
 use super::super::stage::{ALL, Heap, passes, spawn};
 use super::{Fate, Object, assert_ended, domain, ends_in_every_way, object, worker};
-use tenure::lazy::{Active, Context, Domain, LazyGuard, Scheme, Seat, Shootdown};
+use tenure::lazy::{Context, Domain, Guard, LocalHandle, On, Scheme, Shootdown, Verified};
 use tenure::memory::{Atomic, Memory, Ordering};
 
-/// A seat that has kept an object of value 1, and the only handle to that.
-fn keep<S: Scheme<M>, M: Memory>(
-    domain: &Domain<Object, S, M>,
-) -> (Seat<Object, S, M>, Context<Object, S, M>, Fate) {
+/// A local handle that has kept an object of value 1, and the only handle to that.
+fn keep<S: Scheme>(
+    domain: &Domain<Object, S>,
+) -> (LocalHandle<Object, S>, Context<Object, S>, Fate) {
     let (context, fate) = object(domain, 1);
-    let mut seat = domain.seat();
-    drop(seat.enter(&context));
-    (seat, context, fate)
+    let mut local = domain.register();
+    drop(local.enter(&context));
+    (local, context, fate)
 }
 
-/// What the seat has kept, if it still has it.
-fn look_lazily<S: Scheme<M>, M: Memory>(seat: &mut Seat<Object, S, M>) -> bool {
-    seat.lazy().inspect(|kept| assert_eq!(kept.look(), 1)).is_some()
+/// What the local handle has kept, if it still has it.
+fn look_lazily<S: Scheme>(local: &mut LocalHandle<Object, S>) -> bool {
+    local.lazy().inspect(|kept| assert_eq!(kept.look(), 1)).is_some()
 }
 
 // --- entering ---
 
-fn entered_and_its_handle_dropped_inside<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
+fn entered_and_its_handle_dropped_inside<S: Scheme>() {
+    let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let other = context.clone();
-    let mut seat = domain.seat();
+    let mut local = domain.register();
     let dropper = worker(1, move || drop(other));
-    let active = seat.enter(&context);
+    let active = local.enter(&context);
     drop(context);
     assert_eq!(active.look(), 1);
     drop(active);
@@ -41,24 +41,24 @@ fn entered_and_its_handle_dropped_inside<S: Scheme<M>, M: Memory>() {
     assert_ended(&domain, 1, &[fate]);
 }
 
-fn entered_and_its_handle_dropped_outside<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
+fn entered_and_its_handle_dropped_outside<S: Scheme>() {
+    let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let other = context.clone();
-    let mut seat = domain.seat();
+    let mut local = domain.register();
     let dropper = worker(1, move || drop(other));
-    assert_eq!(seat.enter(&context).look(), 1);
+    assert_eq!(local.enter(&context).look(), 1);
     drop(context);
     dropper.join().unwrap();
     assert_ended(&domain, 1, &[fate]);
 }
 
-fn entered_again_and_its_handle_dropped_inside<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
-    let (mut seat, context, fate) = keep(&domain);
+fn entered_again_and_its_handle_dropped_inside<S: Scheme>() {
+    let domain = domain::<S>();
+    let (mut local, context, fate) = keep(&domain);
     let other = context.clone();
     let dropper = worker(1, move || drop(other));
-    let active = seat.enter(&context);
+    let active = local.enter(&context);
     drop(context);
     assert_eq!(active.look(), 1);
     drop(active);
@@ -66,12 +66,12 @@ fn entered_again_and_its_handle_dropped_inside<S: Scheme<M>, M: Memory>() {
     assert_ended(&domain, 1, &[fate]);
 }
 
-fn left_under_the_last_drop<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
+fn left_under_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
     counts_are_held();
     let (context, fate) = object(&domain, 1);
-    let mut seat = domain.seat();
-    let active = seat.enter(&context);
+    let mut local = domain.register();
+    let active = local.enter(&context);
     let dropper = worker(1, move || drop(context));
     assert_eq!(active.look(), 1);
     drop(active);
@@ -79,13 +79,10 @@ fn left_under_the_last_drop<S: Scheme<M>, M: Memory>() {
     assert_ended(&domain, 1, &[fate]);
 }
 
-fn the_last_handle_dropped_inside_its_own_guard_under_a_seat_that_keeps_it<
-    S: Scheme<M>,
-    M: Memory,
->() {
-    let domain = domain::<S, M>();
-    let (mut seat, context, fate) = keep(&domain);
-    let mut own = domain.seat();
+fn the_last_handle_dropped_inside_its_own_guard_under_a_worker_that_keeps_it<S: Scheme>() {
+    let domain = domain::<S>();
+    let (mut local, context, fate) = keep(&domain);
+    let mut own = domain.register();
     let dropper = worker(1, move || {
         let active = own.enter(&context);
         drop(context);
@@ -93,7 +90,7 @@ fn the_last_handle_dropped_inside_its_own_guard_under_a_seat_that_keeps_it<
         drop(active);
         own
     });
-    look_lazily(&mut seat);
+    look_lazily(&mut local);
     let own = dropper.join().unwrap();
     assert_ended(&domain, 2, &[fate]);
     drop(own);
@@ -101,56 +98,56 @@ fn the_last_handle_dropped_inside_its_own_guard_under_a_seat_that_keeps_it<
 
 // --- using what was kept ---
 
-fn used_lazily_under_the_last_drop<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
+fn used_lazily_under_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
     counts_are_held();
-    let (mut seat, context, fate) = keep(&domain);
+    let (mut local, context, fate) = keep(&domain);
     let dropper = worker(1, move || drop(context));
-    look_lazily(&mut seat);
+    look_lazily(&mut local);
     dropper.join().unwrap();
-    assert!(seat.lazy().is_none());
+    assert!(local.lazy().is_none());
     assert_ended(&domain, 1, &[fate]);
 }
 
-fn used_lazily_twice_under_the_last_drop<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
+fn used_lazily_twice_under_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
     counts_are_held();
-    let (mut seat, context, fate) = keep(&domain);
+    let (mut local, context, fate) = keep(&domain);
     let dropper = worker(1, move || drop(context));
-    let first = look_lazily(&mut seat);
-    let second = look_lazily(&mut seat);
+    let first = look_lazily(&mut local);
+    let second = look_lazily(&mut local);
     assert!(first || !second, "what was lost is found again");
     dropper.join().unwrap();
     assert_ended(&domain, 1, &[fate]);
 }
 
-fn used_lazily_by_two_seats_under_the_last_drop<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
-    let (mut seat, context, fate) = keep(&domain);
-    let mut second = domain.seat();
+fn used_lazily_by_two_workers_under_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
+    let (mut local, context, fate) = keep(&domain);
+    let mut second = domain.register();
     drop(second.enter(&context));
     let second = worker(1, move || {
         look_lazily(&mut second);
         second
     });
     let dropper = worker(2, move || drop(context));
-    look_lazily(&mut seat);
+    look_lazily(&mut local);
     dropper.join().unwrap();
     let second = second.join().unwrap();
     assert_ended(&domain, 2, &[fate]);
     drop(second);
 }
 
-/// Found or not; and taken by the ender from who is idle, given by it to who is not, or given up by its owner.
+/// Found or not; and taken by the reclaimer from who is idle, given by it to who is not, or given up by its owner.
 #[test]
 fn a_use_under_the_last_drop_ends_in_every_way() {
     let ways =
         [(false, 0, 0), (false, 0, 1), (false, 1, 0), (true, 0, 0), (true, 0, 1), (true, 1, 0)];
     ends_in_every_way(ALL, ways, || {
-        let domain = domain::<Shootdown, Loom>();
-        let (mut seat, context, _) = keep(&domain);
+        let domain = domain::<On<Loom, Shootdown>>();
+        let (mut local, context, _) = keep(&domain);
         let dropper = worker(1, move || drop(context));
-        let used = look_lazily(&mut seat);
+        let used = look_lazily(&mut local);
         dropper.join().unwrap();
         let said = domain.statistics();
         (used, said.revoked, said.donated)
@@ -159,27 +156,27 @@ fn a_use_under_the_last_drop_ends_in_every_way() {
 
 // --- moving on, and coming back ---
 
-fn moved_on_under_the_last_drop<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
+fn moved_on_under_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
     counts_are_held();
-    let (mut seat, context, fate) = keep(&domain);
+    let (mut local, context, fate) = keep(&domain);
     let (next, fate_of_next) = object(&domain, 2);
     let dropper = worker(1, move || drop(context));
-    assert_eq!(seat.enter(&next).look(), 2);
+    assert_eq!(local.enter(&next).look(), 2);
     dropper.join().unwrap();
     fate.assert_gone();
-    assert_eq!(seat.lazy().expect("it has a handle").look(), 2);
+    assert_eq!(local.lazy().expect("it has a handle").look(), 2);
     drop(next);
     assert_ended(&domain, 1, &[fate, fate_of_next]);
 }
 
-fn used_lazily_and_moved_on_under_the_last_drop<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
-    let (mut seat, context, fate) = keep(&domain);
+fn used_lazily_and_moved_on_under_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
+    let (mut local, context, fate) = keep(&domain);
     let (next, fate_of_next) = object(&domain, 2);
     let dropper = worker(1, move || drop(context));
-    look_lazily(&mut seat);
-    let active = seat.enter(&next);
+    look_lazily(&mut local);
+    let active = local.enter(&next);
     assert_eq!(active.look(), 2);
     drop(next);
     drop(active);
@@ -187,54 +184,54 @@ fn used_lazily_and_moved_on_under_the_last_drop<S: Scheme<M>, M: Memory>() {
     assert_ended(&domain, 1, &[fate, fate_of_next]);
 }
 
-fn moved_on_and_come_back_under_a_drop<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
-    let (mut seat, context, fate) = keep(&domain);
+fn moved_on_and_come_back_under_a_drop<S: Scheme>() {
+    let domain = domain::<S>();
+    let (mut local, context, fate) = keep(&domain);
     let (next, fate_of_next) = object(&domain, 2);
     let other = context.clone();
     let dropper = worker(1, move || drop(other));
-    assert_eq!(seat.enter(&next).look(), 2);
-    assert_eq!(seat.enter(&context).look(), 1);
+    assert_eq!(local.enter(&next).look(), 2);
+    assert_eq!(local.enter(&context).look(), 1);
     drop(context);
-    look_lazily(&mut seat);
+    look_lazily(&mut local);
     dropper.join().unwrap();
     fate.assert_gone();
     drop(next);
     assert_ended(&domain, 1, &[fate, fate_of_next]);
 }
 
-fn a_forgotten_guard_ends_with_the_next_use<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
+fn a_forgotten_guard_ends_with_the_next_use<S: Scheme>() {
+    let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let (next, fate_of_next) = object(&domain, 2);
-    let mut seat = domain.seat();
-    std::mem::forget(seat.enter(&context));
+    let mut local = domain.register();
+    std::mem::forget(local.enter(&context));
     let dropper = worker(1, move || drop(context));
-    assert_eq!(seat.enter(&next).look(), 2);
+    assert_eq!(local.enter(&next).look(), 2);
     dropper.join().unwrap();
     fate.assert_gone();
     drop(next);
     assert_ended(&domain, 1, &[fate, fate_of_next]);
 }
 
-/// The seat has used the object without a handle and moved on to one that ended in its hands. When it has given that
-/// one's reference back it has nothing: an ender who sees that passes no barrier, so the word itself has to tell it of
-/// the use. The ender has no number, because turns order enders, and hears relaxed that the seat has moved on.
+/// The local handle has used the object without a handle and moved on to one that ended in its hands. When it has given that
+/// one's reference back it has nothing: a reclaimer who sees that passes no barrier, so the word itself has to tell it of
+/// the use. The reclaimer has no number, because turns order reclaimers, and hears relaxed that the local handle has moved on.
 #[test]
-fn a_use_is_seen_by_who_finds_that_the_seat_has_given_the_next_object_back() {
+fn a_use_is_seen_by_who_finds_that_the_worker_has_given_the_next_object_back() {
     type Flag = <PointersInOrder as Memory>::AtomicU32;
     passes(Some(3), || {
-        let domain = domain::<Shootdown, PointersInOrder>();
-        let (mut seat, context, fate) = keep(&domain);
+        let domain = domain::<On<PointersInOrder, Shootdown>>();
+        let (mut local, context, fate) = keep(&domain);
         let (next, fate_of_next) = object(&domain, 2);
         let has_moved_on = Heap::new(Flag::new(0));
         let nameless = {
             let has_moved_on = has_moved_on.clone();
             spawn(move || (has_moved_on.load(Ordering::Relaxed) == 0).then_some(context))
         };
-        // What pairs with the barriers of the ender of the first object: there are none.
-        unfenced(|| look_lazily(&mut seat));
-        let active = seat.enter(&next);
+        // What pairs with the barriers of the reclaimer of the first object: there are none.
+        unfenced(|| look_lazily(&mut local));
+        let active = local.enter(&next);
         has_moved_on.store(1, Ordering::Relaxed);
         let ender = worker(1, move || {
             drop(next);
@@ -254,46 +251,46 @@ fn a_use_is_seen_by_who_finds_that_the_seat_has_given_the_next_object_back() {
 
 // --- going ---
 
-fn cleared_under_the_last_drop<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
-    let (mut seat, context, fate) = keep(&domain);
+fn cleared_under_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
+    let (mut local, context, fate) = keep(&domain);
     let dropper = worker(1, move || drop(context));
-    seat.clear();
-    assert!(seat.lazy().is_none());
+    local.clear();
+    assert!(local.lazy().is_none());
     dropper.join().unwrap();
     assert_ended(&domain, 1, &[fate]);
 }
 
-fn given_back_and_taken_again_under_the_last_drop<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
-    let (seat, context, fate) = keep(&domain);
+fn given_back_and_taken_again_under_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
+    let (local, context, fate) = keep(&domain);
     let (next, fate_of_next) = object(&domain, 2);
     let dropper = worker(1, move || drop(context));
-    drop(seat);
-    let mut seat = domain.seat();
-    assert!(seat.lazy().is_none());
-    assert_eq!(seat.enter(&next).look(), 2);
+    drop(local);
+    let mut local = domain.register();
+    assert!(local.lazy().is_none());
+    assert_eq!(local.enter(&next).look(), 2);
     dropper.join().unwrap();
     fate.assert_gone();
     drop(next);
     assert_ended(&domain, 1, &[fate, fate_of_next]);
 }
 
-fn given_back_and_taken_by_another_thread_under_the_last_drop<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
-    let (seat, context, fate) = keep(&domain);
+fn given_back_and_taken_by_another_thread_under_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
+    let (local, context, fate) = keep(&domain);
     let (next, fate_of_next) = object(&domain, 2);
     let dropper = worker(1, move || drop(context));
     let other = {
         let domain = domain.clone();
         worker(2, move || {
-            let mut seat = domain.seat();
-            let active = seat.enter(&next);
+            let mut local = domain.register();
+            let active = local.enter(&next);
             drop(next);
             assert_eq!(active.look(), 2);
         })
     };
-    drop(seat);
+    drop(local);
     dropper.join().unwrap();
     other.join().unwrap();
     assert_ended(&domain, 1, &[fate, fate_of_next]);
@@ -301,28 +298,28 @@ fn given_back_and_taken_by_another_thread_under_the_last_drop<S: Scheme<M>, M: M
 
 // --- a handle from a guard ---
 
-fn upgraded_under_the_last_drop<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
+fn upgraded_under_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
-    let mut seat = domain.seat();
-    let active = seat.enter(&context);
+    let mut local = domain.register();
+    let active = local.enter(&context);
     let dropper = worker(1, move || drop(context));
-    let upgraded = Active::upgrade(&active);
+    let upgraded = Guard::upgrade(&active);
     drop(active);
     if let Some(context) = upgraded {
         assert_eq!(context.look(), 1);
-        assert_eq!(seat.enter(&context).look(), 1);
+        assert_eq!(local.enter(&context).look(), 1);
         drop(context);
     }
     dropper.join().unwrap();
     assert_ended(&domain, 1, &[fate]);
 }
 
-fn upgraded_lazily_under_the_last_drop<S: Scheme<M>, M: Memory>() {
-    let domain = domain::<S, M>();
-    let (mut seat, context, fate) = keep(&domain);
+fn upgraded_lazily_under_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
+    let (mut local, context, fate) = keep(&domain);
     let dropper = worker(1, move || drop(context));
-    let upgraded = seat.lazy().and_then(|kept| LazyGuard::upgrade(&kept));
+    let upgraded = local.lazy().and_then(|kept| Guard::upgrade(&kept));
     if let Some(context) = upgraded {
         assert_eq!(context.look(), 1);
     }
@@ -335,10 +332,10 @@ shootdowns! {
     entered_and_its_handle_dropped_outside: Loom(ALL), ALL, Some(3);
     entered_again_and_its_handle_dropped_inside: Loom(ALL), ALL, Some(3);
     left_under_the_last_drop: Loom(ALL), ALL, Some(3);
-    the_last_handle_dropped_inside_its_own_guard_under_a_seat_that_keeps_it: Loom(ALL), ALL, Some(3);
+    the_last_handle_dropped_inside_its_own_guard_under_a_worker_that_keeps_it: Loom(ALL), ALL, Some(3);
     used_lazily_under_the_last_drop: Loom(ALL), ALL, Some(3);
     used_lazily_twice_under_the_last_drop: Loom(ALL), Some(4), Some(3);
-    used_lazily_by_two_seats_under_the_last_drop: Loom(Some(2)), Some(2), Some(2);
+    used_lazily_by_two_workers_under_the_last_drop: Loom(Some(2)), Some(2), Some(2);
     moved_on_under_the_last_drop: PointersInOrder(ALL), ALL, Some(3);
     used_lazily_and_moved_on_under_the_last_drop: PointersInOrder(Some(3)), Some(3), Some(3);
     moved_on_and_come_back_under_a_drop: PointersInOrder(ALL), ALL, Some(3);

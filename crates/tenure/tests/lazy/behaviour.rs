@@ -1,15 +1,8 @@
-//! What domains, contexts, seats and guards promise, under every scheme.
-#![cfg(feature = "std")]
+//! What domains, contexts, local handles and guards promise, under every scheme.
 
-mod lazies;
-
-use lazies::{Kind, Token, Worker, figures, panics};
+use crate::support::{Kind, Token, Worker, domain, figures, panics};
 use std::thread;
-use tenure::lazy::{Active, Context, Domain, LazyGuard, Seat};
-
-fn domain<S: Kind>() -> (Token, Domain<Token, S>) {
-    (Token::new(), Domain::new_in())
-}
+use tenure::lazy::{Context, Domain, Guard, LocalHandle};
 
 // --- handles ---
 
@@ -23,22 +16,22 @@ fn an_object_goes_with_its_last_handle<S: Kind>() {
     other.check();
     drop(other);
     assert_eq!(token.objects(), 0);
-    assert_eq!(figures(&domain.statistics()), [1, 0, 0, 0], "no seat had it: no barrier");
+    assert_eq!(figures(&domain.statistics()), [1, 0, 0, 0], "no local handle had it: no barrier");
 }
 
-fn objects_and_seats_outlive_the_domains_handles<S: Kind>() {
+fn objects_and_workers_outlive_the_domains_handles<S: Kind>() {
     let (token, domain) = domain::<S>();
     let context = domain.clone().context(token.clone());
-    let mut seat = domain.seat();
+    let mut local = domain.register();
     drop(domain);
-    seat.enter(&context).check();
+    local.enter(&context).check();
     drop(context);
-    drop(seat);
+    drop(local);
     assert_eq!(token.objects(), 0);
 
     let domain = Domain::<Token, S>::new_in();
     let context = domain.context(token.clone());
-    drop(domain.seat().enter(&context));
+    drop(domain.register().enter(&context));
     drop(domain);
     context.check();
     drop(context);
@@ -47,72 +40,77 @@ fn objects_and_seats_outlive_the_domains_handles<S: Kind>() {
 
 // --- entering and leaving ---
 
-fn a_seat_uses_what_it_enters_and_keeps_it<S: Kind>() {
+fn a_worker_uses_what_it_enters_and_keeps_it<S: Kind>() {
     let domain = Domain::<u32, S>::new_in();
     let (one, two) = (domain.context(1), domain.context(2));
-    let mut seat = domain.seat();
-    assert!(seat.lazy().is_none(), "it has entered nothing");
+    let mut local = domain.register();
+    assert!(local.lazy().is_none(), "it has entered nothing");
     for _ in 0..3 {
-        assert_eq!(*seat.enter(&one), 1);
-        assert_eq!(*seat.lazy().unwrap(), 1);
-        assert_eq!(*seat.lazy().unwrap(), 1, "it is kept after each use");
+        assert_eq!(*local.enter(&one), 1);
+        assert_eq!(*local.lazy().unwrap(), 1);
+        assert_eq!(*local.lazy().unwrap(), 1, "it is kept after each use");
     }
-    assert_eq!(*seat.enter(&two), 2);
-    assert_eq!(*seat.lazy().unwrap(), 2, "the newest is kept");
-    assert_eq!(*seat.enter(&one), 1);
-    seat.clear();
-    assert!(seat.lazy().is_none(), "a seat that was cleared has nothing");
-    seat.clear();
-    assert_eq!(*seat.enter(&two), 2);
+    assert_eq!(*local.enter(&two), 2);
+    assert_eq!(*local.lazy().unwrap(), 2, "the newest is kept");
+    assert_eq!(*local.enter(&one), 1);
+    local.clear();
+    assert!(local.lazy().is_none(), "a local handle that was cleared has nothing");
+    local.clear();
+    assert_eq!(*local.enter(&two), 2);
     assert_eq!(figures(&domain.statistics()), [0; 4], "nothing has ended");
 }
 
-fn seats_share_an_object<S: Kind>() {
+fn workers_share_an_object<S: Kind>() {
     let domain = Domain::<u32, S>::new_in();
     let context = domain.context(7);
-    let mut seats = Vec::from_iter((0..100).map(|_| domain.seat()));
-    let guards = Vec::from_iter(seats.iter_mut().map(|seat| seat.enter(&context)));
+    let mut locals = Vec::from_iter((0..100).map(|_| domain.register()));
+    let guards = Vec::from_iter(locals.iter_mut().map(|local| local.enter(&context)));
     let place = &raw const *context;
     assert!(guards.iter().all(|guard| std::ptr::eq(&raw const **guard, place)));
     drop(guards);
-    assert!(seats.iter_mut().all(|seat| seat.lazy().is_some_and(|kept| *kept == 7)));
+    assert!(locals.iter_mut().all(|local| local.lazy().is_some_and(|kept| *kept == 7)));
 }
 
 fn a_guard_gives_handles<S: Kind>() {
     let (token, domain) = domain::<S>();
     let context = domain.context(token.clone());
-    let mut seat = domain.seat();
-    let active = seat.enter(&context);
-    let from_active = Active::upgrade(&active).unwrap();
+    let mut local = domain.register();
+    let active = local.enter(&context);
+    let from_active = Guard::upgrade(&active).unwrap();
     assert!(Context::ptr_eq(&from_active, &context));
     drop((active, context));
-    let kept = seat.lazy().unwrap();
-    let from_kept = LazyGuard::upgrade(&kept).unwrap();
+    let kept = local.lazy().unwrap();
+    let from_kept = Guard::upgrade(&kept).unwrap();
     drop((kept, from_active));
     assert_eq!(token.objects(), 1);
-    seat.clear();
+    local.clear();
     assert_eq!(token.objects(), 1);
     drop(from_kept);
     assert_eq!(token.objects(), 0);
 }
 
-/// The last handle goes while guards of this seat and of another are out, made in both ways.
-fn the_last_handle_may_go_while_seats_use_the_object<S: Kind>() {
+/// The last handle goes while guards of this thread's local handle and of others are out, made in both ways.
+fn the_last_handle_may_go_while_workers_use_the_object<S: Kind>() {
+    fn use_it<'s, S: Kind>(
+        local: &'s mut LocalHandle<Token, S>,
+        context: &Context<Token, S>,
+        lazily: bool,
+    ) -> Guard<'s, Token, S> {
+        if lazily { local.lazy().unwrap() } else { local.enter(context) }
+    }
     for (mine_lazily, others_lazily) in [(false, false), (false, true), (true, false), (true, true)]
     {
         let (token, domain) = domain::<S>();
         let context = domain.context(token.clone());
-        let mut seats = [(); 4].map(|()| domain.seat());
-        for seat in &mut seats {
-            drop(seat.enter(&context));
+        let mut locals = [(); 4].map(|()| domain.register());
+        for local in &mut locals {
+            drop(local.enter(&context));
         }
         // The fourth stays idle.
-        let [mine, others, third, _] = &mut seats;
-        let (mine, others, third) = (
-            if mine_lazily { Ok(mine.lazy().unwrap()) } else { Err(mine.enter(&context)) },
-            if others_lazily { Ok(others.lazy().unwrap()) } else { Err(others.enter(&context)) },
-            third.enter(&context),
-        );
+        let [mine, others, third, _] = &mut locals;
+        let mine = use_it(mine, &context, mine_lazily);
+        let others = use_it(others, &context, others_lazily);
+        let third = third.enter(&context);
         drop(context);
         assert_eq!(token.objects(), 1);
         assert_eq!(
@@ -121,26 +119,20 @@ fn the_last_handle_may_go_while_seats_use_the_object<S: Kind>() {
             "one idle, three in use"
         );
         third.check();
-        assert_eq!(Active::upgrade(&third).is_some(), S::KEEPS, "no handle from the dead");
+        assert_eq!(Guard::upgrade(&third).is_some(), S::KEEPS, "no handle from the dead");
         drop(third);
-        match &mine {
-            Ok(guard) => guard.check(),
-            Err(guard) => guard.check(),
-        }
+        mine.check();
         drop(mine);
         assert_eq!(token.objects(), 1);
-        match &others {
-            Ok(guard) => guard.check(),
-            Err(guard) => guard.check(),
-        }
+        others.check();
         drop(others);
         assert_eq!(token.objects(), usize::from(S::KEEPS), "the last guard is gone");
-        for seat in &mut seats {
-            assert_eq!(seat.lazy().is_some(), S::KEEPS);
+        for local in &mut locals {
+            assert_eq!(local.lazy().is_some(), S::KEEPS);
         }
-        drop(seats);
+        drop(locals);
         assert_eq!(token.objects(), 0);
-        assert_eq!(domain.statistics().ended, 1);
+        assert_eq!(domain.statistics().retired, 1);
     }
 }
 
@@ -165,13 +157,13 @@ fn a_donated_reference_is_given_back_on_whichever_thread_leaves<S: Kind>() {
     assert_eq!(token.objects(), 0);
 }
 
-/// A seat that was using what ended enters something else, which is the other way to find out.
-fn a_seat_whose_object_ended_goes_on_with_others<S: Kind>() {
+/// A local handle that was using what ended enters something else, which is the other way to find out.
+fn a_worker_whose_object_ended_goes_on_with_others<S: Kind>() {
     let (token, domain) = domain::<S>();
-    let mut seat = domain.seat();
+    let mut local = domain.register();
     for turn in 0..20 {
         let context = domain.context(token.clone());
-        let guard = seat.enter(&context);
+        let guard = local.enter(&context);
         if turn % 3 == 0 {
             drop(context);
             guard.check();
@@ -181,62 +173,62 @@ fn a_seat_whose_object_ended_goes_on_with_others<S: Kind>() {
             drop(context);
         }
         if turn % 2 == 0 {
-            assert_eq!(seat.lazy().is_some(), S::KEEPS);
+            assert_eq!(local.lazy().is_some(), S::KEEPS);
         }
-        assert_eq!(token.objects(), usize::from(S::KEEPS), "at most what the seat keeps");
+        assert_eq!(token.objects(), usize::from(S::KEEPS), "at most what the local handle keeps");
     }
-    seat.clear();
+    local.clear();
     assert_eq!(token.objects(), 0);
-    assert_eq!(domain.statistics().ended, 20);
+    assert_eq!(domain.statistics().retired, 20);
 }
 
 // --- retention ---
 
-/// A way in which a seat ends, or what it keeps.
-type End<S> = fn(&Domain<Token, S>, Seat<Token, S>);
+/// A way in which a local handle ends, or what it keeps.
+type End<S> = fn(&Domain<Token, S>, LocalHandle<Token, S>);
 
-/// Each way in which a seat lets go of what it keeps, and whether the object went before that.
-fn what_a_parked_seat_keeps_goes_when_the_scheme_says<S: Kind>() {
+/// Each way in which a local handle lets go of what it keeps, and whether the object went before that.
+fn what_a_parked_worker_keeps_goes_when_the_scheme_says<S: Kind>() {
     let ends: [End<S>; 3] = [
-        |_, mut seat| seat.clear(),
-        |domain, mut seat| {
+        |_, mut local| local.clear(),
+        |domain, mut local| {
             let other = domain.context(Token::new());
-            drop(seat.enter(&other));
+            drop(local.enter(&other));
         },
-        |_, seat| drop(seat),
+        |_, local| drop(local),
     ];
     for end in ends {
         let (token, domain) = domain::<S>();
         let context = domain.context(token.clone());
-        let mut seat = domain.seat();
-        drop(seat.enter(&context));
+        let mut local = domain.register();
+        drop(local.enter(&context));
         drop(context);
         assert_eq!(token.objects(), usize::from(S::KEEPS));
-        if let Some(kept) = seat.lazy() {
+        if let Some(kept) = local.lazy() {
             kept.check();
         }
         assert_eq!(token.objects(), usize::from(S::KEEPS));
-        end(&domain, seat);
+        end(&domain, local);
         assert_eq!(token.objects(), 0);
     }
 }
 
-fn a_seat_that_was_cleared_is_no_reason_for_a_barrier<S: Kind>() {
+fn a_worker_that_was_cleared_is_no_reason_for_a_barrier<S: Kind>() {
     let (token, domain) = domain::<S>();
     let context = domain.context(token.clone());
-    let mut seat = domain.seat();
-    drop(seat.enter(&context));
-    seat.clear();
+    let mut local = domain.register();
+    drop(local.enter(&context));
+    local.clear();
     drop(context);
     assert_eq!((token.objects(), figures(&domain.statistics())), (0, [1, 0, 0, 0]));
 }
 
-fn a_seat_that_went_on_is_no_reason_for_a_barrier<S: Kind>() {
+fn a_worker_that_went_on_is_no_reason_for_a_barrier<S: Kind>() {
     let (token, domain) = domain::<S>();
     let (first, second) = (domain.context(token.clone()), domain.context(token.clone()));
-    let mut seat = domain.seat();
-    drop(seat.enter(&first));
-    let guard = seat.enter(&second);
+    let mut local = domain.register();
+    drop(local.enter(&first));
+    let guard = local.enter(&second);
     drop(first);
     assert_eq!((token.objects(), figures(&domain.statistics())), (1, [1, 0, 0, 0]));
     guard.check();
@@ -248,11 +240,11 @@ fn many_handles_dropped_at_once_share_a_barrier<S: Kind>() {
     const OBJECTS: usize = 100;
     let (token, domain) = domain::<S>();
     let contexts = Vec::from_iter((0..OBJECTS).map(|_| domain.context(token.clone())));
-    let mut seats = Vec::from_iter((0..3).map(|_| domain.seat()));
+    let mut locals = Vec::from_iter((0..3).map(|_| domain.register()));
     // One idle, one in use, one that has nothing; and an object that somebody else has a handle to.
-    drop(seats[0].enter(&contexts[10]));
+    drop(locals[0].enter(&contexts[10]));
     let kept = contexts[30].clone();
-    let guard = seats[1].enter(&contexts[20]);
+    let guard = locals[1].enter(&contexts[20]);
     domain.drop_all(contexts);
     if S::KEEPS {
         assert_eq!(token.objects(), 3);
@@ -264,8 +256,8 @@ fn many_handles_dropped_at_once_share_a_barrier<S: Kind>() {
     guard.check();
     drop(guard);
     kept.check();
-    drop((kept, seats));
-    assert_eq!((token.objects(), domain.statistics().ended), (0, OBJECTS as u64));
+    drop((kept, locals));
+    assert_eq!((token.objects(), domain.statistics().retired), (0, OBJECTS as u64));
 }
 
 fn no_handles_at_all_may_be_dropped_at_once<S: Kind>() {
@@ -278,111 +270,101 @@ fn no_handles_at_all_may_be_dropped_at_once<S: Kind>() {
     assert_eq!((token.objects(), figures(&domain.statistics())), (0, [1, 0, 0, 0]));
 }
 
-// --- seats ---
+// --- local handles ---
 
-fn seats_that_are_given_back_are_taken_again<S: Kind>() {
+fn workers_that_are_given_back_are_taken_again<S: Kind>() {
     let (token, domain) = domain::<S>();
     let context = domain.context(token.clone());
-    let numbers = |seats: &[Seat<Token, S>]| {
-        let mut numbers = Vec::from_iter(seats.iter().map(|seat| format!("{seat:?}")));
+    let numbers = |locals: &[LocalHandle<Token, S>]| {
+        let mut numbers = Vec::from_iter(locals.iter().map(|local| format!("{local:?}")));
         numbers.sort();
         numbers
     };
-    let first = Vec::from_iter((0..20).map(|_| domain.seat()));
+    let first = Vec::from_iter((0..20).map(|_| domain.register()));
     let of_first = numbers(&first);
-    assert_eq!(domain.statistics().seats, 20);
+    assert_eq!(domain.statistics().local_handles, 20);
     drop(first);
-    assert_eq!(domain.statistics().seats, 0);
+    assert_eq!(domain.statistics().local_handles, 0);
     for _ in 0..3 {
-        let mut again = Vec::from_iter((0..20).map(|_| domain.seat()));
+        let mut again = Vec::from_iter((0..20).map(|_| domain.register()));
         assert_eq!(numbers(&again), of_first, "no slot but those that there were");
-        for seat in &mut again {
-            assert!(seat.lazy().is_none(), "a seat begins with nothing");
-            drop(seat.enter(&context));
+        for local in &mut again {
+            assert!(local.lazy().is_none(), "a local handle begins with nothing");
+            drop(local.enter(&context));
         }
-        assert_eq!(domain.statistics().seats, 20);
+        assert_eq!(domain.statistics().local_handles, 20);
         // In another order than they were taken.
         again.swap(0, 7);
         drop(again);
-        assert_eq!(domain.statistics().seats, 0);
+        assert_eq!(domain.statistics().local_handles, 0);
     }
     drop(context);
     assert_eq!((token.objects(), figures(&domain.statistics())), (0, [1, 0, 0, 0]));
 }
 
-/// 70 seats are more than fit in a word of the mask, and in the first segment of slots.
-fn each_of_many_seats_lets_go_by_itself<S: Kind>() {
+/// 70 local handles are more than fit in a word of the mask, and in the first segment of slots.
+fn each_of_many_workers_lets_go_by_itself<S: Kind>() {
     let (token, domain) = domain::<S>();
     let context = domain.context(token.clone());
-    let mut seats = Vec::from_iter((0..70).map(|_| domain.seat()));
-    for seat in &mut seats {
-        drop(seat.enter(&context));
+    let mut locals = Vec::from_iter((0..70).map(|_| domain.register()));
+    for local in &mut locals {
+        drop(local.enter(&context));
     }
-    let half = seats.split_off(35);
+    let half = locals.split_off(35);
     drop(half);
     drop(context);
     assert_eq!(token.objects(), usize::from(S::KEEPS));
-    let last = seats.pop();
-    drop(seats);
-    assert_eq!(token.objects(), usize::from(S::KEEPS), "one seat is left");
+    let last = locals.pop();
+    drop(locals);
+    assert_eq!(token.objects(), usize::from(S::KEEPS), "one local handle is left");
     drop(last);
     assert_eq!(token.objects(), 0);
     let revoked = if S::KEEPS { 0 } else { 35 };
     assert_eq!(domain.statistics().revoked, revoked);
 }
 
-// --- what a seat kept, or another object ---
+// --- what a local handle kept, or another object ---
 
-fn a_seat_looks_for_another_object_only_if_what_it_kept_is_not_it<S: Kind>() {
+fn a_worker_looks_for_another_object_only_if_what_it_kept_is_not_it<S: Kind>() {
     let domain = Domain::<u32, S>::new_in();
     let table = [1, 2].map(|value| domain.context(value));
-    let mut seat = domain.seat();
+    let mut local = domain.register();
     let mut looked_for = Vec::new();
-    let mut use_one = |seat: &mut Seat<u32, S>, value: u32| {
+    let mut use_one = |local: &mut LocalHandle<u32, S>, value: u32| {
         let find = || {
             looked_for.push(value);
             table.iter().find(|context| ***context == value).cloned()
         };
-        seat.lazy_or(|&kept| kept == value, find).map(|guard| *guard)
+        local.lazy_or(|&kept| kept == value, find).map(|guard| *guard)
     };
     for value in [1, 1, 2, 2, 1] {
-        assert_eq!(use_one(&mut seat, value), Some(value));
+        assert_eq!(use_one(&mut local, value), Some(value));
     }
-    assert_eq!(use_one(&mut seat, 3), None);
-    assert_eq!(use_one(&mut seat, 1), Some(1), "what is not found changes nothing");
+    assert_eq!(use_one(&mut local, 3), None);
+    assert_eq!(use_one(&mut local, 1), Some(1), "what is not found changes nothing");
     assert_eq!(looked_for, [1, 2, 1, 3]);
 }
 
-fn a_look_that_panics_leaves_what_the_seat_kept<S: Kind>() {
+fn a_look_that_panics_leaves_what_the_worker_kept<S: Kind>() {
     let (token, domain) = domain::<S>();
     let context = domain.context(token.clone());
-    let mut seat = domain.seat();
-    seat.enter(&context).check();
-    assert_eq!(panics(|| drop(seat.lazy_or(|_| panic!("looks"), || None))), "looks");
-    assert_eq!(panics(|| drop(seat.lazy_or(|_| false, || panic!("finds")))), "finds");
-    assert!(seat.lazy().is_some());
+    let mut local = domain.register();
+    local.enter(&context).check();
+    assert_eq!(panics(|| drop(local.lazy_or(|_| panic!("looks"), || None))), "looks");
+    assert_eq!(panics(|| drop(local.lazy_or(|_| false, || panic!("finds")))), "finds");
+    assert!(local.lazy().is_some());
     drop(context);
-    assert_eq!(token.objects(), usize::from(S::KEEPS), "the seat is idle");
+    assert_eq!(token.objects(), usize::from(S::KEEPS), "the local handle is idle");
 }
 
 fn a_handle_that_was_found_may_be_the_last_one<S: Kind>() {
     let (token, domain) = domain::<S>();
-    let mut seat = domain.seat();
+    let mut local = domain.register();
     let only = domain.context(token.clone());
-    let guard = seat.lazy_or(|_| true, || Some(only)).unwrap();
+    let guard = local.lazy_or(|_| true, || Some(only)).unwrap();
     guard.check();
     drop(guard);
     assert_eq!(token.objects(), usize::from(S::KEEPS));
-}
-
-fn what_a_seat_kept_may_be_used_as_if_entered<S: Kind>() {
-    let domain = Domain::<u32, S>::new_in();
-    let context = domain.context(1);
-    let mut seat = domain.seat();
-    drop(seat.enter(&context));
-    let guard: Active<'_, u32, S> = seat.lazy().unwrap().into();
-    drop(context);
-    assert_eq!(*guard, 1);
 }
 
 // --- what is refused ---
@@ -391,42 +373,41 @@ fn a_context_of_another_domain_is_refused<S: Kind>() {
     let (token, mine) = domain::<S>();
     let others = Domain::<Token, S>::new_in();
     let (context, foreign) = (mine.context(token.clone()), others.context(token.clone()));
-    let mut seat = mine.seat();
+    let mut local = mine.register();
     for has_one in [false, true] {
-        let panic = panics(|| drop(seat.enter(&foreign)));
-        assert_eq!(panic, "this Context is of another Domain than this Seat");
-        assert_eq!(seat.lazy().is_some(), has_one, "the seat has what it had");
-        seat.enter(&context).check();
+        let panic = panics(|| drop(local.enter(&foreign)));
+        assert_eq!(panic, "this Context is of another Domain than this LocalHandle");
+        assert_eq!(local.lazy().is_some(), has_one, "the local handle has what it had");
+        local.enter(&context).check();
     }
     let three = [context.clone(), foreign.clone(), context.clone()];
     assert_eq!(panics(|| mine.drop_all(three)), "this Context is of another Domain");
     drop(foreign);
     assert_eq!(token.objects(), 1, "the panic has dropped all three");
     drop(context);
-    drop(seat);
+    drop(local);
     assert_eq!(token.objects(), 0);
-    assert_eq!((mine.statistics().ended, others.statistics().ended), (1, 1));
+    assert_eq!((mine.statistics().retired, others.statistics().retired), (1, 1));
 }
 
 claims! {
     an_object_goes_with_its_last_handle,
-    objects_and_seats_outlive_the_domains_handles,
-    a_seat_uses_what_it_enters_and_keeps_it,
-    seats_share_an_object,
+    objects_and_workers_outlive_the_domains_handles,
+    a_worker_uses_what_it_enters_and_keeps_it,
+    workers_share_an_object,
     a_guard_gives_handles,
-    the_last_handle_may_go_while_seats_use_the_object,
+    the_last_handle_may_go_while_workers_use_the_object,
     a_donated_reference_is_given_back_on_whichever_thread_leaves,
-    a_seat_whose_object_ended_goes_on_with_others,
-    what_a_parked_seat_keeps_goes_when_the_scheme_says,
-    a_seat_that_was_cleared_is_no_reason_for_a_barrier,
-    a_seat_that_went_on_is_no_reason_for_a_barrier,
+    a_worker_whose_object_ended_goes_on_with_others,
+    what_a_parked_worker_keeps_goes_when_the_scheme_says,
+    a_worker_that_was_cleared_is_no_reason_for_a_barrier,
+    a_worker_that_went_on_is_no_reason_for_a_barrier,
     many_handles_dropped_at_once_share_a_barrier,
     no_handles_at_all_may_be_dropped_at_once,
-    seats_that_are_given_back_are_taken_again,
-    each_of_many_seats_lets_go_by_itself,
-    a_seat_looks_for_another_object_only_if_what_it_kept_is_not_it,
-    a_look_that_panics_leaves_what_the_seat_kept,
+    workers_that_are_given_back_are_taken_again,
+    each_of_many_workers_lets_go_by_itself,
+    a_worker_looks_for_another_object_only_if_what_it_kept_is_not_it,
+    a_look_that_panics_leaves_what_the_worker_kept,
     a_handle_that_was_found_may_be_the_last_one,
-    what_a_seat_kept_may_be_used_as_if_entered,
     a_context_of_another_domain_is_refused,
 }

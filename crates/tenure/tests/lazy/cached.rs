@@ -1,15 +1,10 @@
 //! What `Cached` promises: which value a read sees, and when a replaced one is dropped.
-#![cfg(feature = "std")]
 
-mod lazies;
-
-use lazies::{Token, figures, panics};
-use std::cell::RefCell;
+use crate::support::{AtDrop, Last, Token, at_exit, figures, panics};
 use std::mem;
 use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
-use tenure::lazy::cached::{CachedGuard, ReadGuard, Reader};
-use tenure::lazy::{Cached, Context};
+use tenure::lazy::{Cached, CachedGuard, Context, Guard, Reader};
 
 // --- what a read sees ---
 
@@ -101,8 +96,8 @@ fn nested_reads_of_one_thread_see_what_is_newest_by_then() {
         drop(third);
     }
     nest(&cached, &values);
-    let seats = cached.statistics().seats;
-    assert_eq!(seats, 1, "seats of nested reads are given back");
+    let locals = cached.statistics().local_handles;
+    assert_eq!(locals, 1, "local handles of nested reads are given back");
     assert_eq!(values.iter().map(Token::objects).sum::<usize>(), 1, "the newest");
 }
 
@@ -119,7 +114,7 @@ fn a_store_drops_what_nobody_reads_before_it_returns() {
     cached.read().check();
     cached.store(new.clone());
     assert_eq!((old.objects(), new.objects()), (0, 1));
-    assert_eq!(figures(&cached.statistics()), [1, 1, 4, 0], "four seats kept it");
+    assert_eq!(figures(&cached.statistics()), [1, 1, 4, 0], "four local handles kept it");
 }
 
 #[test]
@@ -167,9 +162,9 @@ fn handles_keep_what_was_replaced() {
     replaced.check();
     let mut reader = cached.reader();
     let (mine, threads) = (reader.read(), cached.read());
-    let (by_mine, by_thread) = (ReadGuard::upgrade(&mine), CachedGuard::upgrade(&threads));
+    let (by_mine, by_thread) = (Guard::upgrade(&mine), CachedGuard::upgrade(&threads));
     cached.store(third.clone());
-    let again = ReadGuard::upgrade(&mine);
+    let again = Guard::upgrade(&mine);
     assert!(again.is_some(), "there are handles: it has not ended");
     drop((mine, threads));
     drop((by_mine, by_thread));
@@ -187,7 +182,7 @@ fn no_handle_is_had_of_what_has_ended() {
     let mut reader = cached.reader();
     let (mine, threads) = (reader.read(), cached.read());
     cached.store(new.clone());
-    assert!(ReadGuard::upgrade(&mine).is_none() && CachedGuard::upgrade(&threads).is_none());
+    assert!(Guard::upgrade(&mine).is_none() && CachedGuard::upgrade(&threads).is_none());
     assert!(cached.context().is(&new), "of the current one there is");
     mine.check();
     threads.check();
@@ -210,7 +205,7 @@ fn the_last_value_goes_with_the_last_handle_or_reader() {
         let mut second = reader.clone();
         drop(reader);
         second.read().check();
-        let context = reads.then(|| ReadGuard::upgrade(&second.read()).unwrap());
+        let context = reads.then(|| Guard::upgrade(&second.read()).unwrap());
         drop(second);
         assert_eq!(token.objects(), usize::from(reads), "the handle to the value alone");
         drop(context);
@@ -246,7 +241,7 @@ fn an_update_is_tried_again_where_somebody_else_was_faster() {
         [&old[..], &[1]].concat()
     });
     assert_eq!((tries, &cached.read()[..]), (3, &[0, -1, -1, 1][..]));
-    assert_eq!(cached.statistics().seats, 1, "that of this thread");
+    assert_eq!(cached.statistics().local_handles, 1, "that of this thread");
 }
 
 #[test]
@@ -256,53 +251,29 @@ fn an_update_that_panics_changes_nothing() {
     assert_eq!(panics(|| cached.update(|_| panic!("in update"))), "in update");
     assert!(cached.read().is(&token));
     cached.update(Token::clone);
-    assert_eq!((token.objects(), cached.statistics().ended), (1, 1));
+    assert_eq!((token.objects(), cached.statistics().retired), (1, 1));
 }
 
 // --- destructors, panics ---
 
-/// A value that uses its own `Cached` when it is dropped.
-struct Last {
-    token: Token,
-    at_drop: Option<Box<dyn FnOnce() + Send + Sync>>,
-}
-
-impl Last {
-    fn new(token: &Token) -> Self {
-        Self { token: token.clone(), at_drop: None }
-    }
-
-    fn acts(token: &Token, act: impl FnOnce() + Send + Sync + 'static) -> Self {
-        Self { token: token.clone(), at_drop: Some(Box::new(act)) }
-    }
-}
-
-impl Drop for Last {
-    fn drop(&mut self) {
-        if let Some(act) = self.at_drop.take() {
-            act();
-        }
-    }
-}
-
 #[test]
 fn a_destructor_may_read_and_store_the_same_cached() {
     let token = Token::new();
-    let cached = Arc::new(Cached::new(Last::new(&token)));
+    let cached = Arc::new(Cached::new(Last::idle(&token)));
     // The `Cached` must not have itself in a value that stays.
     let (weak, inner) = (Arc::downgrade(&cached), token.clone());
     cached.store(Last::acts(&token, move || {
         let cached = weak.upgrade().expect("it is being used");
         let guard = cached.read();
         assert!(guard.at_drop.is_none(), "the newest");
-        cached.store(Last::new(&inner));
+        cached.store(Last::idle(&inner));
         guard.token.check();
-        cached.update(|old| Last::new(&old.token));
+        cached.update(|old| Last::idle(&old.token));
         cached.context().token.check();
     }));
     let mut reader = cached.reader();
     let (mine, threads) = (reader.read(), cached.read());
-    cached.store(Last::new(&token));
+    cached.store(Last::idle(&token));
     assert!(mine.at_drop.is_some());
     drop(mine);
     // The destructor runs where this thread's own place has just been left.
@@ -310,13 +281,13 @@ fn a_destructor_may_read_and_store_the_same_cached() {
     reader.read().token.check();
     assert!(cached.read().at_drop.is_none());
     // The closure has gone, too.
-    assert_eq!((token.objects(), cached.statistics().ended), (1, 4));
+    assert_eq!((token.objects(), cached.statistics().retired), (1, 4));
 }
 
 #[test]
 fn a_destructor_that_panics_leaves_cached_and_reader_in_order() {
     let token = Token::new();
-    let armed = || Last::acts(&token, || panic!("in drop"));
+    let armed = || Last::panics(&token);
     let cached = Cached::new(armed());
     assert_eq!(panics(|| cached.store(armed())), "in drop");
     let mut reader = cached.reader();
@@ -329,11 +300,15 @@ fn a_destructor_that_panics_leaves_cached_and_reader_in_order() {
     drop(guard);
     assert_eq!(panics(|| drop(nested)), "in drop");
     mem::forget(reader.read());
-    cached.store(Last::new(&token));
+    cached.store(Last::idle(&token));
     assert_eq!(panics(|| drop(reader.read())), "in drop", "the read gives back what was forgotten");
     reader.read().token.check();
     cached.read().token.check();
-    assert_eq!((token.objects(), cached.statistics().seats), (1, 2), "the reader's, this thread's");
+    assert_eq!(
+        (token.objects(), cached.statistics().local_handles),
+        (1, 2),
+        "the reader's, this thread's"
+    );
 }
 
 #[test]
@@ -370,7 +345,7 @@ fn more_threads_than_bits_read_at_once() {
         })
     }));
     all.wait();
-    assert_eq!(cached.statistics().seats, THREADS);
+    assert_eq!(cached.statistics().local_handles, THREADS);
     cached.store(new.clone());
     assert_eq!(figures(&cached.statistics()), [1, 1, 0, THREADS as u64]);
     all.wait();
@@ -391,26 +366,9 @@ fn threads_that_come_after_others_use_their_places() {
         });
         assert_eq!(read.join().unwrap(), (value - 1, value - 1));
         cached.store(value);
-        most = most.max(cached.statistics().seats);
+        most = most.max(cached.statistics().local_handles);
     }
-    assert!(most < 250, "{most} seats for one thread at a time");
-}
-
-thread_local! {
-    static AT_EXIT: RefCell<Vec<AtExit>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Calls its function when it is dropped.
-struct AtExit(Option<Box<dyn FnOnce() + Send>>);
-
-impl Drop for AtExit {
-    fn drop(&mut self) {
-        self.0.take().unwrap()();
-    }
-}
-
-fn at_exit(act: impl FnOnce() + Send + 'static) {
-    AT_EXIT.with_borrow_mut(|all| all.push(AtExit(Some(Box::new(act)))));
+    assert!(most < 250, "{most} local handles for one thread at a time");
 }
 
 /// Before and after the thread has lost its number.
@@ -428,17 +386,17 @@ fn destructors_of_thread_locals_read_and_store() {
                 read(&theirs);
             }
             let at_end = theirs.clone();
-            at_exit(move || {
-                let [second, third] = stored;
+            at_exit(AtDrop(move || {
+                let [second, third] = &stored;
                 let outer = at_end.read();
                 at_end.store(second.clone());
                 let nested = at_end.read();
                 at_end.store(third.clone());
-                assert!(nested.is(&second) && at_end.read().is(&third));
+                assert!(nested.is(second) && at_end.read().is(third));
                 outer.check();
                 drop((outer, nested));
                 told.set(()).unwrap();
-            });
+            }));
             read(&theirs);
         })
         .join()

@@ -1,20 +1,18 @@
 //! Every two operations of a `Cached`, with one in the middle of the other, at each of its steps.
 //!
-//! See `lazies/staged.rs` for how. What is checked: a read that begins after a store sees it, what a guard shows is
+//! See `staged.rs` for how. What is checked: a read that begins after a store sees it, what a guard shows is
 //! alive, and what is neither current nor read is gone.
-#![cfg(feature = "std")]
 
-mod lazies;
-
-use lazies::Token;
-use lazies::staged::{Staged, as_thread, every_way, interrupted};
+use crate::staged::{Staged, as_thread, every_way, interrupted};
+use crate::support::Token;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use tenure::lazy::cached::{CachedGuard, ReadGuard, Reader};
-use tenure::lazy::{Cached, Context, Shootdown};
+use tenure::lazy::{Cached, CachedGuard, Context, Guard, On, Reader, Shootdown};
 
-type Value = Cached<Token, Staged>;
+/// The scheme, on a machine of stages.
+type Scheme = On<Staged, Shootdown>;
+type Value = Cached<Token, Scheme>;
 
 /// The ways to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,9 +28,9 @@ const READS: [Read; 4] = [Read::ByReader, Read::ByThread, Read::Nested, Read::Co
 
 /// What a read returns.
 enum Kept {
-    ByReader(ReadGuard<'static, Token, Staged>),
-    ByThread(CachedGuard<'static, Token, Staged>),
-    Context(Context<Token, Shootdown, Staged>),
+    ByReader(Guard<'static, Token, Scheme>),
+    ByThread(CachedGuard<'static, Token, Scheme>),
+    Context(Context<Token, Scheme>),
 }
 
 impl Kept {
@@ -46,15 +44,15 @@ impl Kept {
 }
 
 /// A `Cached` and a reader, with their guards.
-struct Room {
+struct Stage {
     /// Guards that the others are nested in, and then what was read.
     guards: RefCell<Vec<Kept>>,
     /// From boxes. Borrowed by the guards.
     cached: *mut Value,
-    reader: *mut Reader<Token, Staged>,
+    reader: *mut Reader<Token, Scheme>,
 }
 
-impl Room {
+impl Stage {
     /// With a reader and a thread that have read the value, or have never read.
     fn new(value: &Token, has_read: bool) -> Rc<Self> {
         let cached = Value::new_in(value.clone());
@@ -107,7 +105,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for Stage {
     fn drop(&mut self) {
         self.leave();
         // SAFETY: from a box, and no guard borrows it any more.
@@ -118,17 +116,17 @@ impl Drop for Room {
 }
 
 /// After `stored` was stored in the place of `old`.
-fn check(room: &Room, old: &Token, stored: &Token, what: &str) {
-    room.look();
-    let read = usize::from(room.showing(old) > 0);
+fn check(stage: &Stage, old: &Token, stored: &Token, what: &str) {
+    stage.look();
+    let read = usize::from(stage.showing(old) > 0);
     assert_eq!(old.objects(), read, "{what}: the old value is there if it is read");
     assert_eq!(stored.objects(), 1, "{what}: the new value is there");
-    room.leave();
+    stage.leave();
     assert_eq!(old.objects(), 0, "{what}: nobody reads the old value");
     for how in READS {
-        room.read(how);
-        assert_eq!(room.showing(old), 0, "{what}: {how:?} sees what was replaced before it began");
-        room.leave();
+        stage.read(how);
+        assert_eq!(stage.showing(old), 0, "{what}: {how:?} sees what was replaced before it began");
+        stage.leave();
     }
 }
 
@@ -138,13 +136,13 @@ fn a_read_is_interrupted_by_a_store() {
         for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
             for at in 1.. {
                 let [old, new] = [Token::new(), Token::new()];
-                let room = Room::new(&old, has_read);
-                let (other, value) = (Rc::clone(&room), new.clone());
+                let stage = Stage::new(&old, has_read);
+                let (other, value) = (Rc::clone(&stage), new.clone());
                 let store = move || other.cached().store(value);
-                if !interrupted(at, || room.read(how), store) {
+                if !interrupted(at, || stage.read(how), store) {
                     break;
                 }
-                check(&room, &old, &new, &format!("{how:?} interrupted at {at}"));
+                check(&stage, &old, &new, &format!("{how:?} interrupted at {at}"));
             }
         }
     });
@@ -156,20 +154,20 @@ fn a_read_is_interrupted_by_three_stores() {
         for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
             for at in 1.. {
                 let values = [(); 4].map(|()| Token::new());
-                let room = Room::new(&values[0], has_read);
-                let (other, stored) = (Rc::clone(&room), values.clone());
+                let stage = Stage::new(&values[0], has_read);
+                let (other, stored) = (Rc::clone(&stage), values.clone());
                 let store = move || {
                     let [_, rest @ ..] = stored;
                     rest.into_iter().for_each(|value| other.cached().store(value));
                 };
-                if !interrupted(at, || room.read(how), store) {
+                if !interrupted(at, || stage.read(how), store) {
                     break;
                 }
                 let what = format!("{how:?} interrupted at {at}");
                 let [first, second, third, last] = &values;
                 let never_seen = [second, third].map(Token::objects);
                 assert_eq!(never_seen, [0, 0], "{what}: values that nobody read are dropped");
-                check(&room, first, last, &what);
+                check(&stage, first, last, &what);
             }
         }
     });
@@ -181,13 +179,13 @@ fn a_store_is_interrupted_by_a_read_that_goes_on() {
         for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
             for at in 1.. {
                 let [old, new] = [Token::new(), Token::new()];
-                let room = Room::new(&old, has_read);
-                let (other, value) = (Rc::clone(&room), new.clone());
-                let store = || room.cached().store(value);
+                let stage = Stage::new(&old, has_read);
+                let (other, value) = (Rc::clone(&stage), new.clone());
+                let store = || stage.cached().store(value);
                 if !interrupted(at, store, move || other.read(how)) {
                     break;
                 }
-                check(&room, &old, &new, &format!("store interrupted at {at} by {how:?}"));
+                check(&stage, &old, &new, &format!("store interrupted at {at} by {how:?}"));
             }
         }
     });
@@ -199,20 +197,20 @@ fn a_store_is_interrupted_by_a_guard_that_goes() {
         for (how, reads_again) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
             for at in 1.. {
                 let [old, new] = [Token::new(), Token::new()];
-                let room = Room::new(&old, false);
-                room.read(how);
-                let (other, value) = (Rc::clone(&room), new.clone());
+                let stage = Stage::new(&old, false);
+                stage.read(how);
+                let (other, value) = (Rc::clone(&stage), new.clone());
                 let leave = move || {
                     other.leave();
                     if reads_again {
                         other.read(how);
                     }
                 };
-                if !interrupted(at, || room.cached().store(value), leave) {
+                if !interrupted(at, || stage.cached().store(value), leave) {
                     break;
                 }
                 check(
-                    &room,
+                    &stage,
                     &old,
                     &new,
                     &format!("store interrupted at {at} by the end of {how:?}"),
@@ -228,13 +226,13 @@ fn a_guard_that_goes_is_interrupted_by_a_store() {
         for how in READS {
             for at in 1.. {
                 let [old, new] = [Token::new(), Token::new()];
-                let room = Room::new(&old, false);
-                room.read(how);
-                let (other, value) = (Rc::clone(&room), new.clone());
-                if !interrupted(at, || room.leave(), move || other.cached().store(value)) {
+                let stage = Stage::new(&old, false);
+                stage.read(how);
+                let (other, value) = (Rc::clone(&stage), new.clone());
+                if !interrupted(at, || stage.leave(), move || other.cached().store(value)) {
                     break;
                 }
-                check(&room, &old, &new, &format!("the end of {how:?} interrupted at {at}"));
+                check(&stage, &old, &new, &format!("the end of {how:?} interrupted at {at}"));
             }
         }
     });
@@ -246,18 +244,18 @@ fn of_two_stores_one_replaces_the_other() {
         for (how, holds) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
             for at in 1.. {
                 let [old, one, other] = [(); 3].map(|()| Token::new());
-                let room = Room::new(&old, true);
+                let stage = Stage::new(&old, true);
                 if holds {
-                    room.read(how);
+                    stage.read(how);
                 }
-                let (interrupting, value) = (Rc::clone(&room), other.clone());
+                let (interrupting, value) = (Rc::clone(&stage), other.clone());
                 let store = move || interrupting.cached().store(value);
-                if !interrupted(at, || room.cached().store(one.clone()), store) {
+                if !interrupted(at, || stage.cached().store(one.clone()), store) {
                     break;
                 }
                 let last = if one.objects() == 1 { &one } else { &other };
                 assert_eq!(one.objects() + other.objects(), 1, "at {at}: one is current");
-                check(&room, &old, last, &format!("stores at {at}"));
+                check(&stage, &old, last, &format!("stores at {at}"));
             }
         }
     });
@@ -266,9 +264,9 @@ fn of_two_stores_one_replaces_the_other() {
 #[test]
 fn an_update_sees_every_store_before_it() {
     every_way(|| {
-        let values = |cached: &Cached<Vec<u32>, Staged>| cached.read().clone();
+        let values = |cached: &Cached<Vec<u32>, Scheme>| cached.read().clone();
         for at in 1.. {
-            let cached = Rc::new(Cached::<Vec<u32>, Staged>::new_in(vec![0]));
+            let cached = Rc::new(Cached::<Vec<u32>, Scheme>::new_in(vec![0]));
             let push = |value| move |old: &Vec<u32>| [&old[..], &[value]].concat();
             let other = Rc::clone(&cached);
             let reached = interrupted(at, || cached.update(push(1)), move || other.update(push(2)));
@@ -286,13 +284,13 @@ fn an_update_sees_every_store_before_it() {
 fn a_replaced_value_is_returned_to_one_of_those_who_replace_it() {
     every_way(|| {
         for at in 1.. {
-            let room = Rc::new(Cached::<u32, Staged>::new_in(0));
-            let (got, other) = (Rc::new(RefCell::new(Vec::new())), Rc::clone(&room));
+            let stage = Rc::new(Cached::<u32, Scheme>::new_in(0));
+            let (got, other) = (Rc::new(RefCell::new(Vec::new())), Rc::clone(&stage));
             let others = Rc::clone(&got);
             let reached = interrupted(
                 at,
                 || {
-                    let old = room.replace(1);
+                    let old = stage.replace(1);
                     got.borrow_mut().push(*old);
                 },
                 move || others.borrow_mut().push(*other.replace(2)),
@@ -300,7 +298,7 @@ fn a_replaced_value_is_returned_to_one_of_those_who_replace_it() {
             if !reached {
                 break;
             }
-            got.borrow_mut().push(*room.read());
+            got.borrow_mut().push(*stage.read());
             got.borrow_mut().sort_unstable();
             assert_eq!(*got.borrow(), [0, 1, 2], "interrupted at {at}");
         }
@@ -316,7 +314,7 @@ fn a_guard_that_goes_after_its_threads_number_is_interrupted_by_a_read_of_the_ne
         for replaced_before in [false, true] {
             for at in 1.. {
                 let values = [(); 3].map(|()| Token::new());
-                let cached = Rc::new(Cached::<Token, Staged>::new_in(values[0].clone()));
+                let cached = Rc::new(Value::new_in(values[0].clone()));
                 // SAFETY: it is dropped after the guards, below.
                 let lasting = unsafe { &*Rc::as_ptr(&cached) };
                 let late = lasting.read();
@@ -360,10 +358,10 @@ fn a_guard_that_goes_after_its_threads_number_is_interrupted_by_a_read_of_the_ne
 // --- a destructor in the middle of a read ---
 
 thread_local! {
-    static READ_AT_DROP: RefCell<Option<&'static Cached<Reads, Staged>>> =
+    static READ_AT_DROP: RefCell<Option<&'static Cached<Reads, Scheme>>> =
         const { RefCell::new(None) };
     static PANICS_AT_DROP: Cell<bool> = const { Cell::new(false) };
-    static KEPT_AT_DROP: RefCell<Option<CachedGuard<'static, Reads, Staged>>> =
+    static KEPT_AT_DROP: RefCell<Option<CachedGuard<'static, Reads, Scheme>>> =
         const { RefCell::new(None) };
 }
 
@@ -385,7 +383,7 @@ impl Drop for Reads {
 fn a_destructor_keeps_a_guard(at: u32, outer_goes_first: bool) -> bool {
     let values = [(); 3].map(|()| Token::new());
     let [first, second, third] = values.each_ref().map(|token| Reads { token: token.clone() });
-    let place = Box::into_raw(Box::new(Cached::<Reads, Staged>::new_in(first)));
+    let place = Box::into_raw(Box::new(Cached::<Reads, Scheme>::new_in(first)));
     // SAFETY: freed below, after the guards.
     let cached = unsafe { &*place };
     drop(cached.read());
@@ -394,7 +392,7 @@ fn a_destructor_keeps_a_guard(at: u32, outer_goes_first: bool) -> bool {
     let reached = interrupted(at, || outer = Some(cached.read()), move || cached.store(second));
     READ_AT_DROP.take();
     let kept = KEPT_AT_DROP.take();
-    let look = |guard: &CachedGuard<'_, Reads, Staged>| guard.token.check();
+    let look = |guard: &CachedGuard<'_, Reads, Scheme>| guard.token.check();
     if outer_goes_first {
         outer = None;
     }
@@ -437,7 +435,7 @@ fn a_destructor_that_panics_within_a_read_leaves_the_place_of_the_thread() {
         for at in 1.. {
             let [old, new] = [Token::new(), Token::new()];
             let [first, second] = [&old, &new].map(|token| Reads { token: token.clone() });
-            let cached = Rc::new(Cached::<Reads, Staged>::new_in(first));
+            let cached = Rc::new(Cached::<Reads, Scheme>::new_in(first));
             drop(cached.read());
             let other = Rc::clone(&cached);
             PANICS_AT_DROP.set(true);
@@ -458,9 +456,13 @@ fn a_destructor_that_panics_within_a_read_leaves_the_place_of_the_thread() {
                 assert!(cached.read().token.is(&new));
             }
             assert_eq!((old.objects(), new.objects()), (0, 1), "interrupted at {at}");
-            assert_eq!(cached.statistics().seats, 1, "interrupted at {at}");
+            assert_eq!(cached.statistics().local_handles, 1, "interrupted at {at}");
             let guard = cached.read();
-            assert_eq!(cached.statistics().seats, 1, "the guard has the place of the thread");
+            assert_eq!(
+                cached.statistics().local_handles,
+                1,
+                "the guard has the place of the thread"
+            );
             drop(guard);
         }
         assert!(within_a_read > 0, "no destructor ran within a read");

@@ -1,17 +1,14 @@
-//! Random sequences of operations on seats and handles, against an obviously right model of each scheme.
-#![cfg(feature = "std")]
+//! Random sequences of operations on local handles and handles, against an obviously right model of each scheme.
 
-mod lazies;
-
-use lazies::{Kind, Token, Worker, figures};
+use crate::support::{Kind, Token, Worker, figures};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
-use tenure::lazy::{Context, Counted, Domain, Mask, Shootdown};
+use tenure::lazy::{Context, Counted, Domain, Mask, Shootdown, Verified};
 
 #[derive(Debug, Clone)]
 enum Operation {
     Make,
-    /// Of the handle of that number, modulo how many there are; seats likewise.
+    /// Of the handle of that number, modulo how many there are; local handles likewise.
     Clone(usize),
     Drop(usize),
     /// So many, from that one.
@@ -41,8 +38,8 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         2 => (which(), 0..6_usize).prop_map(|(first, n)| DropMany(first, n)),
         3 => Just(Sit),
         2 => which().prop_map(Stand),
-        16 => (which(), which()).prop_map(|(seat, handle)| Enter(seat, handle)),
-        6 => (which(), which()).prop_map(|(seat, handle)| EnterAndDrop(seat, handle)),
+        16 => (which(), which()).prop_map(|(local, handle)| Enter(local, handle)),
+        6 => (which(), which()).prop_map(|(local, handle)| EnterAndDrop(local, handle)),
         12 => which().prop_map(Lazy),
         12 => which().prop_map(Leave),
         4 => which().prop_map(Forget),
@@ -55,7 +52,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
 /// Which object, by the order in which they were made.
 type Id = usize;
 
-/// What the model knows of a seat.
+/// What the model knows of a local handle.
 #[derive(Debug, Clone, Default)]
 struct Seated {
     has: Option<Id>,
@@ -69,9 +66,9 @@ struct Seated {
 /// A scheme in the model's words: what ends when, and who has it still.
 #[derive(Debug, Default)]
 struct Model {
-    /// Shootdown's rules; otherwise seats keep what they have.
+    /// Shootdown's rules; otherwise local handles keep what they have.
     takes: bool,
-    seats: Vec<Seated>,
+    workers: Vec<Seated>,
     handles: Vec<Id>,
     made: usize,
     ended: BTreeSet<Id>,
@@ -83,7 +80,7 @@ struct Model {
 impl Model {
     fn is_alive(&self, id: Id) -> bool {
         self.handles.contains(&id)
-            || self.seats.iter().any(|seat| seat.has == Some(id) && (!self.takes || seat.owns))
+            || self.workers.iter().any(|local| local.has == Some(id) && (!self.takes || local.owns))
     }
 
     /// The objects of `gone` have lost handles.
@@ -92,13 +89,13 @@ impl Model {
             gone.iter().copied().filter(|id| !self.handles.contains(id)).collect();
         if self.takes {
             let mut barrier = false;
-            for seat in &mut self.seats {
-                if seat.has.is_some_and(|id| ending.contains(&id)) {
+            for local in &mut self.workers {
+                if local.has.is_some_and(|id| ending.contains(&id)) {
                     barrier = true;
-                    if seat.active {
-                        (seat.owns, self.donated) = (true, self.donated + 1);
+                    if local.active {
+                        (local.owns, self.donated) = (true, self.donated + 1);
                     } else {
-                        (seat.has, self.revoked) = (None, self.revoked + 1);
+                        (local.has, self.revoked) = (None, self.revoked + 1);
                     }
                 }
             }
@@ -109,7 +106,7 @@ impl Model {
         }
     }
 
-    /// Where seats keep objects: those that nobody has any more end.
+    /// Where local handles keep objects: those that nobody has any more end.
     fn ended_by_nobody(&mut self) {
         if !self.takes {
             let dead = (0..self.made).filter(|&id| !self.is_alive(id));
@@ -117,36 +114,36 @@ impl Model {
         }
     }
 
-    /// The seat's guard goes, or what it forgot is given back.
+    /// The local handle's guard goes, or what it forgot is given back.
     fn leave(&mut self, at: usize) {
-        let seat = &mut self.seats[at];
-        (seat.active, seat.guarded) = (false, false);
-        if seat.owns {
-            (seat.owns, seat.has) = (false, None);
+        let local = &mut self.workers[at];
+        (local.active, local.guarded) = (false, false);
+        if local.owns {
+            (local.owns, local.has) = (false, None);
         }
     }
 
     fn enter(&mut self, at: usize, id: Id) {
-        if self.seats[at].has != Some(id) || self.seats[at].owns {
+        if self.workers[at].has != Some(id) || self.workers[at].owns {
             self.leave(at);
         }
-        self.seats[at] = Seated { has: Some(id), active: true, guarded: true, owns: false };
+        self.workers[at] = Seated { has: Some(id), active: true, guarded: true, owns: false };
         self.ended_by_nobody();
     }
 
     fn lazy(&mut self, at: usize) -> bool {
-        if self.seats[at].owns {
+        if self.workers[at].owns {
             self.leave(at);
         }
-        let seat = &mut self.seats[at];
-        let found = seat.has.is_some();
-        (seat.active, seat.guarded) = (found, found);
+        let local = &mut self.workers[at];
+        let found = local.has.is_some();
+        (local.active, local.guarded) = (found, found);
         found
     }
 
     fn clear(&mut self, at: usize) {
         self.leave(at);
-        self.seats[at].has = None;
+        self.workers[at].has = None;
         self.ended_by_nobody();
     }
 }
@@ -176,7 +173,7 @@ impl<S: Kind> Run<S> {
         which.checked_rem(self.handles.len())
     }
 
-    fn seat(&self, which: usize) -> Option<usize> {
+    fn worker(&self, which: usize) -> Option<usize> {
         which.checked_rem(self.workers.len())
     }
 
@@ -186,13 +183,13 @@ impl<S: Kind> Run<S> {
         self.model.handles_went(&[id]);
     }
 
-    fn enter(&mut self, seat: usize, handle: usize) {
+    fn enter(&mut self, local: usize, handle: usize) {
         // `Worker` leaves first.
-        if self.model.seats[seat].guarded {
-            self.model.leave(seat);
+        if self.model.workers[local].guarded {
+            self.model.leave(local);
         }
-        self.workers[seat].enter(&self.handles[handle]);
-        self.model.enter(seat, self.model.handles[handle]);
+        self.workers[local].enter(&self.handles[handle]);
+        self.model.enter(local, self.model.handles[handle]);
     }
 
     /// An operation on handles.
@@ -226,56 +223,58 @@ impl<S: Kind> Run<S> {
         Some(())
     }
 
-    /// An operation on a seat.
-    fn on_seats(&mut self, operation: &Operation) -> Option<()> {
+    /// An operation on a local handle.
+    fn on_workers(&mut self, operation: &Operation) -> Option<()> {
         match *operation {
             Operation::Sit => {
                 self.workers.push(Worker::new(&self.domain));
-                self.model.seats.push(Seated::default());
+                self.model.workers.push(Seated::default());
             }
             Operation::Stand(which) => {
-                let at = self.seat(which)?;
+                let at = self.worker(which)?;
                 drop(self.workers.swap_remove(at));
                 self.model.clear(at);
-                self.model.seats.swap_remove(at);
+                self.model.workers.swap_remove(at);
             }
-            Operation::Enter(which, handle) => self.enter(self.seat(which)?, self.handle(handle)?),
+            Operation::Enter(which, handle) => {
+                self.enter(self.worker(which)?, self.handle(handle)?)
+            }
             Operation::EnterAndDrop(which, handle) => {
                 let at = self.handle(handle)?;
-                self.enter(self.seat(which)?, at);
+                self.enter(self.worker(which)?, at);
                 self.drop_handle(at);
             }
             Operation::Lazy(which) => {
-                let at = self.seat(which)?;
-                if self.model.seats[at].guarded {
+                let at = self.worker(which)?;
+                if self.model.workers[at].guarded {
                     self.model.leave(at);
                 }
                 assert_eq!(self.workers[at].lazy(), self.model.lazy(at));
             }
             Operation::Leave(which) => {
-                let at = self.seat(which)?;
+                let at = self.worker(which)?;
                 self.workers[at].leave();
-                if self.model.seats[at].guarded {
+                if self.model.workers[at].guarded {
                     self.model.leave(at);
                 }
             }
             Operation::Forget(which) => {
-                let at = self.seat(which)?;
+                let at = self.worker(which)?;
                 self.workers[at].forget();
-                self.model.seats[at].guarded = false;
+                self.model.workers[at].guarded = false;
             }
             Operation::Clear(which) => {
-                let at = self.seat(which)?;
-                self.workers[at].seat().clear();
+                let at = self.worker(which)?;
+                self.workers[at].local().clear();
                 self.model.clear(at);
             }
             Operation::Upgrade(which) => {
-                let at = self.seat(which)?;
+                let at = self.worker(which)?;
                 let upgraded = self.workers[at].upgrade();
-                let seat = &self.model.seats[at];
-                assert_eq!(upgraded.is_some(), seat.guarded && !seat.owns);
+                let local = &self.model.workers[at];
+                assert_eq!(upgraded.is_some(), local.guarded && !local.owns);
                 if let Some(handle) = upgraded {
-                    assert_eq!(Some(handle.id), seat.has);
+                    assert_eq!(Some(handle.id), local.has);
                     self.model.handles.push(handle.id);
                     self.handles.push(handle);
                 }
@@ -290,16 +289,16 @@ impl<S: Kind> Run<S> {
         for (id, token) in self.tokens.iter().enumerate() {
             assert_eq!(token.objects(), usize::from(model.is_alive(id)), "object {id}");
         }
-        for (worker, seat) in self.workers.iter().zip(&model.seats) {
+        for (worker, local) in self.workers.iter().zip(&model.workers) {
             let shown = worker.value().map(|object| object.id);
-            assert_eq!(shown, seat.has.filter(|_| seat.guarded));
+            assert_eq!(shown, local.has.filter(|_| local.guarded));
             worker.value().inspect(|object| object.token.check());
         }
         for (handle, id) in self.handles.iter().zip(&model.handles) {
             assert_eq!(handle.id, *id);
         }
         let said = self.domain.statistics();
-        assert_eq!(said.seats, model.seats.len());
+        assert_eq!(said.local_handles, model.workers.len());
         let ended = model.ended.len() as u64;
         assert_eq!(figures(&said), [ended, model.barriers, model.revoked, model.donated]);
     }
@@ -308,7 +307,7 @@ impl<S: Kind> Run<S> {
 fn run<S: Kind>(operations: &[Operation]) {
     let mut run = Run::<S>::new();
     for operation in operations {
-        let _ = run.on_handles(operation).or_else(|| run.on_seats(operation));
+        let _ = run.on_handles(operation).or_else(|| run.on_workers(operation));
         run.check();
     }
     let Run { domain, tokens, handles, workers, .. } = run;
@@ -320,7 +319,7 @@ fn run<S: Kind>(operations: &[Operation]) {
         drop(handles);
     }
     assert!(tokens.iter().all(|token| token.objects() == 0), "objects leak");
-    assert_eq!(domain.statistics().ended, tokens.len() as u64);
+    assert_eq!(domain.statistics().retired, tokens.len() as u64);
 }
 
 proptest! {
@@ -333,7 +332,7 @@ proptest! {
     #[test]
     fn shootdown_is_what_the_model_is(operations in operations()) {
         run::<Shootdown>(&operations);
-        run::<Shootdown<true>>(&operations);
+        run::<Verified>(&operations);
     }
 
     #[test]

@@ -1,51 +1,49 @@
-//! Every two operations of seats and handles, with one in the middle of the other, at each of its steps.
+//! Every two operations of local handles and handles, with one in the middle of the other, at each of its steps.
 //!
-//! See `lazies/staged.rs` for how. What is checked: what a guard shows is alive, nothing is dropped twice, and what
+//! See `staged.rs` for how. What is checked: what a guard shows is alive, nothing is dropped twice, and what
 //! nobody has any more is gone.
-#![cfg(feature = "std")]
 
-mod lazies;
-
-use lazies::staged::{Barriers, Staged, every_way, interrupted, with};
-use lazies::{Kind, Token, Worker};
+use crate::staged::{Barriers, Staged, every_way, interrupted, with};
+use crate::support::{Kind, Token, Worker};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tenure::lazy::{Context, Domain, Shootdown};
+use tenure::lazy::{Context, Domain, On, Shootdown};
 
-type Handle<S> = Context<Token, S, Staged>;
+type Handle<S> = Context<Token, S>;
 
-/// A seat, an object that ends, and one that stays.
-struct Stage<S: Kind<Staged>> {
-    domain: Domain<Token, S, Staged>,
-    worker: RefCell<Worker<Token, S, Staged>>,
+/// A local handle, an object that ends, and one that stays.
+struct Stage<S: Kind> {
+    domain: Domain<Token, S>,
+    worker: RefCell<Worker<Token, S>>,
     ending: Cell<Option<Handle<S>>>,
     staying: Handle<S>,
     /// Says whether the one that ends is there.
     token: Token,
     _other: Token,
-    /// Whether the seat's guard was forgotten: what it used may be there until the seat is used again.
+    /// Whether the local handle's guard was forgotten: what it used may be there until the local handle is used again.
     forgotten: Cell<bool>,
 }
 
-/// What the owner of the seat can do without a handle to what ends.
+/// What the owner of the local handle can do without a handle to what ends.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Leave,
     Lazy,
     EnterOther,
     Clear,
-    /// Gives the seat back, and takes one.
-    Seat,
+    /// Gives the local handle back, and takes one.
+    LocalHandle,
 }
 
-const STEPS: [Step; 5] = [Step::Leave, Step::Lazy, Step::EnterOther, Step::Clear, Step::Seat];
+const STEPS: [Step; 5] =
+    [Step::Leave, Step::Lazy, Step::EnterOther, Step::Clear, Step::LocalHandle];
 
-/// How the seat stands when the other operation begins.
+/// How the local handle stands when the other operation begins.
 #[derive(Debug, Clone, Copy)]
 enum Before {
     Nothing,
     Idle,
-    Active,
+    Guard,
     ActiveLazily,
     Forgotten,
     IdleWithOther,
@@ -57,7 +55,7 @@ enum Before {
 const BEFORE: [Before; 9] = [
     Before::Nothing,
     Before::Idle,
-    Before::Active,
+    Before::Guard,
     Before::ActiveLazily,
     Before::Forgotten,
     Before::IdleWithOther,
@@ -66,7 +64,7 @@ const BEFORE: [Before; 9] = [
     Before::Cleared,
 ];
 
-impl<S: Kind<Staged>> Stage<S> {
+impl<S: Kind> Stage<S> {
     fn new(before: Before) -> Rc<Self> {
         let domain = Domain::new_in();
         let (token, other) = (Token::new(), Token::new());
@@ -77,7 +75,7 @@ impl<S: Kind<Staged>> Stage<S> {
             worker.enter(&ending);
         }
         match before {
-            Before::Nothing | Before::Active => {}
+            Before::Nothing | Before::Guard => {}
             Before::Idle => worker.leave(),
             Before::ActiveLazily => assert!(worker.lazy()),
             Before::Forgotten => (forgotten, _) = (true, worker.forget()),
@@ -90,7 +88,7 @@ impl<S: Kind<Staged>> Stage<S> {
                 worker.enter(&staying);
                 worker.forget();
             }
-            Before::Cleared => worker.seat().clear(),
+            Before::Cleared => worker.local().clear(),
         }
         Rc::new(Self {
             domain,
@@ -109,8 +107,8 @@ impl<S: Kind<Staged>> Stage<S> {
             Step::Leave => worker.leave(),
             Step::Lazy => _ = worker.lazy(),
             Step::EnterOther => worker.enter(&self.staying),
-            Step::Clear => worker.seat().clear(),
-            Step::Seat => *worker = Worker::new(&self.domain),
+            Step::Clear => worker.local().clear(),
+            Step::LocalHandle => *worker = Worker::new(&self.domain),
         }
         if !matches!(step, Step::Leave) {
             self.forgotten.set(false);
@@ -118,7 +116,7 @@ impl<S: Kind<Staged>> Stage<S> {
         self.look(&worker);
     }
 
-    fn look(&self, worker: &Worker<Token, S, Staged>) {
+    fn look(&self, worker: &Worker<Token, S>) {
         if let Some(value) = worker.value() {
             value.check();
         }
@@ -128,7 +126,7 @@ impl<S: Kind<Staged>> Stage<S> {
         drop(self.ending.take().expect("the last handle goes once"));
     }
 
-    /// Whether the seat uses what has ended.
+    /// Whether the local handle uses what has ended.
     fn is_used(&self) -> bool {
         let worker = self.worker.borrow();
         worker.value().is_some_and(|value| value.is(&self.token))
@@ -144,12 +142,12 @@ impl<S: Kind<Staged>> Stage<S> {
         } else if !S::KEEPS && !self.forgotten.get() {
             assert_eq!(there, 0, "{what}: nobody has it and it was not dropped");
         }
-        self.worker.borrow_mut().seat().clear();
-        assert_eq!(self.token.objects(), 0, "{what}: the seat has let go of it");
+        self.worker.borrow_mut().local().clear();
+        assert_eq!(self.token.objects(), 0, "{what}: the local handle has let go of it");
     }
 }
 
-fn an_owner_is_interrupted_by_the_end_of_an_object<S: Kind<Staged>>() {
+fn an_owner_is_interrupted_by_the_end_of_an_object<S: Kind>() {
     every_way(|| {
         for before in BEFORE {
             for first in STEPS {
@@ -167,7 +165,7 @@ fn an_owner_is_interrupted_by_the_end_of_an_object<S: Kind<Staged>>() {
     });
 }
 
-fn the_end_of_an_object_is_interrupted_by_an_owner<S: Kind<Staged>>() {
+fn the_end_of_an_object_is_interrupted_by_an_owner<S: Kind>() {
     every_way(|| {
         let none = [None];
         let steps = || none.into_iter().chain(STEPS.map(Some));
@@ -197,11 +195,11 @@ fn the_end_of_an_object_is_interrupted_by_an_owner<S: Kind<Staged>>() {
     });
 }
 
-/// Two objects end at once, one of them that a seat uses and one that it keeps.
-fn the_end_of_an_object_is_interrupted_by_that_of_another<S: Kind<Staged>>() {
+/// Two objects end at once, one of them that a local handle uses and one that it keeps.
+fn the_end_of_an_object_is_interrupted_by_that_of_another<S: Kind>() {
     every_way(|| {
         for at in 1.. {
-            let domain = Domain::<Token, S, Staged>::new_in();
+            let domain = Domain::<Token, S>::new_in();
             let tokens = [Token::new(), Token::new()];
             let [one, other] = tokens.each_ref().map(|token| domain.context(token.clone()));
             let mut workers = [Worker::new(&domain), Worker::new(&domain)];
@@ -217,13 +215,13 @@ fn the_end_of_an_object_is_interrupted_by_that_of_another<S: Kind<Staged>>() {
             assert_eq!(there, if S::KEEPS { [1, 1] } else { [1, 0] }, "interrupted at {at}");
             drop(workers);
             assert_eq!(tokens.each_ref().map(Token::objects), [0, 0]);
-            assert_eq!(domain.statistics().ended, 2);
+            assert_eq!(domain.statistics().retired, 2);
         }
     });
 }
 
 /// Handles of two threads go; one is the last.
-fn a_handle_goes_while_another_does<S: Kind<Staged>>() {
+fn a_handle_goes_while_another_does<S: Kind>() {
     every_way(|| {
         for before in BEFORE {
             for at in 1.. {
@@ -240,46 +238,46 @@ fn a_handle_goes_while_another_does<S: Kind<Staged>>() {
     });
 }
 
-/// A seat is taken, and given back, while others are.
-fn seats_come_and_go_while_others_do<S: Kind<Staged>>() {
+/// A local handle is taken, and given back, while others are.
+fn workers_come_and_go_while_others_do<S: Kind>() {
     every_way(|| {
         for at in 1.. {
-            let domain = Domain::<Token, S, Staged>::new_in();
+            let domain = Domain::<Token, S>::new_in();
             let token = Token::new();
             let context = domain.context(token.clone());
-            let first = domain.seat();
-            drop(domain.seat());
+            let first = domain.register();
+            drop(domain.register());
             let meanwhile = (domain.clone(), context.clone());
-            let seats = RefCell::new(Vec::new());
+            let locals = RefCell::new(Vec::new());
             let kept = Rc::new(RefCell::new(None));
             let in_other = Rc::clone(&kept);
             let reached = interrupted(
                 at,
                 || {
                     drop(first);
-                    let mut seats = seats.borrow_mut();
-                    seats.extend((0..3).map(|_| domain.seat()));
-                    seats.iter_mut().for_each(|seat| drop(seat.enter(&context)));
+                    let mut locals = locals.borrow_mut();
+                    locals.extend((0..3).map(|_| domain.register()));
+                    locals.iter_mut().for_each(|local| drop(local.enter(&context)));
                 },
                 move || {
-                    let mut seat = meanwhile.0.seat();
-                    drop(seat.enter(&meanwhile.1));
-                    *in_other.borrow_mut() = Some(seat);
+                    let mut local = meanwhile.0.register();
+                    drop(local.enter(&meanwhile.1));
+                    *in_other.borrow_mut() = Some(local);
                 },
             );
             if !reached {
                 break;
             }
-            let mut seats = seats.into_inner();
-            seats.extend(kept.take());
-            let mut numbers = Vec::from_iter(seats.iter().map(|seat| format!("{seat:?}")));
+            let mut locals = locals.into_inner();
+            locals.extend(kept.take());
+            let mut numbers = Vec::from_iter(locals.iter().map(|local| format!("{local:?}")));
             numbers.sort();
             numbers.dedup();
             assert_eq!(numbers.len(), 4, "interrupted at {at}: a slot has two owners");
-            assert_eq!(domain.statistics().seats, 4);
+            assert_eq!(domain.statistics().local_handles, 4);
             drop(context);
-            drop(seats);
-            assert_eq!((token.objects(), domain.statistics().seats), (0, 0));
+            drop(locals);
+            assert_eq!((token.objects(), domain.statistics().local_handles), (0, 0));
         }
     });
 }
@@ -290,7 +288,7 @@ fn seats_come_and_go_while_others_do<S: Kind<Staged>>() {
 fn a_heavy_barrier_that_interrupts_nobody_is_found_out() {
     let broken = |before: Before, first: Step| {
         let fails = |at: &u32| {
-            let stage = Stage::<Shootdown>::new(before);
+            let stage = Stage::<On<Staged, Shootdown>>::new(before);
             let other = Rc::clone(&stage);
             // What is used is not looked at: it may be gone.
             let act = || match first {
@@ -308,15 +306,16 @@ fn a_heavy_barrier_that_interrupts_nobody_is_found_out() {
         };
         (1..20).any(|at| fails(&at))
     };
-    let cases = [(Before::Idle, Step::Lazy), (Before::Active, Step::Leave)];
+    let cases = [(Before::Idle, Step::Lazy), (Before::Guard, Step::Leave)];
     with(Barriers::Late, || assert!(cases.iter().all(|&(before, first)| !broken(before, first))));
     with(Barriers::Broken, || assert!(cases.iter().all(|&(before, first)| broken(before, first))));
 }
 
 claims! {
+    on crate::staged::Staged:
     an_owner_is_interrupted_by_the_end_of_an_object,
     the_end_of_an_object_is_interrupted_by_an_owner,
     the_end_of_an_object_is_interrupted_by_that_of_another,
     a_handle_goes_while_another_does,
-    seats_come_and_go_while_others_do,
+    workers_come_and_go_while_others_do,
 }

@@ -1,18 +1,15 @@
 //! What values there may be, and which threads may have what.
-#![cfg(feature = "std")]
 
-mod lazies;
-
-use lazies::Kind;
+use crate::support::Kind;
 use std::cell::Cell;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 use std::sync::{Arc, MutexGuard};
-use tenure::lazy::cached::{CachedGuard, ReadGuard, Reader};
 use tenure::lazy::{
-    Active, Cached, Context, Counted, Domain, LazyGuard, Mask, Seat, Shootdown, Statistics,
+    Cached, CachedGuard, Context, Counted, Domain, DomainStatistics, Guard, LocalHandle, Mask,
+    Reader, Shootdown, Verified,
 };
 
 // --- threads ---
@@ -51,47 +48,38 @@ fn the_question_has_both_answers() {
     assert_eq!((auto!(Cell<u8>), auto!(MutexGuard<'static, u8>)), ((true, false), (false, true)));
 }
 
-macro_rules! types_of_a_scheme {
-    ($scheme:ty, $value:ty) => {
+/// The answers for the types that lead to such a value.
+macro_rules! types {
+    ($value:ty, $scheme:ty) => {
         [
             auto!(Domain<$value, $scheme>),
             auto!(Context<$value, $scheme>),
-            auto!(Seat<$value, $scheme>),
-            auto!(Active<'static, $value, $scheme>),
-            auto!(LazyGuard<'static, $value, $scheme>),
+            auto!(LocalHandle<$value, $scheme>),
+            auto!(Guard<'static, $value, $scheme>),
         ]
-    };
-}
-
-macro_rules! types_of_cached {
-    ($value:ty) => {
-        [auto!(Cached<$value>), auto!(Reader<$value>), auto!(ReadGuard<'static, $value>)]
     };
 }
 
 /// A value is shared, and dropped by any thread: so it has to be both, or nothing that leads to it is either.
 #[test]
 fn what_leads_to_a_value_goes_to_other_threads_if_the_value_does() {
-    assert_eq!(types_of_a_scheme!(Shootdown, String), [BOTH; 5]);
-    assert_eq!(types_of_a_scheme!(Shootdown<true>, String), [BOTH; 5]);
-    assert_eq!(types_of_a_scheme!(Counted, String), [BOTH; 5]);
-    assert_eq!(types_of_a_scheme!(Mask, String), [BOTH; 5]);
-    assert_eq!(types_of_cached!(String), [BOTH; 3]);
-
-    assert_eq!(types_of_a_scheme!(Shootdown, Rc<u8>), [NEITHER; 5]);
-    assert_eq!(types_of_a_scheme!(Counted, Rc<u8>), [NEITHER; 5]);
-    assert_eq!(types_of_a_scheme!(Mask, Rc<u8>), [NEITHER; 5]);
-    assert_eq!(types_of_cached!(Rc<u8>), [NEITHER; 3]);
-
-    assert_eq!(types_of_a_scheme!(Shootdown, Cell<u8>), [NEITHER; 5]);
-    assert_eq!(types_of_a_scheme!(Counted, Cell<u8>), [NEITHER; 5]);
-    assert_eq!(types_of_a_scheme!(Mask, Cell<u8>), [NEITHER; 5]);
-    assert_eq!(types_of_cached!(Cell<u8>), [NEITHER; 3]);
-
-    assert_eq!(types_of_a_scheme!(Shootdown, MutexGuard<'static, u8>), [NEITHER; 5]);
-    assert_eq!(types_of_a_scheme!(Counted, MutexGuard<'static, u8>), [NEITHER; 5]);
-    assert_eq!(types_of_a_scheme!(Mask, MutexGuard<'static, u8>), [NEITHER; 5]);
-    assert_eq!(types_of_cached!(MutexGuard<'static, u8>), [NEITHER; 3]);
+    macro_rules! assert_all {
+        ($value:ty, $what:expr) => {
+            for of_scheme in [
+                types!($value, Shootdown),
+                types!($value, Verified),
+                types!($value, Counted),
+                types!($value, Mask),
+            ] {
+                assert_eq!(of_scheme, [$what; 4]);
+            }
+            assert_eq!([auto!(Cached<$value>), auto!(Reader<$value>)], [$what; 2]);
+        };
+    }
+    assert_all!(String, BOTH);
+    assert_all!(Rc<u8>, NEITHER);
+    assert_all!(Cell<u8>, NEITHER);
+    assert_all!(MutexGuard<'static, u8>, NEITHER);
 }
 
 /// The guard of a thread's own place stays on the thread; what it shows may be shown to others.
@@ -110,12 +98,10 @@ fn may_be_used_after_a_panic<T: UnwindSafe + RefUnwindSafe>() {}
 fn what_std_lets_through_a_panic_goes_through<S: Kind>() {
     may_be_used_after_a_panic::<Domain<String, S>>();
     may_be_used_after_a_panic::<Context<String, S>>();
-    may_be_used_after_a_panic::<Seat<String, S>>();
-    may_be_used_after_a_panic::<Active<'_, String, S>>();
-    may_be_used_after_a_panic::<LazyGuard<'_, String, S>>();
+    may_be_used_after_a_panic::<LocalHandle<String, S>>();
+    may_be_used_after_a_panic::<Guard<'_, String, S>>();
     may_be_used_after_a_panic::<Cached<String>>();
     may_be_used_after_a_panic::<Reader<String>>();
-    may_be_used_after_a_panic::<ReadGuard<'_, String>>();
     may_be_used_after_a_panic::<CachedGuard<'_, String>>();
 }
 
@@ -136,17 +122,16 @@ fn what_a_panic_may_leave_in_disorder_is_no_more_safe_than_in_an_arc() {
                 <Asked<Arc<$value>>>::SAFE,
                 <Asked<Domain<$value>>>::SAFE,
                 <Asked<Context<$value>>>::SAFE,
-                <Asked<Seat<$value>>>::SAFE,
-                <Asked<Active<'_, $value>>>::SAFE,
+                <Asked<LocalHandle<$value>>>::SAFE,
+                <Asked<Guard<'_, $value>>>::SAFE,
                 <Asked<Cached<$value>>>::SAFE,
                 <Asked<Reader<$value>>>::SAFE,
-                <Asked<ReadGuard<'_, $value>>>::SAFE,
                 <Asked<CachedGuard<'_, $value>>>::SAFE,
             ]
         };
     }
-    assert_eq!(safe!(u8), [true; 9]);
-    assert_eq!(safe!(Cell<u8>), [false; 9]);
+    assert_eq!(safe!(u8), [true; 8]);
+    assert_eq!(safe!(Cell<u8>), [false; 8]);
 }
 
 #[test]
@@ -162,43 +147,41 @@ fn handles_are_a_word_and_one_that_may_be_none_is_no_more() {
 fn contexts_and_guards_are_covariant<S: Kind>() {
     fn longest<'a, S: Kind>(
         context: &Context<&'a str, S>,
-        guard: &Active<'_, &'a str, S>,
+        guard: &Guard<'_, &'a str, S>,
         other: &'a str,
     ) -> usize {
         context.len().max(guard.len()).max(other.len())
     }
-    fn shorter_to_use<'s, 'a, S: Kind>(
-        guard: LazyGuard<'s, &'static str, S>,
-    ) -> LazyGuard<'s, &'a str, S> {
+    fn shorter_to_use<'s, 'a, S: Kind>(guard: Guard<'s, &'static str, S>) -> Guard<'s, &'a str, S> {
         guard
     }
     fn shorter_to_read<'r, 'a>(
-        (one, other): (ReadGuard<'r, &'static str>, CachedGuard<'r, &'static str>),
-    ) -> (ReadGuard<'r, &'a str>, CachedGuard<'r, &'a str>) {
+        (one, other): (Guard<'r, &'static str>, CachedGuard<'r, &'static str>),
+    ) -> (Guard<'r, &'a str>, CachedGuard<'r, &'a str>) {
         (one, other)
     }
     let domain = Domain::<&'static str, S>::new_in();
-    let (mut seat, context) = (domain.seat(), domain.context("static"));
+    let (mut local, context) = (domain.register(), domain.context("static"));
     {
         let other = String::from("of this block");
-        assert_eq!(longest(&context, &seat.enter(&context), &other), other.len());
+        assert_eq!(longest(&context, &local.enter(&context), &other), other.len());
     }
-    assert_eq!(*shorter_to_use(seat.lazy().unwrap()), "static");
+    assert_eq!(*shorter_to_use(local.lazy().unwrap()), "static");
     let cached = Cached::new("static");
     let mut reader = cached.reader();
-    // The second of one thread has a seat of its own.
+    // The second of one thread has a local handle of its own.
     let _first = cached.read();
     let (one, other) = shorter_to_read((reader.read(), cached.read()));
     assert_eq!((*one, *other), ("static", "static"));
     drop(other);
-    assert_eq!(cached.statistics().seats, 2);
+    assert_eq!(cached.statistics().local_handles, 2);
 }
 
 fn values_may_borrow<S: Kind>() {
     let text = String::from("borrowed");
     let domain = Domain::<&str, S>::new_in();
     let context = domain.context(&text[..4]);
-    assert_eq!(*domain.seat().enter(&context), "borr");
+    assert_eq!(*domain.register().enter(&context), "borr");
 }
 
 /// Counts its drops in what it borrows.
@@ -215,8 +198,8 @@ fn a_value_that_borrows_is_dropped_before_what_it_borrows<S: Kind>() {
     {
         let domain = Domain::<Counts<'_>, S>::new_in();
         let context = domain.context(Counts(&drops));
-        let mut seat = domain.seat();
-        let guard = seat.enter(&context);
+        let mut local = domain.register();
+        let guard = local.enter(&context);
         drop(context);
         assert_eq!(drops.get(), 0);
         guard.0.get();
@@ -236,14 +219,14 @@ fn values_of_no_size_are_values<S: Kind>() {
     let domain = Domain::<Nothing, S>::new_in();
     let (one, other) = (domain.context(Nothing), domain.context(Nothing));
     assert!(!Context::ptr_eq(&one, &other), "objects of no size are different objects");
-    let mut seat = domain.seat();
-    drop(seat.enter(&one));
-    let guard = seat.enter(&other);
+    let mut local = domain.register();
+    drop(local.enter(&one));
+    let guard = local.enter(&other);
     drop(one);
     assert_eq!(DROPS.get(), 1);
     drop(other);
     drop(guard);
-    seat.clear();
+    local.clear();
     assert_eq!(DROPS.get(), 2);
     let cached = Cached::new(Nothing);
     drop(cached.read());
@@ -258,9 +241,9 @@ fn values_are_aligned_as_they_ask<S: Kind>() {
     let is_aligned = |page: &Page| std::ptr::from_ref(page).addr() % 1024 == 0;
     let domain = Domain::<Page, S>::new_in();
     let context = domain.context(Page([1, 2, 3]));
-    let mut seat = domain.seat();
-    assert!(is_aligned(&context) && is_aligned(&seat.enter(&context)));
-    let kept = seat.lazy().unwrap();
+    let mut local = domain.register();
+    assert!(is_aligned(&context) && is_aligned(&local.enter(&context)));
+    let kept = local.lazy().unwrap();
     assert!(is_aligned(&kept));
     assert_eq!(*kept, Page([1, 2, 3]));
     let cached = Cached::new(Page([4; 3]));
@@ -270,12 +253,12 @@ fn values_are_aligned_as_they_ask<S: Kind>() {
 fn handles_and_guards_show_what_the_value_shows<S: Kind>() {
     let domain = Domain::<&str, S>::new_in();
     let context = domain.context("a value");
-    let mut seat = domain.seat();
-    assert_eq!(format!("{seat:?}"), "Seat { number: 0, .. }");
+    let mut local = domain.register();
+    assert_eq!(format!("{local:?}"), "LocalHandle { number: 0, .. }");
     assert_eq!(format!("{context:?} {context}"), "\"a value\" a value");
     assert_eq!(*AsRef::<&str>::as_ref(&context), "a value");
-    assert_eq!(format!("{:?}", seat.enter(&context)), "\"a value\"");
-    assert_eq!(format!("{:?}", seat.lazy()), "Some(\"a value\")");
+    assert_eq!(format!("{:?}", local.enter(&context)), "\"a value\"");
+    assert_eq!(format!("{:?}", local.lazy()), "Some(\"a value\")");
 }
 
 claims! {
@@ -291,7 +274,8 @@ claims! {
 #[test]
 fn domains_say_what_they_are() {
     let text = |domain: &dyn Debug| format!("{domain:?}");
-    let zero = "Statistics { seats: 0, ended: 0, barriers: 0, revoked: 0, donated: 0 }";
+    let zero =
+        "DomainStatistics { local_handles: 0, retired: 0, barriers: 0, revoked: 0, donated: 0 }";
     for (said, name) in [
         (text(&Domain::<u8>::default()), "shootdown"),
         (text(&Domain::<u8, Counted>::new_in()), "counted"),
@@ -307,14 +291,14 @@ fn what_is_cached_shows_its_value() {
     assert_eq!(format!("{cached:?} {:?}", cached.read()), "Cached(\"a value\") \"a value\"");
     let mut reader = cached.reader();
     assert_eq!(format!("{:?}", reader.read()), "\"a value\"");
-    assert_eq!(format!("{reader:?}"), "Reader { seat: Seat { number: 1, .. } }");
+    assert_eq!(format!("{reader:?}"), "Reader { local: LocalHandle { number: 1, .. } }");
     assert_eq!(*Cached::<u32>::default().read(), 0);
 }
 
 #[test]
 fn statistics_compare() {
     let domain = Domain::<u8>::new();
-    let before: Statistics = domain.statistics();
+    let before: DomainStatistics = domain.statistics();
     assert_eq!(before, domain.clone().statistics());
     drop(domain.context(1));
     assert_ne!(before, domain.statistics());

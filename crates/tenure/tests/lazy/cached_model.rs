@@ -1,12 +1,8 @@
 //! Random sequences of operations on a `Cached`, its readers and guards, against an obviously right model.
-#![cfg(feature = "std")]
 
-mod lazies;
-
-use lazies::Token;
+use crate::support::Token;
 use proptest::prelude::*;
-use tenure::lazy::cached::{CachedGuard, ReadGuard, Reader};
-use tenure::lazy::{Cached, Context};
+use tenure::lazy::{Cached, CachedGuard, Context, Guard, Reader};
 
 #[derive(Debug, Clone)]
 enum Operation {
@@ -56,7 +52,7 @@ struct Value {
 
 /// A reader, with its guard while one is out.
 struct Eye {
-    guard: Option<ReadGuard<'static, Value>>,
+    guard: Option<Guard<'static, Value>>,
     /// From a box. Borrowed by the guard.
     reader: *mut Reader<Value>,
 }
@@ -120,7 +116,7 @@ impl<'c> Run<'c> {
             let at = (which / 2).checked_rem(self.eyes.len());
             at.and_then(|at| {
                 let (eye, shown) = &self.eyes[at];
-                Some((ReadGuard::upgrade(eye.guard.as_ref()?), shown.expect("a guard is out")))
+                Some((Guard::upgrade(eye.guard.as_ref()?), shown.expect("a guard is out")))
             })
         };
         if let Some((context, number)) = upgraded {
@@ -206,8 +202,8 @@ impl<'c> Run<'c> {
             assert_eq!(context.number, *number);
         }
         let nested = self.here.iter().filter(|(.., own)| !own).count();
-        let seats = self.eyes.len() + nested + usize::from(self.has_read_here);
-        assert_eq!(self.cached.statistics().seats, seats);
+        let locals = self.eyes.len() + nested + usize::from(self.has_read_here);
+        assert_eq!(self.cached.statistics().local_handles, locals);
     }
 }
 

@@ -1,14 +1,9 @@
-//! Threads that end with seats, seats that change threads, and thread-locals.
-#![cfg(feature = "std")]
+//! Threads that end with local handles, local handles that change threads, and thread-locals.
 
-mod lazies;
-
-use lazies::{Kind, Token, Worker, figures};
-use std::any::Any;
-use std::cell::RefCell;
+use crate::support::{AtDrop, Kind, Token, Worker, at_exit, domain, figures};
 use std::mem::ManuallyDrop;
 use std::thread;
-use tenure::lazy::{Context, Domain};
+use tenure::lazy::Context;
 use tenure::memory::{Native, Threads};
 
 /// Runs `body` on a thread that ends.
@@ -17,7 +12,7 @@ fn on_a_thread<R: Send + 'static>(body: impl FnOnce() -> R + Send + 'static) -> 
 }
 
 fn what_a_thread_kept_that_is_no_more_goes_as_what_a_parked_one_keeps<S: Kind>() {
-    let (token, domain) = (Token::new(), Domain::<Token, S>::new_in());
+    let (token, domain) = domain::<S>();
     let context = domain.context(token.clone());
     let (theirs, handle) = (domain.clone(), context.clone());
     // Leaked, for the thread; kept, so that a leak checker finds it.
@@ -28,13 +23,17 @@ fn what_a_thread_kept_that_is_no_more_goes_as_what_a_parked_one_keeps<S: Kind>()
         worker
     });
     drop(context);
-    assert_eq!(token.objects(), usize::from(S::KEEPS), "the thread is gone, its seat is idle");
+    assert_eq!(
+        token.objects(),
+        usize::from(S::KEEPS),
+        "the thread is gone, its local handle is idle"
+    );
     drop(ManuallyDrop::into_inner(left_behind));
     assert_eq!(token.objects(), 0);
 }
 
 fn a_thread_that_ends_in_the_middle_of_a_use_keeps_the_object<S: Kind>() {
-    let (token, domain) = (Token::new(), Domain::<Token, S>::new_in());
+    let (token, domain) = domain::<S>();
     let context = domain.context(token.clone());
     let (theirs, handle) = (domain.clone(), context.clone());
     let mut left_behind = on_a_thread(move || {
@@ -51,8 +50,8 @@ fn a_thread_that_ends_in_the_middle_of_a_use_keeps_the_object<S: Kind>() {
     assert_eq!(token.objects(), 0);
 }
 
-fn a_seat_goes_from_thread_to_thread_while_it_is_used<S: Kind>() {
-    let (token, domain) = (Token::new(), Domain::<Token, S>::new_in());
+fn a_worker_goes_from_thread_to_thread_while_it_is_used<S: Kind>() {
+    let (token, domain) = domain::<S>();
     let mut worker = Worker::new(&domain);
     for turn in 0..60 {
         let context = domain.context(token.clone());
@@ -79,23 +78,23 @@ fn a_seat_goes_from_thread_to_thread_while_it_is_used<S: Kind>() {
         drop(handle);
     }
     drop(worker);
-    assert_eq!((token.objects(), domain.statistics().ended), (0, 60));
+    assert_eq!((token.objects(), domain.statistics().retired), (0, 60));
 }
 
-fn numbers_of_threads_have_nothing_to_do_with_seats<S: Kind>() {
-    let (token, domain) = (Token::new(), Domain::<Token, S>::new_in());
+fn numbers_of_threads_have_nothing_to_do_with_workers<S: Kind>() {
+    let (token, domain) = domain::<S>();
     let context = domain.context(token.clone());
     for _ in 0..100 {
         let (theirs, handle) = (domain.clone(), context.clone());
         on_a_thread(move || {
-            let mut seats = [(); 3].map(|()| theirs.seat());
-            for seat in &mut seats {
-                seat.enter(&handle).check();
+            let mut locals = [(); 3].map(|()| theirs.register());
+            for local in &mut locals {
+                local.enter(&handle).check();
             }
         });
-        assert_eq!(domain.statistics().seats, 0);
+        assert_eq!(domain.statistics().local_handles, 0);
     }
-    let number = format!("{:?}", domain.seat());
+    let number = format!("{:?}", domain.register());
     assert!(["0", "1", "2"].iter().any(|slot| number.contains(slot)), "{number}: slots are reused");
     drop(context);
     assert_eq!((token.objects(), figures(&domain.statistics())), (0, [1, 0, 0, 0]));
@@ -103,31 +102,13 @@ fn numbers_of_threads_have_nothing_to_do_with_seats<S: Kind>() {
 
 // --- thread-locals ---
 
-thread_local! {
-    /// Dropped in this order.
-    static AT_EXIT: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
-}
-
-fn at_exit(last: impl Any) {
-    AT_EXIT.with_borrow_mut(|all| all.push(Box::new(last)));
-}
-
-/// Calls its function when it is dropped.
-struct AtExit<F: FnMut()>(F);
-
-impl<F: FnMut()> Drop for AtExit<F> {
-    fn drop(&mut self) {
-        (self.0)();
-    }
-}
-
 /// Thread-locals go in the reverse order of their first use: a thread that asks for its number later, if at all, has
 /// none when these go.
 fn what_thread_locals_have_goes_with_the_thread<S: Kind>() {
-    for (seat_first, has_number) in [(false, false), (false, true), (true, false), (true, true)] {
-        let (token, domain) = (Token::new(), Domain::<Token, S>::new_in());
+    for (worker_first, has_number) in [(false, false), (false, true), (true, false), (true, true)] {
+        let (token, domain) = domain::<S>();
         let (theirs, context) = (domain.clone(), domain.context(token.clone()));
-        let mut mine = domain.seat();
+        let mut mine = domain.register();
         drop(mine.enter(&context));
         on_a_thread(move || {
             if has_number {
@@ -135,7 +116,7 @@ fn what_thread_locals_have_goes_with_the_thread<S: Kind>() {
             }
             let mut worker = Worker::new(&theirs);
             worker.enter(&context);
-            if seat_first {
+            if worker_first {
                 at_exit(worker);
                 at_exit(context);
             } else {
@@ -143,42 +124,42 @@ fn what_thread_locals_have_goes_with_the_thread<S: Kind>() {
                 at_exit(worker);
             }
             assert!(Native::thread().is_some());
-            at_exit(AtExit(move || assert_eq!(Native::thread().is_some(), has_number)));
+            at_exit(AtDrop(move || assert_eq!(Native::thread().is_some(), has_number)));
         });
-        assert_eq!(token.objects(), usize::from(S::KEEPS), "another seat keeps it");
-        assert_eq!(domain.statistics().seats, 1);
+        assert_eq!(token.objects(), usize::from(S::KEEPS), "another local handle keeps it");
+        assert_eq!(domain.statistics().local_handles, 1);
         drop(mine);
-        assert_eq!((token.objects(), domain.statistics().ended), (0, 1));
+        assert_eq!((token.objects(), domain.statistics().retired), (0, 1));
     }
 }
 
 fn destructors_of_thread_locals_use_domains<S: Kind>() {
     for has_number in [false, true] {
-        let (token, domain) = (Token::new(), Domain::<Token, S>::new_in());
+        let (token, domain) = domain::<S>();
         let (theirs, inner) = (domain.clone(), token.clone());
         on_a_thread(move || {
             if has_number {
                 assert!(Native::thread().is_some());
             }
-            at_exit(AtExit(move || {
-                let mut seats = [(); 2].map(|()| theirs.seat());
+            at_exit(AtDrop(move || {
+                let mut locals = [(); 2].map(|()| theirs.register());
                 let contexts = Vec::from_iter((0..5).map(|_| theirs.context(inner.clone())));
-                drop(seats[0].enter(&contexts[0]));
-                let guard = seats[1].enter(&contexts[1]);
+                drop(locals[0].enter(&contexts[0]));
+                let guard = locals[1].enter(&contexts[1]);
                 theirs.drop_all(contexts);
                 guard.check();
             }));
             assert!(Native::thread().is_some());
         });
-        assert_eq!((token.objects(), domain.statistics().ended), (0, 5));
-        assert_eq!(domain.statistics().seats, 0);
+        assert_eq!((token.objects(), domain.statistics().retired), (0, 5));
+        assert_eq!(domain.statistics().local_handles, 0);
     }
 }
 
-/// Many threads end at once, each with the last handle of what the next one's seat keeps.
+/// Many threads end at once, each with the last handle of what the next one's local handle keeps.
 fn threads_that_end_at_once_end_each_others_objects<S: Kind>() {
     const THREADS: usize = 16;
-    let (token, domain) = (Token::new(), Domain::<Token, S>::new_in());
+    let (token, domain) = domain::<S>();
     for _ in 0..10 {
         let contexts: [Context<Token, S>; THREADS] =
             std::array::from_fn(|_| domain.context(token.clone()));
@@ -199,14 +180,14 @@ fn threads_that_end_at_once_end_each_others_objects<S: Kind>() {
         threads.into_iter().for_each(|thread| assert!(thread.join().unwrap().is_some()));
         assert_eq!(token.objects(), 0);
     }
-    assert_eq!(domain.statistics().ended, 10 * THREADS as u64);
+    assert_eq!(domain.statistics().retired, 10 * THREADS as u64);
 }
 
 claims! {
     what_a_thread_kept_that_is_no_more_goes_as_what_a_parked_one_keeps,
     a_thread_that_ends_in_the_middle_of_a_use_keeps_the_object,
-    a_seat_goes_from_thread_to_thread_while_it_is_used,
-    numbers_of_threads_have_nothing_to_do_with_seats,
+    a_worker_goes_from_thread_to_thread_while_it_is_used,
+    numbers_of_threads_have_nothing_to_do_with_workers,
     what_thread_locals_have_goes_with_the_thread,
     destructors_of_thread_locals_use_domains,
     threads_that_end_at_once_end_each_others_objects,

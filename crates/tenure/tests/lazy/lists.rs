@@ -1,12 +1,9 @@
 //! Values that have the last context of other values: lists and trees end without deep recursion, each value once.
-#![cfg(feature = "std")]
 
-mod lazies;
-
-use lazies::{Kind, Token, panics};
+use crate::support::{Kind, Token, panics};
 use std::sync::Mutex;
 use std::thread;
-use tenure::lazy::{Cached, Context, Domain, Shootdown};
+use tenure::lazy::{Cached, Context, Domain};
 
 /// Far more than destructors that call each other could have frames for.
 const LENGTH: usize = if cfg!(miri) {
@@ -40,30 +37,30 @@ fn a_list_of_any_length_ends_on_a_small_stack<S: Kind>() {
     on_a_small_stack(|| {
         let (token, domain) = (Token::new(), Domain::new_in());
         drop(list::<S>(&domain, &token, LENGTH));
-        assert_eq!((token.objects(), domain.statistics().ended), (0, LENGTH as u64));
+        assert_eq!((token.objects(), domain.statistics().retired), (0, LENGTH as u64));
         domain.drop_all([list(&domain, &token, LENGTH), list(&domain, &token, 1)]);
         assert_eq!(token.objects(), 0);
     });
 }
 
-fn a_list_that_a_seat_lets_go_of_ends_on_a_small_stack<S: Kind>() {
+fn a_list_that_a_worker_lets_go_of_ends_on_a_small_stack<S: Kind>() {
     on_a_small_stack(|| {
         let (token, domain) = (Token::new(), Domain::new_in());
-        let mut seat = domain.seat();
+        let mut local = domain.register();
         let first = list::<S>(&domain, &token, LENGTH);
-        let guard = seat.enter(&first);
+        let guard = local.enter(&first);
         drop(first);
         assert_eq!(token.objects(), LENGTH);
         drop(guard);
-        seat.clear();
-        assert_eq!((token.objects(), domain.statistics().ended), (0, LENGTH as u64));
+        local.clear();
+        assert_eq!((token.objects(), domain.statistics().retired), (0, LENGTH as u64));
     });
 }
 
 /// Each version of a value has the one before.
 #[test]
 fn the_versions_of_a_value_end_on_a_small_stack() {
-    struct Version(Option<Context<Version, Shootdown>>, Token);
+    struct Version(Option<Context<Version>>, Token);
     on_a_small_stack(|| {
         let token = Token::new();
         let cached = Cached::new(Version(None, token.clone()));
@@ -177,12 +174,12 @@ fn what_a_destructor_ends_of_another_domain_goes_at_once<S: Kind>() {
     }
     let domain = Domain::<Outer<S>, S>::new_in();
     drop(domain.context(Outer(Mutex::default(), std::marker::PhantomData)));
-    assert_eq!(domain.statistics().ended, 1);
+    assert_eq!(domain.statistics().retired, 1);
 }
 
 claims! {
     a_list_of_any_length_ends_on_a_small_stack,
-    a_list_that_a_seat_lets_go_of_ends_on_a_small_stack,
+    a_list_that_a_worker_lets_go_of_ends_on_a_small_stack,
     a_list_through_two_domains_ends_on_a_small_stack,
     what_a_destructor_ends_goes_when_that_has_returned,
     if_one_of_a_tree_panics_the_others_go_all_the_same,

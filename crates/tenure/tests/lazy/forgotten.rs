@@ -1,120 +1,112 @@
-//! Guards and seats that are forgotten: what they used may leak, until the seat is used again; nothing is unsound.
+//! Guards and local handles that are forgotten: what they used may leak, until the local handle is used again; nothing is unsound.
 //!
 //! What is forgotten here can be found and is freed in the end, so that a leak checker has no complaint but
 //! about what leaks without reason.
-#![cfg(feature = "std")]
 
-mod lazies;
-
-use lazies::{Kind, Token};
+use crate::support::{Kind, Token, domain};
 use std::mem::{self, ManuallyDrop};
-use tenure::lazy::cached::ReadGuard;
-use tenure::lazy::{Cached, Context, Domain, Shootdown};
+use tenure::lazy::{Cached, Context, Guard};
 
-fn domain<S: Kind>() -> (Token, Domain<Token, S>) {
-    (Token::new(), Domain::new_in())
-}
-
-/// Each way to use a seat again. Says whether the object that it had may be kept afterwards.
+/// Each way to use a local handle again. Says whether the object that it had may be kept afterwards.
 const USES: [(&str, bool); 4] =
     [("lazy", true), ("enter", false), ("clear", false), ("drop", false)];
 
-fn a_forgotten_guard_keeps_its_object_until_the_seat_is_used_again<S: Kind>() {
+fn a_forgotten_guard_keeps_its_object_until_the_worker_is_used_again<S: Kind>() {
     for lazily in [false, true] {
         for (how, may_keep) in USES {
             let (token, domain) = domain::<S>();
             let (context, other) = (domain.context(token.clone()), domain.context(Token::new()));
-            let mut seat = domain.seat();
-            drop(seat.enter(&context));
+            let mut local = domain.register();
+            drop(local.enter(&context));
             if lazily {
-                mem::forget(seat.lazy());
+                mem::forget(local.lazy());
             } else {
-                mem::forget(seat.enter(&context));
+                mem::forget(local.enter(&context));
             }
             drop(context);
             assert_eq!(token.objects(), 1, "nobody can tell that the guard is gone");
             match how {
-                "lazy" => assert_eq!(seat.lazy().is_some(), S::KEEPS),
-                "enter" => drop(seat.enter(&other)),
-                "clear" => seat.clear(),
-                _ => drop(mem::replace(&mut seat, domain.seat())),
+                "lazy" => assert_eq!(local.lazy().is_some(), S::KEEPS),
+                "enter" => drop(local.enter(&other)),
+                "clear" => local.clear(),
+                _ => drop(mem::replace(&mut local, domain.register())),
             }
             let kept = usize::from(S::KEEPS && may_keep);
             assert_eq!(token.objects(), kept, "{how} again, lazily: {lazily}");
-            drop(seat.enter(&other));
+            drop(local.enter(&other));
             assert_eq!(token.objects(), 0);
         }
     }
 }
 
-fn a_seat_goes_on_after_a_forgotten_guard<S: Kind>() {
+fn a_worker_goes_on_after_a_forgotten_guard<S: Kind>() {
     let (token, domain) = domain::<S>();
     let context = domain.context(token.clone());
-    let mut seat = domain.seat();
+    let mut local = domain.register();
     for turn in 0..20 {
-        mem::forget(seat.enter(&context));
+        mem::forget(local.enter(&context));
         if turn % 2 == 0 {
-            seat.lazy().expect("there is a handle").check();
+            local.lazy().expect("there is a handle").check();
         }
         if turn % 3 == 0 {
-            mem::forget(seat.lazy());
+            mem::forget(local.lazy());
         }
-        seat.enter(&context).check();
+        local.enter(&context).check();
     }
     drop(context);
-    seat.clear();
+    local.clear();
     assert_eq!(token.objects(), 0);
     let said = domain.statistics();
-    assert_eq!((said.ended, said.donated), (1, 0), "the last guard has left");
+    assert_eq!((said.retired, said.donated), (1, 0), "the last guard has left");
 }
 
 fn a_guard_may_be_forgotten_after_the_last_handle_is_gone<S: Kind>() {
     let (token, domain) = domain::<S>();
     let context = domain.context(token.clone());
-    let mut seat = domain.seat();
-    let guard = seat.enter(&context);
+    let mut local = domain.register();
+    let guard = local.enter(&context);
     drop(context);
     mem::forget(guard);
     assert_eq!(token.objects(), 1);
-    assert_eq!(seat.lazy().is_some(), S::KEEPS);
-    seat.clear();
+    assert_eq!(local.lazy().is_some(), S::KEEPS);
+    local.clear();
     assert_eq!(token.objects(), 0);
 }
 
-fn a_forgotten_seat_keeps_what_a_parked_one_keeps<S: Kind>() {
+fn a_forgotten_worker_keeps_what_a_parked_one_keeps<S: Kind>() {
     let (token, domain) = domain::<S>();
     let context = domain.context(token.clone());
-    let mut seat = ManuallyDrop::new(domain.seat());
-    drop(seat.enter(&context));
+    let mut local = ManuallyDrop::new(domain.register());
+    drop(local.enter(&context));
     drop(context);
     assert_eq!(token.objects(), usize::from(S::KEEPS));
-    assert_eq!(domain.statistics().seats, 1, "its slot stays taken");
-    drop(ManuallyDrop::into_inner(seat));
-    assert_eq!((token.objects(), domain.statistics().seats), (0, 0));
+    assert_eq!(domain.statistics().local_handles, 1, "its slot stays taken");
+    drop(ManuallyDrop::into_inner(local));
+    assert_eq!((token.objects(), domain.statistics().local_handles), (0, 0));
 }
 
-fn a_forgotten_seat_and_guard_keep_the_object_alone<S: Kind>() {
+fn a_forgotten_worker_and_guard_keep_the_object_alone<S: Kind>() {
     let (token, domain) = domain::<S>();
     let context = domain.context(token.clone());
-    let mut seat = ManuallyDrop::new(domain.seat());
-    mem::forget(seat.enter(&context));
+    let mut local = ManuallyDrop::new(domain.register());
+    mem::forget(local.enter(&context));
     drop(context);
     assert_eq!(token.objects(), 1);
     // Others are not concerned.
-    let (others, mut other) = (domain.context(token.clone()), domain.seat());
+    let (others, mut other) = (domain.context(token.clone()), domain.register());
     drop(other.enter(&others));
     drop((others, other));
     assert_eq!(token.objects(), 1);
-    drop(ManuallyDrop::into_inner(seat));
+    drop(ManuallyDrop::into_inner(local));
     assert_eq!(token.objects(), 0);
 }
 
 claims! {
-    a_forgotten_guard_keeps_its_object_until_the_seat_is_used_again,
-    a_seat_goes_on_after_a_forgotten_guard,
+    a_forgotten_guard_keeps_its_object_until_the_worker_is_used_again,
+    a_worker_goes_on_after_a_forgotten_guard,
     a_guard_may_be_forgotten_after_the_last_handle_is_gone,
-    a_forgotten_seat_keeps_what_a_parked_one_keeps,
-    a_forgotten_seat_and_guard_keep_the_object_alone,
+    a_forgotten_worker_keeps_what_a_parked_one_keeps,
+    a_forgotten_worker_and_guard_keep_the_object_alone,
 }
 
 // --- Cached ---
@@ -140,14 +132,14 @@ fn a_forgotten_read_guard_keeps_its_value_until_the_reader_reads_again() {
 }
 
 #[test]
-fn a_thread_that_forgot_a_guard_reads_by_other_seats() {
+fn a_thread_that_forgot_a_guard_reads_by_other_workers() {
     let (token, next) = (Token::new(), Token::new());
     let cached = Cached::new(token.clone());
     let kept = ManuallyDrop::new(cached.read());
-    assert_eq!(cached.statistics().seats, 1);
+    assert_eq!(cached.statistics().local_handles, 1);
     for _ in 0..10 {
         cached.read().check();
-        assert_eq!(cached.statistics().seats, 1, "the seat is given back");
+        assert_eq!(cached.statistics().local_handles, 1, "the local handle is given back");
     }
     cached.store(next.clone());
     assert!(cached.read().is(&next));
@@ -165,7 +157,7 @@ fn a_reader_may_forget_what_it_read_and_give_a_handle() {
     let cached = Cached::new(token.clone());
     let mut reader = cached.reader();
     let guard = reader.read();
-    let context: Context<Token, Shootdown> = ReadGuard::upgrade(&guard).unwrap();
+    let context: Context<Token> = Guard::upgrade(&guard).unwrap();
     mem::forget(guard);
     cached.store(next.clone());
     context.check();

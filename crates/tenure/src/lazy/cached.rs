@@ -1,0 +1,450 @@
+//! [`Cached`]: a value that all threads read and that is sometimes replaced.
+//!
+//! Each reader has a local handle of a domain whose objects are the values, one after the other. It finds the value by a
+//! pointer that writers replace: rule 5 of the [shootdown](super::shootdown).
+
+use super::destroy::destroy;
+use super::protocol::{Block, BlockPointer, Protocol, Slot};
+use super::shootdown::{ObjectState, Revoking, Shootdown, State};
+use super::{Context, Domain, DomainStatistics, Guard, LocalHandle};
+use crate::line::Isolated;
+use crate::memory::{Memory, Ordering, Pointer, Threads};
+use crate::segments::{CAPACITY, Segments};
+use crate::shared::Shared;
+use alloc::boxed::Box;
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::ops::Deref;
+use core::ptr::{self, NonNull};
+
+/// A value that all threads read with plain loads and stores, and that can be replaced.
+///
+/// For configurations, routing tables, schemas, keys, feature flags: every request reads them, and an administrator or a
+/// background task replaces them as a whole.
+///
+/// ```
+/// use tenure::lazy::Cached;
+///
+/// let limits = Cached::new(vec![100, 200]);
+///
+/// let worker = {
+///     let mut limits = limits.reader(); // one for each thread: the fastest way to read
+///     std::thread::spawn(move || limits.read()[0])
+/// };
+/// assert_eq!(limits.read()[1], 200); // without a reader: looks up the thread's slot
+///
+/// limits.store(vec![300]); // the old value is dropped now, unless a thread is reading it
+/// assert_eq!(*limits.read(), [300]);
+/// # worker.join().unwrap();
+/// ```
+///
+/// A clone is another handle to the same value, and readers keep the value alive, too. In a static use a `LazyLock`:
+/// `static LIMITS: LazyLock<Cached<Limits>> = LazyLock::new(|| ...)`. Threads share a `Cached` if `T: Send + Sync`.
+///
+/// # What it costs
+///
+/// On Linux with the feature `std`:
+///
+/// | | atomic read-modify-writes | what else |
+/// |---|---|---|
+/// | [`Reader::read`] and drop of its guard | none | four loads and two stores. Only the shared pointer's cache line is shared, and it is written only when the value is replaced |
+/// | [`Cached::read`] and drop of its guard | none | the same, after the thread's number and its slot were looked up |
+/// | the first read of a new value by each thread | one, on the thread's own cache line | |
+/// | [`Cached::read`] while the thread has a guard of the same `Cached` | about six | memory for the guard |
+/// | [`Cached::store`] | about twenty | two looks at every reader, and a barrier that interrupts the CPUs which run this process |
+///
+/// Elsewhere, and where the system refuses `membarrier`, each read has two full fences. It costs about as much as a
+/// reference count that no other thread uses, and still scales as no shared count does. Without `std` threads have no
+/// numbers, and [`Cached::read`] always takes the slow way: use a [`Reader`].
+///
+/// Every reader, and every thread that has read without one, has a slot of a cache line or two. Later readers reuse slots,
+/// which stay until the last handle is gone.
+///
+/// # What a read sees
+///
+/// The value that was current at some moment during the call, never one whose replacement had returned before the read
+/// began. A guard keeps its value, whatever is stored meanwhile. A later read never sees an older value.
+///
+/// # When a replaced value is dropped
+///
+/// - If no thread reads it and there is no [`Context`] of it: by the [`store`](Cached::store) that replaced it, before that
+///   returns; or, if another thread is in `store` at that moment, by that one.
+/// - If threads are reading it: by the last guard.
+/// - If the destructor of another value of it is running on that thread: when that has returned (with `std`).
+///
+/// A sleeping thread delays nothing, unless it has a guard. A guard of [`Cached::read`] that is forgotten keeps its value
+/// for ever.
+///
+/// # Compared with others
+///
+/// `arc_swap::ArcSwap::load` needs no handle, as [`Cached::read`]; its writers do not wait for readers either.
+/// `arc_swap::Cache` is a handle, as [`Reader`], but it *owns* what it read last: a thread that goes to sleep keeps an old
+/// value alive until it reads again. A [`Reader`] keeps nothing alive between reads. Readers of an `RwLock` write a shared
+/// word, and wait for writers. A [`Cached`] holds one sized type: use a `Box<dyn Trait>` where you need one.
+///
+/// # Limits
+///
+/// A signal handler must not read a `Cached` that the interrupted thread may be reading. A `Cached` is invariant in `T`, as
+/// a `Mutex` is, because it takes values in through a shared reference:
+///
+/// ```compile_fail
+/// # use tenure::lazy::Cached;
+/// fn shorter<'c, 'a>(cached: &'c Cached<&'static str>) -> &'c Cached<&'a str> { cached } // error: may not live long enough
+/// ```
+pub struct Cached<T, S: Revoking = Shootdown> {
+    shared: SharedValue<T, S>,
+}
+
+type SharedValue<T, S> = Shared<Published<T, S>, <S as Protocol>::Memory>;
+
+/// What handles and readers share.
+struct Published<T, S: Revoking> {
+    /// Never null; owns a strong reference.
+    current: Isolated<BlockPointer<T, S>>,
+    domain: Domain<T, S>,
+    /// By a thread's number: the slot of threads that have read without a reader, or null.
+    threads: Segments<SlotPointer<T, S>, S::Memory>,
+}
+
+type SlotPointer<T, S> = <<S as Protocol>::Memory as Memory>::Pointer<Slot<T, S>>;
+
+impl<T> Cached<T> {
+    /// Puts `value` on the heap.
+    #[must_use]
+    pub fn new(value: T) -> Self {
+        Self::new_in(value)
+    }
+}
+
+impl<T, S: Revoking> Cached<T, S> {
+    /// [`new`](Cached::new) on any machine.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn new_in(value: T) -> Self {
+        let domain = Domain::new_in();
+        let first = published(&domain, value);
+        let current = Isolated::new(Pointer::new(first.as_ptr()));
+        Self { shared: Shared::new(Published { current, domain, threads: Segments::new() }) }
+    }
+
+    /// Reads the value.
+    ///
+    /// The guard stays on its thread: copy what you need before an `.await`, or use a [`Reader`], which is faster too. If
+    /// this thread already has a guard of this `Cached`, the second one costs about twenty times as much.
+    #[inline(always)]
+    pub fn read(&self) -> CachedGuard<'_, T, S> {
+        let published = &*self.shared;
+        match S::Memory::thread().and_then(|thread| published.slot_of(thread)) {
+            // SAFETY: the calling thread owns the slot while it has the number, and no guard uses it, not even of a thread
+            // that had the number before. Guards never leave their thread, and borrow what keeps the domain. If one
+            // outlives the thread's number, its drop handles that.
+            Some(slot) => CachedGuard::new(unsafe { published.protect(&slot.state) }, None),
+            None => self.read_elsewhere(),
+        }
+    }
+
+    #[cold]
+    fn read_elsewhere(&self) -> CachedGuard<'_, T, S> {
+        let published = &*self.shared;
+        let thread = S::Memory::thread().and_then(|thread| u32::try_from(thread).ok());
+        if let Some(slot) = thread.and_then(|thread| published.first_slot_of(thread)) {
+            // SAFETY: as in `read`.
+            return CachedGuard::new(unsafe { published.protect(&slot.state) }, None);
+        }
+        let local = Box::new(published.domain.register());
+        // SAFETY: the handle is new, and the guard drops it last.
+        let guard = unsafe { published.protect(local.state()) };
+        CachedGuard::new(guard, Some(local))
+    }
+
+    /// A handle for one thread at a time, which reads fastest.
+    #[must_use]
+    pub fn reader(&self) -> Reader<T, S> {
+        Reader { local: self.shared.domain.register(), published: self.shared.clone() }
+    }
+
+    /// Replaces the value, and drops the old one: [when](#when-a-replaced-value-is-dropped).
+    pub fn store(&self, value: T) {
+        drop(self.replace(value));
+    }
+
+    /// Replaces the value, and returns a strong handle to the old one.
+    ///
+    /// ```
+    /// use tenure::lazy::Cached;
+    ///
+    /// let cached = Cached::new(1);
+    /// let old = cached.replace(2);
+    /// assert_eq!((*old, *cached.read()), (1, 2));
+    /// ```
+    #[must_use = "`store` drops the old value"]
+    pub fn replace(&self, value: T) -> Context<T, S> {
+        let new = published(&self.shared.domain, value);
+        // Relaxed: compared only.
+        let mut old = self.shared.current.load(Ordering::Relaxed);
+        loop {
+            match self.exchange(old, new) {
+                Ok(replaced) => return replaced,
+                Err(found) => old = found,
+            }
+        }
+    }
+
+    /// Replaces the value by what `update` makes of it.
+    ///
+    /// If another thread replaces it meanwhile, `update` is called again with the newer value.
+    ///
+    /// ```
+    /// use tenure::lazy::Cached;
+    ///
+    /// let cached = Cached::new(vec![1]);
+    /// cached.update(|old| [&old[..], &[2]].concat());
+    /// assert_eq!(*cached.read(), [1, 2]);
+    /// ```
+    pub fn update(&self, mut update: impl FnMut(&T) -> T) {
+        let mut reader = self.reader();
+        loop {
+            let old = reader.read();
+            let new = published(&self.shared.domain, update(&old));
+            // The guard keeps the old block, so no other one has its address.
+            match self.exchange(old.block().as_ptr(), new) {
+                Ok(replaced) => {
+                    // In this order, so that the value is not donated to this thread's own guard.
+                    drop(old);
+                    drop(replaced);
+                    return;
+                }
+                Err(_) => {
+                    self.shared.domain.inner().counters.retired.add(1);
+                    // SAFETY: it was not stored, so no other thread has seen it; its one reference is here.
+                    unsafe { destroy(new) };
+                }
+            }
+        }
+    }
+
+    /// Stores `new` in the place of `old`. Returns the block that was replaced, or the one found there instead.
+    fn exchange(
+        &self,
+        old: *mut Block<T, S>,
+        new: NonNull<Block<T, S>>,
+    ) -> Result<Context<T, S>, *mut Block<T, S>> {
+        // Release: pairs with the Acquire in `protect`: the new block is initialised. Acquire: the same of the old one, to
+        // which the caller gets a handle. Relaxed on failure: compared only.
+        let replaced = self.shared.current.compare_exchange(
+            old,
+            new.as_ptr(),
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        )?;
+        // SAFETY: never null, and whoever replaces the pointer owns its reference. Not `old`, which may be the pointer to
+        // an earlier block at the same address.
+        Ok(unsafe { context_of(replaced) })
+    }
+
+    /// A strong handle to the value, to keep it for long or to send it elsewhere. One atomic add on its count.
+    #[must_use]
+    pub fn context(&self) -> Context<T, S> {
+        loop {
+            // `None`: replaced since it was read, and the last handle is gone.
+            if let Some(context) = CachedGuard::upgrade(&self.read()) {
+                return context;
+            }
+        }
+    }
+
+    /// What has happened so far. Readers, and threads that have read without one, are the local handles.
+    #[must_use]
+    pub fn statistics(&self) -> DomainStatistics {
+        self.shared.domain.statistics()
+    }
+}
+
+/// A new block of the domain, to be stored: its reference is the caller's.
+fn published<T, S: Revoking>(domain: &Domain<T, S>, value: T) -> NonNull<Block<T, S>> {
+    domain.context_with(ObjectState::published(), value).into_raw()
+}
+
+/// # Safety
+///
+/// The pointer is not null, and the caller owns a strong reference and gives it away.
+unsafe fn context_of<T, S: Revoking>(block: *mut Block<T, S>) -> Context<T, S> {
+    // SAFETY: the pointer is not null.
+    let block = unsafe { NonNull::new_unchecked(block) };
+    // SAFETY: the caller gives the reference away.
+    unsafe { Context::from_raw(block) }
+}
+
+impl<T, S: Revoking> Published<T, S> {
+    /// The slot of the calling thread, unless it is in use or the thread has none yet.
+    #[inline(always)]
+    fn slot_of(&self, thread: usize) -> Option<&Slot<T, S>> {
+        // Relaxed: stored by this thread, or by one that had its number before.
+        let slot = self.threads.get(thread as u32)?.load(Ordering::Relaxed);
+        // SAFETY: null, or a slot of the domain, which keeps it.
+        let slot = unsafe { slot.as_ref() }?;
+        (!slot.state.is_active()).then_some(slot)
+    }
+
+    /// A slot for the calling thread, unless it has one.
+    fn first_slot_of(&self, thread: u32) -> Option<&Slot<T, S>> {
+        if thread >= CAPACITY {
+            return None;
+        }
+        let place = self.threads.get_or_grow(thread, |_| Pointer::new(ptr::null_mut()));
+        // Relaxed, here and below: as in `slot_of`.
+        if !place.load(Ordering::Relaxed).is_null() {
+            return None;
+        }
+        let (_, slot) = self.domain.inner().acquire_slot();
+        place.store((&raw const *slot).cast_mut(), Ordering::Relaxed);
+        Some(slot)
+    }
+
+    /// Uses the value that is current.
+    ///
+    /// # Safety
+    ///
+    /// The slot is of the domain, which stays for `'s`. The caller owns it and does not use it otherwise for `'s`.
+    #[inline(always)]
+    unsafe fn protect<'s>(&self, slot: &State<T, S>) -> Guard<'s, T, S> {
+        // SAFETY: the caller owns the slot; `current` is never null, and its blocks come from `published`.
+        let block = unsafe { slot.protect(&self.current) };
+        // SAFETY: the slot uses the block; the caller answers for `'s`.
+        unsafe { Guard::new(slot, block) }
+    }
+}
+
+impl<T, S: Revoking> Drop for Published<T, S> {
+    fn drop(&mut self) {
+        // Relaxed: every thread that stored it gave its handle back before this, the last one.
+        let last = self.current.load(Ordering::Relaxed);
+        // SAFETY: never null; the reference is the pointer's, which no thread uses any more.
+        drop(unsafe { context_of(last) });
+    }
+}
+
+impl<T, S: Revoking> Clone for Cached<T, S> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone() }
+    }
+}
+
+impl<T: Default> Default for Cached<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T> From<T> for Cached<T> {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+impl<T: fmt::Debug, S: Revoking> fmt::Debug for Cached<T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cached").field(&*self.read()).finish()
+    }
+}
+
+/// A handle to a [`Cached`] for one thread at a time.
+///
+/// ```
+/// use tenure::lazy::Cached;
+///
+/// let cached = Cached::new(1);
+/// let mut reader = cached.reader();
+/// assert_eq!(*reader.read(), 1);
+/// cached.store(2);
+/// assert_eq!(*reader.read(), 2);
+/// ```
+///
+/// It keeps no value alive between reads, however far they are apart.
+pub struct Reader<T, S: Revoking = Shootdown> {
+    /// Dropped before `published`, which keeps the domain anyway.
+    local: LocalHandle<T, S>,
+    published: SharedValue<T, S>,
+}
+
+impl<T, S: Revoking> Reader<T, S> {
+    /// Reads the value.
+    ///
+    /// Loads the shared pointer, and loads and stores words on the reader's own line. The first read of a new value takes
+    /// an atomic read-modify-write there.
+    #[inline(always)]
+    pub fn read(&mut self) -> Guard<'_, T, S> {
+        // SAFETY: `&mut self` owns the handle, and the guard borrows it.
+        unsafe { self.published.protect(self.local.state()) }
+    }
+}
+
+impl<T, S: Revoking> Clone for Reader<T, S> {
+    /// A reader for another thread.
+    fn clone(&self) -> Self {
+        Self { local: self.published.domain.register(), published: self.published.clone() }
+    }
+}
+
+impl<T, S: Revoking> fmt::Debug for Reader<T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("local", &self.local).finish()
+    }
+}
+
+/// The guard of [`Cached::read`]: the value as it was read, until the drop.
+///
+/// As a [`Guard`], but it never leaves its thread, because it uses the thread's own slot and not that of a handle which it
+/// could borrow. Forgetting one makes later reads of this thread slower.
+#[must_use = "the value is in use until the guard is dropped"]
+pub struct CachedGuard<'c, T, S: Revoking = Shootdown> {
+    guard: ManuallyDrop<Guard<'c, T, S>>,
+    local: GuardStaysOnItsThread,
+}
+
+/// A box of a `LocalHandle` if the thread's own slot was in use, otherwise null. Without its type: guards are covariant in
+/// `T`, local handles are not.
+///
+/// Not `Send`: another thread would leave a slot that its owner may be using. The name is for the compiler's message.
+struct GuardStaysOnItsThread(*mut ());
+
+// SAFETY: a shared reference to a guard shares the value, and gives contexts. The guard stays where it is.
+unsafe impl<T: Send + Sync, S: Revoking> Sync for CachedGuard<'_, T, S> {}
+
+impl<'c, T, S: Revoking> CachedGuard<'c, T, S> {
+    #[inline(always)]
+    fn new(guard: Guard<'c, T, S>, local: Option<Box<LocalHandle<T, S>>>) -> Self {
+        let local = local.map_or(ptr::null_mut(), |local| Box::into_raw(local).cast());
+        Self { guard: ManuallyDrop::new(guard), local: GuardStaysOnItsThread(local) }
+    }
+
+    /// [`Guard::upgrade`]. To keep a value for long call [`Cached::context`] in the first place.
+    #[must_use]
+    pub fn upgrade(this: &Self) -> Option<Context<T, S>> {
+        Guard::upgrade(&this.guard)
+    }
+}
+
+impl<T, S: Revoking> Deref for CachedGuard<'_, T, S> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+impl<T, S: Revoking> Drop for CachedGuard<'_, T, S> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let local = self.local.0.cast::<LocalHandle<T, S>>();
+        // SAFETY: from a box, and the guard goes. The handle is dropped after the guard that uses it, also if that panics.
+        let _local = (!local.is_null()).then(|| unsafe { Box::from_raw(local) });
+        // SAFETY: it is not used again.
+        let guard = unsafe { ManuallyDrop::take(&mut self.guard) };
+        // A thread without a number is destroying its thread-locals, the guard among them, and has given its slot up.
+        if local.is_null() && S::Memory::thread().is_none() {
+            // SAFETY: the slot was this thread's. The thread that has the number now leaves it alone while it is active.
+            unsafe { guard.into_state().transition_to_abandoned() };
+        }
+    }
+}

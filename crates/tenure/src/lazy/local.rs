@@ -1,0 +1,281 @@
+//! [`LocalHandle`], and the [`Guard`] of what it uses.
+
+use super::context::upgrade;
+use super::protocol::{Block, Protocol, SharedInner, Slot, SlotState};
+use super::{Context, Scheme, Shootdown};
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::ops::Deref;
+use core::ptr::NonNull;
+
+/// A worker's handle to a [`Domain`](super::Domain): uses one object at a time, and keeps the last one.
+///
+/// It is not tied to a thread. It may move to another one, also while it uses an object, but one thread uses it at a time.
+/// Dropping it gives up what it keeps. A thread that ends without dropping its handle blocks no other thread: what the
+/// handle keeps is taken from it as from any other.
+///
+/// ```
+/// use tenure::lazy::Domain;
+///
+/// let domain = Domain::new();
+/// let context = domain.context(String::from("tenant 7"));
+///
+/// let mut local = domain.register();
+/// for _request in 0..1000 {
+///     let tenant = local.enter(&context); // after the first time: no line of other threads is written
+///     assert_eq!(*tenant, "tenant 7");
+/// } // the guard's drop leaves; the handle keeps the tenant without counting it
+///
+/// assert!(local.lazy().is_some());
+/// drop(context); // the last context: the value is dropped here, though the handle kept it
+/// assert!(local.lazy().is_none());
+/// ```
+pub struct LocalHandle<T, S: Scheme = Shootdown> {
+    /// In the domain, which does not move it.
+    slot: NonNull<Slot<T, S>>,
+    number: u32,
+    inner: SharedInner<T, S>,
+}
+
+// SAFETY: only the handle's owner uses the slot. It may come to drop the value.
+unsafe impl<T: Send + Sync, S: Scheme> Send for LocalHandle<T, S> {}
+// SAFETY: a shared reference to a handle gives access to nothing.
+unsafe impl<T: Send + Sync, S: Scheme> Sync for LocalHandle<T, S> {}
+
+impl<T, S: Scheme> LocalHandle<T, S> {
+    pub(super) fn new(inner: SharedInner<T, S>) -> Self {
+        let (number, slot) = inner.acquire_slot();
+        Self { slot: NonNull::from(slot), number, inner }
+    }
+
+    fn slot(&self) -> &Slot<T, S> {
+        // SAFETY: slots stay where they are as long as the domain, which `inner` keeps.
+        unsafe { self.slot.as_ref() }
+    }
+
+    #[inline(always)]
+    pub(super) fn state(&self) -> &S::State<T> {
+        &self.slot().state
+    }
+
+    /// Uses the object of `context` until the guard is dropped. The handle keeps the object after that.
+    ///
+    /// The guard borrows the handle and not the context. So enter under the lock of your table, without a clone, and
+    /// release the lock. If the last context is dropped meanwhile, the value stays until the guard is gone. The handle gives
+    /// up the object that it kept before, unless it is the same.
+    ///
+    /// Cost: see [the table](super#what-it-costs). Registering a handle for a single use costs more than the reference
+    /// count that it saves.
+    ///
+    /// # Panics
+    ///
+    /// If the context is of another domain. With [`Mask`](super::Mask) also if this handle was the last to keep its old
+    /// object, and that one's destructor panics.
+    #[inline(always)]
+    #[track_caller]
+    pub fn enter<'s>(&'s mut self, context: &Context<T, S>) -> Guard<'s, T, S> {
+        let block = context.block();
+        if self.state().has(block) {
+            // SAFETY: `&mut self` is the owner, and `context` keeps the block during the call.
+            unsafe { self.state().resume(block) };
+        } else {
+            self.switch(context);
+        }
+        // SAFETY: the slot uses the block now, and the guard borrows the handle.
+        unsafe { Guard::new(self.state(), block) }
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    fn switch(&mut self, context: &Context<T, S>) {
+        assert!(
+            context.is_of(&self.inner),
+            "this Context is of another Domain than this LocalHandle"
+        );
+        // SAFETY: as in `enter`; the block is of this domain.
+        unsafe { self.state().switch(self.number, context.block()) };
+    }
+
+    /// Uses the object that the handle kept, if it is still there. Needs no context.
+    ///
+    /// `None` if the handle never entered an object, if it was [cleared](Self::clear), or if the last context is gone.
+    /// (With [`Mask`](super::Mask) an object is there as long as a handle keeps it.)
+    ///
+    /// `Some` means that there is a context *somewhere*, not that the object is still in your table: a job that is under way
+    /// may have one. If it matters, mark objects as removed, and look at the mark.
+    ///
+    /// ```
+    /// use tenure::lazy::Domain;
+    ///
+    /// let domain = Domain::new();
+    /// let context = domain.context(1);
+    /// let mut local = domain.register();
+    /// assert!(local.lazy().is_none());
+    /// drop(local.enter(&context));
+    /// assert_eq!(*local.lazy().unwrap(), 1);
+    /// ```
+    #[inline(always)]
+    pub fn lazy(&mut self) -> Option<Guard<'_, T, S>> {
+        // SAFETY: `&mut self` is the owner.
+        let block = unsafe { self.state().lazy() }?;
+        // SAFETY: as in `enter`.
+        Some(unsafe { Guard::new(self.state(), block) })
+    }
+
+    /// Uses the object that the handle kept if `is_it` accepts it; otherwise enters the one that `find` returns.
+    ///
+    /// For workers whose next request is mostly for the same object: they look into the table, and clone a context, only
+    /// for another one. `None` if `find` returns that.
+    ///
+    /// ```
+    /// use std::collections::HashMap;
+    /// use std::sync::Mutex;
+    /// use tenure::lazy::{Context, Domain, Guard, LocalHandle};
+    ///
+    /// struct Tenant { id: u64, name: String }
+    ///
+    /// struct Worker<'t> {
+    ///     tenants: &'t Mutex<HashMap<u64, Context<Tenant>>>,
+    ///     local: LocalHandle<Tenant>,
+    /// }
+    ///
+    /// impl Worker<'_> {
+    ///     fn tenant(&mut self, id: u64) -> Option<Guard<'_, Tenant>> {
+    ///         let find = || self.tenants.lock().unwrap().get(&id).cloned();
+    ///         self.local.lazy_or(|tenant| tenant.id == id, find)
+    ///     }
+    /// }
+    ///
+    /// let domain = Domain::new();
+    /// let acme = domain.context(Tenant { id: 7, name: "acme".into() });
+    /// let tenants = Mutex::new(HashMap::from([(7, acme)]));
+    /// let mut worker = Worker { tenants: &tenants, local: domain.register() };
+    /// assert_eq!(worker.tenant(7).unwrap().name, "acme"); // locks, clones, enters
+    /// assert_eq!(worker.tenant(7).unwrap().name, "acme"); // plain loads and stores
+    ///
+    /// let gone = tenants.lock().unwrap().remove(&7);
+    /// drop(gone); // after the lock: this may run the tenant's destructor
+    /// assert!(worker.tenant(7).is_none());
+    /// ```
+    #[inline]
+    pub fn lazy_or(
+        &mut self,
+        is_it: impl FnOnce(&T) -> bool,
+        find: impl FnOnce() -> Option<Context<T, S>>,
+    ) -> Option<Guard<'_, T, S>> {
+        // SAFETY: `&mut self` is the owner.
+        if let Some(block) = unsafe { self.state().lazy() } {
+            // SAFETY: as in `enter`. The guard is returned, or dropped before the handle is used again.
+            let kept = unsafe { Guard::new(self.state(), block) };
+            if is_it(&kept) {
+                return Some(kept);
+            }
+        }
+        Some(self.enter(&find()?))
+    }
+
+    /// Gives up the object that the handle keeps.
+    ///
+    /// Call it before you drop the last context of the object yourself: the drop then needs no barrier. With
+    /// [`Mask`](super::Mask) call it before the worker sleeps.
+    pub fn clear(&mut self) {
+        // SAFETY: `&mut self` is the owner, and no guard borrows it.
+        unsafe { self.state().clear(self.number) };
+    }
+}
+
+impl<T, S: Scheme> Drop for LocalHandle<T, S> {
+    fn drop(&mut self) {
+        /// Releases the slot even if a destructor panics.
+        struct Release<'s, T, S: Scheme>(&'s LocalHandle<T, S>);
+        impl<T, S: Scheme> Drop for Release<'_, T, S> {
+            fn drop(&mut self) {
+                self.0.inner.release_slot(self.0.number, self.0.slot());
+            }
+        }
+        let Release(this) = &Release(self);
+        // SAFETY: as in `clear`.
+        unsafe { this.state().clear(this.number) };
+    }
+}
+
+impl<T, S: Scheme> fmt::Debug for LocalHandle<T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalHandle").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+/// The use of an object until the guard is dropped: from [`LocalHandle::enter`], [`LocalHandle::lazy`] and
+/// [`Reader::read`](super::Reader::read).
+///
+/// Not counted. If the last context goes meanwhile the guard owns a reference from then on, and its drop may be the one that
+/// drops the value. A [forgotten](super#threads-forks-panics-exits) guard may leak the value. A guard may be held across an
+/// `.await`. It borrows its local handle, so the task has to own that.
+#[must_use = "the object is in use until the guard is dropped"]
+pub struct Guard<'s, T, S: Scheme = Shootdown> {
+    /// An `S::State<T>`, without its type: guards are covariant in `T`, as [`Context`]s are.
+    state: NonNull<()>,
+    /// The value, which comes first in its block.
+    value: NonNull<T>,
+    local: PhantomData<&'s mut ()>,
+    scheme: PhantomData<fn() -> S>,
+}
+
+// SAFETY: the guard borrows the handle, so its owner alone uses the slot. Its drop may drop the value.
+unsafe impl<T: Send + Sync, S: Scheme> Send for Guard<'_, T, S> {}
+// SAFETY: a shared reference to a guard shares the value, and gives contexts.
+unsafe impl<T: Send + Sync, S: Scheme> Sync for Guard<'_, T, S> {}
+
+impl<'s, T, S: Scheme> Guard<'s, T, S> {
+    /// # Safety
+    ///
+    /// The slot uses the block. For `'s` the slot exists, and its owner does not use it otherwise.
+    #[inline(always)]
+    pub(super) unsafe fn new(state: &S::State<T>, block: NonNull<Block<T, S>>) -> Self {
+        let (state, value) = (NonNull::from(state).cast(), block.cast());
+        Self { state, value, local: PhantomData, scheme: PhantomData }
+    }
+
+    #[inline(always)]
+    fn state(&self) -> &'s <S as Protocol>::State<T> {
+        // SAFETY: `new` asks for a slot that exists for `'s`.
+        unsafe { self.state.cast().as_ref() }
+    }
+
+    pub(super) fn block(&self) -> NonNull<Block<T, S>> {
+        self.value.cast()
+    }
+
+    /// The slot, which goes on using the block.
+    pub(super) fn into_state(self) -> &'s <S as Protocol>::State<T> {
+        ManuallyDrop::new(self).state()
+    }
+
+    /// A [`Context`] of the object, unless the last one is gone. One atomic add on its count.
+    ///
+    /// With [`Mask`](super::Mask) never `None`: the local handle itself keeps the object. To keep a value of a
+    /// [`Cached`](super::Cached) for long, call [`Cached::context`](super::Cached::context) in the first place.
+    #[must_use]
+    pub fn upgrade(this: &Self) -> Option<Context<T, S>> {
+        // SAFETY: rule 3 of `Protocol`: the block is in use.
+        unsafe { upgrade(this.block()) }
+    }
+}
+
+impl<T, S: Scheme> Deref for Guard<'_, T, S> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: rule 3 of `Protocol`: the block is in use.
+        unsafe { self.value.as_ref() }
+    }
+}
+
+impl<T, S: Scheme> Drop for Guard<'_, T, S> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: the guard stands for the slot's use of this block.
+        unsafe { self.state().leave(self.block()) };
+    }
+}

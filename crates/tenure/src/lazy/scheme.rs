@@ -1,0 +1,34 @@
+//! [`Scheme`]: the choice between [`Shootdown`](super::Shootdown) and [`Mask`](super::Mask).
+
+use super::protocol::Protocol;
+use core::marker::PhantomData;
+
+/// How a domain finds out that no local handle has an object any more: [`Shootdown`](super::Shootdown) or
+/// [`Mask`](super::Mask).
+///
+/// Sealed: it has nothing to call, and no other type implements it.
+///
+/// ```
+/// use tenure::lazy::{Domain, Mask, Scheme, Shootdown};
+///
+/// fn length<S: Scheme>() -> usize {
+///     let domain = Domain::<String, S>::new_in();
+///     let context = domain.context("hello".into());
+///     domain.register().enter(&context).len()
+/// }
+///
+/// assert_eq!([length::<Shootdown>(), length::<Mask>()], [5; 2]);
+/// ```
+/// ```compile_fail,E0277
+/// enum Mine {}
+/// impl tenure::lazy::Scheme for Mine {} // error: `Mine` is not a scheme of this crate
+/// ```
+pub trait Scheme: Protocol {}
+
+#[doc(hidden)]
+impl<S: Protocol> Scheme for S {}
+
+/// The scheme `S` on the machine `M`, for models and simulators. The schemes themselves run on the real machine.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct On<M, S>(PhantomData<(M, S)>);

@@ -1,0 +1,60 @@
+//! Traits that all handles and guards have.
+
+use super::shootdown::Revoking;
+use super::{Cached, CachedGuard, Context, Domain, Guard, LocalHandle, Reader, Scheme};
+use core::fmt::{Debug, Display, Formatter, Result};
+use core::panic::{RefUnwindSafe, UnwindSafe};
+
+/// Those that deref show what their value shows.
+macro_rules! smart_pointer {
+    ($([$($generics:tt)*] $type:ty;)*) => {$(
+        impl<$($generics)*> AsRef<T> for $type {
+            fn as_ref(&self) -> &T {
+                self
+            }
+        }
+
+        impl<$($generics)*> Display for $type
+        where
+            T: Display,
+        {
+            fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+                (**self).fmt(f)
+            }
+        }
+
+        impl<$($generics)*> Debug for $type
+        where
+            T: Debug,
+        {
+            fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+                (**self).fmt(f)
+            }
+        }
+    )*};
+}
+
+smart_pointer! {
+    [T, S: Scheme] Context<T, S>;
+    [T, S: Scheme] Guard<'_, T, S>;
+    [T, S: Revoking] CachedGuard<'_, T, S>;
+}
+
+/// These types are in order whenever a user's code runs, so a panic there leaves them in order. They lead to values by
+/// shared references, so they ask of `T` what std's `Arc` asks.
+macro_rules! unwind_safe {
+    ($([$($generics:tt)*] $type:ty;)*) => {$(
+        impl<$($generics)*> UnwindSafe for $type where T: RefUnwindSafe {}
+        impl<$($generics)*> RefUnwindSafe for $type where T: RefUnwindSafe {}
+    )*};
+}
+
+unwind_safe! {
+    [T, S: Scheme] Domain<T, S>;
+    [T, S: Scheme] Context<T, S>;
+    [T, S: Scheme] LocalHandle<T, S>;
+    [T, S: Scheme] Guard<'_, T, S>;
+    [T, S: Revoking] Cached<T, S>;
+    [T, S: Revoking] Reader<T, S>;
+    [T, S: Revoking] CachedGuard<'_, T, S>;
+}

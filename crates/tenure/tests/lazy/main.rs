@@ -1,0 +1,20 @@
+//! What domains, contexts, local handles, guards and `Cached` promise.
+//!
+//! Behaviour is tested under every scheme: see `support.rs`. Tests that need a process of their own are `lazy_*.rs`.
+#![cfg(feature = "std")]
+
+#[macro_use]
+mod support;
+
+mod behaviour;
+mod cached;
+mod cached_interrupted;
+mod cached_model;
+mod destructors;
+mod forgotten;
+mod interrupted;
+mod lists;
+mod model;
+mod staged;
+mod threads;
+mod traits;

@@ -1,0 +1,221 @@
+//! What the tests of lazy references share: every scheme, objects that are counted, workers with a guard out.
+#![allow(dead_code, unused_macros, reason = "each test binary uses a part")]
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use tenure::lazy::{
+    Context, Counted, Domain, DomainStatistics, Guard, LocalHandle, Mask, On, Scheme, Shootdown,
+    Verified,
+};
+
+/// Makes each of the functions, which are generic over a scheme, a test for every scheme; on the machine that is given.
+macro_rules! claims {
+    ($($claim:ident,)*) => {
+        claims! { ($($claim)*) over
+            shootdown: tenure::lazy::Shootdown,
+            shootdown_verified: tenure::lazy::Verified,
+            counted: tenure::lazy::Counted,
+            mask: tenure::lazy::Mask,
+        }
+    };
+    (on $machine:ty: $($claim:ident,)*) => {
+        claims! { ($($claim)*) over
+            shootdown: tenure::lazy::On<$machine, tenure::lazy::Shootdown>,
+            shootdown_verified: tenure::lazy::On<$machine, tenure::lazy::Verified>,
+            counted: tenure::lazy::On<$machine, tenure::lazy::Counted>,
+            mask: tenure::lazy::On<$machine, tenure::lazy::Mask>,
+        }
+    };
+    ($claims:tt over $($module:ident: $scheme:ty,)*) => {
+        $(claims! { $claims in $module: $scheme })*
+    };
+    (($($claim:ident)*) in $module:ident: $scheme:ty) => {
+        mod $module {
+            #[allow(unused_imports, reason = "the machine")]
+            use super::*;
+            $(#[test]
+            fn $claim() {
+                super::$claim::<$scheme>();
+            })*
+        }
+    };
+}
+
+/// A scheme, and how it differs from the others.
+pub(crate) trait Kind: Scheme {
+    /// Whether an object stays alive while a local handle keeps it.
+    const KEEPS: bool;
+}
+
+impl Kind for Shootdown {
+    const KEEPS: bool = false;
+}
+
+impl Kind for Verified {
+    const KEEPS: bool = false;
+}
+
+impl Kind for Counted {
+    const KEEPS: bool = true;
+}
+
+impl Kind for Mask {
+    const KEEPS: bool = true;
+}
+
+impl<M: 'static, S: Kind> Kind for On<M, S>
+where
+    Self: Scheme,
+{
+    const KEEPS: bool = S::KEEPS;
+}
+
+/// A domain, and the token of its objects.
+pub(crate) fn domain<S: Kind>() -> (Token, Domain<Token, S>) {
+    (Token::new(), Domain::new_in())
+}
+
+/// An object whose drop is seen by the count of its `Arc`.
+#[derive(Clone)]
+pub(crate) struct Token(Arc<()>);
+
+impl Token {
+    /// The original, which no domain has.
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(()))
+    }
+
+    /// How many objects there are besides the original.
+    pub(crate) fn objects(&self) -> usize {
+        Arc::strong_count(&self.0) - 1
+    }
+
+    /// Whether both are of one original.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    pub(crate) fn check(&self) {
+        assert!(Arc::strong_count(&self.0) > 1, "the object was dropped, or is the original");
+    }
+}
+
+/// The figures of slow paths: retired, barriers, revoked, donated.
+pub(crate) fn figures(statistics: &DomainStatistics) -> [u64; 4] {
+    [statistics.retired, statistics.barriers, statistics.revoked, statistics.donated]
+}
+
+/// The message of the panic.
+pub(crate) fn panics(action: impl FnOnce()) -> &'static str {
+    let panic = catch_unwind(AssertUnwindSafe(action)).expect_err("it does not panic");
+    panic.downcast_ref::<&str>().copied().expect("the panic is one of a test's own")
+}
+
+/// A local handle, with its guard while one is out.
+pub(crate) struct Worker<T: 'static, S: Scheme> {
+    guard: Option<Guard<'static, T, S>>,
+    /// From a box. Borrowed by the guard.
+    local: *mut LocalHandle<T, S>,
+}
+
+impl<T, S: Scheme> Worker<T, S> {
+    pub(crate) fn new(domain: &Domain<T, S>) -> Self {
+        Self { guard: None, local: Box::into_raw(Box::new(domain.register())) }
+    }
+
+    /// The local handle, without a guard.
+    pub(crate) fn local(&mut self) -> &'static mut LocalHandle<T, S> {
+        self.leave();
+        // SAFETY: the local handle lives until the drop, which comes after that of the guard; no other guard is out.
+        unsafe { &mut *self.local }
+    }
+
+    /// Leaves, and enters.
+    pub(crate) fn enter(&mut self, context: &Context<T, S>) {
+        self.guard = Some(self.local().enter(context));
+    }
+
+    /// Leaves, and uses what the local handle kept, if it still does.
+    pub(crate) fn lazy(&mut self) -> bool {
+        self.guard = self.local().lazy();
+        self.guard.is_some()
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.guard = None;
+    }
+
+    /// The guard is gone and has not left.
+    pub(crate) fn forget(&mut self) {
+        std::mem::forget(self.guard.take());
+    }
+
+    /// What is in use.
+    pub(crate) fn value(&self) -> Option<&T> {
+        self.guard.as_deref()
+    }
+
+    /// A handle to what is in use.
+    pub(crate) fn upgrade(&self) -> Option<Context<T, S>> {
+        self.guard.as_ref().and_then(Guard::upgrade)
+    }
+}
+
+// SAFETY: the local handle is the worker's alone, as if the box were there.
+unsafe impl<T: Send + Sync, S: Scheme> Send for Worker<T, S> {}
+
+impl<T, S: Scheme> Drop for Worker<T, S> {
+    fn drop(&mut self) {
+        self.leave();
+        // SAFETY: from a box, and no guard borrows it any more.
+        drop(unsafe { Box::from_raw(self.local) });
+    }
+}
+
+/// An object whose destructor may act.
+pub(crate) struct Last {
+    pub(crate) token: Token,
+    pub(crate) at_drop: Option<Box<dyn FnOnce() + Send + Sync>>,
+}
+
+impl Last {
+    pub(crate) fn idle(token: &Token) -> Self {
+        Self { token: token.clone(), at_drop: None }
+    }
+
+    pub(crate) fn acts(token: &Token, at_drop: impl FnOnce() + Send + Sync + 'static) -> Self {
+        Self { token: token.clone(), at_drop: Some(Box::new(at_drop)) }
+    }
+
+    pub(crate) fn panics(token: &Token) -> Self {
+        Self::acts(token, || panic!("in drop"))
+    }
+}
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        if let Some(act) = self.at_drop.take() {
+            act();
+        }
+    }
+}
+
+thread_local! {
+    /// Dropped in this order.
+    static AT_EXIT: RefCell<Vec<Box<dyn std::any::Any>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Leaves `last` to the thread, which drops it with its thread-locals.
+pub(crate) fn at_exit(last: impl std::any::Any) {
+    AT_EXIT.with_borrow_mut(|all| all.push(Box::new(last)));
+}
+
+/// Calls its function when it is dropped.
+pub(crate) struct AtDrop<F: FnMut()>(pub(crate) F);
+
+impl<F: FnMut()> Drop for AtDrop<F> {
+    fn drop(&mut self) {
+        self.0();
+    }
+}
