@@ -14,7 +14,7 @@ use tenure::lazy::{Cached, CachedGuard, On, Reader, Revoking, Shootdown};
 use tenure::memory::{Atomic, Memory, Ordering};
 
 /// A `Cached` of value 1.
-fn cached<S: Revoking>() -> (Cached<Object, S>, Fate) {
+pub(super) fn cached<S: Revoking>() -> (Cached<Object, S>, Fate) {
     begin::<S::Memory>();
     quarantine::recycle();
     let (first, fate) = Object::new(1);
@@ -60,7 +60,7 @@ fn end<S: Revoking>(cached: Cached<Object, S>, old: &[Fate], current: &Fate) {
 
 // --- a reader and a store ---
 
-fn a_first_read_under_a_store<S: Revoking>() {
+pub(super) fn a_first_read_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     counts_are_held();
     let mut reader = cached.reader();
@@ -87,7 +87,7 @@ fn a_first_read_under_a_store_ends_in_every_way() {
     });
 }
 
-fn two_reads_under_a_store<S: Revoking>() {
+pub(super) fn two_reads_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     let (storing, second) = store(1, &cached, 2);
@@ -98,7 +98,7 @@ fn two_reads_under_a_store<S: Revoking>() {
     end(cached, &[first], &second);
 }
 
-fn a_read_of_what_was_read_before_under_a_store<S: Revoking>() {
+pub(super) fn a_read_of_what_was_read_before_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     counts_are_held();
     let mut reader = cached.reader();
@@ -112,7 +112,7 @@ fn a_read_of_what_was_read_before_under_a_store<S: Revoking>() {
 }
 
 /// The guard is there before the store, so it is the one that ends the old value.
-fn a_guard_held_across_a_store<S: Revoking>() {
+pub(super) fn a_guard_held_across_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     let guard = reader.read();
@@ -127,7 +127,7 @@ fn a_guard_held_across_a_store<S: Revoking>() {
     end(cached, &[first], &second);
 }
 
-fn a_guard_dropped_under_a_store<S: Revoking>() {
+pub(super) fn a_guard_dropped_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     counts_are_held();
     let mut reader = cached.reader();
@@ -142,7 +142,7 @@ fn a_guard_dropped_under_a_store<S: Revoking>() {
 }
 
 /// A guard on a thread that stores itself, while another reads.
-fn a_guard_held_across_a_store_of_its_own_under_a_read<S: Revoking>() {
+pub(super) fn a_guard_held_across_a_store_of_its_own_under_a_read<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     let mut other = cached.reader();
@@ -160,7 +160,7 @@ fn a_guard_held_across_a_store_of_its_own_under_a_read<S: Revoking>() {
     end(cached, &[first], &second);
 }
 
-fn a_reader_comes_under_a_store<S: Revoking>() {
+pub(super) fn a_reader_comes_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let (storing, second) = store(1, &cached, 2);
     let mut reader = cached.reader();
@@ -170,7 +170,7 @@ fn a_reader_comes_under_a_store<S: Revoking>() {
     end(cached, &[first], &second);
 }
 
-fn a_reader_goes_under_a_store<S: Revoking>() {
+pub(super) fn a_reader_goes_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     read(&mut reader);
@@ -180,7 +180,7 @@ fn a_reader_goes_under_a_store<S: Revoking>() {
     end(cached, &[first], &second);
 }
 
-fn two_readers_under_a_store<S: Revoking>() {
+pub(super) fn two_readers_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     let mut other = cached.reader();
@@ -212,7 +212,7 @@ fn a_third_value_is_where_the_first_was() {
 }
 
 /// The second store may put its value where the first one was, under a reader that still believes in that address.
-fn a_read_under_two_stores_of_one_thread<S: Revoking>() {
+pub(super) fn a_read_under_two_stores_of_one_thread<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     let storing = store_twice(&cached);
@@ -223,7 +223,7 @@ fn a_read_under_two_stores_of_one_thread<S: Revoking>() {
     end(cached, &[first, second], &third);
 }
 
-fn a_read_of_what_was_read_before_under_two_stores_of_one_thread<S: Revoking>() {
+pub(super) fn a_read_of_what_was_read_before_under_two_stores_of_one_thread<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     assert_eq!(read(&mut reader), 1);
@@ -234,7 +234,7 @@ fn a_read_of_what_was_read_before_under_two_stores_of_one_thread<S: Revoking>() 
     end(cached, &[first, second], &third);
 }
 
-fn a_read_under_two_stores_of_two_threads<S: Revoking>() {
+pub(super) fn a_read_under_two_stores_of_two_threads<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     let (storing, second) = store(1, &cached, 2);
@@ -247,7 +247,7 @@ fn a_read_under_two_stores_of_two_threads<S: Revoking>() {
     end(cached, &[first, old], &current);
 }
 
-fn a_reader_that_stores_under_a_store<S: Revoking>() {
+pub(super) fn a_reader_that_stores_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     assert_eq!(read(&mut reader), 1);
@@ -262,7 +262,7 @@ fn a_reader_that_stores_under_a_store<S: Revoking>() {
     end(cached, &[first, old], &current);
 }
 
-fn an_update_under_a_store<S: Revoking>() {
+pub(super) fn an_update_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let (storing, second) = store(1, &cached, 10);
     let mut made = Vec::new();
@@ -286,7 +286,7 @@ fn an_update_under_a_store<S: Revoking>() {
 
 // --- handles ---
 
-fn a_handle_under_a_store<S: Revoking>() {
+pub(super) fn a_handle_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let (storing, second) = store(1, &cached, 2);
     let context = cached.context();
@@ -296,7 +296,7 @@ fn a_handle_under_a_store<S: Revoking>() {
     end(cached, &[first], &second);
 }
 
-fn a_guard_upgraded_under_a_store<S: Revoking>() {
+pub(super) fn a_guard_upgraded_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let guard = cached.read();
     let (storing, second) = store(1, &cached, 2);
@@ -311,7 +311,7 @@ fn a_guard_upgraded_under_a_store<S: Revoking>() {
 
 // --- reads without a reader ---
 
-fn a_read_in_a_read_of_one_thread_under_a_store<S: Revoking>() {
+pub(super) fn a_read_in_a_read_of_one_thread_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let (storing, second) = store(1, &cached, 2);
     let outer = cached.read();
@@ -324,7 +324,7 @@ fn a_read_in_a_read_of_one_thread_under_a_store<S: Revoking>() {
     end(cached, &[first], &second);
 }
 
-fn a_read_of_a_thread_without_a_number_under_a_store<S: Revoking>() {
+pub(super) fn a_read_of_a_thread_without_a_number_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let nameless = {
         let cached = cached.clone();
@@ -338,7 +338,7 @@ fn a_read_of_a_thread_without_a_number_under_a_store<S: Revoking>() {
 
 /// A thread that ends has given its number up, and drops a guard afterwards, while the thread that has the number now
 /// reads by the same place, and the value is replaced.
-fn a_guard_that_outlives_its_threads_number_under_the_next_owner<S: Revoking>() {
+pub(super) fn a_guard_that_outlives_its_threads_number_under_the_next_owner<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let is_given_up = Heap::new(<S::Memory as Memory>::AtomicU32::new(0));
     let ending = {
@@ -403,7 +403,7 @@ fn a_place_that_its_last_owner_has_left_is_found_as_it_was_left() {
 }
 
 /// The last handle goes with a reader: the value is that one's to end.
-fn the_last_handle_dropped_under_a_reader<S: Revoking>() {
+pub(super) fn the_last_handle_dropped_under_a_reader<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let mut reader = cached.reader();
     let dropping = worker(1, move || drop(cached));

@@ -33,7 +33,7 @@ fn drop_as<S: Scheme>(number: usize, context: Context<Object, S>) -> JoinHandle<
     worker(number, move || drop(context))
 }
 
-fn two_die_on_two_threads<S: Scheme>() {
+pub(super) fn two_die_on_two_threads<S: Scheme>() {
     let Two { domain, local, first, second, fates } = Two::<S>::new();
     let other = drop_as(1, second);
     drop(first);
@@ -43,7 +43,7 @@ fn two_die_on_two_threads<S: Scheme>() {
     drop(local);
 }
 
-fn two_that_two_workers_keep_die_on_two_threads<S: Scheme>() {
+pub(super) fn two_that_two_workers_keep_die_on_two_threads<S: Scheme>() {
     let Two { domain, local, first, second, fates } = Two::<S>::new();
     let mut other_worker = domain.register();
     drop(other_worker.enter(&second));
@@ -71,7 +71,7 @@ fn two_that_die_at_once_share_a_barrier_or_have_one_each() {
     });
 }
 
-fn two_die_on_two_threads_under_a_worker<S: Scheme>() {
+pub(super) fn two_die_on_two_threads_under_a_worker<S: Scheme>() {
     let Two { domain, mut local, first, second, fates } = Two::<S>::new();
     let others = [drop_as(1, first), drop_as(2, second)];
     drop(local.lazy().inspect(|kept| assert_eq!(kept.look(), 1)));
@@ -80,7 +80,7 @@ fn two_die_on_two_threads_under_a_worker<S: Scheme>() {
     drop(local);
 }
 
-fn two_die_together_under_a_worker<S: Scheme>() {
+pub(super) fn two_die_together_under_a_worker<S: Scheme>() {
     let Two { domain, mut local, first, second, fates } = Two::<S>::new();
     let mut other_worker = domain.register();
     drop(other_worker.enter(&second));
@@ -95,7 +95,7 @@ fn two_die_together_under_a_worker<S: Scheme>() {
     drop((local, other_worker));
 }
 
-fn a_worker_moves_from_one_to_the_other_while_they_die_together<S: Scheme>() {
+pub(super) fn a_worker_moves_from_one_to_the_other_while_they_die_together<S: Scheme>() {
     let Two { domain, mut local, first, second, fates } = Two::<S>::new();
     let own = second.clone();
     let other = {
@@ -111,7 +111,7 @@ fn a_worker_moves_from_one_to_the_other_while_they_die_together<S: Scheme>() {
     drop(local);
 }
 
-fn one_dies_on_a_thread_without_a_number<S: Scheme>() {
+pub(super) fn one_dies_on_a_thread_without_a_number<S: Scheme>() {
     let Two { domain, mut local, first, second, fates } = Two::<S>::new();
     let nameless = spawn(move || drop(first));
     drop(second);
@@ -121,7 +121,7 @@ fn one_dies_on_a_thread_without_a_number<S: Scheme>() {
     drop(local);
 }
 
-fn both_die_on_threads_without_a_number<S: Scheme>() {
+pub(super) fn both_die_on_threads_without_a_number<S: Scheme>() {
     let Two { domain, local, first, second, fates } = Two::<S>::new();
     let nameless = [spawn(move || drop(first)), spawn(move || drop(second))];
     nameless.into_iter().for_each(|thread| thread.join().unwrap());
@@ -129,7 +129,7 @@ fn both_die_on_threads_without_a_number<S: Scheme>() {
     drop(local);
 }
 
-fn three_die_on_three_threads<S: Scheme>() {
+pub(super) fn three_die_on_three_threads<S: Scheme>() {
     let Two { domain, local, first, second, fates: [one, two] } = Two::<S>::new();
     let (third, three) = object(&domain, 3);
     let others = [drop_as(1, second), drop_as(2, third)];
@@ -141,7 +141,7 @@ fn three_die_on_three_threads<S: Scheme>() {
 
 /// Between a thread's push and its turn, a thread without a number empties the stack: unless the turn is acquired, its owner
 /// may find the stack as empty as it was before another thread pushed and left.
-fn one_dies_beside_a_turn_after_the_stack_was_emptied<S: Scheme>() {
+pub(super) fn one_dies_beside_a_combiner_after_the_list_was_emptied<S: Scheme>() {
     let domain = domain::<S>();
     let (first, one) = object(&domain, 1);
     let (second, two) = object(&domain, 2);
@@ -160,7 +160,7 @@ fn one_dies_beside_a_turn_after_the_stack_was_emptied<S: Scheme>() {
 }
 
 /// An object that has the last handle to another, which ends while nobody has the turn.
-fn an_object_whose_end_ends_another_under_a_worker<S: Scheme>() {
+pub(super) fn an_object_whose_end_ends_another_under_a_worker<S: Scheme>() {
     struct Chain<S: Scheme> {
         object: Object,
         _next: Option<Context<Self, S>>,
@@ -194,6 +194,6 @@ shootdowns! {
     one_dies_on_a_thread_without_a_number: Loom(Some(3)), Some(3), Some(3);
     both_die_on_threads_without_a_number: Loom(Some(2)), Some(2), Some(2);
     three_die_on_three_threads: Loom(Some(2)), Some(2), Some(2);
-    one_dies_beside_a_turn_after_the_stack_was_emptied: Loom(ALL), ALL, ALL;
+    one_dies_beside_a_combiner_after_the_list_was_emptied: Loom(ALL), ALL, ALL;
     an_object_whose_end_ends_another_under_a_worker: Loom(Some(3)), Some(3), Some(3);
 }

@@ -47,6 +47,7 @@ macro_rules! shootdowns {
 
 mod cached;
 mod ending;
+mod orderings;
 mod schemes;
 mod shootdown;
 

@@ -23,7 +23,7 @@ fn end<S: Scheme>(domain: &Domain<Object, S>, fates: &[Fate]) {
     assert_eq!((said.barriers, said.revoked, said.donated), (0, 0, 0));
 }
 
-fn entered_under_the_last_drop<S: Scheme>() {
+pub(super) fn entered_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let other = context.clone();
@@ -39,7 +39,7 @@ fn entered_under_the_last_drop<S: Scheme>() {
     end(&domain, &[fate]);
 }
 
-fn used_lazily_and_cleared_under_the_last_drop<S: Scheme>() {
+pub(super) fn used_lazily_and_cleared_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let mut local = keeper(&domain, &context);
@@ -51,7 +51,7 @@ fn used_lazily_and_cleared_under_the_last_drop<S: Scheme>() {
     end(&domain, &[fate]);
 }
 
-fn moved_on_under_the_last_drop<S: Scheme>() {
+pub(super) fn moved_on_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let (next, fate_of_next) = object(&domain, 2);
@@ -66,7 +66,7 @@ fn moved_on_under_the_last_drop<S: Scheme>() {
 }
 
 /// Both bits of a mask go ‖ the last handle.
-fn cleared_by_two_workers_under_the_last_drop<S: Scheme>() {
+pub(super) fn cleared_by_two_workers_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let mut local = keeper(&domain, &context);
@@ -84,7 +84,7 @@ fn cleared_by_two_workers_under_the_last_drop<S: Scheme>() {
 }
 
 /// A bit is set while another one of its word, which was the only one, goes.
-fn entered_by_one_worker_while_another_is_cleared<S: Scheme>() {
+pub(super) fn entered_by_one_worker_while_another_is_cleared<S: Scheme>() {
     let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let local = keeper(&domain, &context);
@@ -102,7 +102,7 @@ fn entered_by_one_worker_while_another_is_cleared<S: Scheme>() {
 }
 
 /// Two first bits of a word, of which one takes the word's reference, and the other may be the last to go.
-fn entered_and_left_by_two_workers<S: Scheme>() {
+pub(super) fn entered_and_left_by_two_workers<S: Scheme>() {
     let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let other = {
@@ -126,7 +126,7 @@ fn entered_and_left_by_two_workers<S: Scheme>() {
     end(&domain, &[fate]);
 }
 
-fn upgraded_by_a_worker_that_is_cleared_after_the_last_drop<S: Scheme>() {
+pub(super) fn upgraded_by_a_worker_that_is_cleared_after_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let mut local = keeper(&domain, &context);

@@ -27,7 +27,7 @@ fn look_lazily<S: Scheme>(local: &mut LocalHandle<Object, S>) -> bool {
 
 // --- entering ---
 
-fn entered_and_its_handle_dropped_inside<S: Scheme>() {
+pub(super) fn entered_and_its_handle_dropped_inside<S: Scheme>() {
     let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let other = context.clone();
@@ -41,7 +41,7 @@ fn entered_and_its_handle_dropped_inside<S: Scheme>() {
     assert_ended(&domain, 1, &[fate]);
 }
 
-fn entered_and_its_handle_dropped_outside<S: Scheme>() {
+pub(super) fn entered_and_its_handle_dropped_outside<S: Scheme>() {
     let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let other = context.clone();
@@ -53,7 +53,7 @@ fn entered_and_its_handle_dropped_outside<S: Scheme>() {
     assert_ended(&domain, 1, &[fate]);
 }
 
-fn entered_again_and_its_handle_dropped_inside<S: Scheme>() {
+pub(super) fn entered_again_and_its_handle_dropped_inside<S: Scheme>() {
     let domain = domain::<S>();
     let (mut local, context, fate) = keep(&domain);
     let other = context.clone();
@@ -66,7 +66,7 @@ fn entered_again_and_its_handle_dropped_inside<S: Scheme>() {
     assert_ended(&domain, 1, &[fate]);
 }
 
-fn left_under_the_last_drop<S: Scheme>() {
+pub(super) fn left_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     counts_are_held();
     let (context, fate) = object(&domain, 1);
@@ -79,7 +79,9 @@ fn left_under_the_last_drop<S: Scheme>() {
     assert_ended(&domain, 1, &[fate]);
 }
 
-fn the_last_handle_dropped_inside_its_own_guard_under_a_worker_that_keeps_it<S: Scheme>() {
+pub(super) fn the_last_handle_dropped_inside_its_own_guard_under_a_worker_that_keeps_it<
+    S: Scheme,
+>() {
     let domain = domain::<S>();
     let (mut local, context, fate) = keep(&domain);
     let mut own = domain.register();
@@ -98,7 +100,7 @@ fn the_last_handle_dropped_inside_its_own_guard_under_a_worker_that_keeps_it<S: 
 
 // --- using what was kept ---
 
-fn used_lazily_under_the_last_drop<S: Scheme>() {
+pub(super) fn used_lazily_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     counts_are_held();
     let (mut local, context, fate) = keep(&domain);
@@ -109,7 +111,7 @@ fn used_lazily_under_the_last_drop<S: Scheme>() {
     assert_ended(&domain, 1, &[fate]);
 }
 
-fn used_lazily_twice_under_the_last_drop<S: Scheme>() {
+pub(super) fn used_lazily_twice_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     counts_are_held();
     let (mut local, context, fate) = keep(&domain);
@@ -121,7 +123,7 @@ fn used_lazily_twice_under_the_last_drop<S: Scheme>() {
     assert_ended(&domain, 1, &[fate]);
 }
 
-fn used_lazily_by_two_workers_under_the_last_drop<S: Scheme>() {
+pub(super) fn used_lazily_by_two_workers_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     let (mut local, context, fate) = keep(&domain);
     let mut second = domain.register();
@@ -156,7 +158,7 @@ fn a_use_under_the_last_drop_ends_in_every_way() {
 
 // --- moving on, and coming back ---
 
-fn moved_on_under_the_last_drop<S: Scheme>() {
+pub(super) fn moved_on_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     counts_are_held();
     let (mut local, context, fate) = keep(&domain);
@@ -170,7 +172,7 @@ fn moved_on_under_the_last_drop<S: Scheme>() {
     assert_ended(&domain, 1, &[fate, fate_of_next]);
 }
 
-fn used_lazily_and_moved_on_under_the_last_drop<S: Scheme>() {
+pub(super) fn used_lazily_and_moved_on_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     let (mut local, context, fate) = keep(&domain);
     let (next, fate_of_next) = object(&domain, 2);
@@ -184,7 +186,7 @@ fn used_lazily_and_moved_on_under_the_last_drop<S: Scheme>() {
     assert_ended(&domain, 1, &[fate, fate_of_next]);
 }
 
-fn moved_on_and_come_back_under_a_drop<S: Scheme>() {
+pub(super) fn moved_on_and_come_back_under_a_drop<S: Scheme>() {
     let domain = domain::<S>();
     let (mut local, context, fate) = keep(&domain);
     let (next, fate_of_next) = object(&domain, 2);
@@ -200,7 +202,7 @@ fn moved_on_and_come_back_under_a_drop<S: Scheme>() {
     assert_ended(&domain, 1, &[fate, fate_of_next]);
 }
 
-fn a_forgotten_guard_ends_with_the_next_use<S: Scheme>() {
+pub(super) fn a_forgotten_guard_ends_with_the_next_use<S: Scheme>() {
     let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let (next, fate_of_next) = object(&domain, 2);
@@ -212,6 +214,34 @@ fn a_forgotten_guard_ends_with_the_next_use<S: Scheme>() {
     fate.assert_gone();
     drop(next);
     assert_ended(&domain, 1, &[fate, fate_of_next]);
+}
+
+/// The reclaimer hears relaxed that the worker has moved on, and passes no barrier: the word itself has to tell it of the
+/// use.
+pub(super) fn moved_on_before_the_last_drop() {
+    type Flag = <PointersInOrder as Memory>::AtomicU32;
+    let domain = domain::<On<PointersInOrder, Shootdown>>();
+    let (mut local, context, fate) = keep(&domain);
+    let (next, fate_of_next) = object(&domain, 2);
+    let has_moved_on = Heap::new(Flag::new(0));
+    let dropper = {
+        let has_moved_on = has_moved_on.clone();
+        worker(1, move || (has_moved_on.load(Ordering::Relaxed) == 0).then_some(context))
+    };
+    // What pairs with the barriers of the reclaimer: there are none.
+    unfenced(|| {
+        look_lazily(&mut local);
+        drop(local.enter(&next));
+    });
+    has_moved_on.store(1, Ordering::Relaxed);
+    drop(dropper.join().unwrap());
+    drop(next);
+    assert_ended(&domain, 1, &[fate, fate_of_next]);
+}
+
+#[test]
+fn a_use_is_seen_by_a_reclaimer_that_finds_another_object() {
+    passes(ALL, moved_on_before_the_last_drop);
 }
 
 /// The local handle has used the object without a handle and moved on to one that ended in its hands. When it has given that
@@ -251,7 +281,7 @@ fn a_use_is_seen_by_who_finds_that_the_worker_has_given_the_next_object_back() {
 
 // --- going ---
 
-fn cleared_under_the_last_drop<S: Scheme>() {
+pub(super) fn cleared_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     let (mut local, context, fate) = keep(&domain);
     let dropper = worker(1, move || drop(context));
@@ -261,7 +291,7 @@ fn cleared_under_the_last_drop<S: Scheme>() {
     assert_ended(&domain, 1, &[fate]);
 }
 
-fn given_back_and_taken_again_under_the_last_drop<S: Scheme>() {
+pub(super) fn given_back_and_taken_again_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     let (local, context, fate) = keep(&domain);
     let (next, fate_of_next) = object(&domain, 2);
@@ -276,7 +306,7 @@ fn given_back_and_taken_again_under_the_last_drop<S: Scheme>() {
     assert_ended(&domain, 1, &[fate, fate_of_next]);
 }
 
-fn given_back_and_taken_by_another_thread_under_the_last_drop<S: Scheme>() {
+pub(super) fn given_back_and_taken_by_another_thread_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     let (local, context, fate) = keep(&domain);
     let (next, fate_of_next) = object(&domain, 2);
@@ -298,7 +328,7 @@ fn given_back_and_taken_by_another_thread_under_the_last_drop<S: Scheme>() {
 
 // --- a handle from a guard ---
 
-fn upgraded_under_the_last_drop<S: Scheme>() {
+pub(super) fn upgraded_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     let (context, fate) = object(&domain, 1);
     let mut local = domain.register();
@@ -315,7 +345,7 @@ fn upgraded_under_the_last_drop<S: Scheme>() {
     assert_ended(&domain, 1, &[fate]);
 }
 
-fn upgraded_lazily_under_the_last_drop<S: Scheme>() {
+pub(super) fn upgraded_lazily_under_the_last_drop<S: Scheme>() {
     let domain = domain::<S>();
     let (mut local, context, fate) = keep(&domain);
     let dropper = worker(1, move || drop(context));

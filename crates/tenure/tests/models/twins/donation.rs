@@ -1,7 +1,7 @@
 //! A donation place beside the slot, as in the scheme that was proposed for Linux: the slot is what its owner uses, with a
-//! reference of its own or with one that the ender has put into the place.
+//! reference of its own or with one that the reclaimer has put into the place.
 //!
-//! Where the place is taken by an older object the ender may steal that one's reference: the owner has moved on from
+//! Where the place is taken by an older object the reclaimer may steal that one's reference: the owner has moved on from
 //! it. But only if it looks at the slot *after* it has read the place. Our shootdown needs no place: what is donated is
 //! a tag of the word that says what the slot has.
 
@@ -14,7 +14,7 @@ use tenure::memory::{Atomic, Memory, Ordering};
 
 /// What is wrong with a twin. The defaults are right.
 pub(crate) trait Flaw: 'static {
-    /// Whether the ender looks at the slot after it has read the donation place.
+    /// Whether the reclaimer looks at the slot after it has read the donation place.
     const REREADS_AFTER: bool = true;
 }
 
@@ -105,13 +105,13 @@ pub(crate) fn taken_by_an_older_object<F: Flaw>() {
         flaw: PhantomData,
     });
     let same = Arc::clone(&slot);
-    let ender = spawn(move || same.end(1));
+    let reclaimer = spawn(move || same.end(1));
     slot.block(1).value.look();
     slot.switch(2);
     slot.end(2);
     slot.block(2).value.look();
     slot.switch(NOTHING);
-    join_all([ender]);
+    join_all([reclaimer]);
     // What came to the place last.
     slot.switch(NOTHING);
     assert!(slot.blocks.iter().all(Heap::is_freed), "a reference is lost");

@@ -1,4 +1,4 @@
-//! One word of a `Mask` in its smallest form: its bits are seats, and together they have one reference.
+//! One word of a `Mask` in its smallest form: its bits are slots, and together they have one reference.
 
 use super::super::memory::Loom;
 use super::super::stage::{Heap, Value, spawn};
@@ -8,24 +8,12 @@ use tenure::memory::{Atomic, Memory, Ordering};
 
 /// What is wrong with a twin. The defaults are right.
 pub(crate) trait Flaw: 'static {
-    /// A seat clears its bit.
-    const CLEAR: Ordering = Ordering::AcqRel;
     /// Whether the addition that sets a bit says whether it was the first, and not a look before it.
     const SAYS: bool = true;
 }
 
 pub(crate) enum SoundMask {}
 impl Flaw for SoundMask {}
-
-pub(crate) enum RelaxedClear {}
-impl Flaw for RelaxedClear {
-    const CLEAR: Ordering = Ordering::Relaxed;
-}
-
-pub(crate) enum ClearsWithoutLooking {}
-impl Flaw for ClearsWithoutLooking {
-    const CLEAR: Ordering = Ordering::Release;
-}
 
 pub(crate) enum LooksFirst {}
 impl Flaw for LooksFirst {
@@ -47,7 +35,7 @@ impl<F: Flaw> MaskTwin<F> {
         }
     }
 
-    /// A seat enters with a handle, which it gives back in there, uses the object, and is cleared.
+    /// A local handle enters with a handle, which it gives back in there, uses the object, and is cleared.
     fn come_and_go(this: &Heap<Self>, bit: u64) {
         let is_first = this.bits.load(Ordering::Relaxed) == 0;
         let before = this.bits.fetch_or(bit, Ordering::Relaxed);
@@ -56,14 +44,14 @@ impl<F: Flaw> MaskTwin<F> {
         }
         Self::put(this);
         this.value.look();
-        if this.bits.fetch_sub(bit, F::CLEAR) == bit {
+        if this.bits.fetch_sub(bit, Ordering::AcqRel) == bit {
             Self::put(this);
         }
     }
 }
 
-/// Two seats with a handle each come and go.
-pub(crate) fn two_seats<F: Flaw>() {
+/// Two local handles with a context each come and go.
+pub(crate) fn two_handles<F: Flaw>() {
     let mask = Heap::new(MaskTwin::<F> {
         bits: Atomic::new(0),
         strong: TicketRef::new_in(),
@@ -77,5 +65,5 @@ pub(crate) fn two_seats<F: Flaw>() {
     };
     MaskTwin::come_and_go(&mask, 1);
     other.join().unwrap();
-    assert!(mask.is_freed(), "{}", super::seat::LEAKS);
+    assert!(mask.is_freed(), "{}", super::shootdown::LEAKS);
 }

@@ -7,6 +7,7 @@
 //! copy: see [`needed`](super::needed).
 
 mod arc;
+mod combiner;
 mod donation;
 mod lazy;
 mod magazine;
@@ -18,11 +19,10 @@ mod pool;
 mod rcuref;
 #[cfg(feature = "registry")]
 mod registry;
-mod seat;
+mod shootdown;
 mod slot;
 mod stack;
 mod ticket;
-mod turn;
 
 use super::arc::{
     born_under_upgrades, clones_drop, drop_upgrade_drop_weak, drop_upgrade_upgrade,
