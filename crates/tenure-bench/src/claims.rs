@@ -154,7 +154,7 @@ const CLAIMS: &[Claim] = &[
         checks: &[check("magazines", At::AllCpus, Against::Baseline, 0.4)],
     },
     Claim {
-        text: "A seat that enters what it had takes at most 0.35 of a counted switch's time on one thread",
+        text: "A local handle that enters what it had takes at most 0.35 of a counted switch's time on one thread",
         scenario: "lazy/same",
         checks: &[check("shootdown", At::OneThread, Against::Baseline, 0.35)],
     },
@@ -164,7 +164,7 @@ const CLAIMS: &[Claim] = &[
         checks: &[check("shootdown", At::AllCpus, Against::OneThread, 1.0 / 1.9)],
     },
     Claim {
-        text: "With all CPUs on one object, seats that are not counted beat those that are by 20x",
+        text: "With all CPUs on one object, switches that are not counted beat those that are by 20x",
         scenario: "lazy/same",
         checks: &[check("shootdown", At::AllCpus, Against::Baseline, 1.0 / 20.0)],
     },
