@@ -134,8 +134,10 @@ impl Room {
         let failed = lines.map_while(Result::ok).find_map(|line| {
             Some(line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?.to_owned())
         });
-        // It may have ended by itself.
-        let _ = tests.kill();
+        if failed.is_some() {
+            // It may have ended by itself.
+            let _ = tests.kill();
+        }
         let mut said = String::new();
         tests.stderr.take().expect("it is piped").read_to_string(&mut said).expect("text");
         let status = tests.wait().expect("it is a child");
