@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::SystemTime;
 
 use super::file::{File, Version};
-use super::request::{Conditions, Method};
+use super::request::{Conditions, Field, Method};
 use crate::number::unsigned;
 
 /// The part of a file to send.
@@ -45,7 +45,7 @@ pub(super) fn wanted(method: Method, conditions: &Conditions<'_>, file: &File) -
         }
         Some(date) => parse_date(date) == Some(version.modified),
         // With two of them, neither can be trusted: the client might join parts of two versions.
-        None => conditions.if_range.is_absent(),
+        None => conditions.if_range == Field::Absent,
     };
     match conditions.range.once() {
         Some(text) if method == Method::Get && same => range(text, file.len()),

@@ -79,10 +79,6 @@ impl<'a> Field<'a> {
         };
     }
 
-    pub(super) fn is_absent(self) -> bool {
-        matches!(self, Self::Absent)
-    }
-
     pub(super) fn once(self) -> Option<&'a [u8]> {
         match self {
             Self::Once(value) => Some(value),

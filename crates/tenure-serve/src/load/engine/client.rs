@@ -134,9 +134,12 @@ pub(super) fn open(target: &SocketAddr) -> Result<OwnedFd, Errno> {
     }
 }
 
+/// How a connection goes on after an answer, an error or an end.
 pub(super) enum After {
     Go,
+    /// It has ended as it should.
     Closed,
+    /// It has ended early.
     Lost(ErrorKind, String),
 }
 
