@@ -139,15 +139,12 @@ pub type Magazines = list::Magazines;
 
 /// One lock-free stack of all idle slots: index and tag in one 64-bit word.
 ///
-/// Acquire and release are one compare-exchange each, on a word that all threads write: O(1), and as slow as the line moves
-/// when all cores want it. [`Magazines`] avoid that. No thread keeps slots to itself and no thread-locals are needed, so it
-/// works without `std`.
+/// Acquire and release are one compare-exchange each, on a word that all threads write: as slow as the line moves when all
+/// cores want it. It needs no thread-locals, so it works without `std`.
 ///
-/// # ABA
-///
-/// A plain lock-free list with many consumers, as published for the SMC buffers of Linux, hands one slot to two owners.
-/// Here every removal changes a tag of 35 bits. A pop goes wrong if it stands still for an exact multiple of 2^35
-/// removals (six minutes at 10 ns each) while the same slot is on top; after any other number it starts again.
+/// A plain lock-free list with many consumers, as published for the SMC buffers of Linux, hands one slot to two owners (ABA).
+/// Here every removal changes a tag of 35 bits: only a pop that stands still for an exact multiple of 2^35 removals (six
+/// minutes at 10 ns each), while the same slot is on top, goes wrong.
 pub type TaggedStack = list::TaggedStack;
 
 /// The list of pools unless you choose another: [`Magazines`], or [`TaggedStack`] without the feature `std`, which has

@@ -9,8 +9,8 @@
 //!                                   vacate: the contents are gone
 //! ```
 //!
-//! A slot stays until the table is dropped, so an old index leads to a slot and never to freed memory. Contents come
-//! and go: [`lifecycle`](super::lifecycle) makes and ends them, and defines the part `P` of a slot that stays.
+//! A slot stays until the table is dropped, so an old index leads to a slot and never to freed memory.
+//! [`lifecycle`](super::lifecycle) makes and ends contents, and defines the part `P` of a slot that stays.
 
 use super::list::{Linked, List, Stack};
 use crate::line::Isolated;

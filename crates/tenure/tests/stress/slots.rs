@@ -193,34 +193,21 @@ fn race<L: FreeList>(turns_per_thread: u32, limit: usize) {
     assert_eq!(present.load(Ordering::Relaxed), 0, "objects leak");
 }
 
-/// How many turns one thread takes, of `plain` in a full run.
-fn turns(plain: u32) -> u32 {
-    if cfg!(miri) { 60 } else { objects(plain) }
+macro_rules! races {
+    ($($name:ident: $list:ty, $turns:expr, $limit:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            race::<$list>(if cfg!(miri) { 60 } else { objects($turns) }, $limit);
+        }
+    )*};
 }
 
-#[test]
-fn a_few_objects_over_magazines_have_one_owner_each() {
-    race::<Magazines>(turns(200_000), 3);
-}
-
-#[test]
-fn many_objects_over_magazines_have_one_owner_each() {
-    race::<Magazines>(turns(200_000), 1_000);
-}
-
-#[test]
-fn objects_over_magazines_of_one_have_one_owner_each() {
-    race::<list::Magazines<Native, 1>>(turns(100_000), 6);
-}
-
-#[test]
-fn objects_over_a_tagged_stack_have_one_owner_each() {
-    race::<TaggedStack>(turns(200_000), 3);
-}
-
-#[test]
-fn objects_over_a_scan_have_one_owner_each() {
-    race::<Scan>(turns(100_000), 3);
+races! {
+    a_few_objects_over_magazines_have_one_owner_each: Magazines, 200_000, 3;
+    many_objects_over_magazines_have_one_owner_each: Magazines, 200_000, 1_000;
+    objects_over_magazines_of_one_have_one_owner_each: list::Magazines<Native, 1>, 100_000, 6;
+    objects_over_a_tagged_stack_have_one_owner_each: TaggedStack, 200_000, 3;
+    objects_over_a_scan_have_one_owner_each: Scan, 100_000, 3;
 }
 
 /// Guards that come home to a pool that ends at the same time: the last one frees all.

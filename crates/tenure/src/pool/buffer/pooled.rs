@@ -20,11 +20,10 @@ use std::io::{BufRead, Read, Result, Write};
 ///   ├─ consumed ─┼─── contents ───┼──── spare ────────┤
 /// ```
 ///
-/// It is a container of bytes, as `Vec<u8>` is, and dereferences to its contents, which have the length that was asked
-/// for when it was acquired. Bytes are appended at the end, as to a `Vec` of fixed capacity, and consumed from the front,
-/// as from a `VecDeque`. [`Write`](std::io::Write) appends; [`Read`](std::io::Read) and [`BufRead`](std::io::BufRead)
-/// consume. With the feature `bytes` so do `BufMut` and `Buf`. Consumed bytes become spare again when all contents are
-/// consumed, or by [`compact`](Self::compact).
+/// A container of bytes, as `Vec<u8>` is: it dereferences to its contents, at first as long as was asked for. Bytes are
+/// appended at the end, as to a `Vec` of fixed capacity ([`Write`](std::io::Write), `BufMut` with the feature `bytes`), and
+/// consumed from the front, as from a `VecDeque` ([`Read`](std::io::Read), [`BufRead`](std::io::BufRead), `Buf`). Consumed
+/// bytes become spare when all contents are consumed, or by [`compact`](Self::compact).
 ///
 /// To write a message into it, [`clear`](Self::clear) the buffer first, or [acquire](super::BufferPool::acquire) it with
 /// length 0; otherwise the message comes after the zeros:
@@ -292,37 +291,27 @@ impl<L: FreeList> fmt::Debug for PooledBuf<L> {
     }
 }
 
-impl<L: FreeList, K: FreeList> PartialEq<PooledBuf<K>> for PooledBuf<L> {
-    fn eq(&self, other: &PooledBuf<K>) -> bool {
-        **self == **other
-    }
+/// Compares the contents.
+macro_rules! equals {
+    ($(($($parameter:tt)*) $other:ty;)*) => {$(
+        impl<L: FreeList, $($parameter)*> PartialEq<$other> for PooledBuf<L> {
+            fn eq(&self, other: &$other) -> bool {
+                let other: &[u8] = other.as_ref();
+                **self == *other
+            }
+        }
+    )*};
+}
+
+equals! {
+    (K: FreeList) PooledBuf<K>;
+    () [u8];
+    () &[u8];
+    (const N: usize) [u8; N];
+    (const N: usize) &[u8; N];
 }
 
 impl<L: FreeList> Eq for PooledBuf<L> {}
-
-impl<L: FreeList> PartialEq<[u8]> for PooledBuf<L> {
-    fn eq(&self, other: &[u8]) -> bool {
-        **self == *other
-    }
-}
-
-impl<L: FreeList> PartialEq<&[u8]> for PooledBuf<L> {
-    fn eq(&self, other: &&[u8]) -> bool {
-        **self == **other
-    }
-}
-
-impl<L: FreeList, const N: usize> PartialEq<[u8; N]> for PooledBuf<L> {
-    fn eq(&self, other: &[u8; N]) -> bool {
-        **self == *other
-    }
-}
-
-impl<L: FreeList, const N: usize> PartialEq<&[u8; N]> for PooledBuf<L> {
-    fn eq(&self, other: &&[u8; N]) -> bool {
-        **self == **other
-    }
-}
 
 impl<L: FreeList> Hash for PooledBuf<L> {
     fn hash<H: Hasher>(&self, state: &mut H) {

@@ -1,10 +1,7 @@
 //! Free lists: which slots of a pool are idle.
 //!
-//! | list | acquire and release | shared lines written |
-//! |---|---|---|
-//! | [`Magazines`] | O(1), on lines of the calling thread | none; two for every 32 operations if other threads release what this one acquires; one for each slot that is used the first time after a trim or a refusal |
-//! | [`TaggedStack`] | O(1): two compare-exchanges on one word | one, by all threads |
-//! | [`Scan`] | O(slots in use): walks all slots under a read lock | the lock's, and one for each slot tried |
+//! [`Magazines`] and [`TaggedStack`], between which users choose (see [`FreeList`](super::FreeList)), and [`Scan`]: O(slots
+//! in use), writes the lock's line and that of each slot tried.
 
 mod magazines;
 mod scan;

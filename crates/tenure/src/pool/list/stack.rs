@@ -20,10 +20,8 @@
 //!
 //! # Wrap-around
 //!
-//! A pop goes wrong if exactly a multiple of 2^35 removals happen between its load and its compare-exchange, and the
-//! same index is on top. At 10 ns each that takes 340 seconds, during which the popping thread stands still between two
-//! instructions; one removal more or less is harmless. For the batches of a depot, which move 32 slots at once, it
-//! takes three hours.
+//! A pop goes wrong if exactly a multiple of 2^35 removals happen between its load and its compare-exchange, and the same
+//! index is on top: for 340 seconds at 10 ns each the popping thread stands still between two instructions.
 //!
 //! # Orderings
 //!
@@ -135,8 +133,6 @@ impl<M: Memory> Stack<M> {
 
 /// One lock-free stack of all idle slots: index and tag in one 64-bit word.
 ///
-/// Acquire and release are one compare-exchange each, on a word that all threads write. No thread keeps slots to
-/// itself and no thread-locals are needed, so it works without `std`.
 pub struct TaggedStack<M: Memory = Native> {
     head: Isolated<Stack<M>>,
     links: Links<M>,

@@ -44,10 +44,8 @@ impl<T, L: FreeList> Place<T, L> {
 
 /// An object of a [`SlotPool`](super::SlotPool), for its owner alone. Goes back to the pool when dropped.
 ///
-/// It may be sent to any thread, dropped there, and outlive the pool's handles. It is one pointer, and writes no reference
-/// count. No [key](Self::key) finds the object until it is [shared](Self::share).
-///
-/// A leaked guard (`mem::forget`) leaves its object in use, and counted by the limit.
+/// One pointer, and no reference count. It may be sent to any thread, dropped there, and outlive the pool's handles. A
+/// leaked guard (`mem::forget`) leaves its object in use, and counted by the limit.
 ///
 /// It dereferences to the object, so what it can do itself are functions, not methods: `SlotMut::key(&guard)`.
 ///
@@ -164,23 +162,11 @@ impl<T, L: FreeList> Drop for SlotMut<T, L> {
     }
 }
 
-impl<T: fmt::Debug, L: FreeList> fmt::Debug for SlotMut<T, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl<T: fmt::Display, L: FreeList> fmt::Display for SlotMut<T, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
 /// An object of a [`SlotPool`](super::SlotPool) that several share. Goes back to the pool with the last of them.
 ///
-/// Cost: a clone is one atomic add on the count beside the object, a drop one atomic subtraction, and the last drop one
-/// compare-exchange more. The count may share a line with the object. If many threads read the object while others clone
-/// and drop references, put it into an [`Isolated`](crate::line::Isolated).
+/// A clone is one atomic add on the count beside the object, a drop one subtraction, and the last drop one compare-exchange
+/// more. If many threads read the object while others clone and drop references, put it into an
+/// [`Isolated`](crate::line::Isolated): the count may share a line with it.
 ///
 /// It dereferences to the object, so what it can do itself are functions, not methods: `SlotRef::key(&guard)`.
 ///
@@ -295,14 +281,15 @@ impl<T, L: FreeList> Drop for SlotRef<T, L> {
     }
 }
 
-impl<T: fmt::Debug, L: FreeList> fmt::Debug for SlotRef<T, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
+/// Formats the object.
+macro_rules! formats {
+    ($($guard:ident: $format:ident)*) => {$(
+        impl<T: fmt::$format, L: FreeList> fmt::$format for $guard<T, L> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                (**self).fmt(f)
+            }
+        }
+    )*};
 }
 
-impl<T: fmt::Display, L: FreeList> fmt::Display for SlotRef<T, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+formats! { SlotMut: Debug SlotMut: Display SlotRef: Debug SlotRef: Display }

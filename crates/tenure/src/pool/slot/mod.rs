@@ -255,9 +255,8 @@ impl<T, L: FreeList> SlotPool<T, L> {
 
     /// An object for the caller alone: an idle one, or else a new one.
     ///
-    /// Cost: no atomic read-modify-write if this thread keeps an idle object. Two for every 32 objects that come from the
-    /// depot, and one for each that was idle during a trim or a refusal. Otherwise that of `make`. At the limit, the
-    /// magazines of other threads are searched: microseconds, and an interrupt for each other CPU that runs this process.
+    /// Cost: see [above](Self#cost). At the limit, the magazines of other threads are searched: microseconds, and an interrupt
+    /// for each other CPU that runs this process.
     ///
     /// # Errors
     ///

@@ -19,16 +19,6 @@ pub(crate) trait Flaw: Send + Sync + 'static {
     const LOOKS_TWICE: bool = false;
 }
 
-macro_rules! flaws {
-    ($($(#[$doc:meta])* $name:ident { $($what:ident: $type:ty = $value:expr)? })*) => {$(
-        $(#[$doc])*
-        pub(crate) enum $name {}
-        impl Flaw for $name {
-            $(const $what: $type = $value;)?
-        }
-    )*};
-}
-
 flaws! {
     /// Nothing is wrong: the control that shows that the switch makes the failure.
     SoundMagazine {}

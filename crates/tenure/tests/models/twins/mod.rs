@@ -6,6 +6,17 @@
 //! the same models, so it is the flaw that fails and not the copying. That orderings are needed shows without a
 //! copy: see [`needed`](super::needed).
 
+/// Types that are a `Flaw` with one of its constants changed, or none.
+macro_rules! flaws {
+    ($($(#[$doc:meta])* $name:ident { $($what:ident: $type:ty = $value:expr)? })*) => {$(
+        $(#[$doc])*
+        pub(crate) enum $name {}
+        impl Flaw for $name {
+            $(const $what: $type = $value;)?
+        }
+    )*};
+}
+
 mod arc;
 mod combiner;
 mod donation;

@@ -15,17 +15,10 @@ pub(crate) trait Flaw: 'static {
     const RELEASES: bool = true;
 }
 
-pub(crate) enum Sound {}
-impl Flaw for Sound {}
-
-pub(crate) enum LooksOnce {}
-impl Flaw for LooksOnce {
-    const LOOKS_AGAIN: bool = false;
-}
-
-pub(crate) enum LeavesTheSlot {}
-impl Flaw for LeavesTheSlot {
-    const RELEASES: bool = false;
+flaws! {
+    Sound {}
+    LooksOnce { LOOKS_AGAIN: bool = false }
+    LeavesTheSlot { RELEASES: bool = false }
 }
 
 pub(crate) const ANOTHER_USE: &str = "a key finds another use";

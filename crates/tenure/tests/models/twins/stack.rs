@@ -24,37 +24,18 @@ pub(crate) trait Flaw: Send + Sync + 'static {
     const ASKS_FIRST: bool = false;
 }
 
-/// Nothing is wrong: the control that shows that the switch makes the failure.
-pub(crate) enum SoundStack {}
-impl Flaw for SoundStack {}
-
-/// The published algorithm.
-pub(crate) enum NoTag {}
-impl Flaw for NoTag {
-    const TAG: u64 = 0;
-}
-
-/// The published algorithm, with its caller's test for emptiness.
-pub(crate) enum AsksFirst {}
-impl Flaw for AsksFirst {
-    const ASKS_FIRST: bool = true;
-}
-
-pub(crate) enum RefusesLast {}
-impl Flaw for RefusesLast {
-    const REFUSES_FIRST: bool = false;
-}
-
-/// A depot that moves whole batches, for one slot as well.
-pub(crate) enum InABatch {}
-impl Flaw for InABatch {
-    const IN_A_BATCH: bool = true;
-}
-
-/// The slot is free, and may have been the last that kept the list alive.
-pub(crate) enum CountsAfterThePush {}
-impl Flaw for CountsAfterThePush {
-    const COUNTS: bool = true;
+flaws! {
+    /// Nothing is wrong: the control that shows that the switch makes the failure.
+    SoundStack {}
+    /// The published algorithm.
+    NoTag { TAG: u64 = 0 }
+    /// The published algorithm, with its caller's test for emptiness.
+    AsksFirst { ASKS_FIRST: bool = true }
+    RefusesLast { REFUSES_FIRST: bool = false }
+    /// A depot that moves whole batches, for one slot as well.
+    InABatch { IN_A_BATCH: bool = true }
+    /// The slot is free, and may have been the last that kept the list alive.
+    CountsAfterThePush { COUNTS: bool = true }
 }
 
 /// What the caller of a list that asks first says when the answer was old.
