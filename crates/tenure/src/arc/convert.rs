@@ -196,6 +196,7 @@ where
 /// What [`Arc::make_mut`] can clone: every `T: Clone`, `[T]`, `str`, `CStr`, and with `std` `OsStr` and `Path`.
 ///
 /// Stands in for the unstable trait of this name in `core::clone`, and is sealed for that reason.
+#[cfg_attr(not(feature = "raw"), doc(hidden))]
 pub trait CloneToUninit: sealed::CloneToUninit {}
 
 impl<T: ?Sized + sealed::CloneToUninit> CloneToUninit for T {}

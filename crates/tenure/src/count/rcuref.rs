@@ -43,7 +43,7 @@ const ONE: NonZeroU16 = NonZeroU16::MIN;
 /// ([`put_last`](Self::put_last): one in all). Each writes the count's line. Up to 2^31 references.
 ///
 /// Do not reset a dead `RcuRef` for a new object while gets of the old one may still run: a failed get restores DEAD,
-/// and would kill the new owner. `M` is [`Native`] but in simulators and model checkers.
+/// and would kill the new owner. `M` is for simulators and model checkers.
 ///
 /// ```
 /// use tenure::count::{Get, RcuRef, Readable};

@@ -149,9 +149,11 @@ pub type TaggedStack = list::TaggedStack;
 
 /// The list of pools unless you choose another: [`Magazines`], or [`TaggedStack`] without the feature `std`, which has
 /// no thread-locals.
+#[cfg_attr(not(feature = "raw"), doc(hidden))]
 #[cfg(feature = "std")]
 pub type DefaultList = Magazines;
 /// The list of pools unless you choose another: [`Magazines`] with the feature `std`, and [`TaggedStack`] without, which
 /// has no thread-locals.
+#[cfg_attr(not(feature = "raw"), doc(hidden))]
 #[cfg(not(feature = "std"))]
 pub type DefaultList = TaggedStack;

@@ -107,8 +107,7 @@ pub(crate) struct Unsettled {
 /// Cost: get one atomic add, put one atomic subtraction; the last put one compare-exchange more
 /// ([`put_last`](Self::put_last): one in all). Each writes the count's line. Up to 2^31 references.
 ///
-/// In type-stable memory [`init`](Self::init) gives a dead count a new life. `M` is [`Native`] but in simulators and
-/// model checkers.
+/// In type-stable memory [`init`](Self::init) gives a dead count a new life. `M` is for simulators and model checkers.
 ///
 /// ```
 /// use std::collections::HashMap;
