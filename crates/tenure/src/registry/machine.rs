@@ -12,6 +12,7 @@ use std::thread_local;
 
 /// A count that a [`Registry`](super::Registry) can keep its references with: one of the crate's counts, on the line of its
 /// object or [on a line of its own](Isolated).
+#[cfg_attr(not(feature = "raw"), doc(hidden))]
 pub trait RegistryCount: RefCount + 'static {
     /// Where the registry runs: for users always the real machine.
     #[doc(hidden)]
