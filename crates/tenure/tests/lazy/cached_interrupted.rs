@@ -3,7 +3,7 @@
 //! See `staged.rs` for how. What is checked: a read that begins after a store sees it, what a guard shows is
 //! alive, and what is neither current nor read is gone.
 
-use crate::staged::{Staged, as_thread, every_way, interrupted};
+use crate::staged::{Staged, as_thread, every_step, every_way, interrupted};
 use crate::support::Token;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -130,22 +130,77 @@ fn check(stage: &Stage, old: &Token, stored: &Token, what: &str) {
     }
 }
 
-#[test]
-fn a_read_is_interrupted_by_a_store() {
-    every_way(|| {
-        for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
-            for at in 1.. {
-                let [old, new] = [Token::new(), Token::new()];
-                let stage = Stage::new(&old, has_read);
-                let (other, value) = (Rc::clone(&stage), new.clone());
-                let store = move || other.cached().store(value);
-                if !interrupted(at, || stage.read(how), store) {
-                    break;
-                }
-                check(&stage, &old, &new, &format!("{how:?} interrupted at {at}"));
+/// One of two operations.
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    Read,
+    Store,
+    Leave,
+    LeaveAndRead,
+}
+
+/// What happened before them.
+#[derive(Debug, Clone, Copy)]
+enum Before {
+    Nothing,
+    HasRead,
+    Reads,
+}
+
+impl Stage {
+    fn act(&self, act: Act, how: Read, new: &Token) {
+        match act {
+            Act::Read => self.read(how),
+            Act::Store => self.cached().store(new.clone()),
+            Act::Leave => self.leave(),
+            Act::LeaveAndRead => {
+                self.leave();
+                self.read(how);
             }
         }
-    });
+    }
+}
+
+/// One operation with the other, of which one stores, in the middle of it.
+fn interleaved(one: Act, other: Act, before: &[Before]) {
+    for (how, before) in READS.into_iter().flat_map(|how| before.iter().map(move |at| (how, at))) {
+        every_step(|at| {
+            let [old, new] = [Token::new(), Token::new()];
+            let stage = Stage::new(&old, matches!(before, Before::HasRead));
+            if matches!(before, Before::Reads) {
+                stage.read(how);
+            }
+            let (others, value) = (Rc::clone(&stage), new.clone());
+            let interrupts = move || others.act(other, how, &value);
+            let reached = interrupted(at, || stage.act(one, how, &new), interrupts);
+            if reached {
+                let what = format!("{before:?}, {one:?} interrupted at {at} by {other:?}, {how:?}");
+                check(&stage, &old, &new, &what);
+            }
+            reached
+        });
+    }
+}
+
+#[test]
+fn a_read_is_interrupted_by_a_store() {
+    interleaved(Act::Read, Act::Store, &[Before::Nothing, Before::HasRead]);
+}
+
+#[test]
+fn a_store_is_interrupted_by_a_read_that_goes_on() {
+    interleaved(Act::Store, Act::Read, &[Before::Nothing, Before::HasRead]);
+}
+
+#[test]
+fn a_store_is_interrupted_by_a_guard_that_goes() {
+    interleaved(Act::Store, Act::Leave, &[Before::Reads]);
+    interleaved(Act::Store, Act::LeaveAndRead, &[Before::Reads]);
+}
+
+#[test]
+fn a_guard_that_goes_is_interrupted_by_a_store() {
+    interleaved(Act::Leave, Act::Store, &[Before::Reads]);
 }
 
 #[test]
@@ -168,71 +223,6 @@ fn a_read_is_interrupted_by_three_stores() {
                 let never_seen = [second, third].map(Token::objects);
                 assert_eq!(never_seen, [0, 0], "{what}: values that nobody read are dropped");
                 check(&stage, first, last, &what);
-            }
-        }
-    });
-}
-
-#[test]
-fn a_store_is_interrupted_by_a_read_that_goes_on() {
-    every_way(|| {
-        for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
-            for at in 1.. {
-                let [old, new] = [Token::new(), Token::new()];
-                let stage = Stage::new(&old, has_read);
-                let (other, value) = (Rc::clone(&stage), new.clone());
-                let store = || stage.cached().store(value);
-                if !interrupted(at, store, move || other.read(how)) {
-                    break;
-                }
-                check(&stage, &old, &new, &format!("store interrupted at {at} by {how:?}"));
-            }
-        }
-    });
-}
-
-#[test]
-fn a_store_is_interrupted_by_a_guard_that_goes() {
-    every_way(|| {
-        for (how, reads_again) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
-            for at in 1.. {
-                let [old, new] = [Token::new(), Token::new()];
-                let stage = Stage::new(&old, false);
-                stage.read(how);
-                let (other, value) = (Rc::clone(&stage), new.clone());
-                let leave = move || {
-                    other.leave();
-                    if reads_again {
-                        other.read(how);
-                    }
-                };
-                if !interrupted(at, || stage.cached().store(value), leave) {
-                    break;
-                }
-                check(
-                    &stage,
-                    &old,
-                    &new,
-                    &format!("store interrupted at {at} by the end of {how:?}"),
-                );
-            }
-        }
-    });
-}
-
-#[test]
-fn a_guard_that_goes_is_interrupted_by_a_store() {
-    every_way(|| {
-        for how in READS {
-            for at in 1.. {
-                let [old, new] = [Token::new(), Token::new()];
-                let stage = Stage::new(&old, false);
-                stage.read(how);
-                let (other, value) = (Rc::clone(&stage), new.clone());
-                if !interrupted(at, || stage.leave(), move || other.cached().store(value)) {
-                    break;
-                }
-                check(&stage, &old, &new, &format!("the end of {how:?} interrupted at {at}"));
             }
         }
     });

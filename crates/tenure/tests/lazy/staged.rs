@@ -57,6 +57,16 @@ pub(crate) fn every_way(test: impl Fn()) {
     }
 }
 
+/// Runs `test` with each kind of barriers, at the steps from 1 on, up to the first that it says there is not.
+pub(crate) fn every_step(test: impl Fn(u32) -> bool) {
+    every_way(|| {
+        let mut at = 1;
+        while test(at) {
+            at += 1;
+        }
+    });
+}
+
 /// Runs `test` with such barriers.
 pub(crate) fn with(barriers: Barriers, test: impl Fn()) {
     BARRIERS.set(barriers);
