@@ -263,11 +263,11 @@ fn a_use_is_seen_by_who_finds_that_the_worker_has_given_the_next_object_back() {
         unfenced(|| look_lazily(&mut local));
         let active = local.enter(&next);
         has_moved_on.store(1, Ordering::Relaxed);
-        let ender = worker(1, move || {
+        let reclaimer = worker(1, move || {
             drop(next);
             heavy_barriers()
         });
-        if ender.join().unwrap() == 1 {
+        if reclaimer.join().unwrap() == 1 {
             // The donation is there: nothing is left for a light barrier to do.
             unfenced(|| drop(active));
         } else {
