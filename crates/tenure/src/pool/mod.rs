@@ -117,7 +117,7 @@ mod table;
 pub use buffer::{BufferPool, BufferPoolBuilder, PooledBuf};
 pub use error::{AcquireError, ConfigError};
 pub use slot::{SlotKey, SlotMut, SlotPool, SlotPoolBuilder, SlotRef};
-pub use statistics::{BufferCounts, BufferStatistics, ClassStatistics, SlotStatistics};
+pub use statistics::{BufferCounts, BufferStatistics, SlotStatistics};
 
 /// The list of a pool's idle slots: [`Magazines`] or [`TaggedStack`].
 ///

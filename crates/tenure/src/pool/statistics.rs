@@ -44,25 +44,17 @@ impl SlotStatistics {
 #[non_exhaustive]
 pub struct BufferStatistics {
     /// By size class, the smallest first.
-    pub classes: Vec<ClassStatistics>,
+    pub classes: Vec<BufferCounts>,
     /// All classes together.
     pub total: BufferCounts,
 }
 
-/// The [`BufferCounts`] of a size class.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ClassStatistics {
-    /// Bytes of a buffer of this class.
-    pub size: usize,
-    /// What was counted.
-    pub counts: BufferCounts,
-}
-
-/// Numbers of buffers, and their memory.
+/// Numbers of buffers of a size class, or of all together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BufferCounts {
+    /// Bytes of a buffer of this class; 0 for all classes together.
+    pub size: usize,
     /// Times that an idle buffer was handed out.
     pub reused: u64,
     /// Buffers that were allocated.
@@ -84,6 +76,7 @@ impl BufferCounts {
         let &Usage { made: allocated, ended: freed, acquired, in_use } = usage;
         let present = allocated.saturating_sub(freed);
         Self {
+            size: size as usize,
             // A buffer is used for the first time when it is allocated.
             reused: acquired.saturating_sub(allocated),
             allocated,
@@ -112,11 +105,10 @@ impl BufferCounts {
     }
 }
 
-impl FromIterator<ClassStatistics> for BufferStatistics {
-    fn from_iter<I: IntoIterator<Item = ClassStatistics>>(classes: I) -> Self {
-        let classes = Vec::from_iter(classes);
+impl BufferStatistics {
+    pub(super) fn new(classes: Vec<BufferCounts>) -> Self {
         let mut total = BufferCounts::default();
-        classes.iter().for_each(|class| total.add(&class.counts));
+        classes.iter().for_each(|class| total.add(class));
         Self { classes, total }
     }
 }

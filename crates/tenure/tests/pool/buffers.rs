@@ -67,7 +67,7 @@ fn a_released_buffer_is_used_again_for_its_class_alone<L: FreeList>() {
     assert_ne!(address(&smaller), place);
     let again = pool.acquire(65).unwrap();
     assert_eq!(address(&again), place);
-    let counts = pool.statistics().classes[1].counts;
+    let counts = pool.statistics().classes[1];
     assert_eq!((counts.reused, counts.allocated, counts.acquired()), (1, 1, 2));
 }
 
@@ -95,7 +95,7 @@ fn at_the_limit_the_next_smaller_class_is_handed_out_and_one_downgrade_counted<L
     assert_eq!((downgraded.len(), downgraded.capacity()), (128, 128));
     assert!(downgraded.is_downgraded());
     let classes = pool.statistics().classes;
-    let counted: Vec<u64> = classes.iter().map(|it| it.counts.downgraded).collect();
+    let counted: Vec<u64> = classes.iter().map(|it| it.downgraded).collect();
     assert_eq!(counted, [0, 0, 0, 1]);
     let error = pool.acquire(500).unwrap_err();
     assert_eq!(error, AcquireError::LimitReached { limit: 640, held: 640, asked: 500 });

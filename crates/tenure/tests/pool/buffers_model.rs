@@ -156,7 +156,7 @@ fn compare<L: FreeList>(pool: &BufferPool<L>, model: &Model) {
     let statistics = pool.statistics();
     let mut sum = BufferCounts::default();
     for (class, it) in statistics.classes.iter().enumerate() {
-        let (expected, counts) = (model.classes[class], it.counts);
+        let (expected, counts) = (model.classes[class], *it);
         assert_eq!(it.size as u64, size(class));
         let figures = |it: &BufferCounts| {
             [it.reused, it.allocated, it.freed, it.downgraded, it.in_use, it.idle]

@@ -12,7 +12,7 @@ pub use pooled::PooledBuf;
 
 use super::error::AcquireError;
 use super::lifecycle::{Handle, Refused};
-use super::statistics::{BufferCounts, BufferStatistics, ClassStatistics};
+use super::statistics::{BufferCounts, BufferStatistics};
 use super::{DefaultList, FreeList};
 use crate::memory::{Atomic, Ordering};
 use block::{Blocks, OutOfMemory, Slot};
@@ -91,7 +91,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 /// | acquire of a new one | the allocator, which zeroes the memory, and a few atomic operations on shared lines |
 /// | acquire at the limit | a [`trim`](Self::trim) of as much as it takes: microseconds, and the deallocations; one acquire at a time |
 /// | drop | that of the list, and zeroing what could have been written to: see [`PooledBuf`] |
-/// | memory of a pool | 32 KiB of tables with 16 classes |
+/// | memory of a pool | 29 KiB of tables with 16 classes |
 /// | memory of a buffer | that of its class, aligned to its size or to 4 KiB if that is less; and about 70 bytes of description, for up to twice as many buffers as there ever were at once |
 /// | memory of a thread | about 400 bytes in each class that it uses, beside the buffers that it keeps |
 ///
@@ -106,7 +106,7 @@ pub struct BufferPool<L: FreeList = DefaultList>(Handle<Blocks, L>);
 impl BufferPool {
     /// A pool with 16 size classes from 16 KiB to 512 MiB that zeroes its buffers and has no limit.
     ///
-    /// Allocates 32 KiB of tables, and no buffer.
+    /// Allocates 29 KiB of tables, and no buffer.
     #[must_use]
     pub fn new() -> Self {
         BufferPoolBuilder::new().build_checked()
@@ -268,10 +268,9 @@ impl<L: FreeList> BufferPool<L> {
         let class = |class: &Class<L>| {
             // Relaxed: a figure.
             let downgraded = class.counts.downgraded.load(Ordering::Relaxed);
-            let counts = BufferCounts::new(&class.usage(), downgraded, class.size);
-            ClassStatistics { size: class.size as usize, counts }
+            BufferCounts::new(&class.usage(), downgraded, class.size)
         };
-        self.0.classes.iter().map(class).collect()
+        BufferStatistics::new(self.0.classes.iter().map(class).collect())
     }
 }
 
