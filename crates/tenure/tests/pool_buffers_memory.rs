@@ -184,7 +184,7 @@ fn buffers_that_outlive_the_pool_are_freed_by_their_users<L: FreeList>() {
         let kept = several(&pool, 30);
         drop(pool);
         // What was idle is gone at once.
-        let bytes: usize = kept.iter().map(|buffer| buffer.capacity()).sum();
+        let bytes: usize = kept.iter().map(PooledBuf::capacity).sum();
         assert_eq!(ACCOUNTS[test].blocks.load(Relaxed), bytes as i64);
         let mut kept = kept.into_iter();
         let others: Vec<_> = kept.by_ref().take(15).collect();
