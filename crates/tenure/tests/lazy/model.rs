@@ -237,7 +237,7 @@ impl<S: Kind> Run<S> {
                 self.model.workers.swap_remove(at);
             }
             Operation::Enter(which, handle) => {
-                self.enter(self.worker(which)?, self.handle(handle)?)
+                self.enter(self.worker(which)?, self.handle(handle)?);
             }
             Operation::EnterAndDrop(which, handle) => {
                 let at = self.handle(handle)?;
