@@ -114,6 +114,12 @@ pub(crate) struct Bench {
     #[arg(long)]
     pub(crate) list: bool,
 
+    #[command(flatten)]
+    pub(crate) reports: Reports,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Reports {
     /// Write the results as JSON to FILE, or to standard output in place of the tables with `-`
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -226,13 +232,8 @@ pub(crate) struct Sim {
     #[arg(long)]
     pub(crate) list: bool,
 
-    /// Write the results as JSON to FILE, or to standard output in place of the tables with `-`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-
-    /// Write the HTML report into DIR [default: tenure-report; none with `--json -`]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reports: Reports,
 }
 
 #[cfg(test)]

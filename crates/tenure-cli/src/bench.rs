@@ -21,9 +21,9 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
     if arguments.groups.iter().any(|name| e2e::is_meant(name)) {
         return run_e2e(arguments);
     }
-    let json = Json::of(arguments.json.as_ref());
+    let json = Json::of(arguments.reports.json.as_ref());
     let request = request(arguments)?;
-    let page = json.page(arguments.report.as_ref(), "bench", &arguments.groups)?;
+    let page = json.page(arguments.reports.report.as_ref(), "bench", &arguments.groups)?;
     output::check_all(json, page.as_deref())?;
     let interrupt = Interrupt::catch()?;
     let style = (json != Json::Stdout).then(output::style);
@@ -109,8 +109,8 @@ fn run_e2e(arguments: &Bench) -> Result<(), Failure> {
     let tenure = std::env::current_exe().map_err(|error| {
         Failure::Input(format!("cannot find this command to start servers: {error}"))
     })?;
-    let json = Json::of(arguments.json.as_ref());
-    let page = json.page(arguments.report.as_ref(), "bench", groups)?;
+    let json = Json::of(arguments.reports.json.as_ref());
+    let page = json.page(arguments.reports.report.as_ref(), "bench", groups)?;
     output::check_all(json, page.as_deref())?;
     let request = e2e::Request {
         names: groups.clone(),

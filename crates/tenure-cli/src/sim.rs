@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
     if let Some(path) = &arguments.calibrate {
         return calibrate(path);
     }
-    let json = Json::of(arguments.json.as_ref());
+    let json = Json::of(arguments.reports.json.as_ref());
     let request = Request {
         names: arguments.names.clone(),
         cpus: arguments.cpus.clone(),
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
         seed: arguments.seed,
     };
     run::check(&request).map_err(Failure::input)?;
-    let page = json.page(arguments.report.as_ref(), "sim", &arguments.names)?;
+    let page = json.page(arguments.reports.report.as_ref(), "sim", &arguments.names)?;
     output::check_all(json, page.as_deref())?;
     let report = run::run(&request, &Bar::new());
     let report = report.map_err(Failure::input)?;

@@ -98,6 +98,13 @@ mod sealed {
     impl Sealed for u64 {}
 }
 
+/// Spends the time of an access to all of `at`, if this is a simulation.
+fn access<T>(at: &T, kind: Kind) -> Option<Rc<Context>> {
+    let context = context::current().filter(|_| size_of::<T>() > 0)?;
+    context.access((&raw const *at).addr(), size_of::<T>(), kind);
+    Some(context)
+}
+
 /// An atomic integer in simulated memory, laid out like one of the real machine.
 ///
 /// # Cost
@@ -113,22 +120,6 @@ impl<T: Int> Word<T> {
     pub(crate) fn address(&self) -> usize {
         (&raw const *self).addr()
     }
-
-    fn access(&self, kind: Kind) -> Option<Rc<Context>> {
-        let context = context::current()?;
-        context.access(self.address(), size_of::<T>(), kind);
-        Some(context)
-    }
-
-    fn exchange(&self, current: T, new: T, order: [Ordering; 2]) -> Result<T, T> {
-        let context = self.access(Kind::Exchange);
-        let result = self.0.compare_exchange(current, new, order[0], order[1]);
-        if let (Err(_), Some(context)) = (&result, context) {
-            let cpu = context.running();
-            context.with(|engine| engine.count_failure(cpu, self.address(), size_of::<T>()));
-        }
-        result
-    }
 }
 
 impl<T: Int> Atomic<T> for Word<T> {
@@ -136,23 +127,23 @@ impl<T: Int> Atomic<T> for Word<T> {
         Self(T::Native::new(value))
     }
     fn load(&self, order: Ordering) -> T {
-        self.access(Kind::Load);
+        access(self, Kind::Load);
         self.0.load(order)
     }
     fn store(&self, value: T, order: Ordering) {
-        self.access(Kind::Store);
+        access(self, Kind::Store);
         self.0.store(value, order);
     }
     fn fetch_add(&self, value: T, order: Ordering) -> T {
-        self.access(Kind::Add);
+        access(self, Kind::Add);
         self.0.fetch_add(value, order)
     }
     fn fetch_sub(&self, value: T, order: Ordering) -> T {
-        self.access(Kind::Add);
+        access(self, Kind::Add);
         self.0.fetch_sub(value, order)
     }
     fn fetch_or(&self, value: T, order: Ordering) -> T {
-        self.access(Kind::Add);
+        access(self, Kind::Add);
         self.0.fetch_or(value, order)
     }
     fn compare_exchange(
@@ -162,7 +153,13 @@ impl<T: Int> Atomic<T> for Word<T> {
         success: Ordering,
         failure: Ordering,
     ) -> Result<T, T> {
-        self.exchange(current, new, [success, failure])
+        let context = access(self, Kind::Exchange);
+        let result = self.0.compare_exchange(current, new, success, failure);
+        if let (Err(_), Some(context)) = (&result, context) {
+            let cpu = context.running();
+            context.with(|engine| engine.count_failure(cpu, self.address(), size_of::<T>()));
+        }
+        result
     }
     /// Fails when and only when the value is another.
     fn compare_exchange_weak(
@@ -172,7 +169,7 @@ impl<T: Int> Atomic<T> for Word<T> {
         success: Ordering,
         failure: Ordering,
     ) -> Result<T, T> {
-        self.exchange(current, new, [success, failure])
+        self.compare_exchange(current, new, success, failure)
     }
 }
 
@@ -187,24 +184,16 @@ impl<T: Int + std::fmt::Debug> std::fmt::Debug for Word<T> {
 #[repr(transparent)]
 pub struct Link<T>(<Native as Memory>::Pointer<T>);
 
-impl<T> Link<T> {
-    fn access(&self, kind: Kind) {
-        if let Some(context) = context::current() {
-            context.access((&raw const *self).addr(), size_of::<Self>(), kind);
-        }
-    }
-}
-
 impl<T> Pointer<T> for Link<T> {
     fn new(value: *mut T) -> Self {
         Self(Pointer::new(value))
     }
     fn load(&self, order: Ordering) -> *mut T {
-        self.access(Kind::Load);
+        access(self, Kind::Load);
         self.0.load(order)
     }
     fn store(&self, value: *mut T, order: Ordering) {
-        self.access(Kind::Store);
+        access(self, Kind::Store);
         self.0.store(value, order);
     }
     fn compare_exchange(
@@ -214,7 +203,7 @@ impl<T> Pointer<T> for Link<T> {
         success: Ordering,
         failure: Ordering,
     ) -> Result<*mut T, *mut T> {
-        self.access(Kind::Exchange);
+        access(self, Kind::Exchange);
         self.0.compare_exchange(current, new, success, failure)
     }
 }
@@ -227,26 +216,16 @@ impl<T> Pointer<T> for Link<T> {
 #[repr(transparent)]
 pub struct Field<T>(PlainCell<T>);
 
-impl<T> Field<T> {
-    fn access(&self, kind: Kind) {
-        if let Some(context) = context::current()
-            && size_of::<T>() > 0
-        {
-            context.access((&raw const *self).addr(), size_of::<T>(), kind);
-        }
-    }
-}
-
 impl<T> Plain<T> for Field<T> {
     fn new(value: T) -> Self {
         Self(PlainCell::new(value))
     }
     fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
-        self.access(Kind::Load);
+        access(self, Kind::Load);
         self.0.with(read)
     }
     fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
-        self.access(Kind::Store);
+        access(self, Kind::Store);
         self.0.with_mut(write)
     }
 }

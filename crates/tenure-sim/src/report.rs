@@ -3,8 +3,7 @@
 use crate::machine::Distance;
 use std::ops::Add;
 
-/// What was simulated, and what it came to. Everything but [`simulated`](Self::simulated) is about the
-/// measured time alone.
+/// What was simulated, and its figures: of the measured time alone, except [`simulated`](Self::simulated).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
@@ -34,8 +33,7 @@ pub struct Report {
     pub fairness: Fairness,
     /// Every line that was touched, the hottest first.
     pub lines: Vec<LineHeat>,
-    /// Accesses simulated in all, those before and after the measured time included: what the
-    /// simulator's own speed is measured by.
+    /// Accesses simulated in all, also outside of the measured time: for the simulator's own speed.
     pub simulated: u64,
 }
 
@@ -100,8 +98,7 @@ pub struct MemberHeat {
 }
 
 impl Report {
-    /// Time of one operation on one thread while all the others do the same, in nanoseconds: the
-    /// threads' time by their operations. Infinite if there were none.
+    /// Nanoseconds of one operation on one thread while all others do the same. Infinite if there were none.
     #[must_use]
     pub fn ns_per_op(&self) -> f64 {
         if self.operations == 0 {

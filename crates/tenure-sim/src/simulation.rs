@@ -9,9 +9,7 @@ use crate::report::Report;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// A simulation to be run.
-///
-/// Made by [`Machine::simulation`].
+/// A simulation to be run. Made by [`Machine::simulation`].
 #[derive(Debug, Clone)]
 pub struct Simulation {
     machine: Machine,
@@ -26,8 +24,7 @@ pub struct Simulation {
 }
 
 impl Machine {
-    /// A simulation of `threads` threads, each on a CPU of its own, to be adjusted and
-    /// [run](Simulation::run).
+    /// A simulation of `threads` threads, each on a CPU of its own, to be adjusted and [run](Simulation::run).
     #[must_use]
     pub fn simulation(&self, threads: usize) -> Simulation {
         Simulation {
@@ -59,8 +56,7 @@ impl Machine {
 }
 
 impl Simulation {
-    /// Measures for so long, in simulated nanoseconds; then [`Cpu::running`] is false. 200,000 unless
-    /// told.
+    /// How long to measure, in simulated nanoseconds; then [`Cpu::running`] is false. Default: 200,000.
     #[must_use]
     pub fn duration_ns(mut self, ns: f64) -> Self {
         self.duration_ns = ns;
@@ -74,8 +70,8 @@ impl Simulation {
         self
     }
 
-    /// Gives up after so long, in simulated nanoseconds. Unless told, 20 times the duration after the
-    /// end, and a millisecond at least.
+    /// When to give up, in simulated nanoseconds. Default: 20 times the duration after the end, at least a
+    /// millisecond.
     #[must_use]
     pub fn limit_ns(mut self, ns: f64) -> Self {
         self.limit_ns = Some(ns);
@@ -89,25 +85,23 @@ impl Simulation {
         self
     }
 
-    /// Bytes of each simulated thread's stack. 256 KiB unless told; 64 KiB at least.
-    ///
-    /// A thread that needs more ends the process: it runs into a page that cannot be accessed.
+    /// Bytes of each simulated thread's stack: 256 KiB by default, 64 KiB at least. An overflow ends the process.
     #[must_use]
     pub fn stack_bytes(mut self, bytes: usize) -> Self {
         self.stack_bytes = bytes.max(64 << 10);
         self
     }
 
-    /// How long, in real time, a simulated thread may compute without touching simulated memory before
-    /// it counts as a loop without end. 10 s unless told.
+    /// How long, in real time, a simulated thread may compute without touching simulated memory before it counts as a
+    /// loop without end. Default: 10 s.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Names a part of an object, for the report's heat and for errors. Where parts overlap, the
-    /// smallest counts. The object has to stay where it is.
+    /// Names a part of an object, for the report's heat and for errors. Where parts overlap, the smallest counts. The
+    /// object must stay where it is.
     #[must_use]
     pub fn member<T: ?Sized>(self, name: impl Into<String>, part: &T) -> Self {
         let address = (&raw const *part).cast::<()>().addr();

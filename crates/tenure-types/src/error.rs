@@ -4,8 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// Why a file could not be analysed: what failed, on what and, where there is something, what to do
-/// next. Shows as one line.
+/// Why a file could not be analysed: what failed, on what, and what to do next. Shows as one line.
 #[derive(Debug)]
 pub struct Error(String);
 

@@ -43,8 +43,7 @@ const BEARABLE: f64 = 1e-9;
 pub struct Pins(Vec<(Option<String>, String)>);
 
 impl Pins {
-    /// From what was typed: `MEMBER`, of any type, or `TYPE.MEMBER`. The member and all before it
-    /// stay where they are.
+    /// `MEMBER`, of any type, or `TYPE.MEMBER`. The member and all before it stay where they are.
     pub fn new(words: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let split = |word: &str| match word.rsplit_once('.') {
             Some((ty, member)) => (Some(ty.to_owned()), member.to_owned()),

@@ -46,13 +46,19 @@ fn find<'f>(report: &'f Report, what: &str, wanted: impl Fn(&Finding) -> bool) -
     found.unwrap_or_else(|| panic!("{what}: not among {} findings", report.findings.len()))
 }
 
-/// All findings of a model, by the built-in knowledge.
-fn findings_of(model: &Model) -> Vec<Finding> {
+/// A model's layouts, by the built-in knowledge.
+fn with_layouts<R>(model: &Model, look: impl FnOnce(&Layouts<'_>) -> R) -> R {
     let roles = Knowledge::builtin().roles(model);
-    let layouts = Layouts::new(model, &roles, 64);
-    let found = sharing::find(&layouts);
-    let ranked: Vec<_> = (1..).zip(&found).collect();
-    sharing::findings(&layouts, &ranked)
+    look(&Layouts::new(model, &roles, 64))
+}
+
+/// All findings of a model.
+fn findings_of(model: &Model) -> Vec<Finding> {
+    with_layouts(model, |layouts| {
+        let found = sharing::find(layouts);
+        let ranked: Vec<_> = (1..).zip(&found).collect();
+        sharing::findings(layouts, &ranked)
+    })
 }
 
 /// A model made member by member.

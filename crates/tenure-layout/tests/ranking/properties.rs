@@ -7,7 +7,7 @@ use tenure_layout::sharing;
 use tenure_layout::suggest::{Pins, suggest};
 use tenure_types::model::{Builder, Format, Kind, Member, Model, Scalar, Shape, Static, TypeId};
 
-use super::Maker;
+use super::{Maker, findings_of};
 
 /// A recipe of one type, made of those before it.
 #[derive(Debug, Clone)]
@@ -132,11 +132,7 @@ proptest! {
 
     #[test]
     fn findings_are_in_order_and_their_pairs_share_a_line(model in models()) {
-        let roles = Knowledge::builtin().roles(&model);
-        let layouts = Layouts::new(&model, &roles, 64);
-        let found = tenure_layout::sharing::find(&layouts);
-        let ranked: Vec<_> = (1..).zip(&found).collect();
-        let findings = tenure_layout::sharing::findings(&layouts, &ranked);
+        let findings = findings_of(&model);
         prop_assert!(findings.windows(2).all(|pair| pair[0].score >= pair[1].score));
         for finding in &findings {
             prop_assert!((0.0..=100.0).contains(&finding.score));

@@ -3,10 +3,14 @@
 use tenure_layout::find::{Report, TypeMap};
 use tenure_layout::run::run;
 
-use super::{Maker, report, request};
-use tenure_layout::knowledge::Knowledge;
-use tenure_layout::lines::Layouts;
+use super::{Maker, report, request, with_layouts};
+use tenure_layout::find::Suggestion;
 use tenure_layout::suggest::{Pins, suggest};
+use tenure_types::model::{Model, TypeId};
+
+fn proposal(model: &Model, id: TypeId) -> Suggestion {
+    with_layouts(model, |layouts| suggest(layouts, id, &Pins::default())).unwrap()
+}
 
 fn suggestions(types: &[&str], pins: &[&str]) -> Report {
     let mut request = request("before.btf", types);
@@ -122,9 +126,7 @@ fn a_struct_that_may_be_aligned_to_a_line_moves_to_lines_only() {
     all.extend([("queue", 64, queue), ("b", 128, cold), ("c", 136, cold)]);
     let id = maker.add("object", 144, &all);
     let model = maker.finish();
-    let roles = Knowledge::builtin().roles(&model);
-    let layouts = Layouts::new(&model, &roles, 64);
-    let found = suggest(&layouts, id, &Pins::default()).unwrap();
+    let found = proposal(&model, id);
     let of_queue = found.after.lines.iter().flat_map(|line| &line.cells);
     let queue =
         of_queue.filter(|cell| cell.path.starts_with("queue")).map(|cell| cell.offset).min();
@@ -145,9 +147,7 @@ fn a_proposal_leaves_alone_what_has_nothing_to_do_with_its_type() {
     let rest = [("v", 152, cold), ("w", 168, cold)];
     maker.add("outer", 184, &[&own[..], &victims, &rest].concat());
     let model = maker.finish();
-    let roles = Knowledge::builtin().roles(&model);
-    let layouts = Layouts::new(&model, &roles, 64);
-    let found = suggest(&layouts, inner, &Pins::default()).unwrap();
+    let found = proposal(&model, inner);
     assert!(!found.moves.is_empty());
     assert_eq!(found.embedders[0].type_name, "outer");
     assert!(found.embedders[0].moves.is_empty(), "{:#?}", found.embedders[0].moves);

@@ -120,8 +120,8 @@ fn leg(whole: Ps, thousandths: Ps) -> Ps {
     whole * thousandths / 1000
 }
 
-/// How far the line is for `core`, which wants it: to read from the nearest that has it, or to own,
-/// which ends only when the farthest that has it has let go.
+/// The distance of the line for `core`: to read, from the nearest holder; to own, until the farthest holder has let
+/// go.
 pub(crate) fn distance(machine: &Machine, holder: &Holder, core: Core, want: Want) -> Distance {
     let topology = &machine.topology;
     match holder {

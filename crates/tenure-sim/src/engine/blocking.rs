@@ -50,10 +50,8 @@ impl Engine {
         woken
     }
 
-    /// Interrupts every other CPU that runs, and waits until all have served it. Returns how many.
-    ///
-    /// Costs the caller a system call, the sending of each, and the latency and handler of the last;
-    /// each of the others its handler, as soon as it does something.
+    /// Interrupts every other CPU that runs, and waits until all have served it. Returns how many. For the costs see
+    /// [`Cpu::membarrier`](crate::Cpu::membarrier).
     pub(crate) fn interrupt_others(&mut self, cpu: usize) -> usize {
         let mut interrupted = 0;
         for other in 0..self.cpus.len() {

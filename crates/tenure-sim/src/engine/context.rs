@@ -55,11 +55,7 @@ pub(crate) fn current() -> Option<Rc<Context>> {
     CURRENT.try_with(find).ok().flatten()
 }
 
-/// Runs `thread` on every CPU of the plan, to the end.
-///
-/// # Panics
-///
-/// If `thread` does, with its panic.
+/// Runs `thread` on every CPU of the plan, to the end. Panics if `thread` does, with its panic.
 pub(crate) fn run<F: Fn(Rc<Context>) + 'static>(
     plan: Plan,
     beat: Beat,

@@ -6,6 +6,8 @@ use crate::error::Error;
 /// Longer than any simulation, and short enough that sums do not overflow.
 const MOST_NS: f64 = 1e9;
 
+const TIME: &str = "above 0 and at most a second";
+
 impl Machine {
     /// Finds out whether the machine can be simulated.
     ///
@@ -48,22 +50,24 @@ impl Machine {
         for (name, span) in spans {
             let Some(span) = span else { continue };
             if !is_time(span.low()) || !is_time(span.high()) || span.low() > span.high() {
+                let span = shown(span);
                 return wrong(format!(
-                    "latency.{name} is {}; it has to be above 0 and at most a second, the lower end first",
-                    shown(span)
+                    "latency.{name} is {span}; it has to be {TIME}, the lower end first"
                 ));
             }
         }
         let (a, c, k) = (&self.atomic, &self.contention, &self.kernel);
-        for (name, time) in [("latency.hit", l.hit), ("atomic.rmw", a.rmw)] {
-            if !is_time(time) {
-                return wrong(format!(
-                    "{name} is {}; it has to be above 0 and at most a second",
-                    number(time)
-                ));
-            }
-        }
-        for (name, time) in [
+        let figures = [
+            ("latency.hit", l.hit, is_time(l.hit), TIME),
+            ("atomic.rmw", a.rmw, is_time(a.rmw), TIME),
+            (
+                "contention.handoff",
+                c.handoff,
+                (0.0..=1.0).contains(&c.handoff),
+                "a share from 0 to 1",
+            ),
+        ];
+        let times = [
             ("contention.residency", c.residency),
             ("contention.directory", c.directory),
             ("contention.pause", c.pause),
@@ -72,19 +76,13 @@ impl Machine {
             ("kernel.interrupt_send", k.interrupt_send),
             ("kernel.interrupt_latency", k.interrupt_latency),
             ("kernel.interrupt_handler", k.interrupt_handler),
-        ] {
-            if !(0.0..=MOST_NS).contains(&time) {
-                return wrong(format!(
-                    "{name} is {}; it has to be from 0 to a second",
-                    number(time)
-                ));
+        ];
+        let times =
+            times.map(|(name, ns)| (name, ns, (0.0..=MOST_NS).contains(&ns), "from 0 to a second"));
+        for (name, value, is_sound, range) in figures.into_iter().chain(times) {
+            if !is_sound {
+                return wrong(format!("{name} is {}; it has to be {range}", number(value)));
             }
-        }
-        if !(0.0..=1.0).contains(&c.handoff) {
-            return wrong(format!(
-                "contention.handoff is {}; it is a share from 0 to 1",
-                number(c.handoff)
-            ));
         }
         match (a.kind, a.home) {
             (AtomicKind::Far, Some(home)) if !is_time(home) => {

@@ -121,16 +121,14 @@ pub struct AtomicCost {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AtomicKind {
-    /// In the core's cache, which keeps the line until it is done (x86; Arm's LSE where the result is
-    /// used).
+    /// In the core's cache, which keeps the line until then (x86; Arm's LSE where the result is used).
     Near,
-    /// At the line's home while others want it too, without moving the line; in the core's cache
-    /// otherwise, and always for a compare-exchange. Arm's cores do so for additions whose result is
-    /// not used (which the simulator cannot tell from others: a machine for code that uses results is
-    /// `near`); x86's remote atomics are meant to.
+    /// At the line's home while others want it too, without moving the line; else, and for every compare-exchange, in
+    /// the core's cache. Arm's cores do so for additions whose result is not used (the simulator cannot tell: use
+    /// `near` for code that uses results); x86's remote atomics are meant to.
     Far,
-    /// By a load-linked and a store-conditional that fails if the line was taken in between (POWER,
-    /// Arm without LSE). A failure is repeated by the simulator, and counted.
+    /// By load-linked and store-conditional, which fails if the line was taken in between (POWER, Arm without LSE).
+    /// The simulator repeats a failure, and counts it.
     Reserved,
 }
 
@@ -141,13 +139,11 @@ pub struct Contention {
     /// Who gets it next.
     #[serde(default)]
     pub arbitration: Arbitration,
-    /// How long an owner keeps a line that others wait for, in nanoseconds: the mean; each stay is
-    /// drawn evenly from 0 to twice as much, from when the line came. What it was asked for is done
-    /// first, however short the stay, and a read-modify-write that has begun is always finished
-    /// ([`AtomicKind::Reserved`] excepted).
+    /// The mean time for which an owner keeps a line that others wait for, in nanoseconds; each stay is drawn evenly
+    /// from 0 to twice as much. The access that brought the line is always done, and a read-modify-write that has
+    /// begun is finished ([`AtomicKind::Reserved`] excepted).
     pub residency: f64,
-    /// The share of a latency that a transfer takes whose request was waiting already: the way of
-    /// the request, the rest of the latency, is behind it.
+    /// The share of a latency that a transfer takes if its request was waiting: the request's own way is over by then.
     #[serde(default = "Contention::default_handoff")]
     pub handoff: f64,
     /// How long the directory is busy with a request that moves no line away, in nanoseconds.
@@ -174,8 +170,7 @@ impl Contention {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arbitration {
-    /// Any of those who wait, with equal chances. A compare-exchange loop of N CPUs retries about
-    /// sqrt(N) times.
+    /// Any waiter, with equal chances. A compare-exchange loop of N CPUs retries about sqrt(N) times.
     #[default]
     Random,
     /// Who came first. A compare-exchange loop of N CPUs retries N - 1 times.

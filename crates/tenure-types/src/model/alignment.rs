@@ -96,27 +96,15 @@ mod tests {
     }
 
     #[test]
-    fn words_without_gaps_are_aligned_by_nature() {
-        assert_eq!(of_words_at(&[0, 8, 16], 24), (8, false));
-    }
-
-    #[test]
-    fn a_packed_struct_has_no_alignment() {
-        assert_eq!(of_words_at(&[0, 9], 17), (1, false));
-    }
-
-    #[test]
-    fn a_gap_before_a_line_was_asked_for() {
-        assert_eq!(of_words_at(&[0, 64], 128), (64, true));
-    }
-
-    #[test]
-    fn a_tail_up_to_a_line_was_asked_for() {
-        assert_eq!(of_words_at(&[0, 8], 64), (64, true));
-    }
-
-    #[test]
-    fn a_gap_in_a_struct_that_does_not_end_on_the_alignment_was_not() {
-        assert_eq!(of_words_at(&[0, 64], 72), (8, false));
+    fn gaps_that_words_do_not_explain_were_asked_for() {
+        for (why, offsets, size, expected) in [
+            ("no gaps", &[0, 8, 16][..], 24, (8, false)),
+            ("packed", &[0, 9], 17, (1, false)),
+            ("a gap before a line", &[0, 64], 128, (64, true)),
+            ("a tail up to a line", &[0, 8], 64, (64, true)),
+            ("a gap, and a size off the alignment", &[0, 64], 72, (8, false)),
+        ] {
+            assert_eq!(of_words_at(offsets, size), expected, "{why}");
+        }
     }
 }

@@ -6,8 +6,7 @@ use super::types::{Format, Kind, Member, Model, Name, Static, Type, TypeId};
 use super::{alignment, naming};
 use crate::error::one_line;
 
-/// How deep types may lie in each other by value. Rust's deepest iterators and futures stay under a
-/// tenth of this.
+/// How deep types may nest by value: ten times what Rust's deepest iterators and futures need.
 pub const MOST_NESTING: usize = 512;
 
 /// Letters of a reason that are shown: names in it have no bound.
@@ -18,8 +17,7 @@ const LONGEST_REASON: usize = 500;
 pub struct Malformed(String);
 
 impl Malformed {
-    /// With the reason, as words that go on after "malformed: ". It is shown as one line, without the
-    /// end of one that is too long to read.
+    /// `reason` goes on after "malformed: "; it is shown as one line, and cut where it is too long to read.
     pub fn new(reason: impl Into<String>) -> Self {
         let mut reason: String = reason.into();
         if let Some((end, _)) = reason.char_indices().nth(LONGEST_REASON) {
@@ -71,8 +69,8 @@ impl Builder {
         Self { types: Vec::with_capacity(types), statics: Vec::new() }
     }
 
-    /// The id that the `index`-th type has, from 0 and in the order in which types are added, whether
-    /// it was added yet or not. [`finish`](Self::finish) finds those that never were.
+    /// The id of the `index`-th type, from 0 in the order of adding, before or after it is added.
+    /// [`finish`](Self::finish) finds ids of types that never came.
     #[must_use]
     pub fn nth(index: u32) -> TypeId {
         TypeId(index)

@@ -21,18 +21,15 @@ impl TypeId {
 /// A type: its name, its size and what it is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Type {
-    /// As the language writes it, with its path (`std::atomic<int>`, `alloc::sync::Arc<T>`) and
-    /// without `struct`. Empty for a type without a name.
+    /// With its path, as the language writes it (`std::atomic<int>`, `alloc::sync::Arc<T>`), without `struct`. Empty
+    /// for none.
     pub name: Name,
-    /// Bytes that a value takes; 0 for what has no values (`void`, functions, incomplete types). Of
-    /// an array or an alias it follows from what they are made of, and whatever the reader sets is
-    /// overwritten.
+    /// Bytes of a value; 0 for what has no values (`void`, functions, incomplete types). For an array or an alias the
+    /// builder computes it.
     pub size: u64,
-    /// What every value's address is a multiple of: as declared or, where the reader says 0, worked
-    /// out from the members' types and offsets.
+    /// Every value's address is a multiple of this: as declared or, where the reader says 0, worked out from members.
     pub align: u64,
-    /// Whether `align` was declared (`__attribute__((aligned))`, `alignas`, `repr(align)`) rather
-    /// than worked out.
+    /// Whether the source declares `align` (`__attribute__((aligned))`, `alignas`, `repr(align)`).
     pub align_declared: bool,
     /// What it is made of.
     pub kind: Kind,
@@ -238,8 +235,7 @@ impl Model {
         member.bits.map_or_else(|| self[member.ty].size, Bits::bytes)
     }
 
-    /// The name of a type to show to a person, made up where it has none: `int *`, `[u8; 16]`,
-    /// `{anonymous}`.
+    /// The name of a type for people, made up where it has none: `int *`, `[u8; 16]`, `{anonymous}`.
     #[must_use]
     pub fn spelled(&self, id: TypeId) -> String {
         let ty = &self[id];

@@ -8,11 +8,9 @@ use memmap2::{Mmap, MmapOptions};
 
 use crate::Error;
 
-/// A file whose bytes are read where they lie in the page cache.
-///
-/// Whoever shortens the file while it is being read ends the process with a bus error, as with every
-/// tool that maps its input; whoever writes to it gets an error about a malformed file, or a report
-/// that is a mixture.
+/// A file whose bytes are read where they lie in the page cache. If another process shortens it meanwhile, this one
+/// ends with a bus error, as every tool that maps its input; if it writes to it, the file is malformed or the report a
+/// mixture.
 #[derive(Debug)]
 pub(super) struct MappedFile {
     path: PathBuf,

@@ -56,11 +56,9 @@ impl Input {
 pub struct Options {
     /// Read this, though the file may hold the other as well.
     pub format: Option<Format>,
-    /// The file with the debugging information, where it is not in the program's own and not where
-    /// distributions put it.
+    /// The file with the debugging information, where it is neither in the program's nor where distributions put it.
     pub debug_file: Option<PathBuf>,
-    /// The BTF that split BTF builds on: of the kernel, for a module. Without it, that of the running
-    /// kernel.
+    /// The BTF that split BTF builds on: of a module's kernel. Default: the running kernel's.
     pub base: Option<PathBuf>,
 }
 

@@ -5,12 +5,9 @@
 
 pub(super) type Digest = u128;
 
-/// Takes content, word by word.
-///
-/// Each word is added to the state and the state multiplied by an odd number and turned by half its
-/// width: both steps are one-to-one, so two contents can only come to one state by a later word that
-/// undoes the difference of an earlier one. One word cannot, for the difference is in the other half
-/// by then as well.
+/// Takes content word by word. Each step (add a word, multiply by an odd number, turn by half the width) is
+/// one-to-one, so two contents collide only if a later word undoes an earlier difference; a single word cannot, as the
+/// difference has reached the other half by then.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hasher(u128);
 

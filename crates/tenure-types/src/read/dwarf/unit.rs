@@ -190,8 +190,7 @@ impl<'r, 'd> Unit<'r, 'd> {
         at != NOWHERE && !(self.job.start..self.job.end()).contains(&at)
     }
 
-    /// The section, by its index among the places, and the address that a location says if it is one
-    /// fixed place in memory.
+    /// The section (an index among the places) and the address, if the location is one fixed place in memory.
     pub(super) fn place(&self, location: &Slice<'d>) -> Option<(u32, u64)> {
         let encoding = self.job.header.encoding();
         let mut rest = *location;
@@ -224,8 +223,7 @@ impl<'r, 'd> Unit<'r, 'd> {
     }
 }
 
-/// The attributes of an abbreviation. No compiler uses half as many as are allowed; attributes of no
-/// bytes would let one entry of one byte take as long as a file.
+/// No compiler uses half as many attributes. Those of no bytes would let an entry of one byte take as long as a file.
 #[inline]
 pub(super) fn bounded(
     abbreviation: &gimli::Abbreviation,
