@@ -364,17 +364,17 @@ impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
 ///
 /// # Safety
 ///
-/// The slot has contents, and the caller is its user. Unless something else keeps it, the pool may be gone afterwards.
+/// The slot has contents, the caller is its user, and `idle` the list of its class. Unless something else keeps it, the pool
+/// may be gone afterwards.
 #[inline(always)]
-pub(crate) unsafe fn release<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>) {
+pub(crate) unsafe fn release<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>, idle: NonNull<L>) {
     // SAFETY: the contents keep the pool until the user, who owns the slot, releases it. `this` is not used again if another
     // thread gets it. If the list is closed the slot is still this thread's, and not in use.
     unsafe {
         let this = slot.as_ref();
-        let list = NonNull::from(&C::class(&this.part).table.idle);
         let index = this.index();
         this.transition_to_unused();
-        if L::release_raw(list, index).is_err() {
+        if L::release_raw(idle, index).is_err() {
             empty(slot);
         }
     }

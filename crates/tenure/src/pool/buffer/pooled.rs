@@ -1,8 +1,9 @@
 //! [`PooledBuf`]: a buffer, and the way back to its pool.
 
-use super::block::Slot;
+use super::block::{Blocks, Slot};
 use super::erase::erase;
-use crate::pool::{DefaultList, FreeList, lifecycle};
+use crate::pool::lifecycle::{self, Contents};
+use crate::pool::{DefaultList, FreeList};
 use core::borrow::{Borrow, BorrowMut};
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -234,8 +235,11 @@ impl<L: FreeList> Drop for PooledBuf<L> {
                 unsafe { erase(self.block, self.exposed) };
             }
         }
-        // SAFETY: this buffer is the slot's user, and ends.
-        unsafe { lifecycle::release(self.slot) };
+        // SAFETY: the slot has a block, which keeps the pool; this buffer is the slot's user, and ends.
+        unsafe {
+            let idle = NonNull::from(&Blocks::class(&self.slot.as_ref().part).table.idle);
+            lifecycle::release(self.slot, idle);
+        }
     }
 }
 

@@ -103,6 +103,8 @@ pub(super) unsafe fn release<T, L: List>(slot: NonNull<Slot<T, L>>) {
 
     // SAFETY: the slot has an object, which keeps the pool.
     let (this, pool) = unsafe { (slot.as_ref(), slot.as_ref().part.pool.core()) };
+    // Before the reset, after which the slot would have to be read again.
+    let idle = NonNull::from(&pool.classes[0].table.idle);
     if let Some(reset) = pool.contents.reset {
         let unless_reset = UnlessReset(slot);
         // SAFETY: the user has the object to itself.
@@ -114,7 +116,7 @@ pub(super) unsafe fn release<T, L: List>(slot: NonNull<Slot<T, L>>) {
         return unsafe { discard(slot) };
     }
     // SAFETY: passed on to the caller. `this` is not used again.
-    unsafe { lifecycle::release(slot) };
+    unsafe { lifecycle::release(slot, idle) };
 }
 
 /// No key names two uses: slots whose generations have run out are retired.
