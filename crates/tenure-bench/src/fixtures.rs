@@ -47,20 +47,19 @@ pub(crate) fn one_cpu() -> Report {
     };
     report.settings.quick = true;
     report.verdicts = vec![
-        Verdict {
-            claim: "One unconditional add beats the CAS loop when threads contend".to_owned(),
-            outcome: Outcome::NeedsMoreCpus,
-            detail: "contention needs 2 CPUs and this machine has 1; \
-                     `tenure sim refs --cpus 1..192` shows it on a simulated machine"
-                .to_owned(),
-            scenario: "refs/get-put".to_owned(),
-        },
-        Verdict {
-            claim: "Without contention they are equal".to_owned(),
-            outcome: Outcome::NotResolved,
-            detail: "0.98x [0.93, 1.04] at 1 thread".to_owned(),
-            scenario: "refs/get-put".to_owned(),
-        },
+        verdict(
+            Outcome::NeedsMoreCpus,
+            "One unconditional add beats the CAS loop when threads contend",
+            "contention needs 2 CPUs and this machine has 1; \
+             `tenure sim refs --cpus 1..192` shows it on a simulated machine",
+            "refs/get-put",
+        ),
+        verdict(
+            Outcome::NotResolved,
+            "Without contention they are equal",
+            "0.98x [0.93, 1.04] at 1 thread",
+            "refs/get-put",
+        ),
     ];
     report
 }
@@ -110,8 +109,8 @@ fn report(threads: &[usize], cpus: usize) -> Report {
             id: id.to_owned(),
             title: title.to_owned(),
             about: about.to_owned(),
-            baseline: variants[0].name.to_owned(),
-            limit: limit.then(|| variants[variants.len() - 1].name.to_owned()),
+            baseline: variants[0].0.to_owned(),
+            limit: limit.then(|| variants[variants.len() - 1].0.to_owned()),
             points: threads
                 .iter()
                 .map(|&threads| point(threads, cpus, variants, limit, &mut noise))
@@ -131,11 +130,11 @@ fn report(threads: &[usize], cpus: usize) -> Report {
                     "Get and put",
                     "One get and one put of a reference to an object that all threads share.",
                     &[
-                        Variant::new("inc-not-zero", 7.8, 62.0, Some(0.07)),
-                        Variant::new("inc-not-zero, read first", 7.9, 55.0, Some(0.05)),
-                        Variant::new("rcuref", 7.6, 22.0, None),
-                        Variant::new("ticket", 7.7, 21.5, None),
-                        Variant::new("fetch-add + fetch-sub", 7.4, 20.0, None),
+                        ("inc-not-zero", 7.8, 62.0, Some(0.07)),
+                        ("inc-not-zero, read first", 7.9, 55.0, Some(0.05)),
+                        ("rcuref", 7.6, 22.0, None),
+                        ("ticket", 7.7, 21.5, None),
+                        ("fetch-add + fetch-sub", 7.4, 20.0, None),
                     ],
                     true,
                 ),
@@ -144,8 +143,8 @@ fn report(threads: &[usize], cpus: usize) -> Report {
                     "Upgrade of a weak reference",
                     "One upgrade of a Weak and the drop of the Arc it yields.",
                     &[
-                        Variant::new("std::sync::Weak", 9.1, 61.0, Some(0.06)),
-                        Variant::new("tenure::Weak", 9.2, 24.0, None),
+                        ("std::sync::Weak", 9.1, 61.0, Some(0.06)),
+                        ("tenure::Weak", 9.2, 24.0, None),
                     ],
                     false,
                 ),
@@ -162,11 +161,11 @@ fn report(threads: &[usize], cpus: usize) -> Report {
                 "Four cells",
                 "One lookup that reads three fields of the entry and takes and drops a reference.",
                 &[
-                    Variant::new("inc-not-zero, shared line", 12.0, 94.0, Some(0.08)),
-                    Variant::new("inc-not-zero, own line", 11.9, 70.0, Some(0.07)),
-                    Variant::new("rcuref, shared line", 11.8, 41.0, None),
-                    Variant::new("rcuref, own line", 11.7, 25.0, None),
-                    Variant::new("ticket, own line", 11.7, 24.0, None),
+                    ("inc-not-zero, shared line", 12.0, 94.0, Some(0.08)),
+                    ("inc-not-zero, own line", 11.9, 70.0, Some(0.07)),
+                    ("rcuref, shared line", 11.8, 41.0, None),
+                    ("rcuref, own line", 11.7, 25.0, None),
+                    ("ticket, own line", 11.7, 24.0, None),
                 ],
                 false,
             )],
@@ -179,53 +178,40 @@ fn report(threads: &[usize], cpus: usize) -> Report {
         seconds: 131.4,
         interrupted: false,
         settings: Settings { quick: false, seconds: 1.0, seed: 42 },
-        machine: Machine {
-            cpu: String::new(),
-            arch: String::new(),
-            cpus,
-            cores: 0,
-            smt: 0,
-            sockets: 0,
-            caches: Vec::new(),
-            memory_bytes: 0,
-            kernel: String::new(),
-            virtualisation: String::new(),
-            governor: String::new(),
-        },
+        machine: Machine { cpus, ..Machine::default() },
         groups,
         verdicts: verdicts(),
     }
 }
 
+fn verdict(outcome: Outcome, claim: &str, detail: &str, scenario: &str) -> Verdict {
+    let [claim, detail, scenario] = [claim, detail, scenario].map(str::to_owned);
+    Verdict { claim, outcome, detail, scenario }
+}
+
 fn verdicts() -> Vec<Verdict> {
-    let verdict = |claim: &str, outcome, detail: &str, scenario: &str| Verdict {
-        claim: claim.to_owned(),
-        outcome,
-        detail: detail.to_owned(),
-        scenario: scenario.to_owned(),
-    };
     vec![
         verdict(
-            "One unconditional add beats the CAS loop when all CPUs contend",
             Outcome::Holds,
+            "One unconditional add beats the CAS loop when all CPUs contend",
             "rcuref takes 0.36x [0.35, 0.37] of the time of inc-not-zero at 192 threads",
             "refs/get-put",
         ),
         verdict(
-            "Without contention rcuref costs what the CAS loop costs",
             Outcome::NotResolved,
+            "Without contention rcuref costs what the CAS loop costs",
             "0.98x [0.94, 1.02] at 1 thread",
             "refs/get-put",
         ),
         verdict(
-            "The count on a line of its own speeds up the lookup by 20 % to 120 %",
             Outcome::Holds,
+            "The count on a line of its own speeds up the lookup by 20 % to 120 %",
             "rcuref: 1.64x [1.58, 1.69] the operations per second at 192 threads",
             "dst/cells",
         ),
         verdict(
-            "Weak::upgrade without a loop is faster at any number of threads",
             Outcome::DoesNotHold,
+            "Weak::upgrade without a loop is faster at any number of threads",
             "1.01x [1.005, 1.02] at 1 thread: the put is one instruction longer",
             "refs/upgrade",
         ),
@@ -245,18 +231,7 @@ fn singles(median_ns: f64) -> Distribution {
 
 /// A variant of the crude model: time alone, added time for each other thread, retries for each
 /// other thread.
-struct Variant {
-    name: &'static str,
-    alone: f64,
-    each: f64,
-    retries: Option<f64>,
-}
-
-impl Variant {
-    fn new(name: &'static str, alone: f64, each: f64, retries: Option<f64>) -> Self {
-        Self { name, alone, each, retries }
-    }
-}
+type Variant = (&'static str, f64, f64, Option<f64>);
 
 // Threads are few enough for a float.
 #[allow(clippy::cast_precision_loss)]
@@ -278,7 +253,7 @@ fn point(
             high: median * (1.0 + spread * (0.5 + noise.f64())),
         }
     };
-    let time = |variant: &Variant| variant.alone + variant.each * others.powf(1.02);
+    let time = |&(_, alone, each, _): &Variant| alone + each * others.powf(1.02);
     let last = variants.len() - 1;
     let rows = variants
         .iter()
@@ -286,19 +261,19 @@ fn point(
         .map(|(index, variant)| {
             let ns_per_op = estimate(time(variant));
             Row {
-                variant: variant.name.to_owned(),
+                variant: variant.0.to_owned(),
                 ns_per_op,
                 mops: threads as f64 * 1e3 / ns_per_op.median,
-                retries_per_op: variant.retries.map(|retries| retries * others),
-                to_rivals: Vec::new(),
+                retries_per_op: variant.3.map(|retries| retries * others),
                 to_baseline: (index > 0).then(|| estimate(time(variant) / time(&variants[0]))),
                 to_limit: (limit && index < last)
                     .then(|| estimate(time(variant) / time(&variants[last]))),
                 slices: 400,
                 dropped: if cpus == 1 { 0 } else { index * 3 },
                 singles: limit.then(|| singles(time(variant))),
+                ..Row::default()
             }
         })
         .collect();
-    Point { threads, oversubscribed, batches: 11, rounds: 0, left_out: 0, rows }
+    Point { threads, oversubscribed, batches: 11, rows, ..Point::default() }
 }

@@ -19,7 +19,7 @@ use tenure_report::verdict::Verdict;
 pub const SCHEMA: &str = "tenure-bench/1";
 
 /// One run of `tenure bench`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// Always [`SCHEMA`].
     pub schema: String,
@@ -43,7 +43,7 @@ pub struct Report {
 }
 
 /// What a run was asked to do.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Settings {
     /// A run to see that everything works; its figures are too few to quote.
     pub quick: bool,
@@ -54,7 +54,7 @@ pub struct Settings {
 }
 
 /// Scenarios that belong together: `refs`, `dst`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// The name on the command line.
     pub name: String,
@@ -67,7 +67,7 @@ pub struct Group {
 }
 
 /// One operation, done by several variants at several numbers of threads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scenario {
     /// Unique in the report: `refs/get-put`.
     pub id: String,
@@ -84,7 +84,7 @@ pub struct Scenario {
 }
 
 /// A scenario at one number of threads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// Threads that ran at once, each pinned to a CPU of its own while there were enough.
     pub threads: usize,
@@ -104,7 +104,7 @@ pub struct Point {
 }
 
 /// A variant at one number of threads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
     /// The variant's name, unique in its scenario.
     pub variant: String,
@@ -134,7 +134,7 @@ pub struct Row {
 }
 
 /// How long single operations took, each with two looks at the clock in it: some tens of nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
     /// Operations that were timed one by one, in slices in which that thread was not switched out
     /// involuntarily, unless there are none.
@@ -152,7 +152,7 @@ pub struct Distribution {
 }
 
 /// A row's time against a variant that is neither baseline nor limit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToRival {
     /// The other variant.
     pub variant: String,

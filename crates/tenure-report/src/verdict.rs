@@ -1,5 +1,6 @@
 //! What a run says about this project's claims.
 
+use crate::stats::Estimate;
 use crate::words::counted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,35 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// What a ratio says that is claimed to be `at_most` so large: it holds only if the whole interval does.
+    #[must_use]
+    pub fn at_most(ratio: &Estimate, at_most: f64) -> Self {
+        match *ratio {
+            Estimate { high, .. } if high <= at_most => Self::Holds,
+            Estimate { low, .. } if low > at_most => Self::DoesNotHold,
+            _ => Self::NotResolved,
+        }
+    }
+
+    /// The same of a ratio that is claimed to be `at_least` so large.
+    #[must_use]
+    pub fn at_least(ratio: &Estimate, at_least: f64) -> Self {
+        match *ratio {
+            Estimate { low, .. } if low >= at_least => Self::Holds,
+            Estimate { high, .. } if high < at_least => Self::DoesNotHold,
+            _ => Self::NotResolved,
+        }
+    }
+
+    /// The worse of two: what does not hold outweighs what is not resolved.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        let severity = |it| {
+            [Self::Holds, Self::NotResolved, Self::DoesNotHold].iter().position(|&one| one == it)
+        };
+        if severity(other) > severity(self) { other } else { self }
+    }
+
     /// All outcomes, in the order of a report.
     pub const ALL: [Self; 4] =
         [Self::Holds, Self::DoesNotHold, Self::NotResolved, Self::NeedsMoreCpus];
@@ -89,4 +119,26 @@ pub fn ordered(verdicts: &[Verdict]) -> Vec<&Verdict> {
         .into_iter()
         .flat_map(|outcome| verdicts.iter().filter(move |verdict| verdict.outcome == outcome))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_holds_only_if_the_whole_interval_does() {
+        for (low, high, at_most, at_least) in [
+            (0.4, 0.6, Outcome::Holds, Outcome::NotResolved),
+            (0.4, 0.59, Outcome::Holds, Outcome::DoesNotHold),
+            (0.5, 0.61, Outcome::NotResolved, Outcome::NotResolved),
+            (0.6, 0.8, Outcome::NotResolved, Outcome::Holds),
+            (0.61, 0.8, Outcome::DoesNotHold, Outcome::Holds),
+        ] {
+            let ratio = Estimate { median: f64::midpoint(low, high), low, high };
+            assert_eq!(Outcome::at_most(&ratio, 0.6), at_most, "{ratio:?}");
+            assert_eq!(Outcome::at_least(&ratio, 0.6), at_least, "{ratio:?}");
+        }
+        let [holds, not, open] = [Outcome::Holds, Outcome::DoesNotHold, Outcome::NotResolved];
+        assert_eq!([holds.worse(open), open.worse(not), not.worse(holds)], [open, not, not]);
+    }
 }

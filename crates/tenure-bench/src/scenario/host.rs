@@ -1,6 +1,8 @@
-//! [`Host`]: a machine that scenarios run on.
+//! [`Host`]: a machine that scenarios run on; and what their threads are to them.
 
 use std::hint::black_box;
+use std::sync::{Mutex, PoisonError};
+use tenure::line::Isolated;
 use tenure::memory::{Native, Threads};
 use tenure_sim::{Cpu, Simulated};
 
@@ -31,5 +33,39 @@ impl Host for Simulated {
             cpu.work(f64::from(ns));
         }
         black_box(input)
+    }
+}
+
+/// One of the threads that use an object at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Its number, from 0.
+    pub thread: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+impl Place {
+    /// The only thread.
+    pub const ALONE: Self = Self { thread: 0, of: 1 };
+}
+
+/// A part for each thread, on lines of its own.
+pub(super) struct PerThread<T>(Vec<Isolated<Mutex<Option<T>>>>);
+
+impl<T> PerThread<T> {
+    /// Parts for so many threads; `part` is told whose.
+    pub(super) fn new(threads: usize, part: impl FnMut(usize) -> T) -> Self {
+        Self((0..threads).map(part).map(|part| Isolated::new(Mutex::new(Some(part)))).collect())
+    }
+
+    /// Calls `work` with the part of that thread, who calls: a local variable meanwhile, as it would be in a program.
+    #[inline(always)]
+    pub(super) fn with<R>(&self, thread: usize, work: impl FnOnce(&mut T) -> R) -> R {
+        let mut home = self.0[thread].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut part = home.take().expect("nobody has panicked with it");
+        let result = work(&mut part);
+        *home = Some(part);
+        result
     }
 }

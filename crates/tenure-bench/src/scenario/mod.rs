@@ -15,8 +15,6 @@ mod choice;
 pub mod dst;
 mod host;
 pub mod lazy;
-mod per_thread;
-mod place;
 pub mod pool;
 pub mod refs;
 pub mod registry;
@@ -26,8 +24,7 @@ use std::fmt;
 use tenure::memory::Native;
 
 pub use choice::{GroupInfo, Unknown, chosen, listed};
-pub use host::Host;
-pub use place::Place;
+pub use host::{Host, Place};
 
 /// One operation on an object that all threads share.
 ///

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: &str = "tenure-sim/1";
 
 /// One run of `tenure sim`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// Always [`SCHEMA`].
     pub schema: String,
@@ -28,7 +28,7 @@ pub struct Report {
 }
 
 /// What a run was asked to do.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Settings {
     /// Simulated nanoseconds that each row was measured for.
     pub measured_ns: f64,
@@ -41,7 +41,7 @@ pub struct Settings {
 }
 
 /// The machine that was simulated.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// Its name.
     pub name: String,
@@ -64,7 +64,7 @@ pub struct Machine {
 }
 
 /// Scenarios that belong together: `refs`, `dst`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// The name on the command line.
     pub name: String,
@@ -77,7 +77,7 @@ pub struct Group {
 }
 
 /// One operation, done by several variants on several numbers of CPUs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scenario {
     /// Unique in the report: `refs/get-put`.
     pub id: String,
@@ -94,7 +94,7 @@ pub struct Scenario {
 }
 
 /// A scenario on a number of CPUs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// CPUs, each with one thread.
     pub cpus: usize,
@@ -103,7 +103,7 @@ pub struct Point {
 }
 
 /// A variant on a number of CPUs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
     /// The variant's name, unique in its scenario.
     pub variant: String,
@@ -158,7 +158,7 @@ impl std::ops::AddAssign for Transfers {
 }
 
 /// A line that moved.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Line {
     /// How often, per operation.
     pub transfers_per_op: Transfers,
@@ -169,7 +169,7 @@ pub struct Line {
 }
 
 /// A part of a line that was accessed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Member {
     /// Its name, where the scenario gives it one.
     pub name: Option<String>,
@@ -195,7 +195,7 @@ pub struct Member {
 pub const WITHIN: f64 = 1.5;
 
 /// A figure that was measured or published elsewhere, beside what the simulator says.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     /// Which family of figures it belongs to: `retries`, `add-cas`, ...
     pub family: String,

@@ -11,6 +11,7 @@
 //! and at each point *rows* (variants) with one [`Cell`] for each measure. Tables, charts and their captions follow
 //! from these; `table` has the one form of a table, which both renderers show.
 
+pub mod checks;
 mod figures;
 pub mod page;
 mod table;

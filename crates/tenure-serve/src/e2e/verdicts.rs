@@ -27,71 +27,87 @@ enum Figure {
     Tail,
 }
 
-const CLAIMS: [Claim; 9] = [
-    Claim {
-        scenario: "e2e/memcached",
-        text: "The server answers as many requests as memcached, one at a time",
-        cell: "ticket, isolated",
-        against: Against::Rival,
-        figure: Figure::Rate { at_least: 1.0 },
-    },
-    Claim {
-        scenario: "e2e/memcached",
-        text: "One at a time, the slowest 1 % of requests wait no longer than with memcached",
-        cell: "ticket, isolated",
-        against: Against::Rival,
-        figure: Figure::Tail,
-    },
-    Claim {
-        scenario: "e2e/memcached-pipeline",
-        text: "With 16 requests at a time it answers 2.7 times as many as memcached (1.6.18 sends after every get)",
-        cell: "ticket, isolated",
-        against: Against::Rival,
-        figure: Figure::Rate { at_least: 2.7 },
-    },
-    Claim {
-        scenario: "e2e/memcached-pipeline",
-        text: "With 16 at a time, the slowest 1 % wait no longer than with memcached",
-        cell: "ticket, isolated",
-        against: Against::Rival,
-        figure: Figure::Tail,
-    },
-    Claim {
-        scenario: "e2e/memcached-pipeline",
-        text: "Both repairs take CPU time off each request of a whole server",
-        cell: "ticket, isolated",
-        against: Against::Baseline,
-        figure: Figure::Cpu,
-    },
-    Claim {
-        scenario: "e2e/http-close",
-        text: "Short HTTP connections: as many as nginx",
-        cell: "magazines",
-        against: Against::Rival,
-        figure: Figure::Rate { at_least: 1.0 },
-    },
-    Claim {
-        scenario: "e2e/http-held",
-        text: "With 1,000 buffers in use, magazines take CPU time off each connection",
-        cell: "magazines",
-        against: Against::Baseline,
-        figure: Figure::Cpu,
-    },
-    Claim {
-        scenario: "e2e/http-held",
-        text: "With 1,000 buffers in use, magazines answer no fewer requests",
-        cell: "magazines",
-        against: Against::Baseline,
-        figure: Figure::Rate { at_least: 1.0 },
-    },
-    Claim {
-        scenario: "e2e/memory",
-        text: "Without the kernel's share, both repairs take CPU time off each request",
-        cell: "ticket, isolated",
-        against: Against::Baseline,
-        figure: Figure::Cpu,
-    },
-];
+const fn claim(
+    scenario: &'static str,
+    text: &'static str,
+    cell: &'static str,
+    against: Against,
+    figure: Figure,
+) -> Claim {
+    Claim { scenario, text, cell, against, figure }
+}
+
+const CLAIMS: [Claim; 9] = {
+    use Against::{Baseline, Rival};
+    use Figure::{Cpu, Rate, Tail};
+    /// Both repairs of the memcached server.
+    const REPAIRED: &str = "ticket, isolated";
+    [
+        claim(
+            "e2e/memcached",
+            "The server answers as many requests as memcached, one at a time",
+            REPAIRED,
+            Rival,
+            Rate { at_least: 1.0 },
+        ),
+        claim(
+            "e2e/memcached",
+            "One at a time, the slowest 1 % of requests wait no longer than with memcached",
+            REPAIRED,
+            Rival,
+            Tail,
+        ),
+        claim(
+            "e2e/memcached-pipeline",
+            "With 16 requests at a time it answers 2.7 times as many as memcached (1.6.18 sends after every get)",
+            REPAIRED,
+            Rival,
+            Rate { at_least: 2.7 },
+        ),
+        claim(
+            "e2e/memcached-pipeline",
+            "With 16 at a time, the slowest 1 % wait no longer than with memcached",
+            REPAIRED,
+            Rival,
+            Tail,
+        ),
+        claim(
+            "e2e/memcached-pipeline",
+            "Both repairs take CPU time off each request of a whole server",
+            REPAIRED,
+            Baseline,
+            Cpu,
+        ),
+        claim(
+            "e2e/http-close",
+            "Short HTTP connections: as many as nginx",
+            "magazines",
+            Rival,
+            Rate { at_least: 1.0 },
+        ),
+        claim(
+            "e2e/http-held",
+            "With 1,000 buffers in use, magazines take CPU time off each connection",
+            "magazines",
+            Baseline,
+            Cpu,
+        ),
+        claim(
+            "e2e/http-held",
+            "With 1,000 buffers in use, magazines answer no fewer requests",
+            "magazines",
+            Baseline,
+            Rate { at_least: 1.0 },
+        ),
+        claim(
+            "e2e/memory",
+            "Without the kernel's share, both repairs take CPU time off each request",
+            REPAIRED,
+            Baseline,
+            Cpu,
+        ),
+    ]
+};
 
 /// The verdicts on the claims that were measured.
 pub(super) fn judge(scenarios: &[Scenario]) -> Vec<Verdict> {
@@ -112,15 +128,18 @@ fn verdict(claim: &Claim, scenarios: &[Scenario]) -> Option<Verdict> {
     let (outcome, detail) = match claim.figure {
         Figure::Rate { at_least } => {
             let told = format!("{} the requests per second of {other}", times(&ratios.rate));
-            (more(&ratios.rate, at_least), told)
+            (Outcome::at_least(&ratios.rate, at_least), told)
         }
         Figure::Cpu => (
-            less(&ratios.cpu),
+            Outcome::at_most(&ratios.cpu, 1.0),
             format!("{} the CPU time per request of {other}", times(&ratios.cpu)),
         ),
         Figure::Tail => {
             let tail = ratios.p99?;
-            (less(&tail), format!("{} the latency that 99 % keep to with {other}", times(&tail)))
+            (
+                Outcome::at_most(&tail, 1.0),
+                format!("{} the latency that 99 % keep to with {other}", times(&tail)),
+            )
         }
     };
     Some(Verdict {
@@ -133,24 +152,4 @@ fn verdict(claim: &Claim, scenarios: &[Scenario]) -> Option<Verdict> {
 
 fn times(ratio: &Estimate) -> String {
     format!("{:.2}x [{:.2}, {:.2}]", ratio.median, ratio.low, ratio.high)
-}
-
-fn more(ratio: &Estimate, at_least: f64) -> Outcome {
-    if ratio.low >= at_least {
-        Outcome::Holds
-    } else if ratio.high < at_least {
-        Outcome::DoesNotHold
-    } else {
-        Outcome::NotResolved
-    }
-}
-
-fn less(ratio: &Estimate) -> Outcome {
-    if ratio.high <= 1.0 {
-        Outcome::Holds
-    } else if ratio.low > 1.0 {
-        Outcome::DoesNotHold
-    } else {
-        Outcome::NotResolved
-    }
 }

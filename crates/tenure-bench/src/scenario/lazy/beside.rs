@@ -3,7 +3,7 @@
 //! On the real machine alone: what objects that are made during a simulation take depends on where the host's allocator
 //! puts them, and the same request is to give the same figures everywhere.
 
-use crate::scenario::per_thread::PerThread;
+use crate::scenario::host::PerThread;
 use crate::scenario::{Host, Looped, Place, Placed};
 use std::hint::black_box;
 use tenure::line::Isolated;

@@ -1,6 +1,6 @@
 //! [`Workers`]: threads that all do the same, each with something of its own; and what their objects hold.
 
-use crate::scenario::per_thread::PerThread;
+use crate::scenario::host::PerThread;
 use crate::scenario::{Looped, Member, Place, Placed};
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Memory, Ordering};

@@ -1,7 +1,7 @@
 //! Connections that come and go: each has a slot to send from and one to receive into.
 
 use super::slots::Slots;
-use crate::scenario::per_thread::PerThread;
+use crate::scenario::host::PerThread;
 use crate::scenario::{Looped, Member, Place, Placed};
 use std::hint::black_box;
 

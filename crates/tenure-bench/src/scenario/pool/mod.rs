@@ -2,15 +2,13 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `slots` | what is compared: pools of slots, here the free lists |
+//! | `slots` | what is compared: pools of slots, here the free lists; acquire and release by one thread |
 //! | `public` | the library's pools as programs use them, on the real machine alone |
 //! | `others` | what else there is, there too |
-//! | `cycle` | acquire and release by one thread |
 //! | `one_way`, `ring` | acquire by one thread and release by another, and the channel between them |
 //! | `churn` | connections that come and go |
 
 mod churn;
-mod cycle;
 mod one_way;
 mod others;
 mod public;
@@ -19,11 +17,10 @@ mod slots;
 
 use super::{Group, Host, Scenario, Variant, add};
 use churn::Churn;
-use cycle::Cycle;
 use one_way::OneWay;
 use others::{Borrowed, Bounded, LockedVec, Nothing, Sharded, Unbounded};
 use public::{Buffers, Objects};
-use slots::Listed;
+use slots::{Cycle, Listed};
 use tenure::memory::Native;
 use tenure::pool::list::{Magazines, Scan, TaggedStack};
 

@@ -131,8 +131,8 @@ impl opool::PoolAllocator<u32> for Numbered {
 
 impl<const IN_USE: u32> Operation for Borrowed<IN_USE> {
     fn prepare() -> Self {
-        let pool = opool::Pool::new((IN_USE + super::cycle::FREE) as usize, Numbered);
-        drop((0..super::cycle::FREE).map(|_| pool.get()).collect::<Vec<_>>());
+        let pool = opool::Pool::new((IN_USE + super::slots::FREE) as usize, Numbered);
+        drop((0..super::slots::FREE).map(|_| pool.get()).collect::<Vec<_>>());
         Self(pool)
     }
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! [`Slots`]: what the scenarios acquire and release, and the free lists as that.
 
-use crate::scenario::Member;
+use crate::scenario::{Member, Operation};
+use std::hint::black_box;
 use std::sync::{Arc, Weak};
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Memory, Ordering, Resident};
@@ -105,5 +106,24 @@ impl<L: List> Slots for Listed<L> {
 
     fn members(&self) -> Vec<Member> {
         vec![Member::of("list", &self.owner.0)]
+    }
+}
+
+/// Free slots for all threads together, so that hardly one has to be made while it is measured.
+pub(super) const FREE: u32 = 64;
+
+/// Acquire and release, with so many slots in use beside.
+pub(super) struct Cycle<S, const IN_USE: u32>(S);
+
+impl<S: Slots, const IN_USE: u32> Operation for Cycle<S, IN_USE> {
+    fn prepare() -> Self {
+        Self(S::prepared(IN_USE, FREE))
+    }
+    #[inline(always)]
+    fn step(&self, _retries: &mut u64) {
+        self.0.release(black_box(self.0.acquire()));
+    }
+    fn members(&self) -> Vec<Member> {
+        self.0.members()
     }
 }
