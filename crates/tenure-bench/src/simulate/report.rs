@@ -369,7 +369,6 @@ mod tests {
             (fixtures::one_cpu(), "sim-one-cpu"),
             (fixtures::hostile(), "sim-hostile"),
             (fixtures::degenerate(), "sim-degenerate"),
-            (fixtures::simulated(), "sim"),
         ] {
             checks::is_sound(&report, name);
         }
