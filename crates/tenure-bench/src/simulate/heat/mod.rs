@@ -168,14 +168,14 @@ impl Waited {
 
 fn picture(line: &Line, id: &str, number_of: usize, variant: &str, waited: Waited) -> Picture {
     let moved = number(line.transfers_per_op.all);
-    let title = format!("{variant}: line {}, {moved} transfers per operation", number_of);
+    let title = format!("{variant}: line {number_of}, {moved} transfers per operation");
     let spots: Vec<_> = line.members.iter().map(|member| spot(member, waited)).collect();
     let mut aside = origins(&line.transfers_per_op);
     if line.far_per_op > 0.0 {
         aside.push(format!("{} read-modify-writes came to it", number(line.far_per_op)));
     }
     Picture {
-        caption: format!("Line {}: {moved} transfers/op", number_of),
+        caption: format!("Line {number_of}: {moved} transfers/op"),
         aside: aside.join(", "),
         svg: picture::draw(&spots, id, &title),
     }
