@@ -1,5 +1,5 @@
-//! A struct whose hot counter stays off the cache lines of the fields that everybody reads. The compiler checks it, today and
-//! after the next change.
+//! A struct whose hot counter stays off the cache lines of the fields that everybody reads. The compiler checks it,
+//! today and after the next change.
 //!
 //! Take `Isolated` away, and the program does not compile: the error names both fields and their offsets.
 //! `cargo run -p tenure-examples --example line_layout`

@@ -1,7 +1,7 @@
 //! Your own lock-free code on CPUs that you do not have: one counter for all threads, against one for each.
 //!
-//! The code is generic over its memory. `Native` makes it ordinary atomics; `Simulated` charges each access the time that its
-//! cache line takes to arrive. `cargo run --release -p tenure-examples --example simulated`
+//! The code is generic over its memory. `Native` makes it ordinary atomics; `Simulated` charges each access the
+//! time that its cache line takes to arrive. `cargo run --release -p tenure-examples --example simulated`
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! A server whose tasks share one object: each connection holds an `Arc` of it, and each request reads the current limit.
+//! A server whose tasks share one object: each connection holds an `Arc` of it, and each request reads the current
+//! limit.
 //!
 //! It echoes lines, cut to the limit. `cargo run -p tenure-examples --example tokio_server`
 

@@ -1,7 +1,7 @@
 //! What a protocol is to the event loop: a [`Handler`] for each thread, which turns bytes into an [`Output`].
 //!
-//! A handler knows no sockets and never waits, so the event loop, tests that cut a request at every byte, a fuzzer, and the
-//! benchmark without the kernel all feed the same one.
+//! A handler knows no sockets and never waits, so the event loop, tests that cut a request at every byte, a fuzzer,
+//! and the benchmark without the kernel all feed the same one.
 //!
 //! ```text
 //!  socket ──recv──▶ input ──▶ Handler::handle ──▶ Output ──sendmsg──▶ socket
@@ -23,8 +23,8 @@ pub trait Handler {
     /// A counted object whose bytes are sent without a copy. It is dropped once they are sent.
     type Chunk: AsRef<[u8]>;
 
-    /// Whether a connection has its own buffers from the first byte of a request to the last byte of the answer. If not, it
-    /// has one only while many bytes wait in it. An idle connection has none.
+    /// Whether a connection has its own buffers from the first byte of a request to the last byte of the answer. If
+    /// not, it has one only while many bytes wait in it. An idle connection has none.
     const KEEPS_BUFFERS: bool;
 
     /// A connection from that address. `None` refuses it: it is closed at once.
@@ -42,8 +42,8 @@ pub trait Handler {
         output: &mut Output<Self::Chunk>,
     ) -> Progress;
 
-    /// Whether the connection is between two requests, as far as the handler has taken input. A server that stops closes such
-    /// connections at once.
+    /// Whether the connection is between two requests, as far as the handler has taken input. A server that stops
+    /// closes such connections at once.
     fn is_idle(&self, _session: &Self::Session) -> bool {
         true
     }
@@ -221,8 +221,8 @@ impl<C: AsRef<[u8]>> Output<C> {
         true
     }
 
-    /// Whether something was left out since the last call, for want of memory. The connection has to end once the rest is
-    /// sent: its client would take the next answer for this one.
+    /// Whether something was left out since the last call, for want of memory. The connection has to end once the
+    /// rest is sent: its client would take the next answer for this one.
     #[must_use]
     pub fn take_cut(&mut self) -> bool {
         std::mem::take(&mut self.cut)

@@ -15,7 +15,8 @@ impl Word for u64 {
     type Atomic = <Native as Memory>::AtomicU64;
 }
 
-/// A statistic, a setting, a hint, or a field that a lock guards: no thread reads other memory on the strength of its value.
+/// A statistic, a setting, a hint, or a field that a lock guards: no thread reads other memory on the strength of
+/// its value.
 ///
 /// So every operation is Relaxed. What needs an order says so where it is used, and uses an atomic.
 pub(crate) struct Relaxed<T: Word>(T::Atomic);

@@ -144,8 +144,8 @@ pub struct Played {
 
 /// Feeds `script` to a handler `rounds` times in each of `threads` at once, all from one address.
 ///
-/// This is the server without the kernel: the protocol, the store and the counts. Pieces have at most `piece` bytes, and the
-/// script must end with a request.
+/// This is the server without the kernel: the protocol, the store and the counts. Pieces have at most `piece`
+/// bytes, and the script must end with a request.
 ///
 /// # Errors
 ///

@@ -158,10 +158,11 @@
 //!
 //! # The same every time
 //!
-//! A report depends on the machine, the program, the [seed](Simulation::seed), and where objects lie *on their lines*;
-//! not on the host, its load or clock, other simulations, or addresses as such. Two objects that are not aligned may
-//! meet on one line in one run and not in another, as in reality; so may objects that are allocated while the simulation
-//! runs. A program that asks for the time, random numbers, or the order of a `HashMap` differs from run to run itself.
+//! A report depends on the machine, the program, the [seed](Simulation::seed), and where objects lie *on their
+//! lines*; not on the host, its load or clock, other simulations, or addresses as such. Two objects that are not
+//! aligned may meet on one line in one run and not in another, as in reality; so may objects that are allocated
+//! while the simulation runs. A program that asks for the time, random numbers, or the order of a `HashMap` differs
+//! from run to run itself.
 //!
 //! # What the model leaves out
 //!

@@ -5,10 +5,10 @@
 //! elements  8      16           32                       64 ...
 //! ```
 //!
-//! Each segment is allocated when its first element is asked for, published by one compare-exchange (the loser frees its
-//! own), and freed with the array. So a reference to an element is valid as long as the array, and a read needs no lock.
-//! Free lists need such type-stable memory, because a thread may read the link of an element that it has lost already; and
-//! slots of workers, because others look into them at any time.
+//! Each segment is allocated when its first element is asked for, published by one compare-exchange (the loser
+//! frees its own), and freed with the array. So a reference to an element is valid as long as the array, and a read
+//! needs no lock. Free lists need such type-stable memory, because a thread may read the link of an element that it
+//! has lost already; and slots of workers, because others look into them at any time.
 
 use crate::line::Isolated;
 #[cfg(feature = "registry")]
@@ -77,7 +77,8 @@ impl<T, M: Memory> Segments<T, M> {
         if first.is_null() {
             return None;
         }
-        // SAFETY: a segment has `length(segment)` elements, more than `at`, initialised, and living as long as the array.
+        // SAFETY: a segment has `length(segment)` elements, more than `at`, initialised, and living as long as the
+        // array.
         Some(unsafe { &*first.add(at) })
     }
 
@@ -110,8 +111,8 @@ impl<T, M: Memory> Segments<T, M> {
             // SAFETY: `first` is allocated for that many elements. If `make` panics, memory and elements leak.
             unsafe { first.add(at).write(element) };
         }
-        // Release: pairs with the Acquire in `get`: a thread that finds the segment finds its elements. Acquire: the same,
-        // if another thread was faster.
+        // Release: pairs with the Acquire in `get`: a thread that finds the segment finds its elements. Acquire:
+        // the same, if another thread was faster.
         match self.segments[segment].compare_exchange(
             ptr::null_mut(),
             first,

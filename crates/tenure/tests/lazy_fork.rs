@@ -35,7 +35,8 @@ struct Mine<S: Kind> {
     alone: RefCell<Worker<Token, S>>,
     /// Says whether there are objects of one kind.
     tokens: [Token; 4],
-    /// Handles to objects: that `alone` uses, that another local handle keeps, that another local handle uses, that all enter.
+    /// Handles to objects: that `alone` uses, that another local handle keeps, that another local handle uses, that
+    /// all enter.
     used_here: Cell<Option<Context<Token, S>>>,
     idle_there: Cell<Option<Context<Token, S>>>,
     used_there: Cell<Option<Context<Token, S>>>,

@@ -1,7 +1,7 @@
 //! A process that forked while other threads were in the middle of a registry goes on using it.
 //!
-//! The child has one thread. What the others had in hand is lost with them, and may leak. The child does not wait for it, and what
-//! is new in the child is freed as it is in the parent.
+//! The child has one thread. What the others had in hand is lost with them, and may leak. The child does not wait
+//! for it, and what is new in the child is freed as it is in the parent.
 #![cfg(all(unix, feature = "registry", target_has_atomic = "64", not(miri)))]
 
 #[path = "support/forks.rs"]

@@ -65,8 +65,8 @@ fn a_thread_that_forks_is_not_lost_under_a_number_that_it_has_borrowed() {
     expect_well(0, receiver.recv().unwrap());
 }
 
-/// Forks a thread that has borrowed that number, and fails unless in the child neither it nor the number's next owner is
-/// lost.
+/// Forks a thread that has borrowed that number, and fails unless in the child neither it nor the number's next
+/// owner is lost.
 fn lives_on_with_its_number(number: usize) -> libc::c_int {
     in_child(|| {
         assert!(!Native::is_lost(number), "the thread is lost under a number that it has borrowed");

@@ -16,10 +16,10 @@ use crate::failure::Failure;
 pub(crate) enum Serve {
     /// Serve a cache that speaks memcached's text protocol
     ///
-    /// Answers as memcached 1.6.45 does: the data commands (get, gets, gat, gats, set, add, replace, append, prepend,
-    /// cas, incr, decr, delete, touch, flush_all), the meta commands, stats, version, verbosity, cache_memlimit and quit.
-    /// Not supported: the binary protocol (the server closes such a connection and says so on standard error), UDP, TLS,
-    /// SASL, and commands for slabs and extstore.
+    /// Answers as memcached 1.6.45 does: the data commands (get, gets, gat, gats, set, add, replace, append,
+    /// prepend, cas, incr, decr, delete, touch, flush_all), the meta commands, stats, version, verbosity,
+    /// cache_memlimit and quit. Not supported: the binary protocol (the server closes such a connection and says so
+    /// on standard error), UDP, TLS, SASL, and commands for slabs and extstore.
     ///
     /// The value of a refused command is discarded, never run as commands. If its length is not certain, the connection
     /// ends.
@@ -39,9 +39,9 @@ pub(crate) enum Serve {
     ///
     /// Answers a folder with its `index.html`, and lists no folders. Serves hidden files, too.
     ///
-    /// A connection takes a send and a receive buffer from one pool with the first byte of a request, and returns them
-    /// after the last byte of its answer. With many requests in flight, `--pool scan` shows what a walk over all buffers
-    /// costs.
+    /// A connection takes a send and a receive buffer from one pool with the first byte of a request, and returns
+    /// them after the last byte of its answer. With many requests in flight, `--pool scan` shows what a walk over
+    /// all buffers costs.
     #[command(after_help = "Examples:\n  \
                             tenure serve http ./public\n  \
                             tenure serve http --body 612 --pool scan --threads 2\n\n\
@@ -107,9 +107,9 @@ pub(crate) struct Memcached {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests_per_turn: Option<u64>,
 
-    /// Count requests by key prefix from the start, for `stats detail`; a prefix ends before CHARACTER. Without this
-    /// option clients switch the counting on and off (`stats detail on`), and prefixes end at a colon. Counting takes one
-    /// more lock for each request
+    /// Count requests by key prefix from the start, for `stats detail`; a prefix ends before CHARACTER. Without
+    /// this option clients switch the counting on and off (`stats detail on`), and prefixes end at a colon.
+    /// Counting takes one more lock for each request
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
     pub(crate) prefix_delimiter: Option<u8>,
 

@@ -1,5 +1,5 @@
-//! The bodies of the fuzz targets: any bytes are either a model that can be analysed or an error of one line. No panic, no
-//! endless loop, no memory without bound. `tests/ranking/fuzz.rs` runs them over the seeds.
+//! The bodies of the fuzz targets: any bytes are either a model that can be analysed or an error of one line. No
+//! panic, no endless loop, no memory without bound. `tests/ranking/fuzz.rs` runs them over the seeds.
 
 use std::fmt::Display;
 use std::fs;

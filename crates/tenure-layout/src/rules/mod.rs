@@ -105,9 +105,9 @@
 //!
 //! # Checks
 //!
-//! Each names its types with `type`: a pattern or a list of patterns. Every type of the name is checked; **a pattern
-//! that finds no type or no member fails the check**. (A pattern such as `__r*` fits both `__refcnt` and `__rcuref`; each
-//! name of a list has to be there.)
+//! Each names its types with `type`: a pattern or a list of patterns. Every type of the name is checked; **a
+//! pattern that finds no type or no member fails the check**. (A pattern such as `__r*` fits both `__refcnt` and
+//! `__rcuref`; each name of a list has to be there.)
 //!
 //! Lines are counted from the start of the type, as if it began on one. With `any_placement = true` the check has to
 //! hold wherever the type's alignment lets it begin.

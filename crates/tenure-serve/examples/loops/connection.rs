@@ -51,7 +51,8 @@ impl Connection {
         self.input.spare_mut()
     }
 
-    /// Answers the input, and sends the answers by `send`. An error means that the connection waits for room, or has ended.
+    /// Answers the input, and sends the answers by `send`. An error means that the connection waits for room, or
+    /// has ended.
     pub(crate) fn answer(
         &mut self,
         protocol: &mut Protocol,

@@ -39,8 +39,8 @@ fn http() -> Http {
     Http::new(Arc::new(site), || "{}".to_owned())
 }
 
-/// Requests at once, and in pieces of a size that the first byte says. The answers are the same, and nothing that is not
-/// below the root is among them.
+/// Requests at once, and in pieces of a size that the first byte says. The answers are the same, and nothing that
+/// is not below the root is among them.
 pub fn as_http(bytes: &[u8]) {
     let Some((&size, bytes)) = bytes.split_first() else { return };
     HTTP.with_borrow_mut(|http| {

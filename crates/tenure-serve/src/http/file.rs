@@ -118,7 +118,8 @@ impl File {
         }
     }
 
-    /// Reads up to `len` bytes of a file that is not in memory, from `at` on. Fewer, or none, where the file has shrunk.
+    /// Reads up to `len` bytes of a file that is not in memory, from `at` on. Fewer, or none, where the file has
+    /// shrunk.
     pub(super) fn read(&self, at: u64, len: usize) -> io::Result<Vec<u8>> {
         let Contents::OnDisk(file) = &self.contents else { return Ok(Vec::new()) };
         let mut piece = vec![0; len];

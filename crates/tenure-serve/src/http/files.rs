@@ -2,20 +2,20 @@
 //!
 //! # Below the root
 //!
-//! Names are opened with `openat2` and `RESOLVE_BENEATH`: the kernel follows no symbolic link out of the root, even while
-//! directories move. Relative links within the root work. The kernel refuses every absolute one; if it leads below the root,
-//! the target is opened by its own name, without links.
+//! Names are opened with `openat2` and `RESOLVE_BENEATH`: the kernel follows no symbolic link out of the root, even
+//! while directories move. Relative links within the root work. The kernel refuses every absolute one; if it leads
+//! below the root, the target is opened by its own name, without links.
 //!
 //! # In memory or not
 //!
-//! Files up to [`Limits::held`](super::Limits::held) are read once, and then sent from memory. A file that changes while it is
-//! read is read again. Larger ones stay open, and are read piece by piece as they are sent: nothing is mapped, so a file that
-//! shrinks only ends its answer early.
+//! Files up to [`Limits::held`](super::Limits::held) are read once, and then sent from memory. A file that changes
+//! while it is read is read again. Larger ones stay open, and are read piece by piece as they are sent: nothing is
+//! mapped, so a file that shrinks only ends its answer early.
 //!
 //! # Until when
 //!
-//! A cached file is checked again after a second. If it has changed, the worker takes the new version, and the old one goes
-//! with the last answer that sends it. Files that no client requests are dropped after half a minute.
+//! A cached file is checked again after a second. If it has changed, the worker takes the new version, and the old
+//! one goes with the last answer that sends it. Files that no client requests are dropped after half a minute.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -173,8 +173,8 @@ fn beneath(directory: &OwnedFd, name: &[u8], flags: OFlags) -> Result<OwnedFd, E
     rustix::fs::openat2(directory, name, flags | OFlags::CLOEXEC, Mode::empty(), resolve)
 }
 
-/// Opens `name` through absolute links, if the target is below the directory: by its own name, without links, so that no link
-/// leads out by the time it is opened.
+/// Opens `name` through absolute links, if the target is below the directory: by its own name, without links, so
+/// that no link leads out by the time it is opened.
 fn through_absolute_links(
     directory: &OwnedFd,
     name: &[u8],

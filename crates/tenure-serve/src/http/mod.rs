@@ -1,12 +1,13 @@
 //! HTTP/1.1: static files, and an answer of a fixed size for benchmarks.
 //!
-//! `GET` and `HEAD`, with conditions and single ranges, as a [`Handler`]. Small files are in memory once for all workers, and
-//! each answer sends from there: it takes a reference to the file, and puts it at its end. Files over 1 MiB are read while
-//! they are sent. A change is seen within a second.
+//! `GET` and `HEAD`, with conditions and single ranges, as a [`Handler`]. Small files are in memory once for all
+//! workers, and each answer sends from there: it takes a reference to the file, and puts it at its end. Files over
+//! 1 MiB are read while they are sent. A change is seen within a second.
 //!
-//! A directory answers with its `index.html`, or 404: there are no listings, no compression and no multiple ranges. Links out
-//! of the root are not followed (`openat2`, Linux 5.6). Other methods get 405 or 501, ambiguous lengths 400, and heads that
-//! exceed a buffer or 64 fields 414 or 431. A request with a body is answered, and ends its connection.
+//! A directory answers with its `index.html`, or 404: there are no listings, no compression and no multiple ranges.
+//! Links out of the root are not followed (`openat2`, Linux 5.6). Other methods get 405 or 501, ambiguous lengths
+//! 400, and heads that exceed a buffer or 64 fields 414 or 431. A request with a body is answered, and ends its
+//! connection.
 
 mod answer;
 mod condition;
@@ -166,7 +167,8 @@ impl Http {
     }
 }
 
-/// Starts an HTTP server. Connections stay with the worker that accepts them, and a head has at most the bytes of a buffer.
+/// Starts an HTTP server. Connections stay with the worker that accepts them, and a head has at most the bytes of a
+/// buffer.
 ///
 /// # Errors
 ///

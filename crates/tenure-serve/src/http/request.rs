@@ -1,7 +1,7 @@
 //! The head of a request.
 //!
-//! httparse finds the lines and the fields. This decides where a message ends, which attackers exploit: what could be read in
-//! two ways is refused, and no request with a body leaves its connection open.
+//! httparse finds the lines and the fields. This decides where a message ends, which attackers exploit: what could
+//! be read in two ways is refused, and no request with a body leaves its connection open.
 
 use std::mem::MaybeUninit;
 
@@ -109,7 +109,8 @@ pub(super) fn parse(input: &[u8], limit: usize) -> Parsed<'_> {
     }
 }
 
-/// Reads a head with a version that httparse does not know. A minor one is answered as HTTP/1.1 (RFC 9110, section 2.5).
+/// Reads a head with a version that httparse does not know. A minor one is answered as HTTP/1.1 (RFC 9110, section
+/// 2.5).
 fn other_version(input: &[u8], limit: usize) -> Parsed<'_> {
     // Empty lines before a request are skipped, as in httparse.
     let start = input.iter().position(|byte| !b"\r\n".contains(byte)).unwrap_or(input.len());

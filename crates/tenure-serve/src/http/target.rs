@@ -1,7 +1,7 @@
 //! From the target of a request to the name of a file below the root.
 //!
-//! A name has no `.`, `..` or empty segment, no NUL and no leading slash; the name of a directory ends with a slash, or is
-//! empty. Escapes are decoded once, before the segments are checked.
+//! A name has no `.`, `..` or empty segment, no NUL and no leading slash; the name of a directory ends with a
+//! slash, or is empty. Escapes are decoded once, before the segments are checked.
 
 use super::status::Status;
 

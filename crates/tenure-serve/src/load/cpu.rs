@@ -5,8 +5,8 @@ use std::fs;
 
 /// The CPU time of some processes, with their threads and children, at a moment.
 ///
-/// From `/proc/PID/task/TID/schedstat`, in nanoseconds: `/proc/PID/stat` has hundredths of a second. The time of a running
-/// thread is up to a tick old.
+/// From `/proc/PID/task/TID/schedstat`, in nanoseconds: `/proc/PID/stat` has hundredths of a second. The time of a
+/// running thread is up to a tick old.
 #[derive(Debug, Default)]
 pub(crate) struct CpuTimes(BTreeMap<u32, u64>);
 

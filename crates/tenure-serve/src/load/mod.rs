@@ -20,9 +20,10 @@
 //!
 //! # Closed and open loops
 //!
-//! In a *closed loop* each answer triggers the client's next request. That finds the capacity of a server; latencies are those
-//! of a fully busy server, and a stop of a second delays one request of each client. In an *open loop* requests are due at
-//! fixed times, and latencies count from then, sent or not: those of users who do not wait for each other.
+//! In a *closed loop* each answer triggers the client's next request. That finds the capacity of a server;
+//! latencies are those of a fully busy server, and a stop of a second delays one request of each client. In an
+//! *open loop* requests are due at fixed times, and latencies count from then, sent or not: those of users who do
+//! not wait for each other.
 //!
 //! # Cost
 //!

@@ -49,8 +49,8 @@ const STEADY: f64 = 20.0;
 ///
 /// # Errors
 ///
-/// A bad plan, a server that does not answer or does not store keys, a system without room for the connections, or another
-/// generator that is missing or fails. Failures of single requests are counted and end no run.
+/// A bad plan, a server that does not answer or does not store keys, a system without room for the connections, or
+/// another generator that is missing or fails. Failures of single requests are counted and end no run.
 pub fn run(plan: &Plan, progress: &dyn Progress) -> Result<Outcome, Error> {
     match plan {
         Plan::Memcached(plan) => run_workload(plan, progress),
@@ -170,8 +170,8 @@ fn measure<P: Workload>(plan: &P, progress: &dyn Progress) -> Result<Outcome, Er
     Ok(outcome(tally, <P::Protocol as Protocol>::KINDS, ended, server_ns, is_steady))
 }
 
-/// Runs all threads. Calls `look` now and then, and at the end of the warm-up, with the time since the start and the answers
-/// since the last call.
+/// Runs all threads. Calls `look` now and then, and at the end of the warm-up, with the time since the start and
+/// the answers since the last call.
 fn drive<P: Protocol>(
     jobs: Vec<Job<P>>,
     phase: Option<&Phase>,

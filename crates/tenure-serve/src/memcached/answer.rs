@@ -10,7 +10,8 @@ use crate::handler::Output;
 
 pub(super) type Answer<C> = Output<Chunk<C>>;
 
-/// The memcached whose answers these are, then this server: clients read the numbers in front, and one of them refuses a 0.
+/// The memcached whose answers these are, then this server: clients read the numbers in front, and one of them
+/// refuses a 0.
 pub(super) const VERSION: &str = concat!("1.6.45-tenure-", env!("CARGO_PKG_VERSION"));
 
 pub(super) const BAD_LINE: &[u8] = b"CLIENT_ERROR bad command line format\r\n";

@@ -1,10 +1,10 @@
 //! Classes of items by size, for `stats items` and `stats slabs`.
 //!
-//! The bounds are the defaults of memcached's slab classes, so that its monitors read the same figures here. They only sort
-//! figures: memory is not kept by class.
+//! The bounds are the defaults of memcached's slab classes, so that its monitors read the same figures here. They
+//! only sort figures: memory is not kept by class.
 //!
-//! Each worker counts on its own lines. One worker counts that an item is linked, another that it is unlinked: the sums over
-//! all workers are right, and those of one worker may be negative.
+//! Each worker counts on its own lines. One worker counts that an item is linked, another that it is unlinked: the
+//! sums over all workers are right, and those of one worker may be negative.
 
 use crate::relaxed::Relaxed;
 

@@ -5,26 +5,30 @@
 //!
 //! Deliberate differences:
 //!
-//! - After a key that is too long in a retrieval, memcached drops the unsent answers to earlier requests. This server does not.
-//! - The value of a refused line is always dropped. Where its length is not certain, the connection ends after the error: a
-//!   key with spaces in it, for example, moves the length to another place. memcached reads such a value as commands.
-//! - A storage command has no words behind its last one but `noreply`; expiries and flags that do not fit into 32 bits are
-//!   refused.
+//! - After a key that is too long in a retrieval, memcached drops the unsent answers to earlier requests. This
+//!   server does not.
+//! - The value of a refused line is always dropped. Where its length is not certain, the connection ends after the
+//!   error: a key with spaces in it, for example, moves the length to another place. memcached reads such a value
+//!   as commands.
+//! - A storage command has no words behind its last one but `noreply`; expiries and flags that do not fit into 32
+//!   bits are refused.
 //! - The number of a value starts at 1 and grows only when something is stored. A line may begin with spaces.
 //! - An item that `mg`, `ma` or `md` makes under a key in base64 goes to clients with its key in base64.
 //! - `incr` and `decr` leave a number that becomes shorter its length and pad it with spaces. memcached does so too,
 //!   unless an unsent answer holds the item.
 //! - A value of spaces alone is no number. memcached reads past its end.
-//! - The classes of `stats items`, `stats slabs`, `me` and `lru_crawler metadump` go by size, with memcached's default
-//!   bounds. Memory is not kept by class: `stats slabs` has no pages and no free chunks, and commands that tune slabs are
-//!   refused. `lru_crawler crawl` searches all classes, whichever are named.
+//! - The classes of `stats items`, `stats slabs`, `me` and `lru_crawler metadump` go by size, with memcached's
+//!   default bounds. Memory is not kept by class: `stats slabs` has no pages and no free chunks, and commands that
+//!   tune slabs are refused. `lru_crawler crawl` searches all classes, whichever are named.
 //! - `stats detail` counts meta commands, too.
-//! - Eviction is SIEVE, not a segmented LRU. A cache with fewer than about 16,000 items evicts as if it had one queue. With
-//!   more, each of 256 shards evicts from its own: of 100 items that one queue would keep, about 95 are kept.
+//! - Eviction is SIEVE, not a segmented LRU. A cache with fewer than about 16,000 items evicts as if it had one
+//!   queue. With more, each of 256 shards evicts from its own: of 100 items that one queue would keep, about 95 are
+//!   kept.
 //! - One connection too many, and one whose client speaks the binary protocol, is closed without a line.
-//! - `stats conns` lists addresses, then connections, which have their own numbers; it has no states and no ports. `watch`
-//!   uses the same numbers, and has no raw commands, system events and proxies.
-//! - A build with debug assertions has `debugtime SECONDS`, which moves the clock forward, as memcached's debug build has.
+//! - `stats conns` lists addresses, then connections, which have their own numbers; it has no states and no ports.
+//!   `watch` uses the same numbers, and has no raw commands, system events and proxies.
+//! - A build with debug assertions has `debugtime SECONDS`, which moves the clock forward, as memcached's debug
+//!   build has.
 //!
 //! | room | what it is for |
 //! |---|---|
@@ -45,9 +49,9 @@
 //!  line ─▶ get Peer ─▶ guard ─▶ map ─▶ Item ─▶ expired? flushed? ─▶ get Item ─▶ put Peer ─▶ output ─▶ put Item
 //! ```
 //!
-//! It takes and releases two counts. No other shared line is written, but for the mark of a hit: once between two passes of
-//! the eviction's hand, and once a second. Nothing is allocated or copied, and the answer to one key is one piece, its end
-//! included.
+//! It takes and releases two counts. No other shared line is written, but for the mark of a hit: once between two
+//! passes of the eviction's hand, and once a second. Nothing is allocated or copied, and the answer to one key is
+//! one piece, its end included.
 //!
 //! # Memory
 //!
@@ -161,14 +165,15 @@ pub struct Config {
     pub count: CountKind,
     /// Where the count of a peer lies.
     pub line: LineKind,
-    /// Bytes of all linked items, with their overhead; beyond it items are evicted. Values that are still arriving, items that
-    /// are being sent or wait for the end of a grace period, and buffers are not in it. Where all items, these included, take
-    /// twice as much, values over 16 KiB are refused; at four times as much, or 64 MiB more if that is more, all are.
+    /// Bytes of all linked items, with their overhead; beyond it items are evicted. Values that are still arriving,
+    /// items that are being sent or wait for the end of a grace period, and buffers are not in it. Where all items,
+    /// these included, take twice as much, values over 16 KiB are refused; at four times as much, or 64 MiB more if
+    /// that is more, all are.
     pub memory: u64,
     /// Bytes of an item, as memcached counts them: value, key, and about 60 more.
     pub largest_item: usize,
-    /// Bytes of a request's line; that of a retrieval may have any length. If a line is not complete by then, the connection
-    /// ends without an answer.
+    /// Bytes of a request's line; that of a retrieval may have any length. If a line is not complete by then, the
+    /// connection ends without an answer.
     pub longest_line: usize,
     /// Connections from one address at once.
     pub connections_per_peer: u64,
@@ -182,13 +187,13 @@ pub struct Config {
     pub dump: bool,
     /// Whether clients may follow what others do, with `watch`.
     pub watch: bool,
-    /// Whether a crawl frees expired items before their memory is needed. Clients may change that with `lru_crawler enable`
-    /// and `disable`.
+    /// Whether a crawl frees expired items before their memory is needed. Clients may change that with `lru_crawler
+    /// enable` and `disable`.
     pub crawl: bool,
     /// Requests that a connection makes before others have their turn.
     pub requests_per_turn: u64,
-    /// Counts requests by the prefixes of their keys, up to this byte, for `stats detail`. Without it the byte is `:`, and
-    /// counting starts with `stats detail on`.
+    /// Counts requests by the prefixes of their keys, up to this byte, for `stats detail`. Without it the byte is
+    /// `:`, and counting starts with `stats detail on`.
     pub prefix_delimiter: Option<u8>,
     /// A connection has to send one of these before anything else.
     pub passwords: Option<Passwords>,

@@ -1,7 +1,7 @@
 //! `stats detail`: how often keys with the same beginning are read, stored and deleted.
 //!
-//! Off until a client or the command line switches it on. While it is on, each request takes one more lock: it shows which
-//! part of an application does what, and is not meant to stay on.
+//! Off until a client or the command line switches it on. While it is on, each request takes one more lock: it
+//! shows which part of an application does what, and is not meant to stay on.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

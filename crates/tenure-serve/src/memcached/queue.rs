@@ -1,10 +1,10 @@
 //! The order of eviction: a queue after the SIEVE algorithm.
 //!
-//! Objects are inserted at the head. A hand goes from the tail to the head: an object that was used since the hand passed
-//! loses that mark and stays in place; an unused one is evicted, and the hand stays there. So a hit writes only the mark,
-//! once between two passes, where LRU would take a lock to move the object. SIEVE also misses less often than LRU: Zhang,
-//! Yang, Yue, Vigfusson, Rashmi: "SIEVE is Simpler than LRU: an Efficient Turn-Key Eviction Algorithm for Web Caches", NSDI
-//! 2024.
+//! Objects are inserted at the head. A hand goes from the tail to the head: an object that was used since the hand
+//! passed loses that mark and stays in place; an unused one is evicted, and the hand stays there. So a hit writes
+//! only the mark, once between two passes, where LRU would take a lock to move the object. SIEVE also misses less
+//! often than LRU: Zhang, Yang, Yue, Vigfusson, Rashmi: "SIEVE is Simpler than LRU: an Efficient Turn-Key Eviction
+//! Algorithm for Web Caches", NSDI 2024.
 
 use std::ops::Range;
 

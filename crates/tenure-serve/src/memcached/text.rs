@@ -98,7 +98,8 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
 
     /// A command that is followed by a value.
     ///
-    /// The value of a refused line is dropped, never read as commands: an attacker who chose the key may have chosen the value.
+    /// The value of a refused line is dropped, never read as commands: an attacker who chose the key may have
+    /// chosen the value.
     fn update(&self, words: &Words<'_>, verb: Verb, output: &mut Answer<C>) -> Then<C> {
         let noreply = words.noreply();
         let Some(len) = Self::announced(words, verb) else {

@@ -1,8 +1,8 @@
 //! `watch`: a connection follows what others do, while they do it.
 //!
-//! A thread that logs an event writes a line into the buffer of each watcher that asked for that kind. The worker of the
-//! watcher's connection sends the buffer a little later. A full buffer drops lines, and a later line says how many: no
-//! thread waits for a slow watcher.
+//! A thread that logs an event writes a line into the buffer of each watcher that asked for that kind. The worker
+//! of the watcher's connection sends the buffer a little later. A full buffer drops lines, and a later line says
+//! how many: no thread waits for a slow watcher.
 //!
 //! Without a watcher, an event costs one load of a number that is hardly ever written. With one, each event that it
 //! asked for takes one more lock.

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tenure_serve::load::settings::{Length, Settings};
 use tenure_serve::load::{Outcome, Plan, run};
 
-/// A server on its own port that calls `serve` with each connection and its number from 0 on, each on its own thread. The
-/// threads end with the test's process.
+/// A server on its own port that calls `serve` with each connection and its number from 0 on, each on its own
+/// thread. The threads end with the test's process.
 pub(crate) fn server(serve: impl Fn(usize, TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

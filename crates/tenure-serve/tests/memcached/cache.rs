@@ -136,7 +136,8 @@ proptest! {
     }
 }
 
-/// How many of the newest values are found after three times as many as fit were stored once, and how many there are in all.
+/// How many of the newest values are found after three times as many as fit were stored once, and how many there
+/// are in all.
 fn newest_that_stay(memory: u64, len: usize) -> (usize, usize) {
     let mut server = Server::with_memory(memory);
     let stored = 3 * memory as usize / len;

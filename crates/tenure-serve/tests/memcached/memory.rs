@@ -9,7 +9,8 @@ use crate::support::{Server, text};
 /// Set in the process that has a test for itself.
 const ALONE: &str = "TENURE_TEST_ALONE";
 
-/// Runs the test of that name in a process of its own. `true` in that process, `false` in this one once it has succeeded.
+/// Runs the test of that name in a process of its own. `true` in that process, `false` in this one once it has
+/// succeeded.
 fn is_alone(test: &str) -> bool {
     if std::env::var_os(ALONE).is_some() {
         return true;

@@ -11,7 +11,8 @@ fn short_key() -> impl Strategy<Value = String> {
     ]
 }
 
-/// With one that is too long. Not for retrievals: with their error memcached throws the answers to earlier requests away.
+/// With one that is too long. Not for retrievals: with their error memcached throws the answers to earlier requests
+/// away.
 fn key() -> impl Strategy<Value = String> {
     prop_oneof![20 => short_key(), 1 => Just("y".repeat(251))]
 }

@@ -1,7 +1,7 @@
 //! Names for structs and unions that the source gives none.
 //!
-//! `typedef struct { … } session_t;` is how much C code writes every struct. Findings, checks and rules go by the name of
-//! a type, so such a type takes one from where it is used, the first of these that there is:
+//! `typedef struct { … } session_t;` is how much C code writes every struct. Findings, checks and rules go by the
+//! name of a type, so such a type takes one from where it is used, the first of these that there is:
 //!
 //! | used as | its name |
 //! |---|---|

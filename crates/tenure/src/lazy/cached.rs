@@ -1,7 +1,7 @@
 //! [`Cached`]: a value that all threads read and that is sometimes replaced.
 //!
-//! Each reader has a local handle of a domain whose objects are the values, one after the other. It finds the value by a
-//! pointer that writers replace: rule 5 of the [shootdown](super::shootdown).
+//! Each reader has a local handle of a domain whose objects are the values, one after the other. It finds the value
+//! by a pointer that writers replace: rule 5 of the [shootdown](super::shootdown).
 
 use super::destroy::destroy;
 use super::protocol::{Block, BlockPointer, Protocol, Slot};
@@ -19,8 +19,8 @@ use core::ptr::{self, NonNull};
 
 /// A value that all threads read with plain loads and stores, and that can be replaced.
 ///
-/// For configurations, routing tables, schemas, keys, feature flags: every request reads them, and an administrator or a
-/// background task replaces them as a whole.
+/// For configurations, routing tables, schemas, keys, feature flags: every request reads them, and an administrator
+/// or a background task replaces them as a whole.
 ///
 /// ```
 /// use tenure::lazy::Cached;
@@ -57,8 +57,8 @@ use core::ptr::{self, NonNull};
 /// reference count that no other thread uses, and still scales as no shared count does. Without `std` threads have no
 /// numbers, and [`Cached::read`] always takes the slow way: use a [`Reader`].
 ///
-/// Every reader, and every thread that has read without one, has a slot of a cache line or two. Later readers reuse slots,
-/// which stay until the last handle is gone.
+/// Every reader, and every thread that has read without one, has a slot of a cache line or two. Later readers reuse
+/// slots, which stay until the last handle is gone.
 ///
 /// # What a read sees
 ///
@@ -67,25 +67,26 @@ use core::ptr::{self, NonNull};
 ///
 /// # When a replaced value is dropped
 ///
-/// - If no thread reads it and there is no [`Context`] of it: by the [`store`](Cached::store) that replaced it, before that
-///   returns; or, if another thread is in `store` at that moment, by that one.
+/// - If no thread reads it and there is no [`Context`] of it: by the [`store`](Cached::store) that replaced it,
+///   before that returns; or, if another thread is in `store` at that moment, by that one.
 /// - If threads are reading it: by the last guard.
 /// - If the destructor of another value of it is running on that thread: when that has returned (with `std`).
 ///
-/// A sleeping thread delays nothing, unless it has a guard. A guard of [`Cached::read`] that is forgotten keeps its value
-/// for ever.
+/// A sleeping thread delays nothing, unless it has a guard. A guard of [`Cached::read`] that is forgotten keeps its
+/// value for ever.
 ///
 /// # Compared with others
 ///
 /// `arc_swap::ArcSwap::load` needs no handle, as [`Cached::read`]; its writers do not wait for readers either.
-/// `arc_swap::Cache` is a handle, as [`Reader`], but it *owns* what it read last: a thread that goes to sleep keeps an old
-/// value alive until it reads again. A [`Reader`] keeps nothing alive between reads. Readers of an `RwLock` write a shared
-/// word, and wait for writers. A [`Cached`] holds one sized type: use a `Box<dyn Trait>` where you need one.
+/// `arc_swap::Cache` is a handle, as [`Reader`], but it *owns* what it read last: a thread that goes to sleep keeps
+/// an old value alive until it reads again. A [`Reader`] keeps nothing alive between reads. Readers of an `RwLock`
+/// write a shared word, and wait for writers. A [`Cached`] holds one sized type: use a `Box<dyn Trait>` where you
+/// need one.
 ///
 /// # Limits
 ///
-/// A signal handler must not read a `Cached` that the interrupted thread may be reading. A `Cached` is invariant in `T`, as
-/// a `Mutex` is, because it takes values in through a shared reference:
+/// A signal handler must not read a `Cached` that the interrupted thread may be reading. A `Cached` is invariant in
+/// `T`, as a `Mutex` is, because it takes values in through a shared reference:
 ///
 /// ```compile_fail
 /// # use tenure::lazy::Cached;
@@ -129,15 +130,15 @@ impl<T, S: Revoking> Cached<T, S> {
 
     /// Reads the value.
     ///
-    /// The guard stays on its thread: copy what you need before an `.await`, or use a [`Reader`], which is faster too. If
-    /// this thread already has a guard of this `Cached`, the second one costs about twenty times as much.
+    /// The guard stays on its thread: copy what you need before an `.await`, or use a [`Reader`], which is faster
+    /// too. If this thread already has a guard of this `Cached`, the second one costs about twenty times as much.
     #[inline(always)]
     pub fn read(&self) -> CachedGuard<'_, T, S> {
         let published = &*self.shared;
         match S::Memory::thread().and_then(|thread| published.slot_of(thread)) {
-            // SAFETY: the calling thread owns the slot while it has the number, and no guard uses it, not even of a thread
-            // that had the number before. Guards never leave their thread, and borrow what keeps the domain. If one
-            // outlives the thread's number, its drop handles that.
+            // SAFETY: the calling thread owns the slot while it has the number, and no guard uses it, not even of a
+            // thread that had the number before. Guards never leave their thread, and borrow what keeps the domain.
+            // If one outlives the thread's number, its drop handles that.
             Some(slot) => CachedGuard::new(unsafe { published.protect(&slot.state) }, None),
             None => self.read_elsewhere(),
         }
@@ -229,16 +230,16 @@ impl<T, S: Revoking> Cached<T, S> {
         old: *mut Block<T, S>,
         new: NonNull<Block<T, S>>,
     ) -> Result<Context<T, S>, *mut Block<T, S>> {
-        // Release: pairs with the Acquire in `protect`: the new block is initialised. Acquire: the same of the old one, to
-        // which the caller gets a handle. Relaxed on failure: compared only.
+        // Release: pairs with the Acquire in `protect`: the new block is initialised. Acquire: the same of the old
+        // one, to which the caller gets a handle. Relaxed on failure: compared only.
         let replaced = self.shared.current.compare_exchange(
             old,
             new.as_ptr(),
             Ordering::AcqRel,
             Ordering::Relaxed,
         )?;
-        // SAFETY: never null, and whoever replaces the pointer owns its reference. Not `old`, which may be the pointer to
-        // an earlier block at the same address.
+        // SAFETY: never null, and whoever replaces the pointer owns its reference. Not `old`, which may be the
+        // pointer to an earlier block at the same address.
         Ok(unsafe { context_of(replaced) })
     }
 
@@ -370,8 +371,8 @@ pub struct Reader<T, S: Revoking = Shootdown> {
 impl<T, S: Revoking> Reader<T, S> {
     /// Reads the value.
     ///
-    /// Loads the shared pointer, and loads and stores words on the reader's own line. The first read of a new value takes
-    /// an atomic read-modify-write there.
+    /// Loads the shared pointer, and loads and stores words on the reader's own line. The first read of a new value
+    /// takes an atomic read-modify-write there.
     #[inline(always)]
     pub fn read(&mut self) -> Guard<'_, T, S> {
         // SAFETY: `&mut self` owns the handle, and the guard borrows it.
@@ -394,16 +395,16 @@ impl<T, S: Revoking> fmt::Debug for Reader<T, S> {
 
 /// The guard of [`Cached::read`]: the value as it was read, until the drop.
 ///
-/// As a [`Guard`], but it never leaves its thread, because it uses the thread's own slot and not that of a handle which it
-/// could borrow. Forgetting one makes later reads of this thread slower.
+/// As a [`Guard`], but it never leaves its thread, because it uses the thread's own slot and not that of a handle
+/// which it could borrow. Forgetting one makes later reads of this thread slower.
 #[must_use = "the value is in use until the guard is dropped"]
 pub struct CachedGuard<'c, T, S: Revoking = Shootdown> {
     guard: ManuallyDrop<Guard<'c, T, S>>,
     local: GuardStaysOnItsThread,
 }
 
-/// A box of a `LocalHandle` if the thread's own slot was in use, otherwise null. Without its type: guards are covariant in
-/// `T`, local handles are not.
+/// A box of a `LocalHandle` if the thread's own slot was in use, otherwise null. Without its type: guards are
+/// covariant in `T`, local handles are not.
 ///
 /// Not `Send`: another thread would leave a slot that its owner may be using. The name is for the compiler's message.
 struct GuardStaysOnItsThread(*mut ());
@@ -437,13 +438,15 @@ impl<T, S: Revoking> Drop for CachedGuard<'_, T, S> {
     #[inline(always)]
     fn drop(&mut self) {
         let local = self.local.0.cast::<LocalHandle<T, S>>();
-        // SAFETY: from a box, and the guard goes. The handle is dropped after the guard that uses it, also if that panics.
+        // SAFETY: from a box, and the guard goes. The handle is dropped after the guard that uses it, also if that
+        // panics.
         let _local = (!local.is_null()).then(|| unsafe { Box::from_raw(local) });
         // SAFETY: it is not used again.
         let guard = unsafe { ManuallyDrop::take(&mut self.guard) };
         // A thread without a number is destroying its thread-locals, the guard among them, and has given its slot up.
         if local.is_null() && S::Memory::thread().is_none() {
-            // SAFETY: the slot was this thread's. The thread that has the number now leaves it alone while it is active.
+            // SAFETY: the slot was this thread's. The thread that has the number now leaves it alone while it is
+            // active.
             unsafe { guard.into_state().transition_to_abandoned() };
         }
     }

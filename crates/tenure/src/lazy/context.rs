@@ -9,16 +9,16 @@ use core::ptr::NonNull;
 
 /// A strong handle to an object of a [`Domain`](super::Domain): counted.
 ///
-/// The object exists while there is one, and local handles can [enter](super::LocalHandle::enter) it. When the last one
-/// is dropped the value is dropped as soon as the scheme allows: see [the table](super#when-is-a-value-dropped). That may
-/// run this value's destructor, and those of other values of the domain, so release your locks first:
-/// `let gone = table.lock().unwrap().remove(&id); drop(gone);`.
+/// The object exists while there is one, and local handles can [enter](super::LocalHandle::enter) it. When the last
+/// one is dropped the value is dropped as soon as the scheme allows: see [the
+/// table](super#when-is-a-value-dropped). That may run this value's destructor, and those of other values of the
+/// domain, so release your locks first: `let gone = table.lock().unwrap().remove(&id); drop(gone);`.
 ///
 /// There is no weak handle: your table owns its objects, and removing one there retires it.
 ///
-/// Cost: 8 bytes, and a cache line or two beside the value. A clone is one atomic add on the object's count, a drop one
-/// subtraction (a [`TicketRef`](crate::count::TicketRef)). The count is not on the value's cache lines. Dereferencing is
-/// free.
+/// Cost: 8 bytes, and a cache line or two beside the value. A clone is one atomic add on the object's count, a drop
+/// one subtraction (a [`TicketRef`](crate::count::TicketRef)). The count is not on the value's cache lines.
+/// Dereferencing is free.
 ///
 /// ```
 /// use tenure::lazy::Domain;
@@ -30,8 +30,9 @@ use core::ptr::NonNull;
 /// assert_eq!(other.len(), 3);
 /// ```
 pub struct Context<T, S: Scheme = Shootdown> {
-    /// The value, which comes first in its block. Not a pointer to the block, which would make contexts invariant in `T`.
-    /// They may be covariant, as std's `Arc` is: a context changes no value. The domain takes values in; it is invariant.
+    /// The value, which comes first in its block. Not a pointer to the block, which would make contexts invariant
+    /// in `T`. They may be covariant, as std's `Arc` is: a context changes no value. The domain takes values in; it
+    /// is invariant.
     value: NonNull<T>,
     scheme: PhantomData<fn() -> S>,
 }

@@ -1,8 +1,8 @@
 //! Schemes in which local handles count: [`Mask`], and [`Counted`], the baseline.
 //!
-//! 1. What an object's [`Holders`] count has strong references. `Counted` counts each slot that has the object. `Mask` has
-//!    a bit for each slot, 64 to a word, and one reference for each word that is not zero: whoever sets a word's first
-//!    bit takes it, and whoever clears its last bit gives it back.
+//! 1. What an object's [`Holders`] count has strong references. `Counted` counts each slot that has the object.
+//!    `Mask` has a bit for each slot, 64 to a word, and one reference for each word that is not zero: whoever sets
+//!    a word's first bit takes it, and whoever clears its last bit gives it back.
 //! 2. A slot is among the holders of the block that it has, in use or not. Nobody else adds or removes that slot.
 //! 3. The last put of a strong reference destroys the block.
 
@@ -15,24 +15,26 @@ use crate::segments::Segments;
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
 
-/// A bit for each local handle that has the object: written when a handle enters another object, not when it goes on with
-/// the same one.
+/// A bit for each local handle that has the object: written when a handle enters another object, not when it goes
+/// on with the same one.
 ///
-/// No barrier and no interrupt, ever. The price is retention: an object whose last context is gone stays until the last
-/// handle that keeps it enters another object, is [cleared](super::LocalHandle::clear) or dropped. A handle whose worker
-/// sleeps keeps it that long. And a switch between objects writes two words that other handles write.
+/// No barrier and no interrupt, ever. The price is retention: an object whose last context is gone stays until the
+/// last handle that keeps it enters another object, is [cleared](super::LocalHandle::clear) or dropped. A handle
+/// whose worker sleeps keeps it that long. And a switch between objects writes two words that other handles write.
 ///
 /// Choose it as `Domain::<T, Mask>::new_in()`.
 ///
-/// After a proposal in the review of Linux's lazy TLB: the mask of CPUs as the count. The reviewers answered that clearing
-/// bits brings the shared write back. Here a handle clears its bit when it enters another object, and pays for that.
+/// After a proposal in the review of Linux's lazy TLB: the mask of CPUs as the count. The reviewers answered that
+/// clearing bits brings the shared write back. Here a handle clears its bit when it enters another object, and pays
+/// for that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mask {}
 
 /// Counts every enter on one shared word of the object, also when the handle enters the same object again.
 ///
-/// The baseline of the benchmarks and the oracle of the tests: slow and obviously right. Linux did this for lazy address
-/// spaces, at about a million switches per second on 192 CPUs. An idle handle keeps its object as with [`Mask`].
+/// The baseline of the benchmarks and the oracle of the tests: slow and obviously right. Linux did this for lazy
+/// address spaces, at about a million switches per second on 192 CPUs. An idle handle keeps its object as with
+/// [`Mask`].
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {}
@@ -83,8 +85,8 @@ impl<M: Memory> Holders for Bits<M> {
 
     fn remove(&self, number: u32) -> bool {
         let word = self.0.get(number / u64::BITS).expect("it has this slot's bit");
-        // AcqRel: pairs with itself. Whoever clears the last bit sees what the other slots' owners did with the block, and
-        // that the word's reference was taken. The put passes that on to whoever destroys the block.
+        // AcqRel: pairs with itself. Whoever clears the last bit sees what the other slots' owners did with the
+        // block, and that the word's reference was taken. The put passes that on to whoever destroys the block.
         word.fetch_sub(bit(number), Ordering::AcqRel) == bit(number)
     }
 }

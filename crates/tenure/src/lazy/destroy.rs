@@ -1,19 +1,19 @@
 //! Destroys blocks one after the other, so that a list of a million objects does not overflow the stack.
 //!
-//! A value may own the last context of another one, and so on. If each destructor called the next one, a list of some ten
-//! thousand objects would overflow the stack. So a thread that destroys objects opens a *queue* for the domain, on its
-//! stack, and stores its address in [a word of the thread](Memory::thread_word). Objects of the same domain that a
-//! destructor retires go to that queue, and are destroyed in order after the destructor has returned.
+//! A value may own the last context of another one, and so on. If each destructor called the next one, a list of
+//! some ten thousand objects would overflow the stack. So a thread that destroys objects opens a *queue* for the
+//! domain, on its stack, and stores its address in [a word of the thread](Memory::thread_word). Objects of the same
+//! domain that a destructor retires go to that queue, and are destroyed in order after the destructor has returned.
 //!
 //! Queues of other domains may be open below it: a list through two domains has two. Without the feature `std` threads
 //! have no such word, no queue is found, and destructors call each other.
 //!
 //! # Why the address in the word is good
 //!
-//! A queue is closed before the call that opened it returns, also by a panic. So the word always leads to queues of calls
-//! that are under way on this thread. A queue that names this domain's address is of this type: while it is open the
-//! domain exists, so no other domain has that address. Lifetimes in `T` are good, too: what is queued is destroyed before
-//! the call that opened the queue returns, and its caller had such a `T`.
+//! A queue is closed before the call that opened it returns, also by a panic. So the word always leads to queues of
+//! calls that are under way on this thread. A queue that names this domain's address is of this type: while it is
+//! open the domain exists, so no other domain has that address. Lifetimes in `T` are good, too: what is queued is
+//! destroyed before the call that opened the queue returns, and its caller had such a `T`.
 
 use super::protocol::{Block, Inner, Protocol};
 use crate::memory::{Memory, Ordering, Pointer};
@@ -94,8 +94,8 @@ impl<T, S: Protocol> Queue<T, S> {
 
     fn run(&self) {
         while let Some(block) = self.pop() {
-            // SAFETY: from `Block::allocate`, and the queue owns it. If the value's drop panics the box is freed all the
-            // same.
+            // SAFETY: from `Block::allocate`, and the queue owns it. If the value's drop panics the box is freed
+            // all the same.
             drop(unsafe { Box::from_raw(block.as_ptr()) });
         }
     }
@@ -129,8 +129,8 @@ impl<T, S: Protocol> Drop for Run<'_, T, S> {
 ///
 /// # Safety
 ///
-/// The blocks are of that domain, which exists until the first one is destroyed. The caller owns them, and all that other
-/// threads did with them happened before.
+/// The blocks are of that domain, which exists until the first one is destroyed. The caller owns them, and all that
+/// other threads did with them happened before.
 pub(super) unsafe fn destroy_all<T, S: Protocol>(
     domain: *const Inner<T, S>,
     blocks: impl Iterator<Item = NonNull<Block<T, S>>>,

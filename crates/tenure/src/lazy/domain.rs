@@ -7,8 +7,8 @@ use core::fmt;
 
 /// The workers that share objects of type `T`, and the objects.
 ///
-/// A clone is another handle to the same domain, which lasts until all of its handles, [`LocalHandle`]s and [`Context`]s
-/// are gone.
+/// A clone is another handle to the same domain, which lasts until all of its handles, [`LocalHandle`]s and
+/// [`Context`]s are gone.
 ///
 /// Any number of workers may register at any time. The [module](super) says how they and objects meet. Domains, local
 /// handles and contexts go from thread to thread if `T: Send + Sync`, because any of them may drop a value.
@@ -57,8 +57,9 @@ impl<T, S: Scheme> Domain<T, S> {
     ///
     /// If there are 2^28 of them.
     ///
-    /// Cost: a few atomic operations, and a search if handles were dropped before. A handle takes a slot of a cache line or
-    /// two, which later handles reuse and the domain frees when it goes. So register workers, not requests or tasks.
+    /// Cost: a few atomic operations, and a search if handles were dropped before. A handle takes a slot of a cache
+    /// line or two, which later handles reuse and the domain frees when it goes. So register workers, not requests
+    /// or tasks.
     #[must_use]
     pub fn register(&self) -> LocalHandle<T, S> {
         LocalHandle::new(self.inner.clone())
@@ -66,8 +67,8 @@ impl<T, S: Scheme> Domain<T, S> {
 
     /// Drops many contexts at once.
     ///
-    /// The iterator is run to its end first. All objects that lose their last context then go in one shootdown: two looks
-    /// at each local handle and one barrier in all, where a loop over `drop` takes that for each object.
+    /// The iterator is run to its end first. All objects that lose their last context then go in one shootdown: two
+    /// looks at each local handle and one barrier in all, where a loop over `drop` takes that for each object.
     ///
     /// # Panics
     ///

@@ -11,9 +11,9 @@ use core::ptr::NonNull;
 
 /// A worker's handle to a [`Domain`](super::Domain): uses one object at a time, and keeps the last one.
 ///
-/// It is not tied to a thread. It may move to another one, also while it uses an object, but one thread uses it at a time.
-/// Dropping it gives up what it keeps. A thread that ends without dropping its handle blocks no other thread: what the
-/// handle keeps is taken from it as from any other.
+/// It is not tied to a thread. It may move to another one, also while it uses an object, but one thread uses it at
+/// a time. Dropping it gives up what it keeps. A thread that ends without dropping its handle blocks no other
+/// thread: what the handle keeps is taken from it as from any other.
 ///
 /// ```
 /// use tenure::lazy::Domain;
@@ -61,9 +61,9 @@ impl<T, S: Scheme> LocalHandle<T, S> {
 
     /// Uses the object of `context` until the guard is dropped. The handle keeps the object after that.
     ///
-    /// The guard borrows the handle and not the context. So enter under the lock of your table, without a clone, and
-    /// release the lock. If the last context is dropped meanwhile, the value stays until the guard is gone. The handle gives
-    /// up the object that it kept before, unless it is the same.
+    /// The guard borrows the handle and not the context. So enter under the lock of your table, without a clone,
+    /// and release the lock. If the last context is dropped meanwhile, the value stays until the guard is gone. The
+    /// handle gives up the object that it kept before, unless it is the same.
     ///
     /// Cost: see [the table](super#what-it-costs). Registering a handle for a single use costs more than the reference
     /// count that it saves.
@@ -102,8 +102,8 @@ impl<T, S: Scheme> LocalHandle<T, S> {
     /// `None` if the handle never entered an object, if it was [cleared](Self::clear), or if the last context is gone.
     /// (With [`Mask`](super::Mask) an object is there as long as a handle keeps it.)
     ///
-    /// `Some` means that there is a context *somewhere*, not that the object is still in your table: a job that is under way
-    /// may have one. If it matters, mark objects as removed, and look at the mark.
+    /// `Some` means that there is a context *somewhere*, not that the object is still in your table: a job that is
+    /// under way may have one. If it matters, mark objects as removed, and look at the mark.
     ///
     /// ```
     /// use tenure::lazy::Domain;
@@ -125,8 +125,8 @@ impl<T, S: Scheme> LocalHandle<T, S> {
 
     /// Uses the object that the handle kept if `is_it` accepts it; otherwise enters the one that `find` returns.
     ///
-    /// For workers whose next request is mostly for the same object: they look into the table, and clone a context, only
-    /// for another one. `None` if `find` returns that.
+    /// For workers whose next request is mostly for the same object: they look into the table, and clone a context,
+    /// only for another one. `None` if `find` returns that.
     ///
     /// ```
     /// use std::collections::HashMap;
@@ -209,9 +209,9 @@ impl<T, S: Scheme> fmt::Debug for LocalHandle<T, S> {
 /// The use of an object until the guard is dropped: from [`LocalHandle::enter`], [`LocalHandle::lazy`] and
 /// [`Reader::read`](super::Reader::read).
 ///
-/// Not counted. If the last context goes meanwhile the guard owns a reference from then on, and its drop may be the one that
-/// drops the value. A [forgotten](super#threads-forks-panics-exits) guard may leak the value. A guard may be held across an
-/// `.await`. It borrows its local handle, so the task has to own that.
+/// Not counted. If the last context goes meanwhile the guard owns a reference from then on, and its drop may be the
+/// one that drops the value. A [forgotten](super#threads-forks-panics-exits) guard may leak the value. A guard may
+/// be held across an `.await`. It borrows its local handle, so the task has to own that.
 #[must_use = "the object is in use until the guard is dropped"]
 pub struct Guard<'s, T, S: Scheme = Shootdown> {
     /// An `S::State<T>`, without its type: guards are covariant in `T`, as [`Context`]s are.

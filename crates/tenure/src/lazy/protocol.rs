@@ -41,8 +41,8 @@ pub unsafe trait Protocol: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The blocks are of the domain `inner`, and the caller put each one's last strong reference. It does not touch them
-    /// again.
+    /// The blocks are of the domain `inner`, and the caller put each one's last strong reference. It does not touch
+    /// them again.
     unsafe fn retire<T>(
         inner: &Inner<T, Self>,
         blocks: impl Iterator<Item = NonNull<Block<T, Self>>>,
@@ -182,8 +182,8 @@ impl<T, S: Protocol> Inner<T, S> {
         if self.vacant.load(Ordering::Relaxed) > 0 {
             let first = self.cursor.load(Ordering::Relaxed);
             let mut slots = self.slots_in(first, u32::MAX).chain(self.slots_in(0, first));
-            // Acquire: pairs with the Release in `release_slot`: the slot as its last owner left it. The load comes first
-            // to spare the lines of slots that are taken.
+            // Acquire: pairs with the Release in `release_slot`: the slot as its last owner left it. The load comes
+            // first to spare the lines of slots that are taken.
             let vacant = slots.find(|(_, slot)| {
                 let taken = &slot.taken;
                 taken.load(Ordering::Relaxed) == 0

@@ -6,13 +6,13 @@ use crate::memory::{Atomic, Memory, Ordering};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DomainStatistics {
-    /// Local handles that exist now. A thread that reads a [`Cached`](super::Cached) without a reader has one too, which
-    /// the next thread takes over when it ends.
+    /// Local handles that exist now. A thread that reads a [`Cached`](super::Cached) without a reader has one too,
+    /// which the next thread takes over when it ends.
     pub local_handles: usize,
     /// Objects that have lost their last context.
     pub retired: u64,
-    /// Heavy barriers that were passed to take objects from local handles: none for an object that no handle had, one for
-    /// many that were retired together.
+    /// Heavy barriers that were passed to take objects from local handles: none for an object that no handle had,
+    /// one for many that were retired together.
     pub barriers: u64,
     /// How often an idle handle lost its object.
     pub revoked: u64,

@@ -20,7 +20,8 @@ pub enum AcquireError {
         /// Bytes of a buffer of the largest class.
         largest: usize,
     },
-    /// The `BufferPool` would exceed its memory limit, and no buffer is idle. A buffer counts with all bytes of its class.
+    /// The `BufferPool` would exceed its memory limit, and no buffer is idle. A buffer counts with all bytes of its
+    /// class.
     LimitReached {
         /// Bytes that the pool may hold.
         limit: u64,

@@ -11,12 +11,14 @@
 //!
 //! # At the limit
 //!
-//! An acquire is refused only if, at one moment of the call, no slot was idle and the limit allowed no other contents.
-//! [`make_room`](Shared::make_room) gathers the lists, and looks at the limit between two looks that found all lists empty.
+//! An acquire is refused only if, at one moment of the call, no slot was idle and the limit allowed no other
+//! contents. [`make_room`](Shared::make_room) gathers the lists, and looks at the limit between two looks that
+//! found all lists empty.
 //!
-//! Contents that end [quietly](Contents::QUIET), without code of users, are freed for others, under the pool's lock: while
-//! one thread makes room, no other has contents in its hands that are neither idle nor in use. The drop of other contents
-//! may panic, take long, or acquire from this very pool. They are lined up as [`Orphans`], and end when no lock is held.
+//! Contents that end [quietly](Contents::QUIET), without code of users, are freed for others, under the pool's
+//! lock: while one thread makes room, no other has contents in its hands that are neither idle nor in use. The drop
+//! of other contents may panic, take long, or acquire from this very pool. They are lined up as [`Orphans`], and
+//! end when no lock is held.
 
 use super::list::List;
 use super::lock::Lock;
@@ -235,8 +237,8 @@ impl<C: Contents<L>, L: List> Pool<C, L> {
             let Some(emptiness) = list.emptiness() else { return false };
             *before = emptiness;
         }
-        // Acquire: comes before the second look, and the first look acquires, so comes before this. This is the moment: a
-        // thread that released before it, or acquired after it, would have been seen.
+        // Acquire: comes before the second look, and the first look acquires, so comes before this. This is the
+        // moment: a thread that released before it, or acquired after it, would have been seen.
         let held = self.account.held.load(Ordering::Acquire);
         let mut lists = self.lists().zip(&before);
         self.with_another(held, size).is_none()
@@ -364,12 +366,12 @@ impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
 ///
 /// # Safety
 ///
-/// The slot has contents, the caller is its user, and `idle` the list of its class. Unless something else keeps it, the pool
-/// may be gone afterwards.
+/// The slot has contents, the caller is its user, and `idle` the list of its class. Unless something else keeps it,
+/// the pool may be gone afterwards.
 #[inline(always)]
 pub(crate) unsafe fn release<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>, idle: NonNull<L>) {
-    // SAFETY: the contents keep the pool until the user, who owns the slot, releases it. `this` is not used again if another
-    // thread gets it. If the list is closed the slot is still this thread's, and not in use.
+    // SAFETY: the contents keep the pool until the user, who owns the slot, releases it. `this` is not used again
+    // if another thread gets it. If the list is closed the slot is still this thread's, and not in use.
     unsafe {
         let this = slot.as_ref();
         let index = this.index();
@@ -409,8 +411,8 @@ unsafe fn empty<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>) {
 
     impl<C: Contents<L>, L: List> Drop for Ended<C, L> {
         fn drop(&mut self) {
-            // SAFETY: `fill` left the contents' reference behind, and it is taken over here alone. `pool` keeps slot and class,
-            // and is dropped last.
+            // SAFETY: `fill` left the contents' reference behind, and it is taken over here alone. `pool` keeps
+            // slot and class, and is dropped last.
             let (pool, slot, class) = unsafe {
                 let slot = self.0.as_ref();
                 (Shared::from_raw(slot.part.pool), slot, C::class(&slot.part))

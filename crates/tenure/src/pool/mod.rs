@@ -1,9 +1,9 @@
 //! Buffers and objects that are used again: O(1), however many are in use.
 //!
 //! A server that walks a list of buffers for a free one pays for every buffer in use: [4 to 6.5 us with 200
-//! connections](https://lore.kernel.org/netdev/20241101082342.1254-1-liqiang64@huawei.com/) in the SMC sockets of Linux. A
-//! shared list of the *free* buffers is O(1), but every core writes its head. Here each thread keeps some free buffers to
-//! itself, and no line is written by all threads:
+//! connections](https://lore.kernel.org/netdev/20241101082342.1254-1-liqiang64@huawei.com/) in the SMC sockets of
+//! Linux. A shared list of the *free* buffers is O(1), but every core writes its head. Here each thread keeps some
+//! free buffers to itself, and no line is written by all threads:
 //!
 //! | type | what it is for |
 //! |---|---|
@@ -35,8 +35,8 @@
 //!
 //! # When not to use one
 //!
-//! - For small things that are cheap to make: allocators keep a stock for each thread, too. A pool pays off if contents are
-//!   expensive (16 KiB to zero, a `Vec` that has grown), if memory needs a limit, or if you need keys.
+//! - For small things that are cheap to make: allocators keep a stock for each thread, too. A pool pays off if
+//!   contents are expensive (16 KiB to zero, a `Vec` that has grown), if memory needs a limit, or if you need keys.
 //! - If memory has to shrink by itself: a pool keeps its largest number of slots until you call `trim`.
 //! - To wait for a buffer: at its limit a pool returns an error.
 //! - For buffers that grow: a [`PooledBuf`] has the capacity of its class.
@@ -44,15 +44,15 @@
 //! # What it costs
 //!
 //! An acquire and its release are a few loads and stores on lines of the calling thread and of the slot: no atomic
-//! read-modify-write. If another thread releases, slots travel back 32 at a time, for two compare-exchanges on either side.
-//! At the limit an acquire searches the magazines of other threads, which takes microseconds. `tenure bench pool` measures
-//! all of it.
+//! read-modify-write. If another thread releases, slots travel back 32 at a time, for two compare-exchanges on
+//! either side. At the limit an acquire searches the magazines of other threads, which takes microseconds. `tenure
+//! bench pool` measures all of it.
 //!
 //! # What a refusal means
 //!
-//! An acquire is refused only if as much as the limit was in use at some moment of the call. Threads that together stay
-//! within the limit are never refused, whatever other threads keep, move or trim meanwhile. Slots that are being acquired,
-//! released, made or (in a [`SlotPool`]) dropped by a trim count as in use.
+//! An acquire is refused only if as much as the limit was in use at some moment of the call. Threads that together
+//! stay within the limit are never refused, whatever other threads keep, move or trim meanwhile. Slots that are
+//! being acquired, released, made or (in a [`SlotPool`]) dropped by a trim count as in use.
 //!
 //! For that, an acquire that finds nothing at the limit interrupts the other CPUs that run this process, and waits for
 //! threads that are moving idle slots. It never waits for a slot in use.
@@ -64,27 +64,29 @@
 //! | in the magazine of a thread | at most 64 of a size class, and the builder's magazine size | the thread ends: to the depot; a `trim`, the end of the pool, or an acquire at the limit |
 //! | in the depot | the rest | a `trim`, the end of the pool, or an acquire at the limit |
 //!
-//! Any number of threads may come, go and sleep. A pool can empty the magazine of a sleeping thread. A process that forked
-//! goes on using its pools; slots that other threads held at that moment leak in the child.
+//! Any number of threads may come, go and sleep. A pool can empty the magazine of a sleeping thread. A process that
+//! forked goes on using its pools; slots that other threads held at that moment leak in the child.
 //!
 //! # When a pool ends
 //!
-//! A pool is a handle; clones are the same pool. The drop of the last handle closes the pool, or an earlier `close`: idle
-//! memory is freed, and later acquires fail. Guards stay valid until they are dropped, on any thread. Guards count no
-//! references: each slot with contents keeps the pool's memory, and is counted when its contents are made or freed.
+//! A pool is a handle; clones are the same pool. The drop of the last handle closes the pool, or an earlier
+//! `close`: idle memory is freed, and later acquires fail. Guards stay valid until they are dropped, on any thread.
+//! Guards count no references: each slot with contents keeps the pool's memory, and is counted when its contents
+//! are made or freed.
 //!
 //! # Limits
 //!
 //! - **Signal handlers** must not use a pool: one that interrupts an acquire would be a second owner of the magazine.
-//! - **Close, trim and an acquire at the limit** wait for threads inside an acquire or release, and for each other: for
-//!   microseconds, or until the system runs those threads again. A real-time thread on the only CPU of such a thread waits
-//!   forever.
+//! - **Close, trim and an acquire at the limit** wait for threads inside an acquire or release, and for each other:
+//!   for microseconds, or until the system runs those threads again. A real-time thread on the only CPU of such a
+//!   thread waits forever.
 //! - **The global allocator** must not use a pool: a pool frees memory while other threads wait.
-//! - **Late destructors of thread-locals**, which run after the thread's magazines were emptied, use the depot alone, and
-//!   may make objects although others are idle.
-//! - **A fork while another thread closes a pool** leaves the pool half closed in the child: close it again. After a fork
-//!   while another thread trims, no thread of the child keeps slots until the child trims. Slots in that thread's hands
-//!   leak. Without `std` forks go unnoticed, and a child may wait forever for a thread that exists only in the parent.
+//! - **Late destructors of thread-locals**, which run after the thread's magazines were emptied, use the depot
+//!   alone, and may make objects although others are idle.
+//! - **A fork while another thread closes a pool** leaves the pool half closed in the child: close it again. After
+//!   a fork while another thread trims, no thread of the child keeps slots until the child trims. Slots in that
+//!   thread's hands leak. Without `std` forks go unnoticed, and a child may wait forever for a thread that exists
+//!   only in the parent.
 //!
 //! # What the published list got wrong
 //!
@@ -139,12 +141,12 @@ pub type Magazines = list::Magazines;
 
 /// One lock-free stack of all idle slots: index and tag in one 64-bit word.
 ///
-/// Acquire and release are one compare-exchange each, on a word that all threads write: as slow as the line moves when all
-/// cores want it. It needs no thread-locals, so it works without `std`.
+/// Acquire and release are one compare-exchange each, on a word that all threads write: as slow as the line moves
+/// when all cores want it. It needs no thread-locals, so it works without `std`.
 ///
-/// A plain lock-free list with many consumers, as published for the SMC buffers of Linux, hands one slot to two owners (ABA).
-/// Here every removal changes a tag of 35 bits: only a pop that stands still for an exact multiple of 2^35 removals (six
-/// minutes at 10 ns each), while the same slot is on top, goes wrong.
+/// A plain lock-free list with many consumers, as published for the SMC buffers of Linux, hands one slot to two
+/// owners (ABA). Here every removal changes a tag of 35 bits: only a pop that stands still for an exact multiple of
+/// 2^35 removals (six minutes at 10 ns each), while the same slot is on top, goes wrong.
 pub type TaggedStack = list::TaggedStack;
 
 /// The list of pools unless you choose another: [`Magazines`], or [`TaggedStack`] without the feature `std`, which has
@@ -152,8 +154,8 @@ pub type TaggedStack = list::TaggedStack;
 #[cfg_attr(not(feature = "raw"), doc(hidden))]
 #[cfg(feature = "std")]
 pub type DefaultList = Magazines;
-/// The list of pools unless you choose another: [`Magazines`] with the feature `std`, and [`TaggedStack`] without, which
-/// has no thread-locals.
+/// The list of pools unless you choose another: [`Magazines`] with the feature `std`, and [`TaggedStack`] without,
+/// which has no thread-locals.
 #[cfg_attr(not(feature = "raw"), doc(hidden))]
 #[cfg(not(feature = "std"))]
 pub type DefaultList = TaggedStack;

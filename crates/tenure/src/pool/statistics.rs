@@ -61,7 +61,8 @@ pub struct BufferCounts {
     pub allocated: u64,
     /// Buffers that were given back to the allocator.
     pub freed: u64,
-    /// Times that a request for this class got a buffer of a smaller one, which counts there as `reused` or `allocated`.
+    /// Times that a request for this class got a buffer of a smaller one, which counts there as `reused` or
+    /// `allocated`.
     pub downgraded: u64,
     /// Buffers in use now.
     pub in_use: u64,

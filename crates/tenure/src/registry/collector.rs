@@ -1,7 +1,7 @@
 //! [`Collector`]: memory that is freed when no thread can be reading it any more.
 //!
-//! A thread *reads* while it has a [`Guard`]. Memory that others may be reading is made unreachable and then *retired*: it is
-//! freed when all guards of that moment are gone, a *grace period* later.
+//! A thread *reads* while it has a [`Guard`]. Memory that others may be reading is made unreachable and then
+//! *retired*: it is freed when all guards of that moment are gone, a *grace period* later.
 //!
 //! ```text
 //!   thread 0            thread 1            thread 2          a `Local` for each thread number
@@ -14,27 +14,28 @@
 //!  └────────────┘      └────────────┘      └────────────┘
 //! ```
 //!
-//! A thread that has retired enough makes a *batch* of it, and notes the *read section* of every thread that is reading. The
-//! batch is freed when each of these sections has ended: its number has changed. No thread waits. A guard costs two stores to
-//! the thread's own word.
+//! A thread that has retired enough makes a *batch* of it, and notes the *read section* of every thread that is
+//! reading. The batch is freed when each of these sections has ended: its number has changed. No thread waits. A
+//! guard costs two stores to the thread's own word.
 //!
 //! ```text
 //!   reader:  word = reading                      light barrier    read
 //!   owner:   make the memory unreachable         heavy barrier    note the words that say `reading`
 //! ```
 //!
-//! 1. **A word** is written by the thread that has its number, and so is a **retire list**: not while a function that frees
-//!    memory runs, which may retire more.
-//! 2. **A reader that is not noted finds nothing of the batch.** Otherwise both sides would have missed the other's store,
-//!    which the barriers rule out.
+//! 1. **A word** is written by the thread that has its number, and so is a **retire list**: not while a function
+//!    that frees memory runs, which may retire more.
+//! 2. **A reader that is not noted finds nothing of the batch.** Otherwise both sides would have missed the other's
+//!    store, which the barriers rule out.
 //! 3. **Batches are freed in order.** A section that delays the first one was noted by the later ones too.
 //!
-//! Orderings: the owner of a batch acquires the words, and every store to a word is Release: the owner may see any store of
-//! the thread's next section instead of the end it waits for, and must still free after that thread's reads.
+//! Orderings: the owner of a batch acquires the words, and every store to a word is Release: the owner may see any
+//! store of the thread's next section instead of the end it waits for, and must still free after that thread's
+//! reads.
 //!
-//! What a thread retired stays with its number, for the next thread that gets it. A thread whose thread-locals are being
-//! destroyed [borrows](Threads::borrow_number) a number for each section. After a fork, the child does not wait for threads
-//! that [are lost](Threads::is_lost); what they retired leaks there.
+//! What a thread retired stays with its number, for the next thread that gets it. A thread whose thread-locals are
+//! being destroyed [borrows](Threads::borrow_number) a number for each section. After a fork, the child does not
+//! wait for threads that [are lost](Threads::is_lost); what they retired leaks there.
 
 use crate::count::ReadSide;
 use crate::line::Isolated;
@@ -122,8 +123,8 @@ impl<M: Threads> Collector<M> {
     ///
     /// # Safety
     ///
-    /// The caller drops the guard, or forgets it, before it returns: a guard in a thread-local would outlive the thread's
-    /// number, and write to a word that is another thread's by then.
+    /// The caller drops the guard, or forgets it, before it returns: a guard in a thread-local would outlive the
+    /// thread's number, and write to a word that is another thread's by then.
     #[inline(always)]
     pub unsafe fn enter(&self) -> Guard<'_, M> {
         let local = match M::thread() {
@@ -139,8 +140,8 @@ impl<M: Threads> Collector<M> {
         if word & DEPTH == DEPTH {
             refuse();
         }
-        // Release: pairs with the Acquire in `has_ended`, which may find this section in place of the one it waits for. The
-        // barrier orders the store before the thread's reads.
+        // Release: pairs with the Acquire in `has_ended`, which may find this section in place of the one it waits
+        // for. The barrier orders the store before the thread's reads.
         local.word.store(word + 1, Ordering::Release);
         // Pairs with the heavy barrier in `collect`.
         M::light_barrier();
@@ -191,7 +192,8 @@ impl<M: Threads> Collector<M> {
             // Pairs with the light barrier in `enter`.
             M::heavy_barrier();
             let sections = self.locals.snapshot().filter_map(|(thread, local)| {
-                // Acquire: pairs with the Release in the drop of a `Guard`: reads that are over come before the freeing.
+                // Acquire: pairs with the Release in the drop of a `Guard`: reads that are over come before the
+                // freeing.
                 let word = local.word.load(Ordering::Acquire);
                 (word & DEPTH != 0).then_some(Section { thread, section: word / SECTION })
             });

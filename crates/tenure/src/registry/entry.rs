@@ -2,16 +2,18 @@
 //!
 //! An entry has two owners: its *references*, all together, and the *map*.
 //!
-//! 1. The count and the state: touched with a reference, or with the guard of the lookup that found the entry. A put that
-//!    [needs a grace period](crate::count::RefCount::NEEDS_GRACE_PERIOD) may touch the count as long as it has its own guard.
-//! 2. The value: read with a reference, once the entry is ready. Before that it is written under the lock `creating`, by a
-//!    thread that has a reference. After the last put it is dropped by the thread that made it.
+//! 1. The count and the state: touched with a reference, or with the guard of the lookup that found the entry. A
+//!    put that [needs a grace period](crate::count::RefCount::NEEDS_GRACE_PERIOD) may touch the count as long as it
+//!    has its own guard.
+//! 2. The value: read with a reference, once the entry is ready. Before that it is written under the lock
+//!    `creating`, by a thread that has a reference. After the last put it is dropped by the thread that made it.
 //! 3. The reference to the core belongs to the thread that made the last put.
-//! 4. An entry leaves the map when its count is dead, or its creator was lost in a fork. The thread of the last put removes
-//!    it, or an acquire that inserts the next entry of the key. Both remove this very entry: the key may have another by then.
-//! 5. The memory is freed when both owners have released it: the references after the value is dropped, the map a grace
-//!    period after the entry left it. Neither is enough alone. The thread of the last put has no guard while it drops the
-//!    value, and a lookup that found the entry earlier may still try to get a reference.
+//! 4. An entry leaves the map when its count is dead, or its creator was lost in a fork. The thread of the last put
+//!    removes it, or an acquire that inserts the next entry of the key. Both remove this very entry: the key may
+//!    have another by then.
+//! 5. The memory is freed when both owners have released it: the references after the value is dropped, the map a
+//!    grace period after the entry left it. Neither is enough alone. The thread of the last put has no guard while
+//!    it drops the value, and a lookup that found the entry earlier may still try to get a reference.
 //!
 //! ```text
 //!             insert                  create, write            last put
@@ -110,8 +112,8 @@ impl<K, V, C: RegistryCount> Entry<K, V, C> {
         self.value.with_mut(|place| unsafe { (*place).write(value) });
         // Relaxed: the put of a reference orders it before the object's end.
         core.counters.created.fetch_add(1, Ordering::Relaxed);
-        // Release: pairs with the Acquire in `is_ready`. An addition of a bit, since the map may have released the entry
-        // already: after a fork an acquire removes an entry whose lock may be lost.
+        // Release: pairs with the Acquire in `is_ready`. An addition of a bit, since the map may have released the
+        // entry already: after a fork an acquire removes an entry whose lock may be lost.
         self.state.fetch_or(READY, Ordering::Release);
         Ok(())
     }
@@ -219,7 +221,8 @@ unsafe impl<K, V, C: RegistryCount> Element for Entry<K, V, C> {
         if C::NEEDS_GRACE_PERIOD {
             // SAFETY: dropped as this returns.
             let guard = unsafe { C::Machine::puts().enter() };
-            // SAFETY: only puts that have a guard already may touch the entry. It may be freed on any thread: keys are `Send`.
+            // SAFETY: only puts that have a guard already may touch the entry. It may be freed on any thread: keys
+            // are `Send`.
             unsafe { guard.retire(this.as_ptr().cast(), free::<K, V, C>) };
         } else {
             // SAFETY: the caller is the second owner.

@@ -10,8 +10,8 @@ use crate::memory::{Atomic, Memory, Native, Ordering, Pointer, Threads, forks};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread_local;
 
-/// A count that a [`Registry`](super::Registry) can keep its references with: one of the crate's counts, on the line of its
-/// object or [on a line of its own](Isolated).
+/// A count that a [`Registry`](super::Registry) can keep its references with: one of the crate's counts, on the
+/// line of its object or [on a line of its own](Isolated).
 #[cfg_attr(not(feature = "raw"), doc(hidden))]
 pub trait RegistryCount: RefCount + 'static {
     /// Where the registry runs: for users always the real machine.
@@ -49,8 +49,8 @@ pub unsafe trait Machine: Threads {
 
     /// The grace periods for puts of counts that [need them](RefCount::NEEDS_GRACE_PERIOD), in all registries.
     ///
-    /// A put cannot use its registry's own: it may be the end of the caller's claim to the registry, which may be gone before
-    /// the put returns.
+    /// A put cannot use its registry's own: it may be the end of the caller's claim to the registry, which may be
+    /// gone before the put returns.
     fn puts() -> &'static Collector<Self>;
 }
 
@@ -149,14 +149,16 @@ unsafe impl Lock for CreateLock {
     }
 
     fn is_lost(&self) -> bool {
-        // Before `forks`. Acquire: pairs with the Release in the drop of `Held`: if a thread of this process has released
-        // the lock, `forks` says so below. The number of a holder that forked was stored before this thread began.
+        // Before `forks`. Acquire: pairs with the Release in the drop of `Held`: if a thread of this process has
+        // released the lock, `forks` says so below. The number of a holder that forked was stored before this
+        // thread began.
         let thread = self.thread.load(Ordering::Acquire);
         // Relaxed: as above.
         if self.forks.load(Ordering::Relaxed) == forks() {
             return false;
         }
-        // The holder may live here: a thread that forked inside `create`. Threads that waited for it come after its release.
+        // The holder may live here: a thread that forked inside `create`. Threads that waited for it come after its
+        // release.
         match thread {
             NONE => true,
             number => Native::is_lost(number as usize - 1),

@@ -1,7 +1,7 @@
 //! [`Map`]: a lock-free hash map in which no thread waits for another: a sorted list with shortcuts into it.
 //!
-//! After Shalev and Shavit, "Split-Ordered Lists: Lock-Free Extensible Hash Tables" (JACM 53(3), 2006), and Michael, "High
-//! Performance Dynamic Lock-Free Hash Tables and List-Based Sets" (SPAA 2002).
+//! After Shalev and Shavit, "Split-Ordered Lists: Lock-Free Extensible Hash Tables" (JACM 53(3), 2006), and
+//! Michael, "High Performance Dynamic Lock-Free Hash Tables and List-Based Sets" (SPAA 2002).
 //!
 //! ```text
 //!  buckets   [0]──────────┐        [2]──────────┐ [1]────────────┐      [3]──────┐
@@ -10,24 +10,25 @@
 //!  order     0…   0010…1     0110…1     01…  0111…1     1…   11…  1101…1
 //! ```
 //!
-//! All elements are in one list, sorted by *order*: their hash with the lowest bit set. A bucket is a link of that list, in
-//! front of the hashes whose upper bits, read backwards, are its number. Twice as many buckets split each bucket in two, with
-//! a new link in between: no element moves. So the map grows without waiting, even for a thread that is lost in a fork.
+//! All elements are in one list, sorted by *order*: their hash with the lowest bit set. A bucket is a link of that
+//! list, in front of the hashes whose upper bits, read backwards, are its number. Twice as many buckets split each
+//! bucket in two, with a new link in between: no element moves. So the map grows without waiting, even for a thread
+//! that is lost in a fork.
 //!
 //! 1. **A link's `next`** holds the next link, and a mark if the link's own element is *removed*. A marked `next` never
 //!    changes again.
 //! 2. **An element is in the map** from the exchange that hangs it behind another link until its `next` is marked.
-//! 3. **A thread that passes a marked link** on its way to change the list unlinks it, by one exchange of the `next` before
-//!    it, and retires the element. A link is marked once and unlinked once, so it is retired once.
+//! 3. **A thread that passes a marked link** on its way to change the list unlinks it, by one exchange of the
+//!    `next` before it, and retires the element. A link is marked once and unlinked once, so it is retired once.
 //! 4. **Equal orders are neighbours.** A new element goes behind the last of them, after it was compared with each. If
 //!    another comes meanwhile, or that last one is removed, the exchange fails.
 //! 5. **A bucket is used once it is ready**: its link is in the list. While another thread links it, the bucket that it
 //!    splits serves as well. Links of buckets are never removed.
-//! 6. **Lookups write nothing.** A marked link still leads on. It was in the list when the lookup began or later, and so was
-//!    what is behind it: neither is freed before the lookup's guard is dropped.
+//! 6. **Lookups write nothing.** A marked link still leads on. It was in the list when the lookup began or later,
+//!    and so was what is behind it: neither is freed before the lookup's guard is dropped.
 //!
-//! Orderings: an exchange that publishes a link, or the link before it, is Release, and loads of links are Acquire. A mark
-//! publishes nothing, as the pointer stays.
+//! Orderings: an exchange that publishes a link, or the link before it, is Release, and loads of links are Acquire.
+//! A mark publishes nothing, as the pointer stays.
 
 use super::collector::{Collector, Guard};
 use crate::memory::{Atomic, Memory, Ordering, Pointer, Threads};
@@ -112,8 +113,8 @@ fn is_marked<T>(next: *mut T) -> bool {
 
 /// The order of a key, borrowed or not.
 ///
-/// Buckets go by the upper bits, which the product takes from the whole hash: some hashers have poor upper bits. The factor
-/// is 2^64 divided by the golden ratio, made odd.
+/// Buckets go by the upper bits, which the product takes from the whole hash: some hashers have poor upper bits.
+/// The factor is 2^64 divided by the golden ratio, made odd.
 #[inline(always)]
 pub fn order_of<Q: Hash + ?Sized>(hasher: &impl BuildHasher, key: &Q) -> u64 {
     hasher.hash_one(key).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
@@ -423,7 +424,8 @@ unsafe fn release_raw<E: Element>(element: *mut ()) {
 
 impl<E: Element> Drop for Map<E> {
     fn drop(&mut self) {
-        // SAFETY: `&mut self`. What is in the list was not retired, and is left with the map. `walk` is past it by then.
+        // SAFETY: `&mut self`. What is in the list was not retired, and is left with the map. `walk` is past it by
+        // then.
         unsafe { self.walk(|element, _| E::release(element)) };
     }
 }

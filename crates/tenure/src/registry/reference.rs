@@ -9,9 +9,9 @@ use core::ptr::NonNull;
 
 /// A reference to an object of a [`Registry`](super::Registry).
 ///
-/// One pointer. A clone is one get of the count, a drop one put: with `TicketRef` one atomic addition and one subtraction.
-/// The last drop, on any thread, removes the object from the registry and runs its destructor. A reference may outlive the
-/// registry's handles.
+/// One pointer. A clone is one get of the count, a drop one put: with `TicketRef` one atomic addition and one
+/// subtraction. The last drop, on any thread, removes the object from the registry and runs its destructor. A
+/// reference may outlive the registry's handles.
 pub struct Ref<K, V, C: RegistryCount = TicketRef>(NonNull<Entry<K, V, C>>);
 
 // SAFETY: as std's `Arc` of a `K` and a `V`.

@@ -1,8 +1,9 @@
 //! The claim "at no cost", read from the machine code.
 //!
-//! `shipped.rs` calls the library, `by_hand.rs` does the same on core's atomics. Both are compiled as a user's release build would compile them; then the fast path of each
-//! function, which is everything from its label to its first return, must be the same in both.
-//! Where the branch into the slow path leads, and what the slow path does, is not compared.
+//! `shipped.rs` calls the library, `by_hand.rs` does the same on core's atomics. Both are compiled as a user's
+//! release build would compile them; then the fast path of each function, which is everything from its label to its
+//! first return, must be the same in both. Where the branch into the slow path leads, and what the slow path does,
+//! is not compared.
 
 #[cfg(target_arch = "x86_64")]
 mod lazy;

@@ -1,4 +1,5 @@
-//! Guards and local handles that are forgotten: what they used may leak, until the local handle is used again; nothing is unsound.
+//! Guards and local handles that are forgotten: what they used may leak, until the local handle is used again;
+//! nothing is unsound.
 //!
 //! What is forgotten here can be found and is freed in the end, so that a leak checker has no complaint but
 //! about what leaks without reason.

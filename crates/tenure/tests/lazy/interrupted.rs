@@ -282,8 +282,8 @@ fn workers_come_and_go_while_others_do<S: Kind>() {
     });
 }
 
-/// The control: with heavy barriers that interrupt nobody an owner uses what was dropped, and one that leaves keeps what
-/// it was given.
+/// The control: with heavy barriers that interrupt nobody an owner uses what was dropped, and one that leaves keeps
+/// what it was given.
 #[test]
 fn a_heavy_barrier_that_interrupts_nobody_is_found_out() {
     let broken = |before: Before, first: Step| {

@@ -5,9 +5,10 @@
 //!
 //! What these models drive is [`Counts`], not `Arc` itself, whose counts are the real machine's. What remains is in
 //! [`handles`](super::handles), which does what `Arc` does around them: each operation of an `Arc` is one call of
-//! `Counts`, and what follows from its answer, a drop or a deallocation. There is no atomic operation and no ordering
-//! outside of `Counts`, so an interleaving of two `Arc`s is one of two `Counts`. That the answers are acted on as they are in
-//! `handles` is what the threads of `arc/threads.rs` and `stress/arc.rs` are for, under the sanitizers.
+//! `Counts`, and what follows from its answer, a drop or a deallocation. There is no atomic operation and no
+//! ordering outside of `Counts`, so an interleaving of two `Arc`s is one of two `Counts`. That the answers are
+//! acted on as they are in `handles` is what the threads of `arc/threads.rs` and `stress/arc.rs` are for, under the
+//! sanitizers.
 
 use super::handles::{Allocation, ArcCounts, Inner, Strong, Weak};
 use super::memory::{InOrder, Loom};

@@ -1,7 +1,7 @@
 //! Every ordering of a room is needed: the shipping code fails with any one of them weakened.
 //!
-//! A room lists its orderings with [`needed!`]: where each is written, and the model that fails without it, and how. Its
-//! [`Room`] checks three things:
+//! A room lists its orderings with [`needed!`]: where each is written, and the model that fails without it, and
+//! how. Its [`Room`] checks three things:
 //!
 //! - [`fail_when_weakened`](Room::fail_when_weakened): each model fails as predicted;
 //! - [`are_complete`](Room::are_complete): the list has every ordering in the source;

@@ -35,7 +35,8 @@ impl<T> Heap<T> {
         // In place: a coroutine's stack has no room for many copies of a list.
         let mut block = Arc::<Block<T>>::new_uninit();
         let place = Arc::get_mut(&mut block).expect("it is new").as_mut_ptr();
-        // SAFETY: `place` is allocated for a block, whose fields are all written; the object's wrappers are transparent.
+        // SAFETY: `place` is allocated for a block, whose fields are all written; the object's wrappers are
+        // transparent.
         unsafe {
             (&raw mut (*place).object).cast::<T>().write(object);
             (&raw mut (*place).freed).write(Mutex::new(false));

@@ -126,8 +126,8 @@ pub(crate) struct Written {
     /// With the type that it belongs to: `Counts::upgrade`.
     pub(crate) function: String,
     pub(crate) order: Ordering,
-    /// The operation or function that it is given to, `failing` for the second of a compare-exchange; and a number if the
-    /// function has another one of that ordering.
+    /// The operation or function that it is given to, `failing` for the second of a compare-exchange; and a number
+    /// if the function has another one of that ordering.
     pub(crate) operation: String,
     pub(crate) site: Site,
 }

@@ -1,5 +1,5 @@
-//! Local handles that enter, leave, come, go and change threads among objects that end: what a guard shows is alive, and
-//! the object that it was entered for; each is dropped once.
+//! Local handles that enter, leave, come, go and change threads among objects that end: what a guard shows is
+//! alive, and the object that it was entered for; each is dropped once.
 
 use crate::support::{Canary, Lock, THREADS, objects};
 use std::array::from_fn;

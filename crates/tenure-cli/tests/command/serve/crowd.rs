@@ -43,8 +43,8 @@ fn ten_thousand_idle_connections_are_kept_and_let_go() {
         }
         let used = server.resident().saturating_sub(before) / crowd;
         eprintln!("{protocol:?}: {used} bytes of memory for each idle connection");
-        // Two buffers of 16 KiB for each, where each has them all the time, and what the allocator loses by aligning them
-        // to pages; hardly anything else.
+        // Two buffers of 16 KiB for each, where each has them all the time, and what the allocator loses by
+        // aligning them to pages; hardly anything else.
         let buffers = if protocol == Protocol::Http { 2 * (20 << 10) } else { 0 };
         assert!(used < buffers + 2048, "{used}");
         for client in clients.iter_mut().step_by(100) {

@@ -121,8 +121,8 @@ fn send_some(socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     }
 }
 
-/// Starts a connection. Over loopback it is complete when this returns, so the caller may write at once; elsewhere that write
-/// takes no bytes yet.
+/// Starts a connection. Over loopback it is complete when this returns, so the caller may write at once; elsewhere
+/// that write takes no bytes yet.
 pub(super) fn open(target: &SocketAddr) -> Result<OwnedFd, Errno> {
     let family = if target.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;

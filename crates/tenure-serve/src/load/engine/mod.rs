@@ -7,8 +7,8 @@
 //!       └──── open loop: as many as are due (Schedule)
 //! ```
 //!
-//! A thread has one epoll instance, one buffer to read into and one to write from; a request allocates nothing. It reads the
-//! clock once for each read from a socket: requests that are answered in one piece have the same latency.
+//! A thread has one epoll instance, one buffer to read into and one to write from; a request allocates nothing. It
+//! reads the clock once for each read from a socket: requests that are answered in one piece have the same latency.
 
 mod client;
 pub(super) mod protocol;

@@ -1,7 +1,7 @@
 //! Time: when requests are due in an open loop, the timer that wakes a thread, and its CPU time.
 //!
-//! Times follow the plan, not the server: a request that waits because the server is slow has its wait counted. So the latency
-//! has no coordinated omission.
+//! Times follow the plan, not the server: a request that waits because the server is slow has its wait counted. So
+//! the latency has no coordinated omission.
 
 use std::os::fd::OwnedFd;
 

@@ -78,8 +78,8 @@ impl<P: Protocol> Worker<P> {
         })
     }
 
-    /// Runs until the end of the measuring, and reports the number of new answers now and then. Ends early once the receiver
-    /// is gone.
+    /// Runs until the end of the measuring, and reports the number of new answers now and then. Ends early once the
+    /// receiver is gone.
     pub(crate) fn run(mut self, progress: &Sender<u64>) -> Result<Tally, Error> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         let mut buffer = vec![0; BUFFER];

@@ -6,15 +6,16 @@
 //!        └──────┴──────┴──────┴──────┴─────┘
 //! ```
 //!
-//! A cache of 64 MiB takes little more than that from the system, however the sizes of its values shift: all blocks have one
-//! size, so a free one serves every class, and an item longer than a quarter of a block takes several cells. That leaves
-//! blocks with few cells in use. [`sparse`](Arena::sparse) names the emptiest, and the store moves its items elsewhere.
+//! A cache of 64 MiB takes little more than that from the system, however the sizes of its values shift: all blocks
+//! have one size, so a free one serves every class, and an item longer than a quarter of a block takes several
+//! cells. That leaves blocks with few cells in use. [`sparse`](Arena::sparse) names the emptiest, and the store
+//! moves its items elsewhere.
 //!
 //! # Who may do what when
 //!
 //! 1. The lock of a class guards the lists of its blocks and their heads. No other lock is taken under it.
-//! 2. A cell in use belongs to the thread that took it, but for its hash: that is written and read under the lock of the
-//!    class, so that [`sparse`](Arena::sparse) finds what is in a block without a reference to it.
+//! 2. A cell in use belongs to the thread that took it, but for its hash: that is written and read under the lock
+//!    of the class, so that [`sparse`](Arena::sparse) finds what is in a block without a reference to it.
 //! 3. A block in use has a reference to the arena, so that an item may outlive the store.
 
 mod block;
@@ -203,7 +204,8 @@ impl Arena {
         SIZES[class]
     }
 
-    /// A cell for an item with that hash. `None` where the system has no memory. `begins` for the first cell of the item.
+    /// A cell for an item with that hash. `None` where the system has no memory. `begins` for the first cell of the
+    /// item.
     pub(crate) fn take(
         arena: &Arc<Self>,
         class: usize,
@@ -221,7 +223,8 @@ impl Arena {
             add(&arena.used, 1);
             block
         };
-        // SAFETY: a whole block, which only this thread has. The reference becomes the block's, and `put` takes it back.
+        // SAFETY: a whole block, which only this thread has. The reference becomes the block's, and `put` takes it
+        // back.
         unsafe { Block::init(block, Arc::into_raw(arena.clone()), class) };
         let mut lists = blocks.lock();
         // SAFETY: it is in use now, has this class, and is in no list.
@@ -237,7 +240,8 @@ impl Arena {
     /// The caller owns the cell and does not use it any more. `begins` is as in [`take`](Self::take).
     pub(crate) unsafe fn put(cell: NonNull<Cell>, begins: bool) {
         let block = Block::of(cell);
-        // SAFETY: a block with a cell in use is in use itself: its class and arena stay, and its reference keeps the arena.
+        // SAFETY: a block with a cell in use is in use itself: its class and arena stay, and its reference keeps
+        // the arena.
         let (class, arena, blocks) = unsafe {
             let Block { class, arena, .. } = *block.as_ref();
             (class, arena, &(&*arena).classes[class])
@@ -324,9 +328,9 @@ impl Arena {
         Figures { blocks, free: (free * BLOCK) as u64, live: self.live(), items: self.items() }
     }
 
-    /// Finds the emptiest block of the class with the most free cells, and puts its cells in use into `found`, with the hashes
-    /// of their items. From now on the block is only used if no other has a free cell. `false` if no class could do with a
-    /// block less.
+    /// Finds the emptiest block of the class with the most free cells, and puts its cells in use into `found`, with
+    /// the hashes of their items. From now on the block is only used if no other has a free cell. `false` if no
+    /// class could do with a block less.
     pub(crate) fn sparse(&self, found: &mut Vec<(u64, NonNull<Cell>)>) -> bool {
         let spare = |class: usize| self.classes[class].spare.get();
         let could = (0..CLASSES).filter(|class| spare(*class) >= cells(*class) as u64);

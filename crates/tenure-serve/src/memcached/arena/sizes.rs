@@ -13,7 +13,8 @@ const SMALLEST: usize = 96;
 
 pub(super) const MOST_CELLS: usize = USABLE / SMALLEST;
 
-/// Each size an eighth larger than the last; of those with as many cells in a block, the largest. Returns how many there are.
+/// Each size an eighth larger than the last; of those with as many cells in a block, the largest. Returns how many
+/// there are.
 const fn fill(sizes: &mut [usize]) -> usize {
     let (mut count, mut least) = (0, SMALLEST);
     loop {
@@ -43,8 +44,8 @@ pub(super) const fn cells(class: usize) -> usize {
     USABLE / SIZES[class]
 }
 
-/// The class with four cells in a block: the largest for the last bytes of an item. Larger cells are only used in full, so
-/// that no item takes an eighth more than its length.
+/// The class with four cells in a block: the largest for the last bytes of an item. Larger cells are only used in
+/// full, so that no item takes an eighth more than its length.
 const QUARTER: usize = {
     let mut class = 0;
     while cells(class) > 4 {

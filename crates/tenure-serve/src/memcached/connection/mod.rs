@@ -14,8 +14,9 @@
 //! `Dump` lists items, some at a time, until all are listed; `Watch` sends log lines until the connection ends. Where
 //! passwords are required, a connection begins in `Login`, and only a password leads from there to `Command`.
 //!
-//! A line is parsed once its end has arrived. A retrieval may have any length: if it is longer than the limit, its keys are
-//! looked up before that. Data goes from the input into the new item as it arrives, so the input needs room for a line only.
+//! A line is parsed once its end has arrived. A retrieval may have any length: if it is longer than the limit, its
+//! keys are looked up before that. Data goes from the input into the new item as it arrives, so the input needs
+//! room for a line only.
 
 mod login;
 mod retrieval;

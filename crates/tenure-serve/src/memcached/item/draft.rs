@@ -67,8 +67,8 @@ impl<C: RefCount + 'static> Draft<C> {
             key: recipe.key.len() as u8,
             class: Class::of(footprint(recipe.key.len(), recipe.flags, recipe.len)),
         };
-        // SAFETY: the first cell is this thread's, and is aligned and large enough for a header and the start of the text.
-        // `Arena::take` has written the header's `Cell`.
+        // SAFETY: the first cell is this thread's, and is aligned and large enough for a header and the start of
+        // the text. `Arena::take` has written the header's `Cell`.
         let at = unsafe {
             (&raw mut (*header.as_ptr()).body).write(body);
             header.as_ptr().add(1).cast()

@@ -15,8 +15,8 @@
 //! 1. A [`Draft`] has the only reference, while its data arrives on a connection. If the connection ends, the draft is
 //!    dropped and the item is gone.
 //! 2. A linked item has two owners: the map and the queue of its shard. A hit adds the output of a connection.
-//! 3. When it is unlinked, the queue's reference is put at once, and the map's after the grace period: a thread that finds
-//!    the item in the map while it holds a guard finds it alive, and its get succeeds.
+//! 3. When it is unlinked, the queue's reference is put at once, and the map's after the grace period: a thread
+//!    that finds the item in the map while it holds a guard finds it alive, and its get succeeds.
 //! 4. The last put frees the memory, in most cases at once. It needs no grace period: the map no longer has the item.
 //! 5. An item in a sparse block is replaced by a [copy](ItemRef::copy) elsewhere, and is unlinked as in 3.
 //!
@@ -43,9 +43,9 @@ pub(super) const MOST_KEY: usize = 250;
 /// Makes a put of an item's count safe without a guard.
 struct Unrevived;
 
-// SAFETY: a get goes through a reference, or through the map with a guard, for whose length the map has a reference. So no
-// thread revives an item without references: between the two operations of a last put no other thread puts it, and only
-// that thread destroys it. Only items of this module are put with this witness.
+// SAFETY: a get goes through a reference, or through the map with a guard, for whose length the map has a
+// reference. So no thread revives an item without references: between the two operations of a last put no other
+// thread puts it, and only that thread destroys it. Only items of this module are put with this witness.
 unsafe impl ReadSide for Unrevived {}
 
 pub(super) mod state {
@@ -140,8 +140,8 @@ impl<C: RefCount + 'static> ItemRef<C> {
             true => text,
             false => Self::cells(text).next().map_or(0, |piece| piece.text),
         };
-        // SAFETY: the text follows the header in the first cell, which has `len` bytes of it. All were written before the
-        // draft became a reference.
+        // SAFETY: the text follows the header in the first cell, which has `len` bytes of it. All were written
+        // before the draft became a reference.
         unsafe { std::slice::from_raw_parts(self.header.as_ptr().add(1).cast(), len) }
     }
 

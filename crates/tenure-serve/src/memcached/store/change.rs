@@ -118,8 +118,8 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         })
     }
 
-    /// Replaces the value of a key by one without data, if it has that number. It then is stale, or keeps the number unless
-    /// the new one has its own.
+    /// Replaces the value of a key by one without data, if it has that number. It then is stale, or keeps the
+    /// number unless the new one has its own.
     pub(crate) fn empty(
         &self,
         key: Key<'_>,
@@ -154,7 +154,8 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         })
     }
 
-    /// Calls `remove` with the value of a key, if it has that number. Counts what came of it; a hit only if `counts_hits`.
+    /// Calls `remove` with the value of a key, if it has that number. Counts what came of it; a hit only if
+    /// `counts_hits`.
     fn remove(
         &self,
         key: Key<'_>,

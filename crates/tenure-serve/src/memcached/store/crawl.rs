@@ -10,8 +10,8 @@ use crate::memcached::clock::Seconds;
 use crate::memcached::counters::Counter;
 use crate::memcached::item::{ItemRef, state};
 
-/// Seconds from the start of a crawl to that of the next, unless there was a flush. A crawl over many items takes longer, as
-/// workers give it little time.
+/// Seconds from the start of a crawl to that of the next, unless there was a flush. A crawl over many items takes
+/// longer, as workers give it little time.
 const PAUSE: Seconds = 1;
 
 /// Places that a crawl visits while it holds the lock of a shard.
@@ -146,8 +146,8 @@ impl<C: RefCount + 'static> Visit<'_, C> {
 
     /// Shows some live items from a place on. Returns where to go on, unless these were the last.
     ///
-    /// Items that are stored or unlinked meanwhile may be missed. All others are shown once, but in a shard that loses most of
-    /// its items meanwhile: the rest move together, and may be missed or shown again.
+    /// Items that are stored or unlinked meanwhile may be missed. All others are shown once, but in a shard that
+    /// loses most of its items meanwhile: the rest move together, and may be missed or shown again.
     pub(crate) fn walk(&self, from: Place, mut show: impl FnMut(&ItemRef<C>)) -> Option<Place> {
         let Place { shard, at } = from;
         let queue = self.store.shards.get(shard)?.lock().expect("no panic under this lock");

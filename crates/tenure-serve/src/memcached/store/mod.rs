@@ -3,8 +3,9 @@
 //! A lookup takes a guard of the map, finds the item, checks whether it has expired or was flushed, and takes a
 //! reference: the line of the item's count is the only shared one that it writes.
 //!
-//! A change of a key holds the lock of its shard: the map, the queue of the eviction and the bytes in use change together.
-//! The map (an insert releases, a lookup acquires) and the locks order memory; the numbers here are counted and compared.
+//! A change of a key holds the lock of its shard: the map, the queue of the eviction and the bytes in use change
+//! together. The map (an insert releases, a lookup acquires) and the locks order memory; the numbers here are
+//! counted and compared.
 
 mod change;
 mod crawl;
@@ -247,8 +248,8 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
 
     /// Settles for a thread that does not return, while at most `threads` are in the store, with this one.
     ///
-    /// Otherwise the few entries that a flush keeps back would wait for a thread that reuses this one's number, and those
-    /// unlinked while the map grew for a thread that continues the growth.
+    /// Otherwise the few entries that a flush keeps back would wait for a thread that reuses this one's number, and
+    /// those unlinked while the map grew for a thread that continues the growth.
     pub(super) fn leave(self, threads: usize) {
         // Iterating makes the map complete a growth.
         let _ = self.store.map.iter(&self.guard).next();
@@ -283,8 +284,8 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
 
     /// Memory for a value.
     ///
-    /// Values that are still arriving, and items that are only being sent, do not count towards the limit. Where these take
-    /// as much again, large values are refused; where they take [more](Self::is_crowded), all are.
+    /// Values that are still arriving, and items that are only being sent, do not count towards the limit. Where
+    /// these take as much again, large values are refused; where they take [more](Self::is_crowded), all are.
     pub(super) fn draft(&self, recipe: &Recipe<'_>) -> Option<Draft<C>> {
         let is_crowded = if recipe.len > LARGE {
             self.held_bytes() > self.store.limit().saturating_mul(2)
@@ -308,8 +309,8 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
         draft.filter(|draft| self.store.evicts || self.has_room(draft))
     }
 
-    /// Whether an item fits beside the linked ones. Values that arrive at the same time do not count yet, and may exceed the
-    /// limit together.
+    /// Whether an item fits beside the linked ones. Values that arrive at the same time do not count yet, and may
+    /// exceed the limit together.
     fn has_room(&self, draft: &Draft<C>) -> bool {
         self.store.used() + draft.size() as u64 + OVERHEAD as u64 <= self.store.limit()
     }
@@ -320,8 +321,8 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
         self.store.arena.live().saturating_sub(over)
     }
 
-    /// Whether all items take four times the limit, or 64 MiB more if that is more: clients do not read what they requested.
-    /// A worker checks at every 64th value.
+    /// Whether all items take four times the limit, or 64 MiB more if that is more: clients do not read what they
+    /// requested. A worker checks at every 64th value.
     fn is_crowded(&self) -> bool {
         self.worker.now_and_then(|| {
             let limit = self.store.limit();

@@ -1,8 +1,8 @@
 //! Making room: which shard evicts, and how much.
 //!
-//! Each shard has its own queue, and the cache should evict as if there were one: the oldest unused item first. A shard with
-//! many items is a fair sample of all, so a store evicts from its own shard. The only item of a shard with few may be the
-//! newest of all. Then [`Hands`] names the shard whose hand is furthest behind.
+//! Each shard has its own queue, and the cache should evict as if there were one: the oldest unused item first. A
+//! shard with many items is a fair sample of all, so a store evicts from its own shard. The only item of a shard
+//! with few may be the newest of all. Then [`Hands`] names the shard whose hand is furthest behind.
 
 use std::sync::TryLockError;
 
@@ -15,7 +15,8 @@ use crate::memcached::item::{ItemRef, state};
 use crate::memcached::queue::{Queue, Verdict};
 use crate::relaxed::Relaxed;
 
-/// Items of a shard that are a fair sample of all: with as many in each, 19 of 20 items that one queue would keep are kept.
+/// Items of a shard that are a fair sample of all: with as many in each, 19 of 20 items that one queue would keep
+/// are kept.
 const SAMPLE: usize = 64;
 
 /// A shard evicts this part of its items before another one's turn.
@@ -120,8 +121,8 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         evicted
     }
 
-    /// Evicts items of a shard, but not `spared`, up to its share or until the bytes in use are within the limit. Returns
-    /// their bytes.
+    /// Evicts items of a shard, but not `spared`, up to its share or until the bytes in use are within the limit.
+    /// Returns their bytes.
     fn evict(
         &self,
         queue: &mut Queue<ItemRef<C>>,

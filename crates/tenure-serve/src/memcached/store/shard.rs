@@ -15,8 +15,8 @@ use crate::memcached::queue::Queue;
 /// What an item costs beside its cells: the map's entry and slot, the queue's node, the allocator's share.
 pub(super) const OVERHEAD: usize = 80;
 
-/// Unlinked bytes after which a worker asks for the end of the grace period: the collector waits for a number of items, which
-/// may be large.
+/// Unlinked bytes after which a worker asks for the end of the grace period: the collector waits for a number of
+/// items, which may be large.
 const FLUSH_BYTES: u64 = 1 << 20;
 
 #[must_use]
@@ -147,8 +147,8 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         cas
     }
 
-    /// Replaces the data of an item, and its number unless `number` is 0. The pieces of `data` have `len` bytes. The error
-    /// says whether the item would be too large, or there is no memory.
+    /// Replaces the data of an item, and its number unless `number` is 0. The pieces of `data` have `len` bytes.
+    /// The error says whether the item would be too large, or there is no memory.
     pub(crate) fn rewrite<'d>(
         &mut self,
         old: &ItemRef<C>,

@@ -10,8 +10,8 @@ use super::{Entry, Visit};
 use crate::memcached::arena::Cell;
 use crate::process::return_to_system;
 
-/// Most blocks that are emptied for each new one. With [`SPARE`] it bounds the bytes copied for each stored byte: where all
-/// blocks are equally full, sixteen are emptied to gain one.
+/// Most blocks that are emptied for each new one. With [`SPARE`] it bounds the bytes copied for each stored byte:
+/// where all blocks are equally full, sixteen are emptied to gain one.
 const BLOCKS: usize = 20;
 
 /// The part of the limit that free cells of used blocks may take. They count towards it.
@@ -56,8 +56,8 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         self.settle();
     }
 
-    /// Has the allocator give back the map's memory once half of the items are gone. It would keep such small pieces: as much
-    /// as half of the limit where values grow from 50 bytes to a megabyte.
+    /// Has the allocator give back the map's memory once half of the items are gone. It would keep such small
+    /// pieces: as much as half of the limit where values grow from 50 bytes to a megabyte.
     fn trim_index(&self) {
         let items = self.store.len() as u64;
         let most = self.store.most_items.update(|most| most.max(items));

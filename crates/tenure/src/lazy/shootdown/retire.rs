@@ -1,12 +1,12 @@
 //! The retire list: objects that have lost their last handle, and which thread reclaims them.
 //!
-//! Threads *combine*: a thread that drops a last handle pushes the block and adds a request to one word. If there is no
-//! combiner, it becomes the combiner, and reclaims everything that was pushed with one barrier. If there is one, the
-//! thread leaves: the combiner cannot resign without noticing the request, and then goes round again. So threads that drop
-//! at once share barriers, and none waits for another.
+//! Threads *combine*: a thread that drops a last handle pushes the block and adds a request to one word. If there
+//! is no combiner, it becomes the combiner, and reclaims everything that was pushed with one barrier. If there is
+//! one, the thread leaves: the combiner cannot resign without noticing the request, and then goes round again. So
+//! threads that drop at once share barriers, and none waits for another.
 //!
-//! Soundness does not depend on it: whoever takes blocks from the list owns them. A thread that has no number, or that has
-//! gone round often enough, reclaims what it finds without being the combiner. So does a thread that finds
+//! Soundness does not depend on it: whoever takes blocks from the list owns them. A thread that has no number, or
+//! that has gone round often enough, reclaims what it finds without being the combiner. So does a thread that finds
 //! [`MANY_REQUESTS`]: otherwise threads that retire faster than one thread reclaims, or while that thread has no CPU,
 //! would fill the memory.
 //!
@@ -20,8 +20,8 @@ use core::ptr::{self, NonNull};
 /// Objects to be reclaimed.
 pub struct RetireList<T, S: Revoking> {
     first: BlockPointer<T, S>,
-    /// The upper half: the combiner's thread number, plus one. The lower half: requests since it became the combiner. Each
-    /// has a block in memory, so there are never 2^32.
+    /// The upper half: the combiner's thread number, plus one. The lower half: requests since it became the
+    /// combiner. Each has a block in memory, so there are never 2^32.
     combiner: <S::Memory as Memory>::AtomicU64,
 }
 
@@ -110,9 +110,9 @@ impl<T, S: Revoking> RetireList<T, S> {
                 return if requests > MANY_REQUESTS { Role::Alone } else { Role::Delegated };
             }
             let mine = (thread as u64 + 1) << THREAD_SHIFT | u64::from(requests);
-            // Acquire: pairs with the Release above, because other threads have left the pushes of these requests to this one.
-            // Without it `take` may load the list as it was before them. No Release: the requests have released. Relaxed on
-            // failure: only the exchange that succeeds has to see them.
+            // Acquire: pairs with the Release above, because other threads have left the pushes of these requests
+            // to this one. Without it `take` may load the list as it was before them. No Release: the requests have
+            // released. Relaxed on failure: only the exchange that succeeds has to see them.
             match self.combiner.compare_exchange(word, mine, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Role::Combiner(Combiner(mine)),
                 Err(found) => word = found,
@@ -122,8 +122,9 @@ impl<T, S: Revoking> RetireList<T, S> {
 
     /// Resigns, unless there are requests that the combiner may not have seen.
     pub(super) fn finish(&self, Combiner(seen): Combiner) -> Result<(), Combiner> {
-        // Relaxed: the next combiner needs nothing of this one. It acquires blocks from the list, and requests from the
-        // threads that added them, whose release sequences this exchange continues. Acquire on failure: as in `request`.
+        // Relaxed: the next combiner needs nothing of this one. It acquires blocks from the list, and requests from
+        // the threads that added them, whose release sequences this exchange continues. Acquire on failure: as in
+        // `request`.
         self.combiner
             .compare_exchange(seen, NO_COMBINER, Ordering::Relaxed, Ordering::Acquire)
             .map(drop)

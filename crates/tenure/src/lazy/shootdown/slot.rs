@@ -110,7 +110,8 @@ impl<T, S: Revoking> SlotState<T, S> for State<T, S> {
     unsafe fn clear(&self, _number: u32) {
         self.transition_to_idle();
         self.resolve();
-        // Release: as in `transition_to_holding`. A reclaimer that has marked the word meanwhile sees that nothing is in use.
+        // Release: as in `transition_to_holding`. A reclaimer that has marked the word meanwhile sees that nothing
+        // is in use.
         self.held.store(ptr::null_mut(), Ordering::Release);
     }
 }
@@ -171,14 +172,14 @@ impl<T, S: Revoking> State<T, S> {
                 Err(found) => held = found,
             }
         }
-        // Rule 6: the word is the owner's alone from here on. Release: as in `transition_to_holding`: the reclaimer of an
-        // object that was here before this one may find nothing but the null.
+        // Rule 6: the word is the owner's alone from here on. Release: as in `transition_to_holding`: the reclaimer
+        // of an object that was here before this one may find nothing but the null.
         self.held.store(ptr::null_mut(), Ordering::Release);
         NonNull::new(bare(held))
     }
 
-    /// The thread has given its slot up while a guard of it was left. The next owner waits until the slot is not active. From
-    /// then on it is the next owner's, so everything that is to be done with it is done before.
+    /// The thread has given its slot up while a guard of it was left. The next owner waits until the slot is not
+    /// active. From then on it is the next owner's, so everything that is to be done with it is done before.
     ///
     /// # Safety
     ///
@@ -223,8 +224,8 @@ impl<T, S: Revoking> State<T, S> {
     ///
     /// # Safety
     ///
-    /// By the owner. The pointer is never null. Each of its blocks is `published`, and has a strong reference from before
-    /// it is stored there until after it was replaced.
+    /// By the owner. The pointer is never null. Each of its blocks is `published`, and has a strong reference from
+    /// before it is stored there until after it was replaced.
     #[inline(always)]
     pub(in crate::lazy) unsafe fn protect(
         &self,
@@ -235,8 +236,9 @@ impl<T, S: Revoking> State<T, S> {
         S::Memory::free_light_barrier();
         // Relaxed: as in `has`.
         let held = self.held.load(Ordering::Relaxed);
-        // Relaxed: if they are equal the slot has had the block since an earlier `protect` acquired it. No other block is at
-        // its address: its reclaimer has marked the word, which the barrier shows, or finds the slot active.
+        // Relaxed: if they are equal the slot has had the block since an earlier `protect` acquired it. No other
+        // block is at its address: its reclaimer has marked the word, which the barrier shows, or finds the slot
+        // active.
         let found = current.load(Ordering::Relaxed);
         let block = if found == held { found } else { self.protect_slowly(current) };
         self.confirm(block);
@@ -262,19 +264,20 @@ impl<T, S: Revoking> State<T, S> {
             self.transition_to_holding(found);
             // Rules 4 and 5. Pairs with the heavy barrier in `reclaim`.
             S::Memory::light_barrier();
-            // Acquire: pairs with the Release of the store of the pointer: the block is initialised. It may be another one at
-            // the same address.
+            // Acquire: pairs with the Release of the store of the pointer: the block is initialised. It may be
+            // another one at the same address.
             let again = current.load(Ordering::Acquire);
-            // The word may be marked already, or revoked. But a reclaimer that found the slot idle passed its barrier before
-            // this one, and after the pointer was replaced. So this block's reclaimer finds the slot active, and donates.
+            // The word may be marked already, or revoked. But a reclaimer that found the slot idle passed its
+            // barrier before this one, and after the pointer was replaced. So this block's reclaimer finds the slot
+            // active, and donates.
             if again == found {
                 return again;
             }
         }
     }
 
-    /// The slot has nothing and stays active. A destructor that runs in here may read on the same thread, whose slot this
-    /// is, and has to find it in use.
+    /// The slot has nothing and stays active. A destructor that runs in here may read on the same thread, whose
+    /// slot this is, and has to find it in use.
     fn transition_to_reading(&self) {
         /// If the destructor panics there is no guard that would leave.
         struct Leave<'s, T, S: Revoking>(&'s State<T, S>);
@@ -315,17 +318,19 @@ impl<T, S: Revoking> State<T, S> {
         self.held.compare_exchange(held, marked, Ordering::Relaxed, Ordering::Acquire).is_ok()
     }
 
-    /// After the barrier: takes `block` from the slot, which was marked, if its owner is idle, and donates a reference if not.
+    /// After the barrier: takes `block` from the slot, which was marked, if its owner is idle, and donates a
+    /// reference if not.
     pub(super) fn settle(&self, block: NonNull<Block<T, S>>) -> Settled {
         // SAFETY: the reclaimer has a reference until all slots are settled.
         let object: &ObjectState<T, S> = &unsafe { Block::header(block) }.object;
         let block = block.as_ptr();
         let marked = tagged(block, MARKED);
-        // Rule 4. Acquire: pairs with the Release in `transition_to_idle`: the owner is done with the block. And with the one
-        // in `transition_to_active`: an owner that is active for another block has overwritten the mark.
+        // Rule 4. Acquire: pairs with the Release in `transition_to_idle`: the owner is done with the block. And
+        // with the one in `transition_to_active`: an owner that is active for another block has overwritten the
+        // mark.
         if self.active.load(Ordering::Acquire) == 0 {
-            // Relaxed: the owner has lost the block, and needs to see nothing. If the owner itself removed the mark, that
-            // means the same.
+            // Relaxed: the owner has lost the block, and needs to see nothing. If the owner itself removed the
+            // mark, that means the same.
             return match self.held.compare_exchange(
                 marked,
                 ptr::null_mut(),
@@ -337,8 +342,8 @@ impl<T, S: Revoking> State<T, S> {
             };
         }
         object.holders.get_held();
-        // Release: pairs with the Acquire in `transition_to_empty`: the reference was taken. Acquire on failure: the owner is
-        // done with the block.
+        // Release: pairs with the Acquire in `transition_to_empty`: the reference was taken. Acquire on failure:
+        // the owner is done with the block.
         if self
             .held
             .compare_exchange(marked, tagged(block, DONATED), Ordering::Release, Ordering::Acquire)

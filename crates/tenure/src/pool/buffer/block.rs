@@ -30,8 +30,8 @@ pub(super) struct Place<L: List> {
     block: <L::Memory as Memory>::Plain<*mut u8>,
 }
 
-// SAFETY: the owner of a slot that is not in use writes the block, its user reads it, and the lists' Release and Acquire
-// pass it on between them. A block is bytes. The class is shared by all threads.
+// SAFETY: the owner of a slot that is not in use writes the block, its user reads it, and the lists' Release and
+// Acquire pass it on between them. A block is bytes. The class is shared by all threads.
 unsafe impl<L: List> Send for Place<L> {}
 // SAFETY: as above.
 unsafe impl<L: List> Sync for Place<L> {}

@@ -62,15 +62,15 @@ impl<L> BufferPoolBuilder<L> {
 
     /// Whether a buffer is zeroed before it becomes idle, as far as it was written to. Yes by default.
     ///
-    /// If not, a buffer comes with what **earlier users** left in it: an error in the program then shows one user's data
-    /// to another. It is never uninitialised memory.
+    /// If not, a buffer comes with what **earlier users** left in it: an error in the program then shows one user's
+    /// data to another. It is never uninitialised memory.
     pub const fn zero(mut self, zero: bool) -> Self {
         self.zero = zero;
         self
     }
 
-    /// The most bytes that all buffers may have together, idle ones included. A buffer counts with its whole capacity, but
-    /// not with the 70 bytes or so that describe it. No limit by default.
+    /// The most bytes that all buffers may have together, idle ones included. A buffer counts with its whole
+    /// capacity, but not with the 70 bytes or so that describe it. No limit by default.
     pub const fn limit(mut self, bytes: u64) -> Self {
         self.limit = Some(bytes);
         self
@@ -78,8 +78,8 @@ impl<L> BufferPoolBuilder<L> {
 
     /// How many bytes of idle buffers one thread may keep to itself, **in each size class**; 512 KiB by default.
     ///
-    /// For [`Magazines`](crate::pool::Magazines), which keep at most 64 buffers of a class. Idle buffers of a class that
-    /// is larger than `bytes` are in the depot, and an acquire of one writes shared lines.
+    /// For [`Magazines`](crate::pool::Magazines), which keep at most 64 buffers of a class. Idle buffers of a class
+    /// that is larger than `bytes` are in the depot, and an acquire of one writes shared lines.
     pub const fn magazine_bytes(mut self, bytes: usize) -> Self {
         self.magazine_bytes = bytes;
         self

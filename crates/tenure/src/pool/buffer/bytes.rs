@@ -51,8 +51,8 @@ impl<L: FreeList> Buf for PooledBuf<L> {
 
 // SAFETY: `chunk_mut` is the spare bytes, which `remaining_mut` counts, and which do not move when `advance_mut` makes
 // them contents.
-/// Appends, and panics if that does not fit. [`chunk_mut`](BufMut::chunk_mut) counts as writing to all spare bytes, which
-/// are zeroed when the buffer is dropped; the methods `put` and `put_*` count what they write.
+/// Appends, and panics if that does not fit. [`chunk_mut`](BufMut::chunk_mut) counts as writing to all spare bytes,
+/// which are zeroed when the buffer is dropped; the methods `put` and `put_*` count what they write.
 unsafe impl<L: FreeList> BufMut for PooledBuf<L> {
     #[inline]
     fn remaining_mut(&self) -> usize {

@@ -1,8 +1,8 @@
 //! Zeroing that the compiler may not leave out.
 //!
-//! As far as the compiler can see, nothing reads the zeros: the memory goes to another thread or back to the allocator. So
-//! it may drop the stores, and does if a deallocation follows. It has to take an empty piece of assembly that gets the
-//! pointer, and does not promise to leave memory alone, for a reader.
+//! As far as the compiler can see, nothing reads the zeros: the memory goes to another thread or back to the
+//! allocator. So it may drop the stores, and does if a deallocation follows. It has to take an empty piece of
+//! assembly that gets the pointer, and does not promise to leave memory alone, for a reader.
 
 use core::ptr::NonNull;
 
@@ -25,7 +25,8 @@ use core::ptr::NonNull;
 ))]
 #[inline]
 pub(super) unsafe fn erase(memory: NonNull<u8>, len: usize) {
-    // SAFETY: the caller may write there. The assembly does nothing; without `nomem` and `readonly` it counts as a reader.
+    // SAFETY: the caller may write there. The assembly does nothing; without `nomem` and `readonly` it counts as a
+    // reader.
     unsafe {
         memory.write_bytes(0, len);
         core::arch::asm!("/* {} */", in(reg) memory.as_ptr(), options(nostack, preserves_flags));

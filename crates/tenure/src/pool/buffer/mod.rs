@@ -21,9 +21,9 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 
 /// Byte buffers that are used again, in size classes.
 ///
-/// For programs that need large buffers for a short time, such as a pair for each connection: to allocate and zero 16 KiB
-/// takes longer than to handle a small message in it. See the [words](super#words), and
-/// [when not to use a pool](super#when-not-to-use-one).
+/// For programs that need large buffers for a short time, such as a pair for each connection: to allocate and zero
+/// 16 KiB takes longer than to handle a small message in it. See the [words](super#words), and [when not to use a
+/// pool](super#when-not-to-use-one).
 ///
 /// The pool is a handle: clones are handles of the same pool, which closes with the last of them.
 ///
@@ -97,10 +97,10 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 ///
 /// # Limits
 ///
-/// Idle memory stays until it is trimmed, or until the pool is at its [limit](BufferPoolBuilder::limit). It is as much as
-/// was in use at once, and what threads keep: up to 512 KiB of each class and thread unless
-/// [set otherwise](BufferPoolBuilder::magazine_bytes), 3 MiB with the default classes. Descriptions stay as long as the pool.
-/// In the child of a `fork`, the buffers that other threads held are leaked.
+/// Idle memory stays until it is trimmed, or until the pool is at its [limit](BufferPoolBuilder::limit). It is as
+/// much as was in use at once, and what threads keep: up to 512 KiB of each class and thread unless [set
+/// otherwise](BufferPoolBuilder::magazine_bytes), 3 MiB with the default classes. Descriptions stay as long as the
+/// pool. In the child of a `fork`, the buffers that other threads held are leaked.
 pub struct BufferPool<L: FreeList = DefaultList>(Handle<Blocks, L>);
 
 impl BufferPool {

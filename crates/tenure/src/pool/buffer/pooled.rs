@@ -21,13 +21,14 @@ use std::io::{BufRead, Read, Result, Write};
 ///   ├─ consumed ─┼─── contents ───┼──── spare ────────┤
 /// ```
 ///
-/// A container of bytes, as `Vec<u8>` is: it dereferences to its contents, at first as long as was asked for. Bytes are
-/// appended at the end, as to a `Vec` of fixed capacity ([`Write`](std::io::Write), `BufMut` with the feature `bytes`), and
-/// consumed from the front, as from a `VecDeque` ([`Read`](std::io::Read), [`BufRead`](std::io::BufRead), `Buf`). Consumed
-/// bytes become spare when all contents are consumed, or by [`compact`](Self::compact).
+/// A container of bytes, as `Vec<u8>` is: it dereferences to its contents, at first as long as was asked for. Bytes
+/// are appended at the end, as to a `Vec` of fixed capacity ([`Write`](std::io::Write), `BufMut` with the feature
+/// `bytes`), and consumed from the front, as from a `VecDeque` ([`Read`](std::io::Read),
+/// [`BufRead`](std::io::BufRead), `Buf`). Consumed bytes become spare when all contents are consumed, or by
+/// [`compact`](Self::compact).
 ///
-/// To write a message into it, [`clear`](Self::clear) the buffer first, or [acquire](super::BufferPool::acquire) it with
-/// length 0; otherwise the message comes after the zeros:
+/// To write a message into it, [`clear`](Self::clear) the buffer first, or [acquire](super::BufferPool::acquire) it
+/// with length 0; otherwise the message comes after the zeros:
 ///
 /// ```
 /// use std::io::Write;
@@ -42,11 +43,11 @@ use std::io::{BufRead, Read, Result, Write};
 ///
 /// # What the next user sees
 ///
-/// Zeros, unless the pool [does not zero](super::BufferPoolBuilder::zero): before the buffer becomes idle, all that this
-/// user could have written to is zeroed. That is what was appended, and what was lent as a mutable slice:
-/// [`deref_mut`](Self::deref_mut) lends the contents, [`spare_mut`](Self::spare_mut) all spare bytes. So a small message
-/// costs little in a large buffer if it is appended, and 64 KiB of zeroing if `&mut buffer[..]` was passed to a `read`
-/// for 64 KiB.
+/// Zeros, unless the pool [does not zero](super::BufferPoolBuilder::zero): before the buffer becomes idle, all that
+/// this user could have written to is zeroed. That is what was appended, and what was lent as a mutable slice:
+/// [`deref_mut`](Self::deref_mut) lends the contents, [`spare_mut`](Self::spare_mut) all spare bytes. So a small
+/// message costs little in a large buffer if it is appended, and 64 KiB of zeroing if `&mut buffer[..]` was passed
+/// to a `read` for 64 KiB.
 ///
 /// # Forgotten buffers
 ///
@@ -164,8 +165,8 @@ impl<L: FreeList> PooledBuf<L> {
     /// The spare bytes, to be written to and then [committed](Self::commit). They are zeros, or what this user left
     /// there, or with [`zero(false)`](super::BufferPoolBuilder::zero) an earlier user.
     ///
-    /// All of them are zeroed when the buffer is dropped. If that is too much, [`resize`](Self::resize) to what you need,
-    /// write, and [`truncate`](Self::truncate).
+    /// All of them are zeroed when the buffer is dropped. If that is too much, [`resize`](Self::resize) to what you
+    /// need, write, and [`truncate`](Self::truncate).
     pub fn spare_mut(&mut self) -> &mut [u8] {
         self.next(self.spare())
     }
@@ -349,8 +350,8 @@ impl<L: FreeList> BufRead for PooledBuf<L> {
     }
 }
 
-/// Appends what fits: `Ok(0)` if the buffer is full, which `write_all` and `write!` make an error of the kind `WriteZero`
-/// after they have appended what fits.
+/// Appends what fits: `Ok(0)` if the buffer is full, which `write_all` and `write!` make an error of the kind
+/// `WriteZero` after they have appended what fits.
 #[cfg(feature = "std")]
 impl<L: FreeList> Write for PooledBuf<L> {
     #[inline]

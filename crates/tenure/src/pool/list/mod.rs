@@ -1,7 +1,7 @@
 //! Free lists: which slots of a pool are idle.
 //!
-//! [`Magazines`] and [`TaggedStack`], between which users choose (see [`FreeList`](super::FreeList)), and [`Scan`]: O(slots
-//! in use), writes the lock's line and that of each slot tried.
+//! [`Magazines`] and [`TaggedStack`], between which users choose (see [`FreeList`](super::FreeList)), and [`Scan`]:
+//! O(slots in use), writes the lock's line and that of each slot tried.
 
 mod magazines;
 mod scan;
@@ -28,9 +28,9 @@ pub struct Closed;
 ///
 /// # Safety
 ///
-/// Pools rely on this: [`acquire`](Self::acquire) and [`close`](Self::close) hand out no slot that was not released, and
-/// none twice; and [`release_raw`](Self::release_raw) does not touch the list once the slot, and all other slots that
-/// it had in hand, can be acquired.
+/// Pools rely on this: [`acquire`](Self::acquire) and [`close`](Self::close) hand out no slot that was not
+/// released, and none twice; and [`release_raw`](Self::release_raw) does not touch the list once the slot, and all
+/// other slots that it had in hand, can be acquired.
 ///
 /// ```compile_fail,E0200
 /// struct Mine;

@@ -1,8 +1,8 @@
 //! [`Scan`]: walk all slots and try each. The baseline for the other lists.
 //!
-//! SMC sockets of Linux find a buffer this way (`smc_buf_get_slot`): under the list's semaphore, walk all buffers of the
-//! class, and compare-exchange each one's `used` from 0 to 1 until that succeeds. N slots in use make N failed
-//! compare-exchanges, each on a line of its own, while every walker writes the semaphore's line.
+//! SMC sockets of Linux find a buffer this way (`smc_buf_get_slot`): under the list's semaphore, walk all buffers
+//! of the class, and compare-exchange each one's `used` from 0 to 1 until that succeeds. N slots in use make N
+//! failed compare-exchanges, each on a line of its own, while every walker writes the semaphore's line.
 
 use super::{Closed, List};
 use crate::line::Isolated;

@@ -10,9 +10,9 @@
 //! # What happens when they collide
 //!
 //! - **push ‖ push, pop ‖ pop**: one compare-exchange wins, the other starts again.
-//! - **pop ‖ pop, push (ABA)**: A reads top X and its link Y. B pops X, pops Y and pushes X back. X is on top again, but
-//!   A's link is stale: if A succeeded, Y would be on the stack and in use. Each removal changes the tag, so A fails
-//!   and starts again.
+//! - **pop ‖ pop, push (ABA)**: A reads top X and its link Y. B pops X, pops Y and pushes X back. X is on top
+//!   again, but A's link is stale: if A succeeded, Y would be on the stack and in use. Each removal changes the
+//!   tag, so A fails and starts again.
 //! - **pop reads the link of an index that it has lost**: the word may hold anything by then, but it is the list's
 //!   memory, and the compare-exchange fails because of the tag.
 //! - **close ‖ push**: closing sets a bit of the head, which every push compares. Either the push sees the bit and is
@@ -20,8 +20,9 @@
 //!
 //! # Wrap-around
 //!
-//! A pop goes wrong if exactly a multiple of 2^35 removals happen between its load and its compare-exchange, and the same
-//! index is on top: for 340 seconds at 10 ns each the popping thread stands still between two instructions.
+//! A pop goes wrong if exactly a multiple of 2^35 removals happen between its load and its compare-exchange, and
+//! the same index is on top: for 340 seconds at 10 ns each the popping thread stands still between two
+//! instructions.
 //!
 //! # Orderings
 //!

@@ -47,9 +47,9 @@ impl<T, L> SlotPoolBuilder<T, L> {
     /// Runs on the thread that drops the last guard, and may use the pool. If it panics, the object is dropped and the
     /// panic goes on.
     ///
-    /// It is a function pointer: `Vec::clear`, or a closure that captures nothing. Keep what else it needs in the object. A
-    /// boxed closure would cost a look into a vtable on the fast path; a generic one would be a type parameter of every
-    /// pool and guard.
+    /// It is a function pointer: `Vec::clear`, or a closure that captures nothing. Keep what else it needs in the
+    /// object. A boxed closure would cost a look into a vtable on the fast path; a generic one would be a type
+    /// parameter of every pool and guard.
     pub fn reset(mut self, reset: fn(&mut T)) -> Self {
         self.objects.reset = Some(reset);
         self
@@ -62,8 +62,8 @@ impl<T, L> SlotPoolBuilder<T, L> {
         self
     }
 
-    /// How many objects there may be at once, in use and idle. By default 2^28 - 8, which is also the most. With 0 every
-    /// acquire is refused.
+    /// How many objects there may be at once, in use and idle. By default 2^28 - 8, which is also the most. With 0
+    /// every acquire is refused.
     pub fn limit(mut self, objects: usize) -> Self {
         self.limit = objects;
         self

@@ -12,8 +12,8 @@ use core::ptr::NonNull;
 
 /// Where an object in use is; both guards are one.
 ///
-/// One pointer, so that a guard moves in a register: a larger one goes through memory whenever an acquire is not inlined,
-/// which costs as much as the acquire.
+/// One pointer, so that a guard moves in a register: a larger one goes through memory whenever an acquire is not
+/// inlined, which costs as much as the acquire.
 struct Place<T, L: FreeList>(NonNull<Slot<T, L>>);
 
 impl<T, L: FreeList> Clone for Place<T, L> {
@@ -51,8 +51,9 @@ impl<T, L: FreeList> Place<T, L> {
 ///
 /// # Variance
 ///
-/// It is invariant in `T`, unlike a `Box`. What is written through it goes back to the pool, which hands it out as a `T`
-/// again. If a `SlotMut<&'static str>` could become a `SlotMut<&'a str>`, the pool would get a dangling reference.
+/// It is invariant in `T`, unlike a `Box`. What is written through it goes back to the pool, which hands it out as
+/// a `T` again. If a `SlotMut<&'static str>` could become a `SlotMut<&'a str>`, the pool would get a dangling
+/// reference.
 ///
 /// ```compile_fail
 /// # use tenure::pool::SlotMut;
@@ -68,8 +69,8 @@ pub struct SlotMut<T, L: FreeList = DefaultList> {
     place: Place<T, L>,
 }
 
-// SAFETY: as a `Box`, it is the only way to the object. The pool, to which it leads too, is shared by threads: it was made
-// under `T: Send`.
+// SAFETY: as a `Box`, it is the only way to the object. The pool, to which it leads too, is shared by threads: it
+// was made under `T: Send`.
 unsafe impl<T: Send, L: FreeList> Send for SlotMut<T, L> {}
 // SAFETY: a shared one gives out `&T` alone.
 unsafe impl<T: Sync, L: FreeList> Sync for SlotMut<T, L> {}
@@ -164,16 +165,16 @@ impl<T, L: FreeList> Drop for SlotMut<T, L> {
 
 /// An object of a [`SlotPool`](super::SlotPool) that several share. Goes back to the pool with the last of them.
 ///
-/// A clone is one atomic add on the count beside the object, a drop one subtraction, and the last drop one compare-exchange
-/// more. If many threads read the object while others clone and drop references, put it into an
+/// A clone is one atomic add on the count beside the object, a drop one subtraction, and the last drop one
+/// compare-exchange more. If many threads read the object while others clone and drop references, put it into an
 /// [`Isolated`](crate::line::Isolated): the count may share a line with it.
 ///
 /// It dereferences to the object, so what it can do itself are functions, not methods: `SlotRef::key(&guard)`.
 ///
 /// # Variance
 ///
-/// It is invariant in `T`, unlike an `Arc`: the last one can become a [`SlotMut`](Self::into_mut), which writes what the
-/// pool hands out again.
+/// It is invariant in `T`, unlike an `Arc`: the last one can become a [`SlotMut`](Self::into_mut), which writes
+/// what the pool hands out again.
 ///
 /// ```compile_fail
 /// # use tenure::pool::SlotRef;
@@ -243,8 +244,8 @@ impl<T, L: FreeList> SlotRef<T, L> {
     /// # Ok::<(), tenure::pool::AcquireError>(())
     /// ```
     pub fn into_mut(this: Self) -> Result<SlotMut<T, L>, Self> {
-        // One reference and no ticket: no other holder, no lookup that got one, and no put that has not ended. Lookups fail
-        // from now on. Acquire, in there: sees what all other holders did.
+        // One reference and no ticket: no other holder, no lookup that got one, and no put that has not ended.
+        // Lookups fail from now on. Acquire, in there: sees what all other holders did.
         if this.place.slot().part.place.count.try_last() {
             let place = ManuallyDrop::new(this).place;
             return Ok(SlotMut { place });

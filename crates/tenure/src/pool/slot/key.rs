@@ -19,8 +19,8 @@ pub(super) const LAST_USE: u64 = (1 << (GENERATION_BITS + 1)) - 1;
 /// ├── generation: earlier uses ──────┤├── index of the slot ────┤
 /// ```
 ///
-/// The next use of the slot has another generation, and the key is *stale*: it never finds anything again. A slot is used
-/// 2^36 times and then retired, so no key comes to name a second use.
+/// The next use of the slot has another generation, and the key is *stale*: it never finds anything again. A slot
+/// is used 2^36 times and then retired, so no key comes to name a second use.
 ///
 /// A key does not name its pool: another one may find an object of its own by it. It is memory-safe to look up any 64
 /// bits. But keys can be guessed, so they prove no right to use an object. [`u64::MAX`] is never a key.

@@ -7,24 +7,26 @@
 //!
 //! 1. compares `uses` with the key: loads notice most stale keys here;
 //! 2. takes a reference, which fails on a DEAD count;
-//! 3. compares `uses` again. While it holds a reference the use does not end. So if this comparison fails, the next user
-//!    got the slot between 1 and 2, the reference is to *their* object, and is put. That may be the last put: the lookup
-//!    then resets and releases an object that it never wanted.
+//! 3. compares `uses` again. While it holds a reference the use does not end. So if this comparison fails, the next
+//!    user got the slot between 1 and 2, the reference is to *their* object, and is put. That may be the last put:
+//!    the lookup then resets and releases an object that it never wanted.
 //!
-//! The store that shared the object comes after the store to `uses`, and taking the reference acquires it. So 3 sees the
-//! use that the reference belongs to. 1 may see any other.
+//! The store that shared the object comes after the store to `uses`, and taking the reference acquires it. So 3
+//! sees the use that the reference belongs to. 1 may see any other.
 //!
 //! Late operations still touch the memory of a count that is used again, so it cannot be an
-//! [`RcuRef`](crate::count::RcuRef): its lookup that fails stores DEAD, and would end the next owner's references; and its
-//! put has a second operation, which hits the next use or freed memory if a lookup revives the object before. A `TicketRef`
-//! says "last" to one thread when no other will touch the count. A lookup that fails leaves one added to a DEAD count:
-//! the next sharing overwrites that; or it came first, and then the lookup does not fail.
+//! [`RcuRef`](crate::count::RcuRef): its lookup that fails stores DEAD, and would end the next owner's references;
+//! and its put has a second operation, which hits the next use or freed memory if a lookup revives the object
+//! before. A `TicketRef` says "last" to one thread when no other will touch the count. A lookup that fails leaves
+//! one added to a DEAD count: the next sharing overwrites that; or it came first, and then the lookup does not
+//! fail.
 //!
-//! [`into_mut`](SlotRef::into_mut) makes the count DEAD in the step that finds one reference and no ticket, so lookups fail
-//! from then on and none is under way.
+//! [`into_mut`](SlotRef::into_mut) makes the count DEAD in the step that finds one reference and no ticket, so
+//! lookups fail from then on and none is under way.
 //!
-//! A slot that has been used 2^36 times (every 100 ns for two hours) is *retired*: its object is dropped and the slot left
-//! empty, so no key names a second use. The pool makes another one, of 2^28 - 8 in its life: sixty thousand years' worth.
+//! A slot that has been used 2^36 times (every 100 ns for two hours) is *retired*: its object is dropped and the
+//! slot left empty, so no key names a second use. The pool makes another one, of 2^28 - 8 in its life: sixty
+//! thousand years' worth.
 
 mod builder;
 mod guard;
@@ -46,9 +48,9 @@ use objects::Objects;
 
 /// Objects that are made once, used again and again, and found by keys.
 ///
-/// For objects that are expensive to make and needed often: connections with their buffers, parsers, request contexts. An
-/// object stays constructed between its uses, so a `Vec` in it keeps its memory. See the [words](super#words), and
-/// [when not to use a pool](super#when-not-to-use-one).
+/// For objects that are expensive to make and needed often: connections with their buffers, parsers, request
+/// contexts. An object stays constructed between its uses, so a `Vec` in it keeps its memory. See the
+/// [words](super#words), and [when not to use a pool](super#when-not-to-use-one).
 ///
 /// The pool is a handle: clones are handles of the same pool, which closes with the last of them.
 ///
@@ -79,10 +81,12 @@ use objects::Objects;
 ///
 /// # Objects that are found by a key
 ///
-/// An event loop hands a word to the system, and gets it back with each event. The address of a connection could dangle
-/// there. A [`SlotKey`] cannot: an event of a closed connection finds nothing, even if another one has the slot by then.
+/// An event loop hands a word to the system, and gets it back with each event. The address of a connection could
+/// dangle there. A [`SlotKey`] cannot: an event of a closed connection finds nothing, even if another one has the
+/// slot by then.
 ///
-/// A key keeps nothing alive, and finds only [shared](SlotMut::share) objects: here the [`SlotRef`] keeps the connection.
+/// A key keeps nothing alive, and finds only [shared](SlotMut::share) objects: here the [`SlotRef`] keeps the
+/// connection.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -153,23 +157,25 @@ use objects::Objects;
 /// | drop of a [`SlotRef`] | one subtraction; the last one two | the slot's |
 /// | [`SlotRef::into_mut`] | one compare-exchange | the slot's |
 ///
-/// A slot takes the object and 32 bytes, rounded up to lines of 64: an object of up to 32 bytes takes one line. There are
-/// up to twice as many slots as there ever were objects at once. Slots stay until the pool and all of its guards are gone;
-/// [`trim`](SlotPool::trim) drops idle objects.
+/// A slot takes the object and 32 bytes, rounded up to lines of 64: an object of up to 32 bytes takes one line.
+/// There are up to twice as many slots as there ever were objects at once. Slots stay until the pool and all of its
+/// guards are gone; [`trim`](SlotPool::trim) drops idle objects.
 ///
 /// # The end
 ///
-/// When the last handle is dropped, or by [`close`](SlotPool::close), idle objects are dropped, acquires fail, and no key
-/// finds anything. Guards stay valid. An object is dropped with its last guard, and the last object frees the slots.
+/// When the last handle is dropped, or by [`close`](SlotPool::close), idle objects are dropped, acquires fail, and
+/// no key finds anything. Guards stay valid. An object is dropped with its last guard, and the last object frees
+/// the slots.
 ///
-/// An object that holds a handle of its own pool while it is idle keeps the pool open, as a cycle of `Arc`s would: clear
-/// it in `reset`, or call `close`. A thread that ends while another drops the last handle may be the one that closes.
+/// An object that holds a handle of its own pool while it is idle keeps the pool open, as a cycle of `Arc`s would:
+/// clear it in `reset`, or call `close`. A thread that ends while another drops the last handle may be the one that
+/// closes.
 ///
 /// # Panics
 ///
-/// A panic in `make` leaves the pool as it was. After a panic in `reset` the object is dropped, not used again. After one
-/// in the drop of an object its slot is free. The panic goes on to the caller: of `acquire`, of the guard's drop, of
-/// `trim` or `close`.
+/// A panic in `make` leaves the pool as it was. After a panic in `reset` the object is dropped, not used again.
+/// After one in the drop of an object its slot is free. The panic goes on to the caller: of `acquire`, of the
+/// guard's drop, of `trim` or `close`.
 ///
 /// # Threads
 ///
@@ -255,8 +261,8 @@ impl<T, L: FreeList> SlotPool<T, L> {
 
     /// An object for the caller alone: an idle one, or else a new one.
     ///
-    /// Cost: see [above](Self#cost). At the limit, the magazines of other threads are searched: microseconds, and an interrupt
-    /// for each other CPU that runs this process.
+    /// Cost: see [above](Self#cost). At the limit, the magazines of other threads are searched: microseconds, and
+    /// an interrupt for each other CPU that runs this process.
     ///
     /// # Errors
     ///
@@ -289,8 +295,8 @@ impl<T, L: FreeList> SlotPool<T, L> {
         }
     }
 
-    /// The object that is shared under that key. `None` if its use has ended, if it is not [shared](SlotMut::share), or if
-    /// the pool is closed.
+    /// The object that is shared under that key. `None` if its use has ended, if it is not
+    /// [shared](SlotMut::share), or if the pool is closed.
     ///
     /// [`SlotKey`] says what a key of another pool finds, or one made of other bits.
     ///
@@ -318,11 +324,11 @@ impl<T, L: FreeList> SlotPool<T, L> {
 
     /// Drops all idle objects, also those that other threads keep. Returns how many.
     ///
-    /// Objects that other threads release or acquire at the same time may stay. Objects that are being dropped count for
-    /// the limit until they are gone.
+    /// Objects that other threads release or acquire at the same time may stay. Objects that are being dropped
+    /// count for the limit until they are gone.
     ///
-    /// Cost: microseconds, and the drops. With [`Magazines`](super::Magazines) an interrupt for each other CPU that runs this
-    /// process.
+    /// Cost: microseconds, and the drops. With [`Magazines`](super::Magazines) an interrupt for each other CPU that
+    /// runs this process.
     ///
     /// # Panics
     ///
@@ -333,9 +339,9 @@ impl<T, L: FreeList> SlotPool<T, L> {
 
     /// Ends the pool: acquires fail from now on, and idle objects are dropped.
     ///
-    /// Objects in use stay valid, and are dropped with their last guard. Keys find nothing, even if their objects are still
-    /// shared. Dropping the last handle does the same. Closing twice does nothing more, unless the process forked while
-    /// another thread closed the pool: then it closes the pool in the child.
+    /// Objects in use stay valid, and are dropped with their last guard. Keys find nothing, even if their objects
+    /// are still shared. Dropping the last handle does the same. Closing twice does nothing more, unless the
+    /// process forked while another thread closed the pool: then it closes the pool in the child.
     ///
     /// # Panics
     ///

@@ -35,8 +35,8 @@ pub(super) struct Place<T, L: List> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: the object goes with the slot from owner to owner, for which `T: Send` is enough. It is shared between threads
-// only if `T: Sync`: `SlotRef` asks for that to be sent, and so does `SlotPool::get`.
+// SAFETY: the object goes with the slot from owner to owner, for which `T: Send` is enough. It is shared between
+// threads only if `T: Sync`: `SlotRef` asks for that to be sent, and so does `SlotPool::get`.
 unsafe impl<T: Send, L: List> Send for Place<T, L> {}
 // SAFETY: as above.
 unsafe impl<T: Send, L: List> Sync for Place<T, L> {}

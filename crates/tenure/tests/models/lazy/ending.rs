@@ -139,8 +139,8 @@ pub(super) fn three_die_on_three_threads<S: Scheme>() {
     drop(local);
 }
 
-/// Between a thread's push and its turn, a thread without a number empties the stack: unless the turn is acquired, its owner
-/// may find the stack as empty as it was before another thread pushed and left.
+/// Between a thread's push and its turn, a thread without a number empties the stack: unless the turn is acquired,
+/// its owner may find the stack as empty as it was before another thread pushed and left.
 pub(super) fn one_dies_beside_a_combiner_after_the_list_was_emptied<S: Scheme>() {
     let domain = domain::<S>();
     let (first, one) = object(&domain, 1);

@@ -1,4 +1,5 @@
-//! Lazy references as they ship: domains whose local handles keep what others end, and [`Cached`](tenure::lazy::Cached).
+//! Lazy references as they ship: domains whose local handles keep what others end, and
+//! [`Cached`](tenure::lazy::Cached).
 //!
 //! | room | claims |
 //! |---|---|
@@ -17,8 +18,8 @@
 /// Tests that run a model of the shootdown on a machine whose stores may be late, on one where all is in order, and
 /// with `VERIFY` on the first again, each with a bound of its own.
 ///
-/// [`PointersInOrder`](super::memory::PointersInOrder) is for those whose local handles enter another object while the first one
-/// ends, [`Loom`](super::memory::Loom) for the others.
+/// [`PointersInOrder`](super::memory::PointersInOrder) is for those whose local handles enter another object while
+/// the first one ends, [`Loom`](super::memory::Loom) for the others.
 macro_rules! shootdowns {
     ($($model:ident: $machine:ident($late:expr), $in_order:expr, $verified:expr;)*) => {
         mod late {

@@ -1,6 +1,7 @@
 //! Orderings of lazy references, each with the model that fails without it.
 //!
-//! Not a complete list: some orderings only show where a light barrier does nothing, and those of `Verified` are for tests.
+//! Not a complete list: some orderings only show where a light barrier does nothing, and those of `Verified` are
+//! for tests.
 
 use super::cached::a_read_under_two_stores_of_one_thread;
 use super::ending::{

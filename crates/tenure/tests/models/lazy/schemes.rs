@@ -1,5 +1,6 @@
-//! The schemes whose local handles count: [`Counted`] and [`Mask`]. What a local handle keeps is kept alive, so a value goes with the
-//! last handle or with the last local handle that moves on, is cleared, or goes: one of them destroys it, after all others.
+//! The schemes whose local handles count: [`Counted`] and [`Mask`]. What a local handle keeps is kept alive, so a
+//! value goes with the last handle or with the last local handle that moves on, is cleared, or goes: one of them
+//! destroys it, after all others.
 
 use super::super::memory::{InOrder, Loom};
 use super::super::stage::{ALL, passes};

@@ -1,7 +1,8 @@
 //! One object that ends under local handles that keep it, use it, find it again, move on, and go.
 //!
-//! In each model the thread that has the local handle is this one, and another drops the last handle. When both have done
-//! the value is gone, whether the local handle has heard of it or not: the local handles are dropped after that question.
+//! In each model the thread that has the local handle is this one, and another drops the last handle. When both
+//! have done the value is gone, whether the local handle has heard of it or not: the local handles are dropped
+//! after that question.
 
 use super::super::clocks::counts_are_held;
 use super::super::memory::{InOrder, Loom, PointersInOrder, heavy_barriers, unfenced};
@@ -216,8 +217,8 @@ pub(super) fn a_forgotten_guard_ends_with_the_next_use<S: Scheme>() {
     assert_ended(&domain, 1, &[fate, fate_of_next]);
 }
 
-/// The reclaimer hears relaxed that the worker has moved on, and passes no barrier: the word itself has to tell it of the
-/// use.
+/// The reclaimer hears relaxed that the worker has moved on, and passes no barrier: the word itself has to tell it
+/// of the use.
 pub(super) fn moved_on_before_the_last_drop() {
     type Flag = <PointersInOrder as Memory>::AtomicU32;
     let domain = domain::<On<PointersInOrder, Shootdown>>();
@@ -244,9 +245,10 @@ fn a_use_is_seen_by_a_reclaimer_that_finds_another_object() {
     passes(ALL, moved_on_before_the_last_drop);
 }
 
-/// The local handle has used the object without a handle and moved on to one that ended in its hands. When it has given that
-/// one's reference back it has nothing: a reclaimer who sees that passes no barrier, so the word itself has to tell it of
-/// the use. The reclaimer has no number, because turns order reclaimers, and hears relaxed that the local handle has moved on.
+/// The local handle has used the object without a handle and moved on to one that ended in its hands. When it has
+/// given that one's reference back it has nothing: a reclaimer who sees that passes no barrier, so the word itself
+/// has to tell it of the use. The reclaimer has no number, because turns order reclaimers, and hears relaxed that
+/// the local handle has moved on.
 #[test]
 fn a_use_is_seen_by_who_finds_that_the_worker_has_given_the_next_object_back() {
     type Flag = <PointersInOrder as Memory>::AtomicU32;

@@ -11,9 +11,9 @@
 
 /// Tests that run a model on the two machines, each with a bound of its own.
 ///
-/// [`Loom`](super::memory::Loom) has stores that are seen late. But loom looks back at one access to a word only, and where a thread
-/// loads a word before it changes it, that access is its own: that another thread loaded the word too, and
-/// might do so later, it does not try. On [`InOrder`](super::memory::InOrder) each access is a
+/// [`Loom`](super::memory::Loom) has stores that are seen late. But loom looks back at one access to a word only,
+/// and where a thread loads a word before it changes it, that access is its own: that another thread loaded the
+/// word too, and might do so later, it does not try. On [`InOrder`](super::memory::InOrder) each access is a
 /// read-modify-write, and of those loom tries every order.
 macro_rules! on_both_machines {
     ($($model:ident: $late:expr, $in_order:expr;)*) => {

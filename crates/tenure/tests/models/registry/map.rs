@@ -1,8 +1,8 @@
 //! [`Map`]: the map that ships, and its grace periods, in batches of one: an element is released as soon as the last
 //! read section that may have seen it is over.
 //!
-//! Elements are read plainly when they are found and written plainly when they are released, so loom demands that every look
-//! at one comes after its insertion and before its release. Released elements stay in [`quarantine`].
+//! Elements are read plainly when they are found and written plainly when they are released, so loom demands that
+//! every look at one comes after its insertion and before its release. Released elements stay in [`quarantine`].
 
 use super::super::memory::{Loom, end_at_failure, seat, unfenced};
 use super::super::quarantine;
@@ -234,8 +234,8 @@ pub(crate) fn lookups_under_a_removal(others: usize) {
     stage.curtain(&[], 1);
 }
 
-/// A lookup, and another read section of the same thread, ‖ a removal: a thread that waits for the end of the first section
-/// may find any store of the second in its place.
+/// A lookup, and another read section of the same thread, ‖ a removal: a thread that waits for the end of the first
+/// section may find any store of the second in its place.
 pub(crate) fn sections_in_a_row_under_a_removal(second: fn(&Stage)) {
     let stage = Stage::with_buckets(2);
     let element = stage.insert(11).unwrap();
@@ -252,7 +252,8 @@ pub(crate) fn sections_in_a_row_under_a_removal(second: fn(&Stage)) {
     stage.curtain(&[40], 3);
 }
 
-// A fence of the second section would pass on the reads of the first. These stay in another bucket than 11, in front of 40.
+// A fence of the second section would pass on the reads of the first. These stay in another bucket than 11, in
+// front of 40.
 
 pub(crate) fn get_nested(stage: &Stage) {
     unfenced(|| {

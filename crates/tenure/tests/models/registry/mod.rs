@@ -1,8 +1,8 @@
 //! [`Registry`]: one live object per key, under lookups, creations and last drops that meet.
 //!
-//! The registry that ships, with its map and its grace periods, in batches of one. Objects are read and dropped plainly, so
-//! loom demands that all that holders did with one happened before its end. What the library frees stays in [`quarantine`],
-//! so a word that is used too late complains.
+//! The registry that ships, with its map and its grace periods, in batches of one. Objects are read and dropped
+//! plainly, so loom demands that all that holders did with one happened before its end. What the library frees
+//! stays in [`quarantine`], so a word that is used too late complains.
 
 pub(crate) mod map;
 mod orderings;

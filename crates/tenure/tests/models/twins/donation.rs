@@ -1,9 +1,9 @@
-//! A donation place beside the slot, as in the scheme that was proposed for Linux: the slot is what its owner uses, with a
-//! reference of its own or with one that the reclaimer has put into the place.
+//! A donation place beside the slot, as in the scheme that was proposed for Linux: the slot is what its owner uses,
+//! with a reference of its own or with one that the reclaimer has put into the place.
 //!
-//! Where the place is taken by an older object the reclaimer may steal that one's reference: the owner has moved on from
-//! it. But only if it looks at the slot *after* it has read the place. Our shootdown needs no place: what is donated is
-//! a tag of the word that says what the slot has.
+//! Where the place is taken by an older object the reclaimer may steal that one's reference: the owner has moved on
+//! from it. But only if it looks at the slot *after* it has read the place. Our shootdown needs no place: what is
+//! donated is a tag of the word that says what the slot has.
 
 use super::super::memory::Loom;
 use super::super::stage::{Heap, Value, join_all, spawn};

@@ -1,5 +1,5 @@
-//! The entry of a registry in its smallest form, on the map that ships, with a switch for each rule; and the registry that
-//! ships, on a machine that does not keep its promises.
+//! The entry of a registry in its smallest form, on the map that ships, with a switch for each rule; and the
+//! registry that ships, on a machine that does not keep its promises.
 
 use super::super::memory::{Loom, end_at_failure, seat};
 use super::super::quarantine;

@@ -14,18 +14,18 @@
 //!  └───────────────────────────────────────────┘
 //! ```
 //!
-//! Acquire and release use the calling thread's magazine: loads and stores on its own lines. An empty magazine takes a
-//! batch from the depot; a full one gives it a batch of its oldest slots. So slots that another thread releases travel back
-//! in batches, and idle slots are bounded by the magazines and what the depot got from them.
+//! Acquire and release use the calling thread's magazine: loads and stores on its own lines. An empty magazine
+//! takes a batch from the depot; a full one gives it a batch of its oldest slots. So slots that another thread
+//! releases travel back in batches, and idle slots are bounded by the magazines and what the depot got from them.
 //!
-//! A thread without a magazine, or that must not use it, takes and gives *loose* slots: the depot's second stack has single
-//! ones. A list with magazines of size 0 is that stack alone.
+//! A thread without a magazine, or that must not use it, takes and gives *loose* slots: the depot's second stack
+//! has single ones. A list with magazines of size 0 is that stack alone.
 //!
 //! # Magazines of other threads
 //!
-//! A trim, an acquire at the limit and the end of the pool want the slots of sleeping threads, too. A pair of asymmetric
-//! barriers lets a *reclaimer* take them, at no atomic operation for their owner. A magazine has a word `inside`, which only
-//! its owner writes, and a word `gate`, which others write:
+//! A trim, an acquire at the limit and the end of the pool want the slots of sleeping threads, too. A pair of
+//! asymmetric barriers lets a *reclaimer* take them, at no atomic operation for their owner. A magazine has a word
+//! `inside`, which only its owner writes, and a word `gate`, which others write:
 //!
 //! ```text
 //!   owner                                   reclaimer
@@ -35,34 +35,36 @@
 //!   inside = 0                              gate -= RECLAIM
 //! ```
 //!
-//! 1. **The owner uses its magazine** only between `inside = 1`, if it then found `gate` open, and `inside = 0`, which is
-//!    its last touch. In between it calls no code of users, allocates nothing and waits for no thread. A release has no
-//!    reference to the list on its way out, because the reclaimer may have freed it.
+//! 1. **The owner uses its magazine** only between `inside = 1`, if it then found `gate` open, and `inside = 0`,
+//!    which is its last touch. In between it calls no code of users, allocates nothing and waits for no thread. A
+//!    release has no reference to the list on its way out, because the reclaimer may have freed it.
 //! 2. **A reclaimer uses a magazine** only while it holds the list's lock and a bit of the gate is set, after it found
 //!    `inside == 0` after a heavy barrier that followed the bit. Once the gate is seen shut, the owner stops at the
 //!    gate until it is opened.
-//! 3. **Rules 1 and 2 exclude each other.** If the owner found the gate open although the bit was set, and the reclaimer
-//!    found `inside == 0` although the owner had gone in, both missed the other's store. The barriers rule that out.
+//! 3. **Rules 1 and 2 exclude each other.** If the owner found the gate open although the bit was set, and the
+//!    reclaimer found `inside == 0` although the owner had gone in, both missed the other's store. The barriers
+//!    rule that out.
 //! 4. **Batches change hands** only inside of a magazine, or under the lock.
 //! 5. While the gate is shut, the owner uses loose slots.
-//! 6. **An idle slot is loose, or on its way inside of a magazine, or in the hands of the thread that holds the lock.** So
-//!    a thread that holds the lock, has shut all gates and found all owners outside, can make all idle slots loose. Until
-//!    it opens a gate, a slot that is not loose has a user: one load shows that none is idle.
+//! 6. **An idle slot is loose, or on its way inside of a magazine, or in the hands of the thread that holds the
+//!    lock.** So a thread that holds the lock, has shut all gates and found all owners outside, can make all idle
+//!    slots loose. Until it opens a gate, a slot that is not loose has a user: one load shows that none is idle.
 //!
-//! A reclaimer waits for owners who are inside: for nanoseconds, or for a time slice if the system took one off its CPU.
+//! A reclaimer waits for owners who are inside: for nanoseconds, or for a time slice if the system took one off its
+//! CPU.
 //!
 //! # Orderings
 //!
-//! The plain fields pass from the owner to a reclaimer through `inside` (Release in the owner's last store, Acquire in the
-//! reclaimer's load), back through `gate` (Release when the bit goes, Acquire in the owner's load), and between reclaimers
-//! through the lock. The barriers decide who may, by rule 3; they carry no data, so a race detector that knows no fences
-//! sees every hand-over.
+//! The plain fields pass from the owner to a reclaimer through `inside` (Release in the owner's last store, Acquire
+//! in the reclaimer's load), back through `gate` (Release when the bit goes, Acquire in the owner's load), and
+//! between reclaimers through the lock. The barriers decide who may, by rule 3; they carry no data, so a race
+//! detector that knows no fences sees every hand-over.
 //!
 //! # Threads that come and go
 //!
-//! Magazines lie in an array by thread number, in segments that live as long as the list: no cap on threads. A magazine
-//! whose gate says `UNSEATED` has no owner: its first use seats the thread, and [`leave`](List::leave) empties it into the
-//! depot for the next thread of that number.
+//! Magazines lie in an array by thread number, in segments that live as long as the list: no cap on threads. A
+//! magazine whose gate says `UNSEATED` has no owner: its first use seats the thread, and [`leave`](List::leave)
+//! empties it into the depot for the next thread of that number.
 //!
 //! The child of a fork waits for nothing that a lost thread left half done. What lost threads had in hand, and the
 //! magazines that they were inside of, are lost to it; their other magazines are not. If one of them was gathering, the
@@ -86,8 +88,8 @@ const BATCH_SIZE: usize = 32;
 
 /// A *magazine* of idle slots for each thread, and a *depot* for all, which evens them out.
 ///
-/// A magazine has up to [`new_in`](List::new_in)'s `magazine` slots, but at most 64. They go to the depot when the thread
-/// ends, and to a thread that [gathers](List::gather) or closes. With a size of 0 this is a
+/// A magazine has up to [`new_in`](List::new_in)'s `magazine` slots, but at most 64. They go to the depot when the
+/// thread ends, and to a thread that [gathers](List::gather) or closes. With a size of 0 this is a
 /// [`TaggedStack`](super::TaggedStack).
 pub struct Magazines<M: Memory = Native, const BATCH: usize = BATCH_SIZE> {
     magazines: Segments<Isolated<Magazine<M, BATCH>>, M>,
@@ -167,8 +169,8 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
         slot: u32,
     ) -> Result<(), Closed> {
         Magazine::exit(access);
-        // SAFETY: the caller's slot keeps the list until it is in the magazine. Then the magazine does, until this thread
-        // is outside: only then can a reclaimer take the slot from it.
+        // SAFETY: the caller's slot keeps the list until it is in the magazine. Then the magazine does, until this
+        // thread is outside: only then can a reclaimer take the slot from it.
         let list = unsafe { this.as_ref() };
         // Outside, because it may allocate.
         let mut batch = list.depot.take_empty();
@@ -188,8 +190,8 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
         Ok(())
     }
 
-    /// Shuts the gates of all magazines that have, or could get, an owner. Returns whether there are any, so that a heavy
-    /// barrier has to follow.
+    /// Shuts the gates of all magazines that have, or could get, an owner. Returns whether there are any, so that a
+    /// heavy barrier has to follow.
     fn shut_all(&self, seating: u32, gate: u32) -> bool {
         // AcqRel: see `seat`.
         self.seating.fetch_or(seating, Ordering::AcqRel);
