@@ -179,8 +179,8 @@ fn singles(scenario: &Scenario) -> Option<Table> {
     })
 }
 
-/// What is to be said of rounds that were left out and of disturbed slices: how many were dropped, and where so few were
-/// undisturbed that the others count.
+/// What is to be said of rounds that were left out and of disturbed slices: how many were dropped, and where so few
+/// were undisturbed that the others count.
 fn disturbed(scenario: &Scenario) -> Vec<String> {
     let rows =
         || scenario.points.iter().flat_map(|point| point.rows.iter().map(move |row| (point, row)));

@@ -95,8 +95,8 @@ pub struct Point {
     /// Rounds that were measured: in a round each variant runs once.
     #[serde(default)]
     pub rounds: usize,
-    /// Rounds that were left out, because those before them had taken twice the time that all were meant to take, or because
-    /// the run was interrupted.
+    /// Rounds that were left out, because those before them had taken twice the time that all were meant to take,
+    /// or because the run was interrupted.
     #[serde(default)]
     pub left_out: usize,
     /// The variants, in the order of the scenario.

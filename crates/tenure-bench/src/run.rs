@@ -73,7 +73,8 @@ const QUICK_BATCHES: usize = 6;
 
 /// Measures what `request` asks for, until `cancelled` says otherwise: then the report has what was measured so far.
 ///
-/// `tell` sees the report grow: first without groups, then after each scenario, which is the last one of the last group.
+/// `tell` sees the report grow: first without groups, then after each scenario, which is the last one of the last
+/// group.
 ///
 /// # Errors
 ///

@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The file name of a page about `names`, or about everything if there are none: `bench.html`, `bench-refs-upgrade.html`.
-/// Runs about different names do not overwrite each other's pages.
+/// The file name of a page about `names`, or about everything if there are none: `bench.html`,
+/// `bench-refs-upgrade.html`. Runs about different names do not overwrite each other's pages.
 #[must_use]
 pub fn page_name(instrument: &str, names: &[String]) -> String {
     /// Far below what file systems allow.

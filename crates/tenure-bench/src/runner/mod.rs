@@ -12,8 +12,9 @@
 //! - A slice in which the scheduler took a thread off its CPU is dropped and counted. With more
 //!   threads than CPUs that is the rule, and none is. Where hardly any slice is left they count
 //!   after all, and the row says so.
-//! - On a busy machine slices take long, as threads wait for one that is switched out. Once the rounds of a point have taken
-//!   twice the time they were meant to take, the rest is left out and counted. Every batch gets its share of that time.
+//! - On a busy machine slices take long, as threads wait for one that is switched out. Once the rounds of a point
+//!   have taken twice the time they were meant to take, the rest is left out and counted. Every batch gets its
+//!   share of that time.
 //! - The objects of a batch are allocated anew, for their place in memory matters. The median over
 //!   the rounds of a batch is one value; estimates and their intervals are over the batches.
 
@@ -48,8 +49,8 @@ const TRIAL_STEPS: u64 = 2_000;
 const FEWEST_STEPS: u64 = 16;
 
 impl Plan {
-    /// How long the rounds of a scenario may take at a number of threads: twice as long as they are meant to. Timing single
-    /// operations takes as long again as the slice that it follows.
+    /// How long the rounds of a scenario may take at a number of threads: twice as long as they are meant to.
+    /// Timing single operations takes as long again as the slice that it follows.
     fn bound(&self, scenario: &Scenario) -> Duration {
         let singly = scenario.variants.iter().filter(|variant| variant.times_singles).count();
         let slices = scenario.variants.len() + singly;

@@ -11,8 +11,8 @@
 //! | CPU per request, `e2e/memory` | the same handlers fed from memory: **no kernel, no load generator**. Elapsed time times threads: on a busy machine it is too high |
 //! | acquire | the one call that a free list is there for, timed by itself inside of the server |
 //!
-//! Each server is one process for all rounds, so that intervals tell how rounds differ, and not how processes do: differences
-//! of a few per cent between cells should be seen in several runs.
+//! Each server is one process for all rounds, so that intervals tell how rounds differ, and not how processes do:
+//! differences of a few per cent between cells should be seen in several runs.
 //!
 //! Through sockets the memcached server has four cells: the compare-exchange loop or `TicketRef`, on the line of what
 //! requests read or on its own ([`memcached`](crate::memcached)). `e2e/memory` adds `RcuRef`: six.

@@ -87,7 +87,8 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, String>
         }
         .to_owned(),
     };
-    // Those that are held, and those of the load; the servers inherit it. Where it is not allowed, connections fail and say so.
+    // Those that are held, and those of the load; the servers inherit it. Where it is not allowed, connections fail
+    // and say so.
     let _ = allow_connections(MOST_CONNECTIONS);
     let mut random = fastrand::Rng::with_seed(seed);
     let cells = chosen.iter().map(|one| match &one.kind {
