@@ -163,7 +163,7 @@ const CLAIMS: &[Claim] = {
         ),
         claim(
             "lazy/end",
-            "The end of an object waits for no parked seat: 1,024 of them add at most half to its time",
+            "The end of an object waits for no parked handle: 1,024 of them add at most half to its time",
             &[together("64 parked", Baseline, 1.1), together("1024 parked", Baseline, 1.5)],
         ),
         claim(
