@@ -1,6 +1,6 @@
 //! The traits of core, of std and of other crates: an `Arc` is what its value is.
 
-use super::{Arc, Weak};
+use super::Arc;
 use core::borrow::Borrow;
 use core::cmp::Ordering;
 use core::error::Error;
@@ -146,7 +146,7 @@ mod of_std {
 /// written twice, and read back as two.
 #[cfg(feature = "serde")]
 mod of_serde {
-    use super::{Arc, Weak};
+    use crate::arc::{Arc, Weak};
     use alloc::boxed::Box;
     use serde::de::{Deserialize, Deserializer};
     use serde::ser::{Serialize, Serializer};
@@ -197,7 +197,7 @@ mod of_stable_deref_trait {
 
 #[cfg(feature = "arc-swap")]
 mod of_arc_swap {
-    use super::{Arc, Weak};
+    use crate::arc::{Arc, Weak};
     use arc_swap::RefCnt;
     use core::ptr;
 
@@ -258,7 +258,7 @@ mod of_arc_swap {
 /// These traits may change with any nightly; `ci/nightly_toolchain.sh` names the one that this is written for.
 #[cfg(tenure_nightly)]
 mod nightly {
-    use super::{Arc, Weak};
+    use crate::arc::{Arc, Weak};
     use core::marker::Unsize;
     use core::ops::{CoerceUnsized, DispatchFromDyn, LegacyReceiver};
     use core::pin::PinSafePointer;
