@@ -169,10 +169,9 @@ impl Watchers {
         if self.want(kind::FETCHERS) {
             let (key, status) = (InUrl(key), if item.is_some() { "found" } else { "not_found" });
             let (class, size) = item.map_or((0, 0), |item| (item.class().number(), item.len()));
-            let what = format_args!(
+            self.log(kind::FETCHERS, format_args!(
                 "type=item_get key={key} status={status} clsid={class} cfd={connection} size={size}"
-            );
-            self.log(kind::FETCHERS, what);
+            ));
         }
     }
 
@@ -187,20 +186,20 @@ impl Watchers {
         if self.want(kind::MUTATIONS) {
             let (key, ttl) = (InUrl(item.key()), item.expiry.get().saturating_sub(now));
             let (class, size) = (item.class().number(), item.len());
-            let what = format_args!(
+            self.log(kind::MUTATIONS, format_args!(
                 "type=item_store key={key} status={status} cmd={command} ttl={ttl} clsid={class} \
                  cfd={connection} size={size}"
-            );
-            self.log(kind::MUTATIONS, what);
+            ));
         }
     }
 
     pub(super) fn log_delete<C: RefCount + 'static>(&self, item: &ItemRef<C>, command: &str) {
         if self.want(kind::DELETIONS) {
             let (key, class, size) = (InUrl(item.key()), item.class().number(), item.len());
-            let what =
-                format_args!("type=deleted key={key} cmd={command} clsid={class} size={size}");
-            self.log(kind::DELETIONS, what);
+            self.log(
+                kind::DELETIONS,
+                format_args!("type=deleted key={key} cmd={command} clsid={class} size={size}"),
+            );
         }
     }
 
@@ -211,10 +210,9 @@ impl Watchers {
             let expiry = item.expiry.get();
             let ttl = if expiry == 0 { -1 } else { i64::from(expiry) - i64::from(now) };
             let idle = now.saturating_sub(item.time());
-            let what = format_args!(
+            self.log(kind::EVICTIONS, format_args!(
                 "type=eviction key={key} fetch={fetched} ttl={ttl} la={idle} clsid={class} size={size}"
-            );
-            self.log(kind::EVICTIONS, what);
+            ));
         }
     }
 
@@ -226,10 +224,12 @@ impl Watchers {
                 None => ("conn_new", String::new()),
                 Some(reason) => ("conn_close", format!(" reason={reason}")),
             };
-            let what = format_args!(
-                "type={event} rip={from} transport={transport}{reason} cfd={connection}"
+            self.log(
+                kind::CONNEVENTS,
+                format_args!(
+                    "type={event} rip={from} transport={transport}{reason} cfd={connection}"
+                ),
             );
-            self.log(kind::CONNEVENTS, what);
         }
     }
 }
