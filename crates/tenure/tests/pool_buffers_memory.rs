@@ -199,7 +199,7 @@ fn buffers_that_outlive_the_pool_are_freed_by_their_users<L: FreeList>() {
     });
 }
 
-fn threads_that_hoarded_and_ended_leave_nothing<L: FreeList>() {
+fn threads_that_kept_buffers_and_ended_leave_nothing<L: FreeList>() {
     leaves_nothing(true, |test| {
         let pool = build::<L>(builder());
         std::thread::scope(|scope| {
@@ -215,7 +215,7 @@ fn threads_that_hoarded_and_ended_leave_nothing<L: FreeList>() {
     });
 }
 
-fn a_thread_that_hoards_when_the_pool_ends_leaves_nothing<L: FreeList>() {
+fn a_thread_that_keeps_buffers_when_the_pool_ends_leaves_nothing<L: FreeList>() {
     leaves_nothing(true, |test| {
         let pool = build::<L>(builder());
         let (go, wait) = channel::<()>();
@@ -325,8 +325,8 @@ claims! {
     a_pool_that_was_used_leaves_nothing,
     a_pool_that_was_trimmed_and_closed_leaves_nothing,
     buffers_that_outlive_the_pool_are_freed_by_their_users,
-    threads_that_hoarded_and_ended_leave_nothing,
-    a_thread_that_hoards_when_the_pool_ends_leaves_nothing,
+    threads_that_kept_buffers_and_ended_leave_nothing,
+    a_thread_that_keeps_buffers_when_the_pool_ends_leaves_nothing,
     threads_at_the_limit_never_exceed_it_and_leave_nothing,
     requests_that_fail_leave_nothing,
     an_allocator_that_fails_ends_the_request_without_a_fall_back,

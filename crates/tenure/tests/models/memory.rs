@@ -131,7 +131,7 @@ unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Memory for Loom<IN_ORDER, S
 pub(crate) enum Access {
     /// The memory that a count lives in.
     Memory,
-    /// A plain field of a protocol: a list's link, a hoard's slots.
+    /// A plain field of a protocol: a list's link, a magazine's slots.
     Field,
     /// A counted value: see `stage::Value`.
     Value,

@@ -209,7 +209,7 @@ fn explore(preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
     set_hook(Some(|fault| panic!("reported: {fault}")));
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = preemptions;
-    // Looking through two lists' hoards takes more steps than loom's thousand. A loop without end has no bound.
+    // Looking through two lists' magazines takes more steps than loom's thousand. A loop without end has no bound.
     builder.max_branches = 5_000;
     let _flush_at_the_end = Flush;
     builder.check(move || {

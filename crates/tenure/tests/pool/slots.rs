@@ -157,7 +157,7 @@ fn the_limit_counts_objects_in_use_and_says_what_to_do<L: FreeList>() {
     assert_eq!(none.acquire().unwrap_err(), AcquireError::Exhausted { limit: 0 });
 }
 
-fn at_the_limit_objects_that_sleeping_threads_hoard_are_found<L: FreeList>() {
+fn at_the_limit_objects_that_sleeping_threads_keep_are_found<L: FreeList>() {
     let pool = SlotPool::builder(|| 0).limit(40).list::<L>().build();
     keeping(&pool, 40, || {
         let held: Vec<_> = (0..40).map(|_| pool.acquire().unwrap()).collect();
@@ -294,7 +294,7 @@ claims! {
     the_last_of_many_references_resets_and_releases_once,
     guards_go_home_from_any_thread,
     the_limit_counts_objects_in_use_and_says_what_to_do,
-    at_the_limit_objects_that_sleeping_threads_hoard_are_found,
+    at_the_limit_objects_that_sleeping_threads_keep_are_found,
     a_trim_drops_what_is_idle_and_nothing_else,
     a_discarded_object_is_dropped_and_its_slot_used_again,
     make_and_reset_run_when_they_should,

@@ -150,7 +150,7 @@ macro_rules! claims {
 type Bounds = [Preemptions; 9];
 
 /// Lists of a few words.
-const SMALL: Bounds = [Some(3), Some(4), ALL, Some(3), ALL, Some(3), ALL, Some(4), Some(3)];
+const SMALL: Bounds = [Some(3), Some(4), ALL, Some(3), ALL, Some(3), Some(5), Some(4), Some(3)];
 /// A depot: two stacks.
 const DEPOT: Bounds = [Some(1), Some(2), Some(5), Some(2), ALL, Some(2), Some(5), Some(3), Some(3)];
 /// The same on the machine without late stores.
@@ -180,10 +180,10 @@ claims! {
     tagged_stack: TaggedStack<Loom>, 0, SMALL;
     scan_in_order: Scan<InOrder>, 0, SMALL;
     tagged_stack_in_order: TaggedStack<InOrder>, 0, SMALL;
-    magazines_without_hoards: Magazines<Loom, 1>, 0, DEPOT;
+    magazines_of_none: Magazines<Loom, 1>, 0, DEPOT;
     magazines_of_one: Magazines<Loom, 1>, 1, MAGAZINES;
     magazines_of_two: Magazines<Loom, 1>, 2, MAGAZINES;
-    magazines_without_hoards_in_order: Magazines<InOrder, 1>, 0, DEPOT_IN_ORDER;
+    magazines_of_none_in_order: Magazines<InOrder, 1>, 0, DEPOT_IN_ORDER;
     magazines_of_one_in_order: Magazines<InOrder, 1>, 1, MAGAZINES_IN_ORDER;
     magazines_of_two_in_order: Magazines<InOrder, 1>, 2, MAGAZINES_IN_ORDER;
 }

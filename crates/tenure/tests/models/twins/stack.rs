@@ -109,7 +109,7 @@ unsafe impl<F: Flaw> List for StackTwin<F> {
     type Memory = Loom;
     const NAME: &'static str = "twin of a stack";
 
-    fn new_in(_hoard: usize, _owner: Weak<dyn Resident>) -> Self {
+    fn new_in(_magazine: usize, _owner: Weak<dyn Resident>) -> Self {
         Self {
             head: Atomic::new(NOTHING),
             links: core::array::from_fn(|_| Atomic::new(NOTHING as u32)),
