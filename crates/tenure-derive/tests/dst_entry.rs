@@ -11,7 +11,7 @@
 #![allow(dead_code)] // Fields that are there for their place.
 
 use std::mem::offset_of;
-use tenure::count::IncNotZero;
+use tenure::count::RcuRef;
 use tenure::line::LineLayout;
 
 #[derive(LineLayout)]
@@ -21,7 +21,7 @@ struct DstEntry {
     #[line(read_mostly)]
     ahead: [u64; 8],
     #[line(contended)]
-    __refcnt: IncNotZero,
+    __refcnt: RcuRef,
     __use: u32,
     lastuse: u64,
     #[line(cold)]

@@ -1,6 +1,6 @@
 //! Linux 6.1's `dst_entry` and `rtable`: the count and its readers, at the offsets they had.
 
-use tenure::count::IncNotZero;
+use tenure::count::RcuRef;
 use tenure::line::LineLayout;
 
 // Its allocator, a slab cache, starts each on a line.
@@ -11,7 +11,7 @@ struct DstEntry {
     #[line(read_mostly)]
     ahead: [u64; 8],
     #[line(contended)]
-    __refcnt: IncNotZero,
+    __refcnt: RcuRef,
     __use: u32,
     lastuse: u64,
     #[line(read_mostly)]

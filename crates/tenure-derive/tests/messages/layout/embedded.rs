@@ -1,6 +1,6 @@
 //! The second victim of Linux 6.1's `dst_entry` sits in the struct around it.
 
-use tenure::count::IncNotZero;
+use tenure::count::RcuRef;
 use tenure::line::LineLayout;
 
 #[derive(LineLayout)]
@@ -10,7 +10,7 @@ struct DstEntry {
     #[line(read_mostly)]
     ahead: [u64; 8],
     #[line(contended)]
-    __refcnt: IncNotZero,
+    __refcnt: RcuRef,
     #[line(cold)]
     rest: [u32; 11],
 }
