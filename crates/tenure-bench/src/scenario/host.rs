@@ -54,16 +54,16 @@ impl Place {
 pub(super) struct PerThread<T>(Vec<Isolated<Mutex<Option<T>>>>);
 
 impl<T> PerThread<T> {
-    /// Parts for so many threads; `part` is told whose.
+    /// A part for each of `threads` threads; `part` makes the one of a thread's number.
     pub(super) fn new(threads: usize, part: impl FnMut(usize) -> T) -> Self {
         Self((0..threads).map(part).map(|part| Isolated::new(Mutex::new(Some(part)))).collect())
     }
 
-    /// Calls `work` with the part of that thread, who calls: a local variable meanwhile, as it would be in a program.
+    /// Calls `work` with the part of `thread`, the caller. Meanwhile it is a local variable, as in a program.
     #[inline(always)]
     pub(super) fn with<R>(&self, thread: usize, work: impl FnOnce(&mut T) -> R) -> R {
         let mut home = self.0[thread].lock().unwrap_or_else(PoisonError::into_inner);
-        let mut part = home.take().expect("nobody has panicked with it");
+        let mut part = home.take().expect("its thread has not panicked with it");
         let result = work(&mut part);
         *home = Some(part);
         result

@@ -1,4 +1,4 @@
-//! `tenure bench` as somebody types it.
+//! `tenure bench` as a person types it.
 
 use super::support::{is_refused, refused, tenure, tenure_in, text};
 

@@ -1,4 +1,4 @@
-//! `tenure layout` as somebody types it.
+//! `tenure layout` as a person types it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

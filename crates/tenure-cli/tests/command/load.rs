@@ -1,4 +1,4 @@
-//! `tenure load` as somebody types it.
+//! `tenure load` as a person types it.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;

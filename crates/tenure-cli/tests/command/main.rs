@@ -1,4 +1,4 @@
-//! The command as somebody types it: what all subcommands share, and each by itself.
+//! The command as a person types it: what all subcommands share, then each alone.
 
 mod bench;
 mod layout;

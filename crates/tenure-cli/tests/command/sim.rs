@@ -1,4 +1,4 @@
-//! `tenure sim` as somebody types it.
+//! `tenure sim` as a person types it.
 
 use super::support::{is_refused, refused, tenure, tenure_in, text};
 

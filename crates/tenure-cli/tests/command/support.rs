@@ -1,4 +1,4 @@
-//! Running the command as somebody types it.
+//! Running the command as a person types it.
 
 use std::path::Path;
 use std::process::{Command, Output};

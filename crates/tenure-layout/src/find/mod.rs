@@ -1,5 +1,4 @@
-//! Findings, whoever makes them: their model, score and repair text, and one renderer each for a terminal, JSON and
-//! HTML.
+//! Findings from any source: their model, score and repair text, and one renderer each for a terminal, JSON and HTML.
 //!
 //! Nothing here knows where a finding comes from. [`sharing`](crate::sharing) makes them from types; the renderers read
 //! a [`Report`] and nothing else, so that JSON from another machine can be shown too. Names in a report come from files

@@ -315,7 +315,7 @@ pub struct Suggestion {
     pub notes: Vec<String>,
 }
 
-/// The most embedding types that a renderer draws: of the others, moves and sizes are told.
+/// A renderer draws at most this many embedding types, and lists the moves and sizes of the others.
 const MOST_DRAWN: usize = 3;
 
 impl Suggestion {

@@ -7,7 +7,7 @@ use tenure_types::model::{Kind, Qualifier, TypeId};
 /// Below this, a neighbour is not worth a line of text.
 const LEAST: f64 = 0.05;
 
-/// What a lock's neighbours count for: whoever reads them has just written the lock.
+/// The weight of a lock's neighbours: a thread that reads them has just written the lock.
 const GUARDED: f64 = 0.15;
 
 /// The largest bundle of pointers that is taken for the links of a list or a tree.

@@ -7,7 +7,7 @@
 //!        └──> JSON, by its own schema
 //! ```
 //!
-//! A [`Scenario`] has *measures* (what is told of each row: a column, a chart), *points* (numbers of threads or CPUs),
+//! A [`Scenario`] has *measures* (what each row shows: a column, a chart), *points* (numbers of threads or CPUs),
 //! and at each point *rows* (variants) with one [`Cell`] for each measure. Tables, charts and their captions follow
 //! from these; `table` has the one form of a table, which both renderers show.
 
@@ -109,7 +109,7 @@ pub struct Scenario {
     pub limit: Option<String>,
     /// What its points are.
     pub axis: Axis,
-    /// What is told of each row.
+    /// What each row shows.
     pub measures: Vec<Measure>,
     /// The conditions, ascending.
     pub points: Vec<Point>,
@@ -267,7 +267,7 @@ pub enum Show {
     More,
 }
 
-/// What is told of each row.
+/// What each row shows.
 #[derive(Debug, Clone)]
 pub struct Measure {
     heading: String,
@@ -362,7 +362,7 @@ pub struct Curve {
     pub better: &'static str,
     /// The unit in full.
     pub unit: &'static str,
-    /// Far apart values may be told apart by their ratios.
+    /// Values that are far apart may be shown by their ratios.
     pub may_be_logarithmic: bool,
 }
 

@@ -238,7 +238,7 @@ impl<T, S: Revoking> Cached<T, S> {
             Ordering::AcqRel,
             Ordering::Relaxed,
         )?;
-        // SAFETY: never null, and whoever replaces the pointer owns its reference. Not `old`, which may be the
+        // SAFETY: never null, and the thread that replaces the pointer owns its reference. Not `old`, which may be the
         // pointer to an earlier block at the same address.
         Ok(unsafe { context_of(replaced) })
     }

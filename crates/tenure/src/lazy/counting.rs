@@ -1,9 +1,9 @@
 //! Schemes in which local handles count: [`Mask`], and [`Counted`], the baseline.
 //!
 //! 1. What an object's [`Holders`] count has strong references. `Counted` counts each slot that has the object.
-//!    `Mask` has a bit for each slot, 64 to a word, and one reference for each word that is not zero: whoever sets
-//!    a word's first bit takes it, and whoever clears its last bit gives it back.
-//! 2. A slot is among the holders of the block that it has, in use or not. Nobody else adds or removes that slot.
+//!    `Mask` has a bit for each slot, 64 to a word, and one reference for each word that is not zero: setting a
+//!    word's first bit takes it, and clearing its last bit gives it back.
+//! 2. A slot is among the holders of the block that it has, in use or not. No other thread adds or removes that slot.
 //! 3. The last put of a strong reference destroys the block.
 
 use super::context::give_back;
@@ -85,8 +85,8 @@ impl<M: Memory> Holders for Bits<M> {
 
     fn remove(&self, number: u32) -> bool {
         let word = self.0.get(number / u64::BITS).expect("it has this slot's bit");
-        // AcqRel: pairs with itself. Whoever clears the last bit sees what the other slots' owners did with the
-        // block, and that the word's reference was taken. The put passes that on to whoever destroys the block.
+        // AcqRel: pairs with itself. The thread that clears the last bit sees what the other slots' owners did
+        // with the block, and that the word's reference was taken. The put passes that on to the destroyer.
         word.fetch_sub(bit(number), Ordering::AcqRel) == bit(number)
     }
 }

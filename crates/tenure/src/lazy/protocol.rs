@@ -101,7 +101,7 @@ pub(super) type SharedInner<T, S> = Shared<Inner<T, S>, <S as Protocol>::Memory>
 
 /// An object of a domain on the heap.
 ///
-/// The value comes first, on lines that nobody writes when references come and go.
+/// The value comes first, on lines that no thread writes when references come and go.
 #[repr(C)]
 pub struct Block<T, S: Protocol> {
     value: T,

@@ -3,7 +3,7 @@
 //! The operations of [`Loom`](super::memory::Loom) know who calls them, so a [`Site`] names an ordering by the source
 //! lines of its operation: no copy of the code, no new build. [`orderings_in`] reads the sites from the source.
 //!
-//! A function that is `#[track_caller]` hides its own lines: its operations are told by their kind alone, and two of
+//! A function that is `#[track_caller]` hides its own lines: its operations are known by their kind alone, and two of
 //! one kind and ordering are weakened together. An ordering that is an argument is weakened in the function it goes to.
 
 use std::cell::Cell;

@@ -193,8 +193,8 @@ const GAP: f64 = 10.0;
 
 /// A place for each label within `left..right`. `wanted` is ordered by leaders.
 ///
-/// Every label takes the highest place that those before it leave, so much depends on who comes first
-/// and which side it takes. A few ways are tried and the best is kept.
+/// Every label takes the highest place that earlier labels leave, so the order of the labels and their sides
+/// matter. A few ways are tried and the best is kept.
 fn place(wanted: &[Wanted], left: f64, right: f64) -> Vec<Spread> {
     let count = wanted.len();
     let forwards: Vec<usize> = (0..count).collect();

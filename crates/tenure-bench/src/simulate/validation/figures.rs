@@ -275,9 +275,8 @@ const NOTE: &str = "the simulated loop asks again at once after each failure, so
 
 /// Core-to-core matrices: one way of a ball that two cores play by compare-exchange.
 ///
-/// Both sides spin by compare-exchange, so whoever waits for the ball has asked for its line already.
-/// A machine's latencies are those of a line that nobody asks for; so they are not simply
-/// returned.
+/// Both sides spin by compare-exchange, so the side that waits for the ball has already asked for its line.
+/// A machine's latencies are those of a line that no other CPU asks for, so they are not simply returned.
 fn matrices() -> impl Iterator<Item = Figure> {
     type Row = (&'static str, &'static str, usize, [f64; 2]);
     const ROWS: [Row; 6] = [

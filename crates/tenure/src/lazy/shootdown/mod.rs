@@ -78,7 +78,7 @@ pub(super) use slot::State;
 /// Counts nothing while workers enter and leave, and interrupts running threads when an object is retired: the default.
 ///
 /// Entering the same object again, using what the handle kept, and leaving are plain loads and stores on the
-/// handle's own line. Whoever drops the last context of an object that some handle has pays for that: two looks at
+/// handle's own line. Dropping the last context of an object that some handle has pays for that: two looks at
 /// every handle and one heavy barrier (`membarrier` on Linux, which interrupts the CPUs that run this process), for
 /// all objects that are retired at the time.
 ///
@@ -162,7 +162,7 @@ impl<T, S: Revoking> Default for ObjectState<T, S> {
     }
 }
 
-// SAFETY: nobody destroys a block that is in use: the reclaimer finds the slot active (rules 1, 4, 5) and donates
+// SAFETY: no thread destroys a block that is in use: the reclaimer finds the slot active (rules 1, 4, 5) and donates
 // (rule 3). Each block is destroyed once: one last put pushes it, one thread takes it from the list, `holders` has
 // one last put.
 unsafe impl<S: Revoking> Protocol for S {
@@ -227,7 +227,7 @@ fn reclaim_or_delegate<T, S: Revoking>(inner: &Inner<T, S>) {
     unsafe { destroy_all(inner, unused) };
 }
 
-/// Takes the blocks of `list` from all slots, and moves those that nobody uses to `unused`.
+/// Takes the blocks of `list` from all slots, and moves the unused ones to `unused`.
 fn reclaim<T, S: Revoking>(inner: &Inner<T, S>, list: List<T, S>, unused: &mut List<T, S>) {
     // SAFETY: the list, and then the batch, own their blocks.
     let object = |block| &unsafe { Block::header(block) }.object;

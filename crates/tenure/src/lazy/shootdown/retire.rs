@@ -5,8 +5,9 @@
 //! one, the thread leaves: the combiner cannot resign without noticing the request, and then goes round again. So
 //! threads that drop at once share barriers, and none waits for another.
 //!
-//! Soundness does not depend on it: whoever takes blocks from the list owns them. A thread that has no number, or
-//! that has gone round often enough, reclaims what it finds without being the combiner. So does a thread that finds
+//! Soundness does not depend on it: the thread that takes blocks from the list owns them. A thread that has no
+//! number, or that has gone round often enough, reclaims what it finds without being the combiner. So does a thread
+//! that finds
 //! [`MANY_REQUESTS`]: otherwise threads that retire faster than one thread reclaims, or while that thread has no CPU,
 //! would fill the memory.
 //!
@@ -102,7 +103,8 @@ impl<T, S: Revoking> RetireList<T, S> {
 
     /// After a push: adds a request, and becomes the combiner unless there is one.
     pub(super) fn request(&self, thread: usize) -> Role {
-        // Release: pairs with the Acquire in `finish` and with the one below. Whoever sees the request sees the push.
+        // Release: pairs with the Acquire in `finish` and with the one below. A thread that sees the request sees
+        // the push.
         let mut word = self.combiner.fetch_add(1, Ordering::Release) + 1;
         loop {
             let requests = word as u32;
@@ -225,7 +227,7 @@ impl<T, S: Revoking> Batch<T, S> {
         let chained = |&block: &NonNull<Block<T, S>>| {
             // SAFETY: the batch owns its blocks.
             let header = unsafe { Block::header(block) };
-            // SAFETY: so nobody writes the field.
+            // SAFETY: so no thread writes the field.
             NonNull::new(unsafe { header.object.chain.read() })
         };
         let first = NonNull::new(self.buckets[bucket(address)]);

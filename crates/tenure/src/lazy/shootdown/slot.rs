@@ -183,7 +183,7 @@ impl<T, S: Revoking> State<T, S> {
     ///
     /// # Safety
     ///
-    /// By the thread that was the owner and has the guard. Nobody else has used the slot since.
+    /// By the thread that was the owner and has the guard. No other thread has used the slot since.
     #[cold]
     pub(in crate::lazy) unsafe fn transition_to_abandoned(&self) {
         let donated = self.transition_to_empty();

@@ -53,16 +53,6 @@ pub(crate) enum Latecomer {
     OneMoreBarrier,
 }
 
-macro_rules! flaws {
-    ($($(#[$doc:meta])* $name:ident { $($what:ident: $type:ty = $value:expr)? })*) => {$(
-        $(#[$doc])*
-        pub(crate) enum $name {}
-        impl Flaw for $name {
-            $(const $what: $type = $value;)?
-        }
-    )*};
-}
-
 flaws! {
     /// Nothing is wrong: the control that shows that the switch makes the failure.
     SoundSlot {}
