@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use tenure_layout::find::{html, json, terminal};
+use tenure_find::{html, json, terminal};
 use tenure_layout::run::{self, Request};
 use tenure_types::model::Format;
 use tenure_types::read::{Input, Options};

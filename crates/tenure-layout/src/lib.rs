@@ -5,10 +5,10 @@
 //! knows which words are contended, looks through embedding (the victim is often in an *outer* type),
 //! and orders what it finds, because nearly every struct with an atomic word has something beside it.
 //!
-//! The command `tenure layout` is this crate; [`tenure_types`] reads the types. As a library:
+//! The command `tenure layout` is this crate; [`tenure_types`] reads the types, and [`tenure_find`] shows what was found. As a library:
 //!
 //! ```
-//! use tenure_layout::find::Sharing;
+//! use tenure_find::Sharing;
 //! use tenure_layout::run::{Request, run};
 //! use tenure_types::read::{Input, Options};
 //!
@@ -39,7 +39,6 @@
 //! | module | subject |
 //! |---|---|
 //! | [`run`](mod@run) | from a request to a report: start here |
-//! | [`find`] | findings and repairs, and so the JSON; text, JSON, HTML |
 //! | [`sharing`] | what is a finding, and its score, signal by signal |
 //! | [`suggest`](mod@suggest) | a better order |
 //! | [`check`](mod@check) | assertions for CI |
@@ -57,7 +56,6 @@
 //!   where another array of the same type is a member or a variable.
 
 pub mod check;
-pub mod find;
 pub mod knowledge;
 pub mod lines;
 pub mod rules;

@@ -8,12 +8,12 @@ use tenure_report::Progress;
 
 use crate::Error;
 use crate::check;
-use crate::find::{Report, SCHEMA, Scope, Source, Suggestion, Unmended};
 use crate::knowledge::Knowledge;
 use crate::lines::Layouts;
 use crate::rules::{Glob, Rules};
 use crate::sharing::{self, Found};
 use crate::suggest::{Pins, suggest};
+use tenure_find::{Report, SCHEMA, Scope, Source, Suggestion, Unmended};
 use tenure_types::model::{Format, Kind, Model, TypeId};
 use tenure_types::read::{self, Input};
 

@@ -21,8 +21,8 @@
 mod holds;
 mod subject;
 
-use crate::find::Check;
 use crate::rules::{CheckRule, Rules};
+use tenure_find::Check;
 use tenure_types::model::Model;
 
 /// Runs the checks of a rules file, in its order: one result for each type that a check speaks of,

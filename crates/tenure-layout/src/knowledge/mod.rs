@@ -7,7 +7,7 @@
 //! ```
 //! use tenure_layout::knowledge::Knowledge;
 //! use tenure_types::model::{Builder, Format, Kind, Member, Scalar, Shape};
-//! use tenure_layout::find::Role;
+//! use tenure_find::Role;
 //!
 //! let mut builder = Builder::new();
 //! let int = builder.add("int", 4, Kind::Scalar(Scalar::Integer));
@@ -34,9 +34,9 @@ use std::sync::LazyLock;
 pub use roles::Roles;
 pub(crate) use roles::{GROUP_BEGIN, GROUP_END};
 
-use crate::find::Role;
 use crate::rules::{AtomicPattern, Glob, MemberPattern, Rules, Specificity};
 use table::{Precedence, Table};
+use tenure_find::Role;
 use tenure_types::model::Model;
 
 /// The built-in rules: the name of the file and its text. A later one wins on ties.

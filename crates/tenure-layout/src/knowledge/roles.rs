@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 
 use super::table::{Precedence, Table};
 use super::{Knowledge, Typed};
-use crate::find::Role;
 use crate::rules::Elements;
+use tenure_find::Role;
 use tenure_types::model::{Kind, Member, Model, Name, Qualifier, Static, TypeId};
 
 const FUNCTION: &str = "(function)";

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Layouts;
-use crate::find::Role;
+use tenure_find::Role;
 use tenure_types::model::{Kind, Member, Shape, TypeId};
 
 /// The most leaves that one type is spread out into; the largest of Linux has a tenth.

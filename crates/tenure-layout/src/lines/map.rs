@@ -1,7 +1,7 @@
 //! The map of a type: what lies on each line, as a picture shows it.
 
 use super::{Flat, Layouts, Leaf};
-use crate::find::{Cell, Line, Role, TypeMap};
+use tenure_find::{Cell, Line, Role, TypeMap};
 use tenure_types::model::{Kind, Shape, TypeId};
 
 /// The most lines that a map shows; more are arrays, or a fabricated file.

@@ -12,8 +12,8 @@ pub(crate) use flat::{Flat, Leaf, ROOT};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use crate::find::Role;
 use crate::knowledge::Roles;
+use tenure_find::Role;
 use tenure_types::model::{Bits, Kind, Member, Model, Shape, TypeId};
 
 /// A model, and what is known of its types and members.

@@ -152,7 +152,7 @@
 //! # Ok::<(), tenure_layout::Error>(())
 //! ```
 //!
-//! [`Role`]: crate::find::Role
+//! [`Role`]: tenure_find::Role
 
 mod checks;
 mod glob;
@@ -169,7 +169,7 @@ pub(crate) use glob::{Glob, Specificity, letters_of};
 pub(crate) use path::{Elements, MemberPattern, Path, Place};
 
 use crate::Error;
-use crate::find::Role;
+use tenure_find::Role;
 
 const MOST_BYTES: u64 = 4 << 20;
 

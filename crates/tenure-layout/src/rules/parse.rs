@@ -8,7 +8,7 @@ use super::glob::Glob;
 use super::path::{MemberPattern, Path};
 use super::{AtomicPattern, Rules};
 use crate::Error;
-use crate::find::Role;
+use tenure_find::Role;
 
 const TABLES: [&str; 10] = [
     "types",

@@ -3,8 +3,8 @@
 //! `struct { atomic_long done; … } workers[64]`: each thread writes its own element only, and two
 //! elements lie on one line.
 
+use super::score::{Embedding, Lifetime, Signals};
 use super::{Array, Found, Site, Sufferer, signals, weight, worst_first};
-use crate::find::score::{Embedding, Lifetime, Signals};
 use crate::lines::{Layouts, Leaf};
 use tenure_types::model::{Kind, TypeId};
 

@@ -35,6 +35,7 @@
 
 mod elements;
 mod pairs;
+mod score;
 mod statics;
 mod tell;
 mod weight;
@@ -45,10 +46,11 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
-use crate::find::Role;
-use crate::find::score::{Embedding, Lifetime, Signals};
 use crate::lines::{Layouts, Leaf};
 pub(crate) use pairs::in_type;
+pub(crate) use score::word_weight;
+use score::{Embedding, Lifetime, Signals};
+use tenure_find::Role;
 use tenure_types::model::TypeId;
 pub(crate) use weight::Victimhood;
 use weight::Why;

@@ -1,7 +1,7 @@
 //! Pairs on one line, within a type and through embedding.
 
+use super::score::Embedding;
 use super::{Found, Site, Sufferer, signals, weight, worst_first};
-use crate::find::score::Embedding;
 use crate::lines::{Flat, Layouts, Leaf, ROOT, share};
 use tenure_types::model::{Kind, TypeId};
 

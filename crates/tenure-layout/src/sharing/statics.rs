@@ -1,9 +1,9 @@
 //! Variables that the linker put next to each other.
 
+use super::score::{Embedding, Lifetime, Signals};
 use super::{Found, Site, Sufferer, weight, worst_first};
-use crate::find::Role;
-use crate::find::score::{Embedding, Lifetime, Signals};
 use crate::lines::{Layouts, Leaf};
+use tenure_find::Role;
 use tenure_types::model::{Kind, Static};
 
 /// At most one finding for each line: the worst.

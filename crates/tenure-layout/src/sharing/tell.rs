@@ -1,8 +1,8 @@
 //! From what was found to what is told.
 
 use super::{Array, Found, Site, Sufferer};
-use crate::find::{Confidence, Finding, Level, Sharing, Victim, Word};
 use crate::lines::{Flat, Layouts, Leaf};
+use tenure_find::{Confidence, Finding, Level, Sharing, Victim, Word};
 use tenure_types::model::{Kind, TypeId};
 
 /// Puts findings into words, with their ranks. Takes time for each: filter first.

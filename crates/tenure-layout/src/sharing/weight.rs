@@ -1,7 +1,7 @@
 //! How likely another CPU reads a member while the word beside it is written.
 
-use crate::find::Role;
 use crate::lines::{Layouts, Leaf};
+use tenure_find::Role;
 use tenure_types::model::{Kind, Qualifier, TypeId};
 
 /// Below this, a neighbour is not worth a line of text.

@@ -26,9 +26,9 @@ mod units;
 
 use std::collections::HashMap;
 
-use crate::find::Suggestion;
 use crate::lines::{Arranged, Layouts};
 use plan::{Part, Plan};
+use tenure_find::Suggestion;
 use tenure_types::model::{Kind, TypeId};
 use units::{Stuck, Units};
 

@@ -1,7 +1,7 @@
 //! A type and those that embed it, in some order, and what that order costs.
 
 use super::units::{Piece, Unit, Units};
-use crate::find::score::word_weight;
+use crate::sharing::word_weight;
 use tenure_types::model::TypeId;
 
 /// What a move costs, where a number beside a count costs 0.4: a change has to be worth its review.

@@ -1,13 +1,27 @@
 //! A plan in words and maps.
 
+use std::cmp::Ordering;
+
 use super::arranged;
 use super::plan::{Part, Placed, Plan};
 use super::units::Stuck;
-use crate::find::repair::{self, MOST_NAMED};
-use crate::find::{Embedder, Move, Suggestion};
 use crate::lines::Layouts;
 use crate::sharing::{Found, in_type};
+use tenure_find::{Embedder, Move, Suggestion};
+use tenure_report::words::counted;
 use tenure_types::model::{Format, Kind, Member, TypeId};
+
+/// The most members or types that a sentence names.
+const MOST_NAMED: usize = 4;
+
+/// For orders that C and C++ take from the source.
+const INITIALISERS: &str = "A new order also changes what initialises the members by place: look for \
+    initialisers without names, `memcpy` and `memset` of parts, offsets in assembly, and in C++ constructors \
+    that count on the order.";
+
+/// For structs that the compiler lays out.
+const REPR_C: &str = "Rust orders the fields of a struct by itself: write `#[repr(C)]` for this order, or \
+    put the contended field into `tenure::line::Isolated`.";
 
 /// The share of the score that a proposal may leave: smaller gains are not worth a change.
 const WORTHWHILE: f64 = 0.85;
@@ -34,7 +48,7 @@ pub(super) fn suggestion(layouts: &Layouts<'_>, plan: &Plan) -> Option<Suggestio
         .collect();
     Some(Suggestion {
         type_name: layouts.model.spelled(id),
-        summary: repair::summary(
+        summary: summary(
             &layouts.model[id].name,
             (first.units.size, placed.size),
             &moves,
@@ -167,7 +181,12 @@ fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]
         let names: Vec<String> =
             worst.victims.iter().map(|victim| flat.path(after, &victim.leaf)).collect();
         let type_name = layouts.model.spelled(id);
-        notes.push(repair::left(&flat.path(after, &worst.word), &type_name, &names, worst.score));
+        notes.push(format!(
+            "Still beside `{}` in {type_name}: {} (score {:.0}).",
+            flat.path(after, &worst.word),
+            listed(&names),
+            worst.score
+        ));
         if notes.len() == MOST_NAMED {
             break;
         }
@@ -178,6 +197,50 @@ fn notes(layouts: &Layouts<'_>, after: &Layouts<'_>, plan: &Plan, ids: &[TypeId]
         None => layouts.model.format() == Format::Dwarf,
     };
     let rust = plan.parts.iter().any(rust);
-    notes.push(if rust { repair::REPR_C } else { repair::INITIALISERS }.to_owned());
+    notes.push(if rust { REPR_C } else { INITIALISERS }.to_owned());
     notes
+}
+
+fn summary(
+    name: &str,
+    (before, after): (u64, u64),
+    moves: &[Move],
+    embedders: &[Embedder],
+) -> String {
+    let names = |moves: &[Move]| moves.iter().map(|one| one.member.clone()).collect::<Vec<_>>();
+    let mut clauses = Vec::new();
+    if !moves.is_empty() {
+        clauses.push(format!("move {} within {name}", listed(&names(moves))));
+    }
+    let moving: Vec<&Embedder> = embedders.iter().filter(|one| !one.moves.is_empty()).collect();
+    for one in moving.iter().take(MOST_NAMED) {
+        clauses.push(format!("{} within {}", listed(&names(&one.moves)), one.type_name));
+    }
+    if moving.len() > MOST_NAMED {
+        clauses.push(format!("members of {}", counted(moving.len() - MOST_NAMED, "more type")));
+    }
+    let cost = match after.cmp(&before) {
+        Ordering::Equal => format!("no type grows: {name} stays at {before} bytes"),
+        Ordering::Less => format!("no type grows: {name} shrinks from {before} to {after} bytes"),
+        Ordering::Greater => {
+            format!("no type that embeds it grows: {name} goes from {before} to {after} bytes")
+        }
+    };
+    let mut sentence = format!("{}; {cost}.", clauses.join(", "));
+    if let Some(first) = sentence.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    sentence
+}
+
+/// `` `a`, `b` and 3 more ``.
+fn listed(names: &[String]) -> String {
+    let shown = if names.len() > MOST_NAMED + 1 { MOST_NAMED } else { names.len() };
+    let quoted: Vec<_> = names[..shown].iter().map(|name| format!("`{name}`")).collect();
+    match (quoted.as_slice(), names.len() - shown) {
+        ([], _) => String::new(),
+        ([only], 0) => only.clone(),
+        ([init @ .., last], 0) => format!("{} and {last}", init.join(", ")),
+        (all, more) => format!("{} and {more} more", all.join(", ")),
+    }
 }

@@ -1,8 +1,8 @@
 //! The pieces of a type that may change places.
 
-use crate::find::Role;
 use crate::lines::Layouts;
 use crate::sharing::Victimhood;
+use tenure_find::Role;
 use tenure_types::model::{Format, Kind, Member, Shape, TypeId};
 
 /// The smallest alignment that a struct may have been declared with unseen: a cache line of most.

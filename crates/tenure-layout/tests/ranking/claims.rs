@@ -1,6 +1,6 @@
 //! One claim about the ranking each.
 
-use tenure_layout::find::{Finding, Level, Sharing};
+use tenure_find::{Finding, Level, Sharing};
 use tenure_types::model::{Kind, Qualifier, Shape, Static};
 
 use super::{Maker, composite, findings_of};

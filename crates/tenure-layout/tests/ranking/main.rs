@@ -9,7 +9,7 @@ mod properties;
 mod routes;
 mod suggestions;
 
-use tenure_layout::find::{Finding, Report};
+use tenure_find::{Finding, Report};
 use tenure_layout::knowledge::Knowledge;
 use tenure_layout::lines::Layouts;
 use tenure_layout::run::{Request, run};

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
-use tenure_layout::find::{Finding, Report, Role, Sharing};
+use tenure_find::{Finding, Report, Role, Sharing};
 use tenure_types::read::Input;
 
 use super::{find, report, request};

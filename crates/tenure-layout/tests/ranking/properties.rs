@@ -137,7 +137,7 @@ proptest! {
         for finding in &findings {
             prop_assert!((0.0..=100.0).contains(&finding.score));
             prop_assert!((0.0..=1.0).contains(&finding.confidence.placements));
-            if finding.sharing != tenure_layout::find::Sharing::Within {
+            if finding.sharing != tenure_find::Sharing::Within {
                 continue;
             }
             let last = |offset: u64, size: u64| (offset.saturating_add(size - 1)) / 64;

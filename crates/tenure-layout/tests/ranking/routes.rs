@@ -1,6 +1,6 @@
 //! Linux's dst_entry, rtable and rt6_info, before and after they were repaired in 6.4.
 
-use tenure_layout::find::{Finding, Role, Sharing};
+use tenure_find::{Finding, Role, Sharing};
 use tenure_layout::run::run;
 use tenure_types::read::Input;
 

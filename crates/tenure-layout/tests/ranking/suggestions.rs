@@ -1,10 +1,10 @@
 //! What is proposed.
 
-use tenure_layout::find::{Report, TypeMap};
+use tenure_find::{Report, TypeMap};
 use tenure_layout::run::run;
 
 use super::{Maker, report, request, with_layouts};
-use tenure_layout::find::Suggestion;
+use tenure_find::Suggestion;
 use tenure_layout::suggest::{Pins, suggest};
 use tenure_types::model::{Model, TypeId};
 
@@ -21,7 +21,7 @@ fn suggestions(types: &[&str], pins: &[&str]) -> Report {
 
 /// The lines on which a member lies.
 fn lines(map: &TypeMap, path: &str) -> Vec<u64> {
-    let on = |line: &&tenure_layout::find::Line| line.cells.iter().any(|cell| cell.path == path);
+    let on = |line: &&tenure_find::Line| line.cells.iter().any(|cell| cell.path == path);
     map.lines.iter().filter(on).map(|line| line.index).collect()
 }
 

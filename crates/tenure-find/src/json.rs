@@ -1,6 +1,6 @@
 //! A report as JSON, and the schema that says what is in it.
 
-use crate::find::Report;
+use crate::Report;
 
 /// The report as indented JSON that ends in a line break.
 #[must_use]
@@ -26,8 +26,8 @@ pub fn schema() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::find::SCHEMA;
-    use crate::find::fixtures;
+    use crate::SCHEMA;
+    use crate::fixtures;
 
     #[test]
     fn a_report_read_back_is_the_report_that_was_written() {

@@ -1,9 +1,8 @@
-//! Findings from any source: their model, score and repair text, and one renderer each for a terminal, JSON and HTML.
+//! Findings of contended cache lines: one model, and one renderer each for a terminal, JSON and HTML.
 //!
-//! Nothing here knows where a finding comes from. [`sharing`](crate::sharing) makes them from types; the renderers read
-//! a [`Report`] and nothing else, so that JSON from another machine can be shown too. Names in a report come from files
-//! that may be hostile: each renderer first removes what would steer a terminal or turn text around, and HTML escapes
-//! the rest.
+//! Nothing here knows where a finding comes from: the renderers read a [`Report`] and nothing else, so that JSON from
+//! another machine can be shown too. Names in a report come from files that may be hostile: each renderer first removes
+//! what would steer a terminal or turn text around, and HTML escapes the rest.
 //!
 //! A *line map* has one row for each cache line and cells as wide as members are long. Beside its colour each cell has
 //! a sign:
@@ -26,8 +25,6 @@ mod clean;
 mod maps;
 mod model;
 mod picture;
-pub(crate) mod repair;
-pub(crate) mod score;
 mod words;
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use super::words;
-use crate::find::{Cell, Embedder, Line, Move, Report, Role, Suggestion, TypeMap};
+use crate::{Cell, Embedder, Line, Move, Report, Role, Suggestion, TypeMap};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Picture {
@@ -334,7 +334,7 @@ fn folded(lines: &[(u64, Vec<Block>)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::find::fixtures;
+    use crate::fixtures;
 
     fn all(_: u64, _: &[Block]) -> bool {
         true

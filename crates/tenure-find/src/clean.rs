@@ -1,6 +1,6 @@
 //! Every text of a report, without what must not reach a terminal or a page.
 
-use crate::find::{Embedder, Finding, Report, Sharing, Suggestion, TypeMap};
+use crate::{Embedder, Finding, Report, Sharing, Suggestion, TypeMap};
 
 /// The report without characters that act instead of showing (control characters, marks that turn text around).
 pub(super) fn cleaned(report: &Report) -> Report {
@@ -90,7 +90,7 @@ fn suggestion(it: &mut Suggestion, with: &mut impl FnMut(&mut String)) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::find::{fixtures, json};
+    use crate::{fixtures, json};
 
     #[test]
     fn every_text_of_a_report_is_reached() {

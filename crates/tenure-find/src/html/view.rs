@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use super::svg::{self, Alternative};
-use crate::find::picture::{Block, Marks, Picture, State, differing, is_marked};
-use crate::find::{Check, Embedder, Finding, Move, Report, Suggestion, TypeMap, maps, words};
+use crate::picture::{Block, Marks, Picture, State, differing, is_marked};
+use crate::{Check, Embedder, Finding, Move, Report, Suggestion, TypeMap, maps, words};
 
 /// The most lines that a map shows in full; of more, those that matter.
 const MOST_LINES: usize = 8;

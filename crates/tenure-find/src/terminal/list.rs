@@ -4,9 +4,9 @@ use console::Style as Look;
 
 use super::map::look;
 use super::text::{Styled, Text, cut};
-use crate::find::picture::State;
-use crate::find::words;
-use crate::find::{Finding, Report, Suggestion};
+use crate::picture::State;
+use crate::words;
+use crate::{Finding, Report, Suggestion};
 
 /// Columns of rank and score, which stand alone so that the eye can run down.
 const INDENT: usize = 12;

@@ -2,9 +2,9 @@
 
 use super::map::{self, Canvas};
 use super::text::{Styled, Text, cut, measured};
-use crate::find::picture::{Marks, Picture, differing, is_marked};
-use crate::find::words;
-use crate::find::{Move, Report, Suggestion, TypeMap};
+use crate::picture::{Marks, Picture, differing, is_marked};
+use crate::words;
+use crate::{Move, Report, Suggestion, TypeMap};
 
 /// The most lines that a map shows in full; of more, those that differ.
 const MOST_LINES: usize = 6;

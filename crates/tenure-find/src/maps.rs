@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::find::{Cell, Finding, Line, Report, Role, Sharing, TypeMap};
+use crate::{Cell, Finding, Line, Report, Role, Sharing, TypeMap};
 
 const MOST_LINES: u64 = 8;
 
@@ -166,7 +166,7 @@ fn cut(shape: &str, cells: Vec<Cell>, line_bytes: u64, of: &TypeMap) -> TypeMap 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::find::fixtures;
+    use crate::fixtures;
 
     #[test]
     fn elements_are_drawn_side_by_side_up_to_where_the_finding_reaches() {

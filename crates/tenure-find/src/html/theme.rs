@@ -5,7 +5,7 @@
 
 use tenure_report::html::Colour;
 
-use crate::find::picture::{Block, State};
+use crate::picture::{Block, State};
 
 /// What maps and checks need beside the colours of every page.
 pub(super) const COLOURS: [Colour; 11] = [

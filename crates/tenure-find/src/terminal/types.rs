@@ -3,9 +3,9 @@
 use super::map::{self, look};
 use super::suggestion;
 use super::text::{Styled, Text, cut};
-use crate::find::picture::{Marks, Picture, State, is_marked};
-use crate::find::{Finding, Report, Sharing, TypeMap};
-use crate::find::{maps, words};
+use crate::picture::{Marks, Picture, State, is_marked};
+use crate::{Finding, Report, Sharing, TypeMap};
+use crate::{maps, words};
 
 /// The most lines that a map shows in full; of more, those that matter.
 const MOST_LINES: usize = 16;

@@ -1,7 +1,7 @@
 //! From what was seen to a score: the product of six signals, each with its words.
-//! The table of [`sharing`](crate::sharing#the-score) has the numbers.
+//! The table of the parent module has the numbers.
 
-use super::model::{Role, Signal};
+use tenure_find::{Role, Signal};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Signals {

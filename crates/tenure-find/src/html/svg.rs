@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::theme::look;
-use crate::find::picture::{Block, Group, Picture, Row, State};
-use crate::find::words;
+use crate::picture::{Block, Group, Picture, Row, State};
+use crate::words;
 
 /// Pixels of a line's bytes.
 const LINE: f64 = 1024.0;
@@ -60,7 +60,7 @@ pub(super) fn swatch(state: State, moved: bool) -> String {
         type_name: String::new(),
         offset: 0,
         size: 4,
-        role: crate::find::Role::Plain,
+        role: crate::Role::Plain,
         state,
         moved,
         continued: false,

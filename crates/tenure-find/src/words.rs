@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 pub(super) use tenure_report::words::{counted, grouped};
 
-use crate::find::{
+use crate::{
     Check, Confidence, Finding, Level, Report, Role, Sharing, Source, Suggestion, TypeMap,
 };
 
@@ -213,7 +213,7 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::find::fixtures;
+    use crate::fixtures;
 
     #[test]
     fn how_they_share_a_line_is_told_in_words() {

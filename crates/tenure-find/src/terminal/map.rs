@@ -14,7 +14,7 @@ use console::Style as Look;
 use tenure_report::terminal::Style;
 
 use super::text::{Styled, Text, cut, measured};
-use crate::find::picture::{Block, Group, Picture, Row, State};
+use crate::picture::{Block, Group, Picture, Row, State};
 
 /// The most columns for a byte: wider lines are hard to follow.
 const WIDEST: usize = 10;
@@ -277,8 +277,8 @@ fn label(block: &Block, columns: usize) -> (String, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::find::fixtures;
-    use crate::find::picture::Marks;
+    use crate::fixtures;
+    use crate::picture::Marks;
 
     fn drawn(name: &str, width: usize) -> Vec<String> {
         let report = fixtures::route();

@@ -12,7 +12,7 @@ mod types;
 use tenure_report::terminal::Style;
 
 use super::{clean, words};
-use crate::find::{Finding, Report, Sharing};
+use crate::{Finding, Report, Sharing};
 use text::Text;
 
 const NARROWEST: usize = 40;
@@ -64,7 +64,7 @@ fn closing(text: &mut Text, report: &Report) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::find::fixtures;
+    use crate::fixtures;
 
     fn plain(report: &Report, width: usize) -> String {
         render(report, Style { width, colour: false })
@@ -174,7 +174,7 @@ mod tests {
         let (name, width) = wanted.rsplit_once([':', '+']).expect("name:width");
         let colour = wanted.contains('+');
         let report = fixtures::all().into_iter().find(|found| found.0 == name).map_or_else(
-            || crate::find::json::parse(&std::fs::read_to_string(name).unwrap()).unwrap(),
+            || crate::json::parse(&std::fs::read_to_string(name).unwrap()).unwrap(),
             |found| found.1,
         );
         println!("{}", render(&report, Style { width: width.parse().unwrap(), colour }));

@@ -12,7 +12,7 @@ mod view;
 use tenure_report::html;
 
 use super::clean;
-use crate::find::Report;
+use crate::Report;
 
 /// The report as an HTML page.
 ///
@@ -32,7 +32,7 @@ pub fn render(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::find::{fixtures, json};
+    use crate::{fixtures, json};
     use tenure_report::chart::checks;
 
     #[test]
