@@ -22,7 +22,7 @@ cargo run --release -- layout "$program" --top 1000 --html "$out/layout.html" --
 python3 - "$out/layout.json" <<'PYTHON'
 import json, sys
 report = json.load(open(sys.argv[1]))
-assert report["schema"] == "tenure-layout/1", report["schema"]
+assert report["schema"] == "tenure-find/1", report["schema"]
 findings = report["findings"]
 assert findings and all(f["victims"] and f["signals"] for f in findings)
 assert [f["score"] for f in findings] == sorted((f["score"] for f in findings), reverse=True)

@@ -17,7 +17,7 @@ pub fn parse(text: &str) -> serde_json::Result<Report> {
     serde_json::from_str(text)
 }
 
-/// The JSON Schema of a report: `docs/layout.schema.json`.
+/// The JSON Schema of a report: `docs/find.schema.json`.
 #[must_use]
 pub fn schema() -> String {
     tenure_report::json::schema::<Report>()
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn the_committed_schema_is_the_one_that_the_types_have() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/layout.schema.json");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/find.schema.json");
         tenure_report::json::check_committed(path.as_ref(), &schema());
     }
 }

@@ -31,6 +31,7 @@ mod words;
 mod fixtures;
 
 pub use model::{
-    Cell, Check, Confidence, Embedder, Finding, Level, Line, Move, Report, Role, SCHEMA, Scope,
-    Sharing, Signal, Source, Suggestion, TypeMap, Unmended, Victim, Word,
+    Cell, Change, Check, Code, Confidence, Curve, Difference, Embedder, Ended, Finding, Forecast,
+    Kind, Level, Line, Move, Observed, Operation, Point, Repair, Report, Role, Run, SCHEMA, Scope,
+    Sharing, Signal, Source, Storage, Suggestion, TypeMap, Types, Unmended, Use, Word,
 };

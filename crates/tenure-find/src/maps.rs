@@ -5,13 +5,17 @@
 
 use std::borrow::Cow;
 
-use crate::{Cell, Finding, Line, Report, Role, Sharing, TypeMap};
+use crate::words;
+use crate::{Cell, Finding, Line, Observed, Report, Role, Sharing, TypeMap};
 
 const MOST_LINES: u64 = 8;
 
 /// The map that shows a finding, if the report has what it takes.
 pub(super) fn of_finding<'a>(report: &'a Report, finding: &Finding) -> Option<Cow<'a, TypeMap>> {
-    let line_bytes = report.source.line_bytes.max(1);
+    let line_bytes = report.line_bytes.max(1);
+    if let Some(observed) = &finding.observed {
+        return Some(observed_line(report, finding, observed, line_bytes));
+    }
     match &finding.sharing {
         Sharing::Within | Sharing::Embedding { .. } => {
             named(report, &finding.type_name, Some(finding)).map(Cow::Borrowed)
@@ -20,7 +24,28 @@ pub(super) fn of_finding<'a>(report: &'a Report, finding: &Finding) -> Option<Co
             let element = named(report, &finding.type_name, None)?;
             Some(Cow::Owned(elements(element, *stride, *count, finding, line_bytes)))
         }
-        Sharing::Statics { .. } => Some(Cow::Owned(variables(finding, line_bytes))),
+        Sharing::Statics { .. } | Sharing::Objects => {
+            Some(Cow::Owned(of_words(finding, 0, line_bytes)))
+        }
+    }
+}
+
+/// The type's map if its lines begin where the observed one does, and otherwise the words of that line alone.
+fn observed_line<'a>(
+    report: &'a Report,
+    finding: &Finding,
+    observed: &Observed,
+    line_bytes: u64,
+) -> Cow<'a, TypeMap> {
+    let start = match finding.sharing {
+        Sharing::Statics { .. } => 0,
+        _ => observed.line_offset,
+    };
+    let own = matches!(finding.sharing, Sharing::Within | Sharing::Embedding { .. });
+    let is_aligned = u64::try_from(start).is_ok_and(|start| start.is_multiple_of(line_bytes));
+    match named(report, &finding.type_name, None).filter(|_| own && is_aligned) {
+        Some(map) => Cow::Borrowed(map),
+        None => Cow::Owned(of_words(finding, start, line_bytes)),
     }
 }
 
@@ -71,24 +96,21 @@ fn elements(
     cut("array", cells, line_bytes, element)
 }
 
-fn variables(finding: &Finding, line_bytes: u64) -> TypeMap {
-    let word = &finding.contended;
-    let mut known: Vec<Cell> = finding
-        .victims
-        .iter()
-        .map(|victim| (&victim.path, &victim.type_name, victim.offset, victim.size, victim.role))
-        .chain([(&word.path, &word.type_name, word.offset, word.size, word.role)])
-        .map(|(path, type_name, offset, size, role)| Cell {
-            path: path.clone(),
-            type_name: type_name.clone(),
-            offset,
-            size,
-            role,
-            hole: false,
-            continued: false,
-        })
-        .collect();
-    known.sort_by_key(|cell| cell.offset);
+/// One line with the words of a finding, which are all that is known of it. `start` is the line's offset.
+fn of_words(finding: &Finding, start: i64, line_bytes: u64) -> TypeMap {
+    let on_line = |offset: u64| {
+        let offset = i128::from(offset) - i128::from(start);
+        u64::try_from(offset.max(0)).unwrap_or(u64::MAX)
+    };
+    let known = finding.words().into_iter().map(|word| Cell {
+        path: words::named(word),
+        type_name: word.type_name.clone(),
+        offset: on_line(word.offset),
+        size: word.size,
+        role: word.role,
+        hole: false,
+        continued: false,
+    });
     let mut cells: Vec<Cell> = Vec::new();
     let mut end = 0;
     let other = |from: u64, to: u64| Cell {
@@ -116,7 +138,7 @@ fn variables(finding: &Finding, line_bytes: u64) -> TypeMap {
     }
     TypeMap {
         name: finding.type_name.clone(),
-        shape: "variables".to_owned(),
+        shape: "words".to_owned(),
         size: line_bytes,
         align: line_bytes,
         declared: None,

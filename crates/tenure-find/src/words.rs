@@ -2,14 +2,20 @@
 
 use std::cmp::Ordering;
 
-pub(super) use tenure_report::words::{counted, grouped};
+pub(super) use tenure_report::words::{counted, grouped, number};
 
 use crate::{
-    Check, Confidence, Finding, Level, Report, Role, Sharing, Source, Suggestion, TypeMap,
+    Check, Confidence, Ended, Finding, Level, Report, Role, Run, Sharing, Source, Suggestion, TypeMap, Types, Word,
 };
 
 pub(super) fn whole(value: u64) -> String {
     grouped(&value.to_string())
+}
+
+/// The first in parts of the second; 0 if there is none.
+#[allow(clippy::cast_precision_loss)] // It is shown to three digits.
+pub(super) fn ratio(part: u64, of: u64) -> f64 {
+    if of == 0 { 0.0 } else { part as f64 / of as f64 }
 }
 
 pub(super) fn lines(count: u64) -> String {
@@ -54,6 +60,7 @@ pub(super) fn sharing(finding: &Finding) -> String {
         Sharing::Statics { section, address } => {
             format!("between variables of {section}, at {address:#x}")
         }
+        Sharing::Objects => "between objects that lie next to each other".to_owned(),
     }
 }
 
@@ -64,6 +71,7 @@ pub(super) fn kind(sharing: &Sharing) -> &'static str {
         Sharing::Embedding { .. } => "embedding",
         Sharing::Elements { .. } => "elements",
         Sharing::Statics { .. } => "statics",
+        Sharing::Objects => "objects",
     }
 }
 
@@ -84,18 +92,55 @@ pub(super) fn level(level: Level) -> &'static str {
     }
 }
 
-pub(super) fn source(source: &Source) -> String {
-    let mut parts = vec![match source.format.as_str() {
+/// The file or the command that findings are of.
+pub(super) fn subject(report: &Report) -> &str {
+    match &report.source {
+        Source::Types(types) => &types.path,
+        Source::Run(run) => &run.command,
+    }
+}
+
+pub(super) fn source(report: &Report) -> String {
+    match &report.source {
+        Source::Types(it) => types(it, report.line_bytes),
+        Source::Run(it) => run(it),
+    }
+}
+
+/// The path of a word, or its offset where no name is known.
+pub(super) fn named(word: &Word) -> String {
+    if word.path.is_empty() { format!("+{}", word.offset) } else { word.path.clone() }
+}
+
+/// How a run went.
+fn run(run: &Run) -> String {
+    let ended = match &run.ended {
+        Ended::Exited { status } => format!("exited with {status}"),
+        Ended::Killed { signal } => format!("ended by {signal}"),
+        Ended::Running => "still running".to_owned(),
+    };
+    format!(
+        "{ended} after {} s, {}, {}, {} accesses counted, {:.1} % of them to contended lines",
+        number(run.seconds),
+        count_of(run.processes, "process").replace("processs", "processes"),
+        count_of(run.threads, "thread"),
+        whole(run.accesses),
+        100.0 * ratio(run.contended, run.accesses)
+    )
+}
+
+fn types(types: &Types, line_bytes: u64) -> String {
+    let mut parts = vec![match types.format.as_str() {
         "btf" => "BTF".to_owned(),
-        "dwarf" => format!("DWARF of {}", count_of(source.units, "unit")),
+        "dwarf" => format!("DWARF of {}", count_of(types.units, "unit")),
         other => other.to_owned(),
     }];
-    parts.push(count_of(source.composites, "type"));
-    parts.push(format!("{} with contended words", whole(source.contended)));
-    if source.statics > 0 {
-        parts.push(count_of(source.statics, "variable"));
+    parts.push(count_of(types.composites, "type"));
+    parts.push(format!("{} with contended words", whole(types.contended)));
+    if types.statics > 0 {
+        parts.push(count_of(types.statics, "variable"));
     }
-    parts.push(format!("lines of {} bytes", source.line_bytes));
+    parts.push(format!("lines of {line_bytes} bytes"));
     parts.join(", ")
 }
 
@@ -188,7 +233,7 @@ pub(super) fn sizes(
 
 /// The command that shows more of a type.
 pub(super) fn command(report: &Report, type_name: &str) -> String {
-    let source = match report.source.path.as_str() {
+    let source = match subject(report) {
         "/sys/kernel/btf/vmlinux" => "--kernel".to_owned(),
         path => quoted(path),
     };

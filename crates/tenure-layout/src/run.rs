@@ -13,7 +13,7 @@ use crate::lines::Layouts;
 use crate::rules::{Glob, Rules};
 use crate::sharing::{self, Found};
 use crate::suggest::{Pins, suggest};
-use tenure_find::{Report, SCHEMA, Scope, Source, Suggestion, Unmended};
+use tenure_find::{Report, SCHEMA, Scope, Source, Suggestion, Types, Unmended};
 use tenure_types::model::{Format, Kind, Model, TypeId};
 use tenure_types::read::{self, Input};
 
@@ -92,7 +92,8 @@ fn analyse(
     Ok(Report {
         schema: SCHEMA.to_owned(),
         tenure: env!("CARGO_PKG_VERSION").to_owned(),
-        source: source(request, &layouts),
+        source: Source::Types(read_types(request, &layouts)),
+        line_bytes: request.line_bytes,
         scope: Scope {
             types: request.types.clone(),
             findings: wanted.len() as u64,
@@ -105,6 +106,7 @@ fn analyse(
         checks: checks
             .map(|rules| check::check(rules, model, request.line_bytes))
             .unwrap_or_default(),
+        changes: Vec::new(),
     })
 }
 
@@ -125,10 +127,10 @@ fn knowledge(request: &Request) -> Result<(Knowledge, Option<Rules>), Error> {
     Ok((knowledge.with(&rules), Some(rules)))
 }
 
-fn source(request: &Request, layouts: &Layouts<'_>) -> Source {
+fn read_types(request: &Request, layouts: &Layouts<'_>) -> Types {
     let model = layouts.model;
     let composites = || model.composites().filter(|(_, ty, _)| !ty.name.is_empty());
-    Source {
+    Types {
         path: request.input.path().display().to_string(),
         format: match model.format() {
             Format::Dwarf => "dwarf",
@@ -139,7 +141,6 @@ fn source(request: &Request, layouts: &Layouts<'_>) -> Source {
         composites: composites().count() as u64,
         contended: composites().filter(|(id, _, _)| layouts.is_contended(*id)).count() as u64,
         statics: model.statics().len() as u64,
-        line_bytes: layouts.line_bytes,
     }
 }
 

@@ -107,7 +107,7 @@ impl<'a> Page<'a> {
             .filter(|(_, one)| !is_told(one))
             .map(|(index, one): (u32, _)| Order::of(report, one, format!("order-{index}"), true))
             .collect();
-        let file = report.source.path.rsplit('/').next().unwrap_or_default();
+        let file = words::subject(report).rsplit('/').next().unwrap_or_default();
         let was_asked = !report.suggestions.is_empty() || !report.unmended.is_empty();
         let worst = report.findings.first().filter(|_| !was_asked);
         Self {
@@ -115,7 +115,7 @@ impl<'a> Page<'a> {
             version: &report.tenure,
             schema: &report.schema,
             answer: words::found(report),
-            source: format!("{}: {}.", report.source.path, words::source(&report.source)),
+            source: format!("{}: {}.", words::subject(report), words::source(report)),
             command: worst.map(|finding| words::command(report, &finding.type_name)),
             legend: legend(report),
             checks: words::ordered(&report.checks).collect(),
@@ -214,7 +214,7 @@ fn folded(
     keep: impl Fn(u64, &[Block]) -> bool,
 ) -> Picture {
     let kept = Cell::new(0);
-    Picture::of(map, report.source.line_bytes, marks, MOST_LINES, |index, blocks| {
+    Picture::of(map, report.line_bytes, marks, MOST_LINES, |index, blocks| {
         let keeps = kept.get() < MOST_KEPT && keep(index, blocks);
         kept.set(kept.get() + usize::from(keeps));
         keeps

@@ -22,8 +22,8 @@ const NARROWEST: usize = 40;
 pub fn render(report: &Report, style: Style) -> String {
     let report = &clean::cleaned(report);
     let mut text = Text::new(Style { width: style.width.max(NARROWEST), ..style });
-    text.strong(&report.source.path);
-    text.quiet(&words::source(&report.source));
+    text.strong(words::subject(report));
+    text.quiet(&words::source(report));
     // A run for its checks alone has nothing else to say.
     let only_checks = !report.checks.is_empty() && report.findings.is_empty();
     if !only_checks {

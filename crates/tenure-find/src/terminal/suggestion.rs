@@ -79,7 +79,7 @@ fn pair(
     const GAP: usize = 3;
     let lines = differing(before, after);
     let picture = |map: &TypeMap, marks: &Marks<'_>| {
-        Picture::of(map, report.source.line_bytes, marks, MOST_LINES, |index, blocks| {
+        Picture::of(map, report.line_bytes, marks, MOST_LINES, |index, blocks| {
             lines.contains(&index) && blocks.iter().any(is_marked)
         })
     };

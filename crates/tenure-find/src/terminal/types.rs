@@ -47,7 +47,7 @@ fn one(text: &mut Text, report: &Report, name: &str) {
     text.line_with(&Styled::new(&title, |title| style.strong(title)), declared, 0);
     text.line(&style.quiet(&"─".repeat(text.width().min(110))));
     for finding in &findings {
-        explain(text, finding);
+        explain(text, finding, report.line_bytes);
     }
     if findings.is_empty() {
         text.wrapped(
@@ -74,7 +74,7 @@ fn draw(text: &mut Text, report: &Report, map: &TypeMap, findings: &[&Finding]) 
     let victims = findings.iter().flat_map(|finding| &finding.victims);
     let marks =
         Marks { victims: victims.map(|victim| victim.path.as_str()).collect(), ..Marks::default() };
-    let picture = Picture::of(map, report.source.line_bytes, &marks, MOST_LINES, |_, blocks| {
+    let picture = Picture::of(map, report.line_bytes, &marks, MOST_LINES, |_, blocks| {
         blocks.iter().any(is_marked)
     });
     text.blank();
@@ -83,7 +83,7 @@ fn draw(text: &mut Text, report: &Report, map: &TypeMap, findings: &[&Finding]) 
     map::legend(text, &[&picture]);
 }
 
-fn explain(text: &mut Text, finding: &Finding) {
+fn explain(text: &mut Text, finding: &Finding, line_bytes: u64) {
     let style = text.style();
     let word = &finding.contended;
     let heading = format!("Rank {}, score {} of 100", finding.rank, words::score(finding.score));
@@ -94,7 +94,7 @@ fn explain(text: &mut Text, finding: &Finding) {
         "Beside {name} ({} at {}, line {}), {}:",
         words::role(word.role),
         word.offset,
-        word.line,
+        word.offset / line_bytes.max(1),
         words::sharing(finding)
     );
     let sentence = style.wrapped(&sentence, "  ");
@@ -117,7 +117,7 @@ fn victims(text: &mut Text, finding: &Finding) {
             .and(&Styled::new(&format!("*{name}"), |name| style.text(look(State::Victim), name)))
             .and(&Styled::plain(&" ".repeat(space)))
             .and(&Styled::plain(&format!("{:>6}", victim.offset)))
-            .and(&Styled::new(&format!("  {:.1}  ", victim.weight), |weight| style.quiet(weight)));
+            .and(&Styled::new(&format!("  {:.1}  ", victim.weight.unwrap_or(0.0)), |weight| style.quiet(weight)));
         let room = text.width().saturating_sub(left.width);
         if super::text::measured(&victim.why) <= room {
             let rest = format!("{} ({})", victim.why, victim.type_name);

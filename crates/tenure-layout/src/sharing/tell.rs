@@ -2,7 +2,7 @@
 
 use super::{Array, Found, Site, Sufferer};
 use crate::lines::{Flat, Layouts, Leaf};
-use tenure_find::{Confidence, Finding, Level, Sharing, Victim, Word};
+use tenure_find::{Confidence, Finding, Kind as Problem, Level, Sharing, Word};
 use tenure_types::model::{Kind, TypeId};
 
 /// Puts findings into words, with their ranks. Takes time for each: filter first.
@@ -18,11 +18,15 @@ fn finding(layouts: &Layouts<'_>, rank: usize, found: &Found) -> Finding {
         type_name: teller.type_name(),
         declared: found.type_id().and_then(|id| layouts.declared(id)),
         sharing: teller.sharing(),
+        kind: Problem::FalseSharing,
         contended: teller.word(),
         victims: found.victims.iter().map(|victim| teller.victim(victim)).collect(),
         score: found.score,
         signals: found.signals.words(),
+        observed: None,
         confidence: confidence(layouts, found),
+        repairs: Vec::new(),
+        forecast: None,
     }
 }
 
@@ -84,26 +88,32 @@ impl<'a> Teller<'a> {
     }
 
     fn word(&self) -> Word {
-        let word = &self.found.word;
-        let (variable, line) = match self.found.site {
-            Site::Statics { index } => (index, 0),
-            _ => (0, self.layouts.line_of(word.offset)),
+        let variable = match self.found.site {
+            Site::Statics { index } => index,
+            _ => 0,
         };
-        let (path, offset) = self.place(word, 0, variable);
-        let type_name = self.layouts.model.spelled(word.ty);
-        Word { path, offset, size: word.size, type_name, role: word.role, line }
+        self.told(&self.found.word, 0, variable)
     }
 
-    fn victim(&self, victim: &Sufferer) -> Victim {
-        let (path, offset) = self.place(&victim.leaf, 1, victim.variable);
-        Victim {
+    fn victim(&self, victim: &Sufferer) -> Word {
+        Word {
+            weight: Some(victim.weight),
+            why: victim.why.words(),
+            ..self.told(&victim.leaf, 1, victim.variable)
+        }
+    }
+
+    fn told(&self, leaf: &Leaf, element: u64, variable: usize) -> Word {
+        let (path, offset) = self.place(leaf, element, variable);
+        Word {
             path,
             offset,
-            size: victim.leaf.size,
-            type_name: self.layouts.model.spelled(victim.leaf.ty),
-            role: victim.leaf.role,
-            weight: victim.weight,
-            why: victim.why.words(),
+            size: leaf.size,
+            type_name: self.layouts.model.spelled(leaf.ty),
+            role: leaf.role,
+            weight: None,
+            why: String::new(),
+            uses: Vec::new(),
         }
     }
 

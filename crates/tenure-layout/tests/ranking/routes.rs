@@ -21,7 +21,7 @@ fn before_the_repair_lwtstate_shares_the_line_of_the_count() {
     let [finding] = found.as_slice() else { panic!("{found:#?}") };
     assert_eq!(finding.sharing, Sharing::Within);
     assert_eq!((&*finding.contended.path, finding.contended.offset), ("__refcnt", 64));
-    assert_eq!((finding.contended.role, finding.contended.line), (Role::Count, 1));
+    assert_eq!((finding.contended.role, finding.contended.offset / 64), (Role::Count, 1));
     let victim = &finding.victims[0];
     assert_eq!((&*victim.path, victim.offset), ("lwtstate", 80), "the worst of them");
 }

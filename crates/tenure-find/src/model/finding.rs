@@ -1,0 +1,340 @@
+//! One finding: where it is, which words share a line, how that is known, and what would mend it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Role;
+
+/// A contended cache line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// From 1, among all findings of the input.
+    pub rank: u64,
+    /// The type to mend; empty where it is not known. For [`Sharing::Statics`] the section, and the variable if that is
+    /// an array of bare words.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Where it was declared, as `file:line`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<String>,
+    /// How the words come to share a line.
+    pub sharing: Sharing,
+    /// What is wrong with it.
+    pub kind: Kind,
+    /// The word that moves the line from CPU to CPU: of several, the worst.
+    pub contended: Word,
+    /// The others of its line: those that suffer, from types the worst first. Empty if the contended word is alone.
+    pub victims: Vec<Word>,
+    /// From 0 to 100. From types: what [`signals`](Self::signals) say. Of a run: how many per cent of all accesses to
+    /// contended lines go to this one.
+    pub score: f64,
+    /// From types: why the score is what it is, namely their product times 100.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<Signal>,
+    /// What a run showed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Observed>,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// What would mend it, the best first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repairs: Vec<Repair>,
+    /// Predicted throughput: as it is, and with each repair, by its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<Forecast>,
+}
+
+impl Finding {
+    /// The words of the line by offset.
+    #[must_use]
+    pub fn words(&self) -> Vec<&Word> {
+        let mut words: Vec<&Word> = std::iter::once(&self.contended).chain(&self.victims).collect();
+        words.sort_by_key(|word| word.offset);
+        words
+    }
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Threads use different words of it, and at least one word is written.
+    FalseSharing,
+    /// The same, and what shares the line with the written word is mostly read.
+    BesideReadMostly,
+    /// Several threads write the same word.
+    HotWord,
+    /// Several threads take the same lock.
+    Lock,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::FalseSharing, Self::BesideReadMostly, Self::HotWord, Self::Lock];
+
+    /// For a reader: `false sharing`.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::FalseSharing => "false sharing",
+            Self::BesideReadMostly => "written beside read-mostly",
+            Self::HotWord => "one hot word",
+            Self::Lock => "lock",
+        }
+    }
+}
+
+/// How words come to share a line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Sharing {
+    /// All are in the type itself.
+    Within,
+    /// One of them is in `inner`, which the type contains as `member` at `offset`.
+    Embedding {
+        /// The embedded type.
+        inner: String,
+        /// The member that embeds it: its path.
+        member: String,
+        /// Where it lies.
+        offset: u64,
+    },
+    /// They are in neighbouring elements of an array of the type.
+    Elements {
+        /// The variable, the member (`type.member`) or the type that is the array.
+        array: String,
+        /// From one element to the next.
+        stride: u64,
+        /// Elements; 0 if that is not known.
+        count: u64,
+    },
+    /// They are variables next to each other.
+    Statics {
+        /// The section.
+        section: String,
+        /// Where the contended word lies.
+        address: u64,
+    },
+    /// They are objects that the allocator put next to each other.
+    Objects,
+}
+
+/// A word on a contended line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Word {
+    /// The path from the type, such as `dst.__refcnt`, or the variable; empty where it is not known.
+    pub path: String,
+    /// From the start of the type or object; of a variable, from the start of its line.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Its type's name; empty where it is not known.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// What it is.
+    pub role: Role,
+    /// From types: how likely others read it while the contended word is written, from 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// From types: where the weight comes from, in a few words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// In a run: who did what with it, the most frequent first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uses: Vec<Use>,
+}
+
+/// What a group of threads did with a word at one place of the code.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Use {
+    /// The threads' name.
+    pub threads: String,
+    /// How many of them did it.
+    pub count: u64,
+    /// What they did.
+    pub operation: Operation,
+    /// How often, per second and thread.
+    pub per_second: f64,
+    /// Where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+}
+
+/// An access to a word.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// A plain read.
+    Read,
+    /// A plain write.
+    Write,
+    /// An atomic read.
+    Load,
+    /// An atomic write.
+    Store,
+    /// An atomic addition, exchange, or other operation that always writes.
+    Add,
+    /// An atomic compare-exchange.
+    CompareExchange,
+    /// A lock, taken and given back.
+    Lock,
+}
+
+impl Operation {
+    /// Whether it makes the line this CPU's own.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        !matches!(self, Self::Read | Self::Load)
+    }
+
+    /// For a reader: `compare-exchange`.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Load => "load",
+            Self::Store => "store",
+            Self::Add => "add",
+            Self::CompareExchange => "compare-exchange",
+            Self::Lock => "lock",
+        }
+    }
+}
+
+/// A place in the code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Code {
+    /// The function; empty where it is not known.
+    pub function: String,
+    /// `file:line`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
+}
+
+/// One reason for a score.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Signal {
+    /// Its name, one of those that the documentation lists.
+    pub name: String,
+    /// What the score was multiplied by.
+    pub factor: f64,
+    /// What was seen, in words.
+    pub seen: String,
+}
+
+/// What a run showed of a line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Observed {
+    /// What the line is a part of.
+    pub storage: Storage,
+    /// The bytes of the object, if it has a size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Where the line begins, from the start of the object.
+    pub line_offset: i64,
+    /// Accesses to it that were counted.
+    pub accesses: u64,
+    /// How often its owner would have changed if every thread had had a CPU of its own.
+    pub possible_changes: u64,
+    /// How often its owner was seen to change.
+    pub seen_changes: u64,
+}
+
+/// What a line is a part of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Storage {
+    /// A variable with a fixed address.
+    Static {
+        /// Its name; empty where it is not known.
+        name: String,
+    },
+    /// Objects that one call allocated.
+    Heap {
+        /// How many of them there were.
+        objects: u64,
+        /// Where they were allocated.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        allocated: Option<Code>,
+    },
+    /// The stack of a thread.
+    Stack {
+        /// The thread's name.
+        thread: String,
+    },
+    /// Memory that was mapped, or shared with other processes.
+    Mapped,
+}
+
+/// How sure a finding is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Confidence {
+    /// In a word.
+    pub level: Level,
+    /// The share of the addresses that the type's alignment allows at which the words share a line: 1 for an
+    /// alignment of a line or more, and for a line that was observed.
+    pub placements: f64,
+    /// The reason, in words.
+    pub why: String,
+}
+
+/// How sure.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// From types: at fewer than half of the placements.
+    Low,
+    /// At most placements.
+    Medium,
+    /// Wherever it lies.
+    High,
+}
+
+/// What would mend a line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Repair {
+    /// A word for it: `apart`.
+    pub name: String,
+    /// What to do: a sentence.
+    pub text: String,
+    /// What to write: a line or two.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub code: Vec<String>,
+    /// What it costs, in bytes an object.
+    pub bytes: u64,
+}
+
+/// Throughput on simulated machines.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Forecast {
+    /// The machine's name.
+    pub machine: String,
+    /// As it is.
+    pub as_is: Vec<Point>,
+    /// With repairs.
+    pub repaired: Vec<Curve>,
+}
+
+/// Throughput with a repair.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Curve {
+    /// The repair, or which of them.
+    pub name: String,
+    /// By number of CPUs, ascending.
+    pub points: Vec<Point>,
+}
+
+/// Throughput on a number of CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// Simulated CPUs.
+    pub cpus: u64,
+    /// Iterations per second of all threads together.
+    pub per_second: f64,
+}

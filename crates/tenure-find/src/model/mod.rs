@@ -1,0 +1,204 @@
+//! What was found: the types of `--json`, from which its schema is generated.
+//!
+//! Everything that shows findings (tables, maps, the HTML page) reads a [`Report`] and nothing else.
+//! Offsets and sizes are bytes.
+
+mod finding;
+mod map;
+
+pub use finding::{
+    Code, Confidence, Curve, Finding, Forecast, Kind, Level, Observed, Operation, Point, Repair,
+    Sharing, Signal, Storage, Use, Word,
+};
+pub use map::{Cell, Embedder, Line, Move, Suggestion, TypeMap, Unmended};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of this form. Fields may be added to it; a change to what is there makes a new one.
+pub const SCHEMA: &str = "tenure-find/1";
+
+/// Everything that one call found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The version of the command.
+    pub tenure: String,
+    /// Where the findings come from.
+    pub source: Source,
+    /// The size of a cache line that was assumed.
+    pub line_bytes: u64,
+    /// What was asked for and how much of it is here.
+    pub scope: Scope,
+    /// From the worst down.
+    pub findings: Vec<Finding>,
+    /// The maps of the types that findings and suggestions name, and of those asked for.
+    pub maps: Vec<TypeMap>,
+    /// Better orders of members, if they were asked for.
+    pub suggestions: Vec<Suggestion>,
+    /// The types for which a better order was asked for and none was found.
+    pub unmended: Vec<Unmended>,
+    /// What the checks of a rules file or a budget said, if there was one.
+    pub checks: Vec<Check>,
+    /// What differs from an older report, if there was one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+}
+
+/// Where findings come from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Source {
+    /// From a program's types.
+    Types(Types),
+    /// From a run of a program.
+    Run(Run),
+}
+
+/// The types that were read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Types {
+    /// The path.
+    pub path: String,
+    /// `dwarf` or `btf`.
+    pub format: String,
+    /// Translation units; 1 for BTF.
+    pub units: u64,
+    /// Structs, unions and classes, each counted once.
+    pub composites: u64,
+    /// Of those, the ones that contain a contended word, by embedding too.
+    pub contended: u64,
+    /// Variables with fixed addresses.
+    pub statics: u64,
+}
+
+/// The run that was observed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// The command.
+    pub command: String,
+    /// How it ended.
+    pub ended: Ended,
+    /// How long it ran.
+    pub seconds: f64,
+    /// Processes.
+    pub processes: u64,
+    /// Threads of all processes.
+    pub threads: u64,
+    /// Accesses that were counted.
+    pub accesses: u64,
+    /// Of those, the ones that hit contended lines.
+    pub contended: u64,
+    /// Accesses to contended lines for which there was no room.
+    pub dropped: u64,
+    /// What was not seen, and why: each a sentence.
+    pub missing: Vec<String>,
+    /// Predicted throughput of the whole program: as it is, with the first, the first three and all repairs. An upper
+    /// bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<Forecast>,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Ended {
+    /// It exited.
+    Exited {
+        /// With this status.
+        status: i32,
+    },
+    /// A signal ended it.
+    Killed {
+        /// The signal's name.
+        signal: String,
+    },
+    /// It had not ended when the report was made.
+    Running,
+}
+
+/// What was asked for and how much of it is here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Scope {
+    /// The patterns of type names that were asked for; empty for all types.
+    pub types: Vec<String>,
+    /// How many findings there are in these types.
+    pub findings: u64,
+    /// The most that were asked for.
+    pub top: u64,
+}
+
+/// What is known of a member or word.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// A reference count, taken and given back by all who use the object.
+    Count,
+    /// A lock: it guards its neighbours, and a thread that writes it is about to use them.
+    Lock,
+    /// A sequence count: written by few, read before and after its neighbours by all.
+    Sequence,
+    /// Another atomic word.
+    Atomic,
+    /// A plain word that many CPUs write.
+    Written,
+    /// Read often, written hardly ever.
+    ReadMostly,
+    /// Used where time does not matter: when an object is made, freed or debugged.
+    Cold,
+    /// Nothing is known of it.
+    Plain,
+}
+
+impl Role {
+    /// Whether many CPUs write it.
+    #[must_use]
+    pub fn is_contended(self) -> bool {
+        matches!(self, Self::Count | Self::Lock | Self::Sequence | Self::Atomic | Self::Written)
+    }
+}
+
+/// What one check said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    /// The check in words: `dst_entry.lwtstate must not share a line with dst_entry.__refcnt`.
+    pub rule: String,
+    /// Whether it holds.
+    pub passed: bool,
+    /// What was found.
+    pub found: String,
+}
+
+/// A finding that an older report does not have, or has otherwise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// In a word.
+    pub change: Difference,
+    /// The finding.
+    pub finding: String,
+    /// Its measure in the older report: a score, or possible changes of ownership per second of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<f64>,
+    /// The same, in this report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<f64>,
+}
+
+/// How a finding differs from that of an older report.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Difference {
+    /// The older report does not have it.
+    New,
+    /// It is worse than it was.
+    Worse,
+    /// It is better than it was.
+    Better,
+    /// This report does not have it.
+    Gone,
+}
