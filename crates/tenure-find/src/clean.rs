@@ -21,7 +21,8 @@ fn steers(character: char) -> bool {
 
 /// The report with every text changed, given the name of its field. By way of its JSON, so that no text is left out.
 pub(super) fn changed(report: &Report, with: &dyn Fn(&str, &mut String)) -> Report {
-    let mut value = serde_json::to_value(report).expect("a report is made of strings, numbers and lists");
+    let mut value =
+        serde_json::to_value(report).expect("a report is made of strings, numbers and lists");
     each_text("", &mut value, with);
     serde_json::from_value(value).expect("its form is the same")
 }

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 pub(super) use tenure_report::words::{counted, grouped, number};
 
 use crate::{
-    Check, Confidence, Ended, Finding, Level, Report, Role, Run, Sharing, Source, Suggestion, TypeMap, Types, Word,
+    Check, Confidence, Ended, Finding, Level, Report, Role, Run, Sharing, Source, Suggestion,
+    TypeMap, Types, Word,
 };
 
 pub(super) fn whole(value: u64) -> String {

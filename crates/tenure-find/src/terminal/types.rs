@@ -117,7 +117,9 @@ fn victims(text: &mut Text, finding: &Finding) {
             .and(&Styled::new(&format!("*{name}"), |name| style.text(look(State::Victim), name)))
             .and(&Styled::plain(&" ".repeat(space)))
             .and(&Styled::plain(&format!("{:>6}", victim.offset)))
-            .and(&Styled::new(&format!("  {:.1}  ", victim.weight.unwrap_or(0.0)), |weight| style.quiet(weight)));
+            .and(&Styled::new(&format!("  {:.1}  ", victim.weight.unwrap_or(0.0)), |weight| {
+                style.quiet(weight)
+            }));
         let room = text.width().saturating_sub(left.width);
         if super::text::measured(&victim.why) <= room {
             let rest = format!("{} ({})", victim.why, victim.type_name);
