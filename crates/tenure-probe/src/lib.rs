@@ -1,7 +1,23 @@
 //! The runtime that `tenure run` gives an instrumented program, and the form in which it writes what it sees.
+//!
+//! Compilers insert a call before each access under `-fsanitize=thread`. The library here takes the place of
+//! ThreadSanitizer's runtime: it looks for lines that threads contend for instead of races. The same sources are two
+//! crates: compiled by cargo they are this one, for programs that read what was recorded; the build script compiles
+//! them once more, with `--cfg tenure_runtime`, to the shared library that [`LIBRARY`] contains.
+#![cfg_attr(tenure_runtime, no_std)]
 
 pub mod segment;
 
-/// The runtime: a shared library for this crate's target that takes the place of `libtsan.so.2`. `None` where there is
-/// none (it runs on Linux, on x86-64 and aarch64).
-pub const LIBRARY: Option<&[u8]> = None;
+#[cfg(all(
+    any(tenure_runtime, test),
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+#[cfg_attr(not(tenure_runtime), expect(dead_code, reason = "the tests do not use all of it"))]
+mod runtime;
+
+/// The runtime, a shared library that takes the place of `libtsan.so.2`, for the target of this crate. `None` where
+/// there is none: it is for Linux with glibc, on x86-64 and aarch64.
+#[cfg(not(tenure_runtime))]
+pub const LIBRARY: Option<&[u8]> = include!(concat!(env!("OUT_DIR"), "/library.rs"));

@@ -1,0 +1,282 @@
+//! Atomic operations: the compiler leaves the operation itself to the runtime.
+//!
+//! Orderings are the numbers of C's ABI: relaxed 0, consume 1, acquire 2, release 3, both 4, sequentially consistent 5.
+//! Loads and stores have the ordering that was asked for; everything else is sequentially consistent, as the
+//! instructions of x86-64 are anyway.
+
+use core::ffi::c_int;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
+
+use crate::runtime::lines::note;
+use crate::runtime::sys;
+use crate::segment::Access;
+
+/// The operations of one width, on core's atomics.
+macro_rules! atomics {
+    ($atomic:ty, $word:ty, $load:ident, $store:ident, $exchange:ident,
+     [$($fetch:ident: $method:ident;)*], $nand:ident, $strong:ident, $weak:ident, $value:ident) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $load(address: *mut $word, order: c_int) -> $word {
+            // SAFETY: the program loads from this address atomically; the frame is this function's.
+            unsafe {
+                note(address as usize, size_of::<$word>() as u8, Access::Load, sys::frame());
+                let atomic = <$atomic>::from_ptr(address);
+                match order {
+                    0 => atomic.load(Relaxed),
+                    5 => atomic.load(SeqCst),
+                    _ => atomic.load(Acquire),
+                }
+            }
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $store(address: *mut $word, value: $word, order: c_int) {
+            // SAFETY: the program stores to this address atomically; the frame is this function's.
+            unsafe {
+                note(address as usize, size_of::<$word>() as u8, Access::Store, sys::frame());
+                let atomic = <$atomic>::from_ptr(address);
+                match order {
+                    0 => atomic.store(value, Relaxed),
+                    5 => atomic.store(value, SeqCst),
+                    _ => atomic.store(value, Release),
+                }
+            }
+        }
+
+        atomics! { @add $atomic, $word, $exchange: swap; $($fetch: $method;)* $nand: fetch_nand; }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $strong(
+            address: *mut $word, expected: *mut $word, new: $word, _: c_int, _: c_int,
+        ) -> c_int {
+            // SAFETY: the program's atomic word and its own expected value; the frame is this function's.
+            unsafe {
+                let result = <$atomic>::from_ptr(address).compare_exchange(*expected, new, SeqCst, SeqCst);
+                let access = if result.is_ok() { Access::CompareExchange } else { Access::Failed };
+                note(address as usize, size_of::<$word>() as u8, access, sys::frame());
+                match result {
+                    Ok(_) => 1,
+                    Err(found) => {
+                        *expected = found;
+                        0
+                    }
+                }
+            }
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $weak(
+            address: *mut $word, expected: *mut $word, new: $word, _: c_int, _: c_int,
+        ) -> c_int {
+            // SAFETY: as for the strong form, which may take its place.
+            unsafe {
+                let result = <$atomic>::from_ptr(address).compare_exchange(*expected, new, SeqCst, SeqCst);
+                let access = if result.is_ok() { Access::CompareExchange } else { Access::Failed };
+                note(address as usize, size_of::<$word>() as u8, access, sys::frame());
+                match result {
+                    Ok(_) => 1,
+                    Err(found) => {
+                        *expected = found;
+                        0
+                    }
+                }
+            }
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $value(
+            address: *mut $word, expected: $word, new: $word, _: c_int, _: c_int,
+        ) -> $word {
+            // SAFETY: the program's atomic word; the frame is this function's.
+            unsafe {
+                let result = <$atomic>::from_ptr(address).compare_exchange(expected, new, SeqCst, SeqCst);
+                let access = if result.is_ok() { Access::CompareExchange } else { Access::Failed };
+                note(address as usize, size_of::<$word>() as u8, access, sys::frame());
+                match result {
+                    Ok(found) | Err(found) => found,
+                }
+            }
+        }
+    };
+    (@add $atomic:ty, $word:ty, $($name:ident: $method:ident;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name(address: *mut $word, value: $word, _: c_int) -> $word {
+                // SAFETY: the program changes this word atomically; the frame is this function's.
+                unsafe {
+                    note(address as usize, size_of::<$word>() as u8, Access::Add, sys::frame());
+                    <$atomic>::from_ptr(address).$method(value, SeqCst)
+                }
+            }
+        )*
+    };
+}
+
+atomics! { AtomicU8, u8, __tsan_atomic8_load, __tsan_atomic8_store, __tsan_atomic8_exchange,
+[__tsan_atomic8_fetch_add: fetch_add; __tsan_atomic8_fetch_sub: fetch_sub; __tsan_atomic8_fetch_and: fetch_and;
+ __tsan_atomic8_fetch_or: fetch_or; __tsan_atomic8_fetch_xor: fetch_xor;], __tsan_atomic8_fetch_nand,
+__tsan_atomic8_compare_exchange_strong, __tsan_atomic8_compare_exchange_weak, __tsan_atomic8_compare_exchange_val }
+atomics! { AtomicU16, u16, __tsan_atomic16_load, __tsan_atomic16_store, __tsan_atomic16_exchange,
+[__tsan_atomic16_fetch_add: fetch_add; __tsan_atomic16_fetch_sub: fetch_sub; __tsan_atomic16_fetch_and: fetch_and;
+ __tsan_atomic16_fetch_or: fetch_or; __tsan_atomic16_fetch_xor: fetch_xor;], __tsan_atomic16_fetch_nand,
+__tsan_atomic16_compare_exchange_strong, __tsan_atomic16_compare_exchange_weak, __tsan_atomic16_compare_exchange_val }
+atomics! { AtomicU32, u32, __tsan_atomic32_load, __tsan_atomic32_store, __tsan_atomic32_exchange,
+[__tsan_atomic32_fetch_add: fetch_add; __tsan_atomic32_fetch_sub: fetch_sub; __tsan_atomic32_fetch_and: fetch_and;
+ __tsan_atomic32_fetch_or: fetch_or; __tsan_atomic32_fetch_xor: fetch_xor;], __tsan_atomic32_fetch_nand,
+__tsan_atomic32_compare_exchange_strong, __tsan_atomic32_compare_exchange_weak, __tsan_atomic32_compare_exchange_val }
+atomics! { AtomicU64, u64, __tsan_atomic64_load, __tsan_atomic64_store, __tsan_atomic64_exchange,
+[__tsan_atomic64_fetch_add: fetch_add; __tsan_atomic64_fetch_sub: fetch_sub; __tsan_atomic64_fetch_and: fetch_and;
+ __tsan_atomic64_fetch_or: fetch_or; __tsan_atomic64_fetch_xor: fetch_xor;], __tsan_atomic64_fetch_nand,
+__tsan_atomic64_compare_exchange_strong, __tsan_atomic64_compare_exchange_weak, __tsan_atomic64_compare_exchange_val }
+
+#[unsafe(no_mangle)]
+extern "C" fn __tsan_atomic_thread_fence(_: c_int) {
+    fence(SeqCst);
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn __tsan_atomic_signal_fence(_: c_int) {
+    core::sync::atomic::compiler_fence(SeqCst);
+}
+
+/// One compare-exchange of 16 bytes: what was there, and whether it was replaced.
+///
+/// # Safety
+///
+/// The address is a 16-byte word, aligned, that the program accesses atomically.
+unsafe fn compare_exchange(address: *mut u128, expected: u128, new: u128) -> (u128, bool) {
+    // SAFETY: the caller's promise. `rbx` is the compiler's own, so it is saved around the instruction.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        let (mut low, mut high) = (expected as u64, (expected >> 64) as u64);
+        let done: u8;
+        core::arch::asm!(
+            "xchg rbx, {new_low}", "lock cmpxchg16b [{address}]", "sete {done}", "mov rbx, {new_low}",
+            address = in(reg) address, new_low = inout(reg) new as u64 => _, in("rcx") (new >> 64) as u64,
+            inout("rax") low, inout("rdx") high, done = out(reg_byte) done, options(nostack),
+        );
+        (u128::from(low) | u128::from(high) << 64, done != 0)
+    }
+    // SAFETY: the caller's promise. The loop ends when the exclusive store succeeds, or when the values differ.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        loop {
+            let (low, high): (u64, u64);
+            core::arch::asm!("ldaxp {0}, {1}, [{2}]", out(reg) low, out(reg) high, in(reg) address, options(nostack));
+            let found = u128::from(low) | u128::from(high) << 64;
+            // A value that differs is stored back as well: only that makes the load one whole.
+            let is_equal = found == expected;
+            let value = if is_equal { new } else { found };
+            let failed: u32;
+            core::arch::asm!("stlxp {0:w}, {1}, {2}, [{3}]", out(reg) failed, in(reg) value as u64,
+                in(reg) (value >> 64) as u64, in(reg) address, options(nostack));
+            if failed == 0 {
+                return (found, is_equal);
+            }
+        }
+    }
+}
+
+/// Replaces 16 bytes by what `change` makes of them, and returns what was there.
+unsafe fn update(address: *mut u128, change: impl Fn(u128) -> u128) -> u128 {
+    let mut expected = 0;
+    loop {
+        // SAFETY: the caller's promise.
+        match unsafe { compare_exchange(address, expected, change(expected)) } {
+            (found, true) => return found,
+            (found, false) => expected = found,
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_atomic128_load(address: *mut u128, _: c_int) -> u128 {
+    // SAFETY: the program accesses this word atomically; the frame is this function's.
+    unsafe {
+        note(address as usize, 16, Access::Load, sys::frame());
+        compare_exchange(address, 0, 0).0
+    }
+}
+
+/// Operations of 16 bytes that always take effect.
+macro_rules! wide {
+    ($($name:ident: |$old:ident, $value:ident| $new:expr;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name(address: *mut u128, $value: u128, _: c_int) -> u128 {
+                // SAFETY: the program accesses this word atomically; the frame is this function's.
+                unsafe {
+                    note(address as usize, 16, Access::Add, sys::frame());
+                    update(address, |$old| $new)
+                }
+            }
+        )*
+    };
+}
+
+wide! {
+    __tsan_atomic128_exchange: |_old, value| value;
+    __tsan_atomic128_fetch_add: |old, value| old.wrapping_add(value);
+    __tsan_atomic128_fetch_sub: |old, value| old.wrapping_sub(value);
+    __tsan_atomic128_fetch_and: |old, value| old & value;
+    __tsan_atomic128_fetch_or: |old, value| old | value;
+    __tsan_atomic128_fetch_xor: |old, value| old ^ value;
+    __tsan_atomic128_fetch_nand: |old, value| !(old & value);
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_atomic128_store(address: *mut u128, value: u128, _: c_int) {
+    // SAFETY: the program accesses this word atomically; the frame is this function's.
+    unsafe {
+        note(address as usize, 16, Access::Store, sys::frame());
+        update(address, |_| value);
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_atomic128_compare_exchange_val(
+    address: *mut u128,
+    expected: u128,
+    new: u128,
+    _: c_int,
+    _: c_int,
+) -> u128 {
+    // SAFETY: the program accesses this word atomically; the frame is this function's.
+    unsafe {
+        let (found, done) = compare_exchange(address, expected, new);
+        let access = if done { Access::CompareExchange } else { Access::Failed };
+        note(address as usize, 16, access, sys::frame());
+        found
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_atomic128_compare_exchange_strong(
+    address: *mut u128,
+    expected: *mut u128,
+    new: u128,
+    _: c_int,
+    _: c_int,
+) -> c_int {
+    // SAFETY: the program's atomic word and its own expected value; the frame is this function's.
+    unsafe {
+        let (found, done) = compare_exchange(address, *expected, new);
+        let access = if done { Access::CompareExchange } else { Access::Failed };
+        note(address as usize, 16, access, sys::frame());
+        *expected = found;
+        c_int::from(done)
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __tsan_atomic128_compare_exchange_weak(
+    address: *mut u128,
+    expected: *mut u128,
+    new: u128,
+    success: c_int,
+    failure: c_int,
+) -> c_int {
+    // SAFETY: the strong form may take the place of this one.
+    unsafe { __tsan_atomic128_compare_exchange_strong(address, expected, new, success, failure) }
+}

@@ -1,0 +1,159 @@
+//! Threads and their locks: the C library's own do the work.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::mem::transmute;
+use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::Ordering::Relaxed;
+
+use crate::runtime::{lines, modules, shadow, sys, threads};
+use crate::segment::Access;
+
+type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+
+unsafe extern "C" {
+    fn __libc_malloc(size: usize) -> *mut c_void;
+    fn __libc_free(old: *mut c_void);
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn abort() -> !;
+    fn pthread_key_create(key: *mut u32, end: unsafe extern "C" fn(*mut c_void)) -> c_int;
+    fn pthread_setspecific(key: u32, value: *const c_void) -> c_int;
+    fn pthread_atfork(
+        prepare: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+    ) -> c_int;
+}
+
+/// Whose destructor runs at a thread's end, as `key + 1`; null without one.
+static KEY: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Attaches the first thread and asks for the ends of threads, and for forks.
+pub(super) fn start() {
+    extern "C" fn forked() {
+        crate::runtime::forked();
+    }
+    unsafe extern "C" fn end(_: *mut c_void) {
+        threads::detach();
+    }
+    if threads::attach().is_none() {
+        return;
+    }
+    modules::scan();
+    let mut key = 0;
+    // SAFETY: both functions may be called at any time from then on, and the library is never unloaded.
+    unsafe {
+        pthread_atfork(None, None, Some(forked));
+        if pthread_key_create(&raw mut key, end) == 0 {
+            KEY.store((key as usize + 1) as *mut c_void, Relaxed);
+        }
+    }
+}
+
+/// What a thread is to run, and the clock's time when it was created.
+struct Start {
+    routine: Routine,
+    argument: *mut c_void,
+    birth: u32,
+}
+
+unsafe extern "C" fn run(start: *mut c_void) -> *mut c_void {
+    // SAFETY: `pthread_create` below passes a `Start` that it has initialised, and leaves it to this thread.
+    let Start { routine, argument, birth } = unsafe { start.cast::<Start>().read() };
+    // SAFETY: it came from this allocator.
+    unsafe { __libc_free(start) };
+    if threads::attach_born(birth, routine as *const () as u64).is_some() {
+        let key = KEY.load(Relaxed) as usize;
+        if key > 0 {
+            // SAFETY: the key was created, and a value that is not null has its destructor called.
+            unsafe { pthread_setspecific(key as u32 - 1, start) };
+        }
+        modules::scan();
+    }
+    // SAFETY: the program's own routine with its own argument.
+    unsafe { routine(argument) }
+}
+
+/// The next definition of a function, looked up once: `cache` has it from then on.
+fn real(cache: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
+    let known = cache.load(Relaxed);
+    if !known.is_null() {
+        return known;
+    }
+    // SAFETY: the pseudo-handle RTLD_NEXT, and a name that ends with a zero. A C library without the function could not
+    // have started a program that calls it.
+    unsafe {
+        let found = dlsym(usize::MAX as *mut c_void, name.as_ptr());
+        if found.is_null() {
+            abort();
+        }
+        cache.store(found, Relaxed);
+        found
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_create(
+    thread: *mut c_void,
+    attributes: *const c_void,
+    routine: Routine,
+    argument: *mut c_void,
+) -> c_int {
+    type Real = unsafe extern "C" fn(*mut c_void, *const c_void, Routine, *mut c_void) -> c_int;
+    static REAL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+    // SAFETY: the C library's function has this type. As the program's own call; `run` gets what it expects, and takes it
+    // over unless the call fails.
+    unsafe {
+        let real = transmute::<*mut c_void, Real>(real(&REAL, c"pthread_create"));
+        let start: *mut Start = __libc_malloc(size_of::<Start>()).cast();
+        if !shadow::is_there() || start.is_null() {
+            __libc_free(start.cast());
+            return real(thread, attributes, routine, argument);
+        }
+        start.write(Start { routine, argument, birth: shadow::tick() });
+        let result = real(thread, attributes, run, start.cast());
+        if result != 0 {
+            __libc_free(start.cast());
+        }
+        if let Some(local) = threads::current() {
+            local.look_at_clock();
+        }
+        result
+    }
+}
+
+/// Functions of locks: they note the lock's word, and pass the call on.
+macro_rules! locks {
+    ($($name:ident = $real:literal: $access:expr;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name(lock: *mut c_void) -> c_int {
+                static REAL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+                // SAFETY: as the program's own call of a function with this type; the frame is this function's.
+                unsafe {
+                    if shadow::is_there() {
+                        lines::note(lock as usize, 4, $access, sys::frame());
+                    }
+                    let real = real(&REAL, $real);
+                    transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void) -> c_int>(real)(lock)
+                }
+            }
+        )*
+    };
+}
+
+locks! {
+    pthread_mutex_lock = c"pthread_mutex_lock": Access::Lock;
+    pthread_mutex_trylock = c"pthread_mutex_trylock": Access::Lock;
+    pthread_mutex_unlock = c"pthread_mutex_unlock": Access::Unlock;
+    pthread_spin_lock = c"pthread_spin_lock": Access::Lock;
+    pthread_spin_trylock = c"pthread_spin_trylock": Access::Lock;
+    pthread_spin_unlock = c"pthread_spin_unlock": Access::Unlock;
+    pthread_rwlock_rdlock = c"pthread_rwlock_rdlock": Access::Lock;
+    pthread_rwlock_tryrdlock = c"pthread_rwlock_tryrdlock": Access::Lock;
+    pthread_rwlock_wrlock = c"pthread_rwlock_wrlock": Access::Lock;
+    pthread_rwlock_trywrlock = c"pthread_rwlock_trywrlock": Access::Lock;
+    pthread_rwlock_unlock = c"pthread_rwlock_unlock": Access::Unlock;
+    sem_post = c"sem_post": Access::Add;
+    sem_trywait = c"sem_trywait": Access::Add;
+    sem_wait = c"sem_wait": Access::Add;
+}

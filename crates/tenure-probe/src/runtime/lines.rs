@@ -1,0 +1,267 @@
+//! What a line's shadow says, and when that changes.
+//!
+//! Each line of memory has one word in the *shadow*, one mapping that covers the whole address space and takes pages
+//! only where memory is used. The word is one of
+//!
+//! - 0: no access yet, or none since the memory was freed;
+//! - *exclusive* to the thread that accessed it last, with the time;
+//! - *read-shared*: threads have read it since the last write;
+//! - *contended*, with the number of its line record. It stays so until the memory is freed.
+//!
+//! A line becomes contended when a thread writes it that another has used, if the two could have used it at the same
+//! time. Only then are accesses counted, so the accesses of a thread that makes an object and hands it over to others
+//! never are. Whether they could have been simultaneous is decided by *stamps*: a clock that advances when a thread is
+//! created or ends. Memory that was last used before a thread's birth was handed over to it, and so was that of a
+//! thread that has ended. A thread looks at the clock when it creates threads, so that its stamp may be old: then it
+//! takes a second access of each thread until the line is contended, but no line becomes contended that should not.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicU32};
+
+use super::shadow::{self, CONTENDED, EXCLUSIVE, READ_SHARED, STATE, line_bytes};
+use super::store::{self, Locked, Table};
+use super::threads::{self, Local};
+use super::{heap, sys};
+use crate::segment::{Access, Kind, Line};
+
+const LINE_BLOCKS: usize = 32768;
+const MOST_LINES: usize = LINE_BLOCKS * Kind::Lines.per_block();
+
+static LINES: Table<LINE_BLOCKS> = Table::new(Kind::Lines);
+/// For each class the first of its line records whose memory was freed, plus one; and for each record the next.
+static FREED: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
+static NEXT_FREED: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Makes the shadow. `false` if there is no address space for it.
+pub(super) fn start(line_bytes: usize) -> bool {
+    FREED.store(sys::reserve(size_of::<AtomicU32>() * heap::MOST_CLASSES).cast(), Relaxed);
+    NEXT_FREED.store(sys::reserve(size_of::<AtomicU32>() * MOST_LINES).cast(), Relaxed);
+    !FREED.load(Relaxed).is_null()
+        && !NEXT_FREED.load(Relaxed).is_null()
+        && shadow::start(line_bytes)
+}
+
+/// Forgets all lines: a forked child starts anew.
+pub(super) fn restart() {
+    LINES.clear();
+    shadow::clear();
+    for (list, words) in [(&FREED, heap::MOST_CLASSES), (&NEXT_FREED, MOST_LINES)] {
+        // SAFETY: the runtime's own mapping, and zeros are what it starts with.
+        unsafe {
+            sys::advise(
+                list.load(Relaxed) as usize,
+                words * size_of::<AtomicU32>(),
+                sys::MADV_DONTNEED,
+            )
+        };
+    }
+}
+
+/// Notes an access, with the frame of the function that the program called.
+///
+/// # Safety
+///
+/// `frame` is the frame pointer of a function that has not returned.
+#[inline(always)]
+pub(super) unsafe fn note(address: usize, size: u8, access: Access, frame: usize) {
+    let Some(local) = threads::current() else {
+        // SAFETY: the caller's promise.
+        return unsafe { note_first(address, size, access, frame) };
+    };
+    local.count_access();
+    let word = shadow::word(address).load(Relaxed);
+    if word == local.own() || (word == READ_SHARED && !access.writes()) {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    let code = unsafe { sys::return_address(frame) };
+    note_shared(local, address, size, access, word, code);
+}
+
+/// [`note`] for a thread that has no record yet.
+#[cold]
+unsafe fn note_first(address: usize, size: u8, access: Access, frame: usize) {
+    if threads::attach().is_some() {
+        // SAFETY: the caller's promise. A thread is attached once, so this goes no deeper.
+        unsafe { note(address, size, access, frame) };
+    }
+}
+
+/// Notes an access to a line that is not this thread's alone, or was not so far.
+#[inline(never)]
+fn note_shared(local: &Local, address: usize, size: u8, access: Access, mut word: u32, code: u64) {
+    if word & STATE != CONTENDED {
+        let Some(busy) = local.busy() else { return store::drop_one() };
+        word = change(local, address, access, word);
+        drop(busy);
+    }
+    if word & STATE == CONTENDED {
+        let offset = address & (line_bytes() - 1);
+        local.count(word & !STATE, offset as u8, size, access, code);
+    }
+}
+
+/// Changes the shadow as the rules of this module say, and returns the new word.
+fn change(local: &Local, address: usize, access: Access, mut word: u32) -> u32 {
+    let shadow = shadow::word(address);
+    loop {
+        let new = match word & STATE {
+            CONTENDED => return word,
+            READ_SHARED if !access.writes() => return word,
+            READ_SHARED => CONTENDED,
+            EXCLUSIVE if !was_handed_over(local, word) => {
+                if access.writes() {
+                    CONTENDED
+                } else {
+                    READ_SHARED
+                }
+            }
+            _ => local.own(),
+        };
+        if new == CONTENDED {
+            return contend(address, shadow);
+        }
+        // Relaxed: the word is a guess about who uses the line, and publishes nothing but itself.
+        match shadow.compare_exchange(word, new, Relaxed, Relaxed) {
+            Ok(_) => return new,
+            Err(now) => word = now,
+        }
+    }
+}
+
+/// Whether the thread in an exclusive word has used the line before this one could, or is this one.
+fn was_handed_over(local: &Local, word: u32) -> bool {
+    let thread = shadow::thread(word);
+    thread == local.id() % shadow::THREADS as u32
+        || threads::has_ended(thread)
+        || shadow::is_before(word, local.birth())
+}
+
+/// Gives the line a record, unless it has one, and returns its new word.
+#[cold]
+fn contend(address: usize, shadow: &AtomicU32) -> u32 {
+    let lock = store::lock();
+    // Acquire: pairs with the Release below, of another thread that was first.
+    let now = shadow.load(Acquire);
+    if now & STATE == CONTENDED {
+        return now;
+    }
+    let (object, class) = heap::find(&lock, address).unwrap_or((0, 0));
+    let line = address & !(line_bytes() - 1);
+    match reuse(&lock, class, line, object).or_else(|| append(&lock, class, line, object)) {
+        Some(index) => {
+            let word = CONTENDED | index as u32;
+            // Release: pairs with the Acquire above.
+            shadow.store(word, Release);
+            word
+        }
+        None => {
+            store::drop_one();
+            now
+        }
+    }
+}
+
+fn append(lock: &Locked, class: u32, address: usize, object: usize) -> Option<usize> {
+    LINES.append(lock, |record, index| {
+        let line = Line {
+            address: address as u64,
+            object: object as u64,
+            class,
+            live: 1,
+            objects: 1,
+            index: index as u32,
+        };
+        // SAFETY: room for a record of this kind, which is the caller's alone until it is published.
+        unsafe { record.cast::<Line>().write(line) };
+    })
+}
+
+/// Takes the record of a freed line of the same class, so that objects that come and go need no more records than there
+/// are of them at once.
+fn reuse(_: &Locked, class: u32, address: usize, object: usize) -> Option<usize> {
+    if class == 0 {
+        return None;
+    }
+    // SAFETY: `start` made one word for every class and every line record, and both numbers are below the limits. Line
+    // records are changed under the lock alone, and the observer bears with a mixture of old and new.
+    unsafe {
+        let first = &*FREED.load(Relaxed).add(class as usize);
+        let index = first.load(Relaxed).checked_sub(1)? as usize;
+        first.store((*NEXT_FREED.load(Relaxed).add(index)).load(Relaxed), Relaxed);
+        let record: *mut Line = LINES.get(index).cast();
+        (*record).address = address as u64;
+        (*record).object = object as u64;
+        (*record).objects += 1;
+        (*record).live = 1;
+        Some(index)
+    }
+}
+
+/// Forgets what is known of memory that is being freed. A line at the edge is forgotten if no other allocation is on it.
+pub(super) fn forget(address: usize, bytes: usize) {
+    if bytes == 0 || !shadow::is_there() {
+        return;
+    }
+    /// Above this, pages of the shadow are given back unread, and their line records are not used again.
+    const MOST_TO_SCAN: usize = 4 << 20;
+    let line = line_bytes();
+    let (mut start, mut end) = (address & !(line - 1), (address + bytes).next_multiple_of(line));
+    if start < address {
+        forget_edge(start);
+        start += line;
+    }
+    if end > address + bytes && end > start {
+        end -= line;
+        forget_edge(end);
+    }
+    if end <= start {
+        return;
+    }
+    let (low, high) =
+        if end - start > MOST_TO_SCAN { shadow::clear_between(start, end) } else { (start, start) };
+    forget_lines(start, low);
+    forget_lines(high, end);
+}
+
+fn forget_lines(start: usize, end: usize) {
+    for address in (start..end).step_by(line_bytes()) {
+        let word = shadow::word(address).load(Relaxed);
+        if word & STATE == CONTENDED {
+            release(address);
+        } else if word != 0 {
+            shadow::word(address).store(0, Relaxed);
+        }
+    }
+}
+
+fn forget_edge(address: usize) {
+    let word = shadow::word(address).load(Relaxed);
+    match word & STATE {
+        EXCLUSIVE => _ = shadow::word(address).compare_exchange(word, 0, Relaxed, Relaxed),
+        CONTENDED if heap::is_vacant(address, line_bytes()) => release(address),
+        _ => {}
+    }
+}
+
+/// Frees the record of a contended line.
+#[cold]
+fn release(address: usize) {
+    let _lock = store::lock();
+    let word = shadow::word(address).swap(0, Relaxed);
+    if word & STATE != CONTENDED {
+        return;
+    }
+    let index = (word & !STATE) as usize;
+    let record: *mut Line = LINES.get(index).cast();
+    if record.is_null() {
+        return;
+    }
+    // SAFETY: as in `reuse`.
+    unsafe {
+        (*record).live = 0;
+        let first = &*FREED.load(Relaxed).add((*record).class as usize);
+        (*NEXT_FREED.load(Relaxed).add(index)).store(first.load(Relaxed), Relaxed);
+        first.store(index as u32 + 1, Relaxed);
+    }
+}

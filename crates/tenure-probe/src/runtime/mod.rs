@@ -1,0 +1,109 @@
+//! The runtime inside of an instrumented process.
+//!
+//! The compiler calls `__tsan_write8(address)` and its like before every access. Nearly all of them are to memory that
+//! one thread has to itself, and cost a thread-local load, a load from the shadow and a comparison.
+//!
+//! ```text
+//!  interface/   the symbols: accesses, atomics, malloc, pthreads
+//!      │
+//!  lines        when a line becomes contended
+//!      │
+//!  heap         which allocation an address belongs to, and its class
+//!      │
+//!  modules      the programs and libraries that are loaded
+//!      │
+//!  threads      a thread's record, its entries, its beginning and end
+//!      │
+//!  shadow       a word for each line, and the clock
+//!      │
+//!  store        the segment: blocks, appended to under a lock
+//!      │
+//!  sys          the kernel, the C library, thread-locals, frames
+//! ```
+//!
+//! **What may happen here.** The runtime never allocates from the heap that it watches, never panics, takes one spin
+//! lock for what is rare, and gives up recording instead of failing. A signal handler that interrupts it in the middle
+//! finds its thread busy, and its accesses are dropped and counted.
+//!
+//! **Who writes what.** A thread's record, its entries and its index are written by that thread alone, and read by the
+//! observer in the other process. Blocks, classes and line records are appended under [`store::lock`]. A shadow word
+//! is changed by whoever accesses the line, with compare-exchanges: a lost one is tried again.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "the runtime is below `Memory`: the programs that it watches use the machine's own atomics"
+)]
+
+#[cfg(tenure_runtime)]
+mod interface;
+
+mod heap;
+mod lines;
+mod modules;
+mod shadow;
+mod store;
+mod sys;
+mod threads;
+
+use core::ffi::{CStr, c_char};
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+
+use crate::segment::Failure;
+
+/// A forked child that has no segment of its own yet.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Begins to record, if `TENURE_PROBE_DIR` names a directory that a segment can be made in.
+///
+/// # Safety
+///
+/// The process has one thread so far, and this is called once.
+unsafe fn start() {
+    let Some(directory) = variable(c"TENURE_PROBE_DIR") else { return };
+    let line_bytes =
+        if variable(c"TENURE_PROBE_LINE").map(CStr::to_bytes) == Some(b"128") { 128 } else { 64 };
+    let memory = variable(c"TENURE_PROBE_MEMORY").and_then(|text| text.to_str().ok()?.parse().ok());
+    // SAFETY: the caller's promise.
+    if unsafe { !store::create(directory, memory, line_bytes) } {
+        return;
+    }
+    if heap::start() && lines::start(line_bytes as usize) {
+        threads::start();
+    } else {
+        store::fail(Failure::NoAddressSpace);
+    }
+}
+
+/// Has a forked child forget what its parent had. It makes a segment when it first needs one: most children call `exec`.
+fn forked() {
+    store::forget_lock();
+    threads::restart();
+    FORKED.store(shadow::is_there(), Relaxed);
+}
+
+/// Begins to record in a forked child.
+#[cold]
+fn start_forked() {
+    // Two threads of the child may come here at once; one of them makes the segment.
+    if !FORKED.swap(false, Relaxed) {
+        return;
+    }
+    let Some(directory) = variable(c"TENURE_PROBE_DIR") else { return };
+    let memory = variable(c"TENURE_PROBE_MEMORY").and_then(|text| text.to_str().ok()?.parse().ok());
+    lines::restart();
+    modules::restart();
+    // SAFETY: no thread records, so none uses the store.
+    if unsafe { store::create(directory, memory, shadow::line_bytes() as u32) } && heap::restart() {
+        threads::start();
+    }
+}
+
+/// An environment variable that is set and not empty.
+fn variable(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: the name ends with a zero. The result is used at once, in a process with one thread.
+    let value: *const c_char = unsafe { sys::getenv(name.as_ptr()) };
+    // SAFETY: getenv returns null or a string that ends with a zero.
+    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }).filter(|value| !value.is_empty())
+}

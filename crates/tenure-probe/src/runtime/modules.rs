@@ -1,0 +1,104 @@
+//! The programs and libraries that are loaded.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr::NonNull;
+
+use super::store::{self, Table};
+use super::threads;
+use crate::segment::{Kind, Module};
+
+/// What the dynamic linker says of a module: the first fields of `dl_phdr_info`.
+#[repr(C)]
+struct Info {
+    bias: u64,
+    name: *const c_char,
+    headers: *const Header,
+    count: u16,
+    loaded: u64,
+}
+
+/// `Elf64_Phdr`
+#[repr(C)]
+struct Header {
+    kind: u32,
+    flags: u32,
+    offset: u64,
+    address: u64,
+    physical: u64,
+    in_file: u64,
+    in_memory: u64,
+    align: u64,
+}
+
+const PT_LOAD: u32 = 1;
+const PATH_BYTES: usize = Kind::Modules.stride() - size_of::<Module>();
+
+unsafe extern "C" {
+    fn dl_iterate_phdr(
+        callback: unsafe extern "C" fn(*const Info, usize, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
+}
+
+static MODULES: Table<16> = Table::new(Kind::Modules);
+
+/// Forgets all modules: a forked child's segment gets them anew.
+pub(super) fn restart() {
+    MODULES.clear();
+}
+
+/// Writes down the modules that are not yet. The caller does not hold the store's lock.
+///
+/// Called when a thread begins and when the process ends, so that a library that is loaded later is seen as well. A
+/// `dlopen` of ours would come between the program and the real one, which looks at its caller.
+pub(super) fn scan() {
+    let _busy = threads::current().map(threads::Local::busy);
+    // SAFETY: the callback has the signature that the linker calls, and wants no data.
+    unsafe { dl_iterate_phdr(note, core::ptr::null_mut()) };
+}
+
+unsafe extern "C" fn note(info: *const Info, bytes: usize, _: *mut c_void) -> c_int {
+    if bytes < size_of::<Info>() {
+        return 1;
+    }
+    // SAFETY: the linker passes a description of at least that many bytes, with its program headers and its name.
+    let (info, headers) = unsafe {
+        let info = &*info;
+        let count = if info.headers.is_null() { 0 } else { usize::from(info.count) };
+        let headers = core::slice::from_raw_parts(
+            if count == 0 { NonNull::dangling().as_ptr() } else { info.headers },
+            count,
+        );
+        (info, headers)
+    };
+    let segments = || headers.iter().filter(|header| header.kind == PT_LOAD);
+    let start = segments().map(|header| header.address).min().unwrap_or(0).wrapping_add(info.bias);
+    let end = segments()
+        .map(|it| it.address.wrapping_add(it.in_memory))
+        .max()
+        .unwrap_or(0)
+        .wrapping_add(info.bias);
+    let module = Module { bias: info.bias, start, end };
+    let is_known = (0..MODULES.len()).any(|index| {
+        let record: *const Module = MODULES.get(index).cast();
+        // SAFETY: records of modules stay mapped, and never change.
+        !record.is_null() && unsafe { *record == module }
+    });
+    if is_known || start == end {
+        return 0;
+    }
+    let lock = store::lock();
+    MODULES.append(&lock, |record, _| {
+        // SAFETY: the record has room for a module and PATH_BYTES, and is this thread's until it is published. The name
+        // ends with a zero; if it is cut, the zero behind it is the block's.
+        unsafe {
+            record.cast::<Module>().write(module);
+            if !info.name.is_null() {
+                let name = CStr::from_ptr(info.name).to_bytes();
+                let path = record.add(size_of::<Module>());
+                core::ptr::copy_nonoverlapping(name.as_ptr(), path, name.len().min(PATH_BYTES - 1));
+            }
+        }
+    });
+    0
+}

@@ -1,0 +1,237 @@
+//! The kernel, the C library, thread-locals and frames.
+
+use core::arch::{asm, global_asm};
+use core::ffi::{c_char, c_int, c_long, c_ulong, c_void};
+
+unsafe extern "C" {
+    pub(super) fn __errno_location() -> *mut c_int;
+    pub(super) fn open(path: *const c_char, flags: c_int, ...) -> c_int;
+    pub(super) fn close(file: c_int) -> c_int;
+    pub(super) fn ftruncate(file: c_int, length: i64) -> c_int;
+    pub(super) fn posix_fallocate(file: c_int, offset: i64, length: i64) -> c_int;
+    pub(super) fn getenv(name: *const c_char) -> *mut c_char;
+    pub(super) fn getpid() -> c_int;
+    pub(super) fn getppid() -> c_int;
+    pub(super) fn sched_yield() -> c_int;
+    pub(super) fn prctl(option: c_int, ...) -> c_int;
+    pub(super) fn getrlimit(resource: c_int, limit: *mut [c_ulong; 2]) -> c_int;
+    fn clock_gettime(clock: c_int, time: *mut [c_long; 2]) -> c_int;
+    fn syscall(number: c_long, ...) -> c_long;
+    fn pthread_self() -> c_ulong;
+    fn pthread_getattr_np(thread: c_ulong, attributes: *mut Attributes) -> c_int;
+    fn pthread_attr_getstack(
+        attributes: *const Attributes,
+        start: *mut *mut c_void,
+        size: *mut usize,
+    ) -> c_int;
+    fn pthread_attr_destroy(attributes: *mut Attributes) -> c_int;
+}
+
+/// Large and aligned enough for glibc's `pthread_attr_t` on all architectures (56 or 64 bytes).
+#[repr(C, align(16))]
+struct Attributes([u8; 128]);
+
+pub(super) const O_RDWR: c_int = 2;
+pub(super) const O_CREAT: c_int = 0o100;
+pub(super) const O_EXCL: c_int = 0o200;
+pub(super) const O_CLOEXEC: c_int = 0o2_000_000;
+pub(super) const PR_GET_NAME: c_int = 16;
+pub(super) const RLIMIT_FSIZE: c_int = 1;
+pub(super) const EEXIST: c_int = 17;
+
+pub(super) const PROT_READ: usize = 1;
+pub(super) const PROT_WRITE: usize = 2;
+pub(super) const MAP_SHARED: usize = 1;
+pub(super) const MAP_PRIVATE: usize = 2;
+pub(super) const MAP_ANONYMOUS: usize = 0x20;
+pub(super) const MAP_NORESERVE: usize = 0x4000;
+pub(super) const MADV_DONTNEED: usize = 4;
+pub(super) const MADV_POPULATE_WRITE: usize = 23;
+
+#[cfg(target_arch = "x86_64")]
+mod numbers {
+    pub(super) const MMAP: usize = 9;
+    pub(super) const MUNMAP: usize = 11;
+    pub(super) const MADVISE: usize = 28;
+    pub(super) const GETTID: core::ffi::c_long = 186;
+}
+#[cfg(target_arch = "aarch64")]
+mod numbers {
+    pub(super) const MMAP: usize = 222;
+    pub(super) const MUNMAP: usize = 215;
+    pub(super) const MADVISE: usize = 233;
+    pub(super) const GETTID: core::ffi::c_long = 178;
+}
+
+/// A system call that does not go through the C library, whose `mmap` is ours. An error is a small negative number.
+///
+/// # Safety
+///
+/// As the call that it makes.
+unsafe fn call(number: usize, arguments: [usize; 6]) -> isize {
+    let [a, b, c, d, e, f] = arguments;
+    let result: isize;
+    // SAFETY: these are the registers of a system call, and all that the kernel changes is named. What the call does is
+    // the caller's promise.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        asm!("syscall", inlateout("rax") number as isize => result,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            out("rcx") _, out("r11") _, options(nostack));
+        #[cfg(target_arch = "aarch64")]
+        asm!("svc 0", in("x8") number, inlateout("x0") a as isize => result,
+            in("x1") b, in("x2") c, in("x3") d, in("x4") e, in("x5") f, options(nostack));
+    }
+    result
+}
+
+/// `mmap`, straight to the kernel: an address, or a negative error number.
+///
+/// # Safety
+///
+/// As `mmap`: with `MAP_FIXED` nothing may use what is mapped there.
+pub(super) unsafe fn map(
+    address: usize,
+    bytes: usize,
+    protection: usize,
+    flags: usize,
+    file: c_int,
+    offset: usize,
+) -> isize {
+    // SAFETY: the caller's promise is that of mmap.
+    unsafe {
+        call(numbers::MMAP, [address, bytes, protection, flags, file as isize as usize, offset])
+    }
+}
+
+/// `munmap`, straight to the kernel.
+///
+/// # Safety
+///
+/// No reference to the range is in use.
+pub(super) unsafe fn unmap(address: usize, bytes: usize) -> isize {
+    // SAFETY: the caller's promise is that of munmap.
+    unsafe { call(numbers::MUNMAP, [address, bytes, 0, 0, 0, 0]) }
+}
+
+/// `madvise`, straight to the kernel.
+///
+/// # Safety
+///
+/// The range belongs to the runtime, and losing its contents (`MADV_DONTNEED`) is all right.
+pub(super) unsafe fn advise(address: usize, bytes: usize, advice: usize) -> isize {
+    // SAFETY: the caller's promise is that of madvise.
+    unsafe { call(numbers::MADVISE, [address, bytes, advice, 0, 0, 0]) }
+}
+
+/// Zeroed private memory that takes pages only where it is touched; null if the address space is not to be had.
+pub(super) fn reserve(bytes: usize) -> *mut u8 {
+    // SAFETY: a new anonymous mapping at an address of the kernel's choice overlaps nothing.
+    let address = unsafe {
+        map(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+    };
+    if address > 0 { address as *mut u8 } else { core::ptr::null_mut() }
+}
+
+/// `CLOCK_MONOTONIC` in nanoseconds.
+pub(super) fn now() -> u64 {
+    let mut time = [0; 2];
+    // SAFETY: a timespec on 64-bit Linux is two longs, and the kernel writes both.
+    unsafe { clock_gettime(1, &raw mut time) };
+    (time[0] as u64).wrapping_mul(1_000_000_000).wrapping_add(time[1] as u64)
+}
+
+/// The kernel's number of this thread.
+pub(super) fn thread_number() -> u32 {
+    // SAFETY: gettid has no arguments and no effect.
+    unsafe { syscall(numbers::GETTID) as u32 }
+}
+
+/// The lowest address of this thread's stack, and the one behind its highest; zeros if that cannot be found out.
+///
+/// Calls `malloc`.
+pub(super) fn stack() -> (usize, usize) {
+    let mut attributes = Attributes([0; 128]);
+    let (mut start, mut size) = (core::ptr::null_mut(), 0);
+    // SAFETY: the attributes are large enough for every glibc, and initialised by the first call if it returns 0.
+    unsafe {
+        if pthread_getattr_np(pthread_self(), &raw mut attributes) != 0 {
+            return (0, 0);
+        }
+        let found =
+            pthread_attr_getstack(&raw const attributes, &raw mut start, &raw mut size) == 0;
+        pthread_attr_destroy(&raw mut attributes);
+        if found { (start as usize, start as usize + size) } else { (0, 0) }
+    }
+}
+
+// The runtime's one thread-local word, in the static TLS block: a program is linked with the library, or is started
+// with it, so it is there before any thread. The compiler's own thread-locals are not stable without std.
+global_asm!(
+    ".pushsection .tbss,\"awT\",@nobits",
+    ".balign 8",
+    ".type tenure_probe_thread,@object",
+    ".size tenure_probe_thread,8",
+    ".hidden tenure_probe_thread",
+    ".globl tenure_probe_thread",
+    "tenure_probe_thread: .zero 8",
+    ".popsection",
+);
+
+/// The thread-local word; zero in a new thread.
+#[inline(always)]
+pub(super) fn local() -> usize {
+    let value: usize;
+    // SAFETY: the offset of the word from the thread pointer is in the GOT (initial-exec), and only this thread writes
+    // the word.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        asm!("mov {0}, qword ptr [rip + tenure_probe_thread@GOTTPOFF]", "mov {0}, qword ptr fs:[{0}]",
+            out(reg) value, options(readonly, nostack, preserves_flags));
+        #[cfg(target_arch = "aarch64")]
+        asm!("mrs {1}, tpidr_el0", "adrp {0}, :gottprel:tenure_probe_thread",
+            "ldr {0}, [{0}, :gottprel_lo12:tenure_probe_thread]", "ldr {0}, [{1}, {0}]",
+            out(reg) value, out(reg) _, options(readonly, nostack, preserves_flags));
+    }
+    value
+}
+
+/// Sets the thread-local word.
+pub(super) fn set_local(value: usize) {
+    // SAFETY: as in `local`; the word is the runtime's own.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        asm!("mov {0}, qword ptr [rip + tenure_probe_thread@GOTTPOFF]", "mov qword ptr fs:[{0}], {1}",
+            out(reg) _, in(reg) value, options(nostack, preserves_flags));
+        #[cfg(target_arch = "aarch64")]
+        asm!("mrs {1}, tpidr_el0", "adrp {0}, :gottprel:tenure_probe_thread",
+            "ldr {0}, [{0}, :gottprel_lo12:tenure_probe_thread]", "str {2}, [{1}, {0}]",
+            out(reg) _, out(reg) _, in(reg) value, options(nostack, preserves_flags));
+    }
+}
+
+/// The frame pointer of the exported function that this is inlined into: the runtime is compiled with frame pointers.
+/// At it lies the caller's, and behind that the address to return to, on both architectures.
+#[inline(always)]
+pub(super) fn frame() -> usize {
+    let value: usize;
+    // SAFETY: reads a register.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        asm!("mov {}, rbp", out(reg) value, options(nomem, nostack, preserves_flags));
+        #[cfg(target_arch = "aarch64")]
+        asm!("mov {}, x29", out(reg) value, options(nomem, nostack, preserves_flags));
+    }
+    value
+}
+
+/// The address that the function with this frame returns to.
+///
+/// # Safety
+///
+/// `frame` is the frame pointer of a function that has not returned.
+#[inline(always)]
+pub(super) unsafe fn return_address(frame: usize) -> u64 {
+    // SAFETY: the return address lies behind the saved frame pointer of a function that is still active.
+    unsafe { *((frame + 8) as *const u64) }
+}

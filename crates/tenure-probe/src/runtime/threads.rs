@@ -1,0 +1,385 @@
+//! A thread's record and its entries; its beginning and its end.
+//!
+//! A thread finds its record through the one thread-local word. The record lies in the segment, so that the observer
+//! sees the thread's accesses grow; what only the runtime needs lies behind it.
+//!
+//! An *entry* counts one thing that the thread does to one place by one instruction. It is found through a small array
+//! of recent ones, and behind that through a hash table that grows.
+
+use core::cell::{Cell, UnsafeCell};
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+
+use super::shadow::{self, THREADS};
+use super::store::{self, Locked};
+use super::sys;
+use crate::segment::{Access, Entry, Kind, Thread, place};
+
+/// The thread-local word of a thread that is not recorded: it is being attached, or has ended.
+const IGNORED: usize = 1;
+
+const RECENT: usize = 2048;
+const FIRST_CAPACITY: u32 = 512;
+
+/// A thread's record, and what the runtime knows of the thread.
+#[repr(C, align(64))]
+pub(super) struct Local {
+    record: UnsafeCell<Thread>,
+    own: Cell<u32>,
+    birth: u32,
+    busy: Cell<bool>,
+    stack: (usize, usize),
+    /// [`RECENT`] entries, by hash.
+    recent: *mut *mut Entry,
+    /// All entries, by hash; `capacity` is a power of two.
+    index: Cell<*mut *mut Entry>,
+    capacity: Cell<u32>,
+    len: Cell<u32>,
+    block: Cell<*mut u8>,
+}
+
+const _: () = assert!(size_of::<Local>() <= Kind::Threads.stride());
+
+/// Whether the process records.
+static RECORDING: AtomicU32 = AtomicU32::new(0);
+/// Records by number, modulo [`THREADS`].
+static BY_NUMBER: [AtomicPtr<Local>; THREADS] = [const { AtomicPtr::new(null_mut()) }; THREADS];
+static LAST: AtomicU32 = AtomicU32::new(0);
+/// The block that the next thread's record goes into.
+static BLOCK: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+/// Blocks of entries that threads have left when they ended, linked through their reserved words.
+static LEFT: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+
+/// Records from now on.
+pub(super) fn start() {
+    // Release: pairs with the Acquire in `attach`.
+    RECORDING.store(1, Release);
+}
+
+/// Forgets all threads: a forked child starts anew.
+pub(super) fn restart() {
+    RECORDING.store(0, Relaxed);
+    BLOCK.store(null_mut(), Relaxed);
+    LEFT.store(null_mut(), Relaxed);
+    for slot in &BY_NUMBER {
+        if !slot.load(Relaxed).is_null() {
+            slot.store(null_mut(), Relaxed);
+        }
+    }
+    sys::set_local(0);
+}
+
+/// This thread's record, if it has one.
+#[inline(always)]
+pub(super) fn current() -> Option<&'static Local> {
+    let word = sys::local();
+    // SAFETY: a word other than 0 and IGNORED is the address of this thread's own record, which stays mapped.
+    (word > IGNORED).then(|| unsafe { &*(word as *const Local) })
+}
+
+/// This thread's record, made if need be; `None` if it is not to be recorded.
+#[cold]
+pub(super) fn attach() -> Option<&'static Local> {
+    attach_born(shadow::time(), 0)
+}
+
+/// Attaches this thread, which was created at that time to run `routine`.
+pub(super) fn attach_born(birth: u32, routine: u64) -> Option<&'static Local> {
+    super::start_forked();
+    // Acquire: pairs with the Release in `start`.
+    if sys::local() != 0 || RECORDING.load(Acquire) == 0 {
+        return current();
+    }
+    // What is called here may allocate, and comes back into the runtime.
+    sys::set_local(IGNORED);
+    let stack = sys::stack();
+    let recent = sys::reserve(RECENT * size_of::<*mut Entry>());
+    let lock = store::lock();
+    let record = if recent.is_null() { null_mut() } else { room(&lock) };
+    if record.is_null() {
+        store::drop_one();
+        return None;
+    }
+    let id = LAST.load(Relaxed).wrapping_add(1);
+    LAST.store(id, Relaxed);
+    let mut name = [0_u64; 2];
+    // SAFETY: the kernel writes at most 16 bytes. The record has room for a `Local` (asserted above) and is this
+    // thread's alone.
+    unsafe {
+        sys::prctl(sys::PR_GET_NAME, name.as_mut_ptr());
+        record.write(Local {
+            record: UnsafeCell::new(Thread {
+                accesses: 0,
+                started: sys::now(),
+                ended: 0,
+                routine,
+                id,
+                tid: sys::thread_number(),
+                name: name[0],
+                name_rest: name[1],
+            }),
+            own: Cell::new(shadow::exclusive(id, shadow::time())),
+            birth,
+            busy: Cell::new(false),
+            stack,
+            recent: recent.cast(),
+            index: Cell::new(null_mut()),
+            capacity: Cell::new(0),
+            len: Cell::new(0),
+            block: Cell::new(null_mut()),
+        });
+        store::publish(BLOCK.load(Relaxed));
+    }
+    BY_NUMBER[id as usize % THREADS].store(record, Release);
+    drop(lock);
+    sys::set_local(record as usize);
+    current()
+}
+
+/// Room for a thread's record.
+fn room(lock: &Locked) -> *mut Local {
+    loop {
+        let block = BLOCK.load(Relaxed);
+        if !block.is_null() {
+            // SAFETY: the block is one of threads, and the lock keeps others out.
+            let record = unsafe { store::next_record(block, Kind::Threads) };
+            if !record.is_null() {
+                return record.cast();
+            }
+        }
+        let new = store::block(lock, Kind::Threads);
+        if new.is_null() {
+            return null_mut();
+        }
+        BLOCK.store(new, Relaxed);
+    }
+}
+
+/// Ends this thread's recording.
+pub(super) fn detach() {
+    let Some(local) = current() else { return };
+    sys::set_local(IGNORED);
+    shadow::tick();
+    // SAFETY: the record is this thread's own, and the observer reads it as a whole number.
+    unsafe { AtomicU64::from_ptr(&raw mut (*local.record.get()).ended) }.store(sys::now(), Relaxed);
+    let block = local.block.get();
+    if !block.is_null() {
+        let _lock = store::lock();
+        // SAFETY: the third word of a block belongs to the runtime; the lock keeps others out.
+        unsafe { block.add(8).cast::<*mut u8>().write(LEFT.load(Relaxed)) };
+        LEFT.store(block, Relaxed);
+    }
+    // SAFETY: both were reserved for this thread, which uses neither any more.
+    unsafe {
+        sys::unmap(local.recent as usize, RECENT * size_of::<*mut Entry>());
+        if local.capacity.get() > 0 {
+            sys::unmap(
+                local.index.get() as usize,
+                local.capacity.get() as usize * size_of::<*mut Entry>(),
+            );
+        }
+    }
+}
+
+/// Whether the thread of this number, modulo [`THREADS`], has ended.
+pub(super) fn has_ended(number: u32) -> bool {
+    let local = BY_NUMBER[number as usize].load(Acquire);
+    // SAFETY: records stay mapped, and this field is only accessed atomically after it was written first.
+    !local.is_null()
+        && unsafe { AtomicU64::from_ptr(&raw mut (*(*local).record.get()).ended) }.load(Relaxed)
+            != 0
+}
+
+/// Marks a thread as being inside of the runtime until it is dropped.
+pub(super) struct Busy<'a>(&'a Local);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.busy.set(false);
+    }
+}
+
+impl Local {
+    #[inline(always)]
+    pub(super) fn count_access(&self) {
+        // SAFETY: the observer reads the number as a whole, and no other thread writes it. A signal handler between the
+        // load and the store loses its own accesses.
+        let accesses = unsafe { AtomicU64::from_ptr(&raw mut (*self.record.get()).accesses) };
+        accesses.store(accesses.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// The shadow word of lines that this thread uses alone.
+    #[inline(always)]
+    pub(super) fn own(&self) -> u32 {
+        self.own.get()
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        // SAFETY: the number never changes.
+        unsafe { (*self.record.get()).id }
+    }
+
+    /// The clock's time when the thread was created.
+    pub(super) fn birth(&self) -> u32 {
+        self.birth
+    }
+
+    /// The lowest address of the stack, and the one behind its highest.
+    pub(super) fn stack(&self) -> (usize, usize) {
+        self.stack
+    }
+
+    /// Looks at the clock, after it has created a thread.
+    pub(super) fn look_at_clock(&self) {
+        self.own.set(shadow::exclusive(self.id(), shadow::time()));
+    }
+
+    /// Enters the runtime; `None` if a signal handler has interrupted the thread there.
+    pub(super) fn busy(&self) -> Option<Busy<'_>> {
+        (!self.busy.replace(true)).then_some(Busy(self))
+    }
+
+    /// Counts an access to a contended line.
+    pub(super) fn count(&self, line: u32, offset: u8, size: u8, access: Access, code: u64) {
+        let place = place(offset, size, access);
+        let hash = hash(line, place, code);
+        let recent = self.recent.wrapping_add(hash as usize % RECENT);
+        // SAFETY: the array has RECENT elements, each null or one of this thread's entries, which stay mapped.
+        unsafe {
+            let mut entry = *recent;
+            if entry.is_null() || !is(entry, line, place, code) {
+                let Some(_busy) = self.busy() else { return store::drop_one() };
+                entry = self.find(line, place, code, hash);
+                if entry.is_null() {
+                    return store::drop_one();
+                }
+                *recent = entry;
+            }
+            let count = AtomicU64::from_ptr(&raw mut (*entry).count);
+            count.store(count.load(Relaxed) + 1, Relaxed);
+        }
+    }
+
+    /// The entry, made if need be; null if there is no room.
+    #[cold]
+    fn find(&self, line: u32, place: u32, code: u64, hash: u32) -> *mut Entry {
+        if self.len.get() >= self.capacity.get() / 4 * 3 && !self.grow() {
+            return null_mut();
+        }
+        // SAFETY: the slot is inside of the index, and points to nothing or to an entry of this thread's.
+        unsafe {
+            let slot = slot(self.index.get(), self.capacity.get(), hash, |entry| {
+                is(entry, line, place, code)
+            });
+            if (*slot).is_null() {
+                let entry = self.append(Entry {
+                    count: 0,
+                    code,
+                    line,
+                    thread: self.id(),
+                    place,
+                    reserved: 0,
+                });
+                if entry.is_null() {
+                    return entry;
+                }
+                *slot = entry;
+                self.len.set(self.len.get() + 1);
+            }
+            *slot
+        }
+    }
+
+    /// Doubles the index.
+    fn grow(&self) -> bool {
+        let (old, capacity) = (self.index.get(), self.capacity.get());
+        let new_capacity = (capacity * 2).max(FIRST_CAPACITY);
+        let new: *mut *mut Entry =
+            sys::reserve(new_capacity as usize * size_of::<*mut Entry>()).cast();
+        if new.is_null() {
+            return false;
+        }
+        // SAFETY: the old index has `capacity` slots, the new one more, and no other thread knows either.
+        unsafe {
+            for index in 0..capacity as usize {
+                let entry = *old.add(index);
+                if !entry.is_null() {
+                    let hash = hash((*entry).line, (*entry).place, (*entry).code);
+                    *slot(new, new_capacity, hash, |_| false) = entry;
+                }
+            }
+            if capacity > 0 {
+                sys::unmap(old as usize, capacity as usize * size_of::<*mut Entry>());
+            }
+        }
+        self.index.set(new);
+        self.capacity.set(new_capacity);
+        true
+    }
+
+    fn append(&self, entry: Entry) -> *mut Entry {
+        loop {
+            let block = self.block.get();
+            if !block.is_null() {
+                // SAFETY: the block is one of entries, and this thread's until it ends. The record is not seen before it
+                // is published.
+                unsafe {
+                    let record: *mut Entry = store::next_record(block, Kind::Entries).cast();
+                    if !record.is_null() {
+                        record.write(entry);
+                        store::publish(block);
+                        return record;
+                    }
+                }
+            }
+            let lock = store::lock();
+            let left = LEFT.load(Relaxed);
+            let block = if left.is_null() {
+                store::block(&lock, Kind::Entries)
+            } else {
+                // SAFETY: as in `detach`.
+                LEFT.store(unsafe { left.add(8).cast::<*mut u8>().read() }, Relaxed);
+                left
+            };
+            if block.is_null() {
+                return null_mut();
+            }
+            self.block.set(block);
+        }
+    }
+}
+
+unsafe fn is(entry: *const Entry, line: u32, place: u32, code: u64) -> bool {
+    // SAFETY: the caller's entry is mapped, and these fields never change.
+    unsafe { (*entry).code == code && (*entry).line == line && (*entry).place == place }
+}
+
+fn hash(line: u32, place: u32, code: u64) -> u32 {
+    let mixed =
+        (u64::from(line) << 32 | u64::from(place)).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ code;
+    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+}
+
+/// The slot where an entry with this hash is, or goes.
+///
+/// # Safety
+///
+/// The index has `capacity` slots, a power of two, of which one is empty; the others point to entries.
+unsafe fn slot(
+    index: *mut *mut Entry,
+    capacity: u32,
+    hash: u32,
+    wanted: impl Fn(*mut Entry) -> bool,
+) -> *mut *mut Entry {
+    let mut at = hash;
+    loop {
+        let slot = index.wrapping_add((at & (capacity - 1)) as usize);
+        // SAFETY: the slot is inside of the index.
+        let entry = unsafe { *slot };
+        if entry.is_null() || wanted(entry) {
+            return slot;
+        }
+        at = at.wrapping_add(1);
+    }
+}
