@@ -1,0 +1,101 @@
+//! Runs an instrumented program, and finds the cache lines that its threads contend for.
+//!
+//! The compiler has every memory access call a runtime ([`tenure_probe`]), which counts what threads do to lines that
+//! several of them use. This crate builds and starts the program, reads the counts while it runs, and works out how
+//! often each line *could* have changed hands: what happened to happen depends on the machine and its load.
+
+#[cfg(target_os = "linux")]
+mod observe;
+pub mod record;
+#[cfg(target_os = "linux")]
+mod start;
+#[cfg(target_os = "linux")]
+mod supervise;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use record::{Ended, Recording};
+pub use tenure_types::Error;
+
+/// What is to be run, and how.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// Whether the program is a build, whose compilers are to instrument.
+    pub cc: bool,
+    /// What the records of a process take at most, in bytes.
+    pub memory: Option<u64>,
+    /// Bytes of a line: 64 or 128.
+    pub line_bytes: u32,
+    /// A directory for the records, which stay there; a temporary one if there is none.
+    pub keep: Option<PathBuf>,
+}
+
+/// Is called now and then while the program runs.
+pub trait Watch {
+    /// The program is about to start; `about` says in a line what happens to it.
+    fn begin(&self, about: &str) {
+        let _ = about;
+    }
+
+    /// It has run for this time, threads contend for so many lines, and the worst of them could have changed hands
+    /// `worst` times.
+    fn at(&self, elapsed: Duration, lines: usize, worst: u64) {
+        let _ = (elapsed, lines, worst);
+    }
+}
+
+/// Watches nothing.
+impl Watch for () {}
+
+/// Runs a program to its end, and returns what was recorded.
+///
+/// # Errors
+///
+/// The program cannot be started, or would show nothing; the runtime or the records cannot be written; this is not
+/// Linux.
+pub fn run(request: &Request, watch: &dyn Watch) -> Result<Recording, Error> {
+    #[cfg(target_os = "linux")]
+    {
+        let failed = |path: &std::path::Path, error: &std::io::Error| {
+            Error::new(format!(
+                "cannot write to {}: {error}; name another directory with --keep",
+                path.display()
+            ))
+        };
+        let temporary;
+        let folder = match &request.keep {
+            Some(folder) => {
+                std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+                let folder =
+                    std::fs::canonicalize(folder).map_err(|error| failed(folder, &error))?;
+                if observe::has_segments(&folder) {
+                    return Err(Error::new(format!(
+                        "{} has the records of another run; name an empty directory with --keep",
+                        folder.display()
+                    )));
+                }
+                folder
+            }
+            None => {
+                let parent = std::env::temp_dir();
+                let made = tempfile::Builder::new().prefix("tenure-").tempdir_in(&parent);
+                temporary = made.map_err(|error| failed(&parent, &error.kind().into()))?;
+                temporary.path().to_owned()
+            }
+        };
+        let (command, about) = start::prepare(request, &folder)?;
+        watch.begin(&about);
+        supervise::run(command, observe::Observer::new(&folder), watch)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (request, watch);
+        Err(Error::new(
+            "programs can be recorded on Linux only, on x86-64 or aarch64; run this there",
+        ))
+    }
+}

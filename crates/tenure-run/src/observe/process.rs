@@ -1,0 +1,146 @@
+//! One process as it is observed.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+use rustix::time::{ClockId, clock_gettime};
+use tenure_probe::segment::{Entry, Failure, Line, Module, Thread};
+
+use super::possible::Share;
+use super::reader::{Reader, WithTail};
+use crate::record::{self, Possible};
+
+#[derive(Debug)]
+pub(crate) struct Observed {
+    reader: Reader,
+    /// Its program's file, if it was there to be asked.
+    program: Option<String>,
+    /// The counts of [`Reader::entries`] at the end of the last bucket.
+    counts: Vec<u64>,
+    /// By the number of the line.
+    possible: FxHashMap<u32, Possible>,
+}
+
+impl Observed {
+    /// Opens a process's segment; `None` if it is not ready.
+    pub(crate) fn open(path: &Path) -> io::Result<Option<Self>> {
+        let Some(reader) = Reader::open(path)? else { return Ok(None) };
+        let program = fs::read_link(format!("/proc/{}/exe", reader.header.pid));
+        let program = program.ok().and_then(|path| path.into_os_string().into_string().ok());
+        Ok(Some(Self { reader, program, counts: Vec::new(), possible: FxHashMap::default() }))
+    }
+
+    pub(crate) fn end_bucket(&mut self, took: Duration) {
+        // A file that cannot be read has nothing new.
+        if self.reader.refresh(false).is_err() {
+            return;
+        }
+        self.counts.resize(self.reader.entries.len(), 0);
+        let mut changed: Vec<(u32, Share)> = Vec::new();
+        for (entry, before) in self.reader.entries.iter().zip(&mut self.counts) {
+            let count = entry.count.saturating_sub(*before);
+            let Some(access) = entry.access() else { continue };
+            if count > 0 {
+                *before = entry.count;
+                let (offset, size, writes) = (entry.offset(), entry.size(), access.writes());
+                changed.push((
+                    entry.line,
+                    Share { thread: entry.thread, offset, size, writes, count },
+                ));
+            }
+        }
+        changed.sort_by_key(|(line, _)| *line);
+        let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        for line in changed.chunk_by(|one, other| one.0 == other.0) {
+            let shares: Vec<_> = line.iter().map(|(_, share)| *share).collect();
+            self.possible.entry(line[0].0).or_default().add(&shares, nanoseconds);
+        }
+    }
+
+    pub(crate) fn so_far(&self) -> (usize, u64) {
+        let worst = self.possible.values().map(|possible| possible.capped).max();
+        (self.reader.lines.len(), worst.unwrap_or(0))
+    }
+
+    pub(crate) fn finish(mut self) -> record::Process {
+        // What was read before is still there if it cannot be read again.
+        let _ = self.reader.refresh(true);
+        let reader = &self.reader;
+        let mut entries: FxHashMap<u32, Vec<record::Entry>> = FxHashMap::default();
+        for entry in &reader.entries {
+            entries.entry(entry.line).or_default().extend(recorded(entry));
+        }
+        let now = clock_gettime(ClockId::Monotonic);
+        let now = now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned();
+        let lines = reader.lines.iter().map(|line| record::Line {
+            address: line.address,
+            allocation: self.allocation(line),
+            entries: entries.remove(&line.index).unwrap_or_default(),
+            possible: self.possible.get(&line.index).copied().unwrap_or_default(),
+        });
+        record::Process {
+            pid: reader.header.pid,
+            program: self.program.clone(),
+            modules: reader.modules.iter().map(|module| self.recorded_module(module)).collect(),
+            threads: reader.threads.iter().map(|thread| recorded_thread(thread, now)).collect(),
+            lines: lines.collect(),
+            line_bytes: reader.header.line_bytes,
+            dropped: reader.header.dropped,
+            refused: reader.header.failure == Failure::NoAddressSpace as u32,
+        }
+    }
+
+    /// The allocation that a line is part of. Class 0 is memory that was not seen being allocated.
+    fn allocation(&self, line: &Line) -> Option<record::Allocation> {
+        let class = self
+            .reader
+            .classes
+            .get(line.class as usize)
+            .filter(|_| line.class > 0 && line.object > 0)?;
+        Some(record::Allocation {
+            size: class.record.size,
+            line_offset: line.address.wrapping_sub(line.object).cast_signed(),
+            stack: class.stack(),
+            objects: line.objects.max(1),
+        })
+    }
+
+    fn recorded_module(&self, module: &WithTail<Module>) -> record::Module {
+        let path = Some(module.path()).filter(|path| !path.is_empty());
+        let Module { bias, start, end } = module.record;
+        record::Module {
+            path: path.or_else(|| self.program.clone()).unwrap_or_default(),
+            start,
+            end,
+            bias,
+        }
+    }
+}
+
+fn recorded(entry: &Entry) -> Option<record::Entry> {
+    Some(record::Entry {
+        thread: entry.thread,
+        offset: entry.offset(),
+        size: entry.size(),
+        access: entry.access()?,
+        code: entry.code,
+        count: entry.count,
+    })
+}
+
+fn recorded_thread(thread: &Thread, now: u64) -> record::Thread {
+    let name: Vec<u8> =
+        [thread.name, thread.name_rest].into_iter().flat_map(u64::to_ne_bytes).collect();
+    let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+    let end = if thread.ended == 0 { now } else { thread.ended };
+    record::Thread {
+        id: thread.id,
+        name: String::from_utf8_lossy(name).into_owned(),
+        routine: thread.routine,
+        accesses: thread.accesses,
+        lived: end.saturating_sub(thread.started),
+    }
+}

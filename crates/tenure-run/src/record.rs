@@ -1,0 +1,143 @@
+//! What a run recorded.
+
+use tenure_probe::segment::Access;
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// With this exit status.
+    Exited(i32),
+    /// By this signal.
+    Killed(i32),
+}
+
+impl Ended {
+    /// The exit status of a command that stands for the program: 128 and the signal's number, as in shells.
+    #[must_use]
+    pub fn status(self) -> u8 {
+        let number = match self {
+            Self::Exited(status) => status,
+            Self::Killed(signal) => 128 + signal,
+        };
+        // A status has eight bits.
+        number.to_le_bytes()[0]
+    }
+}
+
+/// What a run recorded, of all its processes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recording {
+    /// How the program ended.
+    pub ended: Ended,
+    /// From its start to its end.
+    pub seconds: f64,
+    /// Processor time of the program and its children, system time included.
+    pub cpu_seconds: f64,
+    /// Those that contain instrumented code, in the order of their process numbers.
+    pub processes: Vec<Process>,
+}
+
+/// A process image: what one `exec`, or one `fork`, began.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// Its program's file, if it was seen in time.
+    pub program: Option<String>,
+    /// The program and its libraries.
+    pub modules: Vec<Module>,
+    /// In the order of their first accesses.
+    pub threads: Vec<Thread>,
+    /// Contended ones.
+    pub lines: Vec<Line>,
+    /// Bytes of a line.
+    pub line_bytes: u32,
+    /// Accesses and records that found no room.
+    pub dropped: u64,
+    /// Whether nothing was recorded since the address space for it was refused.
+    pub refused: bool,
+}
+
+/// A program or library that was loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Module {
+    /// Its file; empty for a program whose file is not known.
+    pub path: String,
+    /// Its first address.
+    pub start: u64,
+    /// Behind its last address.
+    pub end: u64,
+    /// What was added to the addresses in the file.
+    pub bias: u64,
+}
+
+/// A thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// From 1, in the order of first accesses.
+    pub id: u32,
+    /// As the kernel has it.
+    pub name: String,
+    /// The function that it runs, or 0.
+    pub routine: u64,
+    /// All accesses to memory.
+    pub accesses: u64,
+    /// Nanoseconds from its first access to its end, or to the end of the recording.
+    pub lived: u64,
+}
+
+/// A line that threads contend for.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Line {
+    /// Where it lies.
+    pub address: u64,
+    /// The object it is part of, if it was seen being allocated.
+    pub allocation: Option<Allocation>,
+    /// What was done to it.
+    pub entries: Vec<Entry>,
+    /// What could have happened to it.
+    pub possible: Possible,
+}
+
+/// Where an object comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allocation {
+    /// Bytes asked for.
+    pub size: u64,
+    /// From the object's start to the line's; negative if the line starts before the object.
+    pub line_offset: i64,
+    /// Return addresses, the innermost first.
+    pub stack: Vec<u64>,
+    /// Objects of this origin that were at this place of a line, one after the other.
+    pub objects: u32,
+}
+
+/// How often one thread did one thing to one place by one instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// [`Thread::id`].
+    pub thread: u32,
+    /// From the line's start.
+    pub offset: u8,
+    /// Bytes.
+    pub size: u8,
+    /// What it does.
+    pub access: Access,
+    /// The address behind the instruction.
+    pub code: u64,
+    /// Times.
+    pub count: u64,
+}
+
+/// How often a line could have changed hands: what happened to happen says little on a busy machine.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Possible {
+    /// Changes of ownership if the threads of each bucket of time had met at their worst.
+    pub changes: u64,
+    /// Of those, the ones that threads would need even if each word had a line of its own.
+    pub same_word: u64,
+    /// As `changes`, with at most as many as a machine can make in that time.
+    pub capped: u64,
+    /// Buckets with changes.
+    pub buckets: u32,
+}

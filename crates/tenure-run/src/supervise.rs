@@ -1,0 +1,150 @@
+//! The program while it runs: signals go through, and its end is its own.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{UsageWho, getrusage};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::Signals;
+use tenure_types::Error;
+
+use crate::observe::{BUCKET, Observer};
+use crate::record::Ended;
+use crate::{Recording, Watch};
+
+/// How often new processes are looked for, so that those that live shortly are known by name.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Runs the program to its end while the observer looks on.
+pub(crate) fn run(
+    mut command: Command,
+    mut observer: Observer,
+    watch: &dyn Watch,
+) -> Result<Recording, Error> {
+    let program = command.get_program().to_owned();
+    let start = Instant::now();
+    let mut child = command
+        .spawn()
+        .map_err(|error| Error::new(format!("cannot run {}: {error}", program.display())))?;
+    let handle = handle(&child)?;
+    let is_over = Arc::new(OnceLock::new());
+    pass_signals(&handle, &is_over)?;
+    let mut last = start;
+    while !has_ended(&handle, LOOK) {
+        observer.look_for_processes();
+        if last.elapsed() >= BUCKET {
+            let now = Instant::now();
+            observer.end_bucket(now - last);
+            last = now;
+            let (lines, worst) = observer.so_far();
+            watch.at(start.elapsed(), lines, worst);
+        }
+    }
+    let status = child
+        .wait()
+        .map_err(|error| Error::new(format!("cannot wait for the program: {error}")))?;
+    let _ = is_over.set(());
+    observer.end_bucket(last.elapsed());
+    let ended = match (status.code(), status.signal()) {
+        (Some(code), _) => Ended::Exited(code),
+        (None, signal) => Ended::Killed(signal.unwrap_or(0)),
+    };
+    Ok(Recording {
+        ended,
+        seconds: start.elapsed().as_secs_f64(),
+        cpu_seconds: cpu_seconds(),
+        processes: observer.finish(),
+    })
+}
+
+/// A handle that no other process can come to have, as it can a number.
+fn handle(child: &Child) -> Result<OwnedFd, Error> {
+    let pid = Pid::from_raw(child.id().cast_signed()).expect("a child has a number");
+    pidfd_open(pid, PidfdFlags::empty()).map_err(|error| {
+        Error::new(format!("cannot watch the program: {error}; this needs Linux 5.3 or later"))
+    })
+}
+
+fn has_ended(handle: &OwnedFd, within: Duration) -> bool {
+    let timeout = Timespec::try_from(within).ok();
+    let mut handles = [PollFd::new(handle, PollFlags::IN)];
+    // An interrupted wait ends early.
+    poll(&mut handles, timeout.as_ref()).is_ok_and(|ready| ready > 0)
+}
+
+/// Passes signals on to the program until `ended` is set; then they end this command, as they do others. Those that a
+/// terminal sends go to the whole foreground group, the program included: they are only kept from ending this command.
+fn pass_signals(handle: &OwnedFd, ended: &Arc<OnceLock<()>>) -> Result<(), Error> {
+    let failed = |error: std::io::Error| Error::new(format!("cannot pass signals on: {error}"));
+    let target = handle.as_fd().try_clone_to_owned().map_err(failed)?;
+    let mut signals =
+        Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]).map_err(failed)?;
+    let ended = Arc::clone(ended);
+    thread::spawn(move || {
+        for number in signals.forever() {
+            // Both fail only for what is not a signal, or has gone.
+            if ended.get().is_some() {
+                let _ = signal_hook::low_level::emulate_default_handler(number);
+            } else if let (false, Some(signal)) =
+                (matches!(number, SIGINT | SIGQUIT), Signal::from_named_raw(number))
+            {
+                let _ = pidfd_send_signal(&target, signal);
+            }
+        }
+    });
+    Ok(())
+}
+
+fn cpu_seconds() -> f64 {
+    let seconds = |usage: nix::sys::resource::Usage| {
+        let (user, system) = (usage.user_time(), usage.system_time());
+        [user, system].iter().map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6).sum()
+    };
+    getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0.0, seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Recording {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        run(command, Observer::new(folder.path()), &()).unwrap()
+    }
+
+    #[test]
+    fn the_end_of_a_program_is_told_as_shells_do() {
+        for (script, ended, status) in [
+            ("exit 0", Ended::Exited(0), 0),
+            ("exit 3", Ended::Exited(3), 3),
+            ("kill -TERM $$", Ended::Killed(15), 143),
+            ("kill -KILL $$", Ended::Killed(9), 137),
+        ] {
+            let recording = sh(script);
+            assert_eq!((recording.ended, recording.ended.status()), (ended, status), "{script}");
+            assert!(recording.processes.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_time_of_a_program_is_measured() {
+        let recording = sh("sleep 0.1");
+        assert!((0.1..60.0).contains(&recording.seconds), "{}", recording.seconds);
+        assert!(recording.cpu_seconds > 0.0);
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_run_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = run(Command::new("/no/such"), Observer::new(folder.path()), &()).unwrap_err();
+        assert!(error.to_string().starts_with("cannot run /no/such: "), "{error}");
+    }
+}
