@@ -207,3 +207,18 @@ impl<M: Memory> IncNotZero<M> {
 }
 
 impl_ref_count!(IncNotZero, put_last by put, witness ());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::set_hook;
+
+    #[test]
+    fn a_get_that_would_overflow_looks_again_after_another_threads_put() {
+        set_hook(Some(|fault| panic!("{fault}")));
+        // The get found the most references there can be, and a put came before its exchange.
+        let (count, mut retries) = (IncNotZero::from_raw(MAX - 1), 0);
+        assert_eq!(count.add_slow(1, Ordering::Relaxed, MAX, &mut || retries += 1), Get::Acquired);
+        assert_eq!((count.raw(), retries), (MAX, 1));
+    }
+}

@@ -216,8 +216,9 @@ impl<C: Contents<L>, L: List> Pool<C, L> {
         // Never above the limit, not even for a moment: another thread would be refused for nothing.
         loop {
             let sum = self.with_another(found, size)?;
-            // Relaxed: only an amount.
-            match held.compare_exchange_weak(found, sum, Ordering::Relaxed, Ordering::Relaxed) {
+            // Release: pairs with the Acquire in `is_full`: what this thread released before is seen as idle. Relaxed
+            // on failure: only an amount.
+            match held.compare_exchange_weak(found, sum, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return Some(Reserved { held, size }),
                 Err(now) => found = now,
             }
@@ -237,8 +238,9 @@ impl<C: Contents<L>, L: List> Pool<C, L> {
             let Some(emptiness) = list.emptiness() else { return false };
             *before = emptiness;
         }
-        // Acquire: comes before the second look, and the first look acquires, so comes before this. This is the
-        // moment: a thread that released before it, or acquired after it, would have been seen.
+        // Acquire: pairs with the Release in `reserve`. It comes before the second look, and the first look acquires,
+        // so comes before this. This is the moment: a thread that released before it, or acquired after it, would have
+        // been seen.
         let held = self.account.held.load(Ordering::Acquire);
         let mut lists = self.lists().zip(&before);
         self.with_another(held, size).is_none()

@@ -4,7 +4,7 @@
 //! how. Its [`Room`] checks three things:
 //!
 //! - [`fail_when_weakened`](Room::fail_when_weakened): each model fails as predicted;
-//! - [`are_complete`](Room::are_complete): the list has every ordering in the source;
+//! - [`are_complete`](Room::are_complete): the list has every ordering in the source, and both halves of an AcqRel;
 //! - [`try_each`](Room::try_each): which tests of the room notice each ordering, without a list. That takes minutes, so
 //!   it is ignored, and `ci/mutants.sh --orderings` runs it.
 
@@ -64,6 +64,14 @@ fn name(written: &Written) -> (&str, &str, Ordering, &str) {
     (written.path, &written.function, written.order, &written.operation)
 }
 
+/// The orderings that are weaker by one promise.
+fn weaker(order: Ordering) -> &'static [Ordering] {
+    match order {
+        Ordering::AcqRel => &[Ordering::Acquire, Ordering::Release],
+        _ => &[Ordering::Relaxed],
+    }
+}
+
 impl Room {
     fn written(&self) -> Vec<Written> {
         self.files.iter().flat_map(|file| orderings_in(*file, self.files)).collect()
@@ -86,13 +94,16 @@ impl Room {
 
     pub(crate) fn are_complete(&self) {
         let all = self.written();
-        let listed = Vec::from_iter(
-            self.needed.iter().map(|needed| needed.name).chain(self.kept.iter().map(|kept| kept.0)),
+        let written = Vec::from_iter(
+            all.iter().map(name).flat_map(|name| weaker(name.2).iter().map(move |&to| (name, to))),
         );
-        let missing = Vec::from_iter(all.iter().map(name).filter(|name| !listed.contains(name)));
+        let kept =
+            self.kept.iter().flat_map(|kept| weaker(kept.0.2).iter().map(|&to| (kept.0, to)));
+        let listed =
+            Vec::from_iter(self.needed.iter().map(|needed| (needed.name, needed.to)).chain(kept));
+        let missing = Vec::from_iter(written.iter().filter(|weaker| !listed.contains(weaker)));
         assert!(missing.is_empty(), "not in the list: {missing:#?}");
-        let written = Vec::from_iter(all.iter().map(name));
-        let gone = Vec::from_iter(listed.iter().filter(|name| !written.contains(name)));
+        let gone = Vec::from_iter(listed.iter().filter(|weaker| !written.contains(weaker)));
         assert!(gone.is_empty(), "not in the source any more: {gone:#?}");
     }
 
@@ -101,11 +112,7 @@ impl Room {
     pub(crate) fn try_each(&self) {
         let mut unnoticed = Vec::new();
         for written in self.written() {
-            let halves: &[Ordering] = match written.order {
-                Ordering::AcqRel => &[Ordering::Acquire, Ordering::Release],
-                _ => &[Ordering::Relaxed],
-            };
-            for &to in halves {
+            for &to in weaker(written.order) {
                 let began = Instant::now();
                 let found = self.first_to_fail(&Site { to, ..written.site.clone() });
                 let Written { path, line, function, order, operation, .. } = &written;

@@ -142,8 +142,8 @@ impl<T, S: Revoking> State<T, S> {
     #[inline(always)]
     fn confirm(&self, block: *mut Block<T, S>) {
         if S::VERIFY {
-            // Release: pairs with the Acquire in `verify`.
-            self.confirmed.store(block, Ordering::Release);
+            // Relaxed: the Release of `active` or `held` that follows an end of use passes it on.
+            self.confirmed.store(block, Ordering::Relaxed);
         }
     }
 

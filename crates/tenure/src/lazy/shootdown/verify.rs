@@ -32,11 +32,12 @@ fn used<T, S: Revoking>(
     batch: &Batch<T, S>,
 ) -> Option<(NonNull<Block<T, S>>, u32)> {
     inner.slots().find_map(|(number, slot)| {
-        // Acquire, here and below: keeps the three loads in this order.
-        let uses = || slot.state.confirmed.load(Ordering::Acquire);
+        // Relaxed: the batch is settled, so an owner without a reference has passed on that it is done.
+        let uses = || slot.state.confirmed.load(Ordering::Relaxed);
         let block = batch.find(uses())?;
+        // Acquire: pairs with the Release in `transition_to_empty`. The second look then sees that an owner that has
+        // given its reference back was done before. It does not come back.
         let held = slot.state.held.load(Ordering::Acquire);
-        // The second look: an owner that left in between may have given its reference back. It does not come back.
         let is_used = held != tagged(block.as_ptr(), DONATED) && uses() == block.as_ptr();
         is_used.then_some((block, number))
     })

@@ -147,29 +147,27 @@ impl<M: Threads> ReadWriteLock<M> {
     }
 
     fn read<R>(&self, read: impl FnOnce() -> R) -> R {
-        // Acquire: pairs with the Release of the last writer.
-        while self.0.fetch_add(1, Ordering::Acquire) & WRITER != 0 {
-            // Relaxed: nothing was read.
+        // Relaxed, here and below: readers see atomics alone, and slots are published and claimed by words of their own.
+        while self.0.fetch_add(1, Ordering::Relaxed) & WRITER != 0 {
             self.0.fetch_sub(1, Ordering::Relaxed);
             while self.0.load(Ordering::Relaxed) & WRITER != 0 {
                 M::yield_now();
             }
         }
         let result = read();
-        // Release: pairs with the Acquire of the next writer.
-        self.0.fetch_sub(1, Ordering::Release);
+        self.0.fetch_sub(1, Ordering::Relaxed);
         result
     }
 
     fn write<R>(&self, write: impl FnOnce() -> R) -> R {
-        // Acquire: pairs with the Release of all readers and of the last writer.
+        // Acquire: pairs with the Release of the last writer.
         while self.0.compare_exchange_weak(0, WRITER, Ordering::Acquire, Ordering::Relaxed).is_err()
         {
             M::yield_now();
         }
         let result = write();
-        // Release: pairs with the Acquire of the next reader or writer. Not a store, which would lose what readers that
-        // wait have added.
+        // Release: pairs with the Acquire of the next writer. Not a store, which would lose what readers that wait have
+        // added.
         self.0.fetch_sub(WRITER, Ordering::Release);
         result
     }

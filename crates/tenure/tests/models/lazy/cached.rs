@@ -10,7 +10,6 @@ use super::super::quarantine;
 use super::super::stage::{ALL, Heap, JoinHandle, passes, spawn};
 use super::{Fate, Object, begin, ends_in_every_way, worker};
 use tenure::lazy::{Cached, CachedGuard, On, Reader, Revoking, Shootdown};
-
 use tenure::memory::{Atomic, Memory, Ordering};
 
 /// A `Cached` of value 1.
@@ -262,6 +261,19 @@ pub(super) fn a_reader_that_stores_under_a_store<S: Revoking>() {
     end(cached, &[first, old], &current);
 }
 
+/// What is replaced is the caller's to look at, whichever thread made it.
+pub(super) fn a_replaced_value_kept_under_a_store<S: Revoking>() {
+    let (cached, first) = cached::<S>();
+    let (storing, second) = store(1, &cached, 2);
+    let (three, third) = Object::new(3);
+    let replaced = cached.replace(three);
+    let replaced_second = replaced.look() == 2;
+    drop(replaced);
+    storing.join().unwrap();
+    let (old, current) = if replaced_second { (second, third) } else { (third, second) };
+    end(cached, &[first, old], &current);
+}
+
 pub(super) fn an_update_under_a_store<S: Revoking>() {
     let (cached, first) = cached::<S>();
     let (storing, second) = store(1, &cached, 10);
@@ -370,36 +382,40 @@ pub(super) fn a_guard_that_outlives_its_threads_number_under_the_next_owner<S: R
 /// As above; and the next owner finds that the place has nothing, as the one before left it. Nothing but the word that
 /// says whether the place is in use tells it so: it replaces the value itself, when it has read, so that there is no
 /// heavy barrier before, and a light one does nothing.
+///
+/// Returns whether there was a next owner.
+pub(super) fn a_place_left_by_a_guard_that_outlives_its_threads_number() -> bool {
+    type Flag = <PointersInOrder as Memory>::AtomicU32;
+    let (cached, first) = cached::<On<PointersInOrder, Shootdown>>();
+    let is_given_up = Heap::new(Flag::new(0));
+    let ending = {
+        let (cached, is_given_up) = (cached.clone(), is_given_up.clone());
+        worker(1, move || {
+            let guard = cached.read();
+            unseat();
+            is_given_up.store(1, Ordering::Release);
+            drop(guard);
+        })
+    };
+    let is_next = is_given_up.load(Ordering::Acquire) == 1;
+    let mut fates = vec![first];
+    if is_next {
+        seat(1);
+        let guard = unfenced(|| cached.read());
+        let (two, second) = Object::new(2);
+        cached.store(two);
+        fates.push(second);
+        guard.look();
+    }
+    ending.join().unwrap();
+    let current = fates.pop().unwrap();
+    end(cached, &fates, &current);
+    is_next
+}
+
 #[test]
 fn a_place_that_its_last_owner_has_left_is_found_as_it_was_left() {
-    type Flag = <PointersInOrder as Memory>::AtomicU32;
-    ends_in_every_way(ALL, [false, true], || {
-        let (cached, first) = cached::<On<PointersInOrder, Shootdown>>();
-        let is_given_up = Heap::new(Flag::new(0));
-        let ending = {
-            let (cached, is_given_up) = (cached.clone(), is_given_up.clone());
-            worker(1, move || {
-                let guard = cached.read();
-                unseat();
-                is_given_up.store(1, Ordering::Release);
-                drop(guard);
-            })
-        };
-        let is_next = is_given_up.load(Ordering::Acquire) == 1;
-        let mut fates = vec![first];
-        if is_next {
-            seat(1);
-            let guard = unfenced(|| cached.read());
-            let (two, second) = Object::new(2);
-            cached.store(two);
-            fates.push(second);
-            guard.look();
-        }
-        ending.join().unwrap();
-        let current = fates.pop().unwrap();
-        end(cached, &fates, &current);
-        is_next
-    });
+    ends_in_every_way(ALL, [false, true], a_place_left_by_a_guard_that_outlives_its_threads_number);
 }
 
 /// The last handle goes with a reader: the value is that one's to end.
@@ -447,6 +463,7 @@ on_both_machines! {
     a_read_of_what_was_read_before_under_two_stores_of_one_thread: Some(3), Some(3);
     a_read_under_two_stores_of_two_threads: Some(2), Some(2);
     a_reader_that_stores_under_a_store: Some(2), Some(2);
+    a_replaced_value_kept_under_a_store: Some(3), Some(3);
     an_update_under_a_store: Some(2), Some(2);
     a_handle_under_a_store: Some(3), Some(3);
     a_guard_upgraded_under_a_store: Some(3), Some(3);

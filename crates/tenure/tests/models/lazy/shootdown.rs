@@ -217,6 +217,26 @@ pub(super) fn a_forgotten_guard_ends_with_the_next_use<S: Scheme>() {
     assert_ended(&domain, 1, &[fate, fate_of_next]);
 }
 
+/// A reclaimer that finds the worker active finds what it moved on to. Otherwise it donates a reference to what the
+/// worker has overwritten. With stores that are late; nothing ends the next object while the worker uses it.
+pub(super) fn moved_on_to_what_stays_under_the_last_drop() {
+    let domain = domain::<On<Loom, Shootdown>>();
+    let (mut local, context, fate) = keep(&domain);
+    let (next, fate_of_next) = object(&domain, 2);
+    let dropper = worker(1, move || drop(context));
+    assert_eq!(local.enter(&next).look(), 2);
+    dropper.join().unwrap();
+    fate.assert_gone();
+    drop(local);
+    drop(next);
+    assert_ended(&domain, 1, &[fate, fate_of_next]);
+}
+
+#[test]
+fn a_reclaimer_that_finds_an_owner_active_finds_what_it_uses() {
+    passes(ALL, moved_on_to_what_stays_under_the_last_drop);
+}
+
 /// The reclaimer hears relaxed that the worker has moved on, and passes no barrier: the word itself has to tell it
 /// of the use.
 pub(super) fn moved_on_before_the_last_drop() {
@@ -249,36 +269,38 @@ fn a_use_is_seen_by_a_reclaimer_that_finds_another_object() {
 /// given that one's reference back it has nothing: a reclaimer who sees that passes no barrier, so the word itself
 /// has to tell it of the use. The reclaimer has no number, because turns order reclaimers, and hears relaxed that
 /// the local handle has moved on.
-#[test]
-fn a_use_is_seen_by_who_finds_that_the_worker_has_given_the_next_object_back() {
+pub(super) fn moved_on_and_given_back_before_the_last_drop() {
     type Flag = <PointersInOrder as Memory>::AtomicU32;
-    passes(Some(3), || {
-        let domain = domain::<On<PointersInOrder, Shootdown>>();
-        let (mut local, context, fate) = keep(&domain);
-        let (next, fate_of_next) = object(&domain, 2);
-        let has_moved_on = Heap::new(Flag::new(0));
-        let nameless = {
-            let has_moved_on = has_moved_on.clone();
-            spawn(move || (has_moved_on.load(Ordering::Relaxed) == 0).then_some(context))
-        };
-        // What pairs with the barriers of the reclaimer of the first object: there are none.
-        unfenced(|| look_lazily(&mut local));
-        let active = local.enter(&next);
-        has_moved_on.store(1, Ordering::Relaxed);
-        let reclaimer = worker(1, move || {
-            drop(next);
-            heavy_barriers()
-        });
-        if reclaimer.join().unwrap() == 1 {
-            // The donation is there: nothing is left for a light barrier to do.
-            unfenced(|| drop(active));
-        } else {
-            // The other thread has both objects.
-            drop(active);
-        }
-        drop(nameless.join().unwrap());
-        assert_ended(&domain, 1, &[fate, fate_of_next]);
+    let domain = domain::<On<PointersInOrder, Shootdown>>();
+    let (mut local, context, fate) = keep(&domain);
+    let (next, fate_of_next) = object(&domain, 2);
+    let has_moved_on = Heap::new(Flag::new(0));
+    let nameless = {
+        let has_moved_on = has_moved_on.clone();
+        spawn(move || (has_moved_on.load(Ordering::Relaxed) == 0).then_some(context))
+    };
+    // What pairs with the barriers of the reclaimer of the first object: there are none.
+    unfenced(|| look_lazily(&mut local));
+    let active = local.enter(&next);
+    has_moved_on.store(1, Ordering::Relaxed);
+    let reclaimer = worker(1, move || {
+        drop(next);
+        heavy_barriers()
     });
+    if reclaimer.join().unwrap() == 1 {
+        // The donation is there: nothing is left for a light barrier to do.
+        unfenced(|| drop(active));
+    } else {
+        // The other thread has both objects.
+        drop(active);
+    }
+    drop(nameless.join().unwrap());
+    assert_ended(&domain, 1, &[fate, fate_of_next]);
+}
+
+#[test]
+fn a_use_is_seen_by_a_reclaimer_that_finds_the_next_object_given_back() {
+    passes(Some(3), moved_on_and_given_back_before_the_last_drop);
 }
 
 // --- going ---
@@ -289,6 +311,16 @@ pub(super) fn cleared_under_the_last_drop<S: Scheme>() {
     let dropper = worker(1, move || drop(context));
     local.clear();
     assert!(local.lazy().is_none());
+    dropper.join().unwrap();
+    assert_ended(&domain, 1, &[fate]);
+}
+
+pub(super) fn used_lazily_and_cleared_under_the_last_drop<S: Scheme>() {
+    let domain = domain::<S>();
+    let (mut local, context, fate) = keep(&domain);
+    let dropper = worker(1, move || drop(context));
+    look_lazily(&mut local);
+    local.clear();
     dropper.join().unwrap();
     assert_ended(&domain, 1, &[fate]);
 }
@@ -326,6 +358,24 @@ pub(super) fn given_back_and_taken_by_another_thread_under_the_last_drop<S: Sche
     dropper.join().unwrap();
     other.join().unwrap();
     assert_ended(&domain, 1, &[fate, fate_of_next]);
+}
+
+/// The next owner of the slot enters the object that the last one has given back, and ends it.
+pub(super) fn given_back_and_taken_by_another_thread_for_the_same_object<S: Scheme>() {
+    let domain = domain::<S>();
+    let (local, context, fate) = keep(&domain);
+    let other = {
+        let domain = domain.clone();
+        worker(1, move || {
+            let mut local = domain.register();
+            let active = local.enter(&context);
+            drop(context);
+            assert_eq!(active.look(), 1);
+        })
+    };
+    drop(local);
+    other.join().unwrap();
+    assert_ended(&domain, 2, &[fate]);
 }
 
 // --- a handle from a guard ---
@@ -373,8 +423,10 @@ shootdowns! {
     moved_on_and_come_back_under_a_drop: PointersInOrder(ALL), ALL, Some(3);
     a_forgotten_guard_ends_with_the_next_use: PointersInOrder(ALL), ALL, Some(3);
     cleared_under_the_last_drop: Loom(ALL), ALL, Some(3);
+    used_lazily_and_cleared_under_the_last_drop: Loom(ALL), Some(4), Some(3);
     given_back_and_taken_again_under_the_last_drop: PointersInOrder(ALL), Some(4), Some(3);
     given_back_and_taken_by_another_thread_under_the_last_drop: PointersInOrder(Some(2)), Some(2), Some(1);
+    given_back_and_taken_by_another_thread_for_the_same_object: PointersInOrder(ALL), Some(4), Some(3);
     upgraded_under_the_last_drop: Loom(ALL), ALL, Some(3);
     upgraded_lazily_under_the_last_drop: Loom(ALL), Some(4), Some(3);
 }

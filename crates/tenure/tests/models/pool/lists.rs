@@ -79,7 +79,7 @@ fn closed_under_a_visit<L: List>(magazine: usize) {
 }
 
 /// The first slots are admitted, and released, on two threads at once.
-fn grown_on_two_threads<L: List>(magazine: usize) {
+pub(crate) fn grown_on_two_threads<L: List>(magazine: usize) {
     let pool = Pool::<L>::not_admitted(magazine, 2);
     let grow = |slot| {
         move |pool: &Pool<L>| {

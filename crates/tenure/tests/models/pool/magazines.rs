@@ -1,7 +1,7 @@
 //! What [`Magazines`] promises beyond a list: magazines that others take back, of threads that come and go.
 
 use super::super::clocks::judge;
-use super::super::memory::{Loom, seat};
+use super::super::memory::{Loom, seat, unseat};
 use super::super::stage::{Heap, spawn};
 use super::{Pool, end};
 use tenure::memory::{Atomic, Memory, Ordering};
@@ -49,6 +49,18 @@ fn an_owner_and_two_trims_share_no_slot<const S: bool>() {
     });
     pool.trim();
     end(&pool, [owner, trimmer]);
+}
+
+/// By threads without a number, which pass nothing on by magazines of their own: only the lock orders them.
+pub(super) fn two_trims_of_a_magazine_share_no_slot<const S: bool>() {
+    let pool = asleep::<S>();
+    unseat();
+    let trimmer = pool.spawn_with_handle(2, |pool| {
+        unseat();
+        pool.trim();
+    });
+    pool.trim();
+    end(&pool, [trimmer]);
 }
 
 pub(super) fn an_owner_that_holds_a_slot_uses_its_magazine_between_two_trims<const S: bool>() {
@@ -204,6 +216,7 @@ fn a_number_changes_hands_under_a_visit<const S: bool>() {
 on_both_machines! {
     an_owner_and_a_trim_share_no_slot: Some(3), Some(3);
     an_owner_and_two_trims_share_no_slot: Some(0), Some(2);
+    two_trims_of_a_magazine_share_no_slot: Some(2), Some(3);
     an_owner_that_holds_a_slot_uses_its_magazine_between_two_trims: Some(2), Some(3);
     an_owner_that_releases_into_its_magazine_while_the_list_is_closed_touches_nothing_after: Some(3), Some(3);
     an_owner_that_acquires_while_the_list_is_closed_has_the_slot_or_it_is_home: Some(3), Some(3);

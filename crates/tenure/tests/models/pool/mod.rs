@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`lists`] | every list: one owner a slot, none lost, each home exactly once, no touch after the last is home |
 //! | [`magazines`] | `Magazines`: threads that end, that come, that sleep; magazines and depot |
+//! | [`limit`] | `BufferPool`: an acquire is refused only if nothing was idle and the limit allowed no more |
 //!
 //! Every model ends in the same way: the list is closed, all slots are given back, and with the last one to
 //! come home the list is freed. So "the list is freed" says that no slot was lost, and loom that nobody used
@@ -32,6 +33,7 @@ macro_rules! on_both_machines {
     };
 }
 
+mod limit;
 pub(crate) mod lists;
 mod magazines;
 mod orderings;

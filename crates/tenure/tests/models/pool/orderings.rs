@@ -1,23 +1,37 @@
-//! The orderings of free lists, each with the model that fails without it.
+//! The orderings of pools and their free lists, each with the model that fails without it.
 
-use super::lists::{EMPTY_AT_ONCE, empty_at_one_moment, one_owner_a_slot};
+use super::limit::{IDLE_OR_ROOM, acquired_at_the_limit};
+use super::lists::{
+    EMPTY_AT_ONCE, closed_under_a_release, empty_at_one_moment, grown_on_two_threads,
+    one_owner_a_slot,
+};
 use super::magazines::{
     an_owner_and_a_trim_share_no_slot,
     an_owner_that_holds_a_slot_uses_its_magazine_between_two_trims as owner_between_two_trims,
+    two_trims_of_a_magazine_share_no_slot,
 };
 use crate::memory::{InOrder, Loom};
 use crate::needed::{Needed, Room, needed};
 use crate::slots::unshared_under_lookups;
-use crate::stage::Failure::{Claim, FieldRace, ValueRace};
+use crate::stage::Failure;
+use crate::stage::Failure::{Claim, FieldRace, MemoryRace, ValueRace};
 use crate::weakening::{File, file};
-use tenure::pool::list::TaggedStack;
+use tenure::pool::list::{Magazines, Scan, TaggedStack};
 
-const STACK: File = file!("src/pool/list/stack.rs");
+const LIFECYCLE: File = file!("src/pool/lifecycle.rs");
+const LOCK: File = file!("src/pool/lock.rs");
 const MAGAZINE: File = file!("src/pool/list/magazines/magazine.rs");
+const MAGAZINES: File = file!("src/pool/list/magazines/mod.rs");
+const SCAN: File = file!("src/pool/list/scan.rs");
+const SEGMENTS: File = file!("src/segments.rs");
+const STACK: File = file!("src/pool/list/stack.rs");
 const SLOTS: File = file!("src/pool/slot/mod.rs");
 const TICKET: File = file!("src/count/ticket/mod.rs");
 
 type Stack = TaggedStack<Loom>;
+type Small = Magazines<Loom, 1>;
+
+const LOST: Failure = Claim("a slot is lost");
 
 const NEEDED: &[Needed] = needed! {
     STACK "Stack::pop" Acquire "load"
@@ -42,10 +56,48 @@ const NEEDED: &[Needed] = needed! {
         => FieldRace, Some(3), owner_between_two_trims::<true>();
     MAGAZINE "Magazine::reopen" Release "fetch_sub"
         => FieldRace, Some(3), owner_between_two_trims::<true>();
+    MAGAZINES "Magazines::seat" Release "fetch_add"
+        => LOST, Some(2), closed_under_a_release::<Small>(1);
+    MAGAZINES "Magazines::shut_all" Acquire "fetch_or"
+        => LOST, Some(2), closed_under_a_release::<Small>(1);
+
+    LOCK "Lock::lock_as" Acquire "compare_exchange"
+        => FieldRace, Some(2), two_trims_of_a_magazine_share_no_slot::<true>();
+    LOCK "Lock::unlock" Release "store"
+        => FieldRace, Some(2), two_trims_of_a_magazine_share_no_slot::<true>();
+
+    SCAN "Slot::claim" Acquire "compare_exchange"
+        => FieldRace, Some(2), one_owner_a_slot::<Scan<Loom>>(0);
+    SCAN "Scan::release_raw" Release "fetch_sub"
+        => FieldRace, Some(2), one_owner_a_slot::<Scan<Loom>>(0);
+    SCAN "Scan::close" Acquire "fetch_or"
+        => FieldRace, Some(2), closed_under_a_release::<Scan<Loom>>(0);
+    SCAN "ReadWriteLock::write" Acquire "compare_exchange_weak"
+        => LOST, Some(2), grown_on_two_threads::<Scan<Loom>>(0);
+    SCAN "ReadWriteLock::write" Release "fetch_sub"
+        => LOST, Some(2), grown_on_two_threads::<Scan<Loom>>(0);
+
+    SEGMENTS "Segments::get" Acquire "load"
+        => MemoryRace, Some(2), grown_on_two_threads::<Stack>(0);
+    SEGMENTS "Segments::grow" Release "compare_exchange"
+        => MemoryRace, Some(2), grown_on_two_threads::<Stack>(0);
+    SEGMENTS "Segments::grow" Acquire "compare_exchange failing"
+        => MemoryRace, Some(2), grown_on_two_threads::<Small>(1);
+    SEGMENTS "Segments::snapshot" Acquire "load"
+        => MemoryRace, Some(2), closed_under_a_release::<Small>(1);
+
+    LIFECYCLE "Pool::reserve" Release "compare_exchange_weak"
+        => Claim(IDLE_OR_ROOM), Some(2), acquired_at_the_limit::<Loom>();
+    LIFECYCLE "Pool::is_full" Acquire "load"
+        => Claim(IDLE_OR_ROOM), Some(2), acquired_at_the_limit::<Loom>();
 };
 
-const ROOM: Room =
-    Room { files: &[STACK, MAGAZINE], needed: NEEDED, kept: &[], tests: &["pool::"] };
+const ROOM: Room = Room {
+    files: &[STACK, MAGAZINE, MAGAZINES, LOCK, SCAN, SEGMENTS, LIFECYCLE],
+    needed: NEEDED,
+    kept: &[],
+    tests: &["pool::"],
+};
 
 /// That of `SlotPool::get` is written in the count, whose own list is in `counts`.
 const KEYS: Room = Room {
@@ -59,7 +111,7 @@ const KEYS: Room = Room {
 };
 
 #[test]
-fn no_ordering_of_the_lists_can_be_relaxed() {
+fn no_ordering_of_pools_can_be_relaxed() {
     ROOM.fail_when_weakened();
 }
 
@@ -69,7 +121,7 @@ fn a_relaxed_lookup_does_not_see_what_was_shared() {
 }
 
 #[test]
-fn every_ordering_of_the_lists_is_in_the_list() {
+fn every_ordering_of_pools_is_in_the_list() {
     ROOM.are_complete();
 }
 

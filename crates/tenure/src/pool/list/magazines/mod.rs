@@ -133,9 +133,9 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
 
     /// Makes the calling thread the owner of `magazine`, unless the list is closed or gathered.
     fn seat(&self, magazine: &Magazine<M, BATCH>) -> bool {
-        // AcqRel, paired with the one in `shut_all`: the later one sees the other. If that is `shut_all`, it finds the
-        // segment of this magazine.
-        if self.seating.fetch_add(1, Ordering::AcqRel) & (CLOSED | GATHERED) != 0 {
+        // Release: pairs with the Acquire in `shut_all`, which finds the segment of this magazine if it is the later of
+        // the two. If this is, it finds the bit in the word that it changes.
+        if self.seating.fetch_add(1, Ordering::Release) & (CLOSED | GATHERED) != 0 {
             // Relaxed: only a number.
             self.seating.fetch_sub(1, Ordering::Relaxed);
             return false;
@@ -193,8 +193,8 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
     /// Shuts the gates of all magazines that have, or could get, an owner. Returns whether there are any, so that a
     /// heavy barrier has to follow.
     fn shut_all(&self, seating: u32, gate: u32) -> bool {
-        // AcqRel: see `seat`.
-        self.seating.fetch_or(seating, Ordering::AcqRel);
+        // Acquire: see `seat`.
+        self.seating.fetch_or(seating, Ordering::Acquire);
         self.magazines.snapshot().fold(false, |_, (_, magazine)| {
             magazine.shut(gate);
             true

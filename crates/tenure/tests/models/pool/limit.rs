@@ -1,0 +1,37 @@
+//! What pools promise at their limit.
+
+use super::super::memory::{InOrder, Loom, seat};
+use super::super::stage::{passes, spawn, tests};
+use tenure::memory::Threads;
+use tenure::pool::BufferPool;
+use tenure::pool::list::TaggedStack;
+
+/// A thread releases a small buffer and then takes a large one, up to the limit ‖ an acquire of a small one. At each
+/// moment a small buffer is idle, or there is room for one.
+pub(super) fn acquired_at_the_limit<M: Threads>() {
+    const SMALL: usize = 64;
+    seat(0);
+    let pool = BufferPool::builder().classes(SMALL, 2).limit(3 * SMALL as u64);
+    let pool = pool.list::<TaggedStack<M>>().build().unwrap();
+    let small = pool.acquire_exact(SMALL).unwrap();
+    // The thread that asks is spawned, so that loom tries which stores it sees.
+    let asking = {
+        let pool = pool.clone();
+        spawn(move || {
+            seat(1);
+            pool.acquire_exact(SMALL).is_ok()
+        })
+    };
+    drop(small);
+    let large = pool.acquire_exact(2 * SMALL);
+    assert!(asking.join().unwrap(), "{IDLE_OR_ROOM}");
+    drop(large);
+}
+
+pub(super) const IDLE_OR_ROOM: &str = "a buffer is idle, or there is room for one";
+
+tests! {
+    an_acquire_at_the_limit_is_refused_for_a_reason =>
+        passes(Some(3), acquired_at_the_limit::<Loom>),
+        passes(Some(3), acquired_at_the_limit::<InOrder>);
+}
