@@ -52,6 +52,7 @@ pub unsafe trait Protocol: Sized + 'static {
 /// The part of a slot that belongs to the scheme, as its owner uses it.
 ///
 /// All unsafe methods ask for rule 1.
+#[allow(unreachable_pub, reason = "Rust 1.85 overlooks the bound of `Protocol::State`")]
 pub trait SlotState<T, S: Protocol>: Default {
     /// Whether the slot has `block`, so that [`resume`](Self::resume) will do.
     fn has(&self, block: NonNull<Block<T, S>>) -> bool;
