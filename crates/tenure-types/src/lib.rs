@@ -17,7 +17,9 @@
 //! |---|---|
 //! | [`read`] | what can be read: DWARF, BTF |
 //! | [`model`] | types and variables, in one form |
+//! | [`code`] | from an address of a running program to function and line, variable, type and member |
 
+pub mod code;
 pub mod error;
 pub mod model;
 pub mod read;

@@ -12,7 +12,7 @@ use crate::Error;
 /// ends with a bus error, as every tool that maps its input; if it writes to it, the file is malformed or the report a
 /// mixture.
 #[derive(Debug)]
-pub(super) struct MappedFile {
+pub(crate) struct MappedFile {
     path: PathBuf,
     bytes: Bytes,
 }
@@ -25,7 +25,7 @@ enum Bytes {
 }
 
 impl MappedFile {
-    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let unreadable = |error| Error::unreadable(path, &error);
         let file = File::open(path).map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
@@ -51,11 +51,11 @@ impl MappedFile {
         Ok(Self { path: path.to_owned(), bytes })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         match &self.bytes {
             Bytes::Mapped(map) => map,
             Bytes::Read(bytes) => bytes,

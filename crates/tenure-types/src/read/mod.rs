@@ -13,8 +13,8 @@
 
 pub mod btf;
 mod dwarf;
-mod file;
-mod object;
+pub(crate) mod file;
+pub(crate) mod object;
 mod split;
 
 use std::path::{Path, PathBuf};

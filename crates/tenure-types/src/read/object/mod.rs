@@ -3,7 +3,7 @@
 
 mod places;
 mod relocate;
-pub(super) mod separate;
+pub(crate) mod separate;
 
 use std::borrow::Cow;
 
@@ -115,7 +115,7 @@ impl<'d> Sections<'d> {
 }
 
 /// Whether an object has debugging information; `split` as for [`Sections::load`].
-pub(super) fn has_dwarf(object: &object::File<'_>, split: bool) -> bool {
+pub(crate) fn has_dwarf(object: &object::File<'_>, split: bool) -> bool {
     object.sections().any(|section| {
         let Ok(name) = section.name_bytes() else { return false };
         // Separate debugging information leaves the headers of what it took away.
@@ -137,7 +137,7 @@ pub(super) fn btf<'d>(
     }
 }
 
-fn is_named(name: &[u8], id: SectionId, split: bool) -> bool {
+pub(crate) fn is_named(name: &[u8], id: SectionId, split: bool) -> bool {
     let wanted = match split {
         true => id.dwo_name(),
         false => Some(id.name()),
@@ -158,7 +158,7 @@ fn is_named(name: &[u8], id: SectionId, split: bool) -> bool {
 
 /// The bytes of a section, decompressed. Its size in the file comes off the budget: sections that share bytes would
 /// let a small file become a large one.
-fn decompressed<'d>(
+pub(crate) fn decompressed<'d>(
     object: &object::File<'d>,
     index: SectionIndex,
     budget: &mut u64,

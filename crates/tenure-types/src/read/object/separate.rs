@@ -13,7 +13,7 @@ use crate::read::file::{MappedFile, path_in};
 const DEBUG_ROOT: &str = "/usr/lib/debug";
 
 /// The file with the debugging information of a program: by its build id, else by the name in `.gnu_debuglink`.
-pub(in crate::read) fn find(path: &Path, object: &object::File<'_>) -> Option<MappedFile> {
+pub(crate) fn find(path: &Path, object: &object::File<'_>) -> Option<MappedFile> {
     candidates(path, object).into_iter().find_map(|candidate| {
         let file = MappedFile::open(&candidate).ok()?;
         let object_in_it = object::File::parse(file.bytes()).ok()?;

@@ -1,0 +1,135 @@
+//! Which member of a type lies at an offset.
+
+use crate::model::{Kind, Model, Shape, TypeId};
+
+/// How many members are tried for one access: those of unions lie over each other.
+const MOST_TRIED: u32 = 1 << 12;
+
+/// How well an access fits what lies there, from the worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fit {
+    /// It touches several members, as a copy of the whole does.
+    Several,
+    /// It touches a part of a number.
+    Part,
+    /// It touches one number or pointer, all of it.
+    Exact,
+}
+
+/// What lies at an offset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    /// From the outermost type: `counts[3].hits`, empty for all of it. Without the only member of a wrapper.
+    pub(super) path: String,
+    pub(super) ty: TypeId,
+    pub(super) fit: Fit,
+}
+
+/// What an access of `size` bytes at `offset` of a type touches. None if that is padding, or outside of the type.
+pub(super) fn member(model: &Model, ty: TypeId, offset: u64, size: u64) -> Option<Found> {
+    let mut walk = Walk { model, size, tried: 0 };
+    let (steps, ty, fit) = walk.enter(ty, offset)?;
+    let mut path = String::new();
+    // The steps come from the inside out.
+    for step in steps.iter().rev() {
+        step.write(&mut path);
+    }
+    Some(Found { path, ty, fit })
+}
+
+enum Step<'m> {
+    Member(&'m str),
+    Element(u64),
+}
+
+impl Step<'_> {
+    fn write(&self, path: &mut String) {
+        use std::fmt::Write as _;
+        match self {
+            Step::Member(name) => {
+                let separator = if path.is_empty() { "" } else { "." };
+                // Rust's tuples.
+                let name = match name.strip_prefix("__") {
+                    Some(number) if number.parse::<u32>().is_ok() => number,
+                    _ => name,
+                };
+                // Writing to a string does not fail.
+                let _ = write!(path, "{separator}{name}");
+            }
+            Step::Element(index) => {
+                let _ = write!(path, "[{index}]");
+            }
+        }
+    }
+}
+
+struct Walk<'m> {
+    model: &'m Model,
+    size: u64,
+    tried: u32,
+}
+
+type Steps<'m> = (Vec<Step<'m>>, TypeId, Fit);
+
+impl<'m> Walk<'m> {
+    /// Recurses as deep as types nest, which the model bounds.
+    fn enter(&mut self, ty: TypeId, offset: u64) -> Option<Steps<'m>> {
+        let model = self.model;
+        let ty = model.resolved(ty);
+        let whole = model[ty].size;
+        let end = offset.checked_add(self.size).filter(|end| *end <= whole)?;
+        let here = |fit| Some((Vec::new(), ty, fit));
+        match &model[ty].kind {
+            Kind::Array { element, .. } => {
+                let size = model[*element].size;
+                let (index, inner) = (offset.checked_div(size)?, offset % size);
+                if inner + self.size > size {
+                    return here(Fit::Several);
+                }
+                let (mut steps, ty, fit) = self.enter(*element, inner)?;
+                steps.push(Step::Element(index));
+                Some((steps, ty, fit))
+            }
+            Kind::Composite { shape, members } => {
+                let mut best: Option<Steps<'m>> = None;
+                let mut touches = false;
+                // The name of a wrapper's only member says nothing: `AtomicU64.v`.
+                let sole = members.iter().filter(|one| model.bytes_of(one) > 0).count() == 1;
+                for member in members {
+                    let bytes = model.bytes_of(member);
+                    let member_end = member.offset.saturating_add(bytes);
+                    touches |= bytes > 0 && member.offset < end && offset < member_end;
+                    if bytes == 0 || offset < member.offset || end > member_end {
+                        continue;
+                    }
+                    self.tried += 1;
+                    if self.tried > MOST_TRIED {
+                        break;
+                    }
+                    let found = match member.bits {
+                        Some(_) => Some((Vec::new(), member.ty, Fit::Exact)),
+                        None => self.enter(member.ty, offset - member.offset),
+                    };
+                    let Some((mut steps, ty, fit)) = found else { continue };
+                    if best.as_ref().is_some_and(|(_, _, known)| *known >= fit) {
+                        continue;
+                    }
+                    if !sole && !member.inherited && !member.name.is_empty() {
+                        steps.push(Step::Member(&member.name));
+                    }
+                    best = Some((steps, ty, fit));
+                    if *shape == Shape::Struct {
+                        break;
+                    }
+                }
+                if best.is_none() && touches {
+                    return here(Fit::Several);
+                }
+                best
+            }
+            Kind::Opaque | Kind::Function => None,
+            _ if offset == 0 && self.size == whole => here(Fit::Exact),
+            _ => here(Fit::Part),
+        }
+    }
+}

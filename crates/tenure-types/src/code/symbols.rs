@@ -1,0 +1,75 @@
+//! Functions and variables by the symbol tables: what is left without debugging information.
+
+use object::{File, Object as _, ObjectSymbol as _, SymbolKind};
+
+/// Longer names are cut.
+const LONGEST: usize = 1 << 14;
+
+/// Functions and variables that have a size.
+#[derive(Debug, Default)]
+pub(super) struct Symbols {
+    functions: Table,
+    variables: Table,
+    /// All names, one after the other.
+    names: Vec<u8>,
+}
+
+/// By address.
+type Table = Vec<Symbol>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Symbol {
+    pub(super) address: u64,
+    pub(super) size: u64,
+    name: (u32, u32),
+}
+
+impl Symbols {
+    /// Takes the symbols of a file. Names may share bytes in it: they come to at most four times its length.
+    pub(super) fn extend(&mut self, object: &File<'_>, length: usize) {
+        let most = self.names.len().saturating_add(length.saturating_mul(4));
+        for symbol in object.symbols().chain(object.dynamic_symbols()) {
+            let table = match symbol.kind() {
+                SymbolKind::Text => &mut self.functions,
+                SymbolKind::Data | SymbolKind::Unknown => &mut self.variables,
+                _ => continue,
+            };
+            if !symbol.is_definition() || symbol.size() == 0 {
+                continue;
+            }
+            let Ok(name) = symbol.name_bytes() else { continue };
+            let name = &name[..name.len().min(LONGEST)];
+            let Ok(start) = u32::try_from(self.names.len()) else { break };
+            if self.names.len() + name.len() > most {
+                break;
+            }
+            self.names.extend_from_slice(name);
+            let name = (start, name.len() as u32);
+            table.push(Symbol { address: symbol.address(), size: symbol.size(), name });
+        }
+        for table in [&mut self.functions, &mut self.variables] {
+            table.sort_unstable();
+            table.dedup_by_key(|symbol| symbol.address);
+        }
+    }
+
+    pub(super) fn function(&self, address: u64) -> Option<Symbol> {
+        find(&self.functions, address)
+    }
+
+    pub(super) fn variable(&self, address: u64) -> Option<Symbol> {
+        find(&self.variables, address)
+    }
+
+    pub(super) fn name(&self, symbol: Symbol) -> String {
+        let (start, length) = symbol.name;
+        let name = self.names.get(start as usize..).unwrap_or_default();
+        String::from_utf8_lossy(&name[..name.len().min(length as usize)]).into_owned()
+    }
+}
+
+fn find(table: &Table, address: u64) -> Option<Symbol> {
+    let after = table.partition_point(|symbol| symbol.address <= address);
+    let symbol = *table[..after].last()?;
+    (address - symbol.address < symbol.size).then_some(symbol)
+}

@@ -1,0 +1,133 @@
+//! The types of allocations.
+
+use tenure_types::code::{Access, Evidence, Object, Program};
+
+use super::compile::{Line, each};
+
+/// The accesses that a sample makes under a name.
+fn accesses(lines: &[Line], name: &str) -> Vec<Access> {
+    let of = lines.iter().filter(|line| line.kind == "access" && line.name == name);
+    of.map(|line| {
+        let [offset, size, code] = line.numbers[..] else { panic!() };
+        Access { code, offset, size: u8::try_from(size).unwrap() }
+    })
+    .collect()
+}
+
+fn stack<'l>(lines: &'l [Line], name: &str) -> &'l [u64] {
+    let of = lines.iter().find(|line| line.kind == "code" && line.name == name);
+    &of.unwrap_or_else(|| panic!("no code {name}")).numbers
+}
+
+fn paths(program: &Program, object: &Object, accesses: &[Access]) -> Vec<String> {
+    let path = |one: &Access| program.member(object, one.offset, one.size.into()).path;
+    accesses.iter().map(path).collect()
+}
+
+#[test]
+fn a_struct_is_known_by_the_pointer_that_it_is_accessed_through() {
+    each("plain.c", true, |what, sample| {
+        let (program, lines) = (sample.open(), sample.run());
+        let accesses = accesses(&lines, "session");
+        let object = program.allocation(&accesses, 56, &[]).unwrap();
+        assert_eq!((&*object.type_name, object.evidence), ("session", Evidence::Access), "{what}");
+        assert_eq!(paths(&program, &object, &accesses), ["refs", "quota.used"], "{what}");
+        let stack = stack(&lines, "allocate session");
+        let object = program.allocation(&accesses, 56, stack).unwrap();
+        assert_eq!(object.evidence, Evidence::Allocation, "{what}");
+        assert!(object.declared.is_some(), "{what}");
+    });
+}
+
+#[test]
+fn several_in_a_row_are_elements() {
+    each("plain.c", true, |what, sample| {
+        let (program, lines) = (sample.open(), sample.run());
+        let accesses = accesses(&lines, "workers");
+        let stack = stack(&lines, "allocate workers");
+        for stack in [stack, &[]] {
+            let object = program.allocation(&accesses, 96, stack).unwrap();
+            assert_eq!(object.type_name, "worker", "{what}");
+            assert_eq!(paths(&program, &object, &accesses), ["[3].misses", "[1].misses"], "{what}");
+            assert_eq!(program.member(&object, 80, 8).element, Some(3), "{what}");
+        }
+    });
+}
+
+#[test]
+fn where_nothing_points_to_a_type_the_only_one_that_fits_is_taken() {
+    each("plain.c", true, |what, sample| {
+        let (program, lines) = (sample.open(), sample.run());
+        let accesses = accesses(&lines, "opaque");
+        let object = program.allocation(&accesses, 56, &[]).unwrap();
+        assert_eq!((&*object.type_name, object.evidence), ("session", Evidence::Size), "{what}");
+        // In the padding of the one and in the middle of the other.
+        let nowhere = [Access { offset: 3, ..accesses[0] }];
+        assert_eq!(program.allocation(&nowhere, 56, &[]), None, "{what}");
+        assert_eq!(program.allocation(&accesses, 57, &[]), None, "{what}");
+    });
+}
+
+#[test]
+fn a_class_is_known_by_its_methods_and_by_the_call_of_new() {
+    each("plain.cpp", true, |what, sample| {
+        let (program, lines) = (sample.open(), sample.run());
+        let accesses = accesses(&lines, "queue");
+        let stack = stack(&lines, "allocate queue");
+        for (stack, evidence) in [(stack, Evidence::Allocation), (&[], Evidence::Access)] {
+            let object = program.allocation(&accesses, 48, stack).unwrap();
+            assert_eq!((&*object.type_name, object.evidence), ("Queue", evidence), "{what}");
+            let expected = ["head", "counters[1].value"];
+            assert_eq!(paths(&program, &object, &accesses), expected, "{what}");
+        }
+    });
+}
+
+#[test]
+fn elements_of_a_vector_and_what_a_shared_pointer_leads_to_have_types() {
+    each("plain.cpp", true, |what, sample| {
+        let (program, lines) = (sample.open(), sample.run());
+        let vector = accesses(&lines, "vector");
+        let object = program.allocation(&vector, 48, &[]).unwrap();
+        assert_eq!(object.type_name, "Counter", "{what}");
+        let expected = ["[0].value", "[1].value", "[2].value"];
+        assert_eq!(paths(&program, &object, &vector), expected, "{what}");
+        let shared = accesses(&lines, "shared");
+        let object = program.allocation(&shared, 56, &[]).unwrap();
+        assert_eq!(object.type_name, "shared_ptr<Shared>", "{what}");
+    });
+}
+
+#[test]
+fn an_arc_is_known_by_self_and_by_the_parameter_of_new() {
+    each("plain.rs", true, |what, sample| {
+        let (program, lines) = (sample.open(), sample.run());
+        let mut accesses = accesses(&lines, "arc");
+        accesses.sort();
+        accesses.sort_by_key(|one| one.offset);
+        let stack = stack(&lines, "allocate 96");
+        for stack in [stack, &[]] {
+            let object = program.allocation(&accesses, 96, stack).unwrap();
+            assert_eq!(object.type_name, "Arc<Session>", "{what}");
+            let mut paths = paths(&program, &object, &accesses);
+            paths.sort();
+            let expected = ["data.limits.bytes", "data.refs", "strong"];
+            assert_eq!(paths, expected, "{what}");
+        }
+    });
+}
+
+#[test]
+fn elements_of_a_vec_are_known_by_its_type_parameter() {
+    each("plain.rs", true, |what, sample| {
+        let (program, lines) = (sample.open(), sample.run());
+        let accesses = accesses(&lines, "vec");
+        let stack = stack(&lines, "allocate 192");
+        for stack in [stack, &[]] {
+            let object = program.allocation(&accesses, 192, stack).unwrap();
+            assert_eq!(object.type_name, "Worker", "{what}");
+            let expected = ["[2].misses", "[2].seen[1]", "[3].misses", "[3].seen[1]"];
+            assert_eq!(paths(&program, &object, &accesses), expected, "{what}");
+        }
+    });
+}
