@@ -114,7 +114,7 @@ fn of_words(finding: &Finding, start: i64, line_bytes: u64) -> TypeMap {
     let mut cells: Vec<Cell> = Vec::new();
     let mut end = 0;
     let other = |from: u64, to: u64| Cell {
-        path: "(not known)".to_owned(),
+        path: "?".to_owned(),
         offset: from,
         size: to - from,
         role: Role::Plain,
@@ -137,8 +137,8 @@ fn of_words(finding: &Finding, start: i64, line_bytes: u64) -> TypeMap {
         cells.push(other(end, line_bytes));
     }
     TypeMap {
-        name: finding.type_name.clone(),
-        shape: "words".to_owned(),
+        name: words::observed::object(finding).unwrap_or_else(|| finding.type_name.clone()),
+        shape: words::WORDS.to_owned(),
         size: line_bytes,
         align: line_bytes,
         declared: None,

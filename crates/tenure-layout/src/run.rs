@@ -13,7 +13,7 @@ use crate::lines::Layouts;
 use crate::rules::{Glob, Rules};
 use crate::sharing::{self, Found};
 use crate::suggest::{Pins, suggest};
-use tenure_find::{Report, SCHEMA, Scope, Source, Suggestion, Types, Unmended};
+use tenure_find::{Report, Scope, Source, Suggestion, Types, Unmended};
 use tenure_types::model::{Format, Kind, Model, TypeId};
 use tenure_types::read::{self, Input};
 
@@ -85,29 +85,21 @@ fn analyse(
     }
     let told = &wanted[..wanted.len().min(request.top)];
     let types = asked.told(told);
-    let (suggestions, unmended) = match request.suggest {
-        true => repairs(&layouts, &types, &pins, progress),
-        false => (Vec::new(), Vec::new()),
+    let source = Source::Types(read_types(request, &layouts));
+    let mut report = Report::new(source, request.line_bytes, sharing::findings(&layouts, told));
+    report.scope = Scope {
+        types: request.types.clone(),
+        findings: wanted.len() as u64,
+        top: request.top as u64,
     };
-    Ok(Report {
-        schema: SCHEMA.to_owned(),
-        tenure: env!("CARGO_PKG_VERSION").to_owned(),
-        source: Source::Types(read_types(request, &layouts)),
-        line_bytes: request.line_bytes,
-        scope: Scope {
-            types: request.types.clone(),
-            findings: wanted.len() as u64,
-            top: request.top as u64,
-        },
-        findings: sharing::findings(&layouts, told),
-        maps: types.iter().map(|&id| layouts.map(id)).collect(),
-        suggestions,
-        unmended,
-        checks: checks
-            .map(|rules| check::check(rules, model, request.line_bytes))
-            .unwrap_or_default(),
-        changes: Vec::new(),
-    })
+    report.maps = types.iter().map(|&id| layouts.map(id)).collect();
+    if request.suggest {
+        (report.suggestions, report.unmended) = repairs(&layouts, &types, &pins, progress);
+    }
+    if let Some(rules) = checks {
+        report.checks = check::check(rules, model, request.line_bytes);
+    }
+    Ok(report)
 }
 
 /// What is known, and the rules that are to be checked.

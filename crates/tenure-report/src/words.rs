@@ -49,6 +49,24 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
+/// A figure with a decimal unit and two digits that count: `12`, `410 k`, `1.2 M`.
+#[must_use]
+pub fn scaled(value: f64) -> String {
+    const UNITS: [&str; 5] = ["", " k", " M", " G", " T"];
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    let mut unit = 0;
+    let mut left = value;
+    // By the rounded value, so that 999.6 is not printed as 1000.
+    while left.abs() >= 999.5 && unit + 1 < UNITS.len() {
+        left /= 1000.0;
+        unit += 1;
+    }
+    let decimals = usize::from(left.abs() < 9.95 && left.fract() != 0.0);
+    format!("{left:.decimals$}{}", UNITS[unit])
+}
+
 /// A whole number with a comma at each thousand.
 #[must_use]
 pub fn whole(value: usize) -> String {
@@ -164,6 +182,17 @@ mod tests {
     fn exact_figures_have_no_zeros_to_spare() {
         let shown: Vec<_> = [0.0, 0.25, 0.5, 2.5, 10.0, 1000.0].into_iter().map(short).collect();
         assert_eq!(shown, ["0", "0.25", "0.5", "2.5", "10", "1,000"]);
+    }
+
+    #[test]
+    fn scaled_figures_have_two_digits_that_count() {
+        let shown: Vec<_> =
+            [0.0, 0.34, 3.0, 12.4, 410_000.0, 999_600.0, 1_234_567.0, 9_960_000.0, 2.8e15]
+                .into_iter()
+                .map(scaled)
+                .collect();
+        assert_eq!(shown, ["0", "0.3", "3", "12", "410 k", "1.0 M", "1.2 M", "10 M", "2800 T"]);
+        assert_eq!(scaled(f64::NAN), "–");
     }
 
     #[test]

@@ -5,11 +5,12 @@
 //! reports share ([`tenure_report::html`]). Without a script everything is there to be read; with
 //! one, findings can be filtered and cells be asked what they are.
 
+mod observed;
 mod svg;
 mod theme;
 mod view;
 
-use tenure_report::html;
+use tenure_report::{chart, html};
 
 use super::clean;
 use crate::Report;
@@ -21,7 +22,8 @@ use crate::Report;
 /// Never: reports have nothing that JSON has no words for.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    let css = html::css(&theme::COLOURS, include_str!("style.css"));
+    let colours = [&chart::theme::COLOURS[..], &theme::COLOURS[..]].concat();
+    let css = html::css(&colours, include_str!("style.css"));
     // Not indented: of a large report that is half.
     let json =
         serde_json::to_string(report).expect("a report is made of strings, numbers and lists");
@@ -104,7 +106,7 @@ mod tests {
         assert!(page.len() - data <= 512 << 10, "{} of which {data} are data", page.len());
     }
 
-    /// Writes the fixtures' pages to look at: `TENURE_PAGES=folder cargo test -p tenure-layout
+    /// Writes the fixtures' pages to look at: `TENURE_PAGES=folder cargo test -p tenure-find
     /// pages_to_look_at`, and with `TENURE_LOOK` that of a report in a file.
     #[test]
     fn pages_to_look_at_are_written_when_asked_for() {

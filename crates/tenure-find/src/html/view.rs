@@ -5,9 +5,12 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
+use tenure_report::words::marked;
+
+use super::observed::{Head, Seen};
 use super::svg::{self, Alternative};
 use crate::picture::{Block, Marks, Picture, State, differing, is_marked};
-use crate::{Check, Embedder, Finding, Move, Report, Suggestion, TypeMap, maps, words};
+use crate::{Check, Embedder, Finding, Move, Report, Source, Suggestion, TypeMap, maps, words};
 
 /// The most lines that a map shows in full; of more, those that matter.
 const MOST_LINES: usize = 8;
@@ -19,7 +22,7 @@ const MOST_KEPT: usize = 12;
 const MOST_NAMED: usize = 12;
 
 /// Text in pieces, and whether each is code.
-type Pieces = Vec<(String, bool)>;
+pub(super) type Pieces = tenure_report::words::Parts;
 
 #[derive(Serialize)]
 pub(super) struct Page<'a> {
@@ -28,6 +31,7 @@ pub(super) struct Page<'a> {
     schema: &'a str,
     answer: String,
     source: String,
+    run: Option<Head>,
     command: Option<String>,
     legend: Vec<(String, &'static str)>,
     checks: Vec<&'a Check>,
@@ -45,6 +49,8 @@ struct FindingView<'a> {
     #[serde(flatten)]
     finding: &'a Finding,
     anchor: String,
+    title: String,
+    seen: Option<Seen>,
     /// What a search looks at.
     words: String,
     shown_score: String,
@@ -109,9 +115,16 @@ impl<'a> Page<'a> {
             .collect();
         let file = words::subject(report).rsplit('/').next().unwrap_or_default();
         let was_asked = !report.suggestions.is_empty() || !report.unmended.is_empty();
-        let worst = report.findings.first().filter(|_| !was_asked);
+        let (run, title) = match &report.source {
+            Source::Run(run) => (Some(run), format!("Contended lines of {}", run.command)),
+            Source::Types(_) => {
+                (None, format!("Cache lines of {}", if file.is_empty() { "it" } else { file }))
+            }
+        };
+        let worst = report.findings.first().filter(|_| !was_asked && run.is_none());
         Self {
-            title: format!("Cache lines of {}", if file.is_empty() { "it" } else { file }),
+            title,
+            run: run.map(|run| Head::of(report, run)),
             version: &report.tenure,
             schema: &report.schema,
             answer: words::found(report),
@@ -122,7 +135,7 @@ impl<'a> Page<'a> {
             check_summary: words::checks(&report.checks),
             findings,
             others,
-            unmended: report.unmended.iter().map(|it| quoted(&it.why)).collect(),
+            unmended: report.unmended.iter().map(|it| marked(&it.why)).collect(),
             script: include_str!("report.js"),
         }
     }
@@ -144,9 +157,18 @@ impl<'a> FindingView<'a> {
         if own.is_some() {
             suggested.push((name, order_anchor.clone()));
         }
+        let seen = Seen::of(report, finding, &anchor);
+        let (title, shown_score) = match &seen {
+            Some(_) => {
+                (words::observed::title(finding), words::observed::share(finding.score / 100.0))
+            }
+            None => (finding.type_name.clone(), words::score(finding.score)),
+        };
         Self {
-            words: search(finding),
-            shown_score: words::score(finding.score),
+            words: search(finding, seen.as_ref()),
+            title,
+            seen,
+            shown_score,
             percent: percent(finding.score / 100.0),
             role: words::role(finding.contended.role),
             how: words::sharing(finding),
@@ -162,7 +184,7 @@ impl<'a> FindingView<'a> {
 }
 
 /// Everything of a finding that a search may look for, in small letters.
-fn search(finding: &Finding) -> String {
+fn search(finding: &Finding, seen: Option<&Seen>) -> String {
     let sharing = words::sharing(finding);
     let mut all = vec![
         finding.type_name.as_str(),
@@ -175,6 +197,10 @@ fn search(finding: &Finding) -> String {
     all.extend(finding.declared.as_deref());
     all.push(&sharing);
     all.extend(finding.victims.iter().flat_map(|victim| [victim.path.as_str(), &victim.type_name]));
+    all.extend(seen.map(|seen| &*seen.kind));
+    let uses = finding.words().into_iter().flat_map(|word| &word.uses);
+    let code = uses.filter_map(|it| it.code.as_ref());
+    all.extend(code.flat_map(|code| [Some(&*code.function), code.line.as_deref()]).flatten());
     all.join(" ").to_lowercase()
 }
 
@@ -299,7 +325,7 @@ impl<'a> Order<'a> {
         Self {
             anchor,
             type_name: &suggestion.type_name,
-            summary: quoted(&suggestion.summary),
+            summary: marked(&suggestion.summary),
             scores: format!(
                 "Score of all that it touches: {} → {}",
                 words::score(suggestion.score_before),
@@ -309,15 +335,9 @@ impl<'a> Order<'a> {
             maps,
             undrawn: (undrawn > 0).then(|| words::count_of(undrawn, "more type")),
             sizes: words::sizes(suggestion).collect(),
-            notes: suggestion.notes.iter().map(|note| quoted(note)).collect(),
+            notes: suggestion.notes.iter().map(|note| marked(note)).collect(),
         }
     }
-}
-
-/// Text in pieces, with those between backticks marked as code.
-fn quoted(text: &str) -> Pieces {
-    let pieces = text.split('`').map(str::to_owned).zip([false, true].into_iter().cycle());
-    pieces.filter(|(piece, _)| !piece.is_empty()).collect()
 }
 
 /// A share as CSS wants it.

@@ -46,6 +46,27 @@ pub struct Report {
     pub changes: Vec<Change>,
 }
 
+impl Report {
+    /// These findings and nothing else.
+    #[must_use]
+    pub fn new(source: Source, line_bytes: u64, findings: Vec<Finding>) -> Self {
+        let count = findings.len() as u64;
+        Self {
+            schema: SCHEMA.to_owned(),
+            tenure: env!("CARGO_PKG_VERSION").to_owned(),
+            source,
+            line_bytes,
+            scope: Scope { types: Vec::new(), findings: count, top: count },
+            findings,
+            maps: Vec::new(),
+            suggestions: Vec::new(),
+            unmended: Vec::new(),
+            checks: Vec::new(),
+            changes: Vec::new(),
+        }
+    }
+}
+
 /// Where findings come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]

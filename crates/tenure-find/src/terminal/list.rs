@@ -9,7 +9,7 @@ use crate::words;
 use crate::{Finding, Report, Suggestion};
 
 /// Columns of rank and score, which stand alone so that the eye can run down.
-const INDENT: usize = 12;
+pub(super) const INDENT: usize = 12;
 
 const NAMED: usize = 5;
 

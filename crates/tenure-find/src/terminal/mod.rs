@@ -5,6 +5,7 @@
 
 mod list;
 mod map;
+mod observed;
 mod suggestion;
 mod text;
 mod types;
@@ -12,7 +13,7 @@ mod types;
 use tenure_report::terminal::Style;
 
 use super::{clean, words};
-use crate::{Finding, Report, Sharing};
+use crate::{Finding, Report, Sharing, Source};
 use text::Text;
 
 const NARROWEST: usize = 40;
@@ -29,10 +30,10 @@ pub fn render(report: &Report, style: Style) -> String {
     if !only_checks {
         text.blank();
         text.wrapped(&words::found(report), "");
-        if report.scope.types.is_empty() {
-            list::render(&mut text, report);
-        } else {
-            types::render(&mut text, report);
+        match &report.source {
+            Source::Run(run) => observed::render(&mut text, report, run),
+            Source::Types(_) if report.scope.types.is_empty() => list::render(&mut text, report),
+            Source::Types(_) => types::render(&mut text, report),
         }
     }
     suggestion::render_others(&mut text, report);
@@ -42,6 +43,9 @@ pub fn render(report: &Report, style: Style) -> String {
 }
 
 fn closing(text: &mut Text, report: &Report) {
+    if matches!(report.source, Source::Run(_)) {
+        return;
+    }
     // Variables are no types that could be asked for, and types of a standard library are nobody's to
     // change.
     let of_type = |finding: &&Finding| {
@@ -167,7 +171,7 @@ mod tests {
     }
 
     /// Prints a fixture, or a report from a file, to look at: `TENURE_LOOK=route:100` with
-    /// `cargo test -p tenure-layout look_at -- --nocapture`; `+` instead of `:` for colours.
+    /// `cargo test -p tenure-find look_at -- --nocapture`; `+` instead of `:` for colours.
     #[test]
     fn texts_to_look_at_are_printed_when_asked_for() {
         let Ok(wanted) = std::env::var("TENURE_LOOK") else { return };

@@ -9,16 +9,16 @@ use super::lines::{self, Axes, Dot, Series};
 use super::theme::{Marker, Role};
 
 /// A variant in the key.
-#[derive(Serialize)]
-pub(crate) struct Key {
+#[derive(Debug, Clone, Serialize)]
+pub struct Key {
     swatch: String,
     name: String,
     mark: &'static str,
 }
 
 /// A chart with its caption.
-#[derive(Serialize)]
-pub(crate) struct Figure {
+#[derive(Debug, Clone, Serialize)]
+pub struct Figure {
     /// `lines` or `bars`.
     kind: &'static str,
     caption: String,
@@ -99,22 +99,35 @@ pub(crate) fn bars(
 }
 
 /// What a chart of lines says beside its lines.
-pub(crate) struct Curve<'a> {
+#[derive(Debug, Clone, Copy)]
+pub struct Curve<'a> {
     /// Unique in the page.
-    pub(crate) id: &'a str,
+    pub id: &'a str,
     /// For those who do not see it, to be followed by what it is over: `Get and put: throughput`.
-    pub(crate) title: &'a str,
+    pub title: &'a str,
     /// Above the chart.
-    pub(crate) caption: &'a str,
+    pub caption: &'a str,
     /// Which direction is better.
-    pub(crate) better: &'a str,
+    pub better: &'a str,
     /// The vertical axis' unit, in full.
-    pub(crate) unit: &'a str,
+    pub unit: &'a str,
     /// What is drawn beside the lines.
-    pub(crate) axes: Axes<'a>,
+    pub axes: Axes<'a>,
 }
 
 impl Curve<'_> {
+    /// The key and the chart of lines by their names, the first being what the others are compared with; `None` if
+    /// there is nothing to draw.
+    #[must_use]
+    pub fn of(&self, lines: &[(&str, Vec<Dot>)]) -> Option<(Vec<Key>, Figure)> {
+        let baseline = lines.first().map_or("", |(name, _)| name);
+        let looks = looks(lines.iter().map(|(name, _)| *name), baseline, None);
+        let dots = |name: &str| {
+            lines.iter().find(|line| line.0 == name).map_or_else(Vec::new, |line| line.1.clone())
+        };
+        Some((keys(&looks), self.figure(&looks, dots)?))
+    }
+
     /// The chart; `None` if there is nothing to draw. `dots` has the figures of a variant.
     pub(crate) fn figure(
         &self,

@@ -16,14 +16,14 @@ pub(super) struct Series {
 }
 
 /// A figure at a place of the horizontal axis.
-#[derive(Clone, Copy)]
-pub(crate) struct Dot {
+#[derive(Debug, Clone, Copy)]
+pub struct Dot {
     /// The place.
-    pub(crate) at: usize,
+    pub at: usize,
     /// The figure.
-    pub(crate) value: f64,
+    pub value: f64,
     /// The ends of its interval, where it has one.
-    pub(crate) interval: Option<(f64, f64)>,
+    pub interval: Option<(f64, f64)>,
 }
 
 impl Dot {
@@ -34,14 +34,14 @@ impl Dot {
 }
 
 /// What a chart's axes are.
-#[derive(Clone, Copy)]
-pub(crate) struct Axes<'a> {
+#[derive(Debug, Clone, Copy)]
+pub struct Axes<'a> {
     /// What the horizontal axis counts: `threads`, `CPUs`.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// The place beyond which it is shaded, and why: `more threads than CPUs`.
-    pub(crate) beyond: Option<(usize, &'a str)>,
+    pub beyond: Option<(usize, &'a str)>,
     /// The vertical scale starts at 0 unless this is set and the values are far apart.
-    pub(crate) may_be_logarithmic: bool,
+    pub may_be_logarithmic: bool,
 }
 
 const WIDTH: i32 = 460;

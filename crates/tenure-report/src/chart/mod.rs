@@ -13,5 +13,6 @@ mod ticks;
 pub mod checks;
 
 pub(crate) use bars::Bar;
-pub(crate) use figure::{Curve, Figure, Key, Look, bars, keys, looks};
-pub(crate) use lines::{Axes, Dot};
+pub use figure::{Curve, Figure, Key};
+pub(crate) use figure::{Look, bars, keys, looks};
+pub use lines::{Axes, Dot};

@@ -1,12 +1,14 @@
 //! Findings in words: the same in a terminal and in HTML.
 
+pub(super) mod observed;
+
 use std::cmp::Ordering;
 
-pub(super) use tenure_report::words::{counted, grouped, number};
+pub(super) use tenure_report::words::{counted, grouped};
 
 use crate::{
-    Check, Confidence, Ended, Finding, Level, Report, Role, Run, Sharing, Source, Suggestion,
-    TypeMap, Types, Word,
+    Check, Confidence, Finding, Level, Report, Role, Sharing, Source, Suggestion, TypeMap, Types,
+    Word,
 };
 
 pub(super) fn whole(value: u64) -> String {
@@ -104,30 +106,13 @@ pub(super) fn subject(report: &Report) -> &str {
 pub(super) fn source(report: &Report) -> String {
     match &report.source {
         Source::Types(it) => types(it, report.line_bytes),
-        Source::Run(it) => run(it),
+        Source::Run(it) => observed::run(it),
     }
 }
 
 /// The path of a word, or its offset where no name is known.
 pub(super) fn named(word: &Word) -> String {
     if word.path.is_empty() { format!("+{}", word.offset) } else { word.path.clone() }
-}
-
-/// How a run went.
-fn run(run: &Run) -> String {
-    let ended = match &run.ended {
-        Ended::Exited { status } => format!("exited with {status}"),
-        Ended::Killed { signal } => format!("ended by {signal}"),
-        Ended::Running => "still running".to_owned(),
-    };
-    format!(
-        "{ended} after {} s, {}, {}, {} accesses counted, {:.1} % of them to contended lines",
-        number(run.seconds),
-        count_of(run.processes, "process").replace("processs", "processes"),
-        count_of(run.threads, "thread"),
-        whole(run.accesses),
-        100.0 * ratio(run.contended, run.accesses)
-    )
 }
 
 fn types(types: &Types, line_bytes: u64) -> String {
@@ -146,6 +131,9 @@ fn types(types: &Types, line_bytes: u64) -> String {
 }
 
 pub(super) fn found(report: &Report) -> String {
+    if matches!(report.source, Source::Run(_)) {
+        return observed::found(report);
+    }
     let shown = report.findings.len() as u64;
     let all = report.scope.findings.max(shown);
     let within = match report.scope.types.as_slice() {
@@ -171,8 +159,14 @@ pub(super) fn found(report: &Report) -> String {
     }
 }
 
+/// The shape of a map that was made of a finding's words.
+pub(super) const WORDS: &str = "words";
+
 /// `112 bytes, 2 lines`.
 pub(super) fn extent(map: &TypeMap) -> String {
+    if map.shape == WORDS {
+        return "the words that are known".to_owned();
+    }
     let shape = match map.shape.as_str() {
         "struct" => String::new(),
         shape => format!("{shape}, "),

@@ -1,0 +1,147 @@
+//! What the page shows of a run.
+
+use serde::Serialize;
+
+use tenure_report::chart::{Axes, Curve, Dot, Figure, Key};
+use tenure_report::words::{marked, scaled};
+
+use super::view::Pieces;
+use crate::words::observed as words;
+use crate::{Finding, Forecast, Report, Run};
+
+/// The head of a page about a run.
+#[derive(Serialize)]
+pub(super) struct Head {
+    missing: Vec<String>,
+    curves: Option<Curves>,
+}
+
+/// What a finding of a run has beside its words and its map.
+#[derive(Serialize)]
+pub(super) struct Seen {
+    pub(super) kind: String,
+    place: String,
+    evidence: String,
+    rows: Vec<Row>,
+    repairs: Vec<Repair>,
+    curves: Option<Curves>,
+}
+
+/// A word and those who use it.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    offset: String,
+    size: u64,
+    type_name: String,
+    role: &'static str,
+    /// Whether it is written; else it suffers.
+    contended: bool,
+    /// Who, what, how often per second and thread, and where.
+    uses: Vec<[String; 4]>,
+}
+
+#[derive(Serialize)]
+struct Repair {
+    name: String,
+    text: Pieces,
+    code: String,
+    gain: String,
+    cost: String,
+}
+
+/// A forecast as a chart.
+#[derive(Serialize)]
+struct Curves {
+    keys: Vec<Key>,
+    figure: Figure,
+}
+
+impl Head {
+    pub(super) fn of(report: &Report, run: &Run) -> Self {
+        Self {
+            missing: words::missing(report, run),
+            curves: run.forecast.as_ref().and_then(|forecast| {
+                Curves::of(
+                    forecast,
+                    "forecast",
+                    "Throughput, at best",
+                    "Throughput of the whole program",
+                )
+            }),
+        }
+    }
+}
+
+impl Seen {
+    pub(super) fn of(report: &Report, finding: &Finding, anchor: &str) -> Option<Self> {
+        let observed = finding.observed.as_ref()?;
+        let row = |row: words::Row<'_>| Row {
+            contended: row.first.role.is_contended() || *row.first == finding.contended,
+            name: row.name,
+            offset: row.offset,
+            size: row.first.size,
+            type_name: row.first.type_name.clone(),
+            role: crate::words::role(row.first.role),
+            uses: row
+                .uses
+                .iter()
+                .map(|it| {
+                    let code = it.code.as_ref().map(words::code).unwrap_or_default();
+                    [
+                        words::threads(it),
+                        it.operation.words().to_owned(),
+                        scaled(it.per_second),
+                        code,
+                    ]
+                })
+                .collect(),
+        };
+        let repair = |repair: &crate::Repair| Repair {
+            name: repair.name.clone(),
+            text: marked(&repair.text),
+            code: repair.code.join("\n"),
+            gain: words::gain(finding, repair).unwrap_or_default(),
+            cost: words::cost(repair),
+        };
+        Some(Self {
+            kind: words::kind(finding),
+            place: words::place(finding, observed, report.line_bytes),
+            evidence: words::evidence(finding, observed),
+            rows: words::rows(finding).into_iter().map(row).collect(),
+            repairs: finding.repairs.iter().map(repair).collect(),
+            curves: finding.forecast.as_ref().and_then(|forecast| {
+                let title = format!("Throughput of {}", words::title(finding));
+                Curves::of(forecast, &format!("{anchor}-curves"), "As it is, and repaired", &title)
+            }),
+        })
+    }
+}
+
+impl Curves {
+    fn of(forecast: &Forecast, id: &str, caption: &str, title: &str) -> Option<Self> {
+        let lines = words::curves(forecast);
+        let values =
+            lines.iter().flat_map(|(_, points)| points.iter()).map(|point| point.per_second);
+        let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
+        let (scale, unit) = match most {
+            most if most >= 1e6 => (1e6, "million iterations/s"),
+            most if most >= 1e4 => (1e3, "thousand iterations/s"),
+            _ => (1.0, "iterations/s"),
+        };
+        let dots = |points: &[crate::Point]| -> Vec<Dot> {
+            let dot = |point: &crate::Point| {
+                let at = usize::try_from(point.cpus).ok()?;
+                Some(Dot { at, value: point.per_second / scale, interval: None })
+            };
+            points.iter().filter_map(dot).collect()
+        };
+        let lines: Vec<(&str, Vec<Dot>)> =
+            lines.into_iter().map(|(name, points)| (name, dots(points))).collect();
+        let better = format!("{unit} on {}, more is better", forecast.machine);
+        let axes = Axes { name: "CPUs", beyond: None, may_be_logarithmic: false };
+        let (keys, figure) =
+            Curve { id, title, caption, better: &better, unit, axes }.of(&lines)?;
+        Some(Self { keys, figure })
+    }
+}

@@ -1,0 +1,209 @@
+//! What a run showed: a few lines for each finding, and all of it for the types that were asked for.
+
+use tenure_report::words::scaled;
+
+use super::map::{self, look};
+use super::text::{Styled, Text, cut, measured};
+use crate::picture::{Marks, Picture, State, is_marked};
+use crate::words::observed::{self as words, Row};
+use crate::{Finding, Forecast, Level, Observed, Report, Run, maps};
+
+/// Columns of the rank.
+const INDENT: usize = 4;
+
+/// The most rows of words that a finding of the list has. Its title counts the others.
+const MOST_ROWS: usize = 2;
+
+/// The most lines that a map shows.
+const MOST_LINES: usize = 4;
+
+/// Columns of a figure in the table of a forecast.
+const FIGURE: usize = 8;
+
+pub(super) fn render(text: &mut Text, report: &Report, run: &Run) {
+    let missing = words::missing(report, run);
+    for sentence in &missing {
+        text.bullet(sentence);
+    }
+    if let Some(forecast) = &run.forecast {
+        text.blank();
+        let machine = &forecast.machine;
+        text.quiet(&format!(
+            "Iterations/s that the simulator predicts on {machine}, at best, by number of CPUs:"
+        ));
+        table(text, forecast, "  ");
+    }
+    if !report.findings.is_empty() {
+        text.blank();
+        text.quiet(
+            "The shares are of all accesses to contended lines. Words that are written (!) and that suffer beside \
+             them (*), their offsets, and who uses them how often per second and thread:",
+        );
+    }
+    for finding in &report.findings {
+        let Some(observed) = &finding.observed else { continue };
+        text.blank();
+        headline(text, finding);
+        text.wrapped(&words::place(finding, observed, report.line_bytes), &margin());
+        if report.scope.types.is_empty() {
+            brief(text, finding);
+        } else {
+            full(text, report, finding, observed);
+        }
+    }
+}
+
+fn margin() -> String {
+    " ".repeat(INDENT)
+}
+
+fn headline(text: &mut Text, finding: &Finding) {
+    let style = text.style();
+    let rank = format!("{:>2}  ", finding.rank);
+    let title = cut(&words::title(finding), text.width().saturating_sub(INDENT));
+    let left = Styled::plain(&rank).and(&Styled::new(&title, |title| style.strong(title)));
+    let mut right = format!("{}, {}", words::kind(finding), words::share(finding.score / 100.0));
+    if finding.confidence.level != Level::High {
+        right += &format!(", confidence {}", crate::words::level(finding.confidence.level));
+    }
+    text.line_with(&left, &right, INDENT);
+}
+
+fn brief(text: &mut Text, finding: &Finding) {
+    let rows = words::rows(finding);
+    let shown = &rows[..rows.len().min(MOST_ROWS)];
+    for row in shown {
+        let more = match row.uses.len().saturating_sub(1) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let used = row.uses.first().map(words::used).unwrap_or_default();
+        word(text, finding, shown, row, &format!("{used}{more}"));
+    }
+    if let Some(repair) = finding.repairs.first() {
+        let line = words::repair(finding, repair);
+        let code = repair.code.join(" / ");
+        let whole = format!("{line}: {code}");
+        let fits = !code.is_empty() && measured(&whole) + INDENT <= text.width();
+        green(text, if fits { &whole } else { &line }, &margin());
+    }
+}
+
+fn full(text: &mut Text, report: &Report, finding: &Finding, observed: &Observed) {
+    let margin = margin();
+    text.wrapped(&words::evidence(finding, observed), &margin);
+    text.blank();
+    let rows = words::rows(finding);
+    for row in &rows {
+        let type_name = row.first.type_name.as_str();
+        let mut uses = row.uses.iter().map(words::used);
+        let first = uses.next().unwrap_or_default();
+        word(text, finding, &rows, row, &first);
+        for used in uses {
+            text.line(&format!(
+                "{margin}  {}",
+                cut(&used, text.width().saturating_sub(INDENT + 2))
+            ));
+        }
+        if !type_name.is_empty() {
+            text.quiet_after(&format!("{margin}  "), type_name);
+        }
+    }
+    if let Some(map) = maps::of_finding(report, finding) {
+        let victims = finding.victims.iter().map(crate::words::named).collect::<Vec<_>>();
+        let marks =
+            Marks { victims: victims.iter().map(String::as_str).collect(), ..Marks::default() };
+        let picture = Picture::of(&map, report.line_bytes, &marks, MOST_LINES, |_, blocks| {
+            blocks.iter().any(is_marked)
+        });
+        text.blank();
+        map::render(text, &picture);
+        map::legend(text, &[&picture]);
+    }
+    for repair in &finding.repairs {
+        text.blank();
+        green(text, &words::repair(finding, repair), "  ");
+        if words::gain(finding, repair).is_some() {
+            text.wrapped(&repair.text, "    ");
+        }
+        for line in &repair.code {
+            // Code is not broken: it is there to be copied.
+            text.line(&format!("    {line}"));
+        }
+    }
+    if let Some(forecast) = &finding.forecast {
+        text.blank();
+        text.quiet_after(
+            "  ",
+            &format!("Iterations/s on {}, by number of CPUs:", forecast.machine),
+        );
+        table(text, forecast, "  ");
+    }
+}
+
+/// A word, where it lies, and who uses it; the columns are as wide as `rows` need.
+fn word(text: &mut Text, finding: &Finding, rows: &[Row<'_>], row: &Row<'_>, used: &str) {
+    let style = text.style();
+    let widest = |of: &dyn Fn(&Row<'_>) -> usize, most: usize| {
+        rows.iter().map(of).max().unwrap_or(0).min(most)
+    };
+    let name_room = widest(&|row| measured(&row.name), (text.width() / 3).max(8));
+    let at =
+        |row: &Row<'_>| if row.name == row.offset { String::new() } else { row.offset.clone() };
+    let at_room = widest(&|row| measured(&at(row)), 16);
+    let is_written = row.first.role.is_contended() || *row.first == finding.contended;
+    let (sign, state) = if is_written { ("!", State::Contended) } else { ("*", State::Victim) };
+    let padded = |words: &str, room: usize| {
+        let words = cut(words, room);
+        let space = " ".repeat(room.saturating_sub(measured(&words)));
+        words + &space
+    };
+    let name = padded(&row.name, name_room);
+    let at = padded(&at(row), at_room);
+    let left = Styled::plain(&margin())
+        .and(&Styled::new(&format!("{sign}{name}"), |name| style.text(look(state), name)))
+        .and(&Styled::new(&format!("  {at}  "), |at| style.quiet(at)));
+    let room = text.width().saturating_sub(left.width);
+    if measured(used) <= room {
+        text.line(&format!("{}{used}", left.text));
+    } else {
+        text.line(&left.text);
+        text.wrapped(used, &format!("{}  ", margin()));
+    }
+}
+
+fn green(text: &mut Text, words: &str, indent: &str) {
+    let style = text.style();
+    for line in style.wrapped(&format!("→ {words}"), indent).lines() {
+        text.line(&style.text(look(State::Relieved), line));
+    }
+}
+
+/// A row for each curve, and a column for as many numbers of CPUs as fit: the last ones.
+fn table(text: &mut Text, forecast: &Forecast, indent: &str) {
+    let style = text.style();
+    let curves = words::curves(forecast);
+    let names = curves.iter().map(|(name, _)| measured(name)).max().unwrap_or(0);
+    let names = names.clamp(4, text.width() / 3);
+    let mut cpus: Vec<u64> =
+        curves.iter().flat_map(|(_, points)| points.iter()).map(|point| point.cpus).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let room = text.width().saturating_sub(indent.len() + names) / FIGURE;
+    let cpus = &cpus[cpus.len().saturating_sub(room)..];
+    let figures = |of: &dyn Fn(u64) -> String| -> String {
+        cpus.iter().map(|&cpus| format!("{:>FIGURE$}", of(cpus))).collect()
+    };
+    let heading =
+        format!("{indent}{:names$}{}", "CPUs", figures(&|cpus| crate::words::whole(cpus)));
+    text.line(&style.quiet(&heading));
+    for (name, points) in curves {
+        let name = cut(name, names);
+        let space = " ".repeat(names - measured(&name));
+        let figure = |cpus| {
+            let point = points.iter().find(|point| point.cpus == cpus);
+            point.map_or_else(|| "–".to_owned(), |point| scaled(point.per_second))
+        };
+        text.line(&format!("{indent}{name}{space}{}", figures(&figure)));
+    }
+}

@@ -1,0 +1,387 @@
+//! What a run showed, in words.
+
+use tenure_report::words::{number, scaled};
+
+use super::{count_of, level, ratio, role, whole};
+use crate::{
+    Code, Curve, Ended, Finding, Kind, Observed, Operation, Point, Repair, Report, Run, Sharing,
+    Storage, Use, Word,
+};
+
+/// How a run went.
+pub(super) fn run(run: &Run) -> String {
+    let ended = ended(run);
+    let processes = match run.processes {
+        0 | 1 => String::new(),
+        more => format!("{} processes, ", whole(more)),
+    };
+    format!(
+        "{ended} after {} s, {processes}{}; {} accesses counted, {} of them to contended lines",
+        number(run.seconds),
+        count_of(run.threads, "thread"),
+        scaled_whole(run.accesses),
+        share(ratio(run.contended, run.accesses)),
+    )
+}
+
+pub(crate) fn ended(run: &Run) -> String {
+    match &run.ended {
+        Ended::Exited { status } => format!("exited with {status}"),
+        Ended::Killed { signal } => format!("was ended by {signal}"),
+        Ended::Running => "was still running".to_owned(),
+    }
+}
+
+pub(super) fn found(report: &Report) -> String {
+    let shown = report.findings.len() as u64;
+    match (report.scope.findings.max(shown), shown) {
+        (0, _) => "No cache line was contended.".to_owned(),
+        (1, 1) => "1 contended line.".to_owned(),
+        (all, shown) if all == shown => format!("{} contended lines, the worst first.", whole(all)),
+        (all, shown) => {
+            format!("{} contended lines; these are the worst {}.", whole(all), whole(shown))
+        }
+    }
+}
+
+/// What is missing from a report of a run: each a sentence.
+pub(crate) fn missing(report: &Report, run: &Run) -> Vec<String> {
+    let mut all = run.missing.clone();
+    if run.dropped > 0 {
+        all.push(format!(
+            "{} accesses to contended lines were dropped: there was no room for them.",
+            whole(run.dropped)
+        ));
+    }
+    all.extend(names(report));
+    all
+}
+
+/// Which share of the findings has names, unless all have.
+fn names(report: &Report) -> Option<String> {
+    let all = &report.findings;
+    let of =
+        |has: &dyn Fn(&Finding) -> bool| all.iter().filter(|finding| has(finding)).count() as u64;
+    let typed = of(&|finding| !finding.type_name.is_empty());
+    let members = of(&|finding| !finding.contended.path.is_empty());
+    let lines = of(&|finding| {
+        finding
+            .contended
+            .uses
+            .iter()
+            .any(|it| it.code.as_ref().is_some_and(|code| code.line.is_some()))
+    });
+    let all = all.len() as u64;
+    if typed.min(members).min(lines) == all {
+        return None;
+    }
+    let part = |part: u64| share(ratio(part, all));
+    Some(format!(
+        "Of these lines {} have a type, {} a member, {} a line of code.",
+        part(typed),
+        part(members),
+        part(lines)
+    ))
+}
+
+/// `41 %`; below ten with a decimal.
+pub(crate) fn share(share: f64) -> String {
+    let percent = 100.0 * share;
+    if percent.is_finite() && percent < 9.95 && percent > 0.0 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // Two digits are shown.
+fn scaled_whole(count: u64) -> String {
+    scaled(count as f64)
+}
+
+/// The words of the line with their object: `Session.refs and Session.limits`.
+pub(crate) fn title(finding: &Finding) -> String {
+    let base = object(finding).unwrap_or_default();
+    let words = finding.words();
+    let name = |word: &&Word| match (base.as_str(), word.path.as_str()) {
+        (base, "") => format!("{base} +{}", word.offset).trim_start().to_owned(),
+        ("", path) => short(path, 1),
+        (base, path) if path.starts_with('[') => format!("{base}{path}"),
+        (base, path) => format!("{base}.{path}"),
+    };
+    let names: Vec<String> = words.iter().map(name).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [only] => only.clone(),
+        [one, two] => format!("{one} and {two}"),
+        [one, two, rest @ ..] => format!("{one}, {two} and {} more", rest.len()),
+    }
+}
+
+/// What the words are in: the array, the variable, the type, or the memory where none has a name. None if they are
+/// variables themselves.
+pub(crate) fn object(finding: &Finding) -> Option<String> {
+    let storage = finding.observed.as_ref().map(|observed| &observed.storage);
+    Some(match (&finding.sharing, storage) {
+        (Sharing::Elements { array, .. }, _) => short(array, 1),
+        (Sharing::Statics { .. }, _) => return None,
+        (_, Some(Storage::Static { name })) if !name.is_empty() => short(name, 1),
+        _ if !finding.type_name.is_empty() => short(&finding.type_name, 1),
+        (_, Some(Storage::Heap { .. })) => "heap object".to_owned(),
+        (_, Some(Storage::Stack { .. })) => "stack".to_owned(),
+        (_, Some(Storage::Static { .. })) => "variable".to_owned(),
+        (_, Some(Storage::Mapped) | None) => "mapped memory".to_owned(),
+    })
+}
+
+/// Where the line is: `server.rs:41, allocated in accept() at server.rs:112, 4,096 objects of 200 bytes, line 0`.
+pub(crate) fn place(finding: &Finding, observed: &Observed, line_bytes: u64) -> String {
+    let size = observed.size.map(|size| count_of(size, "byte"));
+    let mut parts: Vec<String> = finding.declared.iter().map(|at| file(at)).collect();
+    match &observed.storage {
+        Storage::Static { name } if name.is_empty() => parts.push("a variable".to_owned()),
+        Storage::Static { name } => parts.push(format!("variable {}", short(name, 1))),
+        Storage::Heap { objects, allocated } => {
+            parts.extend(allocated.iter().map(|code| match (&code.line, code.function.as_str()) {
+                (Some(line), "") => format!("allocated at {}", file(line)),
+                (Some(line), function) => {
+                    format!("allocated in {} at {}", call(function), file(line))
+                }
+                (None, function) => format!("allocated in {}", call(function)),
+            }));
+            let of = size.as_ref().map(|size| format!(" of {size}")).unwrap_or_default();
+            parts.push(format!("{}{of}", count_of(*objects, "object")));
+        }
+        Storage::Stack { thread } => parts.push(format!("on the stack of {thread}")),
+        Storage::Mapped => parts.push("mapped memory".to_owned()),
+    }
+    if !matches!(observed.storage, Storage::Heap { .. }) {
+        parts.extend(size);
+    }
+    match &finding.sharing {
+        Sharing::Elements { stride, .. } => {
+            parts.push(format!("elements of {}", count_of(*stride, "byte")));
+        }
+        Sharing::Statics { .. } => parts.push("beside other variables".to_owned()),
+        Sharing::Objects => parts.push("beside other objects".to_owned()),
+        Sharing::Within | Sharing::Embedding { .. } => parts.push(line(observed, line_bytes)),
+    }
+    parts.join(", ")
+}
+
+fn call(function: &str) -> String {
+    let brackets = if function.ends_with(')') { "" } else { "()" };
+    short(function, 1) + brackets
+}
+
+fn line(observed: &Observed, line_bytes: u64) -> String {
+    let offset = observed.line_offset;
+    match u64::try_from(offset) {
+        Ok(offset) if offset.is_multiple_of(line_bytes.max(1)) => {
+            format!("line {}", offset / line_bytes.max(1))
+        }
+        _ => format!("the line from byte {offset}"),
+    }
+}
+
+/// `count beside read-mostly words`.
+pub(crate) fn kind(finding: &Finding) -> String {
+    match (finding.kind, role(finding.contended.role)) {
+        (Kind::BesideReadMostly, "") => "a written word beside read-mostly ones".to_owned(),
+        (Kind::BesideReadMostly, role) => format!("{role} beside read-mostly words"),
+        (kind, _) => kind.words().to_owned(),
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // Two digits are shown.
+pub(crate) fn per_second(count: u64, seconds: f64) -> f64 {
+    count as f64 / seconds
+}
+
+/// What is known of a line, and how sure that is: a sentence or two.
+pub(crate) fn evidence(finding: &Finding, observed: &Observed) -> String {
+    format!(
+        "{} of all accesses to contended lines ({}). {} changes of owner were possible, {} were seen. Confidence {}: {}.",
+        share(finding.score / 100.0),
+        scaled_whole(observed.accesses),
+        scaled_whole(observed.possible_changes),
+        scaled_whole(observed.seen_changes),
+        level(finding.confidence.level),
+        finding.confidence.why,
+    )
+}
+
+/// `worker ×8: add 1.2 M/s (Session::get, server.rs:52)`.
+pub(crate) fn used(it: &Use) -> String {
+    let threads = threads(it);
+    let (operation, rate) = (it.operation.words(), scaled(it.per_second));
+    let code = it.code.as_ref().map(code).filter(|code| !code.is_empty());
+    let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
+    format!("{threads}: {operation} {rate}/s{code}")
+}
+
+/// `worker ×8`.
+pub(crate) fn threads(it: &Use) -> String {
+    if it.count == 1 { it.threads.clone() } else { format!("{} ×{}", it.threads, whole(it.count)) }
+}
+
+/// `Session::get, server.rs:52`.
+pub(crate) fn code(code: &Code) -> String {
+    let function = Some(short(&code.function, 2)).filter(|name| !name.is_empty());
+    let line = code.line.as_deref().map(file);
+    [function, line].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Words that the same threads use in the same way at the same place are one row.
+pub(crate) struct Row<'a> {
+    /// The word's path, or its offset.
+    pub(crate) name: String,
+    pub(crate) offset: String,
+    pub(crate) first: &'a Word,
+    /// Those of the first word, with the threads of all.
+    pub(crate) uses: Vec<Use>,
+}
+
+pub(crate) fn rows(finding: &Finding) -> Vec<Row<'_>> {
+    fn key(word: &Word) -> Vec<(&str, Operation, Option<&Code>)> {
+        word.uses.iter().map(|it| (&*it.threads, it.operation, it.code.as_ref())).collect()
+    }
+    let mut groups: Vec<Vec<&Word>> = Vec::new();
+    for word in finding.words() {
+        let same = |group: &&mut Vec<&Word>| key(group[0]) == key(word) && !word.uses.is_empty();
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(word),
+            None => groups.push(vec![word]),
+        }
+    }
+    groups.into_iter().map(|group| row(&group)).collect()
+}
+
+fn row<'a>(group: &[&'a Word]) -> Row<'a> {
+    let (first, last) = (group[0], group[group.len() - 1]);
+    let both = |of: &dyn Fn(&Word) -> String| match group.len() {
+        1 => of(first),
+        2 => format!("{}, {}", of(first), of(last)),
+        _ => format!("{} … {}", of(first), of(last)),
+    };
+    let mut uses = first.uses.clone();
+    for (at, it) in uses.iter_mut().enumerate() {
+        let all = group.iter().filter_map(|word| word.uses.get(at));
+        it.count = all.clone().map(|it| it.count).fold(0, u64::saturating_add);
+        let sum: f64 = all.map(|it| it.per_second).sum();
+        it.per_second = sum / per_second(group.len() as u64, 1.0);
+    }
+    let offset = both(&|word| format!("+{}", word.offset));
+    Row { name: both(&super::named), offset, first, uses }
+}
+
+/// The number of CPUs for which a figure stands in a sentence.
+const HEADLINE: u64 = 64;
+
+/// `900 k → 2.8 M iterations/s at 64 CPUs`.
+pub(crate) fn gain(finding: &Finding, repair: &Repair) -> Option<String> {
+    let forecast = finding.forecast.as_ref()?;
+    let repaired = forecast.repaired.iter().find(|curve| curve.name == repair.name)?;
+    let at = |points: &[Point], cpus: u64| {
+        points.iter().find(|point| point.cpus == cpus).map(|point| point.per_second)
+    };
+    let both = |cpus: u64| Some((cpus, at(&forecast.as_is, cpus)?, at(&repaired.points, cpus)?));
+    let most = repaired.points.iter().map(|point| point.cpus).max()?;
+    let (cpus, before, after) = both(HEADLINE).or_else(|| both(most))?;
+    let cpus = count_of(cpus, "CPU");
+    Some(format!("{} → {} iterations/s at {cpus}", scaled(before), scaled(after)))
+}
+
+/// `apart: 900 k → 2.8 M iterations/s at 64 CPUs (+64 bytes an object)`.
+pub(crate) fn repair(finding: &Finding, repair: &Repair) -> String {
+    let gain = gain(finding, repair);
+    let gain = gain.unwrap_or_else(|| repair.text.trim_end_matches('.').to_owned());
+    format!("{}: {gain} ({})", repair.name, cost(repair))
+}
+
+/// `+64 bytes an object`.
+pub(crate) fn cost(repair: &Repair) -> String {
+    match repair.bytes {
+        0 => "no memory".to_owned(),
+        bytes => format!("+{} an object", count_of(bytes, "byte")),
+    }
+}
+
+/// The curves of a forecast by their names, the one as it is first.
+pub(crate) fn curves(forecast: &crate::Forecast) -> Vec<(&str, &[Point])> {
+    let repaired = forecast.repaired.iter().map(|Curve { name, points }| (&**name, &**points));
+    std::iter::once(("as it is", &*forecast.as_is)).chain(repaired).collect()
+}
+
+/// A file without its folders; those that many folders have, with one.
+pub(crate) fn file(line: &str) -> String {
+    let mut cuts = line.rmatch_indices('/').map(|(at, _)| at + 1);
+    let name = &line[cuts.next().unwrap_or(0)..];
+    let is_common = ["mod.rs", "lib.rs", "main.rs"].iter().any(|common| name.starts_with(common));
+    if is_common { line[cuts.next().unwrap_or(0)..].to_owned() } else { name.to_owned() }
+}
+
+/// A name of which each path has its last `parts` parts: `ArcInner<State>` for `alloc::sync::ArcInner<server::State>`.
+pub(crate) fn short(name: &str, parts: usize) -> String {
+    let mut short = String::new();
+    let mut path = String::new();
+    let in_path = |letter: char| letter.is_alphanumeric() || "_:$#".contains(letter);
+    for letter in name.chars().chain(['\0']) {
+        if letter != '\0' && in_path(letter) {
+            path.push(letter);
+            continue;
+        }
+        let inner = match path.strip_prefix("::") {
+            // Of a type in angle brackets.
+            Some(inner) if !short.is_empty() => {
+                short += "::";
+                inner
+            }
+            _ => &path,
+        };
+        let pieces: Vec<&str> = inner.split("::").collect();
+        short += &pieces[pieces.len().saturating_sub(parts)..].join("::");
+        path.clear();
+        if letter != '\0' {
+            short.push(letter);
+        }
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_cut_inside_of_arguments_too() {
+        for (name, one, two) in [
+            ("server::Session", "Session", "server::Session"),
+            (
+                "alloc::sync::ArcInner<server::State>",
+                "ArcInner<State>",
+                "sync::ArcInner<server::State>",
+            ),
+            ("a::b::c::get", "get", "c::get"),
+            ("std::pair<int, a::b::c>", "pair<int, c>", "std::pair<int, b::c>"),
+            ("<a::b::C as d::E>::call", "<C as E>::call", "<b::C as d::E>::call"),
+            ("plain", "plain", "plain"),
+            ("", "", ""),
+        ] {
+            assert_eq!((&*short(name, 1), &*short(name, 2)), (one, two), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_named_with_as_little_as_tells_it_apart() {
+        for (line, shown) in [
+            ("/home/me/project/src/server.rs:52", "server.rs:52"),
+            ("/home/me/project/src/main.rs:5", "src/main.rs:5"),
+            ("main.rs:5", "main.rs:5"),
+            ("", ""),
+            ("/", ""),
+        ] {
+            assert_eq!(file(line), shown);
+        }
+    }
+}
