@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use tenure_report::chart::{Axes, Curve, Dot, Figure, Key};
-use tenure_report::words::{marked, scaled};
+use tenure_report::words::{Parts, marked, scaled};
 
-use super::view::Pieces;
 use crate::words::observed as words;
 use crate::{Finding, Forecast, Report, Run};
 
@@ -44,7 +43,7 @@ struct Row {
 #[derive(Serialize)]
 struct Repair {
     name: String,
-    text: Pieces,
+    text: Parts,
     code: String,
     gain: String,
     cost: String,

@@ -22,7 +22,7 @@ const MOST_KEPT: usize = 12;
 const MOST_NAMED: usize = 12;
 
 /// Text in pieces, and whether each is code.
-pub(super) type Pieces = tenure_report::words::Parts;
+type Pieces = tenure_report::words::Parts;
 
 #[derive(Serialize)]
 pub(super) struct Page<'a> {
