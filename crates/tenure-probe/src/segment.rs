@@ -203,6 +203,30 @@ record! {
         objects: u32,
         /// Its own place among all lines.
         index: u32,
+        /// The [`Thread::id`], modulo 32,768, that had the line to itself before; 0 if several had read it.
+        before: u32,
+        /// What that thread had done with it: see [`Line::accesses_before`] and its like.
+        before_use: u32,
+    }
+}
+
+impl Line {
+    /// How often the thread [`before`](Self::before) accessed the line before others did. Counts to 65,535.
+    #[must_use]
+    pub const fn accesses_before(&self) -> u16 {
+        self.before_use as u16
+    }
+
+    /// The eighths of the line that it read then, the first in the lowest bit.
+    #[must_use]
+    pub const fn read_before(&self) -> u8 {
+        (self.before_use >> 16) as u8
+    }
+
+    /// The eighths of the line that it wrote then.
+    #[must_use]
+    pub const fn written_before(&self) -> u8 {
+        (self.before_use >> 24) as u8
     }
 }
 

@@ -1,19 +1,20 @@
 //! What a line's shadow says, and when that changes.
 //!
-//! Each line of memory has one word in the *shadow*, one mapping that covers the whole address space and takes pages
-//! only where memory is used. The word is one of
+//! Each line of memory has words in the *shadow*, one mapping that covers the whole address space and takes pages only
+//! where memory is used. The first word is one of
 //!
 //! - 0: no access yet, or none since the memory was freed;
 //! - *exclusive* to the thread that accessed it last, with the time;
-//! - *read-shared*: threads have read it since the last write;
+//! - *read-shared*: threads have read it, one after the other;
 //! - *contended*, with the number of its line record. It stays so until the memory is freed.
 //!
 //! A line becomes contended when a thread writes it that another has used, if the two could have used it at the same
-//! time. Only then are accesses counted, so the accesses of a thread that makes an object and hands it over to others
-//! never are. Whether they could have been simultaneous is decided by *stamps*: a clock that advances when a thread is
-//! created or ends. Memory that was last used before a thread's birth was handed over to it, and so was that of a
-//! thread that has ended. A thread looks at the clock when it creates threads, so that its stamp may be old: then it
-//! takes a second access of each thread until the line is contended, but no line becomes contended that should not.
+//! time. From then on accesses are counted one by one; of those before, only how many there were and where. So what a
+//! thread does to an object that it makes and hands over to others is not recorded.
+//!
+//! Whether two accesses could have been simultaneous does not depend on how the threads happened to run, which differs
+//! from run to run. Words are stamped with a *clock* that ticks whenever a thread is created. Memory that was last used
+//! before a thread was created has been handed over to it, and what a thread has used that has ended, to its creator.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32};
@@ -69,13 +70,15 @@ pub(super) unsafe fn note(address: usize, size: u8, access: Access, frame: usize
         return unsafe { note_first(address, size, access, frame) };
     };
     local.count_access();
-    let word = shadow::word(address).load(Relaxed);
-    if word == local.own() || (word == READ_SHARED && !access.writes()) {
-        return;
+    let words = shadow::words(address);
+    let who = words.who.load(Relaxed);
+    if who == local.own() {
+        words.note(address, access.writes());
+    } else if who != READ_SHARED || access.writes() {
+        // SAFETY: the caller's promise.
+        let code = unsafe { sys::return_address(frame) };
+        note_shared(local, address, size, access, who, code);
     }
-    // SAFETY: the caller's promise.
-    let code = unsafe { sys::return_address(frame) };
-    note_shared(local, address, size, access, word, code);
 }
 
 /// [`note`] for a thread that has no record yet.
@@ -89,70 +92,96 @@ unsafe fn note_first(address: usize, size: u8, access: Access, frame: usize) {
 
 /// Notes an access to a line that is not this thread's alone, or was not so far.
 #[inline(never)]
-fn note_shared(local: &Local, address: usize, size: u8, access: Access, mut word: u32, code: u64) {
-    if word & STATE != CONTENDED {
+fn note_shared(local: &Local, address: usize, size: u8, access: Access, mut who: u32, code: u64) {
+    if who & STATE != CONTENDED {
         let Some(busy) = local.busy() else { return store::drop_one() };
-        word = change(local, address, access, word);
+        who = change(local, address, access, who);
         drop(busy);
     }
-    if word & STATE == CONTENDED {
+    if who & STATE == CONTENDED {
         let offset = address & (line_bytes() - 1);
-        local.count(word & !STATE, offset as u8, size, access, code);
+        local.count(who & !STATE, offset as u8, size, access, code);
     }
 }
 
-/// Changes the shadow as the rules of this module say, and returns the new word.
-fn change(local: &Local, address: usize, access: Access, mut word: u32) -> u32 {
-    let shadow = shadow::word(address);
+/// Changes who uses the line as the rules of this module say, and returns the new word.
+fn change(local: &Local, address: usize, access: Access, mut who: u32) -> u32 {
+    let words = shadow::words(address);
     loop {
-        let new = match word & STATE {
-            CONTENDED => return word,
-            READ_SHARED if !access.writes() => return word,
-            READ_SHARED => CONTENDED,
-            EXCLUSIVE if !was_handed_over(local, word) => {
-                if access.writes() {
-                    CONTENDED
-                } else {
-                    READ_SHARED
+        let new = match who & STATE {
+            CONTENDED => return who,
+            READ_SHARED if !access.writes() => return who,
+            READ_SHARED => return contend(address, words),
+            EXCLUSIVE if !was_handed_over(local, who) => {
+                if access.writes() || is_in_use(words.how.load(Relaxed)) {
+                    return contend(address, words);
                 }
+                READ_SHARED
             }
             _ => local.own(),
         };
-        if new == CONTENDED {
-            return contend(address, shadow);
-        }
         // Relaxed: the word is a guess about who uses the line, and publishes nothing but itself.
-        match shadow.compare_exchange(word, new, Relaxed, Relaxed) {
-            Ok(_) => return new,
-            Err(now) => word = now,
+        match words.who.compare_exchange(who, new, Relaxed, Relaxed) {
+            Ok(_) if new == READ_SHARED => return new,
+            Ok(_) => {
+                // The same thread at a later time goes on counting.
+                if who & STATE != EXCLUSIVE || shadow::thread(who) != shadow::thread(new) {
+                    words.how.store(0, Relaxed);
+                }
+                words.note(address, access.writes());
+                return new;
+            }
+            Err(now) => who = now,
         }
     }
 }
 
+/// Whether a thread that has used a line like this has done more than initialise it. Tables that one thread fills and
+/// others only read need no records.
+const fn is_in_use(how: u32) -> bool {
+    const TO_INITIALISE: u16 = 64;
+    how >> 24 != 0 && how as u16 > TO_INITIALISE
+}
+
 /// Whether the thread in an exclusive word has used the line before this one could, or is this one.
-fn was_handed_over(local: &Local, word: u32) -> bool {
-    let thread = shadow::thread(word);
+fn was_handed_over(local: &Local, who: u32) -> bool {
+    let thread = shadow::thread(who);
     thread == local.id() % shadow::THREADS as u32
-        || threads::has_ended(thread)
-        || shadow::is_before(word, local.birth())
+        || shadow::is_before(who, local.birth())
+        || threads::has_ended_for(thread, local.id())
 }
 
 /// Gives the line a record, unless it has one, and returns its new word.
 #[cold]
-fn contend(address: usize, shadow: &AtomicU32) -> u32 {
+fn contend(address: usize, words: &shadow::Words) -> u32 {
     let lock = store::lock();
     // Acquire: pairs with the Release below, of another thread that was first.
-    let now = shadow.load(Acquire);
+    let now = words.who.load(Acquire);
     if now & STATE == CONTENDED {
         return now;
     }
     let (object, class) = heap::find(&lock, address).unwrap_or((0, 0));
     let line = address & !(line_bytes() - 1);
-    match reuse(&lock, class, line, object).or_else(|| append(&lock, class, line, object)) {
+    let (before, before_use) = if now & STATE == EXCLUSIVE {
+        (shadow::thread(now), words.how.load(Relaxed))
+    } else {
+        (0, 0)
+    };
+    let line = Line {
+        address: line as u64,
+        object: object as u64,
+        class,
+        live: 1,
+        objects: 1,
+        index: 0,
+        before,
+        before_use,
+    };
+    match reuse(&lock, &line).or_else(|| append(&lock, line)) {
         Some(index) => {
             let word = CONTENDED | index as u32;
             // Release: pairs with the Acquire above.
-            shadow.store(word, Release);
+            words.who.store(word, Release);
             word
         }
         None => {
@@ -162,38 +191,28 @@ fn contend(address: usize, shadow: &AtomicU32) -> u32 {
     }
 }
 
-fn append(lock: &Locked, class: u32, address: usize, object: usize) -> Option<usize> {
+fn append(lock: &Locked, line: Line) -> Option<usize> {
     LINES.append(lock, |record, index| {
-        let line = Line {
-            address: address as u64,
-            object: object as u64,
-            class,
-            live: 1,
-            objects: 1,
-            index: index as u32,
-        };
         // SAFETY: room for a record of this kind, which is the caller's alone until it is published.
-        unsafe { record.cast::<Line>().write(line) };
+        unsafe { record.cast::<Line>().write(Line { index: index as u32, ..line }) };
     })
 }
 
 /// Takes the record of a freed line of the same class, so that objects that come and go need no more records than there
 /// are of them at once.
-fn reuse(_: &Locked, class: u32, address: usize, object: usize) -> Option<usize> {
-    if class == 0 {
+fn reuse(_: &Locked, line: &Line) -> Option<usize> {
+    if line.class == 0 {
         return None;
     }
     // SAFETY: `start` made one word for every class and every line record, and both numbers are below the limits. Line
     // records are changed under the lock alone, and the observer bears with a mixture of old and new.
     unsafe {
-        let first = &*FREED.load(Relaxed).add(class as usize);
+        let first = &*FREED.load(Relaxed).add(line.class as usize);
         let index = first.load(Relaxed).checked_sub(1)? as usize;
         first.store((*NEXT_FREED.load(Relaxed).add(index)).load(Relaxed), Relaxed);
         let record: *mut Line = LINES.get(index).cast();
-        (*record).address = address as u64;
-        (*record).object = object as u64;
-        (*record).objects += 1;
-        (*record).live = 1;
+        let objects = (*record).objects + 1;
+        record.write(Line { index: index as u32, objects, ..*line });
         Some(index)
     }
 }
@@ -226,19 +245,19 @@ pub(super) fn forget(address: usize, bytes: usize) {
 
 fn forget_lines(start: usize, end: usize) {
     for address in (start..end).step_by(line_bytes()) {
-        let word = shadow::word(address).load(Relaxed);
+        let word = shadow::words(address).who.load(Relaxed);
         if word & STATE == CONTENDED {
             release(address);
         } else if word != 0 {
-            shadow::word(address).store(0, Relaxed);
+            shadow::words(address).who.store(0, Relaxed);
         }
     }
 }
 
 fn forget_edge(address: usize) {
-    let word = shadow::word(address).load(Relaxed);
+    let word = shadow::words(address).who.load(Relaxed);
     match word & STATE {
-        EXCLUSIVE => _ = shadow::word(address).compare_exchange(word, 0, Relaxed, Relaxed),
+        EXCLUSIVE => _ = shadow::words(address).who.compare_exchange(word, 0, Relaxed, Relaxed),
         CONTENDED if heap::is_vacant(address, line_bytes()) => release(address),
         _ => {}
     }
@@ -247,8 +266,10 @@ fn forget_edge(address: usize) {
 /// Frees the record of a contended line.
 #[cold]
 fn release(address: usize) {
+    // In a signal handler, or without a record of the thread, the line's record stays as it is.
+    let Some(_busy) = threads::current().and_then(Local::busy) else { return };
     let _lock = store::lock();
-    let word = shadow::word(address).swap(0, Relaxed);
+    let word = shadow::words(address).who.swap(0, Relaxed);
     if word & STATE != CONTENDED {
         return;
     }

@@ -52,7 +52,7 @@ pub(super) fn restart() {
 /// Called when a thread begins and when the process ends, so that a library that is loaded later is seen as well. A
 /// `dlopen` of ours would come between the program and the real one, which looks at its caller.
 pub(super) fn scan() {
-    let _busy = threads::current().map(threads::Local::busy);
+    let Some(_busy) = threads::current().and_then(threads::Local::busy) else { return };
     // SAFETY: the callback has the signature that the linker calls, and wants no data.
     unsafe { dl_iterate_phdr(note, core::ptr::null_mut()) };
 }

@@ -1,14 +1,19 @@
-//! The shadow of memory, a word for each line, and the clock that its words are stamped with.
+//! The shadow of memory, two words for each line, and the clock that they are stamped with.
+//!
+//! The first word says who uses the line, and is changed by compare-exchanges. The second says how the thread that has the
+//! line to itself has used it: only that thread writes it, with plain stores. The two are never one access, so a thread
+//! that has just lost the line may still change the second: then one access of many is attributed wrongly.
 
+use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicPtr, AtomicU32};
 
 use super::sys;
 
 /// Addresses of user space: 47 bits on x86-64, 48 on aarch64.
 pub(super) const ADDRESS_BITS: u32 = if cfg!(target_arch = "x86_64") { 47 } else { 48 };
 
-/// The bits of a word that say what it is: 0, or one of the next three.
+/// The bits of the first word that say what it is: 0, or one of the next three.
 pub(super) const STATE: u32 = 3 << 30;
 /// One thread has the line, and its number and stamp follow.
 pub(super) const EXCLUSIVE: u32 = 1 << 30;
@@ -22,39 +27,73 @@ pub(super) const THREADS: usize = 1 << 15;
 const STAMP_BITS: u32 = 15;
 const STAMPS: u32 = 1 << STAMP_BITS;
 
-static SHADOW: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
-static SHIFT: AtomicU32 = AtomicU32::new(6);
-static CLOCK: AtomicU32 = AtomicU32::new(0);
+/// What every access reads, on one line.
+#[repr(align(64))]
+struct Globals {
+    shadow: AtomicPtr<Words>,
+    shift: AtomicU32,
+    clock: AtomicU32,
+}
+
+static GLOBALS: Globals = Globals {
+    shadow: AtomicPtr::new(core::ptr::null_mut()),
+    shift: AtomicU32::new(6),
+    clock: AtomicU32::new(0),
+};
+
+/// What is known of a line.
+#[repr(C)]
+pub(super) struct Words {
+    /// Who uses it.
+    pub(super) who: AtomicU32,
+    /// How the thread that has it to itself has used it: accesses, up to 65,535, in the low half; above that a bit for
+    /// each eighth that was read, and above that for each that was written.
+    pub(super) how: AtomicU32,
+}
+
+impl Words {
+    /// Notes an access of the thread that has the line to itself.
+    #[inline(always)]
+    pub(super) fn note(&self, address: usize, writes: bool) {
+        let how = self.how.load(Relaxed);
+        let eighth = (address >> (GLOBALS.shift.load(Relaxed) - 3)) & 7;
+        let bit = 1 << (16 + 8 * u32::from(writes) + eighth as u32);
+        let new = (how | bit) + u32::from(how as u16 != u16::MAX);
+        if new != how {
+            self.how.store(new, Relaxed);
+        }
+    }
+}
 
 /// Makes the shadow. `false` if there is no address space for it.
 pub(super) fn start(line_bytes: usize) -> bool {
-    SHIFT.store(line_bytes.trailing_zeros(), Relaxed);
-    SHADOW.store(sys::reserve(size_of::<AtomicU32>() * words()).cast(), Relaxed);
+    GLOBALS.shift.store(line_bytes.trailing_zeros(), Relaxed);
+    GLOBALS.shadow.store(sys::reserve(size_of::<Words>() * lines()).cast(), Relaxed);
     is_there()
 }
 
 /// Whether there is a shadow.
 pub(super) fn is_there() -> bool {
-    !SHADOW.load(Relaxed).is_null()
+    !GLOBALS.shadow.load(Relaxed).is_null()
 }
 
 /// Forgets everything.
 pub(super) fn clear() {
-    clear_pages(SHADOW.load(Relaxed) as usize, words() * size_of::<AtomicU32>());
+    clear_pages(GLOBALS.shadow.load(Relaxed) as usize, lines() * size_of::<Words>());
 }
 
 /// Forgets the lines from `start` up to `end` whose words fill pages, and returns where these lines begin and end.
 pub(super) fn clear_between(start: usize, end: usize) -> (usize, usize) {
-    let per_word = size_of::<AtomicU32>();
-    let (first, behind) = (&raw const *word(start) as usize, &raw const *word(end) as usize);
+    let per_line = size_of::<Words>();
+    let (first, behind) = (&raw const *words(start) as usize, &raw const *words(end) as usize);
     let (low, high) = (first.next_multiple_of(4096), behind & !4095);
     if low >= high {
         return (start, start);
     }
     clear_pages(low, high - low);
     (
-        start + (low - first) / per_word * line_bytes(),
-        end - (behind - high) / per_word * line_bytes(),
+        start + (low - first) / per_line * line_bytes(),
+        end - (behind - high) / per_line * line_bytes(),
     )
 }
 
@@ -63,25 +102,26 @@ fn clear_pages(address: usize, bytes: usize) {
     unsafe { sys::advise(address, bytes, sys::MADV_DONTNEED) };
 }
 
-fn words() -> usize {
-    1 << (ADDRESS_BITS - SHIFT.load(Relaxed))
+fn lines() -> usize {
+    1 << (ADDRESS_BITS - GLOBALS.shift.load(Relaxed))
 }
 
 /// Bytes of a line.
 pub(super) fn line_bytes() -> usize {
-    1 << SHIFT.load(Relaxed)
+    1 << GLOBALS.shift.load(Relaxed)
 }
 
-/// The word of the line that an address is on. There has to be a shadow.
+/// The words of the line that an address is on. There has to be a shadow.
 #[inline(always)]
-pub(super) fn word(address: usize) -> &'static AtomicU32 {
-    let line = (address & ((1 << ADDRESS_BITS) - 1)) >> SHIFT.load(Relaxed);
-    // SAFETY: the mapping has a word for every line of user space and is never unmapped; all accesses are atomic. A
+pub(super) fn words(address: usize) -> &'static Words {
+    let line = (address & ((1 << ADDRESS_BITS) - 1)) >> GLOBALS.shift.load(Relaxed);
+    // SAFETY: the mapping has words for every line of user space and is never unmapped; all accesses are atomic. A
     // thread has a record only after `start` has succeeded, and `forget` looks first, so the pointer is not null.
-    unsafe { &*SHADOW.load(Relaxed).add(line) }
+    unsafe { &*GLOBALS.shadow.load(Relaxed).add(line) }
 }
 
 /// The word of lines that a thread has to itself, used at that time.
+#[inline(always)]
 pub(super) const fn exclusive(thread: u32, time: u32) -> u32 {
     EXCLUSIVE | ((thread % THREADS as u32) << STAMP_BITS) | (time % STAMPS)
 }
@@ -98,14 +138,15 @@ pub(super) const fn is_before(word: u32, time: u32) -> bool {
     since != 0 && since < STAMPS / 2
 }
 
-/// The clock's next time.
+/// The clock's next time, at which a thread is created.
 pub(super) fn tick() -> u32 {
-    CLOCK.fetch_add(1, Relaxed).wrapping_add(1)
+    GLOBALS.clock.fetch_add(1, Relaxed).wrapping_add(1)
 }
 
 /// The clock's time.
+#[inline(always)]
 pub(super) fn time() -> u32 {
-    CLOCK.load(Relaxed)
+    GLOBALS.clock.load(Relaxed)
 }
 
 #[cfg(test)]

@@ -34,7 +34,8 @@ static LOCKED: AtomicBool = AtomicBool::new(false);
 /// Held while the store, the classes or the line records change.
 pub(super) struct Locked(());
 
-/// Spins for the lock. The caller's thread is marked busy, so that no signal handler comes here on top of it.
+/// Spins for the lock. The caller's thread is marked busy, or has no record, so that no signal handler comes here on top
+/// of it.
 pub(super) fn lock() -> Locked {
     // Acquire: pairs with the Release of the last unlock.
     while LOCKED.compare_exchange_weak(false, true, Acquire, Relaxed).is_err() {

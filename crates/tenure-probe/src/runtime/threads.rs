@@ -8,8 +8,8 @@
 
 use core::cell::{Cell, UnsafeCell};
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, compiler_fence};
 
 use super::shadow::{self, THREADS};
 use super::store::{self, Locked};
@@ -26,9 +26,10 @@ const FIRST_CAPACITY: u32 = 512;
 #[repr(C, align(64))]
 pub(super) struct Local {
     record: UnsafeCell<Thread>,
-    own: Cell<u32>,
     birth: u32,
-    busy: Cell<bool>,
+    /// The thread that created this one; 0 if that is not known.
+    creator: u32,
+    busy: AtomicBool,
     stack: (usize, usize),
     /// [`RECENT`] entries, by hash.
     recent: *mut *mut Entry,
@@ -81,11 +82,11 @@ pub(super) fn current() -> Option<&'static Local> {
 /// This thread's record, made if need be; `None` if it is not to be recorded.
 #[cold]
 pub(super) fn attach() -> Option<&'static Local> {
-    attach_born(shadow::time(), 0)
+    attach_born(shadow::time(), 0, 0)
 }
 
-/// Attaches this thread, which was created at that time to run `routine`.
-pub(super) fn attach_born(birth: u32, routine: u64) -> Option<&'static Local> {
+/// Attaches this thread, which `creator` created at that time to run `routine`.
+pub(super) fn attach_born(birth: u32, creator: u32, routine: u64) -> Option<&'static Local> {
     super::start_forked();
     // Acquire: pairs with the Release in `start`.
     if sys::local() != 0 || RECORDING.load(Acquire) == 0 {
@@ -119,9 +120,9 @@ pub(super) fn attach_born(birth: u32, routine: u64) -> Option<&'static Local> {
                 name: name[0],
                 name_rest: name[1],
             }),
-            own: Cell::new(shadow::exclusive(id, shadow::time())),
             birth,
-            busy: Cell::new(false),
+            creator,
+            busy: AtomicBool::new(false),
             stack,
             recent: recent.cast(),
             index: Cell::new(null_mut()),
@@ -160,7 +161,6 @@ fn room(lock: &Locked) -> *mut Local {
 pub(super) fn detach() {
     let Some(local) = current() else { return };
     sys::set_local(IGNORED);
-    shadow::tick();
     // SAFETY: the record is this thread's own, and the observer reads it as a whole number.
     unsafe { AtomicU64::from_ptr(&raw mut (*local.record.get()).ended) }.store(sys::now(), Relaxed);
     let block = local.block.get();
@@ -182,13 +182,16 @@ pub(super) fn detach() {
     }
 }
 
-/// Whether the thread of this number, modulo [`THREADS`], has ended.
-pub(super) fn has_ended(number: u32) -> bool {
+/// Whether the thread of this number, modulo [`THREADS`], has ended and was created by `creator`.
+pub(super) fn has_ended_for(number: u32, creator: u32) -> bool {
     let local = BY_NUMBER[number as usize].load(Acquire);
-    // SAFETY: records stay mapped, and this field is only accessed atomically after it was written first.
+    // SAFETY: records stay mapped. The creator never changes, and the end is only accessed atomically after it was
+    // written first.
     !local.is_null()
-        && unsafe { AtomicU64::from_ptr(&raw mut (*(*local).record.get()).ended) }.load(Relaxed)
-            != 0
+        && unsafe {
+            (*local).creator == creator
+                && AtomicU64::from_ptr(&raw mut (*(*local).record.get()).ended).load(Relaxed) != 0
+        }
 }
 
 /// Marks a thread as being inside of the runtime until it is dropped.
@@ -196,7 +199,8 @@ pub(super) struct Busy<'a>(&'a Local);
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        self.0.busy.set(false);
+        compiler_fence(SeqCst);
+        self.0.busy.store(false, Relaxed);
     }
 }
 
@@ -212,7 +216,7 @@ impl Local {
     /// The shadow word of lines that this thread uses alone.
     #[inline(always)]
     pub(super) fn own(&self) -> u32 {
-        self.own.get()
+        shadow::exclusive(self.id(), shadow::time())
     }
 
     pub(super) fn id(&self) -> u32 {
@@ -230,14 +234,15 @@ impl Local {
         self.stack
     }
 
-    /// Looks at the clock, after it has created a thread.
-    pub(super) fn look_at_clock(&self) {
-        self.own.set(shadow::exclusive(self.id(), shadow::time()));
-    }
-
     /// Enters the runtime; `None` if a signal handler has interrupted the thread there.
     pub(super) fn busy(&self) -> Option<Busy<'_>> {
-        (!self.busy.replace(true)).then_some(Busy(self))
+        if self.busy.load(Relaxed) {
+            return None;
+        }
+        self.busy.store(true, Relaxed);
+        // A signal handler on this thread sees the mark before anything that follows, in `drop` until all has been done.
+        compiler_fence(SeqCst);
+        Some(Busy(self))
     }
 
     /// Counts an access to a contended line.

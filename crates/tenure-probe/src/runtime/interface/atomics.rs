@@ -150,13 +150,13 @@ unsafe fn compare_exchange(address: *mut u128, expected: u128, new: u128) -> (u1
     #[cfg(target_arch = "x86_64")]
     unsafe {
         let (mut low, mut high) = (expected as u64, (expected >> 64) as u64);
-        let done: u8;
+        let done: usize;
         core::arch::asm!(
-            "xchg rbx, {new_low}", "lock cmpxchg16b [{address}]", "sete {done}", "mov rbx, {new_low}",
-            address = in(reg) address, new_low = inout(reg) new as u64 => _, in("rcx") (new >> 64) as u64,
-            inout("rax") low, inout("rdx") high, done = out(reg_byte) done, options(nostack),
+            "xchg rbx, rsi", "lock cmpxchg16b [rdi]", "sete dil", "mov rbx, rsi",
+            inout("rdi") address as usize => done, inout("rsi") new as u64 => _, in("rcx") (new >> 64) as u64,
+            inout("rax") low, inout("rdx") high, options(nostack),
         );
-        (u128::from(low) | u128::from(high) << 64, done != 0)
+        (u128::from(low) | u128::from(high) << 64, done as u8 != 0)
     }
     // SAFETY: the caller's promise. The loop ends when the exclusive store succeeds, or when the values differ.
     #[cfg(target_arch = "aarch64")]

@@ -49,19 +49,20 @@ pub(super) fn start() {
     }
 }
 
-/// What a thread is to run, and the clock's time when it was created.
+/// What a thread is to run, when it was created, and by which thread.
 struct Start {
     routine: Routine,
     argument: *mut c_void,
     birth: u32,
+    creator: u32,
 }
 
 unsafe extern "C" fn run(start: *mut c_void) -> *mut c_void {
     // SAFETY: `pthread_create` below passes a `Start` that it has initialised, and leaves it to this thread.
-    let Start { routine, argument, birth } = unsafe { start.cast::<Start>().read() };
+    let Start { routine, argument, birth, creator } = unsafe { start.cast::<Start>().read() };
     // SAFETY: it came from this allocator.
     unsafe { __libc_free(start) };
-    if threads::attach_born(birth, routine as *const () as u64).is_some() {
+    if threads::attach_born(birth, creator, routine as *const () as u64).is_some() {
         let key = KEY.load(Relaxed) as usize;
         if key > 0 {
             // SAFETY: the key was created, and a value that is not null has its destructor called.
@@ -109,13 +110,11 @@ unsafe extern "C" fn pthread_create(
             __libc_free(start.cast());
             return real(thread, attributes, routine, argument);
         }
-        start.write(Start { routine, argument, birth: shadow::tick() });
+        let creator = threads::current().map_or(0, threads::Local::id);
+        start.write(Start { routine, argument, birth: shadow::tick(), creator });
         let result = real(thread, attributes, run, start.cast());
         if result != 0 {
             __libc_free(start.cast());
-        }
-        if let Some(local) = threads::current() {
-            local.look_at_clock();
         }
         result
     }
