@@ -1,6 +1,6 @@
-//! Compiles the runtime: the sources of this crate, as a shared library of its own.
+//! Compiles the runtime: the sources of this crate, as shared libraries of their own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
@@ -9,18 +9,21 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let variable = |name: &str| env::var(name).unwrap_or_default();
     let out = PathBuf::from(variable("OUT_DIR"));
-    let library = out.join("libtsan.so.2");
     let has_runtime = variable("CARGO_CFG_TARGET_OS") == "linux"
         && variable("CARGO_CFG_TARGET_ENV") == "gnu"
         && matches!(variable("CARGO_CFG_TARGET_ARCH").as_str(), "x86_64" | "aarch64");
-    let compiled = has_runtime && compile(&library);
-    let contents =
-        if compiled { format!("Some(include_bytes!({library:?}))") } else { "None".to_owned() };
-    fs::write(out.join("library.rs"), contents).expect("the output directory can be written");
+    let compile = |line: &str| compile(&out, line);
+    let contents = match has_runtime.then(|| Some([compile("64")?, compile("128")?])).flatten() {
+        Some([of_64, of_128]) => format!("Some([include_bytes!({of_64:?}), include_bytes!({of_128:?})])"),
+        None => "None".to_owned(),
+    };
+    fs::write(out.join("libraries.rs"), contents).expect("the output directory can be written");
 }
 
-/// Has the compiler make the library; `false` if it is for another machine whose linker is not here.
-fn compile(library: &PathBuf) -> bool {
+/// Has the compiler make the library for lines of that many bytes, and returns its path; `None` if it is for another
+/// machine, whose linker is not here.
+fn compile(out: &Path, line_bytes: &str) -> Option<PathBuf> {
+    let library = out.join(format!("libtsan-{line_bytes}.so"));
     let target = env::var("TARGET").expect("cargo says the target");
     let mut command = Command::new(env::var_os("RUSTC").expect("cargo says the compiler"));
     command.args([
@@ -30,7 +33,8 @@ fn compile(library: &PathBuf) -> bool {
         "--edition=2024",
         "--cfg=tenure_runtime",
     ]);
-    command.args(["--cap-lints=allow", "--target", &target, "-o"]).arg(library);
+    command.args(["--cap-lints=allow", "--target", &target, "-o"]).arg(&library);
+    command.arg(format!("--cfg=tenure_line=\"{line_bytes}\""));
     // Frame pointers: the runtime finds its callers through its own. Unwind tables: an exception may pass through.
     for option in [
         "opt-level=3",
@@ -50,7 +54,7 @@ fn compile(library: &PathBuf) -> bool {
     }
     let output = command.output().expect("the compiler starts");
     if output.status.success() {
-        return true;
+        return Some(library);
     }
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_ne!(
@@ -61,5 +65,5 @@ fn compile(library: &PathBuf) -> bool {
     println!(
         "cargo:warning=`tenure run` will have no runtime: it cannot be linked for {target} here"
     );
-    false
+    None
 }

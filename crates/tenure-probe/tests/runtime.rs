@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use tenure_probe::LIBRARY;
+use tenure_probe::library;
 use tenure_probe::segment::{
     Access, BLOCK_BYTES, Block, Class, Entry, Failure, Header, Kind, Line, MAGIC, Module,
     RECORDS_START, Thread,
@@ -27,8 +27,8 @@ struct Program {
 impl Program {
     fn compile(source: &str, options: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let library = directory.path().join("libtsan.so.2");
-        std::fs::write(&library, LIBRARY.expect("this target has a runtime")).unwrap();
+        let runtime = directory.path().join("libtsan.so.2");
+        std::fs::write(&runtime, library(64).expect("this target has a runtime")).unwrap();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
         let compiler = if source.extension() == Some(OsStr::new("cpp")) { "c++" } else { "cc" };
         let (path, object) = (directory.path().join("program"), directory.path().join("program.o"));
@@ -36,7 +36,7 @@ impl Program {
         compile.args(["-g", "-fno-omit-frame-pointer", "-fsanitize=thread", "-c"]).args(options);
         succeed(compile.arg(source).arg("-o").arg(&object));
         let mut link = Command::new(compiler);
-        link.arg(&object).arg(&library).arg(format!("-Wl,-rpath,{}", directory.path().display()));
+        link.arg(&object).arg(&runtime).arg(format!("-Wl,-rpath,{}", directory.path().display()));
         succeed(link.args(["-pthread", "-o"]).arg(&path));
         std::fs::create_dir(directory.path().join("segments")).unwrap();
         Self { directory, path }
@@ -353,6 +353,19 @@ fn a_program_runs_where_nothing_can_be_recorded() {
     std::fs::create_dir(program.segments_path()).unwrap();
     let segments = limited("ulimit -v 4000000");
     assert_eq!(segments[0].header.failure, Failure::NoAddressSpace as u32);
+}
+
+#[test]
+fn lines_of_128_bytes_have_a_runtime_of_their_own() {
+    let program = Program::compile("contend.c", &["-O1"]);
+    std::fs::write(program.directory.path().join("libtsan.so.2"), library(128).unwrap()).unwrap();
+    let segment = program.run_well(&["300000"]);
+    assert_eq!(segment.header.line_bytes, 128);
+    assert!(segment.lines.iter().all(|line| line.address % 128 == 0));
+    let (module, _) = segment.modules.iter().find(|(_, path)| path.is_empty()).unwrap();
+    let adjacent = (program.address("adjacent") + module.bias) & !127;
+    assert!(segment.lines.iter().any(|line| line.address == adjacent));
+    assert_eq!(library(32), None);
 }
 
 #[test]

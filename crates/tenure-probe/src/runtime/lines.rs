@@ -19,7 +19,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32};
 
-use super::shadow::{self, CONTENDED, EXCLUSIVE, READ_SHARED, STATE, line_bytes};
+use super::shadow::{self, CONTENDED, EXCLUSIVE, LINE_BYTES, READ_SHARED, STATE};
 use super::store::{self, Locked, Table};
 use super::threads::{self, Local};
 use super::{heap, sys};
@@ -34,12 +34,10 @@ static FREED: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 static NEXT_FREED: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Makes the shadow. `false` if there is no address space for it.
-pub(super) fn start(line_bytes: usize) -> bool {
+pub(super) fn start() -> bool {
     FREED.store(sys::reserve(size_of::<AtomicU32>() * heap::MOST_CLASSES).cast(), Relaxed);
     NEXT_FREED.store(sys::reserve(size_of::<AtomicU32>() * MOST_LINES).cast(), Relaxed);
-    !FREED.load(Relaxed).is_null()
-        && !NEXT_FREED.load(Relaxed).is_null()
-        && shadow::start(line_bytes)
+    !FREED.load(Relaxed).is_null() && !NEXT_FREED.load(Relaxed).is_null() && shadow::start()
 }
 
 /// Forgets all lines: a forked child starts anew.
@@ -99,7 +97,7 @@ fn note_shared(local: &Local, address: usize, size: u8, access: Access, mut who:
         drop(busy);
     }
     if who & STATE == CONTENDED {
-        let offset = address & (line_bytes() - 1);
+        let offset = address & (LINE_BYTES - 1);
         local.count(who & !STATE, offset as u8, size, access, code);
     }
 }
@@ -161,7 +159,7 @@ fn contend(address: usize, words: &shadow::Words) -> u32 {
         return now;
     }
     let (object, class) = heap::find(&lock, address).unwrap_or((0, 0));
-    let line = address & !(line_bytes() - 1);
+    let line = address & !(LINE_BYTES - 1);
     let (before, before_use) = if now & STATE == EXCLUSIVE {
         (shadow::thread(now), words.how.load(Relaxed))
     } else {
@@ -224,7 +222,7 @@ pub(super) fn forget(address: usize, bytes: usize) {
     }
     /// Above this, pages of the shadow are given back unread, and their line records are not used again.
     const MOST_TO_SCAN: usize = 4 << 20;
-    let line = line_bytes();
+    let line = LINE_BYTES;
     let (mut start, mut end) = (address & !(line - 1), (address + bytes).next_multiple_of(line));
     if start < address {
         forget_edge(start);
@@ -244,7 +242,7 @@ pub(super) fn forget(address: usize, bytes: usize) {
 }
 
 fn forget_lines(start: usize, end: usize) {
-    for address in (start..end).step_by(line_bytes()) {
+    for address in (start..end).step_by(LINE_BYTES) {
         let word = shadow::words(address).who.load(Relaxed);
         if word & STATE == CONTENDED {
             release(address);
@@ -258,7 +256,7 @@ fn forget_edge(address: usize) {
     let word = shadow::words(address).who.load(Relaxed);
     match word & STATE {
         EXCLUSIVE => _ = shadow::words(address).who.compare_exchange(word, 0, Relaxed, Relaxed),
-        CONTENDED if heap::is_vacant(address, line_bytes()) => release(address),
+        CONTENDED if heap::is_vacant(address, LINE_BYTES) => release(address),
         _ => {}
     }
 }

@@ -62,14 +62,12 @@ static FORKED: AtomicBool = AtomicBool::new(false);
 /// The process has one thread so far, and this is called once.
 unsafe fn start() {
     let Some(directory) = variable(c"TENURE_PROBE_DIR") else { return };
-    let line_bytes =
-        if variable(c"TENURE_PROBE_LINE").map(CStr::to_bytes) == Some(b"128") { 128 } else { 64 };
     let memory = variable(c"TENURE_PROBE_MEMORY").and_then(|text| text.to_str().ok()?.parse().ok());
     // SAFETY: the caller's promise.
-    if unsafe { !store::create(directory, memory, line_bytes) } {
+    if unsafe { !store::create(directory, memory, shadow::LINE_BYTES as u32) } {
         return;
     }
-    if heap::start() && lines::start(line_bytes as usize) {
+    if heap::start() && lines::start() {
         threads::start();
     } else {
         store::fail(Failure::NoAddressSpace);
@@ -95,7 +93,7 @@ fn start_forked() {
     lines::restart();
     modules::restart();
     // SAFETY: no thread records, so none uses the store.
-    if unsafe { store::create(directory, memory, shadow::line_bytes() as u32) } && heap::restart() {
+    if unsafe { store::create(directory, memory, shadow::LINE_BYTES as u32) } && heap::restart() {
         threads::start();
     }
 }

@@ -27,19 +27,20 @@ pub(super) const THREADS: usize = 1 << 15;
 const STAMP_BITS: u32 = 15;
 const STAMPS: u32 = 1 << STAMP_BITS;
 
+/// The logarithm of the bytes of a line: a constant, because every access needs it.
+const SHIFT: u32 = if cfg!(tenure_line = "128") { 7 } else { 6 };
+/// Bytes of a line.
+pub(super) const LINE_BYTES: usize = 1 << SHIFT;
+
 /// What every access reads, on one line.
 #[repr(align(64))]
 struct Globals {
     shadow: AtomicPtr<Words>,
-    shift: AtomicU32,
     clock: AtomicU32,
 }
 
-static GLOBALS: Globals = Globals {
-    shadow: AtomicPtr::new(core::ptr::null_mut()),
-    shift: AtomicU32::new(6),
-    clock: AtomicU32::new(0),
-};
+static GLOBALS: Globals =
+    Globals { shadow: AtomicPtr::new(core::ptr::null_mut()), clock: AtomicU32::new(0) };
 
 /// What is known of a line.
 #[repr(C)]
@@ -56,18 +57,17 @@ impl Words {
     #[inline(always)]
     pub(super) fn note(&self, address: usize, writes: bool) {
         let how = self.how.load(Relaxed);
-        let eighth = (address >> (GLOBALS.shift.load(Relaxed) - 3)) & 7;
+        let eighth = (address >> (SHIFT - 3)) & 7;
         let bit = 1 << (16 + 8 * u32::from(writes) + eighth as u32);
-        let new = (how | bit) + u32::from(how as u16 != u16::MAX);
-        if new != how {
-            self.how.store(new, Relaxed);
+        // The usual case has nothing to store.
+        if how & bit == 0 || how as u16 != u16::MAX {
+            self.how.store((how | bit) + u32::from(how as u16 != u16::MAX), Relaxed);
         }
     }
 }
 
 /// Makes the shadow. `false` if there is no address space for it.
-pub(super) fn start(line_bytes: usize) -> bool {
-    GLOBALS.shift.store(line_bytes.trailing_zeros(), Relaxed);
+pub(super) fn start() -> bool {
     GLOBALS.shadow.store(sys::reserve(size_of::<Words>() * lines()).cast(), Relaxed);
     is_there()
 }
@@ -91,10 +91,7 @@ pub(super) fn clear_between(start: usize, end: usize) -> (usize, usize) {
         return (start, start);
     }
     clear_pages(low, high - low);
-    (
-        start + (low - first) / per_line * line_bytes(),
-        end - (behind - high) / per_line * line_bytes(),
-    )
+    (start + (low - first) / per_line * LINE_BYTES, end - (behind - high) / per_line * LINE_BYTES)
 }
 
 fn clear_pages(address: usize, bytes: usize) {
@@ -103,27 +100,27 @@ fn clear_pages(address: usize, bytes: usize) {
 }
 
 fn lines() -> usize {
-    1 << (ADDRESS_BITS - GLOBALS.shift.load(Relaxed))
-}
-
-/// Bytes of a line.
-pub(super) fn line_bytes() -> usize {
-    1 << GLOBALS.shift.load(Relaxed)
+    1 << (ADDRESS_BITS - SHIFT)
 }
 
 /// The words of the line that an address is on. There has to be a shadow.
 #[inline(always)]
 pub(super) fn words(address: usize) -> &'static Words {
-    let line = (address & ((1 << ADDRESS_BITS) - 1)) >> GLOBALS.shift.load(Relaxed);
+    let line = (address & ((1 << ADDRESS_BITS) - 1)) >> SHIFT;
     // SAFETY: the mapping has words for every line of user space and is never unmapped; all accesses are atomic. A
     // thread has a record only after `start` has succeeded, and `forget` looks first, so the pointer is not null.
     unsafe { &*GLOBALS.shadow.load(Relaxed).add(line) }
 }
 
-/// The word of lines that a thread has to itself, used at that time.
+/// The word of lines that a thread has to itself, without the time.
+pub(super) const fn exclusive(thread: u32) -> u32 {
+    EXCLUSIVE | ((thread % THREADS as u32) << STAMP_BITS)
+}
+
+/// An exclusive word with the present time.
 #[inline(always)]
-pub(super) const fn exclusive(thread: u32, time: u32) -> u32 {
-    EXCLUSIVE | ((thread % THREADS as u32) << STAMP_BITS) | (time % STAMPS)
+pub(super) fn stamped(exclusive: u32) -> u32 {
+    exclusive | (time() % STAMPS)
 }
 
 /// The thread of an exclusive word.
@@ -155,7 +152,7 @@ mod tests {
 
     #[test]
     fn an_exclusive_word_keeps_its_thread_and_its_time() {
-        let word = exclusive(THREADS as u32 + 7, 20);
+        let word = exclusive(THREADS as u32 + 7) | 20;
         assert_eq!((word & STATE, thread(word)), (EXCLUSIVE, 7));
         assert!(is_before(word, 21));
         assert!(!is_before(word, 20));
@@ -164,7 +161,7 @@ mod tests {
 
     #[test]
     fn stamps_that_have_wrapped_are_compared_the_short_way_round() {
-        assert!(is_before(exclusive(1, STAMPS - 1), STAMPS + 3));
-        assert!(!is_before(exclusive(1, 2), STAMPS - 1));
+        assert!(is_before(exclusive(1) | (STAMPS - 1), STAMPS + 3));
+        assert!(!is_before(exclusive(1) | 2, STAMPS - 1));
     }
 }

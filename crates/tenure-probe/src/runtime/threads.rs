@@ -26,6 +26,8 @@ const FIRST_CAPACITY: u32 = 512;
 #[repr(C, align(64))]
 pub(super) struct Local {
     record: UnsafeCell<Thread>,
+    /// The shadow word of the lines that it uses alone, without the time.
+    own: u32,
     birth: u32,
     /// The thread that created this one; 0 if that is not known.
     creator: u32,
@@ -120,6 +122,7 @@ pub(super) fn attach_born(birth: u32, creator: u32, routine: u64) -> Option<&'st
                 name: name[0],
                 name_rest: name[1],
             }),
+            own: shadow::exclusive(id),
             birth,
             creator,
             busy: AtomicBool::new(false),
@@ -216,7 +219,7 @@ impl Local {
     /// The shadow word of lines that this thread uses alone.
     #[inline(always)]
     pub(super) fn own(&self) -> u32 {
-        shadow::exclusive(self.id(), shadow::time())
+        shadow::stamped(self.own)
     }
 
     pub(super) fn id(&self) -> u32 {

@@ -89,7 +89,7 @@ unaligned! {
 /// Notes one access for each line that the range is on.
 #[inline(always)]
 unsafe fn note_range(start: usize, bytes: usize, access: Access, frame: usize) {
-    let line = shadow::line_bytes();
+    let line = shadow::LINE_BYTES;
     let (mut address, end) = (start, start.saturating_add(bytes));
     while address < end {
         let next = ((address & !(line - 1)) + line).min(end);
