@@ -14,7 +14,9 @@ fn main() {
         && matches!(variable("CARGO_CFG_TARGET_ARCH").as_str(), "x86_64" | "aarch64");
     let compile = |line: &str| compile(&out, line);
     let contents = match has_runtime.then(|| Some([compile("64")?, compile("128")?])).flatten() {
-        Some([of_64, of_128]) => format!("Some([include_bytes!({of_64:?}), include_bytes!({of_128:?})])"),
+        Some([of_64, of_128]) => {
+            format!("Some([include_bytes!({of_64:?}), include_bytes!({of_128:?})])")
+        }
         None => "None".to_owned(),
     };
     fs::write(out.join("libraries.rs"), contents).expect("the output directory can be written");

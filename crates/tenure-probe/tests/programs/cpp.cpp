@@ -21,20 +21,21 @@ struct Derived : Base {
 };
 
 int main() {
+    const long rounds = 2000000;
     auto *session = new Session;
     auto *wide = new Wide();
     Base *base = new Derived;
     std::vector<std::thread> threads;
     for (int i = 0; i < 2; i++)
         threads.emplace_back([=] {
-            for (int round = 0; round < 100000; round++) {
+            for (long round = 0; round < rounds; round++) {
                 session->references.fetch_add(session->limit);
                 wide->words[0] = wide->words[0] + base->value();
             }
         });
     for (auto &thread : threads)
         thread.join();
-    if (reinterpret_cast<std::uintptr_t>(wide) % 128 != 0 || session->references != 2 * 7 * 100000)
+    if (reinterpret_cast<std::uintptr_t>(wide) % 128 != 0 || session->references != 2 * 7 * rounds)
         return 1;
     delete base;
     delete wide;

@@ -17,7 +17,7 @@ use crate::Request;
 
 /// The command to run, and what it does in a line.
 pub(crate) fn prepare(request: &Request, records: &Path) -> Result<(Command, String), Error> {
-    let runtime = tenure_probe::LIBRARY.ok_or_else(|| {
+    let runtime = tenure_probe::library(request.line_bytes).ok_or_else(|| {
         Error::new(
             "this `tenure` was built without its runtime, which needs Linux on x86-64 or aarch64",
         )
@@ -50,7 +50,6 @@ pub(crate) fn prepare(request: &Request, records: &Path) -> Result<(Command, Str
     };
     command
         .env("TENURE_PROBE_DIR", records)
-        .env("TENURE_PROBE_LINE", request.line_bytes.to_string())
         // For programs that were linked with the sanitizer's own library, which has the same name.
         .env("LD_LIBRARY_PATH", library_path(&installed));
     if let Some(bytes) = request.memory {
