@@ -27,7 +27,7 @@ const OWN: u32 = 32;
 /// what another variable points to,
 const POINTEE: u32 = 16;
 /// what a member of any of these points to.
-const REACHED: u32 = 4;
+const REACHED: u32 = 8;
 
 /// Types by what speaks most for each at an address of code. `allocates`: type parameters count too.
 pub(super) fn at(reader: &Reader<'_>, types: &Types, address: u64, allocates: bool) -> Hints {
@@ -97,7 +97,7 @@ fn reach(hints: &mut Hints, types: &Types, ty: TypeId, weight: u32, allocates: b
 }
 
 /// The arguments of a generic name: of `Map<K, Set<V>>` `K` and `Set<V>`, and `V` in turn.
-fn arguments(name: &str) -> Vec<&str> {
+pub(super) fn arguments(name: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut starts = Vec::new();
     for (at, next) in name.char_indices() {

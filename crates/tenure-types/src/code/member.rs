@@ -72,11 +72,26 @@ struct Walk<'m> {
 type Steps<'m> = (Vec<Step<'m>>, TypeId, Fit);
 
 impl<'m> Walk<'m> {
+    fn tail(&mut self, name: &'m str, element: TypeId, offset: u64) -> Option<Steps<'m>> {
+        let size = self.model[element].size;
+        let (mut steps, ty, fit) = self.enter(element, offset.checked_rem(size)?)?;
+        steps.extend([Step::Element(offset / size), Step::Member(name)]);
+        Some((steps, ty, fit))
+    }
+
     /// Recurses as deep as types nest, which the model bounds.
     fn enter(&mut self, ty: TypeId, offset: u64) -> Option<Steps<'m>> {
         let model = self.model;
         let ty = model.resolved(ty);
         let whole = model[ty].size;
+        if let Kind::Composite { shape: Shape::Struct, members } = &model[ty].kind
+            && offset >= whole
+            && let Some(last) = members.last()
+            && let Kind::Array { element, count: 0 } = model[model.resolved(last.ty)].kind
+        {
+            // As many as were allocated.
+            return self.tail(&last.name, element, offset.checked_sub(last.offset)?);
+        }
         let end = offset.checked_add(self.size).filter(|end| *end <= whole)?;
         let here = |fit| Some((Vec::new(), ty, fit));
         match &model[ty].kind {

@@ -14,6 +14,7 @@
 mod entries;
 mod hints;
 mod image;
+mod layouts;
 mod lines;
 mod member;
 mod scopes;
@@ -28,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use self::image::Image;
-use self::typed::Layout;
+use self::layouts::Layout;
 use self::types::Types;
 use self::units::{Reader, Units};
 use crate::Error;

@@ -4,6 +4,9 @@ use super::entries::Entries;
 use super::spans::Spans;
 use super::units::Reader;
 
+/// Units that are asked for one address: their ranges may overlap.
+const MOST_UNITS: usize = 32;
+
 /// A function, outer or inlined.
 #[derive(Debug)]
 pub(super) struct Level {
@@ -17,7 +20,7 @@ pub(super) struct Level {
 
 /// The functions at an address, the outermost first, and the unit that they are in.
 pub(super) fn levels(reader: &Reader<'_>, address: u64) -> Option<(usize, Vec<Level>)> {
-    reader.units_at(address).find_map(|which| {
+    reader.units_at(address).take(MOST_UNITS).find_map(|which| {
         let functions = functions(reader, which)?;
         let levels = functions.at(address).find_map(|at| within(reader, which, at, address))?;
         Some((which, levels))

@@ -2,7 +2,7 @@
 
 use tenure_types::code::{Access, Evidence, Object, Program};
 
-use super::compile::{Line, each};
+use super::compile::{Line, each, numbers};
 
 /// The accesses that a sample makes under a name.
 fn accesses(lines: &[Line], name: &str) -> Vec<Access> {
@@ -128,6 +128,52 @@ fn elements_of_a_vec_are_known_by_its_type_parameter() {
             assert_eq!(object.type_name, "Worker", "{what}");
             let expected = ["[2].misses", "[2].seen[1]", "[3].misses", "[3].seen[1]"];
             assert_eq!(paths(&program, &object, &accesses), expected, "{what}");
+        }
+    });
+}
+
+#[test]
+fn a_struct_may_end_with_an_array_of_any_length() {
+    each("plain.c", true, |what, sample| {
+        let (program, lines) = (sample.open(), sample.run());
+        let accesses = accesses(&lines, "message");
+        let object = program.allocation(&accesses, 35, &[]).unwrap();
+        assert_eq!(object.type_name, "message", "{what}");
+        assert_eq!(paths(&program, &object, &accesses), ["seen", "body[3]"], "{what}");
+    });
+}
+
+#[test]
+fn what_members_of_self_own_has_types() {
+    each("plain.rs", true, |what, sample| {
+        let (program, lines) = (sample.open(), sample.run());
+        let rows = accesses(&lines, "rows");
+        let object = program.allocation(&rows, 256, &[]).unwrap();
+        assert_eq!(object.type_name, "Padded", "{what}");
+        assert_eq!(paths(&program, &object, &rows), ["[2]"], "{what}");
+        let mutex = accesses(&lines, "mutex");
+        let size = numbers(&lines, "data", "mutex")[0];
+        let object = program.allocation(&mutex, size, &[]).unwrap();
+        assert_eq!(object.type_name, "Arc<Mutex<Shared>>", "{what}");
+        assert_eq!(paths(&program, &object, &mutex), ["data.data.limit"], "{what}");
+    });
+}
+
+#[test]
+fn allocations_of_any_size_and_accesses_anywhere_end() {
+    each("plain.cpp", true, |_, sample| {
+        let (program, lines) = (sample.open(), sample.run());
+        let known = accesses(&lines, "queue");
+        for size in (0..70).chain([u64::MAX - 1, u64::MAX]) {
+            for offset in [0, 1, 8, size, u64::MAX] {
+                let one = Access { offset, ..known[0] };
+                for bytes in [0, 1, 8, 255] {
+                    let accesses = [known[1], Access { size: bytes, ..one }];
+                    if let Some(object) = program.allocation(&accesses, size, &[0, 1, u64::MAX]) {
+                        let _ = program.member(&object, offset, bytes.into());
+                    }
+                }
+            }
         }
     });
 }

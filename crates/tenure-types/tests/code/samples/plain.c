@@ -26,6 +26,12 @@ struct request {
     short retries;
 };
 
+struct message {
+    long length;
+    long seen;
+    char body[];
+};
+
 static struct worker workers[4]; // workers
 static unsigned long total;
 struct request last;
@@ -76,6 +82,15 @@ static __attribute__((noinline)) void work(struct worker *worker, void *base)
     AFTER;
 }
 
+static __attribute__((noinline)) void see(struct message *message)
+{
+    message->seen++;
+    touch("message", message, &message->seen, 8);
+    message->body[3]++;
+    touch("message", message, &message->body[3], 1);
+    AFTER;
+}
+
 /* Knows no more of it than where it is. */
 static __attribute__((noinline)) void opaque(void *at)
 {
@@ -96,6 +111,7 @@ int main(void)
     work(&all[3], all);
     work(&all[1], all);
     opaque(session);
+    see((struct message *)calloc(1, sizeof(struct message) + 19));
     current = session;
     return (int)total;
 }

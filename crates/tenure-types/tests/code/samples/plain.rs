@@ -108,6 +108,33 @@ impl Session {
     }
 }
 
+#[repr(align(64))]
+struct Padded(AtomicU64);
+
+struct Table {
+    rows: Box<[Padded]>,
+    shared: Arc<Mutex<Shared>>,
+}
+
+struct Shared {
+    count: u64,
+    limit: u32,
+    names: Vec<String>,
+}
+
+impl Table {
+    #[inline(never)]
+    fn change(&self) {
+        self.rows[2].0.fetch_add(1, Relaxed);
+        hook::touch("rows", self.rows.as_ptr() as usize, &self.rows[2].0);
+        let base = Arc::as_ptr(&self.shared) as usize - 16;
+        let mut shared = self.shared.lock().unwrap();
+        shared.limit += 1;
+        hook::touch("mutex", base, &shared.limit);
+        black_box((self, shared.names.len(), shared.count));
+    }
+}
+
 trait Act {
     fn act(&self);
 }
@@ -163,6 +190,11 @@ fn main() {
     let mut workers = black_box(vec![Worker { hits: 0, misses: 0, busy: false, seen: [0; 3] }; 6]);
     let base = workers.as_ptr() as usize;
     work(&mut workers[2..4], base);
+    let shared = Shared { count: 0, limit: 1, names: Vec::new() };
+    let rows = [const { Padded(AtomicU64::new(0)) }; 4].into();
+    let table = black_box(Table { rows, shared: Arc::new(Mutex::new(shared)) });
+    table.change();
+    println!("data mutex {:x}", 16 + size_of::<Mutex<Shared>>());
     black_box((&LOCKED, &workers[0].hits, &workers[1].busy, session.name[0], session.rest[0]));
     black_box((&session.limits.requests, &WORKERS[0].hits));
 }
