@@ -2,6 +2,9 @@
 #![cfg(target_os = "linux")]
 
 mod allocations;
+#[path = "../read/dwarf/assembler.rs"]
+#[expect(dead_code, reason = "the readers' tests use all of it")]
+mod assembler;
 mod compile;
 mod frames;
 mod hostile;
