@@ -17,11 +17,15 @@
 //! | `~` | is cold |
 //! | `░` | is none: a hole |
 
+pub mod budget;
+pub mod diff;
+pub mod glob;
 pub mod html;
 pub mod json;
 pub mod terminal;
 
 mod clean;
+mod error;
 mod maps;
 mod model;
 mod picture;
@@ -30,6 +34,8 @@ mod words;
 #[cfg(test)]
 mod fixtures;
 
+pub use budget::Budget;
+pub use error::Error;
 pub use model::{
     Cell, Change, Check, Code, Confidence, Curve, Difference, Embedder, Ended, Finding, Forecast,
     Kind, Level, Line, Move, Observed, Operation, Point, Repair, Report, Role, Run, SCHEMA, Scope,

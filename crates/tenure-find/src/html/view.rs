@@ -36,6 +36,9 @@ pub(super) struct Page<'a> {
     legend: Vec<(String, &'static str)>,
     checks: Vec<&'a Check>,
     check_summary: String,
+    /// In a sentence, and one by one: the word, the finding, the figures.
+    change_summary: Option<String>,
+    changes: Vec<(&'static str, &'a str, String)>,
     findings: Vec<FindingView<'a>>,
     /// Suggestions for types without a finding.
     others: Vec<Order<'a>>,
@@ -133,6 +136,13 @@ impl<'a> Page<'a> {
             legend: legend(report),
             checks: words::ordered(&report.checks).collect(),
             check_summary: words::checks(&report.checks),
+            change_summary: report.changes.as_deref().map(words::changes),
+            changes: report
+                .changes
+                .iter()
+                .flatten()
+                .map(|it| (words::difference(it.change), &*it.finding, words::measures(report, it)))
+                .collect(),
             findings,
             others,
             unmended: report.unmended.iter().map(|it| marked(&it.why)).collect(),

@@ -69,10 +69,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::FalseSharing, Self::BesideReadMostly, Self::HotWord, Self::Lock];
-
     /// For a reader: `false sharing`.
     #[must_use]
     pub fn words(self) -> &'static str {

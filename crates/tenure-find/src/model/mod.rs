@@ -42,8 +42,8 @@ pub struct Report {
     /// What the checks of a rules file or a budget said, if there was one.
     pub checks: Vec<Check>,
     /// What differs from an older report, if there was one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<Change>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Vec<Change>>,
 }
 
 impl Report {
@@ -62,7 +62,7 @@ impl Report {
             suggestions: Vec::new(),
             unmended: Vec::new(),
             checks: Vec::new(),
-            changes: Vec::new(),
+            changes: None,
         }
     }
 }

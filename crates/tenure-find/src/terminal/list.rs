@@ -6,7 +6,7 @@ use super::map::look;
 use super::text::{Styled, Text, cut};
 use crate::picture::State;
 use crate::words;
-use crate::{Finding, Report, Suggestion};
+use crate::{Difference, Finding, Report, Suggestion};
 
 /// Columns of rank and score, which stand alone so that the eye can run down.
 pub(super) const INDENT: usize = 12;
@@ -90,6 +90,26 @@ fn victims(text: &mut Text, finding: &Finding) {
         items.push(Styled::new(&more, |more| style.text(Look::new().dim(), more)));
     }
     text.items(&items, "  ", INDENT);
+}
+
+/// What differs from an older report.
+pub(super) fn changes(text: &mut Text, report: &Report) {
+    let Some(changes) = &report.changes else { return };
+    let style = text.style();
+    text.blank();
+    text.strong(&words::changes(changes));
+    for change in changes {
+        let look = match change.change {
+            Difference::New | Difference::Worse => Look::new().red().bold(),
+            Difference::Better | Difference::Gone => Look::new().green(),
+        };
+        let word = format!("{:6}", words::difference(change.change));
+        let name = cut(&change.finding, text.width().saturating_sub(10));
+        let left = Styled::plain("  ")
+            .and(&Styled::new(&word, |word| style.text(look, word)))
+            .and(&Styled::plain(&format!("  {name}")));
+        text.line_with(&left, &words::measures(report, change), 10);
+    }
 }
 
 pub(super) fn checks(text: &mut Text, report: &Report) {

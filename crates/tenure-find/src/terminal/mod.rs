@@ -37,6 +37,7 @@ pub fn render(report: &Report, style: Style) -> String {
         }
     }
     suggestion::render_others(&mut text, report);
+    list::changes(&mut text, report);
     list::checks(&mut text, report);
     closing(&mut text, report);
     text.into_string()

@@ -4,11 +4,11 @@ pub(super) mod observed;
 
 use std::cmp::Ordering;
 
-pub(super) use tenure_report::words::{counted, grouped};
+pub(super) use tenure_report::words::{counted, grouped, scaled};
 
 use crate::{
-    Check, Confidence, Finding, Level, Report, Role, Sharing, Source, Suggestion, TypeMap, Types,
-    Word,
+    Change, Check, Confidence, Difference, Finding, Level, Report, Role, Sharing, Source,
+    Suggestion, TypeMap, Types, Word,
 };
 
 pub(super) fn whole(value: u64) -> String {
@@ -187,6 +187,43 @@ pub(super) fn checks(checks: &[Check]) -> String {
         (0, all) => format!("All {} hold.", counted(all, "check")),
         (failed, all) => format!("{} of {} failed.", whole(failed as u64), counted(all, "check")),
     }
+}
+
+/// `2 new, 1 worse`.
+pub(super) fn changes(changes: &[Change]) -> String {
+    if changes.is_empty() {
+        return "Nothing differs from the older report.".to_owned();
+    }
+    let all = [Difference::New, Difference::Worse, Difference::Better, Difference::Gone];
+    let count = |one: Difference| {
+        let count = changes.iter().filter(|change| change.change == one).count();
+        (count > 0).then(|| format!("{} {}", whole(count as u64), difference(one)))
+    };
+    let counts: Vec<String> = all.into_iter().filter_map(count).collect();
+    format!("Compared with the older report: {}.", counts.join(", "))
+}
+
+pub(super) fn difference(difference: Difference) -> &'static str {
+    match difference {
+        Difference::New => "new",
+        Difference::Worse => "worse",
+        Difference::Better => "better",
+        Difference::Gone => "gone",
+    }
+}
+
+/// `score 12 → 20`, or `130 k → 410 k changes of owner/s`.
+pub(super) fn measures(report: &Report, change: &Change) -> String {
+    let (figure, before, after): (fn(f64) -> String, _, _) = match report.source {
+        Source::Types(_) => (score, "score ", ""),
+        Source::Run(_) => (scaled, "", " changes of owner/s"),
+    };
+    let figures = match (change.before.map(figure), change.after.map(figure)) {
+        (Some(before), Some(after)) => format!("{before} → {after}"),
+        (Some(before), None) => format!("was {before}"),
+        (None, after) => after.unwrap_or_default(),
+    };
+    format!("{before}{figures}{after}")
 }
 
 pub(super) fn ordered(checks: &[Check]) -> impl Iterator<Item = &Check> {

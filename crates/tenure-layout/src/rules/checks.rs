@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::glob::Glob;
 use super::path::Path;
+use tenure_find::glob::Glob;
 
 /// Shows as the sentence that has to be true.
 #[derive(Debug, Clone, PartialEq, Eq)]

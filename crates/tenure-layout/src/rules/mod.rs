@@ -155,7 +155,6 @@
 //! [`Role`]: tenure_find::Role
 
 mod checks;
-mod glob;
 mod parse;
 mod path;
 
@@ -165,8 +164,8 @@ use std::path::Path as FilePath;
 pub(crate) use parse::closest;
 
 pub(crate) use checks::{Apart, CheckRule, Group, Within, counted};
-pub(crate) use glob::{Glob, Specificity, letters_of};
 pub(crate) use path::{Elements, MemberPattern, Path, Place};
+pub(crate) use tenure_find::glob::{Glob, Specificity, letters_of};
 
 use crate::Error;
 use tenure_find::Role;

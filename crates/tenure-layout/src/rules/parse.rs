@@ -4,11 +4,11 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::checks::{Apart, CheckRule, Group, Within};
-use super::glob::Glob;
 use super::path::{MemberPattern, Path};
 use super::{AtomicPattern, Rules};
 use crate::Error;
 use tenure_find::Role;
+use tenure_find::glob::Glob;
 
 const TABLES: [&str; 10] = [
     "types",

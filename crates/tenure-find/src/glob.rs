@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A name in which `*` stands for any number of any characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Glob {
+pub struct Glob {
     text: Box<str>,
     /// What stands between the stars: one piece for a plain name, else one more than there are stars.
     pieces: Box<[Box<str>]>,
@@ -15,31 +15,38 @@ pub(crate) struct Glob {
 
 /// Fewer stars say more; then more letters do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Specificity {
+pub struct Specificity {
     stars: Reverse<usize>,
     letters: usize,
 }
 
 impl Specificity {
-    pub(crate) fn and(self, other: Self) -> Self {
+    /// Of two patterns together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
         Self { stars: Reverse(self.stars.0 + other.stars.0), letters: self.letters + other.letters }
     }
 }
 
 /// Which characters a name has, as a set in which some share a place. A name can match only if its set holds the
 /// pattern's: one `and` spares most comparisons.
-pub(crate) fn letters_of(name: &str) -> u64 {
+#[must_use]
+pub fn letters_of(name: &str) -> u64 {
     name.bytes().fold(0, |set, byte| set | 1 << (byte & 63))
 }
 
 impl Glob {
-    pub(crate) fn new(text: &str) -> Self {
+    /// The pattern that the text is.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
         let pieces: Box<[Box<str>]> = text.split('*').map(Into::into).collect();
         let letters = pieces.iter().fold(0, |set, piece| set | letters_of(piece));
         Self { text: text.into(), pieces, letters }
     }
 
-    pub(crate) fn matches(&self, name: &str) -> bool {
+    /// Whether the whole name is like it.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
         let [first, middle @ .., last] = &*self.pieces else { return *self.text == *name };
         // The first and the last piece may not overlap.
         let Some(mut rest) =
@@ -55,32 +62,46 @@ impl Glob {
         true
     }
 
-    pub(crate) fn matches_with(&self, letters: u64, name: &str) -> bool {
+    /// The same, given [`letters_of`] the name.
+    #[must_use]
+    pub fn matches_with(&self, letters: u64, name: &str) -> bool {
         letters & self.letters == self.letters && self.matches(name)
     }
 
-    pub(crate) fn is_plain(&self) -> bool {
+    /// Whether it has no star.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
         self.pieces.len() == 1
     }
 
-    pub(crate) fn is_any(&self) -> bool {
+    /// Whether every name is like it.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
         &*self.text == "*"
     }
 
-    pub(crate) fn as_str(&self) -> &str {
+    /// As it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    pub(crate) fn specificity(&self) -> Specificity {
+    /// How much it says.
+    #[must_use]
+    pub fn specificity(&self) -> Specificity {
         let stars = self.pieces.len() - 1;
         Specificity { stars: Reverse(stars), letters: self.text.len() - stars }
     }
 
-    pub(crate) fn begin(&self) -> &str {
+    /// What comes before its first star.
+    #[must_use]
+    pub fn begin(&self) -> &str {
         self.pieces.first().map_or("", |piece| piece)
     }
 
-    pub(crate) fn end(&self) -> &str {
+    /// What comes after its last star.
+    #[must_use]
+    pub fn end(&self) -> &str {
         self.pieces.last().map_or("", |piece| piece)
     }
 }

@@ -1,0 +1,195 @@
+//! What differs between two reports.
+
+use std::collections::BTreeSet;
+
+use crate::words::observed::{per_second, title};
+use crate::{Change, Difference, Error, Finding, Report, Sharing, Source, Storage, words};
+
+/// A rate of a run has to change by this factor: less is noise.
+const FACTOR: f64 = 1.5;
+
+/// A score has to change by this much: less does not show.
+const POINTS: f64 = 0.5;
+
+/// What differs in `new`: what is new first, then what is worse, better, and gone.
+///
+/// Findings are the same if they are of the same object and have a word in common. A report that was cut off after its
+/// worst findings says nothing of those that would come after them.
+///
+/// # Errors
+///
+/// One report is of types and the other of a run.
+pub fn changes(old: &Report, new: &Report) -> Result<Vec<Change>, Error> {
+    let kind = |report: &Report| match report.source {
+        Source::Types(_) => "types",
+        Source::Run(_) => "a run",
+    };
+    if kind(old) != kind(new) {
+        return Err(Error::new(&format!(
+            "the older report is of {} and this one of {}: compare reports of the same command",
+            kind(old),
+            kind(new)
+        )));
+    }
+    let mut left: Vec<&Finding> = old.findings.iter().collect();
+    let mut changes = Vec::new();
+    for finding in &new.findings {
+        let after = measure(new, finding);
+        let Some(at) = left.iter().position(|old| is_same(old, finding)) else {
+            if is_covered(old, finding) {
+                changes.push(change(Difference::New, finding, None, Some(after)));
+            }
+            continue;
+        };
+        let before = measure(old, left.remove(at));
+        if let Some(difference) = judged(new, before, after) {
+            changes.push(change(difference, finding, Some(before), Some(after)));
+        }
+    }
+    for finding in left.into_iter().filter(|finding| is_covered(new, finding)) {
+        changes.push(change(Difference::Gone, finding, Some(measure(old, finding)), None));
+    }
+    changes.sort_by_key(|change| change.change);
+    Ok(changes)
+}
+
+fn change(
+    change: Difference,
+    finding: &Finding,
+    before: Option<f64>,
+    after: Option<f64>,
+) -> Change {
+    let name = match finding.observed {
+        Some(_) => title(finding),
+        None => format!("{}: {}", finding.type_name, words::named(&finding.contended)),
+    };
+    Change { change, finding: name, before, after }
+}
+
+fn judged(report: &Report, before: f64, after: f64) -> Option<Difference> {
+    let (worse, better) = match report.source {
+        Source::Types(_) => (after > before + POINTS, after < before - POINTS),
+        Source::Run(_) => (after > before * FACTOR, after * FACTOR < before),
+    };
+    match (worse, better) {
+        (true, _) => Some(Difference::Worse),
+        (_, true) => Some(Difference::Better),
+        _ => None,
+    }
+}
+
+/// Possible changes of owner per second, or the score.
+fn measure(report: &Report, finding: &Finding) -> f64 {
+    match (&report.source, &finding.observed) {
+        (Source::Run(run), Some(observed)) => per_second(observed.possible_changes, run.seconds),
+        _ => finding.score,
+    }
+}
+
+/// Whether the report would have the finding if it were there.
+fn is_covered(report: &Report, finding: &Finding) -> bool {
+    let shown = report.findings.len() as u64;
+    report.scope.findings <= shown || finding.rank <= shown
+}
+
+fn is_same(one: &Finding, other: &Finding) -> bool {
+    let names = |finding: &Finding| -> BTreeSet<String> {
+        finding.words().into_iter().map(words::named).collect()
+    };
+    object(one) == object(other) && !names(one).is_disjoint(&names(other))
+}
+
+/// What a finding is of, without what changes when lines are added to a file.
+fn object(finding: &Finding) -> (&str, &str, &str) {
+    let within = match &finding.sharing {
+        Sharing::Embedding { member, .. } => member,
+        Sharing::Elements { array, .. } => array,
+        Sharing::Within | Sharing::Statics { .. } | Sharing::Objects => "",
+    };
+    let stored = match finding.observed.as_ref().map(|observed| &observed.storage) {
+        Some(Storage::Static { name }) => name,
+        // Of an object with a type it does not matter where it was made.
+        Some(Storage::Heap { allocated: Some(code), .. }) if finding.type_name.is_empty() => {
+            &code.function
+        }
+        _ => "",
+    };
+    (&finding.type_name, within, stored)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    fn told(old: &Report, new: &Report) -> Vec<(Difference, String)> {
+        let changes = changes(old, new).unwrap();
+        changes.into_iter().map(|change| (change.change, change.finding)).collect()
+    }
+
+    /// All findings of a run.
+    fn run() -> Report {
+        let mut report = fixtures::run();
+        report.scope.findings = report.findings.len() as u64;
+        report
+    }
+
+    #[test]
+    fn a_report_does_not_differ_from_itself() {
+        for (name, report) in fixtures::all() {
+            assert_eq!(changes(&report, &report).unwrap(), [], "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_new_worse_better_and_gone_is_told_in_this_order() {
+        let (mut old, mut new) = (run(), run());
+        old.findings.remove(0);
+        new.findings.remove(3);
+        new.scope.findings = 3;
+        new.findings[1].observed.as_mut().unwrap().possible_changes *= 3;
+        new.findings[2].observed.as_mut().unwrap().possible_changes /= 3;
+        let told = told(&old, &new);
+        let kinds: Vec<_> = told.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(
+            kinds,
+            [Difference::New, Difference::Worse, Difference::Better, Difference::Gone]
+        );
+        assert_eq!(told[0].1, "Session.refs and Session.limits");
+        assert_eq!(told[1].1, "STATS[0].served, STATS[1].served and 2 more");
+    }
+
+    #[test]
+    fn a_finding_is_the_same_with_another_victim_at_another_line_and_in_a_longer_run() {
+        let (old, mut new) = (run(), run());
+        let session = &mut new.findings[0];
+        session.victims[0].path = "name".to_owned();
+        session.contended.uses[0].code = None;
+        session.declared = Some("server.rs:99".to_owned());
+        let Source::Run(run) = &mut new.source else { unreachable!() };
+        run.seconds *= 2.0;
+        for finding in &mut new.findings {
+            finding.observed.as_mut().unwrap().possible_changes *= 2;
+        }
+        assert_eq!(told(&old, &new), []);
+    }
+
+    #[test]
+    fn a_report_that_was_cut_off_says_nothing_of_the_rest() {
+        let (mut cut, whole) = (run(), run());
+        cut.findings.truncate(2);
+        cut.scope.findings = 4;
+        assert_eq!(told(&cut, &whole), []);
+        assert_eq!(told(&whole, &cut), []);
+    }
+
+    #[test]
+    fn scores_of_types_are_compared_and_types_are_not_compared_with_runs() {
+        let (old, mut new) = (fixtures::route(), fixtures::route());
+        new.findings[0].score += 10.0;
+        new.findings[1].score += 0.1;
+        assert_eq!(told(&old, &new), [(Difference::Worse, "dst_entry: __refcnt".to_owned())]);
+        let error = changes(&old, &run()).unwrap_err().to_string();
+        assert!(error.contains("of types and this one of a run"), "{error}");
+    }
+}
