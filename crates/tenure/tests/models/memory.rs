@@ -104,6 +104,7 @@ unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Memory for Loom<IN_ORDER, S
     fn light_is_free() -> bool {
         !IN_ORDER
     }
+    #[track_caller]
     fn free_light_barrier() {
         if Self::light_is_free() {
             Self::light_barrier();

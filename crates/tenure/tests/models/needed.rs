@@ -156,3 +156,17 @@ impl Room {
         }
     }
 }
+
+/// The model fails without the barriers in that function.
+pub(crate) fn fails_without(
+    barrier: &str,
+    (file, function): (File, &'static str),
+    preemptions: Preemptions,
+    failure: Failure,
+    model: fn(),
+) {
+    let (operation, lines) = (barrier.to_owned(), lines_of(file, function));
+    let site = Site { operation, order: Ordering::SeqCst, to: Ordering::Relaxed, lines };
+    let was_met = weakened(site, || fails(preemptions, failure, model));
+    assert!(was_met, "the model does not come by there");
+}

@@ -15,11 +15,12 @@ use super::shootdown::{
     given_back_and_taken_by_another_thread_under_the_last_drop, left_under_the_last_drop,
     moved_on_and_given_back_before_the_last_drop, moved_on_before_the_last_drop,
     moved_on_to_what_stays_under_the_last_drop, used_lazily_and_cleared_under_the_last_drop,
+    used_lazily_under_the_last_drop,
 };
 use crate::memory::{InOrder, Loom, PointersInOrder};
-use crate::needed::{Needed, Room, needed};
-use crate::stage::Failure::{Claim, MemoryRace, ValueRace};
-use crate::stage::{ALL, Failure};
+use crate::needed::{Needed, Room, fails_without, needed};
+use crate::stage::ALL;
+use crate::stage::Failure::{self, Claim, MemoryRace, ValueRace};
 use crate::weakening::{File, file};
 use tenure::lazy::{Mask, On, Shootdown};
 
@@ -121,4 +122,18 @@ fn every_ordering_of_lazy_references_is_in_the_list() {
 #[ignore = "takes minutes: ci/mutants.sh --orderings"]
 fn each_ordering_is_noticed() {
     ROOM.try_each();
+}
+
+#[test]
+fn without_its_barrier_an_owner_or_a_reclaimer_misses_the_other() {
+    let going_in = (ValueRace, used_lazily_under_the_last_drop::<Late> as fn());
+    let leaving = (LEAKS, left_under_the_last_drop::<Late> as fn());
+    for (barrier, within, (failure, model)) in [
+        ("light_barrier", (SLOT, "State::lazy"), going_in),
+        ("light_barrier", (SLOT, "State::leave"), leaving),
+        ("heavy_barrier", (SHOOTDOWN, "reclaim"), going_in),
+        ("heavy_barrier", (SHOOTDOWN, "reclaim"), leaving),
+    ] {
+        fails_without(barrier, within, Some(2), failure, model);
+    }
 }

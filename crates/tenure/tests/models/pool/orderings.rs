@@ -11,10 +11,9 @@ use super::magazines::{
     two_trims_of_a_magazine_share_no_slot,
 };
 use crate::memory::{InOrder, Loom};
-use crate::needed::{Needed, Room, needed};
+use crate::needed::{Needed, Room, fails_without, needed};
 use crate::slots::unshared_under_lookups;
-use crate::stage::Failure;
-use crate::stage::Failure::{Claim, FieldRace, MemoryRace, ValueRace};
+use crate::stage::Failure::{self, Claim, FieldRace, MemoryRace, ValueRace};
 use crate::weakening::{File, file};
 use tenure::pool::list::{Magazines, Scan, TaggedStack};
 
@@ -129,4 +128,20 @@ fn every_ordering_of_pools_is_in_the_list() {
 #[ignore = "takes minutes: ci/mutants.sh --orderings"]
 fn each_ordering_is_noticed() {
     ROOM.try_each();
+}
+
+#[test]
+fn without_its_barrier_owner_and_reclaimer_are_both_inside() {
+    for (barrier, within) in [
+        ("light_barrier", (MAGAZINE, "Magazine::enter")),
+        ("heavy_barrier", (MAGAZINES, "Magazines::gather")),
+    ] {
+        fails_without(
+            barrier,
+            within,
+            Some(2),
+            FieldRace,
+            an_owner_and_a_trim_share_no_slot::<false>,
+        );
+    }
 }

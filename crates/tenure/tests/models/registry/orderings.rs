@@ -8,10 +8,9 @@ use super::map::{
 };
 use super::{Act, acquire, acquire_unfenced, count_objects, get, meet};
 use crate::memory::Loom;
-use crate::needed::{Needed, Room, needed};
-use crate::stage::Failure::{Claim, FieldRace, MemoryRace, ValueRace};
-use crate::stage::{Failure, fails};
-use crate::weakening::{File, Site, file, lines_of, weakened};
+use crate::needed::{Needed, Room, fails_without, needed};
+use crate::stage::Failure::{self, Claim, FieldRace, MemoryRace, ValueRace};
+use crate::weakening::{File, file};
 use tenure::count::TicketRef;
 use tenure::memory::Ordering;
 
@@ -109,23 +108,22 @@ fn each_ordering_is_noticed() {
     ROOM.try_each();
 }
 
-fn without(barrier: &str, function: &'static str, model: fn(), failure: Failure) {
-    let (operation, lines) = (barrier.to_owned(), lines_of(COLLECTOR, function));
-    let (order, to) = (Ordering::SeqCst, Ordering::Relaxed);
-    let was_met = weakened(Site { operation, order, to, lines }, || fails(Some(2), failure, model));
-    assert!(was_met, "the model does not come by there");
-}
+/// Models in which a lookup meets a removal.
+const MEETINGS: [fn(); 2] =
+    [|| lookups_under_a_removal(1), || meet::<C>(None, [get as Act<C>], 1..=1)];
 
 #[test]
 fn without_light_barriers_what_a_lookup_finds_is_freed() {
-    for model in [|| lookups_under_a_removal(1), || meet::<C>(None, [get as Act<C>], 1..=1)] {
-        without("light_barrier", "Collector::enter", model, MemoryRace);
+    for model in MEETINGS {
+        let enter = (COLLECTOR, "Collector::enter");
+        fails_without("light_barrier", enter, Some(2), MemoryRace, model);
     }
 }
 
 #[test]
 fn without_heavy_barriers_what_a_lookup_finds_is_freed() {
-    for model in [|| lookups_under_a_removal(1), || meet::<C>(None, [get as Act<C>], 1..=1)] {
-        without("heavy_barrier", "Collector::collect", model, MemoryRace);
+    for model in MEETINGS {
+        let collect = (COLLECTOR, "Collector::collect");
+        fails_without("heavy_barrier", collect, Some(2), MemoryRace, model);
     }
 }

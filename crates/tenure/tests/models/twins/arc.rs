@@ -4,7 +4,7 @@ use super::super::handles::ArcCounts;
 use super::super::memory::Loom;
 use super::super::stage::Count;
 use super::super::ticket::Reusable;
-use super::ticket::{Sound, TicketTwin};
+use super::ticket::{self, Sound, TicketTwin};
 use core::marker::PhantomData;
 use tenure::count::{Get, Put};
 use tenure::memory::{Atomic, Memory, Ordering};
@@ -21,8 +21,6 @@ pub(crate) enum Unique {
 
 /// What is wrong with a twin. The defaults are right.
 pub(crate) trait Flaw: 'static {
-    /// The count of the `Arc`s.
-    type Strong: super::ticket::Flaw;
     const UNIQUE: Unique = Unique::Locked;
     /// Whether a downgrade waits while the weak count is locked.
     const DOWNGRADE_WAITS: bool = true;
@@ -34,73 +32,36 @@ pub(crate) trait Flaw: 'static {
     const LOOKS_FOR_WEAKS: bool = true;
 }
 
-/// Nothing is wrong: the control that shows that the switch makes the failure.
-pub(crate) enum SoundArc {}
-impl Flaw for SoundArc {
-    type Strong = Sound;
-}
-
-pub(crate) enum ReadsWeakThenStrong {}
-impl Flaw for ReadsWeakThenStrong {
-    type Strong = Sound;
-    const UNIQUE: Unique = Unique::WeakThenStrong;
-}
-
-pub(crate) enum ReadsStrongThenWeak {}
-impl Flaw for ReadsStrongThenWeak {
-    type Strong = Sound;
-    const UNIQUE: Unique = Unique::StrongThenWeak;
-}
-
-pub(crate) enum DowngradesUnderTheLock {}
-impl Flaw for DowngradesUnderTheLock {
-    type Strong = Sound;
-    // See `memory`: loom overlooks this one otherwise.
-    const PRIVATE: bool = false;
-    const DOWNGRADE_WAITS: bool = false;
-}
-
-/// The control of [`DowngradesUnderTheLock`].
-pub(crate) enum SoundWithoutPrivacy {}
-impl Flaw for SoundWithoutPrivacy {
-    type Strong = Sound;
-    const PRIVATE: bool = false;
-}
-
-/// The last drop takes a value for its own that a `Weak` can still reach.
-pub(crate) enum NeverPublishes {}
-impl Flaw for NeverPublishes {
-    type Strong = Sound;
-    const PUBLISHES: bool = false;
-}
-
-pub(crate) enum FreesUnderWeaks {}
-impl Flaw for FreesUnderWeaks {
-    type Strong = Sound;
-    const LOOKS_FOR_WEAKS: bool = false;
-}
-
-/// The counts of an `Arc` over a broken strong count.
-pub(crate) struct OverBroken<F>(PhantomData<F>);
-impl<F: super::ticket::Flaw> Flaw for OverBroken<F> {
-    type Strong = F;
+flaws! {
+    SoundArc {}
+    ReadsWeakThenStrong { UNIQUE: Unique = Unique::WeakThenStrong }
+    ReadsStrongThenWeak { UNIQUE: Unique = Unique::StrongThenWeak }
+    /// Without privacy: see `memory`. loom overlooks this one otherwise.
+    DowngradesUnderTheLock { PRIVATE: bool = false, DOWNGRADE_WAITS: bool = false }
+    /// The control of [`DowngradesUnderTheLock`].
+    SoundWithoutPrivacy { PRIVATE: bool = false }
+    /// The last drop takes a value for its own that a `Weak` can still reach.
+    NeverPublishes { PUBLISHES: bool = false }
+    FreesUnderWeaks { LOOKS_FOR_WEAKS: bool = false }
 }
 
 const LOCKED: u64 = 1 << 63;
 
-pub(crate) struct ArcTwin<F: Flaw, const SWAP_TO_STORE: bool = false> {
-    strong: TicketTwin<F::Strong, SWAP_TO_STORE>,
+/// The flaws of an `Arc`'s own protocol, and of its strong count.
+pub(crate) struct ArcTwin<F, C = Sound, const SWAP_TO_STORE: bool = false> {
+    strong: TicketTwin<C, SWAP_TO_STORE>,
     weak: <Loom<SWAP_TO_STORE> as Memory>::AtomicU64,
+    flaw: PhantomData<fn() -> F>,
 }
 
-impl<F: Flaw, const S: bool> ArcCounts for ArcTwin<F, S> {
+impl<F: Flaw, C: ticket::Flaw, const S: bool> ArcCounts for ArcTwin<F, C, S> {
     fn one() -> Self {
         let strong = if F::PRIVATE { TicketTwin::private() } else { TicketTwin::one() };
-        Self { strong, weak: Atomic::new(1) }
+        Self { strong, weak: Atomic::new(1), flaw: PhantomData }
     }
 
     fn unborn() -> Self {
-        Self { strong: TicketTwin::dead(), weak: Atomic::new(1) }
+        Self { strong: TicketTwin::dead(), weak: Atomic::new(1), flaw: PhantomData }
     }
 
     fn born(&self) {

@@ -14,17 +14,10 @@ pub(crate) trait Flaw: 'static {
     const PUSHES_FIRST: bool = true;
 }
 
-pub(crate) enum SoundCombiner {}
-impl Flaw for SoundCombiner {}
-
-pub(crate) enum ResignsByStore {}
-impl Flaw for ResignsByStore {
-    const NOTICES: bool = false;
-}
-
-pub(crate) enum RequestsBeforeThePush {}
-impl Flaw for RequestsBeforeThePush {
-    const PUSHES_FIRST: bool = false;
+flaws! {
+    SoundCombiner {}
+    ResignsByStore { NOTICES: bool = false }
+    RequestsBeforeThePush { PUSHES_FIRST: bool = false }
 }
 
 pub(crate) const NEVER_RECLAIMED: &str = "a block is never reclaimed";

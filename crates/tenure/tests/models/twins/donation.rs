@@ -18,12 +18,9 @@ pub(crate) trait Flaw: 'static {
     const REREADS_AFTER: bool = true;
 }
 
-pub(crate) enum SoundDonation {}
-impl Flaw for SoundDonation {}
-
-pub(crate) enum RereadsFirst {}
-impl Flaw for RereadsFirst {
-    const REREADS_AFTER: bool = false;
+flaws! {
+    SoundDonation {}
+    RereadsFirst { REREADS_AFTER: bool = false }
 }
 
 type Word = <Loom as Memory>::AtomicU32;

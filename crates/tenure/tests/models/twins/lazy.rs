@@ -10,9 +10,8 @@ use super::donation::{RereadsFirst, SoundDonation, taken_by_an_older_object};
 use super::mask::{LooksFirst, SoundMask, two_handles};
 use super::shootdown::{
     DonatesByStore, DonatesNothing, LEAKS, LeavesForGood, LooksBeforeTheBarrier,
-    LooksBeforeTheMark, NoBarrierForNobody, NoHeavy, NoLightIn, NoLightOut, PassesOverLatecomers,
-    ReadsOnce, RelaxedActivate, SettlesLatecomersAtOnce, SoundSlot, gone_in, left, moved_on,
-    read_under_a_store, used_lazily,
+    LooksBeforeTheMark, NoBarrierForNobody, PassesOverLatecomers, ReadsOnce,
+    SettlesLatecomersAtOnce, SoundSlot, gone_in, left, moved_on, read_under_a_store, used_lazily,
 };
 
 #[test]
@@ -26,27 +25,7 @@ fn the_sound_copy_of_a_slot_passes() {
     passes(Some(3), || read_under_a_store::<SoundSlot>(2));
 }
 
-// --- barriers ---
-
-#[test]
-fn without_a_light_barrier_an_owner_that_goes_in_is_taken_for_idle() {
-    fails(Some(1), ValueRace, used_lazily::<NoLightIn>);
-}
-
-#[test]
-fn without_a_light_barrier_an_owner_that_leaves_misses_its_reference() {
-    fails(Some(1), Claim(LEAKS), left::<NoLightOut, PointersInOrder>);
-}
-
-#[test]
-fn without_the_heavy_barrier_an_owner_that_goes_in_is_taken_for_idle() {
-    fails(Some(1), ValueRace, used_lazily::<NoHeavy>);
-}
-
-#[test]
-fn without_the_heavy_barrier_an_owner_that_leaves_misses_its_reference() {
-    fails(Some(1), Claim(LEAKS), left::<NoHeavy, PointersInOrder>);
-}
+// --- looks ---
 
 #[test]
 fn a_reclaimer_that_looks_before_it_marks_takes_the_block_from_who_came_in_between() {
@@ -56,12 +35,6 @@ fn a_reclaimer_that_looks_before_it_marks_takes_the_block_from_who_came_in_betwe
 #[test]
 fn a_reclaimer_that_looks_before_its_barrier_takes_the_block_from_who_came_in_between() {
     fails(Some(2), ValueRace, gone_in::<LooksBeforeTheBarrier>);
-}
-
-/// See the twin for why this is no entry of the list of orderings.
-#[test]
-fn an_owner_that_is_active_relaxed_for_another_block_loses_what_is_donated_to_it() {
-    fails(Some(3), Claim(LEAKS), moved_on::<RelaxedActivate, Loom>);
 }
 
 // --- references ---

@@ -7,10 +7,6 @@ use tenure::memory::{Atomic, Memory, Ordering, Plain, Threads};
 
 /// What is wrong with a twin. The defaults are right.
 pub(crate) trait Flaw: Send + Sync + 'static {
-    /// Whether the owner passes its barrier between `inside = 1` and its look at the gate.
-    const LIGHT: bool = true;
-    /// Whether the reclaimer passes its barrier between shutting the gate and its look at `inside`.
-    const HEAVY: bool = true;
     /// Whether the reclaimer looks at `inside`.
     const LOOKS: bool = true;
     /// Whether the owner looks at the gate again when it has come out, to help whoever waits.
@@ -20,10 +16,7 @@ pub(crate) trait Flaw: Send + Sync + 'static {
 }
 
 flaws! {
-    /// Nothing is wrong: the control that shows that the switch makes the failure.
     SoundMagazine {}
-    NoLightBarrier { LIGHT: bool = false }
-    NoHeavyBarrier { HEAVY: bool = false }
     DoesNotLook { LOOKS: bool = false }
     LooksBack { LOOKS_BACK: bool = true }
     LooksTwice { LOOKS_TWICE: bool = true }
@@ -66,9 +59,7 @@ impl<F: Flaw> MagazineTwin<F> {
     /// The owner goes in, if it may, leaves a slot there, and comes out. Returns whether it left the slot.
     fn enter(&self) -> bool {
         self.inside.store(1, Ordering::Relaxed);
-        if F::LIGHT {
-            Loom::<false>::light_barrier();
-        }
+        Loom::<false>::light_barrier();
         let open = self.gate.load(Ordering::Acquire) == 0;
         if open {
             self.use_slots(1);
@@ -82,9 +73,7 @@ impl<F: Flaw> MagazineTwin<F> {
 
     fn shut(&self) {
         self.gate.fetch_or(SHUT, Ordering::Relaxed);
-        if F::HEAVY {
-            Loom::<false>::heavy_barrier();
-        }
+        Loom::<false>::heavy_barrier();
     }
 
     fn is_inside(&self) -> bool {

@@ -9,24 +9,17 @@ use std::sync::Arc;
 use tenure::memory::{Memory, Ordering, Pointer};
 
 /// What is wrong with a list. The defaults are right.
-trait Flaw: 'static {
+pub(crate) trait Flaw: 'static {
     /// Whether what is removed is marked before it is unlinked.
     const MARKS: bool = true;
     /// Whether the thread that unlinks an element retires it, or the one that marked it does too.
     const RETIRED_BY_ONE: bool = true;
 }
 
-enum Sound {}
-impl Flaw for Sound {}
-
-enum Unmarked {}
-impl Flaw for Unmarked {
-    const MARKS: bool = false;
-}
-
-enum RetiredByBoth {}
-impl Flaw for RetiredByBoth {
-    const RETIRED_BY_ONE: bool = false;
+flaws! {
+    Sound {}
+    Unmarked { MARKS: bool = false }
+    RetiredByBoth { RETIRED_BY_ONE: bool = false }
 }
 
 /// A link. The first of a list has nothing in it.

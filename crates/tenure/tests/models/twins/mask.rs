@@ -12,12 +12,9 @@ pub(crate) trait Flaw: 'static {
     const SAYS: bool = true;
 }
 
-pub(crate) enum SoundMask {}
-impl Flaw for SoundMask {}
-
-pub(crate) enum LooksFirst {}
-impl Flaw for LooksFirst {
-    const SAYS: bool = false;
+flaws! {
+    SoundMask {}
+    LooksFirst { SAYS: bool = false }
 }
 
 struct MaskTwin<F> {

@@ -6,13 +6,14 @@
 //! the same models, so it is the flaw that fails and not the copying. That orderings are needed shows without a
 //! copy: see [`needed`](super::needed).
 
-/// Types that are a `Flaw` with one of its constants changed, or none.
+/// Types that are a `Flaw` with some of its constants changed, or none: the control that shows that the change makes
+/// the failure.
 macro_rules! flaws {
-    ($($(#[$doc:meta])* $name:ident { $($what:ident: $type:ty = $value:expr)? })*) => {$(
+    ($($(#[$doc:meta])* $name:ident { $($what:ident: $type:ty = $value:expr),* })*) => {$(
         $(#[$doc])*
         pub(crate) enum $name {}
         impl Flaw for $name {
-            $(const $what: $type = $value;)?
+            $(const $what: $type = $value;)*
         }
     )*};
 }
@@ -48,8 +49,8 @@ use super::ticket::{
     freed_at_once_by_its_holders, freed_at_once_under_lookups, reused_under_failed_gets,
 };
 use arc::{
-    ArcTwin, DowngradesUnderTheLock, FreesUnderWeaks, NeverPublishes, OverBroken,
-    ReadsStrongThenWeak, ReadsWeakThenStrong, SoundArc, SoundWithoutPrivacy,
+    ArcTwin, DowngradesUnderTheLock, FreesUnderWeaks, NeverPublishes, ReadsStrongThenWeak,
+    ReadsWeakThenStrong, SoundArc, SoundWithoutPrivacy,
 };
 use numbers::{LooksAndStores, NumbersTwin, SoundNumbers};
 use rcuref::{REPORT, Rereads};
@@ -94,17 +95,17 @@ tests! {
         passes(ALL, unique_under_downgrade::<ArcTwin<SoundArc>>),
         passes(ALL, unique_under_downgrade::<ArcTwin<SoundWithoutPrivacy>>),
         passes(ALL, unique_under_upgrade::<ArcTwin<SoundArc>>),
-        passes(ALL, || born_under_upgrades::<ArcTwin<SoundArc, true>>(1)),
+        passes(ALL, || born_under_upgrades::<ArcTwin<SoundArc, Sound, true>>(1)),
         passes(Some(3), first_downgrades::<ArcTwin<SoundArc>>),
         passes(ALL, unshared_after_a_clone::<ArcTwin<SoundArc>>);
     a_first_weak_that_does_not_publish_reaches_a_value_that_is_gone =>
         fails(Some(2), Claim("a holder sees no value"), first_downgrades::<ArcTwin<NeverPublishes>>);
     publishing_twice_by_adding_makes_a_reference_that_nobody_puts =>
-        fails(Some(3), Claim("the value leaks"), first_downgrades::<ArcTwin<OverBroken<PublishesByAdd>>>);
+        fails(Some(3), Claim("the value leaks"), first_downgrades::<ArcTwin<SoundArc, PublishesByAdd>>);
     the_last_arc_that_does_not_look_for_weaks_frees_under_them =>
         fails(Some(1), MemoryRace, drop_upgrade_drop_weak::<ArcTwin<FreesUnderWeaks>>);
     a_strong_count_without_tickets_frees_the_allocation_under_a_drop =>
-        fails(Some(2), MemoryRace, drop_upgrade_upgrade::<ArcTwin<OverBroken<NoTickets>>>);
+        fails(Some(2), MemoryRace, drop_upgrade_upgrade::<ArcTwin<SoundArc, NoTickets>>);
     get_mut_that_reads_weak_then_strong_shares_what_it_gives =>
         fails(Some(2), ValueRace, unique_under_downgrade::<ArcTwin<ReadsWeakThenStrong>>);
     get_mut_that_reads_strong_then_weak_shares_what_it_gives =>

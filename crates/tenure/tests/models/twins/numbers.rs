@@ -12,13 +12,9 @@ pub(crate) trait Flaw: Send + Sync + 'static {
     const EXCHANGES: bool = true;
 }
 
-/// Nothing is wrong: the control that shows that the switch makes the failure.
-pub(crate) enum SoundNumbers {}
-impl Flaw for SoundNumbers {}
-
-pub(crate) enum LooksAndStores {}
-impl Flaw for LooksAndStores {
-    const EXCHANGES: bool = false;
+flaws! {
+    SoundNumbers {}
+    LooksAndStores { EXCHANGES: bool = false }
 }
 
 type Word = <Loom as Memory>::AtomicU32;

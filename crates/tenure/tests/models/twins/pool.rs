@@ -8,8 +8,8 @@ use super::super::pool::lists::{
 use super::super::stage::Failure::{Claim, FieldRace, MemoryRace};
 use super::super::stage::{ALL, fails, passes, tests};
 use super::magazine::{
-    DoesNotLook, LooksBack, LooksTwice, NoHeavyBarrier, NoLightBarrier, SoundMagazine,
-    closed_under_its_owner, reclaimed_under_its_owner,
+    DoesNotLook, LooksBack, LooksTwice, SoundMagazine, closed_under_its_owner,
+    reclaimed_under_its_owner,
 };
 use super::stack::{
     AsksFirst, CountsAfterThePush, InABatch, NoTag, RefusesLast, SoundStack, StackTwin, WAS_EMPTY,
@@ -59,10 +59,6 @@ tests! {
     the_sound_copy_of_a_magazine_passes =>
         passes(ALL, reclaimed_under_its_owner::<SoundMagazine>),
         passes(ALL, closed_under_its_owner::<SoundMagazine>);
-    without_the_light_barrier_owner_and_reclaimer_are_both_inside =>
-        fails(Some(1), FieldRace, reclaimed_under_its_owner::<NoLightBarrier>);
-    without_the_heavy_barrier_owner_and_reclaimer_are_both_inside =>
-        fails(Some(1), FieldRace, reclaimed_under_its_owner::<NoHeavyBarrier>);
     a_reclaimer_that_does_not_look_comes_in_on_the_owner =>
         fails(Some(1), FieldRace, reclaimed_under_its_owner::<DoesNotLook>);
     an_owner_that_looks_at_the_gate_when_it_is_out_touches_freed_memory =>

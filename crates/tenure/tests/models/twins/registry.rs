@@ -15,7 +15,7 @@ use tenure::memory::{Atomic, Memory, Ordering};
 use tenure::registry::raw::{Element, Link, Map};
 
 /// What is wrong with a twin. The defaults are right.
-trait Flaw: 'static {
+pub(crate) trait Flaw: 'static {
     /// Whether the memory waits for the thread of the last put.
     const REFERENCES_HAVE_A_SHARE: bool = true;
     /// Whether the put says which is the last, or a look at the count after it.
@@ -24,22 +24,11 @@ trait Flaw: 'static {
     const REMOVES_ITSELF: bool = true;
 }
 
-enum Sound {}
-impl Flaw for Sound {}
-
-enum FreedByTheMapAlone {}
-impl Flaw for FreedByTheMapAlone {
-    const REFERENCES_HAVE_A_SHARE: bool = false;
-}
-
-enum LooksAtTheCount {}
-impl Flaw for LooksAtTheCount {
-    const PUT_DECIDES: bool = false;
-}
-
-enum RemovesByKey {}
-impl Flaw for RemovesByKey {
-    const REMOVES_ITSELF: bool = false;
+flaws! {
+    Sound {}
+    FreedByTheMapAlone { REFERENCES_HAVE_A_SHARE: bool = false }
+    LooksAtTheCount { PUT_DECIDES: bool = false }
+    RemovesByKey { REMOVES_ITSELF: bool = false }
 }
 
 const KEY: u32 = 7;

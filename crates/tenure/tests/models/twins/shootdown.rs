@@ -11,15 +11,8 @@ use tenure::memory::{Atomic, Memory, Ordering, Pointer};
 
 /// What is wrong with a twin. The defaults are right.
 pub(crate) trait Flaw: Send + Sync + 'static {
-    /// Whether the owner passes its barrier when it goes in, and when it leaves.
-    const LIGHT_IN: bool = true;
-    const LIGHT_OUT: bool = true;
-    /// Whether the reclaimer passes its barrier after the mark.
-    const HEAVY: bool = true;
     /// When the reclaimer looks at `active`.
     const LOOKS: Look = Look::AfterTheBarrier;
-    /// The owner's `active = 1`.
-    const ACTIVATE: Ordering = Ordering::Release;
     /// How the reclaimer gives a reference to an owner that uses the block.
     const DONATES: Donation = Donation::ByCompareExchange;
     /// Whether an owner that leaves looks at its word again.
@@ -54,15 +47,9 @@ pub(crate) enum Latecomer {
 }
 
 flaws! {
-    /// Nothing is wrong: the control that shows that the switch makes the failure.
     SoundSlot {}
-    NoLightIn { LIGHT_IN: bool = false }
-    NoLightOut { LIGHT_OUT: bool = false }
-    NoHeavy { HEAVY: bool = false }
     LooksBeforeTheMark { LOOKS: Look = Look::BeforeTheMark }
     LooksBeforeTheBarrier { LOOKS: Look = Look::BeforeTheBarrier }
-    /// The models of the shipping code need a machine on which a handle's stores come in order, which hides this flaw.
-    RelaxedActivate { ACTIVATE: Ordering = Ordering::Relaxed }
     DonatesNothing { DONATES: Donation = Donation::None }
     DonatesByStore { DONATES: Donation = Donation::ByStore }
     LeavesForGood { LOOKS_BACK: bool = false }
@@ -132,12 +119,6 @@ impl<F: Flaw, M: Memory> SlotTwin<F, M> {
 
     // --- the owner ---
 
-    fn light(passes: bool) {
-        if passes {
-            M::light_barrier();
-        }
-    }
-
     fn look(&self, id: usize) {
         assert_eq!(self.blocks[id].value.look(), id as u32 + 1);
     }
@@ -145,8 +126,8 @@ impl<F: Flaw, M: Memory> SlotTwin<F, M> {
     /// Looks at block 0, if the slot still has it, and does not leave it then.
     fn go_in(&self) -> bool {
         if self.load(Ordering::Relaxed) == word(0) {
-            self.active.store(1, F::ACTIVATE);
-            Self::light(F::LIGHT_IN);
+            self.active.store(1, Ordering::Release);
+            M::light_barrier();
             if self.load(Ordering::Relaxed) == word(0) {
                 self.look(0);
                 return true;
@@ -165,7 +146,7 @@ impl<F: Flaw, M: Memory> SlotTwin<F, M> {
 
     fn leave(&self, id: usize) {
         self.active.store(0, Ordering::Release);
-        Self::light(F::LIGHT_OUT);
+        M::light_barrier();
         if F::LOOKS_BACK && self.load(Ordering::Relaxed) != word(id) {
             self.resolve();
         }
@@ -173,7 +154,7 @@ impl<F: Flaw, M: Memory> SlotTwin<F, M> {
 
     fn let_go(&self) {
         self.active.store(0, Ordering::Release);
-        Self::light(true);
+        M::light_barrier();
         self.resolve();
     }
 
@@ -201,15 +182,15 @@ impl<F: Flaw, M: Memory> SlotTwin<F, M> {
     /// Uses block 1, to which the owner has a handle.
     fn switch(&self) {
         self.held.store(without_provenance_mut(word(1)), Ordering::Release);
-        self.active.store(1, F::ACTIVATE);
+        self.active.store(1, Ordering::Release);
         self.look(1);
         self.leave(1);
     }
 
     /// Uses what the pointer points to.
     fn read(&self) {
-        self.active.store(1, F::ACTIVATE);
-        Self::light(true);
+        self.active.store(1, Ordering::Release);
+        M::light_barrier();
         let held = self.load(Ordering::Relaxed);
         if held == self.current.load(Ordering::Relaxed).addr() {
             return self.read_and_leave(held);
@@ -218,7 +199,7 @@ impl<F: Flaw, M: Memory> SlotTwin<F, M> {
             self.empty();
             let found = self.current.load(Ordering::Acquire);
             self.held.store(found, Ordering::Release);
-            Self::light(true);
+            M::light_barrier();
             let again = if F::LOOKS_TWICE { self.current.load(Ordering::Acquire) } else { found };
             if again == found {
                 return self.read_and_leave(found.addr());
@@ -260,9 +241,7 @@ impl<F: Flaw, M: Memory> SlotTwin<F, M> {
         let mut unsettled = self.mark() | (published && F::ALWAYS_ONE);
         let before = before || F::LOOKS == Look::BeforeTheBarrier && self.is_active();
         while unsettled {
-            if F::HEAVY {
-                M::heavy_barrier();
-            }
+            M::heavy_barrier();
             unsettled = self.settle(before);
         }
         self.put(0);

@@ -25,7 +25,6 @@ pub(crate) trait Flaw: Send + Sync + 'static {
 }
 
 flaws! {
-    /// Nothing is wrong: the control that shows that the switch makes the failure.
     SoundStack {}
     /// The published algorithm.
     NoTag { TAG: u64 = 0 }

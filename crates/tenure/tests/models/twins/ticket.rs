@@ -17,26 +17,14 @@ pub(crate) trait Flaw: Send + Sync + 'static {
     const RESTORE_BY_STORE: bool = false;
 }
 
-/// Nothing is wrong: the control that shows that the switch makes the failure.
-pub(crate) enum Sound {}
-impl Flaw for Sound {}
-
-/// `RcuRef` in 64 bits: the winner of the compare-exchange frees under the feet of other candidates.
-pub(crate) enum NoTickets {}
-impl Flaw for NoTickets {
-    const TICKETS: bool = false;
-}
-
-/// Two that publish at once carry into the references.
-pub(crate) enum PublishesByAdd {}
-impl Flaw for PublishesByAdd {
-    const PUBLISH_BY_OR: bool = false;
-}
-
-/// As Linux restores DEAD, which is right there because nothing is reused before a grace period.
-pub(crate) enum RestoresByStore {}
-impl Flaw for RestoresByStore {
-    const RESTORE_BY_STORE: bool = true;
+flaws! {
+    Sound {}
+    /// `RcuRef` in 64 bits: the winner of the compare-exchange frees under the feet of other candidates.
+    NoTickets { TICKETS: bool = false }
+    /// Two that publish at once carry into the references.
+    PublishesByAdd { PUBLISH_BY_OR: bool = false }
+    /// As Linux restores DEAD, which is right there because nothing is reused before a grace period.
+    RestoresByStore { RESTORE_BY_STORE: bool = true }
 }
 
 const fn word(refs: u32) -> u64 {
