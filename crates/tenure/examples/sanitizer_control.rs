@@ -37,7 +37,7 @@ fn race() {
 /// A holder goes on reading after it was told to destroy the object, and did.
 fn use_after_free() {
     let object = Box::into_raw(object());
-    // SAFETY: alive, for nobody has put the reference yet.
+    // SAFETY: alive: its reference has not been put yet.
     let put = unsafe { (*object).count.put() };
     if put == Put::Last {
         // SAFETY: told to destroy it.
@@ -48,10 +48,10 @@ fn use_after_free() {
     println!("the freed object says {dead}");
 }
 
-/// Whoever is told that it was the last forgets to destroy the object.
+/// The thread that puts the last reference forgets to destroy the object.
 fn leak() {
     let object = Box::into_raw(object());
-    // SAFETY: alive, for nobody has put the reference yet.
+    // SAFETY: alive: its reference has not been put yet.
     let put = unsafe { (*object).count.put() };
     println!("the address is gone after this: {object:p} {put:?}");
 }

@@ -38,7 +38,7 @@ impl Drop for Value {
     }
 }
 
-/// Dropped by nobody: `main` fails if it is.
+/// Never dropped: the process aborts if it is.
 struct NeverDropped;
 
 impl Drop for NeverDropped {

@@ -1,7 +1,7 @@
 //! A process that forked while other threads were in the middle of a domain goes on using it.
 //!
 //! The child has one thread. What the others used is lost with them, and may leak; what they had kept idle must
-//! end in the child as it would in the parent, and nobody waits for them.
+//! end in the child as it would in the parent, and is not waited for.
 #![cfg(all(unix, feature = "std", not(miri)))]
 
 #[path = "support/forks.rs"]
@@ -31,7 +31,7 @@ static BUSY: Mutex<()> = Mutex::new(());
 /// What the thread that forks has, and takes apart in the child: a copy, of which the parent sees nothing.
 struct Mine<S: Kind> {
     domain: Domain<Token, S>,
-    /// Used by nobody else.
+    /// Used by this thread alone.
     alone: RefCell<Worker<Token, S>>,
     /// Says whether there are objects of one kind.
     tokens: [Token; 4],
@@ -69,7 +69,7 @@ fn use_the_domain<S: Kind>(domain: &Domain<Token, S>) {
     })
     .join()
     .unwrap();
-    assert_eq!(token.objects(), usize::from(S::KEEPS), "nobody uses it");
+    assert_eq!(token.objects(), usize::from(S::KEEPS), "it is not used");
     drop(locals);
     assert_eq!(token.objects(), 0);
 }
@@ -109,7 +109,7 @@ impl<S: Kind> Mine<S> {
             "a lost thread's local handle is idle"
         );
         drop(self.used_there.take());
-        assert!(used_there.objects() == 1, "nobody can tell that the thread is lost");
+        assert!(used_there.objects() == 1, "that the thread is lost is not known");
         assert!(by_all.objects() == 1 && alone.value().is_some_and(|value| value.is(by_all)));
         use_the_domain(&self.domain);
         alone.leave();
@@ -151,7 +151,7 @@ fn forked_under_use<S: Kind>() {
     let mut mine = Mine::<S>::new();
     let hammered = Token::new();
     let stop = Flag::new(0);
-    let (sits, wakes) = (Barrier::new(2), Barrier::new(2));
+    let (sleeps, wakes) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|scope| {
         let mut locals = [&mine.idle_there, &mine.used_there].map(|cell| {
             let (mut worker, context) = (Worker::new(&mine.domain), cell.take());
@@ -160,13 +160,13 @@ fn forked_under_use<S: Kind>() {
             worker
         });
         locals[0].leave();
-        let (sits, wakes) = (&sits, &wakes);
+        let (sleeps, wakes) = (&sleeps, &wakes);
         scope.spawn(move || {
-            sits.wait();
+            sleeps.wait();
             wakes.wait();
             locals[1].value().expect("it is used").check();
         });
-        sits.wait();
+        sleeps.wait();
         let _wake = AtEnd(|| _ = wakes.wait());
         (0..2).for_each(|_| drop(scope.spawn(|| hammer(&mine, &hammered, &stop))));
         // Stops the others when a child failed too. Relaxed: only a flag.

@@ -47,11 +47,11 @@ static ACCOUNTS: [Account; TESTS] = [const {
     }
 }; TESTS];
 /// The account of what belongs to no test.
-const NOBODY: usize = 0;
+const NO_TEST: usize = 0;
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
-    static TEST: Cell<usize> = const { Cell::new(NOBODY) };
+    static TEST: Cell<usize> = const { Cell::new(NO_TEST) };
 }
 
 struct Accountant;
@@ -78,7 +78,7 @@ unsafe impl GlobalAlloc for Accountant {
         if first.is_null() {
             return first;
         }
-        let test = TEST.try_with(Cell::get).unwrap_or(NOBODY);
+        let test = TEST.try_with(Cell::get).unwrap_or(NO_TEST);
         // SAFETY: the note is in front of what the caller gets, and aligned for any word.
         unsafe { first.cast::<usize>().write(test) };
         let account = &ACCOUNTS[test];

@@ -126,7 +126,7 @@ fn a_fork_loses_the_other_threads_and_not_the_one_that_forked() {
     let mine = Native::thread().unwrap();
     let status = beside_another_thread(|other| {
         let lost = || Native::is_lost(other) && !Native::is_lost(mine);
-        assert!(!Native::is_lost(other) && !Native::is_lost(mine), "nobody has forked");
+        assert!(!Native::is_lost(other) && !Native::is_lost(mine), "no thread has forked");
         let status = in_child(|| {
             assert_eq!(Native::thread(), Some(mine));
             assert!(lost(), "in the child");
@@ -134,7 +134,7 @@ fn a_fork_loses_the_other_threads_and_not_the_one_that_forked() {
             assert_eq!(status, 0, "the child's child failed");
             assert!(lost(), "after another fork");
         });
-        assert!(!Native::is_lost(other) && !Native::is_lost(mine), "the parent has lost nobody");
+        assert!(!Native::is_lost(other) && !Native::is_lost(mine), "the parent has lost no thread");
         status
     });
     assert_eq!(status, 0, "the child failed");
@@ -143,7 +143,7 @@ fn a_fork_loses_the_other_threads_and_not_the_one_that_forked() {
 #[test]
 fn a_thread_without_a_number_has_one_in_the_child() {
     let status = beside_another_thread(|other| {
-        // Nobody has asked for the number of this thread yet.
+        // This thread has no number yet.
         in_child(|| {
             let mine = Native::thread().expect("the thread is alive");
             assert_ne!(mine, other);
@@ -275,7 +275,7 @@ fn a_pool_that_a_lost_thread_was_closing_is_closed_again() {
                 assert_eq!(pool.acquire(size).unwrap_err(), AcquireError::Closed);
             }
         });
-        assert_eq!(pool.statistics().total.bytes, 0, "in the parent nobody is lost");
+        assert_eq!(pool.statistics().total.bytes, 0, "in the parent no thread is lost");
     }
 }
 
@@ -295,7 +295,7 @@ fn a_child_uses_and_closes_a_pool_that_a_lost_thread_was_trimming() {
             pool.close();
             assert_eq!(pool.statistics().total.bytes, 0);
         });
-        assert_eq!(pool.statistics().total.bytes, 0, "in the parent nobody is lost");
+        assert_eq!(pool.statistics().total.bytes, 0, "in the parent no thread is lost");
     }
 }
 

@@ -49,8 +49,8 @@ impl<T> Weak<T> {
     /// ```
     /// use tenure::sync::Weak;
     ///
-    /// static NOBODY: Weak<String> = Weak::new();
-    /// assert!(NOBODY.upgrade().is_none());
+    /// static NOTHING: Weak<String> = Weak::new();
+    /// assert!(NOTHING.upgrade().is_none());
     /// ```
     #[must_use]
     #[inline]

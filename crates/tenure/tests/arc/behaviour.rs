@@ -64,15 +64,15 @@ fn a_weak_keeps_no_value_and_upgrades_only_while_it_lives() {
 
 #[test]
 fn a_weak_to_nothing_is_dead_and_equals_only_its_like() {
-    const NOBODY: Weak<u64> = Weak::new();
+    const NOTHING: Weak<u64> = Weak::new();
     let default = Weak::default();
-    assert!(NOBODY.upgrade().is_none() && NOBODY.is_dead());
-    assert_eq!((NOBODY.strong_count(), NOBODY.weak_count()), (0, 0));
-    assert!(NOBODY.ptr_eq(&default) && NOBODY.clone().ptr_eq(&default));
-    assert!(!NOBODY.ptr_eq(&Arc::downgrade(&Arc::new(1))));
+    assert!(NOTHING.upgrade().is_none() && NOTHING.is_dead());
+    assert_eq!((NOTHING.strong_count(), NOTHING.weak_count()), (0, 0));
+    assert!(NOTHING.ptr_eq(&default) && NOTHING.clone().ptr_eq(&default));
+    assert!(!NOTHING.ptr_eq(&Arc::downgrade(&Arc::new(1))));
     // SAFETY: from `into_raw`, taken back once.
     let back = unsafe { Weak::from_raw(default.into_raw()) };
-    assert!(back.ptr_eq(&NOBODY));
+    assert!(back.ptr_eq(&NOTHING));
     assert_eq!(format!("{back:?}"), "(Weak)");
 }
 

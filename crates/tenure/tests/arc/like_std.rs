@@ -1,6 +1,7 @@
 //! The same source with std's pointers and with ours: a program, and random operations in lockstep.
 #![allow(clippy::arc_with_non_send_sync, reason = "the log of drops is for one thread")]
 
+use crate::cases::cases;
 use proptest::prelude::*;
 
 /// Compiles the code twice, in two modules that differ in one `use` line.
@@ -351,11 +352,7 @@ fn operation() -> impl Strategy<Value = Operation> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { 4_000 },
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(4_000, 4))]
 
     #[test]
     fn every_sequence_of_operations_looks_as_with_std(

@@ -4,6 +4,8 @@
 #![cfg(feature = "alloc")]
 
 mod behaviour;
+#[path = "../support/cases.rs"]
+mod cases;
 mod dst;
 #[cfg(all(feature = "arc-swap", feature = "stable_deref_trait"))]
 mod foreign;

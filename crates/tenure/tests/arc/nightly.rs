@@ -53,8 +53,8 @@ fn a_weak_coerces_alive_or_to_nothing() {
     let weak = Arc::downgrade(&value);
     let weak: Weak<dyn Display> = weak;
     assert_eq!(weak.upgrade().unwrap().to_string(), "3");
-    let nobody: Weak<dyn Display> = Weak::<u8>::new();
-    assert!(nobody.upgrade().is_none());
+    let nothing: Weak<dyn Display> = Weak::<u8>::new();
+    assert!(nothing.upgrade().is_none());
 }
 
 #[test]

@@ -43,9 +43,9 @@ fn a_weak_unsizes_alive_dead_or_to_nothing() {
     let dead: Weak<dyn Shape> = unsize!(dead => dyn Shape);
     assert!(weak.is_dead() && dead.is_dead() && weak.ptr_eq(&dead));
 
-    let nobody: Weak<dyn Shape> = unsize!(Weak::<Square>::new() => dyn Shape);
-    assert!(nobody.upgrade().is_none());
-    assert!(nobody.clone().ptr_eq(&nobody));
+    let nothing: Weak<dyn Shape> = unsize!(Weak::<Square>::new() => dyn Shape);
+    assert!(nothing.upgrade().is_none());
+    assert!(nothing.clone().ptr_eq(&nothing));
 }
 
 #[test]

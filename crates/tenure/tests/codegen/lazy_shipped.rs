@@ -2,26 +2,27 @@
 
 #![crate_type = "lib"]
 
-use tenure::lazy::{Context, Counted, LocalHandle, Mask, Reader};
+use tenure::lazy::{Context, Counted, LocalHandle, Mask, Reader, Shootdown};
 
-#[unsafe(no_mangle)]
-pub fn local_enter(local: &mut LocalHandle<u64>, context: &Context<u64>) -> u64 {
-    *local.enter(context)
+macro_rules! uses {
+    ($($scheme:ty: $enter:ident $(, $lazy:ident)?;)*) => {$(
+        #[unsafe(no_mangle)]
+        pub fn $enter(local: &mut LocalHandle<u64, $scheme>, context: &Context<u64, $scheme>) -> u64 {
+            *local.enter(context)
+        }
+
+        $(#[unsafe(no_mangle)]
+        pub fn $lazy(local: &mut LocalHandle<u64, $scheme>) -> u64 {
+            local.lazy().map_or(0, |kept| *kept)
+        })?
+    )*};
 }
 
-#[unsafe(no_mangle)]
-pub fn local_lazy(local: &mut LocalHandle<u64>) -> u64 {
-    local.lazy().map_or(0, |kept| *kept)
-}
-
-#[unsafe(no_mangle)]
-pub fn mask_enter(local: &mut LocalHandle<u64, Mask>, context: &Context<u64, Mask>) -> u64 {
-    *local.enter(context)
-}
-
-#[unsafe(no_mangle)]
-pub fn mask_lazy(local: &mut LocalHandle<u64, Mask>) -> u64 {
-    local.lazy().map_or(0, |kept| *kept)
+uses! {
+    Shootdown: local_enter, local_lazy;
+    Mask: mask_enter, mask_lazy;
+    // A control: counts, elsewhere.
+    Counted: counted_enter;
 }
 
 #[unsafe(no_mangle)]
@@ -33,10 +34,4 @@ pub fn reader_read(reader: &mut Reader<u64>) -> u64 {
 #[unsafe(no_mangle)]
 pub fn context_clone(context: &Context<u64>) -> Context<u64> {
     context.clone()
-}
-
-/// A control: counts, elsewhere.
-#[unsafe(no_mangle)]
-pub fn counted_enter(local: &mut LocalHandle<u64, Counted>, context: &Context<u64, Counted>) -> u64 {
-    *local.enter(context)
 }

@@ -5,62 +5,26 @@
 use tenure::arc::Counts;
 use tenure::count::{Get, IncNotZero, Put, RcuRef, Readable, TicketRef};
 
-#[unsafe(no_mangle)]
-pub fn inc_not_zero_get(count: &IncNotZero) -> Get {
-    count.get()
+macro_rules! calls {
+    ($($name:ident = $type:ident.$method:ident($($argument:ident: $of:ty)?) -> $result:ty;)*) => {$(
+        #[unsafe(no_mangle)]
+        pub fn $name(count: &$type $(, $argument: $of)?) -> $result {
+            count.$method($($argument)?)
+        }
+    )*};
 }
 
-#[unsafe(no_mangle)]
-pub fn inc_not_zero_put(count: &IncNotZero) -> Put {
-    count.put()
-}
-
-#[unsafe(no_mangle)]
-pub fn rcuref_get(count: &RcuRef) -> Get {
-    count.get()
-}
-
-#[unsafe(no_mangle)]
-pub fn rcuref_put(count: &RcuRef, readable: Readable<'_>) -> Put {
-    count.put(readable)
-}
-
-#[unsafe(no_mangle)]
-pub fn ticketref_get(count: &TicketRef) -> Get {
-    count.get()
-}
-
-#[unsafe(no_mangle)]
-pub fn ticketref_get_held(count: &TicketRef) {
-    count.get_held();
-}
-
-#[unsafe(no_mangle)]
-pub fn ticketref_put(count: &TicketRef) -> Put {
-    count.put()
-}
-
-#[unsafe(no_mangle)]
-pub fn arc_clone(counts: &Counts) {
-    counts.clone_strong();
-}
-
-#[unsafe(no_mangle)]
-pub fn arc_drop(counts: &Counts) -> Put {
-    counts.drop_strong()
-}
-
-#[unsafe(no_mangle)]
-pub fn arc_downgrade(counts: &Counts) {
-    counts.downgrade();
-}
-
-#[unsafe(no_mangle)]
-pub fn weak_upgrade(counts: &Counts) -> Get {
-    counts.upgrade()
-}
-
-#[unsafe(no_mangle)]
-pub fn weak_clone(counts: &Counts) {
-    counts.clone_weak();
+calls! {
+    inc_not_zero_get = IncNotZero.get() -> Get;
+    inc_not_zero_put = IncNotZero.put() -> Put;
+    rcuref_get = RcuRef.get() -> Get;
+    rcuref_put = RcuRef.put(readable: Readable<'_>) -> Put;
+    ticketref_get = TicketRef.get() -> Get;
+    ticketref_get_held = TicketRef.get_held() -> ();
+    ticketref_put = TicketRef.put() -> Put;
+    arc_clone = Counts.clone_strong() -> ();
+    arc_drop = Counts.drop_strong() -> Put;
+    arc_downgrade = Counts.downgrade() -> ();
+    weak_upgrade = Counts.upgrade() -> Get;
+    weak_clone = Counts.clone_weak() -> ();
 }

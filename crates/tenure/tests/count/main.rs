@@ -1,6 +1,8 @@
 //! The reference counts, one thread at a time: every operation in every state, and what is reported.
 #![cfg(target_has_atomic = "64")]
 
+#[path = "../support/cases.rs"]
+mod cases;
 #[path = "../support/faults.rs"]
 mod faults;
 mod oracle;

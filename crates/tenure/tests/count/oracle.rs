@@ -1,5 +1,6 @@
 //! Random sequences of operations on each count, against an obviously right model of it.
 
+use crate::cases::cases;
 use crate::faults::recorded;
 use proptest::prelude::*;
 use std::num::NonZeroU16;
@@ -218,12 +219,8 @@ fn offset() -> impl Strategy<Value = i32> {
     prop_oneof![Just(0), -70_000..70_000_i32, -(1 << 28)..(1 << 28)]
 }
 
-fn config() -> ProptestConfig {
-    ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() }
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(cases(1_000, 1_000))]
 
     #[test]
     fn inc_not_zero_does_as_its_model(state in state(IncNotZero::MOST), offset in offset(), ops in ops()) {

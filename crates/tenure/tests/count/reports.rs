@@ -162,14 +162,14 @@ fn without_a_hook_ten_reports_are_printed_and_then_one_note() {
 }
 
 #[test]
-fn a_standard_error_that_nobody_reads_is_no_reason_to_panic() {
+fn a_standard_error_that_is_closed_is_no_reason_to_panic() {
     if is_child() {
         let mut go = String::new();
         std::io::stdin().read_line(&mut go).unwrap();
         let _ = RcuRef::from_raw(DEAD).put(readable());
         return;
     }
-    let mut child = child("a_standard_error_that_nobody_reads_is_no_reason_to_panic")
+    let mut child = child("a_standard_error_that_is_closed_is_no_reason_to_panic")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

@@ -7,6 +7,7 @@
 //!
 //! The object counts as freed once a put was told to be the last, and no access may follow.
 
+use crate::cases::cases;
 use proptest::prelude::*;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -177,9 +178,7 @@ fn revived_and_put(times: usize) -> Vec<Vec<Op>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 4_000, failure_persistence: None, ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(4_000, 4_000))]
 
     #[test]
     fn ticketref_tells_exactly_one_and_touches_nothing_after_that(plan in interludes()) {

@@ -1,6 +1,6 @@
 //! What domains, contexts, local handles and guards promise, under every scheme.
 
-use crate::support::{Kind, Token, Worker, domain, figures, panics};
+use crate::support::{Kind, Token, Worker, domain, figures, panics, registered};
 use std::thread;
 use tenure::lazy::{Context, Domain, Guard, LocalHandle};
 
@@ -72,9 +72,7 @@ fn workers_share_an_object<S: Kind>() {
 }
 
 fn a_guard_gives_handles<S: Kind>() {
-    let (token, domain) = domain::<S>();
-    let context = domain.context(token.clone());
-    let mut local = domain.register();
+    let (token, _, context, mut local) = registered::<S>();
     let active = local.enter(&context);
     let from_active = Guard::upgrade(&active).unwrap();
     assert!(Context::ptr_eq(&from_active, &context));
@@ -198,9 +196,7 @@ fn what_a_parked_worker_keeps_goes_when_the_scheme_says<S: Kind>() {
         |_, local| drop(local),
     ];
     for end in ends {
-        let (token, domain) = domain::<S>();
-        let context = domain.context(token.clone());
-        let mut local = domain.register();
+        let (token, domain, context, mut local) = registered::<S>();
         drop(local.enter(&context));
         drop(context);
         assert_eq!(token.objects(), usize::from(S::KEEPS));
@@ -214,9 +210,7 @@ fn what_a_parked_worker_keeps_goes_when_the_scheme_says<S: Kind>() {
 }
 
 fn a_worker_that_was_cleared_is_no_reason_for_a_barrier<S: Kind>() {
-    let (token, domain) = domain::<S>();
-    let context = domain.context(token.clone());
-    let mut local = domain.register();
+    let (token, domain, context, mut local) = registered::<S>();
     drop(local.enter(&context));
     local.clear();
     drop(context);
@@ -241,7 +235,7 @@ fn many_handles_dropped_at_once_share_a_barrier<S: Kind>() {
     let (token, domain) = domain::<S>();
     let contexts = Vec::from_iter((0..OBJECTS).map(|_| domain.context(token.clone())));
     let mut locals = Vec::from_iter((0..3).map(|_| domain.register()));
-    // One idle, one in use, one that has nothing; and an object that somebody else has a handle to.
+    // One idle, one in use, one that has nothing; and an object that has another handle.
     drop(locals[0].enter(&contexts[10]));
     let kept = contexts[30].clone();
     let guard = locals[1].enter(&contexts[20]);
@@ -346,9 +340,7 @@ fn a_worker_looks_for_another_object_only_if_what_it_kept_is_not_it<S: Kind>() {
 }
 
 fn a_look_that_panics_leaves_what_the_worker_kept<S: Kind>() {
-    let (token, domain) = domain::<S>();
-    let context = domain.context(token.clone());
-    let mut local = domain.register();
+    let (token, _, context, mut local) = registered::<S>();
     local.enter(&context).check();
     assert_eq!(panics(|| drop(local.lazy_or(|_| panic!("looks"), || None))), "looks");
     assert_eq!(panics(|| drop(local.lazy_or(|_| false, || panic!("finds")))), "finds");

@@ -25,7 +25,6 @@ fn reads_see_the_newest_value() {
     }
 }
 
-/// Whoever is told of a store sees it, on whichever thread.
 #[test]
 fn a_thread_that_was_told_of_a_store_sees_it() {
     let cached = Cached::new(0);
@@ -104,7 +103,7 @@ fn nested_reads_of_one_thread_see_what_is_newest_by_then() {
 // --- when a replaced value is dropped ---
 
 #[test]
-fn a_store_drops_what_nobody_reads_before_it_returns() {
+fn a_store_drops_what_is_not_read_before_it_returns() {
     let [old, new] = [Token::new(), Token::new()];
     let cached = Cached::new(old.clone());
     let mut readers = Vec::from_iter((0..3).map(|_| cached.reader()));
@@ -141,7 +140,7 @@ fn a_read_guard_may_leave_on_another_thread() {
     let cached = Cached::new(old.clone());
     // 'static, for a thread.
     let place = Box::into_raw(Box::new(cached.reader()));
-    // SAFETY: from a box, and nobody else has it.
+    // SAFETY: from a box that only this thread has.
     let guard = unsafe { &mut *place }.read();
     cached.store(new.clone());
     thread::spawn(move || guard.check()).join().unwrap();
@@ -230,7 +229,7 @@ fn a_handle_to_a_value_may_outlive_all_else() {
 // --- update ---
 
 #[test]
-fn an_update_is_tried_again_where_somebody_else_was_faster() {
+fn an_update_is_tried_again_where_another_was_faster() {
     let cached = Cached::new(vec![0]);
     let mut tries = 0;
     cached.update(|old| {

@@ -122,7 +122,7 @@ fn check(stage: &Stage, old: &Token, stored: &Token, what: &str) {
     assert_eq!(old.objects(), read, "{what}: the old value is there if it is read");
     assert_eq!(stored.objects(), 1, "{what}: the new value is there");
     stage.leave();
-    assert_eq!(old.objects(), 0, "{what}: nobody reads the old value");
+    assert_eq!(old.objects(), 0, "{what}: the old value is not read");
     for how in READS {
         stage.read(how);
         assert_eq!(stage.showing(old), 0, "{what}: {how:?} sees what was replaced before it began");
@@ -221,7 +221,7 @@ fn a_read_is_interrupted_by_three_stores() {
                 let what = format!("{how:?} interrupted at {at}");
                 let [first, second, third, last] = &values;
                 let never_seen = [second, third].map(Token::objects);
-                assert_eq!(never_seen, [0, 0], "{what}: values that nobody read are dropped");
+                assert_eq!(never_seen, [0, 0], "{what}: values that were not read are dropped");
                 check(&stage, first, last, &what);
             }
         }

@@ -1,5 +1,6 @@
 //! Random sequences of operations on a `Cached`, its readers and guards, against an obviously right model.
 
+use crate::cases::cases;
 use crate::support::Token;
 use proptest::prelude::*;
 use tenure::lazy::{Cached, CachedGuard, Context, Guard, Reader};
@@ -143,7 +144,7 @@ impl<'c> Run<'c> {
                 let mut new = Some(new);
                 self.cached.update(|current| {
                     assert_eq!(current.number, old);
-                    new.take().expect("nobody else writes")
+                    new.take().expect("no other thread writes")
                 });
             }
             Operation::Context => {
@@ -238,11 +239,7 @@ fn run(operations: &[Operation]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { 256 },
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(256, 4))]
 
     #[test]
     fn cached_is_what_the_model_is(operations in operations()) {

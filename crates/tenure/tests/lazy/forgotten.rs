@@ -4,7 +4,7 @@
 //! What is forgotten here can be found and is freed in the end, so that a leak checker has no complaint but
 //! about what leaks without reason.
 
-use crate::support::{Kind, Token, domain};
+use crate::support::{Kind, Token, domain, registered};
 use std::mem::{self, ManuallyDrop};
 use tenure::lazy::{Cached, Context, Guard};
 
@@ -25,7 +25,7 @@ fn a_forgotten_guard_keeps_its_object_until_the_worker_is_used_again<S: Kind>() 
                 mem::forget(local.enter(&context));
             }
             drop(context);
-            assert_eq!(token.objects(), 1, "nobody can tell that the guard is gone");
+            assert_eq!(token.objects(), 1, "that the guard is gone is not known");
             match how {
                 "lazy" => assert_eq!(local.lazy().is_some(), S::KEEPS),
                 "enter" => drop(local.enter(&other)),
@@ -41,9 +41,7 @@ fn a_forgotten_guard_keeps_its_object_until_the_worker_is_used_again<S: Kind>() 
 }
 
 fn a_worker_goes_on_after_a_forgotten_guard<S: Kind>() {
-    let (token, domain) = domain::<S>();
-    let context = domain.context(token.clone());
-    let mut local = domain.register();
+    let (token, domain, context, mut local) = registered::<S>();
     for turn in 0..20 {
         mem::forget(local.enter(&context));
         if turn % 2 == 0 {
@@ -62,9 +60,7 @@ fn a_worker_goes_on_after_a_forgotten_guard<S: Kind>() {
 }
 
 fn a_guard_may_be_forgotten_after_the_last_handle_is_gone<S: Kind>() {
-    let (token, domain) = domain::<S>();
-    let context = domain.context(token.clone());
-    let mut local = domain.register();
+    let (token, _, context, mut local) = registered::<S>();
     let guard = local.enter(&context);
     drop(context);
     mem::forget(guard);

@@ -1,7 +1,7 @@
 //! Every two operations of local handles and handles, with one in the middle of the other, at each of its steps.
 //!
 //! See `staged.rs` for how. What is checked: what a guard shows is alive, nothing is dropped twice, and what
-//! nobody has any more is gone.
+//! is neither held nor used is gone.
 
 use crate::staged::{Barriers, Staged, every_way, interrupted, with};
 use crate::support::{Kind, Token, Worker};
@@ -140,7 +140,7 @@ impl<S: Kind> Stage<S> {
         if self.is_used() {
             assert_eq!(there, 1, "{what}: used and dropped");
         } else if !S::KEEPS && !self.forgotten.get() {
-            assert_eq!(there, 0, "{what}: nobody has it and it was not dropped");
+            assert_eq!(there, 0, "{what}: it is not used and was not dropped");
         }
         self.worker.borrow_mut().local().clear();
         assert_eq!(self.token.objects(), 0, "{what}: the local handle has let go of it");
@@ -282,10 +282,10 @@ fn workers_come_and_go_while_others_do<S: Kind>() {
     });
 }
 
-/// The control: with heavy barriers that interrupt nobody an owner uses what was dropped, and one that leaves keeps
+/// The control: with heavy barriers that interrupt no thread an owner uses what was dropped, and one that leaves keeps
 /// what it was given.
 #[test]
-fn a_heavy_barrier_that_interrupts_nobody_is_found_out() {
+fn a_heavy_barrier_that_interrupts_no_thread_is_found_out() {
     let broken = |before: Before, first: Step| {
         let fails = |at: &u32| {
             let stage = Stage::<On<Staged, Shootdown>>::new(before);

@@ -3,6 +3,8 @@
 //! Behaviour is tested under every scheme: see `support.rs`. Tests that need a process of their own are `lazy_*.rs`.
 #![cfg(feature = "std")]
 
+#[path = "../support/cases.rs"]
+mod cases;
 #[macro_use]
 mod support;
 

@@ -1,5 +1,6 @@
 //! Random sequences of operations on local handles and handles, against an obviously right model of each scheme.
 
+use crate::cases::cases;
 use crate::support::{Kind, Token, Worker, figures};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -13,8 +14,8 @@ enum Operation {
     Drop(usize),
     /// So many, from that one.
     DropMany(usize, usize),
-    Sit,
-    Stand(usize),
+    Register,
+    Unregister(usize),
     Enter(usize, usize),
     /// The handle goes while the guard is out.
     EnterAndDrop(usize, usize),
@@ -27,8 +28,8 @@ enum Operation {
 
 fn operations() -> impl Strategy<Value = Vec<Operation>> {
     use Operation::{
-        Clear, Clone, Drop, DropMany, Enter, EnterAndDrop, Forget, Lazy, Leave, Make, Sit, Stand,
-        Upgrade,
+        Clear, Clone, Drop, DropMany, Enter, EnterAndDrop, Forget, Lazy, Leave, Make, Register,
+        Unregister, Upgrade,
     };
     let which = || 0..64_usize;
     let operation = prop_oneof![
@@ -36,8 +37,8 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         4 => which().prop_map(Clone),
         12 => which().prop_map(Drop),
         2 => (which(), 0..6_usize).prop_map(|(first, n)| DropMany(first, n)),
-        3 => Just(Sit),
-        2 => which().prop_map(Stand),
+        3 => Just(Register),
+        2 => which().prop_map(Unregister),
         16 => (which(), which()).prop_map(|(local, handle)| Enter(local, handle)),
         6 => (which(), which()).prop_map(|(local, handle)| EnterAndDrop(local, handle)),
         12 => which().prop_map(Lazy),
@@ -54,7 +55,7 @@ type Id = usize;
 
 /// What the model knows of a local handle.
 #[derive(Debug, Clone, Default)]
-struct Seated {
+struct Local {
     has: Option<Id>,
     /// A guard is out, or was forgotten.
     active: bool,
@@ -68,7 +69,7 @@ struct Seated {
 struct Model {
     /// Shootdown's rules; otherwise local handles keep what they have.
     takes: bool,
-    workers: Vec<Seated>,
+    workers: Vec<Local>,
     handles: Vec<Id>,
     made: usize,
     ended: BTreeSet<Id>,
@@ -102,12 +103,12 @@ impl Model {
             self.barriers += u64::from(barrier);
             self.ended.extend(ending);
         } else {
-            self.ended_by_nobody();
+            self.end_what_is_lost();
         }
     }
 
-    /// Where local handles keep objects: those that nobody has any more end.
-    fn ended_by_nobody(&mut self) {
+    /// Where local handles keep objects: those that are neither held nor kept end.
+    fn end_what_is_lost(&mut self) {
         if !self.takes {
             let dead = (0..self.made).filter(|&id| !self.is_alive(id));
             self.ended = dead.collect();
@@ -127,8 +128,8 @@ impl Model {
         if self.workers[at].has != Some(id) || self.workers[at].owns {
             self.leave(at);
         }
-        self.workers[at] = Seated { has: Some(id), active: true, guarded: true, owns: false };
-        self.ended_by_nobody();
+        self.workers[at] = Local { has: Some(id), active: true, guarded: true, owns: false };
+        self.end_what_is_lost();
     }
 
     fn lazy(&mut self, at: usize) -> bool {
@@ -144,7 +145,7 @@ impl Model {
     fn clear(&mut self, at: usize) {
         self.leave(at);
         self.workers[at].has = None;
-        self.ended_by_nobody();
+        self.end_what_is_lost();
     }
 }
 
@@ -226,11 +227,11 @@ impl<S: Kind> Run<S> {
     /// An operation on a local handle.
     fn on_workers(&mut self, operation: &Operation) -> Option<()> {
         match *operation {
-            Operation::Sit => {
+            Operation::Register => {
                 self.workers.push(Worker::new(&self.domain));
-                self.model.workers.push(Seated::default());
+                self.model.workers.push(Local::default());
             }
-            Operation::Stand(which) => {
+            Operation::Unregister(which) => {
                 let at = self.worker(which)?;
                 drop(self.workers.swap_remove(at));
                 self.model.clear(at);
@@ -323,11 +324,7 @@ fn run<S: Kind>(operations: &[Operation]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { 256 },
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(256, 4))]
 
     #[test]
     fn shootdown_is_what_the_model_is(operations in operations()) {

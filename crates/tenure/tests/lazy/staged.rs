@@ -1,4 +1,4 @@
-//! [`Staged`]: the real machine, on which somebody else can be made to run between any two accesses of a thread.
+//! [`Staged`]: the real machine, on which another thread can be made to run between any two accesses of a thread.
 //!
 //! Two operations run on one thread: the first up to its n-th access to shared memory, then all of the second,
 //! then the rest of the first. So each of these interleavings is seen, on every run, with real memory and under
@@ -28,7 +28,7 @@ pub(crate) enum Barriers {
     Free,
     /// Light ones are free; stores take effect late.
     Late,
-    /// And heavy barriers interrupt nobody: what must not be.
+    /// And heavy barriers interrupt no thread, which is wrong.
     Broken,
 }
 
@@ -133,7 +133,7 @@ fn store(address: usize, value: u64, perform: impl FnOnce() + 'static) {
     }
 }
 
-/// What this thread has stored there and nobody else sees yet.
+/// What this thread has stored there and no other thread sees yet.
 fn stored(address: usize) -> Option<u64> {
     let thread = THREAD.get();
     STORES.with_borrow(|stores| {
@@ -142,7 +142,7 @@ fn stored(address: usize) -> Option<u64> {
     })
 }
 
-/// A word goes: nobody is to see what was stored there.
+/// A word goes: what was stored there is not seen any more.
 fn forget(address: usize) {
     STORES.with_borrow_mut(|stores| stores.retain(|store| store.address != address));
 }

@@ -76,6 +76,15 @@ pub(crate) fn domain<S: Kind>() -> (Token, Domain<Token, S>) {
     (Token::new(), Domain::new_in())
 }
 
+type Registered<S> = (Token, Domain<Token, S>, Context<Token, S>, LocalHandle<Token, S>);
+
+/// A domain with an object, which has one context, and a local handle that has nothing.
+pub(crate) fn registered<S: Kind>() -> Registered<S> {
+    let (token, domain) = domain();
+    let (context, local) = (domain.context(token.clone()), domain.register());
+    (token, domain, context, local)
+}
+
 /// An object whose drop is seen by the count of its `Arc`.
 #[derive(Clone)]
 pub(crate) struct Token(Arc<()>);

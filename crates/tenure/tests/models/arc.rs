@@ -1,7 +1,7 @@
 //! [`Counts`]: an `Arc` and its `Weak`s, down to the allocation.
 //!
 //! The value is destroyed once, after every look at it; the allocation is freed once, after
-//! everybody's last touch of either count.
+//! the last touch of either count.
 //!
 //! What these models drive is [`Counts`], not `Arc` itself, whose counts are the real machine's. What remains is in
 //! [`handles`](super::handles), which does what `Arc` does around them: each operation of an `Arc` is one call of
@@ -12,24 +12,27 @@
 
 use super::handles::{Allocation, ArcCounts, Inner, Strong, Weak};
 use super::memory::{InOrder, Loom};
-use super::stage::{ALL, Heap, Value, join_all, passes, spawn, tests};
+use super::stage::{ALL, Heap, JoinHandle, Value, join_all, passes, spawn, tests};
 use tenure::arc::Counts;
+
+/// The end of every model: the last `Arc` of this thread goes ‖ `threads`.
+fn end<C: ArcCounts, R>(
+    strong: Strong<C>,
+    threads: impl IntoIterator<Item = JoinHandle<R>>,
+    allocation: &Allocation<C>,
+) {
+    strong.drop();
+    join_all(threads);
+    allocation.assert_gone();
+}
 
 /// drop ‖ upgrade, drop, drop the `Weak` ‖ drop the other `Weak`.
 pub(crate) fn drop_upgrade_drop_weak<C: ArcCounts>() {
     let (strong, allocation) = Strong::<C>::new();
     let visitor = strong.downgrade();
     let other = strong.downgrade();
-    let threads = [
-        spawn(move || {
-            visitor.visit();
-            visitor.drop();
-        }),
-        spawn(move || other.drop()),
-    ];
-    strong.drop();
-    join_all(threads);
-    allocation.assert_gone();
+    let threads = [spawn(move || visitor.visit_and_drop()), spawn(move || other.drop())];
+    end(strong, threads, &allocation);
 }
 
 /// drop ‖ upgrade, drop ‖ upgrade, drop: each upgrade may revive the value.
@@ -37,14 +40,9 @@ pub(crate) fn drop_upgrade_upgrade<C: ArcCounts>() {
     let (strong, allocation) = Strong::<C>::new();
     let threads = [(); 2].map(|()| {
         let visitor = strong.downgrade();
-        spawn(move || {
-            visitor.visit();
-            visitor.drop();
-        })
+        spawn(move || visitor.visit_and_drop())
     });
-    strong.drop();
-    join_all(threads);
-    allocation.assert_gone();
+    end(strong, threads, &allocation);
 }
 
 /// drop ‖ an upgrade that makes a second `Weak` and drops the first.
@@ -58,14 +56,9 @@ fn drop_upgrade_downgrade<C: ArcCounts>() {
             second
         });
         first.drop();
-        if let Some(second) = second {
-            second.visit();
-            second.drop();
-        }
+        second.into_iter().for_each(Weak::visit_and_drop);
     });
-    strong.drop();
-    thread.join().unwrap();
-    allocation.assert_gone();
+    end(strong, [thread], &allocation);
 }
 
 /// drop ‖ drop ‖ drop of clones, without a `Weak`: the shortcut of the last one only loads.
@@ -75,9 +68,7 @@ pub(crate) fn clones_drop<C: ArcCounts>() {
         let clone = strong.clone();
         spawn(move || clone.drop())
     });
-    strong.drop();
-    join_all(threads);
-    allocation.assert_gone();
+    end(strong, threads, &allocation);
 }
 
 /// The first `Weak`s ever, of two `Arc`s at once: each publishes the strong count, or relies on the
@@ -88,9 +79,7 @@ pub(crate) fn first_downgrades<C: ArcCounts>() {
         let clone = strong.clone();
         spawn(move || clone.go_and_come_back())
     });
-    strong.drop();
-    join_all(threads);
-    allocation.assert_gone();
+    end(strong, threads, &allocation);
 }
 
 /// The first `Weak`s ever, made through one borrowed `Arc` by two threads, which visit before the
@@ -106,16 +95,9 @@ fn first_downgrades_of_a_borrowed_arc<C: ArcCounts>() {
             weak
         })
     });
-    let threads = join_all(threads).into_iter().map(|weak| {
-        spawn(move || {
-            weak.visit();
-            weak.drop();
-        })
-    });
-    let threads = Vec::from_iter(threads);
-    strong.drop();
-    join_all(threads);
-    allocation.assert_gone();
+    let weaks = join_all(threads).into_iter();
+    let threads = Vec::from_iter(weaks.map(|weak| spawn(move || weak.visit_and_drop())));
+    end(strong, threads, &allocation);
 }
 
 /// get_mut, try_unwrap ‖ an `Arc` whose first `Weak` goes before it makes a second.
@@ -164,9 +146,7 @@ pub(crate) fn unshared_after_a_clone<C: ArcCounts>() {
     let clone = strong.clone();
     let thread = spawn(move || clone.drop());
     strong.write_if_unique();
-    strong.drop();
-    thread.join().unwrap();
-    allocation.assert_gone();
+    end(strong, [thread], &allocation);
 }
 
 /// A `Weak` that is older than the value: its maker writes it ‖ upgrades.
@@ -177,16 +157,11 @@ pub(crate) fn born_under_upgrades<C: ArcCounts>(visitors: usize) {
     let threads = Vec::from_iter((0..visitors).map(|_| {
         inner.counts.downgrade();
         let visitor = Weak(inner.clone());
-        spawn(move || {
-            visitor.visit();
-            visitor.drop();
-        })
+        spawn(move || visitor.visit_and_drop())
     }));
     inner.value.write(1);
     inner.counts.born();
-    Strong(inner).drop();
-    join_all(threads);
-    allocation.assert_gone();
+    end(Strong(inner), threads, &allocation);
 }
 
 /// get_mut ‖ an `Arc` that makes a `Weak`, goes, and comes back through the `Weak`.
@@ -195,9 +170,7 @@ pub(crate) fn unique_under_downgrade<C: ArcCounts>() {
     let other = strong.clone();
     let thread = spawn(move || other.go_and_come_back());
     strong.write_if_unique();
-    strong.drop();
-    thread.join().unwrap();
-    allocation.assert_gone();
+    end(strong, [thread], &allocation);
 }
 
 /// get_mut ‖ a `Weak` that becomes an `Arc`: the race that the lock prevents.
@@ -207,14 +180,10 @@ pub(crate) fn unique_under_upgrade<C: ArcCounts>() {
     let thread = spawn(move || {
         let upgraded = weak.upgrade();
         weak.drop();
-        if let Some(upgraded) = upgraded {
-            upgraded.drop();
-        }
+        upgraded.into_iter().for_each(Strong::drop);
     });
     strong.write_if_unique();
-    strong.drop();
-    thread.join().unwrap();
-    allocation.assert_gone();
+    end(strong, [thread], &allocation);
 }
 
 /// drop ‖ get_mut by an upgraded `Arc`, which may have overtaken the drop, after its `Weak` is
@@ -230,9 +199,7 @@ fn unique_by_an_upgrade<C: ArcCounts>() {
             upgraded.drop();
         }
     });
-    strong.drop();
-    join_all([thread]);
-    allocation.assert_gone();
+    end(strong, [thread], &allocation);
 }
 
 /// get_mut ‖ get_mut of two `Arc`s ‖ a `Weak` that becomes a third.
@@ -245,15 +212,10 @@ fn two_unique<C: ArcCounts>() {
             clone.write_if_unique();
             clone.drop();
         }),
-        spawn(move || {
-            weak.visit();
-            weak.drop();
-        }),
+        spawn(move || weak.visit_and_drop()),
     ];
     strong.write_if_unique();
-    strong.drop();
-    join_all(threads);
-    allocation.assert_gone();
+    end(strong, threads, &allocation);
 }
 
 /// get_mut of the only pointer that is left has to succeed.
@@ -261,13 +223,7 @@ fn unique_in_the_end<C: ArcCounts>() {
     let (mut strong, allocation) = Strong::<C>::new();
     let clone = strong.clone();
     let weak = strong.downgrade();
-    let threads = [
-        spawn(move || clone.drop()),
-        spawn(move || {
-            weak.visit();
-            weak.drop();
-        }),
-    ];
+    let threads = [spawn(move || clone.drop()), spawn(move || weak.visit_and_drop())];
     join_all(threads);
     assert!(strong.write_if_unique(), "get_mut refuses the only owner");
     assert!(strong.take_or_drop(), "try_unwrap refuses the only owner");
@@ -279,13 +235,7 @@ pub(crate) fn take_under_upgrade_and_drop<C: ArcCounts>() {
     let (strong, allocation) = Strong::<C>::new();
     let clone = strong.clone();
     let weak = strong.downgrade();
-    let threads = [
-        spawn(move || clone.drop()),
-        spawn(move || {
-            weak.visit();
-            weak.drop();
-        }),
-    ];
+    let threads = [spawn(move || clone.drop()), spawn(move || weak.visit_and_drop())];
     strong.take_or_drop();
     join_all(threads);
     allocation.assert_gone();
@@ -313,9 +263,7 @@ fn take_by_an_upgrade() {
         }
         weak.drop();
     });
-    strong.drop();
-    thread.join().unwrap();
-    allocation.assert_gone();
+    end(strong, [thread], &allocation);
 }
 
 /// What make_mut does: take the value, change it, put it back ‖ upgrades.
@@ -323,18 +271,13 @@ fn take_and_put_back_under_upgrades<C: ArcCounts>(visitors: usize) {
     let (strong, allocation) = Strong::<C>::new();
     let threads = Vec::from_iter((0..visitors).map(|_| {
         let visitor = strong.downgrade();
-        spawn(move || {
-            visitor.visit();
-            visitor.drop();
-        })
+        spawn(move || visitor.visit_and_drop())
     }));
     if strong.0.counts.try_take() {
         strong.0.value.write(2);
         strong.0.counts.born();
     }
-    strong.drop();
-    join_all(threads);
-    allocation.assert_gone();
+    end(strong, threads, &allocation);
 }
 
 /// into_inner by every clone.
@@ -374,14 +317,14 @@ tests! {
         passes(Some(5), drop_upgrade_upgrade::<Counts<Loom>>);
     a_weak_made_by_an_upgraded_arc_keeps_the_allocation =>
         passes(ALL, drop_upgrade_downgrade::<Counts<Loom>>);
-    the_last_clone_frees_after_everyones_last_touch => passes(ALL, clones_drop::<Counts<Loom>>);
+    the_last_clone_frees_after_all_touches => passes(ALL, clones_drop::<Counts<Loom>>);
     of_two_first_weaks_each_can_rely_on_the_other_to_publish =>
         passes(Some(3), first_downgrades::<Counts<Loom>>);
     first_weaks_of_a_borrowed_arc_can_be_used_before_the_other_is_published =>
         passes(Some(3), first_downgrades_of_a_borrowed_arc::<Counts<Loom>>);
     weaks_that_come_and_go_never_let_two_have_the_value =>
         passes(Some(4), unique_and_take_under_weaks_that_come_and_go::<Counts<Loom>>);
-    make_mut_writes_or_moves_what_nobody_else_reaches => passes(Some(4), make_mut_under_downgrade);
+    make_mut_writes_or_moves_what_no_other_reaches => passes(Some(4), make_mut_under_downgrade);
     get_mut_of_what_never_had_a_weak_comes_after_every_clone =>
         passes(ALL, unshared_after_a_clone::<Counts<Loom>>);
     an_upgrade_that_succeeds_sees_the_value_that_was_born =>
@@ -395,7 +338,7 @@ tests! {
         passes(ALL, unique_by_an_upgrade::<Counts<Loom>>);
     of_two_get_muts_none_is_given_what_the_other_shares => passes(Some(4), two_unique::<Counts<Loom>>);
     the_only_owner_left_gets_the_value => passes(ALL, unique_in_the_end::<Counts<Loom>>);
-    try_unwrap_takes_from_nobody => passes(Some(5), take_under_upgrade_and_drop::<Counts<Loom>>);
+    try_unwrap_takes_from_no_other => passes(Some(5), take_under_upgrade_and_drop::<Counts<Loom>>);
     two_try_unwraps_do_not_wait_for_each_other => passes(ALL, two_takes::<Counts<Loom>>);
     try_unwrap_waits_for_the_drop_that_its_upgrade_overtook => passes(ALL, take_by_an_upgrade);
     a_value_that_is_taken_and_put_back_is_seen_whole_or_not_at_all =>

@@ -92,8 +92,7 @@ impl<C: ArcCounts> Strong<C> {
     pub(crate) fn go_and_come_back(self) {
         let weak = self.downgrade();
         self.drop();
-        weak.visit();
-        weak.drop();
+        weak.visit_and_drop();
     }
 
     /// `Arc::get_mut`, and a write if it gives one. Returns whether it did.
@@ -140,9 +139,12 @@ impl<C: ArcCounts> Weak<C> {
     }
 
     pub(crate) fn visit(&self) {
-        if let Some(strong) = self.upgrade() {
-            strong.drop();
-        }
+        self.upgrade().into_iter().for_each(Strong::drop);
+    }
+
+    pub(crate) fn visit_and_drop(self) {
+        self.visit();
+        self.drop();
     }
 
     pub(crate) fn drop(self) {

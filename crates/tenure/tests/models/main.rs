@@ -7,7 +7,7 @@
 //! | [`arc`] | the counts of `Arc`: value and allocation go once; upgrade, get_mut, try_unwrap, into_inner, new_cyclic |
 //! | [`pool`] | free lists: one owner a slot, none lost, each home exactly once, no touch after the last is home |
 //! | [`slots`] | `SlotPool`: a key finds the use that it names or nothing; the last to hold an object gives it back |
-//! | [`lazy`] | domains and `Cached`: nobody reads a value after its end, which waits for nobody but who reads it |
+//! | [`lazy`] | domains and `Cached`: no value is read after its end, which waits for its readers alone |
 //! | [`registry`] | one live object per key: created once, destroyed once, and no memory is freed under a lookup or a put |
 //! | [`numbers`] | numbers of threads: one owner at a time, who sees what the one before did |
 //! | `orderings` of a room | no ordering of its files can be weakened: [`needed`], [`weakening`] |

@@ -146,13 +146,13 @@ loom::thread_local! {
 }
 
 /// Gives the calling thread of a model a number. Threads without one have none.
-pub(crate) fn seat(number: usize) {
-    NUMBER.with(|seat| seat.set(Some(number)));
+pub(crate) fn set_number(number: usize) {
+    NUMBER.with(|own| own.set(Some(number)));
 }
 
 /// The calling thread gives its number up.
-pub(crate) fn unseat() {
-    NUMBER.with(|seat| seat.set(None));
+pub(crate) fn clear_number() {
+    NUMBER.with(|own| own.set(None));
 }
 
 /// How many heavy barriers the calling thread has passed.
@@ -171,7 +171,7 @@ pub(crate) fn unfenced<R>(act: impl FnOnce() -> R) -> R {
     result
 }
 
-// SAFETY: models seat each thread on a number of its own.
+// SAFETY: models give each thread a number of its own.
 unsafe impl<const IN_ORDER: bool, const SWAPS: bool> Threads for Loom<IN_ORDER, SWAPS> {
     fn thread() -> Option<usize> {
         NUMBER.with(Cell::get)

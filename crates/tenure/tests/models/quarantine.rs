@@ -49,7 +49,7 @@ pub(crate) fn flush() {
     KEEPING.set(false);
     RECYCLING.set(false);
     for (memory, layout) in KEPT.take() {
-        // SAFETY: allocated by `System` with that layout; whoever freed it has no more to do with it, and no
+        // SAFETY: allocated by `System` with that layout, and freed by its owner; and no
         // thread of the execution that might have come too late runs any more.
         unsafe { System.dealloc(memory, layout) };
     }

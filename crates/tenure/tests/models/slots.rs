@@ -1,4 +1,4 @@
-//! [`SlotPool`]: a key finds the use that it names or nothing, and a use ends once, whoever is last to hold it.
+//! [`SlotPool`]: a key finds the use that it names or nothing, and a use ends once, with its last holder.
 
 use super::memory::{InOrder, Loom};
 use super::stage::{ALL, Value, join_all, passes, spawn, tests};
@@ -124,9 +124,9 @@ pub(crate) fn unshared_under_lookups<M: Threads>(visitors: usize) {
 }
 
 tests! {
-    what_is_unshared_is_read_by_nobody =>
+    what_is_unshared_is_not_read =>
         passes(ALL, || unshared_under_lookups::<InOrder>(1));
-    what_is_unshared_is_read_by_nobody_of_two =>
+    what_is_unshared_is_read_by_neither_of_two =>
         passes(Some(3), || unshared_under_lookups::<InOrder>(2));
 }
 

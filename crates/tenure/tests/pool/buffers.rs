@@ -112,7 +112,7 @@ fn an_exact_request_never_falls_back<L: FreeList>() {
     assert_eq!(total(&pool).downgraded, 0);
 }
 
-fn idle_memory_of_other_classes_is_freed_before_anybody_gets_less<L: FreeList>() {
+fn idle_memory_of_other_classes_is_freed_before_a_request_gets_less<L: FreeList>() {
     let pool = build::<L>(small().limit(512));
     let small: Vec<_> = (0..8).map(|_| pool.acquire(64).unwrap()).collect();
     drop(small);
@@ -155,7 +155,7 @@ fn a_pair_is_two_buffers_or_none<L: FreeList>() {
     assert!(matches!(error, AcquireError::LimitReached { .. }), "{error:?}");
     let counts = total(&pool);
     assert_eq!((counts.in_use, counts.idle), (1, 1));
-    // The one that was undone is there for somebody else.
+    // The one that was undone is there for another.
     drop(pool.acquire(64).unwrap());
 }
 
@@ -313,7 +313,7 @@ claims! {
     no_two_users_have_one_buffer,
     at_the_limit_the_next_smaller_class_is_handed_out_and_one_downgrade_counted,
     an_exact_request_never_falls_back,
-    idle_memory_of_other_classes_is_freed_before_anybody_gets_less,
+    idle_memory_of_other_classes_is_freed_before_a_request_gets_less,
     what_a_sleeping_thread_keeps_is_taken_back_at_the_limit,
     a_pair_is_two_buffers_or_none,
     a_trim_frees_what_is_idle_in_all_threads_and_nothing_else,

@@ -1,5 +1,6 @@
 //! A buffer pool against a model: any order of operations, and the same figures after each.
 
+use crate::cases::cases;
 use proptest::prelude::*;
 use tenure::memory::Native;
 use tenure::pool::list::{Magazines, Scan};
@@ -246,11 +247,7 @@ fn run<L: FreeList>(limit: Option<u64>, magazine: usize, operations: &[Operation
 macro_rules! against_the_model {
     ($($list_name:ident: $list:ty,)*) => {
         proptest! {
-            #![proptest_config(ProptestConfig {
-                cases: if cfg!(miri) { 5 } else { 300 },
-                failure_persistence: None,
-                ..ProptestConfig::default()
-            })]
+            #![proptest_config(cases(300, 5))]
             $(#[test]
             fn $list_name(
                 limit in prop::option::of(SMALLEST..4_096),

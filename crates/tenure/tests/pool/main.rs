@@ -11,6 +11,8 @@
 //! Forks, and what a pool asks of the allocator, need a process of their own: `pool_fork.rs`, `pool_buffers_memory.rs`.
 #![cfg(feature = "std")]
 
+#[path = "../support/cases.rs"]
+mod cases;
 #[macro_use]
 #[path = "../support/lists.rs"]
 mod owned;

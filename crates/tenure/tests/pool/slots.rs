@@ -14,7 +14,7 @@ struct Names<L: FreeList> {
 }
 
 fn names<L: FreeList>() -> Names<L> {
-    let prefix = String::from("nobody");
+    let prefix = String::from("no one");
     let pool = SlotPool::builder(move || prefix.clone()).reset(String::clear).list().build();
     Names { pool }
 }
@@ -22,7 +22,7 @@ fn names<L: FreeList>() -> Names<L> {
 fn an_object_is_made_once_and_reset_before_each_further_use<L: FreeList>() {
     let Names { pool } = names::<L>();
     let mut name = pool.acquire().unwrap();
-    assert_eq!(*name, "nobody");
+    assert_eq!(*name, "no one");
     name.push_str(" else");
     let place = name.as_ptr();
     drop(name);
@@ -64,7 +64,7 @@ fn a_key_finds_an_object_while_it_is_shared_and_at_no_other_time<L: FreeList>() 
     assert!(pool.get(key).is_none(), "exclusive again");
     mine.push('!');
     let shared = SlotMut::share(mine);
-    assert_eq!(*pool.get(key).unwrap(), "nobody!");
+    assert_eq!(*pool.get(key).unwrap(), "no one!");
     drop(shared);
     assert!(pool.get(key).is_none(), "idle");
 }
@@ -105,7 +105,7 @@ fn into_mut_succeeds_for_the_only_reference<L: FreeList>() {
     drop(other);
     let shared = SlotRef::into_mut(shared).unwrap_err();
     drop(found);
-    assert_eq!(*SlotRef::into_mut(shared).unwrap(), "nobody");
+    assert_eq!(*SlotRef::into_mut(shared).unwrap(), "no one");
     assert_eq!(pool.statistics().idle, 1);
 }
 
@@ -117,7 +117,7 @@ fn the_last_of_many_references_resets_and_releases_once<L: FreeList>() {
     drop(shared);
     for other in others {
         assert_eq!(pool.statistics().in_use, 1);
-        assert_eq!(*other, "nobody");
+        assert_eq!(*other, "no one");
     }
     assert_eq!((pool.statistics().in_use, pool.statistics().idle), (0, 1));
     assert!(pool.acquire().unwrap().is_empty());

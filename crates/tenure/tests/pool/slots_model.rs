@@ -1,5 +1,6 @@
 //! Random sequences of operations on a `SlotPool`, against an obviously right model of it.
 
+use crate::cases::cases;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -273,11 +274,7 @@ fn run<L: FreeList>(operations: &[Operation]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { 256 },
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(256, 4))]
 
     #[test]
     fn a_pool_over_a_scan_is_what_the_model_is(operations in operations()) {

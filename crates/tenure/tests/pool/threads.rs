@@ -120,7 +120,7 @@ fn a_resident_is_left_once_for_each_time_that_it_asked() {
 }
 
 #[test]
-fn residents_that_are_gone_are_left_by_nobody_and_the_others_are() {
+fn a_thread_leaves_the_residents_that_are_still_there() {
     let book = Arc::new(Guestbook::default());
     let resident = book.resident();
     thread::spawn(move || {
@@ -140,7 +140,7 @@ fn residents_that_are_gone_are_left_by_nobody_and_the_others_are() {
     .join()
     .unwrap();
     assert_eq!(book.0.lock().unwrap().len(), 4);
-    assert_eq!(Arc::weak_count(&book), 0, "a thread that has ended knows nobody");
+    assert_eq!(Arc::weak_count(&book), 0, "a thread that has ended refers to no resident");
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn released_at_the_end_of_its_thread<L: List>(asks_for_a_number_first: bool) {
             late.give(0);
         });
         let _after = number();
-        // Seats the thread.
+        // Makes the thread the owner of a magazine.
         assert_eq!(shared.acquire(), None);
     })
     .join()

@@ -10,5 +10,7 @@
 #![cfg(all(feature = "registry", target_has_atomic = "64"))]
 
 mod behaviour;
+#[path = "../support/cases.rs"]
+mod cases;
 mod model;
 mod threads;

@@ -1,5 +1,6 @@
 //! Random sequences of operations, against a map of weak pointers to what std's `Arc` counts.
 
+use crate::cases::cases;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -104,11 +105,7 @@ fn agrees<C: RegistryCount>(operations: &[Operation]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 3 } else { 256 },
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(256, 3))]
 
     #[test]
     fn a_registry_has_what_a_map_of_weak_pointers_has(operations in operations()) {

@@ -50,7 +50,7 @@ fn look_up(
     if guard.compare_exchange(place, found, object, success, failure).is_ok() {
         return Some((object, true));
     }
-    // SAFETY: nobody else has seen it.
+    // SAFETY: no other thread has seen it.
     drop(unsafe { Box::from_raw(object) });
     None
 }

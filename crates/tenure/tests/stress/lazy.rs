@@ -15,7 +15,7 @@ type Counter = <Native as Memory>::AtomicU64;
 /// What a domain has here.
 pub(crate) struct Object {
     canary: Canary,
-    /// Written before anybody else knows the object, and never again: read without atomics.
+    /// Written before other threads know the object, and never again: read without atomics.
     id: u64,
     tally: Arc<Tally>,
 }
@@ -49,12 +49,12 @@ impl Tally {
 
 impl Object {
     pub(crate) fn new(tally: &Arc<Tally>) -> Self {
-        // Relaxed: a number that nobody has yet.
+        // Relaxed: a number that is new.
         let id = tally.made.fetch_add(1, Ordering::Relaxed);
         Self { canary: Canary::new(), id, tally: Arc::clone(tally) }
     }
 
-    /// Called by whoever has a guard or a handle. Returns which object it is.
+    /// Called with a guard or a handle. Returns which object it is.
     pub(crate) fn check(&self) -> u64 {
         self.canary.check();
         self.id
@@ -73,7 +73,7 @@ const PLACES: usize = 3;
 const LOCALS: usize = 3;
 
 /// A local handle, and which object it entered last.
-struct Seated<S: Scheme> {
+struct Local<S: Scheme> {
     local: LocalHandle<Object, S>,
     last: Option<u64>,
 }
@@ -84,21 +84,21 @@ struct Room<S: Scheme> {
     /// Where handles lie about for all.
     places: [Lock<Option<Context<Object, S>>>; PLACES],
     /// Where a thread leaves a local handle for another one.
-    exchange: Lock<Option<Seated<S>>>,
+    exchange: Lock<Option<Local<S>>>,
     tally: Arc<Tally>,
 }
 
 struct Race<S: Scheme> {
     room: Arc<Room<S>>,
-    locals: [Seated<S>; LOCALS],
+    locals: [Local<S>; LOCALS],
     /// Objects that a local handle had kept for it, and how often there was none.
     kept: u64,
     missed: u64,
 }
 
 impl<S: Scheme> Room<S> {
-    fn sit(&self) -> Seated<S> {
-        Seated { local: self.domain.register(), last: None }
+    fn register(&self) -> Local<S> {
+        Local { local: self.domain.register(), last: None }
     }
 
     fn make(&self) -> Context<Object, S> {
@@ -118,12 +118,12 @@ impl<S: Scheme> Room<S> {
 
 impl<S: Scheme> Race<S> {
     fn new(room: &Arc<Room<S>>) -> Self {
-        Self { room: Arc::clone(room), locals: from_fn(|_| room.sit()), kept: 0, missed: 0 }
+        Self { room: Arc::clone(room), locals: from_fn(|_| room.register()), kept: 0, missed: 0 }
     }
 
     fn enter(&mut self, turn: usize) {
         let Self { room, locals, .. } = self;
-        let Seated { local, last } = &mut locals[turn % LOCALS];
+        let Local { local, last } = &mut locals[turn % LOCALS];
         let context = room.look_up(turn / 2 % PLACES);
         let id = context.check();
         let active = local.enter(&context);
@@ -142,7 +142,7 @@ impl<S: Scheme> Race<S> {
 
     fn lazy(&mut self, turn: usize) {
         let Self { room, locals, .. } = self;
-        let Seated { local, last } = &mut locals[turn / 3 % LOCALS];
+        let Local { local, last } = &mut locals[turn / 3 % LOCALS];
         let Some(guard) = local.lazy() else {
             self.missed += 1;
             return;
@@ -167,10 +167,10 @@ impl<S: Scheme> Race<S> {
             match turn % 16 {
                 1 | 9 => room.put(turn / 16 % PLACES, None),
                 2 => self.locals[at].local.clear(),
-                3 => self.locals[at] = room.sit(),
+                3 => self.locals[at] = room.register(),
                 4 | 5 => {
                     // The local handle of another thread, for one's own.
-                    let mine = std::mem::replace(&mut self.locals[at], room.sit());
+                    let mine = std::mem::replace(&mut self.locals[at], room.register());
                     if let Some(others) = room.exchange.with(|place| place.replace(mine)) {
                         self.locals[at] = others;
                         self.lazy(at * 3);
@@ -184,7 +184,7 @@ impl<S: Scheme> Race<S> {
                 7 => {
                     // Some objects end late.
                     let context = room.look_up(turn % PLACES);
-                    let Seated { local, last } = &mut self.locals[at];
+                    let Local { local, last } = &mut self.locals[at];
                     *last = Some(context.check());
                     std::mem::forget(local.enter(&context));
                 }
@@ -327,7 +327,7 @@ fn last_handles_go_while_guards_do() {
 #[test]
 fn what_is_left_to_another_reclaimer_does_not_pile_up() {
     let (tally, domain) = (Tally::new(), Domain::<Object>::new());
-    // Each is one more to be looked at by whoever ends objects.
+    // Each is one more to be looked at by threads that end objects.
     let idle = Arc::new(domain.context(Object::new(&tally)));
     let mut locals = Vec::from_iter((0..64).map(|_| domain.register()));
     locals.iter_mut().for_each(|local| drop(local.enter(&idle)));
@@ -348,5 +348,5 @@ fn what_is_left_to_another_reclaimer_does_not_pile_up() {
     let most = threads.into_iter().map(|thread| thread.join().unwrap()).max().unwrap();
     drop((locals, idle, domain));
     tally.check(u64::from(turns) * THREADS as u64);
-    assert!(most < 1_000 * THREADS as u64, "{most} objects that nobody has wait for their end");
+    assert!(most < 1_000 * THREADS as u64, "{most} objects without a holder wait for their end");
 }

@@ -1,7 +1,7 @@
 //! Free lists under threads that come and go, trim, and close.
 //!
-//! Whoever owns a slot writes to it without atomics: a second owner finds a word that it did not expect, and a
-//! thread sanitizer sees the access itself. A list that ends is freed by whoever brings its last slot home, so
+//! The owner of a slot writes to it without atomics: a second owner finds a word that it did not expect, and a
+//! thread sanitizer sees the access itself. A list that ends is freed by the thread that brings its last slot home, so
 //! that an address sanitizer sees who touches it later.
 
 use crate::support::{Canary, Lock, Shared, THREADS, objects, on_threads};
@@ -14,7 +14,7 @@ use tenure::pool::list::{List, Magazines, Scan, TaggedStack};
 
 type Word = <Native as Memory>::AtomicU32;
 
-/// What a slot holds that nobody owns.
+/// What a slot holds that has no owner.
 const FREE: u64 = 0;
 /// What a slot holds that has come home.
 const HOME: u64 = u64::MAX;
@@ -82,7 +82,7 @@ impl<L: List> Pool<L> {
         taken.into_iter().for_each(|slot| self.give(slot, owner));
     }
 
-    /// Closes the list, when nobody owns a slot, and returns how many there were.
+    /// Closes the list, when no slot has an owner, and returns how many there were.
     fn end(&self) -> u32 {
         let mut home = 0;
         self.list.close(|slot| {
@@ -152,7 +152,7 @@ fn one_way<L: List>() {
     assert!(admitted <= bound, "{admitted} slots, where {bound} are enough");
 }
 
-/// More threads than any cap that somebody might think of.
+/// More threads than any cap that one might think of.
 const CROWD: u32 = 300;
 
 fn a_crowd_one_by_one<L: List>() {
@@ -191,15 +191,15 @@ fn a_crowd_at_once<L: List>() {
 /// A list in memory that ends with its last slot.
 struct Block<L> {
     list: L,
-    /// One for each slot that is not home, and one for whoever closes.
+    /// One for each slot that is not home, and one for the thread that closes.
     references: Word,
     arrived: Word,
     canary: Canary,
 }
 
-struct Nobody;
+struct NoOwner;
 
-impl Resident for Nobody {
+impl Resident for NoOwner {
     unsafe fn leave(&self, _thread: usize) {}
 }
 
@@ -211,7 +211,7 @@ impl Resident for Nobody {
 unsafe fn put<L>(block: *const Block<L>, references: u32) -> bool {
     // SAFETY: the caller has a reference.
     let word = unsafe { &raw const (*block).references };
-    // AcqRel: whoever frees does so after all that others did.
+    // AcqRel: what is freed is freed after all that others did.
     // SAFETY: as above.
     let last = unsafe { (*word).fetch_sub(references, Ordering::AcqRel) } == references;
     if last {
@@ -226,7 +226,7 @@ unsafe fn put<L>(block: *const Block<L>, references: u32) -> bool {
 fn closed_under_releases<L: List>() {
     let blocks: Arc<[Shared<Block<L>>]> = (0..objects(2_000))
         .map(|_| {
-            let list = L::new_in(MAGAZINE, Weak::<Nobody>::new());
+            let list = L::new_in(MAGAZINE, Weak::<NoOwner>::new());
             (0..THREADS as u32).for_each(|slot| list.admit(slot));
             let references = Atomic::new(THREADS as u32 + 1);
             let canary = Canary::new();

@@ -12,8 +12,8 @@ use tenure::pool::{
 
 type Counter = <Native as Memory>::AtomicU64;
 
-/// Nobody has the object.
-const NOBODY: u64 = 0;
+/// The object is idle.
+const IDLE: u64 = 0;
 
 /// What a pool gives out here.
 struct Object {
@@ -28,7 +28,7 @@ impl Object {
     fn new(present: &Arc<Counter>) -> Self {
         // Relaxed: a statistic, read when all threads have ended.
         present.fetch_add(1, Ordering::Relaxed);
-        let holder = Plain::new(NOBODY);
+        let holder = Plain::new(IDLE);
         Self { canary: Canary::new(), holder, present: Arc::clone(present) }
     }
 
@@ -37,23 +37,23 @@ impl Object {
         unsafe { self.holder.read() }
     }
 
-    /// Called by whoever has the object exclusively.
+    /// Called by the thread that has the object exclusively.
     fn begin(&mut self, holder: u64) {
         self.canary.rewrite();
-        assert_eq!(self.holder(), NOBODY, "an object is handed out that was not reset");
+        assert_eq!(self.holder(), IDLE, "an object is handed out that was not reset");
         // SAFETY: `&mut self`.
         self.holder.with_mut(|place| unsafe { *place = holder });
     }
 
     fn reset(&mut self) {
         self.canary.rewrite();
-        assert_ne!(self.holder(), NOBODY, "an object is reset twice");
+        assert_ne!(self.holder(), IDLE, "an object is reset twice");
         // SAFETY: `&mut self`.
-        self.holder.with_mut(|place| unsafe { *place = NOBODY });
+        self.holder.with_mut(|place| unsafe { *place = IDLE });
     }
 }
 
-// SAFETY: `holder` is written by whoever has the object exclusively.
+// SAFETY: `holder` is written by the thread that has the object exclusively.
 unsafe impl Sync for Object {}
 
 impl Drop for Object {
@@ -125,7 +125,7 @@ impl<L: FreeList> Race<L> {
         drop(shared);
         if turn % 3 == 0 {
             if let Ok(mut mine) = SlotRef::into_mut(other) {
-                // Nobody looks now.
+                // No other thread looks now.
                 mine.reset();
                 mine.begin(me);
                 if turn % 64 == 3 {

@@ -42,7 +42,7 @@ impl Canary {
 
     /// Called by a holder of the object.
     pub(crate) fn check(&self) {
-        // SAFETY: the caller holds a reference, so nobody destroys the object. That this is so is
+        // SAFETY: the caller holds a reference, so no thread destroys the object. That this is so is
         // what the test is about.
         let word = unsafe { self.0.read() };
         assert_eq!(word, ALIVE, "a holder found the object destroyed");
@@ -51,7 +51,7 @@ impl Canary {
     /// Called by the only holder.
     pub(crate) fn rewrite(&self) {
         self.check();
-        // SAFETY: nobody else has a reference, and nobody can make one.
+        // SAFETY: there is no other reference, and none can be made.
         self.0.with_mut(|word| unsafe { word.write(ALIVE) });
     }
 
@@ -98,7 +98,7 @@ impl<T> Clone for Shared<T> {
 
 impl<T> Copy for Shared<T> {}
 
-// SAFETY: only a pointer; whoever dereferences it answers for the object behind it.
+// SAFETY: only a pointer; the code that dereferences it answers for the object behind it.
 unsafe impl<T> Send for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Shared<T> {}

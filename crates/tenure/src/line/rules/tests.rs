@@ -139,7 +139,7 @@ fn a_field_over_several_lines_meets_neighbours_on_each_of_them() {
 }
 
 #[test]
-fn fields_without_bytes_and_fields_without_a_role_meet_nobody() {
+fn fields_without_bytes_and_fields_without_a_role_share_no_line() {
     const FIELDS: &[Field] = &[
         contended("marker", 0, 0),
         read_mostly("first", 0, 8),

@@ -16,13 +16,13 @@ impl<L: FreeList> PooledBuf<L> {
     ///
     /// let pool = BufferPool::new();
     /// let mut buffer = pool.acquire(0).unwrap();
-    /// buffer.append(b"to everybody");
+    /// buffer.append(b"to all of them");
     /// let message = buffer.freeze();
-    /// let everybody = message.slice(3..);
+    /// let them = message.slice(3..);
     /// drop(message);
-    /// assert_eq!(everybody, "everybody");
+    /// assert_eq!(them, "all of them");
     /// assert_eq!(pool.statistics().total.in_use, 1);
-    /// drop(everybody);
+    /// drop(them);
     /// assert_eq!(pool.statistics().total.in_use, 0);
     /// ```
     #[must_use]

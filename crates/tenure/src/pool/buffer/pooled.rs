@@ -369,7 +369,7 @@ mod tests {
     use crate::pool::BufferPool;
 
     #[test]
-    fn what_nobody_could_write_to_is_not_zeroed_again() {
+    fn what_could_not_be_written_to_is_not_zeroed_again() {
         const SIZE: usize = 4_096;
         let pool = BufferPool::builder().classes(SIZE, 1).build().unwrap();
         let mut buffer = pool.acquire(0).unwrap();

@@ -5,7 +5,7 @@
 //! address says nothing about which value is there.
 
 use super::super::clocks::counts_are_held;
-use super::super::memory::{InOrder, PointersInOrder, seat, unfenced, unseat};
+use super::super::memory::{InOrder, PointersInOrder, clear_number, set_number, unfenced};
 use super::super::quarantine;
 use super::super::stage::{ALL, Heap, JoinHandle, passes, spawn};
 use super::{Fate, Object, begin, ends_in_every_way, worker};
@@ -20,7 +20,7 @@ pub(super) fn cached<S: Revoking>() -> (Cached<Object, S>, Fate) {
     (Cached::new_in(first), fate)
 }
 
-/// A thread that stores `value`, and has seen the end of what it replaced if nobody was in its way.
+/// A thread that stores `value`, and has seen the end of what it replaced if no reader was in its way.
 fn store<S: Revoking>(
     number: usize,
     cached: &Cached<Object, S>,
@@ -55,6 +55,15 @@ fn end<S: Revoking>(cached: Cached<Object, S>, old: &[Fate], current: &Fate) {
     assert_eq!(said.retired, old.len() as u64, "a value ends once");
     drop(cached);
     current.assert_gone();
+}
+
+/// `readers` read ‖ value 2 is stored in the place of value 1.
+fn under_a_store<S: Revoking>(readers: impl FnOnce(&Cached<Object, S>)) {
+    let (cached, first) = cached::<S>();
+    let (storing, second) = store(1, &cached, 2);
+    readers(&cached);
+    storing.join().unwrap();
+    end(cached, &[first], &second);
 }
 
 // --- a reader and a store ---
@@ -160,13 +169,7 @@ pub(super) fn a_guard_held_across_a_store_of_its_own_under_a_read<S: Revoking>()
 }
 
 pub(super) fn a_reader_comes_under_a_store<S: Revoking>() {
-    let (cached, first) = cached::<S>();
-    let (storing, second) = store(1, &cached, 2);
-    let mut reader = cached.reader();
-    read(&mut reader);
-    drop(reader);
-    storing.join().unwrap();
-    end(cached, &[first], &second);
+    under_a_store::<S>(|cached| _ = read(&mut cached.reader()));
 }
 
 pub(super) fn a_reader_goes_under_a_store<S: Revoking>() {
@@ -299,13 +302,7 @@ pub(super) fn an_update_under_a_store<S: Revoking>() {
 // --- handles ---
 
 pub(super) fn a_handle_under_a_store<S: Revoking>() {
-    let (cached, first) = cached::<S>();
-    let (storing, second) = store(1, &cached, 2);
-    let context = cached.context();
-    context.look();
-    drop(context);
-    storing.join().unwrap();
-    end(cached, &[first], &second);
+    under_a_store::<S>(|cached| _ = cached.context().look());
 }
 
 pub(super) fn a_guard_upgraded_under_a_store<S: Revoking>() {
@@ -324,16 +321,13 @@ pub(super) fn a_guard_upgraded_under_a_store<S: Revoking>() {
 // --- reads without a reader ---
 
 pub(super) fn a_read_in_a_read_of_one_thread_under_a_store<S: Revoking>() {
-    let (cached, first) = cached::<S>();
-    let (storing, second) = store(1, &cached, 2);
-    let outer = cached.read();
-    let inner = cached.read();
-    assert!(outer.look() <= inner.look(), "a read sees an older value than the one before it");
-    drop(outer);
-    inner.look();
-    drop(inner);
-    storing.join().unwrap();
-    end(cached, &[first], &second);
+    under_a_store::<S>(|cached| {
+        let outer = cached.read();
+        let inner = cached.read();
+        assert!(outer.look() <= inner.look(), "a read sees an older value than the one before it");
+        drop(outer);
+        inner.look();
+    });
 }
 
 pub(super) fn a_read_of_a_thread_without_a_number_under_a_store<S: Revoking>() {
@@ -357,7 +351,7 @@ pub(super) fn a_guard_that_outlives_its_threads_number_under_the_next_owner<S: R
         let (cached, is_given_up) = (cached.clone(), is_given_up.clone());
         worker(1, move || {
             let guard = cached.read();
-            unseat();
+            clear_number();
             is_given_up.store(1, Ordering::Release);
             guard.look();
             drop(guard);
@@ -367,7 +361,7 @@ pub(super) fn a_guard_that_outlives_its_threads_number_under_the_next_owner<S: R
         let cached = cached.clone();
         spawn(move || {
             if is_given_up.load(Ordering::Acquire) == 1 {
-                seat(1);
+                set_number(1);
                 cached.read().look();
             }
         })
@@ -392,7 +386,7 @@ pub(super) fn a_place_left_by_a_guard_that_outlives_its_threads_number() -> bool
         let (cached, is_given_up) = (cached.clone(), is_given_up.clone());
         worker(1, move || {
             let guard = cached.read();
-            unseat();
+            clear_number();
             is_given_up.store(1, Ordering::Release);
             drop(guard);
         })
@@ -400,7 +394,7 @@ pub(super) fn a_place_left_by_a_guard_that_outlives_its_threads_number() -> bool
     let is_next = is_given_up.load(Ordering::Acquire) == 1;
     let mut fates = vec![first];
     if is_next {
-        seat(1);
+        set_number(1);
         let guard = unfenced(|| cached.read());
         let (two, second) = Object::new(2);
         cached.store(two);

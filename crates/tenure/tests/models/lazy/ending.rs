@@ -1,7 +1,7 @@
 //! Objects that end at once: one thread has the turn and ends what the others have pushed, with barriers that they
 //! share.
 //!
-//! The promise: when all that were there have returned, all that they dropped is gone. Nobody need come again.
+//! The promise: when all that were there have returned, all that they dropped is gone.
 
 use super::super::memory::{InOrder, Loom, PointersInOrder};
 use super::super::stage::{ALL, JoinHandle, passes, spawn};
@@ -159,7 +159,7 @@ pub(super) fn one_dies_beside_a_combiner_after_the_list_was_emptied<S: Scheme>()
     assert_ended(&domain, 0, &[one, two, three]);
 }
 
-/// An object that has the last handle to another, which ends while nobody has the turn.
+/// An object that has the last handle to another, which ends while no thread has the turn.
 pub(super) fn an_object_whose_end_ends_another_under_a_worker<S: Scheme>() {
     struct Chain<S: Scheme> {
         object: Object,

@@ -3,13 +3,13 @@
 //!
 //! | room | claims |
 //! |---|---|
-//! | [`shootdown`] | one object: nobody reads it after its end, and its end waits for nobody but who reads it |
+//! | [`shootdown`] | one object: it is not read after its end, which waits for its readers alone |
 //! | [`ending`] | objects that end at once, on several threads: none is forgotten, and who was there has seen to it |
 //! | [`cached`] | a pointer that is replaced under its readers |
-//! | [`schemes`] | `Counted` and `Mask`: whoever is last destroys, once |
+//! | [`schemes`] | `Counted` and `Mask`: the last one destroys, once |
 //!
 //! Values are [`Object`]s: reading one is a plain read, dropping it a plain write, so loom demands that all that
-//! anybody did with a value happened before its end. Whoever drops one twice finds no value. Every model ends
+//! threads did with a value happened before its end. A second drop finds no value. Every model ends
 //! with the question whether all of them are gone: [`Fate::assert_gone`].
 //!
 //! Blocks are on the heap and freed by the library. They stay readable up to the end of the execution
@@ -53,7 +53,7 @@ mod schemes;
 mod shootdown;
 
 use super::clocks::judge;
-use super::memory::seat;
+use super::memory::set_number;
 use super::quarantine;
 use super::stage::{JoinHandle, Preemptions, Value, passes, spawn};
 use std::collections::BTreeSet;
@@ -103,7 +103,7 @@ impl Fate {
 /// The first step of every model: this is thread 0. What the machine's barriers pass on besides is not to be relied on.
 fn begin<M: Memory>() {
     judge::<M>();
-    seat(0);
+    set_number(0);
     quarantine::keep();
 }
 
@@ -121,7 +121,7 @@ fn object<S: Scheme>(domain: &Domain<Object, S>, value: u32) -> (Context<Object,
 /// A thread of that number.
 fn worker<R: 'static>(number: usize, thread: impl FnOnce() -> R + 'static) -> JoinHandle<R> {
     spawn(move || {
-        seat(number);
+        set_number(number);
         thread()
     })
 }

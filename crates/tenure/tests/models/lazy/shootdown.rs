@@ -26,6 +26,18 @@ fn look_lazily<S: Scheme>(local: &mut LocalHandle<Object, S>) -> bool {
     local.lazy().inspect(|kept| assert_eq!(kept.look(), 1)).is_some()
 }
 
+/// `owner` does something with a local handle that has kept an object ‖ the object's last handle goes.
+fn under_the_last_drop<S: Scheme>(owner: impl FnOnce(&mut LocalHandle<Object, S>)) {
+    let domain = domain::<S>();
+    counts_are_held();
+    let (mut local, context, fate) = keep(&domain);
+    let dropper = worker(1, move || drop(context));
+    owner(&mut local);
+    dropper.join().unwrap();
+    assert!(local.lazy().is_none());
+    assert_ended(&domain, 1, &[fate]);
+}
+
 // --- entering ---
 
 pub(super) fn entered_and_its_handle_dropped_inside<S: Scheme>() {
@@ -102,26 +114,15 @@ pub(super) fn the_last_handle_dropped_inside_its_own_guard_under_a_worker_that_k
 // --- using what was kept ---
 
 pub(super) fn used_lazily_under_the_last_drop<S: Scheme>() {
-    let domain = domain::<S>();
-    counts_are_held();
-    let (mut local, context, fate) = keep(&domain);
-    let dropper = worker(1, move || drop(context));
-    look_lazily(&mut local);
-    dropper.join().unwrap();
-    assert!(local.lazy().is_none());
-    assert_ended(&domain, 1, &[fate]);
+    under_the_last_drop::<S>(|local| _ = look_lazily(local));
 }
 
 pub(super) fn used_lazily_twice_under_the_last_drop<S: Scheme>() {
-    let domain = domain::<S>();
-    counts_are_held();
-    let (mut local, context, fate) = keep(&domain);
-    let dropper = worker(1, move || drop(context));
-    let first = look_lazily(&mut local);
-    let second = look_lazily(&mut local);
-    assert!(first || !second, "what was lost is found again");
-    dropper.join().unwrap();
-    assert_ended(&domain, 1, &[fate]);
+    under_the_last_drop::<S>(|local| {
+        let first = look_lazily(local);
+        let second = look_lazily(local);
+        assert!(first || !second, "what was lost is found again");
+    });
 }
 
 pub(super) fn used_lazily_by_two_workers_under_the_last_drop<S: Scheme>() {
@@ -306,23 +307,17 @@ fn a_use_is_seen_by_a_reclaimer_that_finds_the_next_object_given_back() {
 // --- going ---
 
 pub(super) fn cleared_under_the_last_drop<S: Scheme>() {
-    let domain = domain::<S>();
-    let (mut local, context, fate) = keep(&domain);
-    let dropper = worker(1, move || drop(context));
-    local.clear();
-    assert!(local.lazy().is_none());
-    dropper.join().unwrap();
-    assert_ended(&domain, 1, &[fate]);
+    under_the_last_drop::<S>(|local| {
+        local.clear();
+        assert!(local.lazy().is_none());
+    });
 }
 
 pub(super) fn used_lazily_and_cleared_under_the_last_drop<S: Scheme>() {
-    let domain = domain::<S>();
-    let (mut local, context, fate) = keep(&domain);
-    let dropper = worker(1, move || drop(context));
-    look_lazily(&mut local);
-    local.clear();
-    dropper.join().unwrap();
-    assert_ended(&domain, 1, &[fate]);
+    under_the_last_drop::<S>(|local| {
+        look_lazily(local);
+        local.clear();
+    });
 }
 
 pub(super) fn given_back_and_taken_again_under_the_last_drop<S: Scheme>() {
@@ -402,9 +397,7 @@ pub(super) fn upgraded_lazily_under_the_last_drop<S: Scheme>() {
     let (mut local, context, fate) = keep(&domain);
     let dropper = worker(1, move || drop(context));
     let upgraded = local.lazy().and_then(|kept| Guard::upgrade(&kept));
-    if let Some(context) = upgraded {
-        assert_eq!(context.look(), 1);
-    }
+    upgraded.into_iter().for_each(|context| assert_eq!(context.look(), 1));
     dropper.join().unwrap();
     assert_ended(&domain, 1, &[fate]);
 }

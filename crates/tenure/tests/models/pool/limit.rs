@@ -1,6 +1,6 @@
 //! What pools promise at their limit.
 
-use super::super::memory::{InOrder, Loom, seat};
+use super::super::memory::{InOrder, Loom, set_number};
 use super::super::stage::{passes, spawn, tests};
 use tenure::memory::Threads;
 use tenure::pool::BufferPool;
@@ -10,7 +10,7 @@ use tenure::pool::list::TaggedStack;
 /// moment a small buffer is idle, or there is room for one.
 pub(super) fn acquired_at_the_limit<M: Threads>() {
     const SMALL: usize = 64;
-    seat(0);
+    set_number(0);
     let pool = BufferPool::builder().classes(SMALL, 2).limit(3 * SMALL as u64);
     let pool = pool.list::<TaggedStack<M>>().build().unwrap();
     let small = pool.acquire_exact(SMALL).unwrap();
@@ -18,7 +18,7 @@ pub(super) fn acquired_at_the_limit<M: Threads>() {
     let asking = {
         let pool = pool.clone();
         spawn(move || {
-            seat(1);
+            set_number(1);
             pool.acquire_exact(SMALL).is_ok()
         })
     };

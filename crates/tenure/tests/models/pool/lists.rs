@@ -1,6 +1,6 @@
 //! What all lists promise.
 
-use super::super::memory::{InOrder, Loom, seat};
+use super::super::memory::{InOrder, Loom, set_number};
 use super::super::stage::{ALL, Preemptions, join_all, passes, spawn, tests};
 use super::{Pool, end};
 use tenure::pool::list::{List, Magazines, Scan, TaggedStack};
@@ -112,7 +112,7 @@ pub(crate) fn empty_at_one_moment<L: List>(magazine: usize, looks_twice: bool) {
     let looker = {
         let pools = pools.clone();
         spawn(move || {
-            seat(1);
+            set_number(1);
             L::gather(pools.iter().map(Pool::list), || {
                 let look = || [0, 1].map(|list: usize| pools[list].list().emptiness());
                 let first = look();

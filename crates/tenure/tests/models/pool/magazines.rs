@@ -1,7 +1,7 @@
 //! What [`Magazines`] promises beyond a list: magazines that others take back, of threads that come and go.
 
 use super::super::clocks::judge;
-use super::super::memory::{Loom, seat, unseat};
+use super::super::memory::{Loom, clear_number, set_number};
 use super::super::stage::{Heap, spawn};
 use super::{Pool, end};
 use tenure::memory::{Atomic, Memory, Ordering};
@@ -9,13 +9,13 @@ use tenure::pool::list::{List, Magazines};
 
 type Small<const S: bool> = Magazines<Loom<S>, 1>;
 
-/// A pool with that many slots, of which the first `kept` are in the magazine of thread 1, which is seated.
+/// A pool with that many slots, of which the first `kept` are in the magazine of thread 1, which owns that.
 fn kept<const S: bool>(magazine: usize, slots: u32, kept: u32) -> Pool<Small<S>> {
     judge::<Loom<S>>();
     let pool = Pool::new(magazine, slots);
-    seat(1);
+    set_number(1);
     (0..kept).for_each(|slot| pool.give(slot));
-    seat(0);
+    set_number(0);
     pool
 }
 
@@ -54,9 +54,9 @@ fn an_owner_and_two_trims_share_no_slot<const S: bool>() {
 /// By threads without a number, which pass nothing on by magazines of their own: only the lock orders them.
 pub(super) fn two_trims_of_a_magazine_share_no_slot<const S: bool>() {
     let pool = asleep::<S>();
-    unseat();
+    clear_number();
     let trimmer = pool.spawn_with_handle(2, |pool| {
-        unseat();
+        clear_number();
         pool.trim();
     });
     pool.trim();
@@ -121,9 +121,9 @@ fn a_full_magazine_gives_to_the_depot_while_an_empty_one_takes_from_it<const S: 
 
 fn two_full_magazines_give_to_the_depot<const S: bool>() {
     let pool = kept::<S>(1, 4, 1);
-    seat(2);
+    set_number(2);
     pool.give(1);
-    seat(0);
+    set_number(0);
     let first = pool.spawn(1, |pool| pool.give(2));
     let second = pool.spawn(2, |pool| pool.give(3));
     end(&pool, [first, second]);
@@ -194,7 +194,7 @@ fn number_1_changes_hands_under<const S: bool>(other: fn(&Pool<Small<S>>)) {
     let next = pool.spawn_with_handle(2, move |pool| {
         // Acquire: pairs with the Release above.
         if claimed.load(Ordering::Acquire) == 0 {
-            seat(1);
+            set_number(1);
         }
         pool.visit();
         pool.visit();

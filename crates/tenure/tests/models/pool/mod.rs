@@ -7,7 +7,7 @@
 //! | [`limit`] | `BufferPool`: an acquire is refused only if nothing was idle and the limit allowed no more |
 //!
 //! Every model ends in the same way: the list is closed, all slots are given back, and with the last one to
-//! come home the list is freed. So "the list is freed" says that no slot was lost, and loom that nobody used
+//! come home the list is freed. So "the list is freed" says that no slot was lost, and loom that no thread used
 //! the list after that.
 
 /// Tests that run a model on the two machines, each with a bound of its own.
@@ -38,7 +38,7 @@ pub(crate) mod lists;
 mod magazines;
 mod orderings;
 
-use super::memory::{Field, seat};
+use super::memory::{Field, set_number};
 use super::stage::{Heap, JoinHandle, spawn};
 use std::iter::{from_fn, once};
 use std::sync::{Arc, Weak};
@@ -60,7 +60,7 @@ unsafe impl<L: List> Send for Inner<L> {}
 // SAFETY: as above; and loom keeps readers and writers of the slots apart.
 unsafe impl<L: List> Sync for Inner<L> {}
 
-/// What is known of a slot. Written without atomics by whoever the slot is given to.
+/// What is known of a slot. Written without atomics by its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Free,
@@ -74,9 +74,9 @@ impl<L: List> Clone for Pool<L> {
     }
 }
 
-struct Nobody;
+struct NoOwner;
 
-impl Resident for Nobody {
+impl Resident for NoOwner {
     unsafe fn leave(&self, _thread: usize) {}
 }
 
@@ -90,8 +90,8 @@ impl<L: List> Pool<L> {
 
     /// As [`new`](Self::new), but the list has not been told of the slots.
     pub(crate) fn not_admitted(magazine: usize, slots: u32) -> Self {
-        seat(0);
-        let list = Heap::new(L::new_in(magazine, Weak::<Nobody>::new()));
+        set_number(0);
+        let list = Heap::new(L::new_in(magazine, Weak::<NoOwner>::new()));
         let states = (0..slots).map(|_| Plain::new(State::Owned)).collect();
         let references = Atomic::new(slots + 1);
         Self(Arc::new(Inner { list, slots: states, references }))
@@ -110,7 +110,7 @@ impl<L: List> Pool<L> {
 
     fn change(&self, slot: u32, from: State, to: State, otherwise: &str) {
         self.0.slots[slot as usize].with_mut(|state| {
-            // SAFETY: loom panics where somebody else reads or writes meanwhile.
+            // SAFETY: loom panics where another thread reads or writes meanwhile.
             let state = unsafe { &mut *state };
             assert_eq!(*state, from, "{otherwise}");
             *state = to;
@@ -135,7 +135,7 @@ impl<L: List> Pool<L> {
     }
 
     pub(crate) fn give(&self, slot: u32) {
-        self.change(slot, State::Owned, State::Free, "somebody took an owner's slot");
+        self.change(slot, State::Owned, State::Free, "another thread took an owner's slot");
         // SAFETY: owned until here, as far as the list lets us.
         if unsafe { self.list().release(slot) }.is_err() {
             self.home(slot);
@@ -185,7 +185,7 @@ impl<L: List> Pool<L> {
     ) -> JoinHandle<R> {
         let pool = self.clone();
         spawn(move || {
-            seat(number);
+            set_number(number);
             thread(&pool)
         })
     }

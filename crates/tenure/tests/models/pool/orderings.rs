@@ -55,7 +55,7 @@ const NEEDED: &[Needed] = needed! {
         => FieldRace, Some(3), owner_between_two_trims::<true>();
     MAGAZINE "Magazine::reopen" Release "fetch_sub"
         => FieldRace, Some(3), owner_between_two_trims::<true>();
-    MAGAZINES "Magazines::seat" Release "fetch_add"
+    MAGAZINES "Magazines::adopt" Release "fetch_add"
         => LOST, Some(2), closed_under_a_release::<Small>(1);
     MAGAZINES "Magazines::shut_all" Acquire "fetch_or"
         => LOST, Some(2), closed_under_a_release::<Small>(1);

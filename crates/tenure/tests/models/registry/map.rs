@@ -4,7 +4,7 @@
 //! Elements are read plainly when they are found and written plainly when they are released, so loom demands that
 //! every look at one comes after its insertion and before its release. Released elements stay in [`quarantine`].
 
-use super::super::memory::{Loom, end_at_failure, seat, unfenced};
+use super::super::memory::{Loom, end_at_failure, set_number, unfenced};
 use super::super::quarantine;
 use super::super::stage::{JoinHandle, Preemptions, Value, join_all, passes, spawn, tests};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -78,7 +78,7 @@ impl Stage {
     fn with_buckets(size: u32) -> Rc<Self> {
         quarantine::keep();
         end_at_failure();
-        seat(0);
+        set_number(0);
         Rc::new(Self { map: ManuallyDrop::new(Map::new(size, 1)), released: Arc::default() })
     }
 
@@ -163,7 +163,7 @@ impl Stage {
 fn thread(number: usize, stage: &Rc<Stage>, act: impl FnOnce(&Stage) + 'static) -> JoinHandle<()> {
     let stage = stage.clone();
     spawn(move || {
-        seat(number);
+        set_number(number);
         act(&stage);
     })
 }
@@ -175,7 +175,7 @@ pub(crate) fn insertions_of_one_key(in_front: InFront) {
     let other = {
         let stage = stage.clone();
         spawn(move || {
-            seat(1);
+            set_number(1);
             stage.insert(11).is_ok()
         })
     };

@@ -7,7 +7,7 @@
 pub(crate) mod map;
 mod orderings;
 
-use super::memory::{Loom, end_at_failure, seat, unfenced};
+use super::memory::{Loom, end_at_failure, set_number, unfenced};
 use super::quarantine;
 use super::stage::{ALL, Preemptions, Value, join_all, passes, spawn, tests};
 use std::cell::Cell;
@@ -145,7 +145,7 @@ impl<C: RegistryCount> Stage<C> {
     fn new() -> Self {
         quarantine::keep();
         end_at_failure();
-        seat(0);
+        set_number(0);
         let stage = Self { objects: Objects::default(), witness: Witness::default() };
         // The threads' places are allocated, which would pass on more than an algorithm does.
         assert!(stage.objects.get(&KEY).is_none());
@@ -219,7 +219,7 @@ pub(crate) fn meet<C: RegistryCount>(
     let threads = Vec::from_iter(others.into_iter().zip(1..).map(|(other, number)| {
         let stage = stage.clone();
         spawn(move || {
-            seat(number);
+            set_number(number);
             other(&stage);
         })
     }));
@@ -242,7 +242,7 @@ fn drops_without_a_handle<C: RegistryCount>() {
     let first = objects.acquire(&KEY, || witness.create());
     let second = first.clone();
     let thread = spawn(move || {
-        seat(1);
+        set_number(1);
         second.value.look();
         drop(second);
     });

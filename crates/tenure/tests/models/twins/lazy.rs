@@ -10,8 +10,8 @@ use super::donation::{RereadsFirst, SoundDonation, taken_by_an_older_object};
 use super::mask::{LooksFirst, SoundMask, two_handles};
 use super::shootdown::{
     DonatesByStore, DonatesNothing, LEAKS, LeavesForGood, LooksBeforeTheBarrier,
-    LooksBeforeTheMark, NoBarrierForNobody, PassesOverLatecomers, ReadsOnce,
-    SettlesLatecomersAtOnce, SoundSlot, gone_in, left, moved_on, read_under_a_store, used_lazily,
+    LooksBeforeTheMark, NoBarrierForNone, PassesOverLatecomers, ReadsOnce, SettlesLatecomersAtOnce,
+    SoundSlot, gone_in, left, moved_on, read_under_a_store, used_lazily,
 };
 
 #[test]
@@ -63,7 +63,7 @@ fn a_reader_that_does_not_look_at_the_pointer_again_reads_what_has_ended() {
 
 #[test]
 fn a_published_block_that_no_slot_has_is_on_its_way_into_one() {
-    fails(Some(1), ValueRace, || read_under_a_store::<NoBarrierForNobody>(1));
+    fails(Some(1), ValueRace, || read_under_a_store::<NoBarrierForNone>(1));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_combiner_that_resigns_by_a_store_passes_over_a_request() {
 }
 
 #[test]
-fn a_request_before_the_push_leaves_the_block_to_nobody() {
+fn a_request_before_the_push_leaves_the_block_unclaimed() {
     fails(Some(2), Claim(NEVER_RECLAIMED), two_push::<RequestsBeforeThePush>);
 }
 

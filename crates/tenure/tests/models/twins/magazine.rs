@@ -9,7 +9,7 @@ use tenure::memory::{Atomic, Memory, Ordering, Plain, Threads};
 pub(crate) trait Flaw: Send + Sync + 'static {
     /// Whether the reclaimer looks at `inside`.
     const LOOKS: bool = true;
-    /// Whether the owner looks at the gate again when it has come out, to help whoever waits.
+    /// Whether the owner looks at the gate again when it has come out, to help a thread that waits.
     const LOOKS_BACK: bool = false;
     /// Whether who closes has waited, and looks at `inside` once more.
     const LOOKS_TWICE: bool = false;
@@ -49,7 +49,7 @@ impl<F: Flaw> MagazineTwin<F> {
     /// Puts a slot in, or counts those that are there.
     fn use_slots(&self, added: u32) -> u32 {
         self.slots.with_mut(|slots| {
-            // SAFETY: loom panics where somebody else uses the field meanwhile.
+            // SAFETY: loom panics where another thread uses the field meanwhile.
             let slots = unsafe { &mut *slots };
             *slots += added;
             *slots
@@ -109,7 +109,7 @@ fn put<F: Flaw>(magazine: &Heap<MagazineTwin<F>>, references: u32) {
     }
 }
 
-/// The owner goes in ‖ somebody takes back.
+/// The owner goes in ‖ a reclaimer takes back.
 pub(crate) fn reclaimed_under_its_owner<F: Flaw>() {
     let magazine = MagazineTwin::<F>::new();
     let owner = {
@@ -120,7 +120,7 @@ pub(crate) fn reclaimed_under_its_owner<F: Flaw>() {
     owner.join().unwrap();
 }
 
-/// The owner releases a slot, and has another one in there ‖ somebody closes. Whoever has the last slot frees.
+/// The owner releases a slot, and has another one in there ‖ the list is closed. The last slot's owner frees.
 pub(crate) fn closed_under_its_owner<F: Flaw>() {
     let magazine = MagazineTwin::<F>::new();
     magazine.references.fetch_add(1, Ordering::Relaxed);

@@ -100,7 +100,7 @@ tests! {
         passes(ALL, unshared_after_a_clone::<ArcTwin<SoundArc>>);
     a_first_weak_that_does_not_publish_reaches_a_value_that_is_gone =>
         fails(Some(2), Claim("a holder sees no value"), first_downgrades::<ArcTwin<NeverPublishes>>);
-    publishing_twice_by_adding_makes_a_reference_that_nobody_puts =>
+    publishing_twice_by_adding_makes_a_reference_that_is_never_put =>
         fails(Some(3), Claim("the value leaks"), first_downgrades::<ArcTwin<SoundArc, PublishesByAdd>>);
     the_last_arc_that_does_not_look_for_weaks_frees_under_them =>
         fails(Some(1), MemoryRace, drop_upgrade_drop_weak::<ArcTwin<FreesUnderWeaks>>);

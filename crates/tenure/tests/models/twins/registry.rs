@@ -1,7 +1,7 @@
 //! The entry of a registry in its smallest form, on the map that ships, with a switch for each rule; and the
 //! registry that ships, on a machine that does not keep its promises.
 
-use super::super::memory::{Loom, end_at_failure, seat};
+use super::super::memory::{Loom, end_at_failure, set_number};
 use super::super::quarantine;
 use super::super::registry::{Act, acquire, get, meet, with_puts_apart, without_locks};
 use super::super::stage::Failure::{Claim, FieldRace, MemoryRace};
@@ -122,14 +122,14 @@ impl<F: Flaw> Entry<F> {
 fn under_the_last_drop<F: Flaw>(threads: &'static [usize]) {
     quarantine::keep();
     end_at_failure();
-    seat(0);
+    set_number(0);
     // Left alone where the model fails.
     let map = Arc::new(ManuallyDrop::new(Map::<Entry<F>>::new(1, 1)));
     let first = Entry::acquire(&map);
     let threads = Vec::from_iter((1..).zip(threads).map(|(number, references)| {
         let map = map.clone();
         spawn(move || {
-            seat(number);
+            set_number(number);
             let held = Vec::from_iter((0..*references).map(|_| Entry::acquire(&map)));
             assert!(held.iter().all(|one| *one == held[0]), "two live objects have one key");
             held.into_iter().for_each(|one| Entry::put(&map, one));

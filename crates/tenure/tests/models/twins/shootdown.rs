@@ -54,7 +54,7 @@ flaws! {
     DonatesByStore { DONATES: Donation = Donation::ByStore }
     LeavesForGood { LOOKS_BACK: bool = false }
     ReadsOnce { LOOKS_TWICE: bool = false }
-    NoBarrierForNobody { ALWAYS_ONE: bool = false }
+    NoBarrierForNone { ALWAYS_ONE: bool = false }
     PassesOverLatecomers { LATECOMER: Latecomer = Latecomer::PassedOver }
     SettlesLatecomersAtOnce { LATECOMER: Latecomer = Latecomer::MarkedAndSettled }
 }
@@ -76,7 +76,7 @@ struct Block<M: Memory> {
     donated: Value,
 }
 
-/// A slot whose owner has left block 0 there, which has lost its last handle when somebody ends it.
+/// A slot whose owner has left block 0 there, which has lost its last handle when a thread ends it.
 pub(crate) struct SlotTwin<F, M: Memory = PointersInOrder> {
     held: M::Pointer<()>,
     active: M::AtomicU32,

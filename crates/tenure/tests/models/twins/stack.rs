@@ -16,7 +16,7 @@ pub(crate) trait Flaw: Send + Sync + 'static {
     const TAG: u64 = 1 << 33;
     /// Whether pushes are refused before what is there is taken.
     const REFUSES_FIRST: bool = true;
-    /// Whether a slot is taken out of a batch that has all of them, and that nobody else sees meanwhile.
+    /// Whether a slot is taken out of a batch that has all of them, and that no other thread sees meanwhile.
     const IN_A_BATCH: bool = false;
     /// Whether the length is counted, after the push.
     const COUNTS: bool = false;

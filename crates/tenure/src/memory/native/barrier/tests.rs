@@ -101,7 +101,7 @@ fn on_cpu<R>(nth: usize, act: impl FnOnce() -> R) -> R {
     act()
 }
 
-/// So many rounds of barriers that interrupt nobody that some of them missed stores: proof that the litmus test sees a
+/// So many rounds of barriers that interrupt no thread that some of them missed stores: proof that the litmus test sees a
 /// missing interrupt, on this machine and now.
 fn telling_rounds() -> u32 {
     // That a missing interrupt shows in none of as many rounds has a probability of exp(-25).

@@ -10,7 +10,7 @@ pub(super) const RECLAIM: u32 = 1;
 /// The list is closed, for good.
 pub(super) const CLOSED: u32 = 1 << 1;
 /// The magazine has no owner, who would empty it at the end of the thread.
-pub(super) const UNSEATED: u32 = 1 << 2;
+pub(super) const UNOWNED: u32 = 1 << 2;
 
 const OUTSIDE: u32 = 0;
 const INSIDE: u32 = 1;
@@ -36,7 +36,7 @@ impl<M: Memory, const BATCH: usize> Magazine<M, BATCH> {
         let batch = || core::array::from_fn(|_| Plain::new(0));
         Self {
             inside: Atomic::new(OUTSIDE),
-            gate: Atomic::new(UNSEATED),
+            gate: Atomic::new(UNOWNED),
             count: Plain::new(0),
             slots: [batch(), batch()],
         }

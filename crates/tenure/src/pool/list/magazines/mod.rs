@@ -63,7 +63,7 @@
 //! # Threads that come and go
 //!
 //! Magazines lie in an array by thread number, in segments that live as long as the list: no cap on threads. A
-//! magazine whose gate says `UNSEATED` has no owner: its first use seats the thread, and [`leave`](List::leave)
+//! magazine whose gate says `UNOWNED` has no owner: its first use makes the thread its owner, and [`leave`](List::leave)
 //! empties it into the depot for the next thread of that number.
 //!
 //! The child of a fork waits for nothing that a lost thread left half done. What lost threads had in hand, and the
@@ -96,17 +96,17 @@ pub struct Magazines<M: Memory = Native, const BATCH: usize = BATCH_SIZE> {
     depot: Depot<M, BATCH>,
     /// Slots that a magazine may have.
     capacity: u32,
-    /// How many threads are seated; and [`CLOSED`] or [`GATHERED`], while which no thread is seated.
-    seating: M::AtomicU32,
+    /// How many threads own a magazine; and [`CLOSED`] or [`GATHERED`], while which no thread becomes an owner.
+    owners: M::AtomicU32,
     /// Held by the thread that takes slots from magazines.
     lock: Lock<M>,
-    /// Learns that a seated thread ends.
+    /// Learns that a thread with a magazine ends.
     owner: Weak<dyn Resident>,
 }
 
-/// The bit of `seating` that says that the list is closed, for good.
+/// The bit of `owners` that says that the list is closed, for good.
 const CLOSED: u32 = 1 << 31;
-/// The bit of `seating` that says that idle slots are being gathered. Written under the lock.
+/// The bit of `owners` that says that idle slots are being gathered. Written under the lock.
 const GATHERED: u32 = 1 << 30;
 
 impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
@@ -125,23 +125,23 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
             return None;
         }
         let magazine = self.magazines.get_or_grow(number, |_| Isolated::new(Magazine::new()));
-        if magazine.is_shut(magazine::UNSEATED) && !self.seat(magazine) {
+        if magazine.is_shut(magazine::UNOWNED) && !self.adopt(magazine) {
             return None;
         }
         magazine.enter()
     }
 
     /// Makes the calling thread the owner of `magazine`, unless the list is closed or gathered.
-    fn seat(&self, magazine: &Magazine<M, BATCH>) -> bool {
+    fn adopt(&self, magazine: &Magazine<M, BATCH>) -> bool {
         // Release: pairs with the Acquire in `shut_all`, which finds the segment of this magazine if it is the later of
         // the two. If this is, it finds the bit in the word that it changes.
-        if self.seating.fetch_add(1, Ordering::Release) & (CLOSED | GATHERED) != 0 {
+        if self.owners.fetch_add(1, Ordering::Release) & (CLOSED | GATHERED) != 0 {
             // Relaxed: only a number.
-            self.seating.fetch_sub(1, Ordering::Relaxed);
+            self.owners.fetch_sub(1, Ordering::Relaxed);
             return false;
         }
         M::at_exit(self.owner.clone());
-        magazine.reopen(magazine::UNSEATED);
+        magazine.reopen(magazine::UNOWNED);
         true
     }
 
@@ -192,9 +192,9 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
 
     /// Shuts the gates of all magazines that have, or could get, an owner. Returns whether there are any, so that a
     /// heavy barrier has to follow.
-    fn shut_all(&self, seating: u32, gate: u32) -> bool {
-        // Acquire: see `seat`.
-        self.seating.fetch_or(seating, Ordering::Acquire);
+    fn shut_all(&self, bit: u32, gate: u32) -> bool {
+        // Acquire: see `adopt`.
+        self.owners.fetch_or(bit, Ordering::Acquire);
         self.magazines.snapshot().fold(false, |_, (_, magazine)| {
             magazine.shut(gate);
             true
@@ -208,7 +208,7 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
     /// Rule 2, but for the look at the owner: the caller holds the lock, has [shut](Self::shut_all) that bit of the
     /// gates, and has passed a heavy barrier if there were magazines.
     unsafe fn loosen_all(&self, gate: u32) {
-        // Other magazines have never been seated, and are empty.
+        // Other magazines never had an owner, and are empty.
         let shut = self.magazines.snapshot().filter(|(_, magazine)| magazine.is_shut(gate));
         'magazines: for (thread, magazine) in shut {
             while magazine.is_inside() {
@@ -242,9 +242,9 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
         let shut = self.magazines.snapshot().map(|(_, magazine)| magazine);
         let shut = shut.filter(|magazine| magazine.is_shut(magazine::RECLAIM));
         shut.for_each(|magazine| magazine.reopen(magazine::RECLAIM));
-        // Relaxed: a thread that is seated from now on owns a magazine that no thread has touched, or whose gate passes
+        // Relaxed: a thread that is an owner from now on has a magazine that no thread has touched, or whose gate passes
         // on what was done.
-        self.seating.fetch_sub(GATHERED, Ordering::Relaxed);
+        self.owners.fetch_sub(GATHERED, Ordering::Relaxed);
         self.lock.unlock();
     }
 }
@@ -274,7 +274,7 @@ unsafe impl<M: Threads, const BATCH: usize> List for Magazines<M, BATCH> {
             magazines: Segments::new(),
             depot: Depot::new(owner.clone()),
             capacity: magazine.min(2 * BATCH) as u32,
-            seating: Atomic::new(0),
+            owners: Atomic::new(0),
             lock: Lock::new(),
             owner,
         }
@@ -345,10 +345,10 @@ unsafe impl<M: Threads, const BATCH: usize> List for Magazines<M, BATCH> {
 
     unsafe fn leave(&self, thread: usize) {
         let Some(magazine) = self.magazines.get(thread as u32) else { return };
-        if magazine.is_shut(magazine::UNSEATED) {
+        if magazine.is_shut(magazine::UNOWNED) {
             return;
         }
-        magazine.shut(magazine::UNSEATED);
+        magazine.shut(magazine::UNOWNED);
         // A thread that closes the list empties the magazine, and may be one that a fork has left behind.
         if !magazine.is_shut(magazine::CLOSED) {
             self.lock.lock_as(&Holder::known(thread));
@@ -357,17 +357,17 @@ unsafe impl<M: Threads, const BATCH: usize> List for Magazines<M, BATCH> {
             self.lock.unlock();
         }
         // Relaxed: only a number.
-        self.seating.fetch_sub(1, Ordering::Relaxed);
+        self.owners.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl<M: Threads, const BATCH: usize> core::fmt::Debug for Magazines<M, BATCH> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         // Relaxed: for a reader.
-        let seating = self.seating.load(Ordering::Relaxed);
+        let owners = self.owners.load(Ordering::Relaxed);
         f.debug_struct("Magazines")
-            .field("threads", &(seating & (GATHERED - 1)))
-            .field("closed", &(seating & CLOSED != 0))
+            .field("threads", &(owners & (GATHERED - 1)))
+            .field("closed", &(owners & CLOSED != 0))
             .finish_non_exhaustive()
     }
 }

@@ -1,0 +1,9 @@
+//! How many cases properties are tried on.
+
+use proptest::prelude::ProptestConfig;
+
+/// So many cases, or those of Miri. Failures are not written to files.
+pub(crate) fn cases(native: u32, miri: u32) -> ProptestConfig {
+    let cases = if cfg!(miri) { miri } else { native };
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
