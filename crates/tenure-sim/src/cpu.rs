@@ -1,6 +1,7 @@
 //! [`Cpu`]: what a simulated thread can ask of its machine.
 
 use crate::engine::context::{self, Context};
+use crate::heat::Kind;
 use crate::machine::{ns, ps};
 use crate::memory::Word;
 use std::rc::Rc;
@@ -68,26 +69,14 @@ impl Cpu {
     /// other than `expected`. Returns whether it slept; look at the word again then, as another thread may have been
     /// faster. Looking and falling asleep are one step: no wake-up is missed. Costs a load and a system call.
     pub fn wait(&self, word: &Word<u32>, expected: u32) -> bool {
-        // Who sleeps must not do so ahead of others, who may look for it.
-        self.context.take_turn();
         // Relaxed: the simulator runs one thread at a time, in one order.
-        if word.load(Ordering::Relaxed) != expected {
-            self.context.with(|engine| engine.system_call(self.index()));
-            return false;
-        }
-        if !self.context.is_on() {
-            return false;
-        }
-        // Nobody can have written or woken since: no other thread has run.
-        self.context.block(word.address());
-        true
+        self.wait_at(word.address(), || word.load(Ordering::Relaxed) == expected)
     }
 
     /// Wakes up to `most` of the threads that sleep on `word`, in the order in which they came. Returns how many.
     /// Costs a system call; the woken run later by the machine's [`wake`](crate::machine::Kernel::wake).
     pub fn wake(&self, word: &Word<u32>, most: usize) -> usize {
-        self.context.take_turn();
-        self.context.with(|engine| engine.wake(self.index(), word.address(), most))
+        self.wake_at(word.address(), most)
     }
 
     /// Interrupts every other CPU that is awake, and waits until all have served it, as Linux's `membarrier` does in
@@ -96,6 +85,44 @@ impl Cpu {
     /// CPU its handler, at its next access. See [`Kernel`](crate::machine::Kernel).
     pub fn membarrier(&self) -> usize {
         self.context.membarrier()
+    }
+}
+
+/// What words and patterns are made of.
+impl Cpu {
+    /// Spends the time of an access; then it must happen at once.
+    pub(crate) fn access(&self, address: usize, bytes: usize, kind: Kind) {
+        self.context.access(address, bytes, kind);
+    }
+
+    /// The last access was a compare-exchange, and failed.
+    pub(crate) fn failed(&self, address: usize, bytes: usize) {
+        self.context.with(|engine| engine.count_failure(self.index(), address, bytes));
+    }
+
+    pub(crate) fn pause(&self) {
+        self.context.with(|engine| engine.pause(self.index()));
+    }
+
+    /// Sleeps on an address if a load of it, which `still` does, finds what was expected. Returns whether it slept.
+    pub(crate) fn wait_at(&self, address: usize, still: impl FnOnce() -> bool) -> bool {
+        // Who sleeps must not do so ahead of others, who may look for it.
+        self.context.take_turn();
+        if !still() {
+            self.context.with(|engine| engine.system_call(self.index()));
+            return false;
+        }
+        if !self.context.is_on() {
+            return false;
+        }
+        // Nobody can have written or woken since: no other thread has run.
+        self.context.block(address);
+        true
+    }
+
+    pub(crate) fn wake_at(&self, address: usize, most: usize) -> usize {
+        self.context.take_turn();
+        self.context.with(|engine| engine.wake(self.index(), address, most))
     }
 }
 

@@ -28,6 +28,13 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// A pattern that cannot be simulated.
+    Pattern {
+        /// The line of its file, from 1, if it is of one.
+        line: Option<usize>,
+        /// What is wrong with it.
+        what: String,
+    },
     /// A number of threads that the machine cannot run, one to a CPU.
     Threads {
         /// The number that was asked for.
@@ -69,16 +76,29 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn machine_text(error: &toml::de::Error, text: &str) -> Self {
-        let line = error.span().map(|span| {
-            text.as_bytes()[..span.start.min(text.len())].iter().filter(|&&b| b == b'\n').count()
-                + 1
-        });
+        let (line, what) = Self::of_toml(error, text);
+        Self::MachineText { line, what }
+    }
+
+    pub(crate) fn pattern_text(error: &toml::de::Error, text: &str) -> Self {
+        let (line, what) = Self::of_toml(error, text);
+        Self::Pattern { line, what }
+    }
+
+    /// The line of a text that a byte is on, from 1.
+    pub(crate) fn line_of(text: &str, byte: usize) -> usize {
+        text.as_bytes()[..byte.min(text.len())].iter().filter(|&&b| b == b'\n').count() + 1
+    }
+
+    fn of_toml(error: &toml::de::Error, text: &str) -> (Option<usize>, String) {
+        let line = error.span().map(|span| Self::line_of(text, span.start));
         let what = error.message().lines().map(str::trim).collect::<Vec<_>>().join("; ");
-        // Whoever writes a machine file need not know Rust's types.
+        // Whoever writes a file need not know Rust's types.
         let what = what
             .replace("expected usize", "expected a whole number above 0")
+            .replace("expected u32", "expected a whole number above 0")
             .replace("expected f64", "expected a number");
-        Self::MachineText { line, what }
+        (line, what)
     }
 }
 
@@ -109,6 +129,10 @@ impl Error {
                 write!(f, "not a machine file: line {line}: {what}")
             }
             Self::MachineText { line: None, what } => write!(f, "not a machine file: {what}"),
+            Self::Pattern { line: Some(line), what } => {
+                write!(f, "not a pattern: line {line}: {what}")
+            }
+            Self::Pattern { line: None, what } => write!(f, "not a pattern: {what}"),
             Self::Threads { threads, machine, cpus } => write!(
                 f,
                 "cannot run {threads} threads on '{machine}'; ask for 1 to {cpus}, its CPUs"

@@ -187,6 +187,7 @@ mod error;
 mod heat;
 pub mod machine;
 mod memory;
+pub mod pattern;
 mod random;
 mod report;
 mod simulation;

@@ -29,6 +29,8 @@ pub struct Report {
     pub transfers: Transfers,
     /// Interrupts that CPUs sent to each other.
     pub interrupts: u64,
+    /// Operations of each thread.
+    pub per_thread: Vec<u64>,
     /// How evenly the threads got on.
     pub fairness: Fairness,
     /// Every line that was touched, the hottest first.

@@ -184,6 +184,26 @@ impl Simulation {
         }
     }
 
+    pub(crate) fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    pub(crate) fn with_threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
+    }
+
+    pub(crate) fn measured_ns(&self) -> f64 {
+        self.duration_ns
+    }
+
+    pub(crate) fn seed_of(&self) -> u64 {
+        self.seed
+    }
+
     fn plan(self) -> Plan {
         let from = time(self.warm_up_ns);
         let to = from.saturating_add(time(self.duration_ns));

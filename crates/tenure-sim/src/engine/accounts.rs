@@ -116,6 +116,7 @@ impl Engine {
             transfers: lines.iter().fold(Transfers::default(), |sum, line| sum + line.transfers),
             interrupts: self.interrupts,
             fairness: Fairness::of(&by_cpu),
+            per_thread: by_cpu,
             lines,
             simulated: self.accesses,
         }

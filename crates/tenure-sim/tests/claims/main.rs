@@ -11,6 +11,7 @@ mod ends;
 mod heat;
 mod kinds;
 mod machines;
+mod patterns;
 mod properties;
 
 use std::sync::{Arc, Mutex};

@@ -1,0 +1,243 @@
+//! Access patterns as data: who reads and writes which words, how often, and what mending that would give.
+//!
+//! A [`Pattern`] needs no code to simulate. It says which words there are and where they lie (objects, offsets), and
+//! what threads do to them (roles). It comes from a file (`docs/patterns.md` describes the format) or from code:
+//!
+//! ```
+//! use tenure_sim::Machine;
+//! use tenure_sim::pattern::{self, Object, Operation, Pattern, Role};
+//!
+//! let mut session = Pattern::new("session");
+//! let object = session.object(Object::once("Session"));
+//! let refs = session.word(object, "refs", 0, 8);
+//! let limits = session.word(object, "limits", 16, 8);
+//! session.role(
+//!     Role::pool("worker")
+//!         .does(2.0, Operation::Add(refs)) // twice per iteration
+//!         .does(3.0, Operation::Load(limits))
+//!         .does(1.0, Operation::Work(200.0)), // nanoseconds, on nothing shared
+//! );
+//!
+//! let machine = Machine::preset("xeon-2s-112")?;
+//! let now = session.simulate(machine.simulation(16))?;
+//! let repairs = pattern::repairs(&session);
+//! let apart = repairs.iter().find(|repair| repair.name == "apart").unwrap();
+//! let then = apart.pattern.simulate(machine.simulation(16))?;
+//! assert!(then.report.mops() > now.report.mops());
+//! assert_eq!(apart.bytes, 64); // one more line for each `Session`
+//! # Ok::<(), tenure_sim::Error>(())
+//! ```
+//!
+//! # What is simulated
+//!
+//! Each thread does its role's steps in order, again and again. A step that is done 0.01 times per iteration is done
+//! in every hundredth one, in other iterations by other threads. An iteration uses one copy of each object: the
+//! thread's own, the next, or one picked at random. Every object begins at a line; words may straddle lines, and
+//! neighbouring copies may share one. No memory stands behind the addresses, so patterns can have any size.
+//!
+//! A compare-exchange loop loads the word and repeats until no other thread has written in between. A lock spins for a
+//! while, then sleeps, as std's `Mutex` does.
+
+mod check;
+mod file;
+mod layout;
+mod play;
+mod repair;
+
+pub use play::{Prediction, RoleTime};
+pub use repair::{Library, Repair, best, repairs};
+
+/// What the threads of a program do to the words that they share. The fields refer to each other by index.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pattern {
+    /// Its name.
+    pub name: String,
+    /// What it is, in a sentence; may be empty.
+    pub about: String,
+    /// The pieces of memory.
+    pub objects: Vec<Object>,
+    /// The words of the objects.
+    pub words: Vec<Word>,
+    /// What threads do.
+    pub roles: Vec<Role>,
+}
+
+/// Bytes that lie together: a struct, an array's element, a static.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Object {
+    /// Its name.
+    pub name: String,
+    /// How many there are, and which one a thread uses.
+    pub copies: Copies,
+    /// Bytes from one copy to the next. 0 where there is one.
+    pub stride: usize,
+}
+
+/// How many copies of an object there are, and which one an iteration uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copies {
+    /// One, which all threads share.
+    Once,
+    /// One for each thread that uses it: its own.
+    PerThread,
+    /// So many, of which each iteration picks one at random.
+    Random(usize),
+    /// So many, of which each iteration uses the next.
+    InTurn(usize),
+}
+
+/// A word of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// Its name.
+    pub name: String,
+    /// The object, by its index.
+    pub object: usize,
+    /// Bytes from the object's beginning.
+    pub offset: usize,
+    /// Its size.
+    pub bytes: usize,
+}
+
+/// Threads that do the same.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Role {
+    /// Its name.
+    pub name: String,
+    /// The role's part of the CPUs that are left when single threads have theirs. 0: a single thread.
+    pub share: u32,
+    /// One iteration.
+    pub steps: Vec<Access>,
+}
+
+/// A step of an iteration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Access {
+    /// How often per iteration; 0.01: in every hundredth.
+    pub times: f64,
+    /// What it does.
+    pub operation: Operation,
+}
+
+/// What a step does. Words by their index.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Operation {
+    /// Nanoseconds of work on nothing shared, give or take a tenth.
+    Work(f64),
+    /// A load.
+    Load(usize),
+    /// A load of the word in every copy of its object.
+    LoadAll(usize),
+    /// A store.
+    Store(usize),
+    /// An atomic read-modify-write that cannot fail.
+    Add(usize),
+    /// A load, and compare-exchanges until one succeeds.
+    CompareExchange(usize),
+    /// A lock of the word, these steps, and its unlock.
+    Lock(usize, Vec<Access>),
+}
+
+impl Pattern {
+    /// A pattern without words and roles.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            about: String::new(),
+            objects: Vec::new(),
+            words: Vec::new(),
+            roles: Vec::new(),
+        }
+    }
+
+    /// Adds an object, and returns its index.
+    pub fn object(&mut self, object: Object) -> usize {
+        self.objects.push(object);
+        self.objects.len() - 1
+    }
+
+    /// Adds a word of an object, and returns its index.
+    pub fn word(
+        &mut self,
+        object: usize,
+        name: impl Into<String>,
+        offset: usize,
+        bytes: usize,
+    ) -> usize {
+        self.words.push(Word { name: name.into(), object, offset, bytes });
+        self.words.len() - 1
+    }
+
+    /// Adds a role.
+    pub fn role(&mut self, role: Role) {
+        self.roles.push(role);
+    }
+
+    /// The least number of CPUs: one thread for each role.
+    #[must_use]
+    pub fn least_cpus(&self) -> usize {
+        self.roles.len()
+    }
+}
+
+impl Object {
+    /// An object that exists once.
+    #[must_use]
+    pub fn once(name: impl Into<String>) -> Self {
+        Self { name: name.into(), copies: Copies::Once, stride: 0 }
+    }
+
+    /// An object of which there are several, `stride` bytes from each other.
+    #[must_use]
+    pub fn several(name: impl Into<String>, copies: Copies, stride: usize) -> Self {
+        Self { name: name.into(), copies, stride }
+    }
+}
+
+impl Role {
+    /// A role of one thread, however many CPUs there are.
+    #[must_use]
+    pub fn single(name: impl Into<String>) -> Self {
+        Self { name: name.into(), share: 0, steps: Vec::new() }
+    }
+
+    /// A role of as many threads as there are CPUs left. Several such roles share them equally; set
+    /// [`share`](Self::share) for another ratio.
+    #[must_use]
+    pub fn pool(name: impl Into<String>) -> Self {
+        Self { name: name.into(), share: 1, steps: Vec::new() }
+    }
+
+    /// Adds a step that is done so many times per iteration.
+    #[must_use]
+    pub fn does(mut self, times: f64, operation: Operation) -> Self {
+        self.steps.push(Access { times, operation });
+        self
+    }
+}
+
+impl Operation {
+    /// The word that it accesses.
+    #[must_use]
+    pub fn word(&self) -> Option<usize> {
+        match *self {
+            Self::Work(_) => None,
+            Self::Load(word)
+            | Self::LoadAll(word)
+            | Self::Store(word)
+            | Self::Add(word)
+            | Self::CompareExchange(word)
+            | Self::Lock(word, _) => Some(word),
+        }
+    }
+
+    /// The steps of a critical section; none for everything else.
+    #[must_use]
+    pub fn inside(&self) -> &[Access] {
+        match self {
+            Self::Lock(_, inside) => inside,
+            _ => &[],
+        }
+    }
+}

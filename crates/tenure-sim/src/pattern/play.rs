@@ -1,0 +1,392 @@
+//! A pattern at work: each simulated thread does the steps of its role.
+
+use super::{Access, Copies, Operation, Pattern};
+use crate::cpu::Cpu;
+use crate::error::Error;
+use crate::heat::Kind;
+use crate::random::Random;
+use crate::report::Report;
+use crate::simulation::Simulation;
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+
+/// What a pattern takes on a machine.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Prediction {
+    /// One for each role, in their order.
+    pub roles: Vec<RoleTime>,
+    /// The figures of all of them. Its operations are iterations.
+    pub report: Report,
+}
+
+/// What the threads of a role take.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct RoleTime {
+    /// The role's name.
+    pub name: String,
+    /// How many threads it had.
+    pub threads: usize,
+    /// Their iterations in the measured time.
+    pub iterations: u64,
+    /// Nanoseconds of an iteration; infinite if none ended.
+    pub ns_per_iteration: f64,
+}
+
+/// Iterations that the slowest role shall have time for ...
+const ITERATIONS: f64 = 20.0;
+/// ... unless all threads together would do more accesses than this.
+const MOST_ACCESSES: f64 = 4e6;
+/// The longest job.
+const MOST_JOB_NS: f64 = 1e10;
+/// Words whose names reports know.
+const MOST_NAMES: usize = 1024;
+
+impl Pattern {
+    /// Simulates it with a thread on each of the simulation's CPUs, or on fewer if no role grows with them. Where the
+    /// simulation's time is short for a role's iterations, it is made longer, in bounds.
+    ///
+    /// # Errors
+    ///
+    /// The pattern cannot be simulated or needs more CPUs, or as [`Simulation::run`]: locks can be taken in a deadly
+    /// order.
+    pub fn simulate(&self, simulation: Simulation) -> Result<Prediction, Error> {
+        let roles = self.staffed(&simulation)?;
+        let simulation = self.timed(simulation, &roles);
+        let report = self.run(simulation, &roles, u64::MAX)?;
+        let times = self.roles.iter().enumerate().map(|(role, it)| {
+            let threads = || roles.iter().zip(&report.per_thread).filter(|(its, _)| **its == role);
+            let iterations = threads().map(|(_, &operations)| operations).sum();
+            let count = threads().count();
+            RoleTime {
+                name: it.name.clone(),
+                threads: count,
+                iterations,
+                ns_per_iteration: report.ns * count as f64 / iterations as f64,
+            }
+        });
+        Ok(Prediction { roles: times.collect(), report })
+    }
+
+    /// Simulated nanoseconds until every thread has done so many iterations: a job of equal parts. At most ten
+    /// seconds.
+    ///
+    /// # Errors
+    ///
+    /// As [`simulate`](Self::simulate).
+    pub fn job_ns(&self, simulation: Simulation, iterations: u64) -> Result<f64, Error> {
+        let roles = self.staffed(&simulation)?;
+        let simulation = simulation.warm_up_ns(0.0).duration_ns(MOST_JOB_NS);
+        Ok(self.run(simulation, &roles, iterations)?.ns)
+    }
+
+    /// The role of each thread.
+    fn staffed(&self, simulation: &Simulation) -> Result<Vec<usize>, Error> {
+        self.check()?;
+        let (cpus, roles) = (simulation.threads(), self.least_cpus());
+        if cpus < roles {
+            let what = format!("it has {roles} roles and needs as many CPUs, not {cpus}");
+            return Err(Error::Pattern { line: None, what });
+        }
+        Ok(self.assigned(cpus))
+    }
+
+    fn run(
+        &self,
+        simulation: Simulation,
+        roles: &[usize],
+        iterations: u64,
+    ) -> Result<Report, Error> {
+        let simulation = simulation.with_threads(roles.len());
+        let stage = Stage::new(self, roles, simulation.seed_of());
+        let simulation = stage.named(self, simulation);
+        let (pattern, roles) = (self.clone(), roles.to_vec());
+        simulation.run(move |cpu| stage.play(&pattern, &roles, iterations, cpu))
+    }
+
+    fn timed(&self, simulation: Simulation, roles: &[usize]) -> Simulation {
+        let machine = simulation.machine();
+        let (hit, rmw) = (machine.latency.hit, machine.atomic.rmw);
+        let efforts = self.roles.iter().map(|role| self.effort(&role.steps, hit, rmw));
+        let efforts: Vec<_> = efforts.collect();
+        let longest = efforts.iter().map(|effort| effort.ns).fold(0.0, f64::max);
+        let accesses_per_ns: f64 =
+            roles.iter().map(|&role| efforts[role].accesses / efforts[role].ns).sum();
+        let most = MOST_ACCESSES / accesses_per_ns;
+        let ns = simulation.measured_ns();
+        simulation.duration_ns(ns.max((ITERATIONS * longest).min(most)))
+    }
+}
+
+/// Addresses and values.
+struct Stage {
+    bases: Vec<usize>,
+    /// Of each thread and object: its place among the threads that use the object.
+    ranks: Vec<Vec<usize>>,
+    /// Of each object: how many threads use it.
+    users: Vec<usize>,
+    /// How often each word was written, by address: what a compare-exchange compares.
+    written: RefCell<FxHashMap<usize, u64>>,
+    /// The states of locks.
+    locks: RefCell<FxHashMap<usize, Lock>>,
+    seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Lock {
+    #[default]
+    Free,
+    Held,
+    /// Others may sleep on it.
+    Wanted,
+}
+
+/// A step of one thread.
+struct Step<'a> {
+    access: &'a Access,
+    /// Of the next time, what has come together.
+    due: f64,
+    inside: Vec<Step<'a>>,
+}
+
+impl<'a> Step<'a> {
+    fn all(steps: &'a [Access], phase: &mut impl FnMut() -> f64) -> Vec<Self> {
+        let step = |access: &'a Access| Self {
+            access,
+            due: if access.times.fract() == 0.0 { 0.0 } else { phase() },
+            inside: Vec::new(),
+        };
+        let mut all: Vec<Self> = steps.iter().map(step).collect();
+        for step in &mut all {
+            step.inside = Self::all(step.access.operation.inside(), phase);
+        }
+        all
+    }
+
+    /// How often to do it now.
+    fn times(&mut self) -> u64 {
+        self.due += self.access.times;
+        let whole = self.due.floor();
+        self.due -= whole;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 1e5")]
+        let times = whole as u64;
+        times
+    }
+}
+
+impl Stage {
+    fn new(pattern: &Pattern, roles: &[usize], seed: u64) -> Self {
+        let uses: Vec<Vec<bool>> =
+            (0..pattern.roles.len()).map(|role| pattern.uses(role)).collect();
+        let mut users = vec![0; pattern.objects.len()];
+        let mut ranks = Vec::with_capacity(roles.len());
+        for &role in roles {
+            ranks.push(users.clone());
+            for (count, used) in users.iter_mut().zip(&uses[role]) {
+                *count += usize::from(*used);
+            }
+        }
+        Self {
+            bases: pattern.bases(roles.len()),
+            ranks,
+            users,
+            written: RefCell::default(),
+            locks: RefCell::default(),
+            seed,
+        }
+    }
+
+    /// Names the words for the report, each by one name in all copies.
+    fn named(&self, pattern: &Pattern, mut simulation: Simulation) -> Simulation {
+        let copies = |object| pattern.copies(object, self.users[object]);
+        let mut left = MOST_NAMES;
+        for copy in 0..MOST_NAMES {
+            for (at, word) in pattern.words.iter().enumerate() {
+                if left > 0 && copy < copies(word.object) {
+                    let address = self.address(pattern, at, copy);
+                    simulation = simulation.member_at(&*word.name, address, word.bytes);
+                    left -= 1;
+                }
+            }
+        }
+        simulation
+    }
+
+    fn address(&self, pattern: &Pattern, word: usize, copy: usize) -> usize {
+        let word = &pattern.words[word];
+        self.bases[word.object] + copy * pattern.objects[word.object].stride + word.offset
+    }
+
+    /// What one thread does until the time is over, or it has done so many iterations.
+    fn play(&self, pattern: &Pattern, roles: &[usize], iterations: u64, cpu: &Cpu) {
+        let thread = cpu.index();
+        let role = &pattern.roles[roles[thread]];
+        let mut random =
+            Random::new(self.seed ^ (thread as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut steps =
+            Step::all(&role.steps, &mut || random.below(1 << 20) as f64 / f64::from(1 << 20));
+        let used = pattern.uses(roles[thread]);
+        let copied = used.iter().enumerate().filter(|(_, used)| **used).map(|(object, _)| object);
+        let copied: Vec<usize> = copied.collect();
+        let mut player =
+            Player { pattern, stage: self, cpu, chosen: vec![0; pattern.objects.len()] };
+        let mut iteration = 0;
+        while cpu.running() && iteration < iterations {
+            for &object in &copied {
+                let rank = self.ranks[thread][object];
+                player.chosen[object] = match pattern.objects[object].copies {
+                    Copies::Once => 0,
+                    Copies::PerThread => rank,
+                    Copies::Random(copies) => random.below(copies),
+                    Copies::InTurn(copies) => {
+                        // Threads begin as far from each other as they can.
+                        (rank * copies / self.users[object] + (iteration % copies as u64) as usize)
+                            % copies
+                    }
+                };
+            }
+            if player.all(&mut steps, true) {
+                cpu.done();
+            }
+            iteration += 1;
+        }
+    }
+}
+
+struct Player<'a> {
+    pattern: &'a Pattern,
+    stage: &'a Stage,
+    cpu: &'a Cpu,
+    /// The copy of each object that this iteration uses.
+    chosen: Vec<usize>,
+}
+
+impl Player<'_> {
+    /// Does `steps` once; if they may be left unfinished, until the time is over. Returns whether all are done.
+    fn all(&self, steps: &mut [Step<'_>], may_stop: bool) -> bool {
+        for step in steps {
+            for _ in 0..step.times() {
+                if may_stop && !self.cpu.running() {
+                    return false;
+                }
+                self.one(step);
+            }
+        }
+        true
+    }
+
+    fn one(&self, step: &mut Step<'_>) {
+        let at = |word: usize| {
+            let copy = self.chosen[self.pattern.words[word].object];
+            (self.stage.address(self.pattern, word, copy), self.pattern.words[word].bytes)
+        };
+        match step.access.operation {
+            Operation::Work(ns) => self.cpu.work(ns),
+            Operation::Load(word) => self.access(at(word), Kind::Load),
+            Operation::LoadAll(word) => {
+                let object = self.pattern.words[word].object;
+                let bytes = self.pattern.words[word].bytes;
+                for copy in 0..self.pattern.copies(object, self.stage.users[object]) {
+                    let address = self.stage.address(self.pattern, word, copy);
+                    self.access((address, bytes), Kind::Load);
+                }
+            }
+            Operation::Store(word) => self.write(at(word), Kind::Store),
+            Operation::Add(word) => self.write(at(word), Kind::Add),
+            Operation::CompareExchange(word) => self.compare_exchange(at(word)),
+            Operation::Lock(word, _) => {
+                self.lock(at(word));
+                self.all(&mut step.inside, false);
+                self.unlock(at(word));
+            }
+        }
+    }
+
+    fn access(&self, (address, bytes): (usize, usize), kind: Kind) {
+        self.cpu.access(address, bytes, kind);
+    }
+
+    fn write(&self, at: (usize, usize), kind: Kind) {
+        self.access(at, kind);
+        *self.stage.written.borrow_mut().entry(at.0).or_default() += 1;
+    }
+
+    fn compare_exchange(&self, at: (usize, usize)) {
+        let written = || self.stage.written.borrow().get(&at.0).copied();
+        self.access(at, Kind::Load);
+        let mut seen = written();
+        loop {
+            self.access(at, Kind::Exchange);
+            let now = written();
+            if now == seen {
+                *self.stage.written.borrow_mut().entry(at.0).or_default() += 1;
+                return;
+            }
+            self.cpu.failed(at.0, at.1);
+            seen = now;
+        }
+    }
+
+    /// As std's `Mutex` on a futex does it.
+    fn lock(&self, at: (usize, usize)) {
+        if self.exchange(at, Lock::Free, Lock::Held) {
+            return;
+        }
+        let mut seen = self.spin(at);
+        if seen == Lock::Free {
+            if self.exchange(at, Lock::Free, Lock::Held) {
+                return;
+            }
+            seen = self.state(at);
+        }
+        // Whoever has waited cannot know who else does, and leaves the lock marked as wanted.
+        while seen == Lock::Wanted || self.swap(at, Lock::Wanted) != Lock::Free {
+            let is_wanted = || {
+                self.access(at, Kind::Load);
+                self.state(at) == Lock::Wanted
+            };
+            self.cpu.wait_at(at.0, is_wanted);
+            seen = self.spin(at);
+        }
+    }
+
+    fn unlock(&self, at: (usize, usize)) {
+        if self.swap(at, Lock::Free) == Lock::Wanted {
+            self.cpu.wake_at(at.0, 1);
+        }
+    }
+
+    /// Waits a while for the owner to unlock, unless others sleep already.
+    fn spin(&self, at: (usize, usize)) -> Lock {
+        for _ in 0..100 {
+            self.access(at, Kind::Load);
+            let seen = self.state(at);
+            if seen != Lock::Held {
+                return seen;
+            }
+            self.cpu.pause();
+        }
+        Lock::Held
+    }
+
+    fn state(&self, at: (usize, usize)) -> Lock {
+        self.stage.locks.borrow().get(&at.0).copied().unwrap_or_default()
+    }
+
+    fn swap(&self, at: (usize, usize), to: Lock) -> Lock {
+        self.access(at, Kind::Add);
+        self.stage.locks.borrow_mut().insert(at.0, to).unwrap_or_default()
+    }
+
+    fn exchange(&self, at: (usize, usize), from: Lock, to: Lock) -> bool {
+        self.access(at, Kind::Exchange);
+        let is_equal = self.state(at) == from;
+        if is_equal {
+            self.stage.locks.borrow_mut().insert(at.0, to);
+        } else {
+            self.cpu.failed(at.0, at.1);
+        }
+        is_equal
+    }
+}

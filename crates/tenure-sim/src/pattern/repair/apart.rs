@@ -1,0 +1,150 @@
+//! Words on lines of their own.
+
+use super::{Library, Rate, Repair};
+use crate::machine::LINE_BYTES;
+use crate::pattern::{Copies, Pattern};
+
+/// A thread that uses one of two words this rarely, against the other, does not need them on one line.
+const RARELY: f64 = 0.25;
+/// Reads this rare, against writes, may become dearer.
+pub(super) const READS_ARE_RARE: f64 = 0.01;
+/// Writes this rare, against all accesses, leave a word read mostly.
+const WRITES_ARE_RARE: f64 = 0.01;
+
+const ISOLATED: Library = Library {
+    path: "tenure::line::Isolated",
+    code: ["use tenure::line::Isolated;", "refs: Isolated<AtomicU64>, // in place of AtomicU64"],
+};
+
+/// Words that different threads write, on lines of their own; elements of threads padded to lines.
+pub(super) fn apart(pattern: &Pattern) -> Option<Repair> {
+    let rates = pattern.rates();
+    let totals = pattern.totals();
+    let (after, bytes) = rearranged(pattern, true, |words| contenders(&rates, &totals, words))?;
+    Some(Repair {
+        name: "apart",
+        about: "Give words that different threads write, and those that they only read, lines of their own.".to_owned(),
+        pattern: after,
+        bytes,
+        per_thread: pattern.objects.iter().all(|object| object.copies == Copies::PerThread),
+        library: Some(ISOLATED),
+    })
+}
+
+/// Words that are hardly ever written, away from those that are.
+pub(super) fn read_mostly_apart(pattern: &Pattern) -> Option<Repair> {
+    let totals = pattern.totals();
+    let mostly_read = |&word: &usize| totals[word].writes() <= WRITES_ARE_RARE * totals[word].all();
+    let (after, bytes) = rearranged(pattern, false, |words| {
+        let (read, written): (Vec<usize>, Vec<usize>) =
+            words.iter().partition(|word| mostly_read(word));
+        vec![written, read]
+    })?;
+    Some(Repair {
+        name: "read_mostly_apart",
+        about: "Move the words that are hardly ever written off the line of those that are."
+            .to_owned(),
+        pattern: after,
+        bytes,
+        per_thread: false,
+        library: Some(Library {
+            path: "tenure::line::Isolated",
+            code: [
+                "use tenure::line::Isolated;",
+                "limits: Isolated<Limits>, // all that is only read",
+            ],
+        }),
+    })
+}
+
+/// The words of a line in groups that are better off on lines of their own.
+fn contenders(rates: &[Vec<Rate>], totals: &[Rate], words: &[usize]) -> Vec<Vec<usize>> {
+    let (written, read): (Vec<usize>, Vec<usize>) =
+        words.iter().partition(|&&word| totals[word].writes() > 0.0);
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for word in written {
+        // A word joins every group that has one to stay with; those groups become one.
+        let (near, far): (Vec<_>, Vec<_>) = groups
+            .into_iter()
+            .partition(|group| group.iter().any(|&other| !are_rivals(rates, word, other)));
+        groups = far;
+        groups.push(near.into_iter().flatten().chain([word]).collect());
+    }
+    groups.push(read);
+    groups
+}
+
+/// Whether some threads want one of two words and others the other, and none wants both.
+fn are_rivals(rates: &[Vec<Rate>], one: usize, other: usize) -> bool {
+    let uses = |role: &[Rate]| (role[one].all(), role[other].all());
+    let mainly = |(much, little): (f64, f64)| much > 0.0 && little <= RARELY * much;
+    let wants_both = |it: (f64, f64)| !mainly(it) && !mainly((it.1, it.0)) && it.0 > 0.0;
+    let any = |check: &dyn Fn((f64, f64)) -> bool| rates.iter().any(|role| check(uses(role)));
+    any(&|it| mainly(it)) && any(&|it| mainly((it.1, it.0))) && !any(&wants_both)
+}
+
+/// Moves all groups of a line's accessed words but the last to new lines at the object's end, and pads copies to lines
+/// where `pads`. Returns the most bytes that a copy of an object grows by; `None` if nothing changes.
+fn rearranged(
+    pattern: &Pattern,
+    pads: bool,
+    groups: impl Fn(&[usize]) -> Vec<Vec<usize>>,
+) -> Option<(Pattern, usize)> {
+    let totals = pattern.totals();
+    let mut after = pattern.clone();
+    let mut most = None;
+    for (at, object) in pattern.objects.iter().enumerate() {
+        let is_its = |&word: &usize| pattern.words[word].object == at && totals[word].all() > 0.0;
+        let words: Vec<usize> = (0..pattern.words.len()).filter(is_its).collect();
+        let written: f64 = words.iter().map(|&word| totals[word].writes()).sum();
+        let summed: f64 = words.iter().map(|&word| totals[word].sums).sum();
+        let is_packed = !object.stride.is_multiple_of(LINE_BYTES);
+        let (splits, pads) = match object.copies {
+            Copies::Once => (true, false),
+            // A thread has its copy to itself.
+            Copies::PerThread => (false, pads && is_packed),
+            Copies::Random(_) => (true, pads && is_packed),
+            // A thread that goes from one to the next wants them on one line.
+            Copies::InTurn(_) => (!is_packed, false),
+        };
+        if written == 0.0 || summed > READS_ARE_RARE * written {
+            continue;
+        }
+        let size = pattern.extent(at);
+        let mut end = size.next_multiple_of(LINE_BYTES);
+        let mut is_split = false;
+        if splits {
+            let line = |word: usize| pattern.words[word].offset / LINE_BYTES;
+            for on in chunks(words, line) {
+                let mut groups = groups(&on);
+                groups.retain(|group| !group.is_empty());
+                groups.pop();
+                for group in groups {
+                    let first = end;
+                    for word in group {
+                        let word = &mut after.words[word];
+                        word.offset = first + word.offset % LINE_BYTES;
+                        end = end.max((word.offset + word.bytes).next_multiple_of(LINE_BYTES));
+                    }
+                    is_split = true;
+                }
+            }
+        }
+        if !is_split && !pads {
+            continue;
+        }
+        if object.copies == Copies::Once {
+            most = most.max(Some(end - size.next_multiple_of(LINE_BYTES)));
+        } else {
+            after.objects[at].stride = end;
+            most = most.max(Some(end - size));
+        }
+    }
+    most.map(|bytes| (after, bytes))
+}
+
+/// The words that are alike by `key`, ascending.
+fn chunks(mut words: Vec<usize>, key: impl Fn(usize) -> usize) -> Vec<Vec<usize>> {
+    words.sort_by_key(|&word| key(word));
+    words.chunk_by(|&one, &other| key(one) == key(other)).map(<[usize]>::to_vec).collect()
+}

@@ -1,0 +1,169 @@
+//! Counts that threads change without waiting for each other.
+
+use super::apart::READS_ARE_RARE;
+use super::{Library, Rate, Repair};
+use crate::machine::LINE_BYTES;
+use crate::pattern::{Access, Copies, Object, Operation, Pattern};
+
+/// One unconditional addition in place of each compare-exchange loop.
+pub(super) fn one_add(pattern: &Pattern) -> Option<Repair> {
+    let totals = pattern.totals();
+    let is_count = |word: usize| totals[word].exchanges > 0.0 && is_counted(&totals[word]);
+    if !(0..totals.len()).any(is_count) {
+        return None;
+    }
+    let mut after = pattern.clone();
+    for role in &mut after.roles {
+        role.steps = replaced(&role.steps, &|operation| match *operation {
+            Operation::CompareExchange(word) if is_count(word) => Some(vec![Operation::Add(word)]),
+            _ => None,
+        });
+    }
+    Some(Repair {
+        name: "one_add",
+        about: "Count by one fetch_add, which cannot fail, if the compare-exchange loop only adds or subtracts."
+            .to_owned(),
+        pattern: after,
+        bytes: 0,
+        per_thread: false,
+        library: Some(Library {
+            path: "tenure::count::RcuRef",
+            code: ["use tenure::count::RcuRef;", "refs: RcuRef, // refs.get(), refs.put()"],
+        }),
+    })
+}
+
+/// Per-thread cells in place of each counter that is rarely read.
+pub(super) fn cells(pattern: &Pattern) -> Option<Repair> {
+    let totals = pattern.totals();
+    let is_counter = |word: usize| {
+        let Rate { loads, sums, .. } = totals[word];
+        let changes = totals[word].changes();
+        is_once(pattern, word)
+            && is_counted(&totals[word])
+            && changes > 0.0
+            && sums == 0.0
+            && loads <= READS_ARE_RARE * changes
+    };
+    let counters: Vec<usize> = (0..totals.len()).filter(|&word| is_counter(word)).collect();
+    if counters.is_empty() {
+        return None;
+    }
+    let mut after = pattern.clone();
+    let mut offset = 0;
+    let object = after.objects.len();
+    let mut cell_of = vec![None; totals.len()];
+    for word in counters {
+        let bytes = pattern.words[word].bytes;
+        // No cell straddles lines.
+        if offset % LINE_BYTES + bytes > LINE_BYTES {
+            offset = offset.next_multiple_of(LINE_BYTES);
+        }
+        let name = format!("{} cell", pattern.words[word].name);
+        cell_of[word] = Some(after.word(object, name, offset, bytes));
+        offset += bytes;
+    }
+    let bytes = offset.next_multiple_of(LINE_BYTES);
+    after.object(Object::several(format!("{} cells", pattern.name), Copies::PerThread, bytes));
+    for role in &mut after.roles {
+        role.steps = replaced(&role.steps, &|operation| {
+            let cell = operation.word().and_then(|word| cell_of[word])?;
+            Some(vec![match operation {
+                Operation::Load(_) => Operation::LoadAll(cell),
+                _ => Operation::Add(cell),
+            }])
+        });
+    }
+    Some(Repair {
+        name: "cells",
+        about: "Count in a cell for each thread, on a line of its own, and sum the cells when the count is read."
+            .to_owned(),
+        pattern: after,
+        bytes,
+        per_thread: true,
+        library: Some(Library {
+            path: "tenure::line::Isolated",
+            code: [
+                "cells: Box<[Isolated<AtomicU64>]>, // one for each thread",
+                "cells[thread].fetch_add(1, Relaxed); // read: the sum of all",
+            ],
+        }),
+    })
+}
+
+/// A reference that each thread keeps, in place of one that is taken and put around each use.
+pub(super) fn lazy(pattern: &Pattern) -> Option<Repair> {
+    /// A get and a put.
+    const A_USE: f64 = 2.0;
+    let totals = pattern.totals();
+    let rates = pattern.rates();
+    let keeps = |role: usize, word: usize| {
+        pattern.roles[role].share > 0
+            && is_once(pattern, word)
+            && is_counted(&totals[word])
+            && rates[role][word].changes() >= A_USE
+    };
+    let mut after = pattern.clone();
+    let slots = after.objects.len();
+    let mut slot_of = vec![None; totals.len()];
+    for word in 0..totals.len() {
+        if (0..rates.len()).any(|role| keeps(role, word)) {
+            let offset = slot_of.iter().flatten().count() * LINE_BYTES;
+            let name = format!("{} slot", pattern.words[word].name);
+            slot_of[word] = Some(after.word(slots, name, offset, 8));
+        }
+    }
+    let bytes = slot_of.iter().flatten().count() * LINE_BYTES;
+    if bytes == 0 {
+        return None;
+    }
+    after.object(Object::several(format!("{} slots", pattern.name), Copies::PerThread, bytes));
+    for (at, role) in after.roles.iter_mut().enumerate() {
+        role.steps = replaced(&role.steps, &|operation| match *operation {
+            Operation::Add(word) | Operation::CompareExchange(word) if keeps(at, word) => {
+                // Four loads and two stores for each use, as `Cached` takes.
+                let slot = slot_of[word]?;
+                Some(vec![Operation::Load(word), Operation::Load(slot), Operation::Store(slot)])
+            }
+            _ => None,
+        });
+    }
+    Some(Repair {
+        name: "lazy",
+        about: "Let each thread keep its reference between uses, if it uses the same object again and again.".to_owned(),
+        pattern: after,
+        bytes,
+        per_thread: true,
+        library: Some(Library {
+            path: "tenure::lazy::Cached",
+            code: [
+                "let mut state = cached.reader(); // once per thread; cached: Cached<State>",
+                "state.read() // no count; cached.store(new) replaces it",
+            ],
+        }),
+    })
+}
+
+/// Whether a word is written by additions alone, as far as the pattern says.
+fn is_counted(rate: &Rate) -> bool {
+    rate.stores == 0.0 && rate.locks == 0.0
+}
+
+fn is_once(pattern: &Pattern, word: usize) -> bool {
+    pattern.objects[pattern.words[word].object].copies == Copies::Once
+}
+
+/// The steps with others in place of those that `by` names, as often.
+fn replaced(steps: &[Access], by: &impl Fn(&Operation) -> Option<Vec<Operation>>) -> Vec<Access> {
+    let replace = |access: &Access| {
+        let operations = by(&access.operation).unwrap_or_else(|| {
+            vec![match &access.operation {
+                Operation::Lock(word, inside) => Operation::Lock(*word, replaced(inside, by)),
+                other => other.clone(),
+            }]
+        });
+        let times = access.times;
+        operations.into_iter().map(move |operation| Access { times, operation })
+    };
+    steps.iter().flat_map(replace).collect()
+}

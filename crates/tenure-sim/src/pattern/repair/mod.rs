@@ -1,0 +1,167 @@
+//! Repairs: what helps against contention, as other patterns.
+//!
+//! Each repair knows when it applies, what it costs in memory, and how it is written. It does not know whether it
+//! pays: a simulation of its pattern does, and [`best`] compares.
+
+mod apart;
+mod counts;
+
+use super::layout::visit;
+use super::{Access, Operation, Pattern, Prediction};
+use crate::error::Error;
+use crate::simulation::Simulation;
+
+/// A way to mend a pattern.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Repair {
+    /// `apart`, `read_mostly_apart`, `one_add`, `cells` or `lazy`.
+    pub name: &'static str,
+    /// What to do, in a sentence.
+    pub about: String,
+    /// The pattern after it.
+    pub pattern: Pattern,
+    /// The memory that it costs: bytes for each object, or each thread.
+    pub bytes: usize,
+    /// Whether the bytes are for each thread.
+    pub per_thread: bool,
+    /// The type of the library that does it.
+    pub library: Option<Library>,
+}
+
+/// A type of the library `tenure`, and how it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Library {
+    /// The type's path.
+    pub path: &'static str,
+    /// Two lines of code.
+    pub code: [&'static str; 2],
+}
+
+/// All repairs that apply to a pattern, in a fixed order.
+#[must_use]
+pub fn repairs(pattern: &Pattern) -> Vec<Repair> {
+    if pattern.check().is_err() {
+        return Vec::new();
+    }
+    let all = [
+        apart::apart(pattern),
+        apart::read_mostly_apart(pattern),
+        counts::one_add(pattern),
+        counts::cells(pattern),
+        counts::lazy(pattern),
+    ];
+    let mut repairs: Vec<Repair> = Vec::new();
+    for repair in all.into_iter().flatten() {
+        let is_new = repairs.iter().all(|other| other.pattern != repair.pattern);
+        if is_new && repair.pattern.check().is_ok() {
+            repairs.push(repair);
+        }
+    }
+    repairs
+}
+
+/// Throughputs this close are alike: the cheaper repair is better.
+const ALIKE: f64 = 0.01;
+
+/// The repair with the highest throughput in a simulation, the cheapest of those alike; none if none is faster than
+/// the pattern as it is.
+///
+/// # Errors
+///
+/// As [`Pattern::simulate`].
+pub fn best(
+    pattern: &Pattern,
+    simulation: &Simulation,
+) -> Result<Option<(Repair, Prediction)>, Error> {
+    let now = pattern.simulate(simulation.clone())?.report.mops();
+    let mut all = Vec::new();
+    for repair in repairs(pattern) {
+        let prediction = repair.pattern.simulate(simulation.clone())?;
+        all.push((repair, prediction));
+    }
+    let most = all.iter().map(|(_, it)| it.report.mops()).fold(now, f64::max);
+    let threads = simulation.threads();
+    let bytes = pattern.bytes(threads);
+    all.retain(|(_, it)| it.report.mops() > now && it.report.mops() >= most * (1.0 - ALIKE));
+    Ok(all
+        .into_iter()
+        .min_by_key(|(repair, _)| repair.pattern.bytes(threads).saturating_sub(bytes)))
+}
+
+impl Pattern {
+    /// Bytes of all copies of all objects, with so many threads.
+    fn bytes(&self, threads: usize) -> usize {
+        (0..self.objects.len()).map(|object| self.footprint(object, threads)).sum()
+    }
+
+    /// Reads and writes per iteration of each role.
+    fn rates(&self) -> Vec<Vec<Rate>> {
+        let rates = |steps: &[Access]| {
+            let mut rates = vec![Rate::default(); self.words.len()];
+            visit(steps, 1.0, &mut |access, times| {
+                let Some(word) = access.operation.word() else { return };
+                let rate = &mut rates[word];
+                match access.operation {
+                    Operation::Work(_) => {}
+                    Operation::Load(_) => rate.loads += times,
+                    Operation::LoadAll(_) => rate.sums += times,
+                    Operation::Store(_) => rate.stores += times,
+                    Operation::Add(_) => rate.adds += times,
+                    Operation::CompareExchange(_) => rate.exchanges += times,
+                    Operation::Lock(..) => rate.locks += times,
+                }
+            });
+            rates
+        };
+        self.roles.iter().map(|role| rates(&role.steps)).collect()
+    }
+
+    /// What is done to each word by all roles, where a single thread counts as one share.
+    fn totals(&self) -> Vec<Rate> {
+        let mut totals = vec![Rate::default(); self.words.len()];
+        for (role, rates) in self.roles.iter().zip(self.rates()) {
+            let share = f64::from(role.share.max(1));
+            for (total, rate) in totals.iter_mut().zip(rates) {
+                total.loads += share * rate.loads;
+                total.sums += share * rate.sums;
+                total.stores += share * rate.stores;
+                total.adds += share * rate.adds;
+                total.exchanges += share * rate.exchanges;
+                total.locks += share * rate.locks;
+            }
+        }
+        totals
+    }
+}
+
+/// How often a word is accessed.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Rate {
+    loads: f64,
+    sums: f64,
+    stores: f64,
+    adds: f64,
+    exchanges: f64,
+    locks: f64,
+}
+
+impl Rate {
+    fn writes(&self) -> f64 {
+        self.stores + self.changes() + self.locks
+    }
+
+    /// Additions, by whatever means.
+    fn changes(&self) -> f64 {
+        self.adds + self.exchanges
+    }
+
+    fn reads(&self) -> f64 {
+        self.loads + self.sums
+    }
+
+    fn all(&self) -> f64 {
+        self.reads() + self.writes()
+    }
+}

@@ -1,0 +1,522 @@
+//! Patterns: what they cost, what repairs make of them, and which are refused.
+
+use super::machine;
+use tenure_sim::Machine;
+use tenure_sim::pattern::{
+    self, Access, Copies, Object, Operation, Pattern, Prediction, Repair, Role,
+};
+
+fn xeon() -> Machine {
+    Machine::preset("xeon-2s-112").unwrap()
+}
+
+fn on(pattern: &Pattern, cpus: usize) -> Prediction {
+    pattern.simulate(xeon().simulation(cpus).duration_ns(50_000.0)).unwrap()
+}
+
+fn named(pattern: &Pattern, name: &str) -> Option<Repair> {
+    pattern::repairs(pattern).into_iter().find(|repair| repair.name == name)
+}
+
+fn names(pattern: &Pattern) -> Vec<&'static str> {
+    pattern::repairs(pattern).iter().map(|repair| repair.name).collect()
+}
+
+/// How many times the throughput the repair gives.
+fn gain(pattern: &Pattern, name: &str, cpus: usize) -> f64 {
+    let repair = named(pattern, name).unwrap();
+    on(&repair.pattern, cpus).report.mops() / on(pattern, cpus).report.mops()
+}
+
+/// A count and what is read beside it.
+fn session(count: fn(usize) -> Operation) -> Pattern {
+    let mut pattern = Pattern::new("session");
+    let object = pattern.object(Object::once("Session"));
+    let refs = pattern.word(object, "refs", 0, 4);
+    let limits = pattern.word(object, "limits", 16, 8);
+    pattern.role(
+        Role::pool("worker")
+            .does(1.0, count(refs))
+            .does(3.0, Operation::Load(limits))
+            .does(1.0, Operation::Work(100.0))
+            .does(1.0, count(refs)),
+    );
+    pattern
+}
+
+/// Counters of threads, side by side.
+fn counters(stride: usize) -> Pattern {
+    let mut pattern = Pattern::new("counters");
+    let object = pattern.object(Object::several("COUNTERS", Copies::PerThread, stride));
+    let word = pattern.word(object, "count", 0, 8);
+    pattern.role(
+        Role::pool("worker").does(1.0, Operation::Add(word)).does(1.0, Operation::Work(20.0)),
+    );
+    pattern
+}
+
+#[test]
+fn an_iteration_costs_what_its_steps_cost() {
+    let mut pattern = Pattern::new("p");
+    let object = pattern.object(Object::once("o"));
+    let word = pattern.word(object, "w", 0, 8);
+    let lock = pattern.word(object, "lock", 8, 4);
+    let inside = vec![Access { times: 2.0, operation: Operation::Store(word) }];
+    pattern.role(
+        Role::single("r")
+            .does(3.0, Operation::Load(word)) // 3 hits: 3 ns
+            .does(0.5, Operation::Add(word)) // 3 ns
+            .does(1.0, Operation::CompareExchange(word)) // 7 ns
+            .does(0.25, Operation::Lock(lock, inside)), // (6 + 2 + 6) / 4: 3.5 ns
+    );
+    let predicted = pattern.simulate(machine().simulation(1)).unwrap();
+    assert!((predicted.roles[0].ns_per_iteration - 16.5).abs() < 0.05, "{:?}", predicted.roles);
+    assert_eq!(predicted.report.transfers.all(), 0);
+}
+
+#[test]
+fn neighbours_in_an_array_share_falsely_until_they_are_padded() {
+    let packed = counters(8);
+    assert_eq!(names(&packed), ["apart"]);
+    let repair = named(&packed, "apart").unwrap();
+    assert_eq!((repair.bytes, repair.per_thread), (56, true));
+    assert_eq!(repair.pattern, counters(64));
+    assert!(gain(&packed, "apart", 8) > 5.0);
+    assert_eq!(on(&repair.pattern, 8).report.transfers.all(), 0);
+    assert!(names(&counters(64)).is_empty());
+}
+
+#[test]
+fn a_count_beside_fields_that_are_read_has_every_repair_that_helps() {
+    let pattern = session(Operation::CompareExchange);
+    assert_eq!(names(&pattern), ["apart", "one_add", "cells", "lazy"]);
+    let apart = named(&pattern, "apart").unwrap();
+    assert_eq!((apart.bytes, apart.per_thread), (64, false));
+    assert!(gain(&pattern, "apart", 16) > 1.1);
+    assert!(gain(&pattern, "one_add", 16) > 1.1);
+    let (cells, lazy) = (gain(&pattern, "cells", 16), gain(&pattern, "lazy", 16));
+    assert!(cells > 5.0 && lazy > 5.0, "{cells} {lazy}");
+    let lazy = named(&pattern, "lazy").unwrap();
+    assert_eq!(on(&lazy.pattern, 16).report.transfers.all(), 0);
+    let (best, predicted) =
+        pattern::best(&pattern, &xeon().simulation(16).duration_ns(50_000.0)).unwrap().unwrap();
+    assert!(["cells", "lazy"].contains(&best.name) && predicted.report.transfers.all() == 0);
+}
+
+#[test]
+fn two_locks_on_a_line_go_apart_and_a_lock_stays_with_its_data() {
+    let mut pattern = Pattern::new("locks");
+    let object = pattern.object(Object::once("o"));
+    let words: Vec<usize> = ["lock a", "data a", "lock b", "data b"]
+        .into_iter()
+        .enumerate()
+        .map(|(at, name)| pattern.word(object, name, 8 * at, 8))
+        .collect();
+    for (name, pair) in ["a", "b"].into_iter().zip(words.chunks(2)) {
+        let inside = vec![Access { times: 1.0, operation: Operation::Store(pair[1]) }];
+        pattern.role(
+            Role::pool(name)
+                .does(1.0, Operation::Lock(pair[0], inside))
+                .does(1.0, Operation::Work(100.0)),
+        );
+    }
+    let after = named(&pattern, "apart").unwrap().pattern;
+    let line = |at: usize| after.words[words[at]].offset / 64;
+    assert!(line(0) == line(1) && line(2) == line(3) && line(0) != line(2), "{:?}", after.words);
+    let gain = gain(&pattern, "apart", 2);
+    assert!(gain > 1.1, "{gain}");
+}
+
+#[test]
+fn head_and_tail_of_a_queue_go_apart() {
+    let mut pattern = Pattern::new("queue");
+    let object = pattern.object(Object::once("Queue"));
+    let head = pattern.word(object, "head", 0, 8);
+    let tail = pattern.word(object, "tail", 8, 8);
+    for (name, own, other) in [("producer", tail, head), ("consumer", head, tail)] {
+        pattern.role(
+            Role::single(name)
+                .does(1.0, Operation::Store(own))
+                .does(0.1, Operation::Load(other))
+                .does(1.0, Operation::Work(10.0)),
+        );
+    }
+    assert_eq!(names(&pattern), ["apart"]);
+    assert!(gain(&pattern, "apart", 2) > 2.0);
+    // Neither role grows.
+    assert_eq!(on(&pattern, 2).report.per_thread, on(&pattern, 64).report.per_thread);
+}
+
+#[test]
+fn a_word_that_is_read_mostly_leaves_the_written_ones_together() {
+    let mut pattern = Pattern::new("p");
+    let object = pattern.object(Object::once("o"));
+    let flag = pattern.word(object, "flag", 0, 8);
+    let written = ["hits", "misses"].map(|name| pattern.word(object, name, 8, 8));
+    pattern.words[written[1]].offset = 16;
+    pattern.role(
+        Role::single("clock").does(0.001, Operation::Store(flag)).does(1.0, Operation::Work(100.0)),
+    );
+    for (role, word) in ["a", "b"].into_iter().zip(written) {
+        pattern.role(
+            Role::pool(role)
+                .does(1.0, Operation::Load(flag))
+                .does(1.0, Operation::Store(word))
+                .does(1.0, Operation::Work(50.0)),
+        );
+    }
+    let after = named(&pattern, "read_mostly_apart").unwrap().pattern;
+    let line = |word: usize| after.words[word].offset / 64;
+    assert!(line(written[0]) == line(written[1]) && line(flag) != line(written[0]));
+}
+
+#[test]
+fn what_is_not_contended_needs_no_repair() {
+    let mut read = Pattern::new("read only");
+    let object = read.object(Object::once("o"));
+    let words = [0, 8].map(|offset| read.word(object, format!("w{offset}"), offset, 8));
+    read.role(
+        Role::pool("r").does(1.0, Operation::Load(words[0])).does(2.0, Operation::Load(words[1])),
+    );
+    assert!(names(&read).is_empty());
+    assert_eq!(pattern::best(&read, &xeon().simulation(8)).unwrap(), None);
+    assert_eq!(on(&read, 8).report.transfers.all(), 0);
+}
+
+#[test]
+fn pools_share_the_cpus_and_more_cpus_only_add_threads() {
+    let mut pattern = counters(64);
+    let mut busy = pattern.roles[0].clone();
+    (busy.name, busy.share) = ("busy".into(), 3);
+    pattern.role(busy);
+    let mut single = pattern.roles[0].clone();
+    (single.name, single.share) = ("single".into(), 0);
+    pattern.role(single);
+    let threads =
+        |cpus| on(&pattern, cpus).roles.iter().map(|role| role.threads).collect::<Vec<_>>();
+    assert_eq!(threads(3), [1, 1, 1]);
+    assert_eq!(threads(5), [1, 3, 1]);
+    assert_eq!(threads(41), [10, 30, 1]);
+    let few = pattern.simulate(xeon().simulation(2)).unwrap_err().to_string();
+    assert!(few.contains("3 roles") && few.contains("not 2"), "{few}");
+}
+
+#[test]
+fn copies_spread_contention_and_a_reader_of_all_meets_every_writer() {
+    let cost = |copies| {
+        let mut pattern = Pattern::new("objects");
+        let object = pattern.object(match copies {
+            1 => Object::once("o"),
+            _ => Object::several("o", Copies::Random(copies), 64),
+        });
+        let word = pattern.word(object, "refs", 0, 8);
+        pattern.role(Role::pool("worker").does(2.0, Operation::Add(word)));
+        on(&pattern, 16).report.ns_per_op()
+    };
+    assert!(cost(1) > 5.0 * cost(256), "{} {}", cost(1), cost(256));
+    let mut pattern = counters(64);
+    pattern.role(Role::single("reader").does(1.0, Operation::LoadAll(0)));
+    let predicted = on(&pattern, 8);
+    assert!(predicted.roles[1].ns_per_iteration > 7.0 * 40.0, "{:?}", predicted.roles);
+    // In turn: each thread begins elsewhere, and all go round.
+    let mut ring = Pattern::new("ring");
+    let object = ring.object(Object::several("slot", Copies::InTurn(1024), 64));
+    let word = ring.word(object, "state", 0, 8);
+    ring.role(Role::pool("worker").does(1.0, Operation::Store(word)));
+    assert_eq!(on(&ring, 8).report.lines.len(), 1024);
+}
+
+#[test]
+fn a_lock_admits_one_at_a_time_and_its_waiters_wake_up() {
+    let mut pattern = Pattern::new("mutex");
+    let object = pattern.object(Object::once("o"));
+    let lock = pattern.word(object, "lock", 0, 4);
+    let hold = vec![Access { times: 1.0, operation: Operation::Work(1000.0) }];
+    pattern.role(Role::pool("worker").does(1.0, Operation::Lock(lock, hold)));
+    let mops = |cpus| on(&pattern, cpus).report.mops();
+    // A microsecond each, whoever holds it; those that slept begin some microseconds later.
+    assert!((0.9..=1.0).contains(&mops(1)), "{}", mops(1));
+    assert!(mops(8) > 0.1 && mops(8) < 1.0, "{}", mops(8));
+    let fair = on(&pattern, 8).report.per_thread;
+    assert!(fair.iter().all(|&count| count > 0) || mops(8) > 0.5, "{fair:?}");
+}
+
+#[test]
+fn a_job_of_equal_parts_ends_with_its_slowest_thread() {
+    let pattern = counters(64);
+    let job = |pattern: &Pattern| pattern.job_ns(xeon().simulation(4), 1000).unwrap();
+    // Work of 20 ns, an add of 6; threads begin within 100 ns.
+    let alone = job(&pattern);
+    assert!((26_000.0..27_000.0).contains(&alone), "{alone}");
+    let slowest = job(&counters(8));
+    let mean = 1000.0 * on(&counters(8), 4).report.ns_per_op();
+    assert!(slowest > 0.9 * mean && slowest < 2.0 * mean, "{slowest} {mean}");
+}
+
+#[test]
+fn an_iteration_that_is_longer_than_the_run_makes_it_longer() {
+    let mut pattern = counters(64);
+    pattern.roles[0].steps[1].operation = Operation::Work(1e6);
+    let predicted = on(&pattern, 4);
+    assert!((predicted.roles[0].ns_per_iteration / 1e6 - 1.0).abs() < 0.1, "{:?}", predicted.roles);
+}
+
+/// The example of the format's page.
+fn example() -> String {
+    let page = include_str!("../../../../docs/patterns.md");
+    let start = page.find("```toml\n").unwrap() + 8;
+    page[start..start + page[start..].find("```").unwrap()].to_owned()
+}
+
+#[test]
+fn the_example_of_the_page_is_simulated_and_survives_being_written() {
+    let pattern = Pattern::from_toml(&example()).unwrap();
+    assert_eq!(Pattern::from_toml(&pattern.to_toml()).unwrap(), pattern);
+    assert_eq!(names(&pattern), ["apart", "read_mostly_apart", "one_add", "cells", "lazy"]);
+    for repair in pattern::repairs(&pattern) {
+        assert_eq!(Pattern::from_toml(&repair.pattern.to_toml()).unwrap(), repair.pattern);
+    }
+    let predicted = on(&pattern, 16);
+    assert_eq!(predicted, on(&pattern, 16), "the same every time");
+    assert_eq!(predicted.roles.iter().map(|role| role.threads).collect::<Vec<_>>(), [15, 1]);
+    for (repair, least) in [("apart", 1.0), ("one_add", 1.1), ("lazy", 2.0)] {
+        let gain = gain(&pattern, repair, 16);
+        assert!(gain > least, "{repair}: {gain}");
+    }
+}
+
+#[test]
+fn a_faulty_file_is_refused_with_its_line() {
+    let text = example();
+    let refused = |old: &str, new: &str, said: &[&str]| {
+        assert!(text.contains(old), "{old}");
+        let error = Pattern::from_toml(&text.replacen(old, new, 1)).unwrap_err().to_string();
+        assert!(error.lines().count() == 1 && error.len() < 300, "{error}");
+        for said in said {
+            assert!(error.contains(said), "{new}: {error}");
+        }
+    };
+    let line = |old: &str| {
+        let before = &text[..text.find(old).unwrap()];
+        format!("line {}:", before.lines().count() + usize::from(before.ends_with('\n')))
+    };
+    refused("offset = 0 ", "ofset = 0 ", &["unknown field `ofset`", &line("offset = 0 ")]);
+    refused(
+        "stride = 8",
+        "stride = 0",
+        &["'STATS'", "stride", &line("[[object]]\nname = \"STATS\"")],
+    );
+    refused("stride = 8", "copies = 3", &["neither copies nor pick"]);
+    refused("per_thread = true", "copies = 8", &["pick = \"random\""]);
+    refused("per_thread = true", "pick = \"last\"\ncopies = 8", &["`last`", "`in_turn`"]);
+    refused("per_thread = true", "copies = 1000000000000000000\npick = 'random'", &["1 to 65536"]);
+    refused("per_thread = true", "copies = 0\npick = 'random'", &["no copies"]);
+    refused(
+        "offset = 16",
+        "offset = 3",
+        &["'refs' and 'limits' overlap", &line("[[word]]\nname = \"limits\"")],
+    );
+    refused("offset = 16", "offset = 99999999999", &["'limits'", "ends beyond byte 65536"]);
+    refused("offset = 16", "offset = -1", &[&line("offset = 16")]);
+    refused("size = 4", "size = 0", &["0 bytes; it can have 1 to 64"]);
+    refused("name = \"admin\"", "name = \"worker\"", &["another 'worker'"]);
+    refused("object = \"STATS\"", "object = \"S\"", &["there is no object 'S'"]);
+    refused("threads = 1", "threads = 0", &["threads is 1 or \"cpus\", not 0"]);
+    refused(
+        "threads = 1",
+        "threads = \"all\"",
+        &["not \"all\"", &line("[[role]]\nname = \"admin\"")],
+    );
+    refused("threads = 1", "threads = 1\nshare = 2", &["no share"]);
+    refused("threads = \"cpus\"", "threads = \"cpus\"\nshare = 0", &["0 shares"]);
+    refused("threads = \"cpus\"", "threads = \"cpus\"\nshare = 1000000", &["1 to 1024"]);
+    refused("times = 3", "times = 1e18", &["1e18 times", &line("{ op = \"load\"")]);
+    refused("times = 3", "times = 0", &["0e0 times"]);
+    refused("times = 3", "times = nan", &["times per iteration"]);
+    refused(
+        "times = 3",
+        "times = 3, steps = [{ op = 'work', ns = 1 }]",
+        &["only a lock has steps"],
+    );
+    refused("times = 3", "ns = 3", &["only work takes ns"]);
+    refused("word = \"limits\", times = 3", "times = 3", &["a step needs a word"]);
+    refused("\"load\", word = \"limits\"", "\"load\", word = \"x\"", &["there is no word 'x'"]);
+    refused("\"load\"", "\"read\"", &["`read`", "`load_all`", &line("{ op = \"load\"")]);
+    refused("\"work\", ns = 200", "\"work\"", &["work needs ns"]);
+    refused("ns = 200", "ns = 1e300", &["1e300 ns"]);
+    refused("name = \"session\"", "name = \"\"", &["its name has 1 to 200 bytes"]);
+    refused("name = \"session\"", "nam = \"session\"", &["nam", "line 1:"]);
+    for text in ["", "name = ", "\u{0}", "name = 'x'", "name = 'x'\nobject = 3"] {
+        let error = Pattern::from_toml(text).unwrap_err().to_string();
+        assert!(error.starts_with("not a pattern: ") && error.lines().count() == 1, "{error}");
+    }
+}
+
+#[test]
+fn hostile_patterns_are_refused_or_end_soon() {
+    let refused = |change: &dyn Fn(&mut Pattern), said: &str| {
+        let mut pattern = session(Operation::Add);
+        change(&mut pattern);
+        let error = pattern.check().unwrap_err().to_string();
+        assert!(error.contains(said) && error.lines().count() == 1, "{error}");
+        assert_eq!(pattern.simulate(xeon().simulation(1)).unwrap_err().to_string(), error);
+        assert!(pattern::repairs(&pattern).is_empty());
+    };
+    refused(&|it| it.roles.clear(), "0 roles");
+    refused(&|it| it.words = vec![it.words[0].clone(); 10_000], "10000 words");
+    refused(&|it| it.words[0].object = 7, "object 7, which does not exist");
+    refused(&|it| it.words[0].offset = usize::MAX, "ends beyond");
+    refused(&|it| it.roles[0].steps[0].operation = Operation::Load(9), "word 9");
+    refused(&|it| it.roles[0].steps.clear(), "does nothing");
+    refused(&|it| it.roles[0].steps[0].times = f64::INFINITY, "inf times");
+    refused(
+        &|it| it.roles[0].steps = vec![it.roles[0].steps[0].clone(); 100_001],
+        "100001 accesses",
+    );
+    refused(
+        &|it| {
+            it.roles[0].steps.truncate(1);
+            it.roles[0].steps[0].times = 1e-6;
+        },
+        "does nothing",
+    );
+    refused(
+        &|it| {
+            let inside = vec![Access { times: 1.0, operation: Operation::Lock(0, Vec::new()) }];
+            it.roles[0].steps[0].operation = Operation::Lock(0, inside);
+        },
+        "'refs' is locked while it is held",
+    );
+    refused(&|it| it.objects[0].copies = Copies::InTurn(usize::MAX), "copies");
+
+    // As much as is allowed.
+    let mut wide = Pattern::new("wide");
+    let object = wide.object(Object::several("o", Copies::Random(65_536), 65_536));
+    let mut role = Role::pool("r");
+    for at in 0..1024 {
+        let word = wide.word(object, format!("w{at}"), 64 * at, 64);
+        role = role.does(90.0, Operation::CompareExchange(word));
+    }
+    role.steps.truncate(500);
+    wide.role(role);
+    let began = std::time::Instant::now();
+    let end = wide.simulate(xeon().simulation(112).duration_ns(1e4));
+    assert!(end.is_ok() && began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+
+    // A deadly embrace is said to be one.
+    let mut embrace = Pattern::new("embrace");
+    let object = embrace.object(Object::once("o"));
+    let locks = ["a", "b"].map(|name| embrace.word(object, name, 64 * usize::from(name == "b"), 4));
+    for (name, first, second) in [("one", locks[0], locks[1]), ("other", locks[1], locks[0])] {
+        let inner = vec![Access { times: 1.0, operation: Operation::Work(100.0) }];
+        let inside = vec![Access { times: 1.0, operation: Operation::Lock(second, inner) }];
+        embrace.role(Role::single(name).does(1.0, Operation::Lock(first, inside)));
+    }
+    let error = embrace.simulate(xeon().simulation(2)).unwrap_err().to_string();
+    assert!(error.contains("deadlock") && error.contains("sleeps on"), "{error}");
+}
+
+mod random {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn operation(words: usize) -> impl Strategy<Value = Operation> {
+        (0..words, 0..8_u8).prop_map(|(word, kind)| match kind {
+            0..3 => Operation::Load(word),
+            3 | 4 => Operation::Store(word),
+            5 => Operation::Add(word),
+            6 => Operation::CompareExchange(word),
+            _ => {
+                let access = Access { times: 1.0, operation: Operation::Work(20.0) };
+                Operation::Lock(word, vec![access])
+            }
+        })
+    }
+
+    fn copies() -> impl Strategy<Value = Copies> {
+        prop_oneof![
+            3 => Just(Copies::Once),
+            1 => Just(Copies::PerThread),
+            1 => (1..9_usize).prop_map(Copies::Random),
+            1 => (1..9_usize).prop_map(Copies::InTurn),
+        ]
+    }
+
+    prop_compose! {
+        fn object()(
+            copies in copies(),
+            stride in 40..130_usize,
+            gaps in prop::collection::vec(0..3_usize, 1..4),
+        ) -> (Copies, usize, Vec<usize>) {
+            (copies, stride, gaps)
+        }
+    }
+
+    prop_compose! {
+        fn pattern(roles: usize)(
+            objects in prop::collection::vec(object(), 1..3),
+        )(
+            steps in prop::collection::vec(
+                prop::collection::vec(
+                    (
+                        operation(objects.iter().map(|(.., gaps)| gaps.len()).sum()),
+                        prop::sample::select(vec![0.1, 0.5, 1.0, 1.0, 2.0]),
+                    ),
+                    1..6,
+                ),
+                1..=roles,
+            ),
+            work in 1..200_u32,
+            objects in Just(objects),
+        ) -> Pattern {
+            let mut pattern = Pattern::new("random");
+            for (at, (copies, stride, gaps)) in objects.into_iter().enumerate() {
+                let object = pattern.object(match copies {
+                    Copies::Once => Object::once(format!("o{at}")),
+                    _ => Object::several(format!("o{at}"), copies, stride),
+                });
+                let mut offset = 0;
+                for (word, gap) in gaps.into_iter().enumerate() {
+                    offset += 4 * gap;
+                    pattern.word(object, format!("w{at}.{word}"), offset, 8);
+                    offset += 8;
+                }
+            }
+            for (at, steps) in steps.into_iter().enumerate() {
+                let role = Role::pool(format!("r{at}")).does(1.0, Operation::Work(work.into()));
+                pattern.role(steps.into_iter().fold(role, |role, (operation, times)| {
+                    role.does(times, operation)
+                }));
+            }
+            pattern
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn one_thread_alone_moves_no_line(pattern in pattern(1)) {
+            // Until every copy has been used.
+            let simulation = xeon().simulation(1).warm_up_ns(400_000.0).duration_ns(20_000.0);
+            prop_assert_eq!(pattern.simulate(simulation).unwrap().report.transfers.all(), 0);
+        }
+
+        #[test]
+        fn a_pattern_is_read_as_it_was_written(pattern in pattern(3)) {
+            prop_assert_eq!(Pattern::from_toml(&pattern.to_toml()), Ok(pattern));
+        }
+
+        #[test]
+        fn words_apart_are_never_slower(pattern in pattern(3)) {
+            if let Some(repair) = named(&pattern, "apart") {
+                let mops = |pattern: &Pattern| {
+                    let simulation = xeon().simulation(12).duration_ns(400_000.0);
+                    pattern.simulate(simulation).unwrap().report.mops()
+                };
+                let (before, after) = (mops(&pattern), mops(&repair.pattern));
+                prop_assert!(after >= 0.98 * before, "{before} -> {after}\n{}", pattern.to_toml());
+            }
+        }
+    }
+}
