@@ -493,7 +493,13 @@ mod random {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+        // Always the same cases: a simulation's chance is worth a percent.
+        #![proptest_config(ProptestConfig {
+            cases: 48,
+            failure_persistence: None,
+            rng_seed: proptest::test_runner::RngSeed::Fixed(1),
+            ..ProptestConfig::default()
+        })]
 
         #[test]
         fn one_thread_alone_moves_no_line(pattern in pattern(1)) {

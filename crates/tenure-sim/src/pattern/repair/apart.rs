@@ -3,6 +3,7 @@
 use super::{Library, Rate, Repair};
 use crate::machine::LINE_BYTES;
 use crate::pattern::{Copies, Pattern};
+use std::collections::HashMap;
 
 /// A thread that uses one of two words this rarely, against the other, does not need them on one line.
 const RARELY: f64 = 0.25;
@@ -99,11 +100,12 @@ fn rearranged(
         let written: f64 = words.iter().map(|&word| totals[word].writes()).sum();
         let summed: f64 = words.iter().map(|&word| totals[word].sums).sum();
         let is_packed = !object.stride.is_multiple_of(LINE_BYTES);
+        let meet = || copies_meet(pattern, at, &words);
         let (splits, pads) = match object.copies {
             Copies::Once => (true, false),
             // A thread has its copy to itself.
-            Copies::PerThread => (false, pads && is_packed),
-            Copies::Random(_) => (true, pads && is_packed),
+            Copies::PerThread => (false, pads && meet()),
+            Copies::Random(_) => (true, pads && meet()),
             // A thread that goes from one to the next wants them on one line.
             Copies::InTurn(_) => (!is_packed, false),
         };
@@ -141,6 +143,24 @@ fn rearranged(
         }
     }
     most.map(|bytes| (after, bytes))
+}
+
+/// Whether a line has words of two copies.
+fn copies_meet(pattern: &Pattern, object: usize, words: &[usize]) -> bool {
+    // Then the places on lines repeat.
+    let copies = pattern.copies(object, LINE_BYTES).min(LINE_BYTES);
+    let mut owners = HashMap::new();
+    for copy in 0..copies {
+        for word in words.iter().map(|&word| &pattern.words[word]) {
+            let first = copy * pattern.objects[object].stride + word.offset;
+            for line in first / LINE_BYTES..=(first + word.bytes - 1) / LINE_BYTES {
+                if owners.insert(line, copy).is_some_and(|other| other != copy) {
+                    return true;
+                }
+            }
+        }
+    }
+    false
 }
 
 /// The words that are alike by `key`, ascending.
