@@ -193,9 +193,9 @@ record! {
     Line {
         /// Its address.
         address: u64,
-        /// Where the object starts that it is part of; 0 if that is not known.
+        /// Where the object starts that was contended for first; 0 if that is not known.
         object: u64,
-        /// The object's [`Class`], by its place among all classes.
+        /// That object's [`Class`], by its place among all classes.
         class: u32,
         /// 1 while the memory is allocated.
         live: u32,
@@ -243,6 +243,10 @@ record! {
         thread: u32,
         /// [`place`]: where and what.
         place: u32,
+        /// The [`Class`] of the object there. A line can have parts of several.
+        class: u32,
+        /// From that object's start; 0 if its class is 0.
+        into_object: u32,
         /// Unused.
         reserved: u32,
     }
@@ -331,9 +335,11 @@ mod tests {
             line: 3,
             thread: 9,
             place: place(40, 8, Access::Add),
+            class: 2,
+            into_object: 16,
             reserved: 0,
         };
-        // SAFETY: the record has no padding (two u64 and four u32), so all of its bytes are initialised.
+        // SAFETY: the record has no padding (two u64 and six u32), so all of its bytes are initialised.
         let bytes = unsafe {
             core::slice::from_raw_parts((&raw const entry).cast::<u8>(), size_of::<Entry>())
         };

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use tenure_probe::library;
 use tenure_probe::segment::{
-    Access, BLOCK_BYTES, Block, Class, Entry, Failure, Header, Kind, Line, MAGIC, Module,
-    RECORDS_START, Thread,
+    Access, BLOCK_BYTES, Block, Class, Entry, Failure, Header, Kind, Line, MAGIC, MOST_FRAMES,
+    Module, RECORDS_START, Thread,
 };
 
 /// A program that is compiled for the runtime, in a directory of its own.
@@ -84,7 +84,7 @@ fn finish(command: &mut Command) -> Output {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if start.elapsed() > Duration::from_secs(200) {
+        if start.elapsed() > Duration::from_secs(120) {
             child.kill().unwrap();
             panic!("{command:?} hangs: {:?}", child.wait_with_output());
         }
@@ -149,7 +149,43 @@ impl Segment {
                 }
             }
         }
+        segment.check();
         segment
+    }
+
+    /// Records only name records that are there.
+    fn check(&self) {
+        for (index, line) in self.lines.iter().enumerate() {
+            assert_eq!(line.index as usize, index);
+            assert!((line.class as usize) < self.classes.len());
+            assert_eq!(line.address % u64::from(self.header.line_bytes), 0);
+            if line.class > 0 {
+                let class = self.classes[line.class as usize];
+                let end = line.object + class.size;
+                assert!(
+                    line.object < line.address + u64::from(self.header.line_bytes)
+                        && line.address < end
+                );
+            }
+        }
+        for entry in &self.entries {
+            assert!((entry.line as usize) < self.lines.len());
+            assert!(self.threads.iter().any(|thread| thread.id == entry.thread));
+            assert!(
+                u32::from(entry.offset()) < self.header.line_bytes
+                    && entry.size() > 0
+                    && entry.code > 0
+            );
+            assert!(entry.access().is_some());
+            let class = self.classes[entry.class as usize];
+            assert!(
+                entry.class == 0 || u64::from(entry.into_object) < class.size,
+                "{entry:?} {class:?}"
+            );
+        }
+        for class in &self.classes[1..] {
+            assert!((1..=MOST_FRAMES as u64).contains(&class.depth));
+        }
     }
 
     /// The line of an address in the program's file.
@@ -316,6 +352,17 @@ fn what_processes_do_they_can_still_do() {
             std::fs::remove_file(file.unwrap().path()).unwrap();
         }
     }
+}
+
+#[test]
+fn objects_that_come_and_go_need_no_more_records_than_there_are_at_once() {
+    let segment = Program::compile("life.c", &["-O1"]).run_well(&["churn"]);
+    let objects = |line: &&Line| segment.classes[line.class as usize].size == 64;
+    let stood_for: u32 = segment.lines.iter().filter(objects).map(|line| line.objects).sum();
+    let records = segment.lines.iter().filter(objects).count();
+    // 16 in slots and one in the hands of each of 6 threads.
+    assert!(records <= 22, "{records} records");
+    assert!(stood_for > 50, "{records} records have stood for {stood_for} objects");
 }
 
 #[test]

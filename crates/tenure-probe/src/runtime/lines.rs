@@ -23,7 +23,7 @@ use super::shadow::{self, CONTENDED, EXCLUSIVE, LINE_BYTES, READ_SHARED, STATE};
 use super::store::{self, Locked, Table};
 use super::threads::{self, Local};
 use super::{heap, sys};
-use crate::segment::{Access, Kind, Line};
+use crate::segment::{self, Access, Kind, Line};
 
 const LINE_BLOCKS: usize = 32768;
 const MOST_LINES: usize = LINE_BLOCKS * Kind::Lines.per_block();
@@ -98,7 +98,11 @@ fn note_shared(local: &Local, address: usize, size: u8, access: Access, mut who:
     }
     if who & STATE == CONTENDED {
         let offset = address & (LINE_BYTES - 1);
-        local.count(who & !STATE, offset as u8, size, access, code);
+        let place = segment::place(offset as u8, size, access);
+        local.count(who & !STATE, place, code, |lock| {
+            heap::find(lock, address)
+                .map_or((0, 0), |(start, class)| (class, (address - start) as u32))
+        });
     }
 }
 

@@ -24,6 +24,7 @@ unsafe extern "C" {
         start: *mut *mut c_void,
         size: *mut usize,
     ) -> c_int;
+    fn pthread_sigmask(how: c_int, new: *const Signals, old: *mut Signals) -> c_int;
     fn pthread_attr_destroy(attributes: *mut Attributes) -> c_int;
 }
 
@@ -163,6 +164,25 @@ pub(super) fn stack() -> (usize, usize) {
         pthread_attr_destroy(&raw mut attributes);
         if found { (start as usize, start as usize + size) } else { (0, 0) }
     }
+}
+
+/// A `sigset_t`.
+#[repr(C)]
+struct Signals([c_ulong; 16]);
+
+/// Calls a function while this thread gets no signals.
+pub(super) fn without_signals<R>(what: impl FnOnce() -> R) -> R {
+    const SIG_SETMASK: c_int = 2;
+    let mut old = Signals([0; 16]);
+    // SAFETY: both sets are as large as glibc's, 1,024 bits.
+    let blocked =
+        unsafe { pthread_sigmask(SIG_SETMASK, &Signals([c_ulong::MAX; 16]), &raw mut old) } == 0;
+    let result = what();
+    if blocked {
+        // SAFETY: the set that the first call has written.
+        unsafe { pthread_sigmask(SIG_SETMASK, &raw const old, core::ptr::null_mut()) };
+    }
+    result
 }
 
 // The runtime's one thread-local word, in the static TLS block: a program is linked with the library, or is started

@@ -9,12 +9,14 @@
 use core::cell::{Cell, UnsafeCell};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, compiler_fence};
+use core::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, compiler_fence,
+};
 
 use super::shadow::{self, THREADS};
 use super::store::{self, Locked};
 use super::sys;
-use crate::segment::{Access, Entry, Kind, Thread, place};
+use crate::segment::{Entry, Kind, Thread};
 
 /// The thread-local word of a thread that is not recorded: it is being attached, or has ended.
 const IGNORED: usize = 1;
@@ -54,6 +56,9 @@ static BLOCK: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 /// Blocks of entries that threads have left when they ended, linked through their reserved words.
 static LEFT: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
+/// The stack of the thread that has forked, for the record that it gets in the child.
+static STACK: (AtomicUsize, AtomicUsize) = (AtomicUsize::new(0), AtomicUsize::new(0));
+
 /// Records from now on.
 pub(super) fn start() {
     // Release: pairs with the Acquire in `attach`.
@@ -62,6 +67,10 @@ pub(super) fn start() {
 
 /// Forgets all threads: a forked child starts anew.
 pub(super) fn restart() {
+    if let Some(local) = current() {
+        STACK.0.store(local.stack.0, Relaxed);
+        STACK.1.store(local.stack.1, Relaxed);
+    }
     RECORDING.store(0, Relaxed);
     BLOCK.store(null_mut(), Relaxed);
     LEFT.store(null_mut(), Relaxed);
@@ -82,21 +91,28 @@ pub(super) fn current() -> Option<&'static Local> {
 }
 
 /// This thread's record, made if need be; `None` if it is not to be recorded.
+///
+/// May be called in a signal handler, so it does not find out the stack's bounds, for which the C library allocates.
 #[cold]
 pub(super) fn attach() -> Option<&'static Local> {
-    attach_born(shadow::time(), 0, 0)
+    attach_born(shadow::time(), 0, 0, || (STACK.0.swap(0, Relaxed), STACK.1.swap(0, Relaxed)))
 }
 
 /// Attaches this thread, which `creator` created at that time to run `routine`.
-pub(super) fn attach_born(birth: u32, creator: u32, routine: u64) -> Option<&'static Local> {
+pub(super) fn attach_born(
+    birth: u32,
+    creator: u32,
+    routine: u64,
+    stack: impl FnOnce() -> (usize, usize),
+) -> Option<&'static Local> {
     super::start_forked();
     // Acquire: pairs with the Release in `start`.
     if sys::local() != 0 || RECORDING.load(Acquire) == 0 {
         return current();
     }
-    // What is called here may allocate, and comes back into the runtime.
+    // `stack` may allocate, and comes back into the runtime; so may a signal handler.
     sys::set_local(IGNORED);
-    let stack = sys::stack();
+    let stack = stack();
     let recent = sys::reserve(RECENT * size_of::<*mut Entry>());
     let lock = store::lock();
     let record = if recent.is_null() { null_mut() } else { room(&lock) };
@@ -248,9 +264,15 @@ impl Local {
         Some(Busy(self))
     }
 
-    /// Counts an access to a contended line.
-    pub(super) fn count(&self, line: u32, offset: u8, size: u8, access: Access, code: u64) {
-        let place = place(offset, size, access);
+    /// Counts an access to a contended line. The first time, `object` says the class of the object that is accessed, and
+    /// how far inside of it.
+    pub(super) fn count(
+        &self,
+        line: u32,
+        place: u32,
+        code: u64,
+        object: impl FnOnce(&Locked) -> (u32, u32),
+    ) {
         let hash = hash(line, place, code);
         let recent = self.recent.wrapping_add(hash as usize % RECENT);
         // SAFETY: the array has RECENT elements, each null or one of this thread's entries, which stay mapped.
@@ -258,7 +280,7 @@ impl Local {
             let mut entry = *recent;
             if entry.is_null() || !is(entry, line, place, code) {
                 let Some(_busy) = self.busy() else { return store::drop_one() };
-                entry = self.find(line, place, code, hash);
+                entry = self.find(line, place, code, hash, object);
                 if entry.is_null() {
                     return store::drop_one();
                 }
@@ -271,7 +293,14 @@ impl Local {
 
     /// The entry, made if need be; null if there is no room.
     #[cold]
-    fn find(&self, line: u32, place: u32, code: u64, hash: u32) -> *mut Entry {
+    fn find(
+        &self,
+        line: u32,
+        place: u32,
+        code: u64,
+        hash: u32,
+        object: impl FnOnce(&Locked) -> (u32, u32),
+    ) -> *mut Entry {
         if self.len.get() >= self.capacity.get() / 4 * 3 && !self.grow() {
             return null_mut();
         }
@@ -281,12 +310,16 @@ impl Local {
                 is(entry, line, place, code)
             });
             if (*slot).is_null() {
+                let (class, into_object) = object(&store::lock());
+                let thread = self.id();
                 let entry = self.append(Entry {
                     count: 0,
                     code,
                     line,
-                    thread: self.id(),
+                    thread,
                     place,
+                    class,
+                    into_object,
                     reserved: 0,
                 });
                 if entry.is_null() {

@@ -37,13 +37,36 @@ static void handle(int number) {
     (void)number;
     plain[2]++;
     atomic_fetch_add(&shared, 1);
-    free(malloc(100));
 }
 
 static void *leave(void *unused) {
     (void)unused;
     atomic_fetch_add(&shared, 1);
     pthread_exit(0);
+}
+
+// Objects that all threads use, and that any of them may free: at most SLOTS exist at once.
+enum { SLOTS = 16, CHURNING = 6 };
+static _Atomic(atomic_long *) slots[SLOTS];
+
+static void *churn(void *rounds) {
+    unsigned random = (unsigned)(size_t)pthread_self();
+    for (long round = 0; round < (long)rounds; round++) {
+        random = random * 1103515245 + 12345;
+        unsigned slot = (random >> 16) % SLOTS;
+        atomic_long *object = atomic_exchange(&slots[slot], 0);
+        if (!object)
+            object = aligned_alloc(64, 64);
+        atomic_fetch_add(object, 1);
+        if (round % 4 == 0) {
+            free(object);
+        } else {
+            object = atomic_exchange(&slots[slot], object);
+            if (object)
+                free(object);
+        }
+    }
+    return 0;
 }
 
 int main(int count, char **arguments) {
@@ -79,6 +102,13 @@ int main(int count, char **arguments) {
         for (int i = 0; i < MOST; i++)
             pthread_join(threads[i], 0);
         return shared == MOST * 200 ? 0 : 1;
+    }
+    if (!strcmp(what, "churn")) {
+        pthread_t threads[CHURNING];
+        for (int i = 0; i < CHURNING; i++)
+            pthread_create(&threads[i], 0, churn, (void *)200000);
+        for (int i = 0; i < CHURNING; i++)
+            pthread_join(threads[i], 0);
     }
     if (!strcmp(what, "exits"))
         for (int i = 0; i < 20000; i++) {

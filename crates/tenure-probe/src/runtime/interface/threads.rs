@@ -35,7 +35,7 @@ pub(super) fn start() {
     unsafe extern "C" fn end(_: *mut c_void) {
         threads::detach();
     }
-    if threads::attach().is_none() {
+    if threads::attach_born(shadow::time(), 0, 0, sys::stack).is_none() {
         return;
     }
     modules::scan();
@@ -62,7 +62,9 @@ unsafe extern "C" fn run(start: *mut c_void) -> *mut c_void {
     let Start { routine, argument, birth, creator } = unsafe { start.cast::<Start>().read() };
     // SAFETY: it came from this allocator.
     unsafe { __libc_free(start) };
-    if threads::attach_born(birth, creator, routine as *const () as u64).is_some() {
+    // The C library allocates to find out the bounds: no handler may come in between that allocates as well.
+    let stack = || sys::without_signals(sys::stack);
+    if threads::attach_born(birth, creator, routine as *const () as u64, stack).is_some() {
         let key = KEY.load(Relaxed) as usize;
         if key > 0 {
             // SAFETY: the key was created, and a value that is not null has its destructor called.
