@@ -2,8 +2,14 @@
 
 use proptest::prelude::ProptestConfig;
 
-/// So many cases, or those of Miri. Failures are not written to files.
+/// So many cases, a quarter of them under a sanitizer, or those of Miri. Failures are not written to files.
 pub(crate) fn cases(native: u32, miri: u32) -> ProptestConfig {
-    let cases = if cfg!(miri) { miri } else { native };
+    let cases = if cfg!(miri) {
+        miri
+    } else if cfg!(sanitized) {
+        native / 4
+    } else {
+        native
+    };
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
