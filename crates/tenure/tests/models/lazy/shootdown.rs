@@ -407,14 +407,14 @@ shootdowns! {
     entered_and_its_handle_dropped_outside: Loom(ALL), ALL, Some(3);
     entered_again_and_its_handle_dropped_inside: Loom(ALL), ALL, Some(3);
     left_under_the_last_drop: Loom(ALL), ALL, Some(3);
-    the_last_handle_dropped_inside_its_own_guard_under_a_worker_that_keeps_it: Loom(ALL), ALL, Some(3);
-    used_lazily_under_the_last_drop: Loom(ALL), ALL, Some(3);
+    the_last_handle_dropped_inside_its_own_guard_under_a_worker_that_keeps_it: Loom(ALL), Some(4), Some(3);
+    used_lazily_under_the_last_drop: Loom(ALL), Some(4), Some(3);
     used_lazily_twice_under_the_last_drop: Loom(ALL), Some(4), Some(3);
     used_lazily_by_two_workers_under_the_last_drop: Loom(Some(2)), Some(2), Some(2);
     moved_on_under_the_last_drop: PointersInOrder(ALL), ALL, Some(3);
     used_lazily_and_moved_on_under_the_last_drop: PointersInOrder(Some(3)), Some(3), Some(3);
-    moved_on_and_come_back_under_a_drop: PointersInOrder(ALL), ALL, Some(3);
-    a_forgotten_guard_ends_with_the_next_use: PointersInOrder(ALL), ALL, Some(3);
+    moved_on_and_come_back_under_a_drop: PointersInOrder(ALL), Some(4), Some(3);
+    a_forgotten_guard_ends_with_the_next_use: PointersInOrder(ALL), Some(4), Some(3);
     cleared_under_the_last_drop: Loom(ALL), ALL, Some(3);
     used_lazily_and_cleared_under_the_last_drop: Loom(ALL), Some(4), Some(3);
     given_back_and_taken_again_under_the_last_drop: PointersInOrder(ALL), Some(4), Some(3);
