@@ -27,18 +27,12 @@ pub(super) const CELLS: [(&str, CountKind, LineKind); 6] = [
     ("ticket, isolated", CountKind::Ticket, LineKind::Isolated),
 ];
 
-/// A cache, its keys set, whatever its counts are.
-pub(super) trait Player {
-    /// Feeds requests to so many threads for about `seconds`. Returns the requests of all and the time.
-    fn play(&self, threads: usize, seconds: f64) -> Result<(u64, Duration), String>;
-}
+/// A cache with its keys set, whatever its counts are: feeds requests to so many threads for about so many seconds.
+/// Returns the requests of all and the time.
+pub(super) type Player = Box<dyn Fn(usize, f64) -> Result<(u64, Duration), String>>;
 
 /// The cache of a cell.
-pub(super) fn player(
-    count: CountKind,
-    line: LineKind,
-    seed: u64,
-) -> Result<Box<dyn Player>, String> {
+pub(super) fn player(count: CountKind, line: LineKind, seed: u64) -> Result<Player, String> {
     let mut config = Config::default();
     (config.count, config.line, config.memory) = (count, line, 256 << 20);
     with_cell(&config, Prepare { seed })
@@ -48,14 +42,8 @@ struct Prepare {
     seed: u64,
 }
 
-struct Prepared<C: RefCount + 'static, P: RegistryCount> {
-    cache: Cache<C, P>,
-    buffers: Buffers,
-    script: String,
-}
-
 impl Visitor for Prepare {
-    type Result = Result<Box<dyn Player>, String>;
+    type Result = Result<Player, String>;
 
     fn visit<C: RefCount + 'static, P: RegistryCount>(self, cache: Cache<C, P>) -> Self::Result {
         let buffers =
@@ -72,41 +60,24 @@ impl Visitor for Prepare {
                 let _ = write!(script, "get tenure-{key}\r\n"); // A string takes all.
             }
         }
-        let prepared = Prepared { cache, buffers, script };
-        prepared.feed(&keys, 1, 1)?;
-        Ok(Box::new(prepared))
+        let feed = move |script: &str, threads, rounds| {
+            let (handler, script) = (|| cache.handler(), script.as_bytes());
+            let played = script::play(handler, &buffers, script, DEFAULT_BYTES, threads, rounds);
+            played.map(|played| played.time).map_err(|error| error.to_string())
+        };
+        feed(&keys, 1, 1)?;
+        Ok(Box::new(move |threads, seconds| {
+            // How many rounds that takes; and the caches are warm then.
+            let once = feed(&script, threads, 1)?.as_secs_f64().max(1e-6);
+            let rounds = (seconds / once).ceil().max(1.0) as u64;
+            let time = feed(&script, threads, rounds)?;
+            Ok((REQUESTS as u64 * rounds * threads as u64, time))
+        }))
     }
 }
 
 fn set(script: &mut String, key: usize) {
     let _ = write!(script, "set tenure-{key} 0 0 {}\r\n{VALUE}\r\n", VALUE.len()); // As above.
-}
-
-impl<C: RefCount + 'static, P: RegistryCount> Prepared<C, P> {
-    fn feed(&self, script: &str, threads: usize, rounds: u64) -> Result<Duration, String> {
-        let bytes = script.as_bytes();
-        let played = script::play(
-            || self.cache.handler(),
-            &self.buffers,
-            bytes,
-            DEFAULT_BYTES,
-            threads,
-            rounds,
-        );
-        played.map(|played| played.time).map_err(|error| error.to_string())
-    }
-}
-
-impl<C: RefCount + 'static, P: RegistryCount> Player for Prepared<C, P> {
-    fn play(&self, threads: usize, seconds: f64) -> Result<(u64, Duration), String> {
-        // How many rounds that takes; and the caches are warm then.
-        let once = self.feed(&self.script, threads, 1)?.as_secs_f64().max(1e-6);
-        // A count of rounds, at least one.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let rounds = (seconds / once).ceil().max(1.0) as u64;
-        let time = self.feed(&self.script, threads, rounds)?;
-        Ok((REQUESTS as u64 * rounds * threads as u64, time))
-    }
 }
 
 #[cfg(test)]
@@ -117,7 +88,7 @@ mod tests {
     fn every_cell_answers_all_requests_that_it_is_fed() {
         for (name, count, line) in CELLS {
             let player = player(count, line, 1).unwrap();
-            let (requests, time) = player.play(2, 0.001).unwrap();
+            let (requests, time) = player(2, 0.001).unwrap();
             assert!(requests >= 2 * REQUESTS as u64 && !time.is_zero(), "{name}");
         }
     }

@@ -32,14 +32,15 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Our own server: `tenure serve ARGUMENTS`.
-    pub(super) fn tenure(tenure: &Path, arguments: &[String]) -> Result<Self, String> {
+    /// Our own server: `tenure serve OPTIONS`.
+    pub(super) fn tenure(tenure: &Path, threads: usize, options: &[&str]) -> Result<Self, String> {
         let folder = folder()?;
         let mut command = Command::new(tenure);
         end_with_us(&mut command);
         let mut child = command
             .arg("serve")
-            .args(arguments)
+            .args(options)
+            .args(["--threads", &threads.to_string()])
             .args(["--listen", "127.0.0.1:0", "--idle", "3600", "--json"])
             .arg(summary(&folder))
             .stdin(Stdio::null())

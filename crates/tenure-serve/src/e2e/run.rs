@@ -9,13 +9,13 @@ use tenure_report::stats::{self, Estimate};
 use tenure_report::words::counted;
 use tenure_report::{Progress, affinity, machine};
 
-use super::memory::{self, Player};
 use super::program::Program;
-use super::result::{Latency, Ratios, Report, Row, SCHEMA, Scenario, Settings};
-use super::scenario::{self, Kind, Load};
-use super::verdicts;
+use super::result::{self, Latency, Ratios, Report, Row, SCHEMA, Settings};
+use super::scenario::{self, Load, Scenario};
+use super::{memory, verdicts};
 use crate::load::settings::{Generator, Length, Settings as LoadSettings};
 use crate::load::{self, Outcome};
+use crate::memcached::{CountKind, LineKind};
 use crate::process::allow_connections;
 
 /// What to measure.
@@ -61,11 +61,8 @@ struct Sample {
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, String> {
     let (began, clock) = (SystemTime::now(), Instant::now());
     let chosen = chosen(&request.names)?;
-    let is_of_use = |one: &scenario::Scenario| match &one.kind {
-        Kind::Sockets(load) => generator(load, request.generator) == request.generator,
-        Kind::Memory => false,
-    };
-    if request.generator != Generator::Own && !chosen.iter().any(is_of_use) {
+    let is_of_use = |one: &Scenario| generator(one.load, request.generator) == request.generator;
+    if !chosen.iter().any(is_of_use) {
         return Err("--with: that generator makes no load of what was named; wrk makes that of \
                     e2e/http-close, memtier that of memcached"
             .to_owned());
@@ -91,23 +88,29 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, String>
     // and say so.
     let _ = allow_connections(MOST_CONNECTIONS);
     let mut random = fastrand::Rng::with_seed(seed);
-    let cells = chosen.iter().map(|one| match &one.kind {
-        Kind::Sockets(load) => load.cells.len(),
-        Kind::Memory => memory::CELLS.len(),
-    });
-    progress.begin("measuring", (cells.sum::<usize>() * rounds) as u64);
+    let cells = |one: &Scenario| match one.load {
+        Load::Memory => memory::CELLS.len(),
+        _ => one.cells.len(),
+    };
+    let steps = chosen.iter().map(cells).sum::<usize>() * rounds;
+    progress.begin("measuring", steps as u64);
     let mut missing = Vec::new();
     let mut scenarios = Vec::new();
     for one in &chosen {
         progress.at(one.id, &counted(threads, "thread"));
-        let mut step = || progress.advance(1);
-        let measured = match &one.kind {
-            Kind::Sockets(load) => {
-                sockets(one, load, request, &settings, &mut random, &mut missing, &mut step)?
-            }
-            Kind::Memory => in_memory(one, &settings, &mut random, &mut step)?,
+        let mut driven = match one.load {
+            Load::Memory => players(&settings)?,
+            _ => servers(one, request, &settings, &mut missing)?,
         };
-        scenarios.push(measured);
+        for _ in 0..rounds {
+            random.shuffle(&mut driven);
+            for cell in &mut driven {
+                let sample = (cell.round)()?;
+                cell.samples.push(sample);
+                progress.advance(1);
+            }
+        }
+        scenarios.push(measured(one, driven));
     }
     progress.end();
     Ok(Report {
@@ -124,8 +127,8 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, String>
     })
 }
 
-fn chosen(names: &[String]) -> Result<Vec<scenario::Scenario>, String> {
-    let mut all = scenario::all();
+fn chosen(names: &[String]) -> Result<Vec<Scenario>, String> {
+    let mut all = Vec::from(scenario::ALL);
     for name in names {
         if name != scenario::GROUP && !all.iter().any(|one| one.id == name) {
             let known: Vec<_> = all.iter().map(|one| one.id).collect();
@@ -138,6 +141,67 @@ fn chosen(names: &[String]) -> Result<Vec<scenario::Scenario>, String> {
     Ok(all)
 }
 
+/// A server under a load, and what was measured.
+struct Driven {
+    /// Its place in the report.
+    at: usize,
+    name: &'static str,
+    /// The program and its version.
+    program: String,
+    is_rival: bool,
+    /// The process, and connections that are only held. None where requests come from memory.
+    server: Option<(Program, Vec<TcpStream>)>,
+    round: Box<dyn Fn() -> Result<Sample, String>>,
+    samples: Vec<Sample>,
+}
+
+fn servers(
+    scenario: &Scenario,
+    request: &Request,
+    settings: &Settings,
+    missing: &mut Vec<String>,
+) -> Result<Vec<Driven>, String> {
+    let mut driven = Vec::new();
+    for (at, (name, server)) in scenario.cells.iter().enumerate() {
+        let program = match server.start(&request.tenure, settings.threads) {
+            Ok(program) => program,
+            Err(why) if server.is_rival() => {
+                missing.push(format!("{}: {name}: {why}", scenario.id));
+                continue;
+            }
+            Err(why) => return Err(why),
+        };
+        let address = program.address;
+        let held = if let Load::HttpClose { held } = scenario.load { held } else { 0 };
+        let held: std::io::Result<Vec<_>> = (0..held).map(|_| half_a_request(address)).collect();
+        let held = held.map_err(|error| format!("cannot hold connections: {error}"))?;
+        let plan = |generator| {
+            let settings = load_settings(settings, &program, generator);
+            scenario::plan(scenario.load, address, settings)
+        };
+        if let Some(load::Plan::Memcached(plan)) = plan(Generator::Own) {
+            let settings = LoadSettings {
+                length: Length::Requests(1000),
+                warmup: Duration::ZERO,
+                ..plan.settings
+            };
+            drive(&load::memcached::Plan { settings, preload: true, ..plan }.into())?;
+        }
+        let plan = plan(generator(scenario.load, request.generator));
+        let plan = plan.expect("a scenario with servers has a load");
+        driven.push(Driven {
+            at,
+            name,
+            program: program.name.clone(),
+            is_rival: server.is_rival(),
+            server: Some((program, held)),
+            round: Box::new(move || Ok(sample(&drive(&plan)?))),
+            samples: Vec::new(),
+        });
+    }
+    Ok(driven)
+}
+
 /// A connection with half a request, which takes a pair of buffers: an idle one has none.
 fn half_a_request(server: SocketAddr) -> std::io::Result<TcpStream> {
     let mut connection = TcpStream::connect(server)?;
@@ -145,90 +209,30 @@ fn half_a_request(server: SocketAddr) -> std::io::Result<TcpStream> {
     Ok(connection)
 }
 
-/// A server, the connections that are only held, and what was measured.
-struct Driven {
-    name: &'static str,
-    is_rival: bool,
-    program: Program,
-    _held: Vec<TcpStream>,
-    samples: Vec<Sample>,
-}
-
-fn sockets(
-    scenario: &scenario::Scenario,
-    load: &Load,
-    request: &Request,
-    settings: &Settings,
-    random: &mut fastrand::Rng,
-    missing: &mut Vec<String>,
-    step: &mut dyn FnMut(),
-) -> Result<Scenario, String> {
-    let mut driven = Vec::new();
-    for cell in load.cells {
-        let program = match cell.server.start(&request.tenure, settings.threads) {
-            Ok(program) => program,
-            Err(why) if cell.server.is_rival() => {
-                missing.push(format!("{}: {}: {why}", scenario.id, cell.name));
-                continue;
-            }
-            Err(why) => return Err(why),
+fn players(settings: &Settings) -> Result<Vec<Driven>, String> {
+    let (threads, seconds) = (settings.threads, settings.seconds / 2.0);
+    let driven = |(at, (name, count, line)): (usize, (&'static str, CountKind, LineKind))| {
+        let play = memory::player(count, line, settings.seed)?;
+        let round = move || {
+            let (requests, time) = play(threads, seconds)?;
+            let (requests, seconds) = (requests as f64, time.as_secs_f64());
+            // Each of its threads was on a CPU all the time, or waited for one.
+            let cpu = seconds * 1e9 * threads as f64 / requests;
+            Ok(Sample { rate: requests / seconds, cpu, latency: None, errors: 0 })
         };
-        let held: std::io::Result<Vec<_>> =
-            (0..load.held).map(|_| half_a_request(program.address)).collect();
-        let held = held.map_err(|error| format!("cannot hold connections: {error}"))?;
-        let plain = load_settings(settings, &program, Generator::Own);
-        if let Some(plan) = scenario::preload(load.protocol, program.address, short(plain)) {
-            drive(&plan)?;
-        }
-        driven.push(Driven {
-            name: cell.name,
-            is_rival: cell.server.is_rival(),
-            program,
-            _held: held,
-            samples: Vec::new(),
-        });
-    }
-    let generator = generator(load, request.generator);
-    for _ in 0..settings.rounds {
-        let mut order: Vec<usize> = (0..driven.len()).collect();
-        random.shuffle(&mut order);
-        for at in order {
-            let one = &mut driven[at];
-            let plain = load_settings(settings, &one.program, generator);
-            let plan = scenario::plan(load.protocol, one.program.address, plain);
-            one.samples.push(sample(&drive(&plan)?));
-            step();
-        }
-    }
-    let rival = driven.iter().find(|one| one.is_rival).map(|one| one.name.to_owned());
-    let named: Vec<_> = driven
-        .into_iter()
-        .map(|one| {
-            let program = one.program.name.clone();
-            drop(one._held);
-            (one.name, program, one.samples, one.program.stop())
-        })
-        .collect();
-    let samples_of = |name: &str| named.iter().find(|one| one.0 == name).map(|one| &one.2[..]);
-    let rows = named.iter().map(|(name, program, samples, acquires)| Row {
-        acquires: *acquires,
-        ..row(
-            name,
-            program,
-            samples,
-            samples_of(scenario.baseline).filter(|_| *name != scenario.baseline),
-            rival.as_deref().filter(|rival| rival != name).and_then(samples_of),
-        )
-    });
-    let rows = rows.collect();
-    Ok(told(scenario, true, rival, rows))
+        let program = format!("tenure {}", env!("CARGO_PKG_VERSION"));
+        let (round, samples) = (Box::new(round), Vec::new());
+        Ok(Driven { at, name, program, is_rival: false, server: None, round, samples })
+    };
+    memory::CELLS.into_iter().enumerate().map(driven).collect()
 }
 
 /// The generator that was asked for, where it speaks the protocol.
-fn generator(load: &Load, asked: Generator) -> Generator {
-    match (asked, load.protocol) {
-        (Generator::Memtier, scenario::Protocol::Memcached { .. })
-        | (Generator::Wrk, scenario::Protocol::HttpClose) => asked,
+fn generator(load: Load, asked: Generator) -> Generator {
+    match (asked, load) {
+        (Generator::Memtier, Load::Memcached { .. }) | (Generator::Wrk, Load::HttpClose { .. }) => {
+            asked
+        }
         _ => Generator::Own,
     }
 }
@@ -244,11 +248,6 @@ fn load_settings(settings: &Settings, program: &Program, generator: Generator) -
     }
 }
 
-/// The same, for a moment.
-fn short(settings: LoadSettings) -> LoadSettings {
-    LoadSettings { length: Length::Requests(1000), warmup: Duration::ZERO, ..settings }
-}
-
 fn drive(plan: &load::Plan) -> Result<Outcome, String> {
     let outcome = load::run(plan, &()).map_err(|error| error.to_string())?;
     if outcome.passed {
@@ -259,70 +258,42 @@ fn drive(plan: &load::Plan) -> Result<Outcome, String> {
 }
 
 fn sample(outcome: &Outcome) -> Sample {
-    let latency = outcome.latency.as_ref();
     Sample {
         rate: outcome.ops_per_second,
-        cpu: outcome.server_cpu.as_ref().map_or(f64::NAN, |cpu| cpu.ns_per_op),
-        latency: latency.map(|it| Latency {
-            p50_ns: it.p50_ns,
-            p99_ns: it.p99_ns,
-            p999_ns: it.p999_ns,
+        cpu: outcome.server_cpu.map_or(f64::NAN, |cpu| cpu.ns_per_op),
+        latency: outcome.latency.map(|load::outcome::Latency { p50_ns, p99_ns, p999_ns, .. }| {
+            Latency { p50_ns, p99_ns, p999_ns }
         }),
         errors: outcome.errors.iter().map(|errors| errors.count).sum(),
     }
 }
 
-fn in_memory(
-    scenario: &scenario::Scenario,
-    settings: &Settings,
-    random: &mut fastrand::Rng,
-    step: &mut dyn FnMut(),
-) -> Result<Scenario, String> {
-    let players: Result<Vec<Box<dyn Player>>, String> = memory::CELLS
-        .iter()
-        .map(|&(_, count, line)| memory::player(count, line, settings.seed))
-        .collect();
-    let players = players?;
-    let mut samples = vec![Vec::new(); players.len()];
-    for _ in 0..settings.rounds {
-        let mut order: Vec<usize> = (0..players.len()).collect();
-        random.shuffle(&mut order);
-        for at in order {
-            let (requests, time) = players[at].play(settings.threads, settings.seconds / 2.0)?;
-            let (requests, seconds) = (requests as f64, time.as_secs_f64());
-            samples[at].push(Sample {
-                rate: requests / seconds,
-                // Each of its threads was on a CPU all the time, or waited for one.
-                cpu: seconds * 1e9 * settings.threads as f64 / requests,
-                latency: None,
-                errors: 0,
-            });
-            step();
-        }
+/// Ends the servers, and compares what was measured.
+fn measured(scenario: &Scenario, mut driven: Vec<Driven>) -> result::Scenario {
+    driven.sort_by_key(|one| one.at);
+    let mut acquires = Vec::new();
+    for one in &mut driven {
+        acquires.push(one.server.take().and_then(|(program, held)| {
+            drop(held);
+            program.stop()
+        }));
     }
-    let at = memory::CELLS.iter().position(|cell| cell.0 == scenario.baseline);
-    let baseline = at.map(|at| &samples[at][..]);
-    let program = format!("tenure {}", env!("CARGO_PKG_VERSION"));
-    let rows = memory::CELLS.iter().zip(&samples).map(|((name, ..), of)| {
-        row(name, &program, of, baseline.filter(|_| *name != scenario.baseline), None)
+    let baseline = driven.iter().find(|one| one.name == scenario.baseline);
+    let rival = driven.iter().find(|one| one.is_rival);
+    let rows = driven.iter().zip(acquires).map(|(one, acquires)| {
+        let other = |other: Option<&Driven>| {
+            other.filter(|other| other.at != one.at).map(|other| ratios(&one.samples, &other.samples))
+        };
+        Row { acquires, ..row(one.name, &one.program, &one.samples, other(baseline), other(rival)) }
     });
-    Ok(told(scenario, false, None, rows.collect()))
-}
-
-fn told(
-    scenario: &scenario::Scenario,
-    sockets: bool,
-    rival: Option<String>,
-    rows: Vec<Row>,
-) -> Scenario {
-    Scenario {
+    result::Scenario {
         id: scenario.id.to_owned(),
         title: scenario.title.to_owned(),
         about: scenario.about.to_owned(),
-        sockets,
+        sockets: !matches!(scenario.load, Load::Memory),
         baseline: scenario.baseline.to_owned(),
-        rival,
-        rows,
+        rival: rival.map(|one| one.name.to_owned()),
+        rows: rows.collect(),
     }
 }
 
@@ -330,8 +301,8 @@ fn row(
     name: &str,
     program: &str,
     samples: &[Sample],
-    baseline: Option<&[Sample]>,
-    rival: Option<&[Sample]>,
+    to_baseline: Option<Ratios>,
+    to_rival: Option<Ratios>,
 ) -> Row {
     let of = |figure: &dyn Fn(&Sample) -> f64| estimate(samples.iter().map(figure));
     let middle = |figure: &dyn Fn(&Latency) -> Option<f64>| {
@@ -352,8 +323,8 @@ fn row(
         ops_per_second: of(&|sample| sample.rate),
         cpu_ns_per_op: of(&|sample| sample.cpu),
         latency: latency(),
-        to_baseline: baseline.map(|other| ratios(samples, other)),
-        to_rival: rival.map(|other| ratios(samples, other)),
+        to_baseline,
+        to_rival,
         acquires: None,
         errors: samples.iter().map(|sample| sample.errors).sum(),
     }
@@ -390,7 +361,7 @@ mod tests {
         // Each round twice as slow as the one before, for both.
         let ours: Vec<_> = (0..8).map(|round| sample(300.0 / 2_f64.powi(round), 1.0)).collect();
         let others: Vec<_> = (0..8).map(|round| sample(200.0 / 2_f64.powi(round), 2.0)).collect();
-        let row = row("ours", "program", &ours, Some(&others), None);
+        let row = row("ours", "program", &ours, Some(ratios(&ours, &others)), None);
         let ratios = row.to_baseline.unwrap();
         assert_eq!((ratios.rate.low, ratios.rate.high), (1.5, 1.5));
         assert_eq!((ratios.cpu.median, ratios.p99.unwrap().median), (0.5, 0.5));

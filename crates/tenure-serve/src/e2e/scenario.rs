@@ -1,4 +1,4 @@
-//! Which servers are measured, and under which load.
+//! Which servers are measured, under which load, and what is claimed of them.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,89 +10,86 @@ use super::program::{self, Program};
 /// The name of the whole on the command line.
 pub const GROUP: &str = "e2e";
 
-/// Connections that hold their buffers and ask for nothing: two buffers each.
-const HELD: usize = 500;
-
 /// What is measured.
 pub(super) struct Scenario {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
     pub(super) about: &'static str,
+    pub(super) load: Load,
+    /// None where requests come from memory: those of `memory::CELLS` are measured then.
+    pub(super) cells: &'static [Cell],
     pub(super) baseline: &'static str,
-    pub(super) kind: Kind,
+    /// The cell that the claims are about: the one with every repair.
+    pub(super) repaired: &'static str,
+    pub(super) claims: &'static [Claim],
 }
 
-/// Where the requests come from.
-pub(super) enum Kind {
-    /// From clients, through sockets.
-    Sockets(Load),
-    /// From memory.
+/// Where the requests come from: clients, through sockets, or memory.
+#[derive(Clone, Copy)]
+pub(super) enum Load {
+    Memcached {
+        pipeline: usize,
+    },
+    HttpClose {
+        /// Connections that hold two buffers each meanwhile, and ask for nothing.
+        held: usize,
+    },
     Memory,
 }
 
-/// A load on servers that are processes of their own.
-pub(super) struct Load {
-    pub(super) cells: &'static [Cell],
-    pub(super) protocol: Protocol,
-    /// Connections that are open meanwhile.
-    pub(super) held: usize,
-}
-
-#[derive(Clone, Copy)]
-pub(super) enum Protocol {
-    Memcached { pipeline: usize },
-    HttpClose,
-}
-
-/// A server.
-pub(super) struct Cell {
-    pub(super) name: &'static str,
-    pub(super) server: Server,
-}
+/// A server, by its name in reports.
+pub(super) type Cell = (&'static str, Server);
 
 pub(super) enum Server {
-    /// `tenure serve memcached` with these.
-    Memcached {
-        count: &'static str,
-        line: &'static str,
-    },
-    /// `tenure serve http` with that free list, and its acquires timed or not.
-    Http {
-        pool: &'static str,
-        timed: bool,
-    },
+    /// `tenure serve memcached` with that count and that line.
+    Memcached(&'static str, &'static str),
+    /// `tenure serve http` with that free list.
+    Http(&'static str),
+    /// The same, with its acquires timed.
+    HttpTimed(&'static str),
     /// Debian's, or whichever is on PATH.
     RealMemcached,
     Nginx,
 }
 
+/// A claim about the repaired cell: against which other, what, and in words.
+pub(super) type Claim = (Against, Figure, &'static str);
+
+pub(super) enum Against {
+    Baseline,
+    Rival,
+}
+
+pub(super) enum Figure {
+    /// At least so many times the requests per second.
+    Rate(f64),
+    /// Less CPU time for each.
+    Cpu,
+    /// No longer tail.
+    Tail,
+}
+
 impl Server {
-    /// Whether somebody else wrote it.
+    /// Whether others wrote it.
     pub(super) fn is_rival(&self) -> bool {
         matches!(self, Self::RealMemcached | Self::Nginx)
     }
 
     /// Starts it.
     pub(super) fn start(&self, tenure: &Path, threads: usize) -> Result<Program, String> {
-        let threads_option = ["--threads".to_owned(), threads.to_string()];
         match self {
-            Self::Memcached { count, line } => {
-                let mut arguments: Vec<String> =
-                    ["memcached", "--memory", "256m", "--count", count, "--line", line]
-                        .map(str::to_owned)
-                        .to_vec();
-                arguments.extend(threads_option);
-                Program::tenure(tenure, &arguments)
+            Self::Memcached(count, line) => {
+                let options =
+                    ["memcached", "--memory", "256m", "--count", count, "--line", line];
+                Program::tenure(tenure, threads, &options)
             }
-            Self::Http { pool, timed } => {
+            Self::Http(pool) | Self::HttpTimed(pool) => {
                 // The server reads the page before it says that it listens, and holds it.
                 let folder = program::folder()?;
-                let site = program::site(&folder)?;
-                let mut arguments = vec!["http".to_owned(), site.display().to_string()];
-                arguments.extend(["--pool".to_owned(), (*pool).to_owned()]);
-                arguments.extend(threads_option);
-                arguments.extend(timed.then(|| "--time-acquires".to_owned()));
-                let mut program = Program::tenure(tenure, &arguments)?;
+                let site = program::site(&folder)?.display().to_string();
+                let mut options = vec!["http", &site, "--pool", pool];
+                options.extend(matches!(self, Self::HttpTimed(_)).then_some("--time-acquires"));
+                let mut program = Program::tenure(tenure, threads, &options)?;
                 program.keep(folder);
                 Ok(program)
             }
@@ -102,122 +99,138 @@ impl Server {
     }
 }
 
-const MEMCACHED: [Cell; 5] = [
-    Cell {
-        name: "inc_not_zero, shared",
-        server: Server::Memcached { count: "inc-not-zero", line: "shared" },
-    },
-    Cell {
-        name: "inc_not_zero, isolated",
-        server: Server::Memcached { count: "inc-not-zero", line: "isolated" },
-    },
-    Cell { name: "ticket, shared", server: Server::Memcached { count: "ticket", line: "shared" } },
-    Cell {
-        name: "ticket, isolated",
-        server: Server::Memcached { count: "ticket", line: "isolated" },
-    },
-    Cell { name: "memcached", server: Server::RealMemcached },
-];
-
-const HTTP: [Cell; 4] = [
-    Cell { name: "scan", server: Server::Http { pool: "scan", timed: false } },
-    Cell { name: "tagged", server: Server::Http { pool: "tagged", timed: false } },
-    Cell { name: "magazines", server: Server::Http { pool: "magazines", timed: false } },
-    Cell { name: "nginx", server: Server::Nginx },
-];
-
-const HELD_HTTP: [Cell; 3] = [
-    Cell { name: "scan", server: Server::Http { pool: "scan", timed: true } },
-    Cell { name: "tagged", server: Server::Http { pool: "tagged", timed: true } },
-    Cell { name: "magazines", server: Server::Http { pool: "magazines", timed: true } },
+const MEMCACHED: &[Cell] = &[
+    ("inc_not_zero, shared", Server::Memcached("inc-not-zero", "shared")),
+    ("inc_not_zero, isolated", Server::Memcached("inc-not-zero", "isolated")),
+    ("ticket, shared", Server::Memcached("ticket", "shared")),
+    ("ticket, isolated", Server::Memcached("ticket", "isolated")),
+    ("memcached", Server::RealMemcached),
 ];
 
 /// All scenarios, in the order of the report.
-pub(super) fn all() -> Vec<Scenario> {
-    vec![
-        Scenario {
-            id: "e2e/memcached",
-            title: "memcached, one request at a time",
-            about: "50 clients of each thread get and set (100:1) 10,000 keys of 100 bytes, and wait for each answer.",
-            baseline: "inc_not_zero, shared",
-            kind: Kind::Sockets(Load {
-                cells: &MEMCACHED,
-                protocol: Protocol::Memcached { pipeline: 1 },
-                held: 0,
-            }),
-        },
-        Scenario {
-            id: "e2e/memcached-pipeline",
-            title: "memcached, 16 requests at a time",
-            about: "The same, with 16 requests under way on each connection.",
-            baseline: "inc_not_zero, shared",
-            kind: Kind::Sockets(Load {
-                cells: &MEMCACHED,
-                protocol: Protocol::Memcached { pipeline: 16 },
-                held: 0,
-            }),
-        },
-        Scenario {
-            id: "e2e/http-close",
-            title: "HTTP, a connection for each request",
-            about: "100 clients of each thread get a page of 612 bytes, each time on a new connection.",
-            baseline: "scan",
-            kind: Kind::Sockets(Load { cells: &HTTP, protocol: Protocol::HttpClose, held: 0 }),
-        },
-        Scenario {
-            id: "e2e/http-held",
-            title: "HTTP, with 1,000 buffers in use",
-            about: "The same while 500 more connections hold a send and a receive buffer each; and each acquire of a pair timed by itself.",
-            baseline: "scan",
-            kind: Kind::Sockets(Load {
-                cells: &HELD_HTTP,
-                protocol: Protocol::HttpClose,
-                held: HELD,
-            }),
-        },
-        Scenario {
-            id: "e2e/memory",
-            title: "memcached's handlers, fed from memory",
-            about: "All threads answer gets and sets (100:1) of one client: the same code as above without sockets, kernel and load generator.",
-            baseline: "inc_not_zero, shared",
-            kind: Kind::Memory,
-        },
-    ]
-}
+pub(super) const ALL: [Scenario; 5] = [
+    Scenario {
+        id: "e2e/memcached",
+        title: "memcached, one request at a time",
+        about: "50 clients of each thread get and set (100:1) 10,000 keys of 100 bytes, and wait for each answer.",
+        load: Load::Memcached { pipeline: 1 },
+        cells: MEMCACHED,
+        baseline: "inc_not_zero, shared",
+        repaired: "ticket, isolated",
+        claims: &[
+            (
+                Against::Rival,
+                Figure::Rate(1.0),
+                "The server answers as many requests as memcached, one at a time",
+            ),
+            (
+                Against::Rival,
+                Figure::Tail,
+                "One at a time, the slowest 1 % of requests wait no longer than with memcached",
+            ),
+        ],
+    },
+    Scenario {
+        id: "e2e/memcached-pipeline",
+        title: "memcached, 16 requests at a time",
+        about: "The same, with 16 requests under way on each connection.",
+        load: Load::Memcached { pipeline: 16 },
+        cells: MEMCACHED,
+        baseline: "inc_not_zero, shared",
+        repaired: "ticket, isolated",
+        claims: &[
+            (
+                Against::Rival,
+                Figure::Rate(2.7),
+                "With 16 requests at a time it answers 2.7 times as many as memcached (1.6.18 sends after every get)",
+            ),
+            (
+                Against::Rival,
+                Figure::Tail,
+                "With 16 at a time, the slowest 1 % wait no longer than with memcached",
+            ),
+            (
+                Against::Baseline,
+                Figure::Cpu,
+                "Both repairs take CPU time off each request of a whole server",
+            ),
+        ],
+    },
+    Scenario {
+        id: "e2e/http-close",
+        title: "HTTP, a connection for each request",
+        about: "100 clients of each thread get a page of 612 bytes, each time on a new connection.",
+        load: Load::HttpClose { held: 0 },
+        cells: &[
+            ("scan", Server::Http("scan")),
+            ("tagged", Server::Http("tagged")),
+            ("magazines", Server::Http("magazines")),
+            ("nginx", Server::Nginx),
+        ],
+        baseline: "scan",
+        repaired: "magazines",
+        claims: &[(Against::Rival, Figure::Rate(1.0), "Short HTTP connections: as many as nginx")],
+    },
+    Scenario {
+        id: "e2e/http-held",
+        title: "HTTP, with 1,000 buffers in use",
+        about: "The same while 500 more connections hold a send and a receive buffer each; and each acquire of a pair timed by itself.",
+        load: Load::HttpClose { held: 500 },
+        cells: &[
+            ("scan", Server::HttpTimed("scan")),
+            ("tagged", Server::HttpTimed("tagged")),
+            ("magazines", Server::HttpTimed("magazines")),
+        ],
+        baseline: "scan",
+        repaired: "magazines",
+        claims: &[
+            (
+                Against::Baseline,
+                Figure::Cpu,
+                "With 1,000 buffers in use, magazines take CPU time off each connection",
+            ),
+            (
+                Against::Baseline,
+                Figure::Rate(1.0),
+                "With 1,000 buffers in use, magazines answer no fewer requests",
+            ),
+        ],
+    },
+    Scenario {
+        id: "e2e/memory",
+        title: "memcached's handlers, fed from memory",
+        about: "All threads answer gets and sets (100:1) of one client: the same code as above without sockets, kernel and load generator.",
+        load: Load::Memory,
+        cells: &[],
+        baseline: "inc_not_zero, shared",
+        repaired: "ticket, isolated",
+        claims: &[(
+            Against::Baseline,
+            Figure::Cpu,
+            "Without the kernel's share, both repairs take CPU time off each request",
+        )],
+    },
+];
 
 /// The scenarios with their titles.
 #[must_use]
 pub fn listed() -> Vec<(String, String)> {
-    all().iter().map(|one| (one.id.to_owned(), one.title.to_owned())).collect()
+    ALL.iter().map(|one| (one.id.to_owned(), one.title.to_owned())).collect()
 }
 
-/// What drives a server for a round.
-pub(super) fn plan(protocol: Protocol, address: SocketAddr, settings: Settings) -> load::Plan {
-    let settings = Settings { target: address, ..settings };
-    match protocol {
-        Protocol::Memcached { pipeline } => {
-            let settings = Settings { pipeline, ..settings };
-            let mut plan = load::memcached::Plan::new(settings);
-            plan.preload = false;
-            plan.into()
+/// What drives a server for a round; none from memory.
+pub(super) fn plan(load: Load, target: SocketAddr, settings: Settings) -> Option<load::Plan> {
+    let settings = Settings { target, ..settings };
+    match load {
+        Load::Memcached { pipeline } => {
+            let plan = load::memcached::Plan::new(Settings { pipeline, ..settings });
+            Some(load::memcached::Plan { preload: false, ..plan }.into())
         }
-        Protocol::HttpClose => {
-            let mut plan = load::http::Plan::new(Settings { clients: 100, ..settings });
-            plan.path = "/index.html".to_owned();
-            plan.close = true;
-            plan.into()
+        Load::HttpClose { .. } => {
+            let plan = load::http::Plan::new(Settings { clients: 100, ..settings });
+            let path = "/index.html".to_owned();
+            Some(load::http::Plan { path, close: true, ..plan }.into())
         }
-    }
-}
-
-/// What is done once before the rounds: the keys are set.
-pub(super) fn preload(
-    protocol: Protocol,
-    address: SocketAddr,
-    settings: Settings,
-) -> Option<load::Plan> {
-    match plan(protocol, address, settings) {
-        load::Plan::Memcached(plan) => Some(load::memcached::Plan { preload: true, ..plan }.into()),
-        load::Plan::Http(_) => None,
+        Load::Memory => None,
     }
 }

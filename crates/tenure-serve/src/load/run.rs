@@ -15,7 +15,7 @@ use super::engine::tally::Tally;
 use super::engine::worker::Worker;
 use super::outcome::{Cpu, ErrorKind, Errors, Kind, Latency, Outcome, Request, SCHEMA, Second};
 use super::settings::{Generator, Length, Settings};
-use super::workload::{Phase, Workload};
+use super::workload::Workload;
 use super::{http, memcached, tool};
 use crate::process::allow_connections;
 
@@ -68,80 +68,79 @@ fn run_workload<P: Workload>(plan: &P, progress: &dyn Progress) -> Result<Outcom
         return Err(Error::new("no process has the given --pid; correct it or leave it out"));
     }
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    if let Some(jobs) = plan.fill(&Phase::fill()) {
-        fill(jobs, progress)?;
+    if let Some(requests) = plan.fill() {
+        fill(requests, settings, progress)?;
     }
     let found = match settings.generator {
         Generator::Own => measure(plan, progress)?,
-        Generator::Memtier | Generator::Wrk => tool::run(&plan.task(), settings, progress)?,
+        Generator::Memtier | Generator::Wrk => tool::run(&plan.arguments(), settings, progress)?,
     };
     Ok(Outcome {
         schema: SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started,
-        request: request(plan),
+        request: Request {
+            protocol: P::NAME.to_owned(),
+            address: settings.target.to_string(),
+            threads: settings.threads,
+            clients: settings.clients,
+            pipeline: settings.pipeline,
+            rate: settings.rate,
+            close: plan.closes(),
+            warmup: settings.warmup.as_secs_f64(),
+            load: plan.load(),
+        },
         ..found
     })
 }
 
-fn request<P: Workload>(plan: &P) -> Request {
-    let settings = plan.settings();
-    Request {
-        protocol: P::NAME.to_owned(),
-        address: settings.target.to_string(),
-        threads: settings.threads,
-        clients: settings.clients,
-        pipeline: settings.pipeline,
-        rate: settings.rate,
-        close: plan.closes(),
-        warmup: settings.warmup.as_secs_f64(),
-        load: plan.load(),
-    }
-}
-
 /// Fails if there is no server, before a hundred clients do.
 fn reach(settings: &Settings) -> Result<(), Error> {
-    match TcpStream::connect_timeout(&settings.target, settings.timeout) {
-        Ok(_) => Ok(()),
-        Err(error) => {
-            let target = settings.target;
-            Err(Error::new(format!("cannot connect to {target}: {error}; is the server running?")))
-        }
-    }
+    let target = settings.target;
+    let reached = TcpStream::connect_timeout(&target, settings.timeout);
+    reached.map(drop).map_err(|error| {
+        Error::new(format!("cannot connect to {target}: {error}; is the server running?"))
+    })
 }
 
-fn fill<P: Protocol>(jobs: Vec<Job<P>>, progress: &dyn Progress) -> Result<(), Error> {
+fn fill<P: Protocol>(
+    requests: Vec<P>,
+    settings: &Settings,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
     progress.begin("setting the keys", 0);
-    let found = drive(jobs, None, &mut |_, _| {});
+    let start = (Instant::now(), Duration::ZERO);
+    let found = drive(requests, |_| Job::filling(settings), start, &mut |_, _| {});
     progress.end();
     let tally = found?;
-    match tally.first_failure() {
-        None => Ok(()),
-        Some(said) => {
-            let hint = if said.starts_with("SERVER_ERROR") {
-                "give the server more memory, or set fewer or shorter values"
-            } else {
-                "is it a memcached server, and does it allow so many connections?"
-            };
-            Err(Error::new(format!("cannot set the keys: {said}; {hint}")))
-        }
-    }
+    let Some(said) = tally.first_failure() else { return Ok(()) };
+    let hint = if said.starts_with("SERVER_ERROR") {
+        "give the server more memory, or set fewer or shorter values"
+    } else {
+        "is it a memcached server, and does it allow so many connections?"
+    };
+    Err(Error::new(format!("cannot set the keys: {said}; {hint}")))
 }
 
 fn measure<P: Workload>(plan: &P, progress: &dyn Progress) -> Result<Outcome, Error> {
     let settings = plan.settings();
-    make_room(settings)?;
-    let phase = Phase::measure(settings, plan.closes());
-    let jobs = plan.measure(&phase);
+    if !allow_connections(settings.connections()) {
+        return Err(Error::new(format!(
+            "{} connections are more than this process may have; use fewer clients, or raise the limit (`ulimit -Hn`)",
+            settings.connections()
+        )));
+    }
+    let (base, warmup) = (Instant::now(), settings.warmup);
     let steps = match settings.length {
-        Length::Time(time) => (settings.warmup + time).as_millis() as u64,
+        Length::Time(time) => (warmup + time).as_millis() as u64,
         Length::Requests(count) => count,
     };
     progress.begin("measuring", steps);
     let mut before = None;
     let mut shown_ms = 0;
-    let tally = drive(jobs, Some(&phase), &mut |elapsed, answered| {
-        if before.is_none() && elapsed >= phase.warmup {
+    let job = |index| Job::measuring(settings, plan.closes(), base, index);
+    let tally = drive(plan.measure(), job, (base, warmup), &mut |elapsed, answered| {
+        if before.is_none() && elapsed >= warmup {
             before = Some(CpuTimes::of(&settings.pids));
         }
         match settings.length {
@@ -159,10 +158,8 @@ fn measure<P: Workload>(plan: &P, progress: &dyn Progress) -> Result<Outcome, Er
     let ended = match settings.length {
         Length::Time(time) => time,
         // With unanswered requests, the run waited until now.
-        Length::Requests(_) if tally.unanswered > 0 => {
-            phase.base.elapsed().saturating_sub(settings.warmup)
-        }
-        Length::Requests(_) => Duration::from_nanos(tally.last_ns).saturating_sub(settings.warmup),
+        Length::Requests(_) if tally.unanswered > 0 => base.elapsed().saturating_sub(warmup),
+        Length::Requests(_) => Duration::from_nanos(tally.last_ns).saturating_sub(warmup),
     };
     let before = before.filter(|before| !before.is_empty());
     let server_ns = before.map(|before| after.since(&before));
@@ -170,31 +167,31 @@ fn measure<P: Workload>(plan: &P, progress: &dyn Progress) -> Result<Outcome, Er
     Ok(outcome(tally, <P::Protocol as Protocol>::KINDS, ended, server_ns, is_steady))
 }
 
-/// Runs all threads. Calls `look` now and then, and at the end of the warm-up, with the time since the start and
-/// the answers since the last call.
+/// Runs a thread for each of `requests`. Calls `look` now and then, and at the end of the warm-up, with the time since
+/// the start and the answers since the last call.
 fn drive<P: Protocol>(
-    jobs: Vec<Job<P>>,
-    phase: Option<&Phase>,
+    requests: Vec<P>,
+    job: impl Fn(usize) -> Job,
+    (base, warmup): (Instant, Duration),
     look: &mut dyn FnMut(Duration, u64),
 ) -> Result<Tally, Error> {
     let (sender, receiver) = channel();
     thread::scope(|scope| {
-        let threads: Vec<_> = jobs
-            .into_iter()
-            .map(|job| {
-                let sender = sender.clone();
-                scope.spawn(move || {
-                    let found = Worker::new(job).and_then(|worker| worker.run(&sender));
-                    if found.is_err() {
-                        // Ends all threads: the receiver goes.
-                        let _ = sender.send(FAILED);
-                    }
-                    found
-                })
+        let spawn = |(index, protocol)| {
+            let (job, sender) = (job(index), sender.clone());
+            scope.spawn(move || {
+                let found = Worker::new(protocol, job).and_then(|worker| worker.run(&sender));
+                if found.is_err() {
+                    // Ends all threads: the receiver goes.
+                    let _ = sender.send(FAILED);
+                }
+                found
             })
-            .collect();
+        };
+        let threads: Vec<_> = requests.into_iter().enumerate().map(spawn).collect();
         drop(sender);
-        watch(receiver, phase, look);
+        watch(&receiver, base, warmup, look);
+        drop(receiver);
         let mut all: Option<Tally> = None;
         for thread in threads {
             let tally = thread.join().expect("a thread of the generator does not panic")?;
@@ -211,11 +208,12 @@ fn drive<P: Protocol>(
 const FAILED: u64 = u64::MAX;
 
 /// Waits until all threads have ended, or one has failed.
-// By value: the other threads end because the receiver is gone.
-#[allow(clippy::needless_pass_by_value)]
-fn watch(receiver: Receiver<u64>, phase: Option<&Phase>, look: &mut dyn FnMut(Duration, u64)) {
-    let base = phase.map_or_else(Instant::now, |phase| phase.base);
-    let warmup = phase.map_or(Duration::ZERO, |phase| phase.warmup);
+fn watch(
+    receiver: &Receiver<u64>,
+    base: Instant,
+    warmup: Duration,
+    look: &mut dyn FnMut(Duration, u64),
+) {
     let mut is_warm = false;
     loop {
         let elapsed = base.elapsed();
@@ -231,16 +229,6 @@ fn watch(receiver: Receiver<u64>, phase: Option<&Phase>, look: &mut dyn FnMut(Du
             Err(RecvTimeoutError::Timeout) => look(base.elapsed(), 0),
         }
     }
-}
-
-fn make_room(settings: &Settings) -> Result<(), Error> {
-    if allow_connections(settings.connections()) {
-        return Ok(());
-    }
-    Err(Error::new(format!(
-        "{} connections are more than this process may have; use fewer clients, or raise the limit (`ulimit -Hn`)",
-        settings.connections()
-    )))
 }
 
 /// The outcome of what was counted, but for the run's description. A steady run has an answer in every second.

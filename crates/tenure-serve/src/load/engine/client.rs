@@ -145,8 +145,8 @@ pub(super) enum After {
 
 /// Counts an answer. A broken one loses the connection.
 #[inline]
-pub(super) fn count<P>(
-    job: &Job<P>,
+pub(super) fn count(
+    job: &Job,
     tally: &mut Tally,
     kind: usize,
     verdict: Verdict,

@@ -19,11 +19,14 @@ pub(super) mod worker;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use super::settings::{Length, Settings};
 use schedule::Schedule;
 
+/// Requests under way while the keys are set.
+const FILL_DEPTH: usize = 64;
+
 /// The work of a thread.
-pub(crate) struct Job<P> {
-    pub(crate) protocol: P,
+pub(crate) struct Job {
     pub(crate) target: SocketAddr,
     pub(crate) clients: usize,
     /// Requests under way on each connection.
@@ -42,4 +45,47 @@ pub(crate) struct Job<P> {
     pub(crate) quota: Option<u64>,
     /// Whether the first error ends it.
     pub(crate) is_strict: bool,
+}
+
+impl Job {
+    /// Sets the keys, as fast as possible.
+    pub(crate) fn filling(settings: &Settings) -> Self {
+        Self {
+            target: settings.target,
+            clients: 1,
+            depth: FILL_DEPTH,
+            close: false,
+            schedule: None,
+            timeout: settings.timeout,
+            base: Instant::now(),
+            from_ns: 0,
+            until_ns: u64::MAX,
+            quota: None,
+            is_strict: true,
+        }
+    }
+
+    /// Measures, in thread `index`, from the end of the warm-up on; `base` is its start.
+    pub(crate) fn measuring(settings: &Settings, close: bool, base: Instant, index: usize) -> Self {
+        let Settings { threads, clients, pipeline, warmup, .. } = *settings;
+        let bound = |count: u64, index: usize| u128::from(count) * index as u128 / threads as u128;
+        let (until_ns, quota) = match settings.length {
+            Length::Time(time) => ((warmup + time).as_nanos() as u64, None),
+            Length::Requests(count) => {
+                (u64::MAX, Some((bound(count, index + 1) - bound(count, index)) as u64))
+            }
+        };
+        Self {
+            clients,
+            depth: pipeline,
+            close,
+            schedule: settings.rate.map(|rate| Schedule::new(rate, index, threads)),
+            base,
+            from_ns: warmup.as_nanos() as u64,
+            until_ns,
+            quota,
+            is_strict: false,
+            ..Self::filling(settings)
+        }
+    }
 }

@@ -34,7 +34,8 @@ const RETRY_NS: u64 = 10_000_000;
 const TIMER: u64 = u64::MAX;
 
 pub(crate) struct Worker<P: Protocol> {
-    job: Job<P>,
+    protocol: P,
+    job: Job,
     epoll: OwnedFd,
     timer: Option<OwnedFd>,
     armed_ns: u64,
@@ -55,13 +56,14 @@ pub(crate) struct Worker<P: Protocol> {
 }
 
 impl<P: Protocol> Worker<P> {
-    pub(crate) fn new(job: Job<P>) -> Result<Self, Error> {
+    pub(crate) fn new(protocol: P, job: Job) -> Result<Self, Error> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(Error::system)?;
         let timer = match job.schedule {
             None => None,
             Some(_) => Some(timer(&epoll, TIMER).map_err(Error::system)?),
         };
         Ok(Self {
+            protocol,
             epoll,
             timer,
             armed_ns: u64::MAX,
@@ -287,7 +289,7 @@ impl<P: Protocol> Worker<P> {
             {
                 break;
             }
-            let Some(ask) = self.job.protocol.ask(&mut self.burst) else {
+            let Some(ask) = self.protocol.ask(&mut self.burst) else {
                 self.is_done = true;
                 break;
             };
@@ -392,7 +394,7 @@ impl<P: Protocol> Worker<P> {
                 let said = "bytes that no request asked for".to_owned();
                 return After::Lost(ErrorKind::Wrong, said);
             };
-            let step = job.protocol.scan(&mut client.scan, ask, input);
+            let step = self.protocol.scan(&mut client.scan, ask, input);
             input = &input[step.consumed..];
             let Some(answer) = step.answer else { break };
             client.flights.pop_front();
@@ -411,7 +413,7 @@ impl<P: Protocol> Worker<P> {
         let Some(&Flight { start_ns, ask }) = client.flights.front() else {
             return After::Closed;
         };
-        match self.job.protocol.end(&mut client.scan, ask) {
+        match self.protocol.end(&mut client.scan, ask) {
             Some(answer) => {
                 client.flights.pop_front();
                 let counted = count(

@@ -5,11 +5,9 @@ mod answers;
 use answers::Scan;
 
 use super::Error;
-use super::engine::Job;
 use super::engine::protocol::{Answer, Protocol, Step};
 use super::settings::{Generator, Settings};
-use super::tool::Task;
-use super::workload::{Phase, Workload};
+use super::workload::Workload;
 
 /// A run against an HTTP server.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,26 +75,23 @@ impl Workload for Plan {
         self.close
     }
 
-    fn task(&self) -> Task {
+    fn arguments(&self) -> Vec<String> {
         let host = self.host.as_ref().map(|host| format!("Host: {host}"));
         let close = self.close.then(|| "Connection: close".to_owned());
-        Task::Wrk {
-            url: format!("http://{}{}", self.settings.target, self.path),
-            fields: host.into_iter().chain(close).collect(),
-        }
+        let fields = host.into_iter().chain(close).flat_map(|field| ["-H".to_owned(), field]);
+        fields.chain([format!("http://{}{}", self.settings.target, self.path)]).collect()
     }
 
-    fn fill(&self, _: &Phase) -> Option<Vec<Job<Get>>> {
+    fn fill(&self) -> Option<Vec<Get>> {
         None
     }
 
-    fn measure(&self, phase: &Phase) -> Vec<Job<Get>> {
-        let text = self.text().into_bytes();
-        phase.jobs(&self.settings, self.settings.pipeline, |_| Get { text: text.clone() })
+    fn measure(&self) -> Vec<Get> {
+        vec![Get { text: self.text().into_bytes() }; self.settings.threads]
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Get {
     text: Vec<u8>,
 }

@@ -14,10 +14,8 @@ use tenure_report::words::counted;
 pub use keys::Keys;
 
 use super::Error;
-use super::engine::Job;
 use super::settings::{Generator, Settings};
-use super::tool::{self, Task};
-use super::workload::{Phase, Workload};
+use super::workload::Workload;
 use keys::{Draw, Values};
 use requests::{Order, Requests};
 
@@ -26,9 +24,6 @@ const LONGEST_KEY: usize = 250;
 const LONGEST_VALUE: usize = 64 << 20;
 
 const MOST_KEYS: u32 = 100_000_000;
-
-/// Requests under way while the keys are set.
-const FILL_DEPTH: usize = 64;
 
 /// A run against a memcached server.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,18 +62,15 @@ impl Plan {
         }
     }
 
-    fn jobs(
-        &self,
-        phase: &Phase,
-        depth: usize,
-        order: impl Fn(usize) -> Order,
-    ) -> Vec<Job<Requests>> {
+    /// What each thread asks.
+    fn requests(&self, order: impl Fn(usize) -> Order) -> Vec<Requests> {
         let values = Values::new(&self.value);
-        phase.jobs(&self.settings, depth, |index| Requests {
+        let requests = |index| Requests {
             prefix: self.prefix.clone(),
             values: values.clone(),
             order: order(index),
-        })
+        };
+        (0..self.settings.threads).map(requests).collect()
     }
 }
 
@@ -131,31 +123,29 @@ impl Workload for Plan {
         format!("set:get {sets}:{gets}, {keys} ({choice}), values of {value} bytes")
     }
 
-    fn task(&self) -> Task {
-        Task::Memtier(tool::Keys {
-            sets: self.sets,
-            gets: self.gets,
-            count: self.keys,
-            prefix: self.prefix.clone(),
-            value: self.value.clone(),
-        })
+    fn arguments(&self) -> Vec<String> {
+        let value = match (self.value.start(), self.value.end()) {
+            (shortest, longest) if shortest == longest => format!("--data-size={shortest}"),
+            (shortest, longest) => format!("--data-size-range={shortest}-{longest}"),
+        };
+        vec![
+            format!("--ratio={}:{}", self.sets, self.gets),
+            format!("--key-prefix={}", self.prefix),
+            format!("--key-maximum={}", self.keys),
+            value,
+        ]
     }
 
-    fn fill(&self, phase: &Phase) -> Option<Vec<Job<Requests>>> {
+    fn fill(&self) -> Option<Vec<Requests>> {
         let threads = self.settings.threads as u64;
         let bound = |index: usize| 1 + (u64::from(self.keys) * index as u64 / threads) as u32;
-        self.preload.then(|| {
-            self.jobs(phase, FILL_DEPTH, |index| Order::Fill(bound(index)..bound(index + 1)))
-        })
+        self.preload
+            .then(|| self.requests(|index| Order::Fill(bound(index)..bound(index + 1))))
     }
 
-    fn measure(&self, phase: &Phase) -> Vec<Job<Requests>> {
+    fn measure(&self) -> Vec<Requests> {
         let sets_below = f64::from(self.sets) / (f64::from(self.sets) + f64::from(self.gets));
         let draw = Draw::new(self.choice, self.keys);
-        self.jobs(phase, self.settings.pipeline, |_| Order::Mixed {
-            draw: draw.clone(),
-            sets_below,
-            random: Rng::new(),
-        })
+        self.requests(|_| Order::Mixed { draw: draw.clone(), sets_below, random: Rng::new() })
     }
 }

@@ -1,6 +1,5 @@
 //! memtier_benchmark, and the JSON that it writes.
 
-use std::ops::RangeInclusive;
 use std::process::Command;
 use std::{fs, io};
 
@@ -13,18 +12,8 @@ use crate::load::Error;
 use crate::load::outcome::{ErrorKind, Errors, Kind, Latency, Outcome, Second};
 use crate::load::settings::{Length, Settings};
 
-#[derive(Debug, Clone)]
-pub(crate) struct Keys {
-    pub(crate) sets: u32,
-    pub(crate) gets: u32,
-    /// Keys count from 1, as memtier has no key 0.
-    pub(crate) count: u32,
-    pub(crate) prefix: String,
-    pub(crate) value: RangeInclusive<usize>,
-}
-
 pub(super) fn run(
-    keys: &Keys,
+    arguments: &[String],
     settings: &Settings,
     progress: &dyn Progress,
 ) -> Result<Outcome, Error> {
@@ -34,22 +23,18 @@ pub(super) fn run(
     // A file, not a pipe: memtier seeks in it.
     let json = NamedTempFile::new().map_err(cannot)?;
     let mut command = Command::new("memtier_benchmark");
-    command.args(arguments(keys, settings)).arg("--json-out-file").arg(json.path());
+    command.args(of_settings(settings)).args(arguments).arg("--json-out-file").arg(json.path());
     output(&mut command, progress)?;
     parse(&fs::read_to_string(json.path()).map_err(cannot)?)
 }
 
-fn arguments(keys: &Keys, settings: &Settings) -> Vec<String> {
+/// Keys count from 1, as memtier has no key 0.
+fn of_settings(settings: &Settings) -> Vec<String> {
     let length = match settings.length {
         Length::Time(time) => format!("--test-time={}", time.as_secs()),
         Length::Requests(count) => {
             format!("--requests={}", count.div_ceil(settings.connections() as u64))
         }
-    };
-    let value = if keys.value.start() == keys.value.end() {
-        format!("--data-size={}", keys.value.start())
-    } else {
-        format!("--data-size-range={}-{}", keys.value.start(), keys.value.end())
     };
     vec![
         format!("--server={}", settings.target.ip()),
@@ -58,15 +43,11 @@ fn arguments(keys: &Keys, settings: &Settings) -> Vec<String> {
         format!("--threads={}", settings.threads),
         format!("--clients={}", settings.clients),
         format!("--pipeline={}", settings.pipeline),
-        format!("--ratio={}:{}", keys.sets, keys.gets),
-        format!("--key-prefix={}", keys.prefix),
         "--key-minimum=1".to_owned(),
-        format!("--key-maximum={}", keys.count),
         "--key-pattern=R:R".to_owned(),
         "--hide-histogram".to_owned(),
         "--print-percentiles=50,90,99,99.9".to_owned(),
         length,
-        value,
     ]
 }
 
@@ -144,6 +125,8 @@ fn series(of: &Value) -> Vec<Second> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::memcached::Plan;
+    use crate::load::workload::Workload as _;
     use std::time::Duration;
 
     const TEXT: &str = r#"{
@@ -204,24 +187,26 @@ mod tests {
 
     #[test]
     fn it_gets_the_same_load() {
-        let keys = Keys { sets: 1, gets: 10, count: 99, prefix: "k-".to_owned(), value: 32..=64 };
         let settings = Settings::new("127.0.0.1:11211".parse().unwrap());
         let settings = Settings { length: Length::Time(Duration::from_secs(3)), ..settings };
-        let given = arguments(&keys, &settings);
+        let plan = Plan { gets: 10, keys: 99, prefix: "k-".to_owned(), ..Plan::new(settings) };
+        let given =
+            |plan: &Plan| [of_settings(&plan.settings), plan.arguments()].concat().join(" ");
+        let timed = given(&Plan { value: 32..=64, ..plan.clone() });
         for argument in [
-            "--port=11211",
-            "--clients=50",
-            "--ratio=1:10",
-            "--key-prefix=k-",
-            "--key-maximum=99",
+            "--port=11211 ",
+            "--clients=50 ",
+            "--ratio=1:10 ",
+            "--key-prefix=k- ",
+            "--key-maximum=99 ",
             "--data-size-range=32-64",
-            "--test-time=3",
+            "--test-time=3 ",
         ] {
-            assert!(given.iter().any(|it| it == argument), "{argument} in {given:?}");
+            assert!(timed.contains(argument), "{argument} in {timed}");
         }
-        let settings = Settings { length: Length::Requests(1_001), ..settings };
-        let fixed = arguments(&Keys { value: 8..=8, ..keys }, &settings);
-        assert!(fixed.iter().any(|it| it == "--data-size=8"));
-        assert!(fixed.iter().any(|it| it == "--requests=11"), "of each of 100 connections");
+        let settings = Settings { length: Length::Requests(1_001), ..plan.settings.clone() };
+        let fixed = given(&Plan { settings, value: 8..=8, ..plan });
+        assert!(fixed.ends_with("--data-size=8"));
+        assert!(fixed.contains("--requests=11 "), "of each of 100 connections");
     }
 }

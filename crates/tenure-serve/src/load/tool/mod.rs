@@ -16,23 +16,11 @@ use super::cpu::CpuTimes;
 use super::outcome::{Cpu, Outcome};
 use super::settings::{Generator, Length, Settings};
 
-pub(super) use memtier::Keys;
-
-/// What another generator should request.
-#[derive(Debug, Clone)]
-pub(super) enum Task {
-    Memtier(Keys),
-    Wrk {
-        url: String,
-        /// Header lines beside the usual ones.
-        fields: Vec<String>,
-    },
-}
-
 const LOOK: Duration = Duration::from_millis(20);
 
+/// Runs the generator that the settings name. `arguments` are the plan's.
 pub(super) fn run(
-    task: &Task,
+    arguments: &[String],
     settings: &Settings,
     progress: &dyn Progress,
 ) -> Result<Outcome, Error> {
@@ -41,7 +29,7 @@ pub(super) fn run(
         // Neither has a warm-up, and both count whole seconds.
         let whole = Duration::from_secs(settings.warmup.as_secs_f64().ceil() as u64);
         let warmup = Settings { length: Length::Time(whole), ..settings.clone() };
-        let found = once(task, &warmup, progress);
+        let found = once(arguments, &warmup, progress);
         progress.end();
         found?;
     }
@@ -51,7 +39,7 @@ pub(super) fn run(
     };
     progress.begin("measuring", total);
     let before = (CpuTimes::of(&settings.pids), children_ns());
-    let found = once(task, settings, progress);
+    let found = once(arguments, settings, progress);
     let after = (CpuTimes::of(&settings.pids), children_ns());
     progress.end();
     let outcome = found?;
@@ -65,10 +53,14 @@ pub(super) fn run(
     })
 }
 
-fn once(task: &Task, settings: &Settings, progress: &dyn Progress) -> Result<Outcome, Error> {
-    match task {
-        Task::Memtier(keys) => memtier::run(keys, settings, progress),
-        Task::Wrk { url, fields } => wrk::run(url, fields, settings, progress),
+fn once(
+    arguments: &[String],
+    settings: &Settings,
+    progress: &dyn Progress,
+) -> Result<Outcome, Error> {
+    match settings.generator {
+        Generator::Wrk => wrk::run(arguments, settings, progress),
+        _ => memtier::run(arguments, settings, progress),
     }
 }
 

@@ -10,8 +10,7 @@ use crate::load::outcome::{ErrorKind, Errors, Kind, Latency, Outcome};
 use crate::load::settings::{Length, Settings};
 
 pub(super) fn run(
-    url: &str,
-    fields: &[String],
+    arguments: &[String],
     settings: &Settings,
     progress: &dyn Progress,
 ) -> Result<Outcome, Error> {
@@ -25,11 +24,9 @@ pub(super) fn run(
         .args(["-t", &settings.threads.to_string()])
         .args(["-c", &settings.connections().to_string()])
         .args(["-d", &format!("{seconds}s")])
-        .args(["--timeout", &format!("{}s", settings.timeout.as_secs().max(1))]);
-    for field in fields {
-        command.args(["-H", field]);
-    }
-    parse(&output(command.arg(url), progress)?)
+        .args(["--timeout", &format!("{}s", settings.timeout.as_secs().max(1))])
+        .args(arguments);
+    parse(&output(&mut command, progress)?)
 }
 
 fn parse(text: &str) -> Result<Outcome, Error> {
