@@ -17,25 +17,17 @@ pub const DEFAULT_BYTES: usize = 16 << 10;
 /// Size classes, from the smallest on: more than a server of this crate asks for.
 const CLASSES: usize = 8;
 
-/// Which free list a pool has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum PoolKind {
+choice! {
+    /// Which free list a pool has.
+    PoolKind, "a pool is scan, tagged or magazines";
     /// All buffers are walked for a free one: the baseline.
-    Scan,
+    Scan = "scan",
     /// One list that all threads pop from and push to.
-    Tagged,
+    Tagged = "tagged",
     /// Each thread keeps some free buffers to itself.
     #[default]
-    Magazines,
+    Magazines = "magazines",
 }
-
-impl PoolKind {
-    /// All of them, with their names on the command line.
-    pub const ALL: [(Self, &'static str); 3] =
-        [(Self::Scan, "scan"), (Self::Tagged, "tagged"), (Self::Magazines, "magazines")];
-}
-
-named!(PoolKind, "a pool is scan, tagged or magazines");
 
 /// The same call for each variant; `$wrap` makes a [`Buffer`] of that kind.
 macro_rules! each {

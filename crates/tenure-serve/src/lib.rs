@@ -18,9 +18,24 @@
 
 #![cfg(target_os = "linux")]
 
-/// `Display` and `FromStr` of a choice on the command line, by the names in its `ALL`.
-macro_rules! named {
-    ($kind:ident, $error:literal) => {
+/// A choice on the command line: an enum with names, `Display` and `FromStr` by these, and an error for others.
+macro_rules! choice {
+    (
+        $(#[$about:meta])* $kind:ident, $error:literal;
+        $($(#[$doc:meta])* $name:ident = $text:literal,)*
+    ) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub enum $kind {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl $kind {
+            /// All of them, with their names on the command line.
+            pub const ALL: [(Self, &'static str); [$($text),*].len()] =
+                [$((Self::$name, $text)),*];
+        }
+
         impl std::fmt::Display for $kind {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(Self::ALL.iter().find(|(kind, _)| kind == self).map_or("", |(_, name)| name))
@@ -42,6 +57,7 @@ pub mod e2e;
 pub mod handler;
 pub mod http;
 pub mod load;
+mod lock;
 pub mod memcached;
 pub mod net;
 mod number;

@@ -8,20 +8,23 @@ use serde_json::{Map, Value, json};
 
 use crate::net::{Address, Server, Shared};
 
+/// Names and figures.
+type Figures = Vec<(&'static str, u64)>;
+
 /// A server of one of the protocols. Its drop stops it.
 pub struct Running {
     /// The event loop.
     pub server: Server,
     protocol: &'static str,
-    figures: Box<dyn Fn(&mut Summary)>,
+    figures: Box<dyn Fn() -> Figures>,
 }
 
 impl Running {
-    /// `figures` adds what the protocol counts.
+    /// `figures` are what the protocol counts.
     pub(crate) fn new(
         server: Server,
         protocol: &'static str,
-        figures: impl Fn(&mut Summary) + 'static,
+        figures: impl Fn() -> Figures + 'static,
     ) -> Self {
         Self { server, protocol, figures: Box::new(figures) }
     }
@@ -30,9 +33,7 @@ impl Running {
     pub fn stop(self) -> (io::Result<()>, Summary) {
         let shared = Arc::clone(self.server.shared());
         let ended = self.server.stop();
-        let mut summary = Summary::of(self.protocol, &shared);
-        (self.figures)(&mut summary);
-        (ended, summary)
+        (ended, Summary::of(self.protocol, &shared, (self.figures)()))
     }
 }
 
@@ -67,16 +68,15 @@ pub const SCHEMA: &str = "tenure-serve/1";
 #[derive(Debug, Clone)]
 pub struct Summary {
     protocol: String,
-    figures: Vec<(&'static str, u64)>,
+    figures: Figures,
     /// How long acquires of buffers took, if they were timed: names and nanoseconds.
-    acquires: Vec<(&'static str, u64)>,
+    acquires: Figures,
 }
 
 impl Summary {
-    /// What the event loop counted.
-    #[must_use]
-    pub fn of(protocol: &str, shared: &Shared) -> Self {
-        let figures = shared.statistics().named();
+    /// What the event loop counted, and what the protocol did.
+    pub(crate) fn of(protocol: &str, shared: &Shared, figures: Figures) -> Self {
+        let figures = shared.statistics().named().chain(figures).collect();
         let acquires = shared.acquires();
         let mut acquired = Vec::new();
         if !acquires.is_empty() {
@@ -87,11 +87,6 @@ impl Summary {
             acquired.push(("max", acquires.max()));
         }
         Self { protocol: protocol.to_owned(), figures, acquires: acquired }
-    }
-
-    /// Adds what the protocol counted.
-    pub fn add(&mut self, name: &'static str, figure: u64) {
-        self.figures.push((name, figure));
     }
 
     /// A line for each figure.

@@ -63,7 +63,7 @@ impl Visitor for Prepare {
         let feed = move |script: &str, threads, rounds| {
             let (handler, script) = (|| cache.handler(), script.as_bytes());
             let played = script::play(handler, &buffers, script, DEFAULT_BYTES, threads, rounds);
-            played.map(|played| played.time).map_err(|error| error.to_string())
+            played.map_err(|error| error.to_string())
         };
         feed(&keys, 1, 1)?;
         Ok(Box::new(move |threads, seconds| {

@@ -17,8 +17,6 @@
 //! Through sockets the memcached server has four cells: the compare-exchange loop or `TicketRef`, on the line of what
 //! requests read or on its own ([`memcached`](crate::memcached)). `e2e/memory` adds `RcuRef`: six.
 
-#[cfg(test)]
-mod fixtures;
 mod memory;
 mod program;
 mod report;

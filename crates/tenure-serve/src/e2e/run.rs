@@ -261,9 +261,13 @@ fn sample(outcome: &Outcome) -> Sample {
     Sample {
         rate: outcome.ops_per_second,
         cpu: outcome.server_cpu.map_or(f64::NAN, |cpu| cpu.ns_per_op),
-        latency: outcome.latency.map(|load::outcome::Latency { p50_ns, p99_ns, p999_ns, .. }| {
-            Latency { p50_ns, p99_ns, p999_ns }
-        }),
+        latency: outcome.latency.map(
+            |load::outcome::Latency { p50_ns, p99_ns, p999_ns, .. }| Latency {
+                p50_ns,
+                p99_ns,
+                p999_ns,
+            },
+        ),
         errors: outcome.errors.iter().map(|errors| errors.count).sum(),
     }
 }
@@ -282,7 +286,9 @@ fn measured(scenario: &Scenario, mut driven: Vec<Driven>) -> result::Scenario {
     let rival = driven.iter().find(|one| one.is_rival);
     let rows = driven.iter().zip(acquires).map(|(one, acquires)| {
         let other = |other: Option<&Driven>| {
-            other.filter(|other| other.at != one.at).map(|other| ratios(&one.samples, &other.samples))
+            other
+                .filter(|other| other.at != one.at)
+                .map(|other| ratios(&one.samples, &other.samples))
         };
         Row { acquires, ..row(one.name, &one.program, &one.samples, other(baseline), other(rival)) }
     });

@@ -79,8 +79,7 @@ impl Server {
     pub(super) fn start(&self, tenure: &Path, threads: usize) -> Result<Program, String> {
         match self {
             Self::Memcached(count, line) => {
-                let options =
-                    ["memcached", "--memory", "256m", "--count", count, "--line", line];
+                let options = ["memcached", "--memory", "256m", "--count", count, "--line", line];
                 Program::tenure(tenure, threads, &options)
             }
             Self::Http(pool) | Self::HttpTimed(pool) => {

@@ -53,6 +53,9 @@ impl Transfer {
     }
 }
 
+/// How the connection goes on after an answer, and whether the client wants its body.
+type Ending = (Persistence, bool);
+
 /// What a name means that is no file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Instead {
@@ -72,11 +75,11 @@ impl Http {
         let method = match head.method {
             Ok(method) => method,
             Err(status) => {
-                self.refuse(status, head.persistence, true, output);
+                self.refuse(status, (head.persistence, true), output);
                 return None;
             }
         };
-        let with_body = method == Method::Get;
+        let ending = (head.persistence, method == Method::Get);
         let mut scratch = std::mem::take(&mut self.scratch);
         let found = match target::name(head.target, &mut scratch) {
             _ if head.expects_more => Err(Instead::Refusal(Status::EXPECTATION_FAILED)),
@@ -86,14 +89,11 @@ impl Http {
         self.scratch = scratch;
         match found {
             Ok(file) => return self.file(head, method, file, output),
-            Err(Instead::Refusal(status)) => {
-                self.refuse(status, head.persistence, with_body, output);
-            }
-            Err(Instead::Directory) => self.redirect(head, with_body, output),
+            Err(Instead::Refusal(status)) => self.refuse(status, ending, output),
+            Err(Instead::Directory) => self.redirect(head, ending, output),
             Err(Instead::Statistics) => {
                 let text = (self.stats)();
                 let lines = b"Content-Type: application/json\r\nCache-Control: no-store\r\n";
-                let ending = (head.persistence, with_body);
                 self.message(Status::OK, lines, text.as_bytes(), ending, output);
             }
         }
@@ -158,7 +158,7 @@ impl Http {
                 0..0
             }
             Wanted::Failed => {
-                self.refuse(Status::PRECONDITION_FAILED, ending.0, ending.1, output);
+                self.refuse(Status::PRECONDITION_FAILED, ending, output);
                 return None;
             }
             Wanted::NoSuchPart => {
@@ -179,7 +179,7 @@ impl Http {
         None
     }
 
-    fn redirect(&mut self, head: &Head<'_>, with_body: bool, output: &mut Output<Chunk>) {
+    fn redirect(&mut self, head: &Head<'_>, ending: Ending, output: &mut Output<Chunk>) {
         let mut lines = b"Location: /".to_vec();
         if let Ok(name) = target::name(head.target, &mut self.scratch) {
             target::encode(name, &mut lines);
@@ -187,17 +187,11 @@ impl Http {
         lines.push(b'/');
         lines.extend_from_slice(target::query(head.target));
         lines.extend_from_slice(b"\r\n");
-        self.message(Status::MOVED_PERMANENTLY, &lines, b"", (head.persistence, with_body), output);
+        self.message(Status::MOVED_PERMANENTLY, &lines, b"", ending, output);
     }
 
     /// Refuses, in a line of text.
-    pub(super) fn refuse(
-        &mut self,
-        status: Status,
-        persistence: Persistence,
-        with_body: bool,
-        output: &mut Output<Chunk>,
-    ) {
+    pub(super) fn refuse(&mut self, status: Status, ending: Ending, output: &mut Output<Chunk>) {
         self.counters.refused.count(1);
         let Status { code, reason } = status;
         let lines: &[u8] = match status {
@@ -206,16 +200,16 @@ impl Http {
             _ => b"Content-Type: text/plain\r\n",
         };
         let body = format!("{code} {reason}\n");
-        self.message(status, lines, body.as_bytes(), (persistence, with_body), output);
+        self.message(status, lines, body.as_bytes(), ending, output);
     }
 
-    /// Sends an answer that is no file. `ending` is how the connection goes on, and whether the client wants the body.
+    /// Sends an answer that is no file.
     fn message(
         &mut self,
         status: Status,
         lines: &[u8],
         body: &[u8],
-        ending: (Persistence, bool),
+        ending: Ending,
         output: &mut Output<Chunk>,
     ) {
         let Status { code, reason } = status;

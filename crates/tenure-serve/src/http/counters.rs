@@ -1,10 +1,11 @@
 //! Requests, which each worker counts on its own line.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tenure::line::Isolated;
 
+use crate::lock::Lock;
 use crate::relaxed::Relaxed;
 
 pub(super) type Counters = Isolated<Words>;
@@ -18,17 +19,17 @@ pub(super) struct Words {
 
 /// The counters of all workers, past and present.
 #[derive(Default)]
-pub(super) struct All(Mutex<Vec<Arc<Counters>>>);
+pub(super) struct All(Lock<Vec<Arc<Counters>>>);
 
 impl All {
     pub(super) fn of_a_worker(&self) -> Arc<Counters> {
         let counters = Arc::<Counters>::default();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&counters));
+        self.0.lock().push(Arc::clone(&counters));
         counters
     }
 
     pub(super) fn read(&self, files: usize) -> Statistics {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.lock();
         let sum =
             |figure: fn(&Words) -> &Relaxed<u64>| all.iter().map(|one| figure(one).get()).sum();
         Statistics {
@@ -60,8 +61,8 @@ pub struct Statistics {
 impl Statistics {
     /// The figures with their names.
     #[must_use]
-    pub fn named(&self) -> [(&'static str, u64); 3] {
-        [
+    pub fn named(&self) -> Vec<(&'static str, u64)> {
+        vec![
             ("requests", self.requests),
             ("refused_requests", self.refused),
             ("curr_files", self.files),

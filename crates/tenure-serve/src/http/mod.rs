@@ -121,12 +121,6 @@ impl Site {
         let ours = usize::from(self.fixed.is_some());
         self.counters.read(self.root.live() - ours)
     }
-
-    fn add_to(&self, summary: &mut Summary) {
-        for (name, figure) in self.statistics().named() {
-            summary.add(name, figure);
-        }
-    }
 }
 
 /// The name that a path of the configuration means.
@@ -186,15 +180,11 @@ pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
     let handler = move |_, shared: &std::sync::Arc<Shared>| {
         let (site, shared) = (Arc::clone(&of_workers), std::sync::Arc::clone(shared));
         let counted = Arc::clone(&site);
-        Http::new(site, move || {
-            let mut summary = Summary::of(PROTOCOL, &shared);
-            counted.add_to(&mut summary);
-            summary.json()
-        })
+        Http::new(site, move || Summary::of(PROTOCOL, &shared, counted.statistics().named()).json())
     };
     let server =
         Server::start(settings, handler).map_err(|error| not_listening(&address, &error))?;
-    Ok(Running::new(server, PROTOCOL, move |summary| site.add_to(summary)))
+    Ok(Running::new(server, PROTOCOL, move || site.statistics().named()))
 }
 
 /// What is remembered of a connection.
@@ -246,7 +236,7 @@ impl Handler for Http {
                     self.counters.requests.count(1);
                     consumed = input.len();
                     let with_body = !rest.trim_ascii_start().starts_with(b"HEAD ");
-                    self.refuse(status, Persistence::Close, with_body, output);
+                    self.refuse(status, (Persistence::Close, with_body), output);
                     session.end = Some(Next::Linger);
                 }
                 Parsed::Head(head) => {

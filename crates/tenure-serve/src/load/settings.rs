@@ -5,12 +5,6 @@ use std::time::Duration;
 
 use super::Error;
 
-const MOST_THREADS: usize = 1024;
-
-const MOST_CLIENTS: usize = 1 << 20;
-
-const MOST_PIPELINE: usize = 1 << 16;
-
 /// The load: from where, to where, how much and for how long.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -88,9 +82,9 @@ impl Settings {
             }
             Err(Error::new(format!("{what} are 1 to {most}, not {number}")))
         };
-        within("threads", self.threads, MOST_THREADS)?;
-        within("clients of a thread", self.clients, MOST_CLIENTS)?;
-        within("requests in a pipeline", self.pipeline, MOST_PIPELINE)?;
+        within("threads", self.threads, 1024)?;
+        within("clients of a thread", self.clients, 1 << 20)?;
+        within("requests in a pipeline", self.pipeline, 1 << 16)?;
         let is_empty = match self.length {
             Length::Time(time) => time.is_zero(),
             Length::Requests(count) => count == 0,

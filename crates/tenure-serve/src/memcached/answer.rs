@@ -1,14 +1,19 @@
 //! What answers are made of: lines that several commands share, lines written in pieces, and what `ms` repeats.
 
+use std::fmt::{self, Display, Write as _};
+
 use tenure::count::RefCount;
 
 use super::base64;
-use super::item::{Chunk, ItemRef, state};
+use super::item::{Chunk, END, ItemRef, state};
 use super::number::Decimal;
 use super::store::Outcome;
 use crate::handler::Output;
 
 pub(super) type Answer<C> = Output<Chunk<C>>;
+
+/// Nothing left to do but what is in it, or the line that refuses.
+pub(super) type Answered<T = ()> = Result<T, &'static [u8]>;
 
 /// The memcached whose answers these are, then this server: clients read the numbers in front, and one of them
 /// refuses a 0.
@@ -72,6 +77,42 @@ impl std::ops::Deref for Line {
     }
 }
 
+/// Any number of lines. Without memory for one, it and all after it are left out.
+#[derive(Default)]
+pub(super) struct Lines {
+    pub(super) bytes: Vec<u8>,
+    cut: bool,
+}
+
+impl Lines {
+    pub(super) fn stat(&mut self, name: impl Display, value: impl Display) {
+        let _ = write!(self, "STAT {name} {value}\r\n");
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.cut |= self.bytes.try_reserve(bytes.len()).is_err();
+        if !self.cut {
+            self.bytes.extend_from_slice(bytes);
+        }
+    }
+
+    /// Answers with all lines and an end, or with the want of memory.
+    pub(super) fn send<C: RefCount + 'static>(self, output: &mut Answer<C>) {
+        if self.cut {
+            return output.write(b"SERVER_ERROR out of memory writing stats\r\n");
+        }
+        output.write(&self.bytes);
+        output.write(END);
+    }
+}
+
+impl fmt::Write for Lines {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.push(text.as_bytes());
+        Ok(())
+    }
+}
+
 pub(super) struct Echo {
     opaque: [u8; MOST_OPAQUE],
     opaque_len: usize,
@@ -80,7 +121,7 @@ pub(super) struct Echo {
 }
 
 impl Echo {
-    pub(super) fn new(words: &[&[u8]]) -> Result<Self, &'static [u8]> {
+    pub(super) fn new(words: &[&[u8]]) -> Answered<Self> {
         let mut echo = Self { opaque: [0; MOST_OPAQUE], opaque_len: 0, order: [0; 4] };
         let asked = words.iter().filter(|word| matches!(word[0], b'O' | b'k' | b'c' | b's'));
         // No flag comes twice.

@@ -1,11 +1,10 @@
 //! What workers did: each counts on lines of its own, and `stats` adds them up.
 
-use std::sync::{Mutex, PoisonError};
-
 use tenure::line::Isolated;
 use tenure::sync::Arc;
 
 use super::classes::{Figures, Tally};
+use crate::lock::Lock;
 use crate::relaxed::Relaxed;
 
 macro_rules! counters {
@@ -130,90 +129,80 @@ impl Worker {
     pub(super) fn classes(&self) -> &Tally {
         &self.classes
     }
-
-    fn read(&self) -> [u64; COUNT] {
-        std::array::from_fn(|at| self.counts[at].get())
-    }
 }
 
-pub(super) struct Workers {
-    inner: Mutex<Inner>,
-}
+pub(super) struct Workers(Lock<Inner>);
 
 struct Inner {
     workers: Vec<Arc<Worker>>,
     /// Counts of workers that ended, less those before the last reset; wraps around.
-    rest: [u64; COUNT],
-    rest_of_classes: Figures,
+    rest: Sum,
+}
+
+#[derive(Clone, Copy)]
+struct Sum {
+    counts: [u64; COUNT],
+    classes: Figures,
+}
+
+impl Sum {
+    fn add(&mut self, worker: &Worker) {
+        for (total, count) in self.counts.iter_mut().zip(&*worker.counts) {
+            *total = total.wrapping_add(count.get());
+        }
+        self.classes.add(&worker.classes.read());
+    }
 }
 
 impl Inner {
-    fn sum(&self) -> [u64; COUNT] {
-        self.workers.iter().fold(self.rest, |mut sum, worker| {
-            for (total, count) in sum.iter_mut().zip(worker.read()) {
-                *total = total.wrapping_add(count);
-            }
-            sum
-        })
-    }
-
-    fn classes(&self) -> Figures {
-        self.workers.iter().fold(self.rest_of_classes, |mut sum, worker| {
-            sum.add(&worker.classes.read());
-            sum
-        })
+    fn sum(&self) -> Sum {
+        let mut sum = self.rest;
+        self.workers.iter().for_each(|worker| sum.add(worker));
+        sum
     }
 }
 
 impl Workers {
     pub(super) fn new() -> Self {
-        let (workers, rest) = (Vec::new(), [0; COUNT]);
-        Self { inner: Mutex::new(Inner { workers, rest, rest_of_classes: Figures::new() }) }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        let rest = Sum { counts: [0; COUNT], classes: Figures::new() };
+        Self(Lock::new(Inner { workers: Vec::new(), rest }))
     }
 
     pub(super) fn join(&self) -> Arc<Worker> {
         let worker = Arc::new(Worker::new());
-        self.lock().workers.push(worker.clone());
+        self.0.lock().workers.push(worker.clone());
         worker
     }
 
     /// A worker ends. Calls `last` with the number of workers, this one among them; none joins meanwhile.
     pub(super) fn leave(&self, worker: &Arc<Worker>, last: impl FnOnce(usize)) {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         last(inner.workers.len());
-        for (rest, count) in inner.rest.iter_mut().zip(worker.read()) {
-            *rest = rest.wrapping_add(count);
-        }
-        inner.rest_of_classes.add(&worker.classes.read());
+        inner.rest.add(worker);
         inner.workers.retain(|other| !Arc::ptr_eq(other, worker));
     }
 
     pub(super) fn len(&self) -> usize {
-        self.lock().workers.len()
+        self.0.lock().workers.len()
     }
 
     /// All counts, in the order of [`Counter::ALL`].
     pub(super) fn sum(&self) -> [u64; COUNT] {
-        self.lock().sum()
+        self.0.lock().sum().counts
     }
 
     pub(super) fn classes(&self) -> Figures {
-        self.lock().classes()
+        self.0.lock().sum().classes
     }
 
     /// Counts from 0 again, but for linked items.
     pub(super) fn reset(&self) {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         let sum = inner.sum();
-        for (rest, count) in inner.rest.iter_mut().zip(sum) {
+        for (rest, count) in inner.rest.counts.iter_mut().zip(sum.counts) {
             *rest = rest.wrapping_sub(count);
         }
-        let classes = inner.classes();
-        inner.rest_of_classes.reset(&classes);
+        inner.rest.classes.reset(&sum.classes);
     }
 }
 

@@ -3,19 +3,78 @@
 use tenure::count::RefCount;
 use tenure::registry::RegistryCount;
 
-use super::answer::{Answer, BAD_LINE, Echo, LONG_OPAQUE, Line, MOST_OPAQUE, NON_NUMERIC};
+use super::answer::{
+    Answer, Answered, BAD_LINE, Echo, LONG_OPAQUE, Line, MOST_OPAQUE, NON_NUMERIC,
+};
 use super::base64;
 use super::clock::Seconds;
 use super::counters::Counter;
-use super::flags::{Flags, KeyBytes};
 use super::item::{ItemRef, MOST_KEY, Recipe, state};
-use super::number::{Decimal, value_length};
+use super::number::{self, Decimal, value_length};
 use super::prefixes::Use;
 use super::request::{Pending, Request, Then};
 use super::store::{Delta, Key, Removal, Storing, Verb};
 use super::words::Words;
 
+const BAD_TOKEN: &[u8] = b"CLIENT_ERROR bad token in command line format\r\n";
+const BAD_KEY: &[u8] = b"CLIENT_ERROR error decoding key\r\n";
+const BAD_INITIAL: &[u8] = b"CLIENT_ERROR invalid numeric initial value\r\n";
+const BAD_DELTA: &[u8] = b"CLIENT_ERROR invalid numeric delta value\r\n";
+const INVALID_FLAG: &[u8] = b"CLIENT_ERROR invalid or duplicate flag\r\n";
+
 const MOST_WORDS: usize = 20;
+
+/// What the flags of a command say. The words say which are answered, and in which order.
+#[derive(Default)]
+struct Flags {
+    vivify: Option<Seconds>,
+    expiry: Option<Seconds>,
+    recache: Option<Seconds>,
+    value: bool,
+    quiet: bool,
+    binary: bool,
+    no_bump: bool,
+    invalidate: bool,
+    /// Removes the value and keeps the item.
+    empty: bool,
+    client: u32,
+    cas: Option<u64>,
+    number: Option<u64>,
+    mode: Option<u8>,
+    initial: u64,
+    delta: Option<u64>,
+}
+
+/// A key, decoded if it came in base64.
+struct KeyBytes {
+    bytes: [u8; MOST_KEY],
+    len: usize,
+}
+
+impl KeyBytes {
+    /// # Panics
+    ///
+    /// If the key is too long.
+    fn new(word: &[u8]) -> Self {
+        let mut key = Self { bytes: [0; MOST_KEY], len: word.len() };
+        key.bytes[..word.len()].copy_from_slice(word);
+        key
+    }
+
+    fn decode(&mut self) -> bool {
+        let mut bytes = [0; MOST_KEY];
+        let len = base64::decode(self, &mut bytes);
+        *self = Self { bytes, len: len.unwrap_or(0) };
+        len.is_some()
+    }
+}
+
+impl std::ops::Deref for KeyBytes {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
 
 /// Whether there is a key, and flags that begin with a letter or a digit.
 fn is_meta(words: &Words<'_>) -> bool {
@@ -32,7 +91,7 @@ fn push_ttl<C: RefCount + 'static>(line: &mut Line, item: &ItemRef<C>, now: Seco
 }
 
 /// Repeats a flag of the request: an opaque token or the key.
-fn push_echo(line: &mut Line, word: &[u8], key: &[u8], binary: bool) -> Result<(), &'static [u8]> {
+fn push_echo(line: &mut Line, word: &[u8], key: &[u8], binary: bool) -> Answered {
     match word[0] {
         b'O' if word.len() > MOST_OPAQUE => return Err(LONG_OPAQUE),
         b'O' => {
@@ -46,7 +105,7 @@ fn push_echo(line: &mut Line, word: &[u8], key: &[u8], binary: bool) -> Result<(
 }
 
 /// A line that answers with a code and what it repeats.
-fn echo(code: &[u8], words: &[&[u8]], key: &[u8], flags: &Flags) -> Result<Line, &'static [u8]> {
+fn echo(code: &[u8], words: &[&[u8]], key: &[u8], flags: &Flags) -> Answered<Line> {
     let mut line = Line::new(code);
     for word in words {
         push_echo(&mut line, word, key, flags.binary)?;
@@ -55,8 +114,71 @@ fn echo(code: &[u8], words: &[&[u8]], key: &[u8], flags: &Flags) -> Result<Line,
     Ok(line)
 }
 
+/// Sets a flag to its number. A word that is none leaves it unset.
+fn set<T>(flag: &mut Option<T>, number: Option<T>, error: &'static [u8]) -> Answered {
+    *flag = number;
+    flag.as_ref().map(|_| ()).ok_or(error)
+}
+
 impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
-    fn meta_key(words: &Words<'_>) -> Result<KeyBytes, &'static [u8]> {
+    /// Reads the flags. The error is the last one, as in memcached.
+    fn flags(&self, words: &[&[u8]], key: &mut KeyBytes) -> Answered<Flags> {
+        let mut flags = Flags::default();
+        let mut seen = [false; 127];
+        let mut error = Ok(());
+        for word in words {
+            let token = &word[1..];
+            match seen.get_mut(usize::from(word[0])) {
+                Some(seen) if !*seen => *seen = true,
+                _ => return Err(b"CLIENT_ERROR duplicate flag\r\n"),
+            }
+            let expiry = || number::signed(token).map(|expiry| self.expiry(expiry));
+            let unsigned = || number::unsigned(token);
+            let good = match word[0] {
+                b'b' => {
+                    flags.binary = true;
+                    key.decode().then_some(()).ok_or(BAD_KEY)
+                }
+                b'N' => set(&mut flags.vivify, expiry(), BAD_TOKEN),
+                b'T' => set(&mut flags.expiry, expiry(), BAD_TOKEN),
+                b'R' => set(&mut flags.recache, expiry(), BAD_TOKEN),
+                b'C' => set(&mut flags.cas, unsigned(), BAD_TOKEN),
+                b'E' => set(&mut flags.number, unsigned(), BAD_TOKEN),
+                b'D' => set(&mut flags.delta, unsigned(), BAD_DELTA),
+                b'J' => unsigned().map(|initial| flags.initial = initial).ok_or(BAD_INITIAL),
+                // As in memcached: the error of an earlier flag stays.
+                b'F' => match number::unsigned_32(token) {
+                    Some(client) => {
+                        flags.client = client;
+                        Ok(())
+                    }
+                    None => Err(error.err().unwrap_or(BAD_LINE)),
+                },
+                b'M' => {
+                    flags.mode = Some(token.first().copied().unwrap_or_default());
+                    Ok(())
+                }
+                b'v' | b'u' | b'q' | b'I' | b'x' => {
+                    *match word[0] {
+                        b'v' => &mut flags.value,
+                        b'u' => &mut flags.no_bump,
+                        b'q' => &mut flags.quiet,
+                        b'I' => &mut flags.invalidate,
+                        _ => &mut flags.empty,
+                    } = true;
+                    Ok(())
+                }
+                b'l' | b'O' | b'P' | b'L' | b'k' | b's' | b't' | b'c' | b'f' | b'h' => Ok(()),
+                _ => return Err(b"CLIENT_ERROR invalid flag\r\n"),
+            };
+            if good.is_err() {
+                error = good;
+            }
+        }
+        error.map(|()| flags)
+    }
+
+    fn meta_key(words: &Words<'_>) -> Answered<KeyBytes> {
         let key = words.get(1).filter(|key| key.len() <= MOST_KEY && is_meta(words));
         let key = key.ok_or(BAD_LINE)?;
         if words.len() > MOST_WORDS {
@@ -81,11 +203,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         Some(draft.finish())
     }
 
-    pub(super) fn meta_get(
-        &self,
-        words: &Words<'_>,
-        output: &mut Answer<C>,
-    ) -> Result<(), &'static [u8]> {
+    pub(super) fn meta_get(&self, words: &Words<'_>, output: &mut Answer<C>) -> Answered {
         let mut bytes = Self::meta_key(words)?;
         let words = &words[2..];
         let flags = self.flags(words, &mut bytes)?;
@@ -207,7 +325,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         words: &[&[u8]],
         mut bytes: KeyBytes,
         len: usize,
-    ) -> Result<Pending<C>, &'static [u8]> {
+    ) -> Answered<Pending<C>> {
         let flags = self.flags(words, &mut bytes)?;
         let echo = Echo::new(words);
         let verb = match flags.mode {
@@ -241,11 +359,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         Ok(Pending { draft, storing, noreply: flags.quiet, echo: Some(echo) })
     }
 
-    pub(super) fn meta_delete(
-        &self,
-        words: &Words<'_>,
-        output: &mut Answer<C>,
-    ) -> Result<(), &'static [u8]> {
+    pub(super) fn meta_delete(&self, words: &Words<'_>, output: &mut Answer<C>) -> Answered {
         let mut bytes = Self::meta_key(words)?;
         let words = &words[2..];
         let flags = self.flags(words, &mut bytes)?;
@@ -272,11 +386,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         Ok(())
     }
 
-    pub(super) fn meta_arithmetic(
-        &self,
-        words: &Words<'_>,
-        output: &mut Answer<C>,
-    ) -> Result<(), &'static [u8]> {
+    pub(super) fn meta_arithmetic(&self, words: &Words<'_>, output: &mut Answer<C>) -> Answered {
         if !is_meta(words) {
             return Err(BAD_LINE);
         }
@@ -345,11 +455,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         Ok(())
     }
 
-    pub(super) fn meta_debug(
-        &self,
-        words: &Words<'_>,
-        output: &mut Answer<C>,
-    ) -> Result<(), &'static [u8]> {
+    pub(super) fn meta_debug(&self, words: &Words<'_>, output: &mut Answer<C>) -> Answered {
         let key = words.get(1).filter(|key| key.len() <= MOST_KEY).ok_or(BAD_LINE)?;
         let mut bytes = KeyBytes::new(key);
         if words.get(2).is_some_and(|word| *word == b"b") && !bytes.decode() {
@@ -368,16 +474,10 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         let now = self.visit.now;
         let expiry =
             if item.expiry.get() == 0 { -1 } else { i64::from(item.expiry.get()) - i64::from(now) };
-        let fetched = if item.state() & state::FETCHED != 0 { "yes" } else { "no" };
-        let (idle, cas, size) = (now.wrapping_sub(item.time()), item.cas.get(), item.size());
-        let class = item.class().number();
-        let rest = format!(
-            " exp={expiry} la={idle} cas={cas} fetch={fetched} cls={class} size={size}\r\n"
-        );
+        let idle = now.wrapping_sub(item.time());
+        let rest = format!(" {}\r\n", item.facts(expiry, idle.into()));
         line.push(rest.as_bytes());
         output.write(&line);
         Ok(())
     }
 }
-
-const INVALID_FLAG: &[u8] = b"CLIENT_ERROR invalid or duplicate flag\r\n";

@@ -33,7 +33,7 @@
 //! | room | what it is for |
 //! |---|---|
 //! | `connection` | the state of a connection, retrievals, the [`Handler`](crate::handler::Handler) |
-//! | `request` | the other commands: `text`, `meta` with its `flags`, `stats` |
+//! | `request` | the other commands: `text`, `meta`, `stats` |
 //! | `passwords` | authentication |
 //! | `watch` | log lines for clients that watch others |
 //! | `prefixes`, `classes`, `counters` | statistics: by the beginnings of keys, by the sizes of items, of all |
@@ -82,7 +82,6 @@ mod classes;
 mod clock;
 mod connection;
 mod counters;
-mod flags;
 mod item;
 mod meta;
 mod number;
@@ -107,11 +106,10 @@ use tenure::registry::RegistryCount;
 use tenure::sync::Arc;
 
 use crate::net::{self, Server, Settings};
-use crate::running::{Running, Summary, not_listening};
+use crate::running::{Running, not_listening};
 pub use connection::{Memcached, Session};
 pub use item::Chunk;
 pub use passwords::Passwords;
-pub use stats::Lines;
 
 use clock::Clock;
 use counters::Workers;
@@ -119,43 +117,27 @@ use peer::{Connections, Limits, Peers};
 use prefixes::Prefixes;
 use store::Store;
 
-/// Which count items and peers have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CountKind {
+choice! {
+    /// Which count items and peers have.
+    CountKind, "a count is inc-not-zero, rcuref or ticket";
     /// A compare-exchange loop: the baseline.
-    IncNotZero,
+    IncNotZero = "inc-not-zero",
     /// One add, and memory that stays readable.
-    RcuRef,
+    RcuRef = "rcuref",
     /// One add, and nothing else.
     #[default]
-    Ticket,
+    Ticket = "ticket",
 }
 
-impl CountKind {
-    /// All of them, with their names on the command line.
-    pub const ALL: [(Self, &'static str); 3] =
-        [(Self::IncNotZero, "inc-not-zero"), (Self::RcuRef, "rcuref"), (Self::Ticket, "ticket")];
-}
-
-named!(CountKind, "a count is inc-not-zero, rcuref or ticket");
-
-/// Where the count of a peer lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LineKind {
+choice! {
+    /// Where the count of a peer lies.
+    LineKind, "a line is shared or isolated";
     /// Beside what every request reads: the baseline.
-    Shared,
+    Shared = "shared",
     /// On a line of its own.
     #[default]
-    Isolated,
+    Isolated = "isolated",
 }
-
-impl LineKind {
-    /// Both, with their names on the command line.
-    pub const ALL: [(Self, &'static str); 2] =
-        [(Self::Shared, "shared"), (Self::Isolated, "isolated")];
-}
-
-named!(LineKind, "a line is shared or isolated");
 
 /// The settings of a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -221,8 +203,6 @@ impl Default for Config {
     }
 }
 
-type Extra = Box<dyn Fn(&mut Lines) + Send + Sync>;
-
 /// What the handlers of a cache share.
 struct Shared<C: RefCount + 'static, P: RegistryCount> {
     store: Store<C>,
@@ -232,7 +212,6 @@ struct Shared<C: RefCount + 'static, P: RegistryCount> {
     config: Config,
     connections: Connections,
     prefixes: Prefixes,
-    extra: OnceLock<Extra>,
     /// The server, if there is one. Weak: its workers own the cache.
     server: OnceLock<std::sync::Weak<net::Shared>>,
 }
@@ -274,7 +253,6 @@ impl<C: RefCount + 'static, P: RegistryCount> Cache<C, P> {
             config: config.clone(),
             connections: Connections::default(),
             prefixes: Prefixes::new(config.prefix_delimiter),
-            extra: OnceLock::new(),
             server: OnceLock::new(),
         };
         Self { shared: Arc::new(shared) }
@@ -284,11 +262,6 @@ impl<C: RefCount + 'static, P: RegistryCount> Cache<C, P> {
     #[must_use]
     pub fn handler(&self) -> Memcached<C, P> {
         Memcached::new(self.shared.clone())
-    }
-
-    /// Adds lines to each answer to `stats`. Only the first call does.
-    pub fn add_to_stats(&self, extra: impl Fn(&mut Lines) + Send + Sync + 'static) {
-        let _ = self.shared.extra.set(Box::new(extra)); // A second one is not wanted.
     }
 
     /// Linked items, and all that exist: also those being written or sent, and those that wait for the end of a grace
@@ -361,12 +334,15 @@ pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
                 .map_err(|error| not_listening(&address, &error))?;
             // The first server that serves the cache is the only one.
             let _ = cache.shared.server.set(std::sync::Arc::downgrade(server.shared()));
-            let figures = move |summary: &mut Summary| {
+            let figures = move || {
                 let (linked, alive) = cache.items();
-                summary.add("curr_items", linked);
-                summary.add("items_alive", alive);
-                summary.add("bytes", cache.used());
-                summary.add("peers", cache.peers() as u64);
+                let (bytes, peers) = (cache.used(), cache.peers() as u64);
+                vec![
+                    ("curr_items", linked),
+                    ("items_alive", alive),
+                    ("bytes", bytes),
+                    ("peers", peers),
+                ]
             };
             Ok(Running::new(server, "memcached", figures))
         }

@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tenure::line::Isolated;
 use tenure::registry::{Ref, Registry, RegistryCount};
 use tenure::sync::Arc;
 
 use super::clock::Seconds;
+use crate::lock::Lock;
 use crate::relaxed::Relaxed;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +121,7 @@ impl Known {
 
 /// The open connections, for `stats conns`.
 #[derive(Default)]
-pub(super) struct Connections(Mutex<All>);
+pub(super) struct Connections(Lock<All>);
 
 #[derive(Default)]
 struct All {
@@ -130,12 +130,8 @@ struct All {
 }
 
 impl Connections {
-    fn lock(&self) -> MutexGuard<'_, All> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn join(&self, from: IpAddr, now: Seconds) -> Arc<Known> {
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         all.last += 1;
         let known = Arc::new(Known { number: all.last, from, heard: Relaxed::new(now) });
         all.open.insert(known.number, known.clone());
@@ -143,12 +139,16 @@ impl Connections {
     }
 
     pub(super) fn leave(&self, known: &Known) {
-        self.lock().open.remove(&known.number);
+        self.0.lock().open.remove(&known.number);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.lock().open.len()
     }
 
     /// In the order in which they began.
     pub(super) fn list(&self) -> Vec<Arc<Known>> {
-        self.lock().open.values().cloned().collect()
+        self.0.lock().open.values().cloned().collect()
     }
 }
 

@@ -4,10 +4,12 @@
 //! shows which part of an application does what, and is not meant to stay on.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::fmt::Write as _;
 
 use memchr::memchr;
 
+use super::answer::Lines;
+use crate::lock::Lock;
 use crate::relaxed::Relaxed;
 
 /// The default byte that ends a prefix.
@@ -35,7 +37,7 @@ struct Counts {
 pub(super) struct Prefixes {
     delimiter: u8,
     is_on: Relaxed<u32>,
-    counts: Mutex<BTreeMap<Box<[u8]>, Counts>>,
+    counts: Lock<BTreeMap<Box<[u8]>, Counts>>,
 }
 
 impl Prefixes {
@@ -44,7 +46,7 @@ impl Prefixes {
         Self {
             delimiter: delimiter.unwrap_or(USUAL),
             is_on: Relaxed::new(delimiter.is_some().into()),
-            counts: Mutex::new(BTreeMap::new()),
+            counts: Lock::new(BTreeMap::new()),
         }
     }
 
@@ -60,15 +62,11 @@ impl Prefixes {
         self.is_on.set(on.into());
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Box<[u8]>, Counts>> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     #[cold]
     pub(super) fn note(&self, key: &[u8], what: Use) {
         let Some(end) = memchr(self.delimiter, key) else { return };
         let prefix = &key[..end];
-        let mut counts = self.lock();
+        let mut counts = self.counts.lock();
         if !counts.contains_key(prefix) {
             if counts.len() == MOST {
                 return;
@@ -85,20 +83,17 @@ impl Prefixes {
     }
 
     pub(super) fn clear(&self) {
-        self.lock().clear();
+        self.counts.lock().clear();
     }
 
     /// A line for each prefix, which may contain any bytes.
-    pub(super) fn dump(&self) -> Vec<u8> {
-        let mut lines = Vec::new();
-        for (prefix, counts) in self.lock().iter() {
+    pub(super) fn dump(&self, lines: &mut Lines) {
+        for (prefix, counts) in self.counts.lock().iter() {
             let Counts { gets, hits, sets, deletes } = counts;
-            lines.extend_from_slice(b"PREFIX ");
-            lines.extend_from_slice(prefix);
-            let figures = format!(" get {gets} hit {hits} set {sets} del {deletes}\r\n");
-            lines.extend_from_slice(figures.as_bytes());
+            lines.push(b"PREFIX ");
+            lines.push(prefix);
+            let _ = write!(lines, " get {gets} hit {hits} set {sets} del {deletes}\r\n");
         }
-        lines
     }
 }
 
@@ -114,10 +109,15 @@ mod tests {
         }
         prefixes.note(b"no prefix", Use::Set);
         prefixes.note(b"0/other", Use::Miss);
-        let dump = prefixes.dump();
-        assert_eq!(dump.iter().filter(|byte| **byte == b'\n').count(), MOST);
-        assert!(dump.starts_with(b"PREFIX 0 get 1 hit 0 set 1 del 0\r\n"));
+        let dump = |prefixes: &Prefixes| {
+            let mut lines = Lines::default();
+            prefixes.dump(&mut lines);
+            lines.bytes
+        };
+        let all = dump(&prefixes);
+        assert_eq!(all.iter().filter(|byte| **byte == b'\n').count(), MOST);
+        assert!(all.starts_with(b"PREFIX 0 get 1 hit 0 set 1 del 0\r\n"));
         prefixes.clear();
-        assert!(prefixes.dump().is_empty());
+        assert!(dump(&prefixes).is_empty());
     }
 }

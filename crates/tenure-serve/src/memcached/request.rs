@@ -5,7 +5,7 @@ use tenure::registry::RegistryCount;
 use tenure::sync::Arc;
 
 use super::Shared;
-use super::answer::{Answer, Echo, NO_MEMORY, TOO_LARGE};
+use super::answer::{Answer, Answered, Echo, NO_MEMORY, TOO_LARGE};
 use super::classes::Classes;
 use super::clock::Seconds;
 use super::counters::Counter;
@@ -91,7 +91,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
     }
 
     /// Memory for an item, or the answer that says why there is none.
-    pub(super) fn draft(&self, recipe: &Recipe<'_>) -> Result<Draft<C>, &'static [u8]> {
+    pub(super) fn draft(&self, recipe: &Recipe<'_>) -> Answered<Draft<C>> {
         if !self.shared.store.takes(recipe.key, recipe.flags, recipe.len) {
             self.count(Counter::StoreTooLarge);
             return Err(TOO_LARGE);

@@ -1,34 +1,29 @@
 //! `stats`: what the server counts, under the names that clients know.
 
-use std::fmt::{Display, Write as _};
+use std::fs::File;
+use std::io::Read as _;
 
 use tenure::count::RefCount;
 use tenure::registry::{Ref, RegistryCount};
 
-use super::answer::{Answer, ERROR, VERSION};
+use super::answer::{Answer, ERROR, Lines, VERSION};
 use super::classes::{Class, Event};
 use super::clock::Clock;
 use super::counters::Counter;
-use super::item::END;
 use super::request::{Request, Then, reply};
 use super::words::Words;
 use crate::net::Address;
 
-/// The lines of an answer to `stats`.
-#[derive(Debug, Default)]
-pub struct Lines(String);
-
-impl Lines {
-    /// Adds a line.
-    pub fn stat(&mut self, name: &str, value: impl Display) {
-        let _ = write!(self.0, "STAT {name} {value}\r\n"); // A string takes all.
-    }
+/// The start of a file in `/proc/self`, read without an allocation.
+fn of_process<'b>(file: &str, buffer: &'b mut [u8; 1024]) -> Option<&'b str> {
+    let len = File::open(file).ok()?.read(buffer).ok()?;
+    std::str::from_utf8(&buffer[..len]).ok()
 }
 
 fn resident() -> Option<u64> {
-    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = pages.split_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * rustix::param::page_size() as u64)
+    let mut buffer = [0; 1024];
+    let pages = of_process("/proc/self/statm", &mut buffer)?.split_whitespace().nth(1)?;
+    Some(pages.parse::<u64>().ok()? * rustix::param::page_size() as u64)
 }
 
 impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
@@ -48,29 +43,39 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
             Some(b"conns") => {
                 for peer in self.shared.peers.list() {
                     let address = Ref::key(&peer);
-                    lines.stat(&format!("{address}:connections"), peer.connections());
-                    lines.stat(&format!("{address}:requests"), peer.requests());
+                    lines.stat(format_args!("{address}:connections"), peer.connections());
+                    lines.stat(format_args!("{address}:requests"), peer.requests());
                 }
                 for one in self.shared.connections.list() {
                     let number = one.number;
                     // A client at a socket in the file system has no address.
-                    let address = match one.from.is_unspecified() {
-                        true => "unix".to_owned(),
-                        false => format!("tcp:{}", one.from),
-                    };
-                    lines.stat(&format!("{number}:addr"), address);
+                    let name = format_args!("{number}:addr");
+                    match one.from {
+                        from if from.is_unspecified() => lines.stat(name, "unix"),
+                        from => lines.stat(name, format_args!("tcp:{from}")),
+                    }
                     let idle = self.visit.now.saturating_sub(one.heard());
-                    lines.stat(&format!("{number}:secs_since_last_cmd"), idle);
+                    lines.stat(format_args!("{number}:secs_since_last_cmd"), idle);
                 }
             }
-            Some(b"detail") => return self.detail(words.get(2).copied(), output),
+            Some(b"detail") => match words.get(2).copied() {
+                Some(b"dump") => self.shared.prefixes.dump(&mut lines),
+                Some(what @ (b"on" | b"off")) => {
+                    self.shared.prefixes.switch(what == b"on");
+                    return reply(output, false, b"OK\r\n");
+                }
+                _ => {
+                    let usage = b"CLIENT_ERROR usage: stats detail on|off|dump\r\n";
+                    return reply(output, false, usage);
+                }
+            },
             Some(b"cachedump") => {
                 return reply(output, false, b"CLIENT_ERROR stats cachedump not allowed\r\n");
             }
             Some(_) => return reply(output, false, ERROR),
         }
-        output.write(lines.0.as_bytes());
-        reply(output, false, END)
+        lines.send(output);
+        Then::Done
     }
 
     /// Figures of the items of each class that ever had one.
@@ -78,7 +83,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         let figures = self.shared.workers.classes();
         for class in Class::all().filter(|class| figures.events(*class, Event::Linked) > 0) {
             let mut stat = |name: &str, value| {
-                lines.stat(&format!("items:{}:{name}", class.number()), value);
+                lines.stat(format_args!("items:{}:{name}", class.number()), value);
             };
             stat("number", figures.items(class));
             stat("mem_requested", figures.bytes(class));
@@ -101,7 +106,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         for class in Class::all().filter(|class| figures.events(*class, Event::Linked) > 0) {
             active += 1;
             let mut stat = |name: &str, value| {
-                lines.stat(&format!("{}:{name}", class.number()), value);
+                lines.stat(format_args!("{}:{name}", class.number()), value);
             };
             stat("chunk_size", class.bound().into());
             stat("used_chunks", figures.items(class));
@@ -110,22 +115,6 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         let arena = self.shared.store.arena().figures();
         lines.stat("active_slabs", active);
         lines.stat("total_malloced", arena.blocks + arena.free);
-    }
-
-    /// Switches the counts by prefix, or lists them.
-    fn detail(&self, what: Option<&[u8]>, output: &mut Answer<C>) -> Then<C> {
-        let prefixes = &self.shared.prefixes;
-        match what {
-            Some(b"dump") => {
-                output.write(&prefixes.dump());
-                reply(output, false, END)
-            }
-            Some(b"on" | b"off") => {
-                prefixes.switch(what == Some(b"on"));
-                reply(output, false, b"OK\r\n")
-            }
-            _ => reply(output, false, b"CLIENT_ERROR usage: stats detail on|off|dump\r\n"),
-        }
     }
 
     fn general(&self, lines: &mut Lines) {
@@ -148,10 +137,8 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
                 lines.stat(name, figure);
             }
         }
-        let peers = shared.peers.list();
-        let connections: u64 = peers.iter().map(|peer| peer.connections()).sum();
-        lines.stat("peer_connections", connections);
-        lines.stat("curr_peers", peers.len());
+        lines.stat("peer_connections", shared.connections.len());
+        lines.stat("curr_peers", shared.peers.len());
         for ((_, name), count) in Counter::ALL.iter().zip(shared.workers.sum()) {
             lines.stat(name, count);
         }
@@ -178,9 +165,6 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
             lines.stat("resident_bytes", bytes);
         }
         lines.stat("count", C::NAME);
-        if let Some(extra) = shared.extra.get() {
-            extra(lines);
-        }
     }
 
     fn settings(&self, lines: &mut Lines) {
@@ -242,7 +226,8 @@ const TICKS: f64 = 100.0;
 
 /// Seconds that this process has spent in itself and in the kernel.
 fn cpu_seconds() -> Option<(f64, f64)> {
-    let line = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let mut buffer = [0; 1024];
+    let line = of_process("/proc/self/stat", &mut buffer)?;
     // The name of the process may contain anything, and ends at the last parenthesis. The state follows it.
     let (_, fields) = line.rsplit_once(')')?;
     let mut ticks = fields.split_whitespace().skip(11).map(|field| field.parse::<u32>().ok());

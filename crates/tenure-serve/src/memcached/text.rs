@@ -1,14 +1,12 @@
 //! The classic commands: what a line asks for, but for retrievals, and the answer to it.
 
-use std::fmt::Write as _;
-
 use tenure::count::RefCount;
 use tenure::registry::RegistryCount;
 
-use super::answer::{Answer, BAD_LINE, ERROR, NO_MEMORY, NON_NUMERIC, VERSION};
+use super::answer::{Answer, Answered, BAD_LINE, ERROR, NO_MEMORY, NON_NUMERIC, VERSION};
 use super::classes::Classes;
 use super::counters::Counter;
-use super::item::{ItemRef, MOST_KEY, Recipe, state};
+use super::item::{ItemRef, MOST_KEY, Recipe};
 use super::number::{self, Decimal, value_length};
 use super::prefixes::Use;
 use super::request::{Pending, Request, Then, reply};
@@ -17,11 +15,9 @@ use super::watch::{kind, kinds};
 use super::words::{InUrl, Words};
 
 const BAD_CLASS: &[u8] = b"BADCLASS invalid class id\r\n";
-
-/// Answers with the error of a meta command, if there is one.
-fn answered<C: RefCount + 'static>(answer: Result<(), &[u8]>, output: &mut Answer<C>) -> Then<C> {
-    reply(output, answer.is_ok(), answer.err().unwrap_or_default())
-}
+const BAD_EXPIRY: &[u8] = b"CLIENT_ERROR invalid exptime argument\r\n";
+const NOT_FOUND: &[u8] = b"NOT_FOUND\r\n";
+const OK: &[u8] = b"OK\r\n";
 
 impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
     /// Answers one line.
@@ -35,6 +31,10 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         };
         let count = words.len();
         let noreply = words.noreply();
+        // Answers with the error of a meta command, if there is one.
+        let meta = |answered: Answered, output: &mut Answer<C>| {
+            reply(output, answered.is_ok(), answered.err().unwrap_or_default())
+        };
         match (*command, count) {
             (b"set", _) => self.update(&words, Verb::Set, output),
             (b"add", _) => self.update(&words, Verb::Add, output),
@@ -43,17 +43,30 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
             (b"prepend", _) => self.update(&words, Verb::Prepend, output),
             (b"cas", _) => self.update(&words, Verb::Cas, output),
             (b"ms", _) => self.meta_set(&words, output),
-            (b"mg", _) => answered(self.meta_get(&words, output), output),
-            (b"md", _) => answered(self.meta_delete(&words, output), output),
-            (b"ma", _) => answered(self.meta_arithmetic(&words, output), output),
-            (b"me", _) => answered(self.meta_debug(&words, output), output),
+            (b"mg", _) => meta(self.meta_get(&words, output), output),
+            (b"md", _) => meta(self.meta_delete(&words, output), output),
+            (b"ma", _) => meta(self.meta_arithmetic(&words, output), output),
+            (b"me", _) => meta(self.meta_debug(&words, output), output),
             (b"mn", _) => reply(output, false, b"MN\r\n"),
-            (b"incr", 3..) => self.arithmetic(&words, true, output),
-            (b"decr", 3..) => self.arithmetic(&words, false, output),
-            (b"delete", 2..=4) => self.delete(&words, output),
-            (b"touch", 3..) => self.touch(&words, output),
+            (b"incr" | b"decr" | b"touch", 3..) | (b"delete", 2..=4)
+                if words[1].len() > MOST_KEY =>
+            {
+                reply(output, noreply, BAD_LINE)
+            }
+            (b"incr" | b"decr", 3..) => match self.arithmetic(&words, *command == b"incr") {
+                Ok(value) => {
+                    reply(output, noreply, &Decimal::new(value));
+                    reply(output, noreply, b"\r\n")
+                }
+                Err(error) => reply(output, noreply, error),
+            },
+            (b"delete", 2..=4) => {
+                let noreply = count > 2 && noreply;
+                reply(output, noreply, self.delete(words[1]))
+            }
+            (b"touch", 3..) => reply(output, noreply, self.touch(&words)),
             (b"incr" | b"decr" | b"delete" | b"touch", _) => reply(output, false, BAD_LINE),
-            (b"flush_all", _) => self.flush_all(&words, output),
+            (b"flush_all", _) => reply(output, noreply, self.flush_all(&words)),
             (b"stats", _) => self.stats(&words, output),
             (b"version", _) => {
                 output.write(b"VERSION ");
@@ -61,17 +74,17 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
                 reply(output, false, b"\r\n")
             }
             (b"verbosity", _) => match words.get(1).and_then(|level| number::unsigned_32(level)) {
-                Some(_) => reply(output, noreply, b"OK\r\n"),
+                Some(_) => reply(output, noreply, OK),
                 None => reply(output, noreply, BAD_LINE),
             },
-            (b"cache_memlimit", _) => self.memory_limit(&words, output),
+            (b"cache_memlimit", _) => reply(output, noreply, self.memory_limit(&words)),
             (b"quit", _) => Then::End,
             // In a debug build, as in memcached's: tests need not wait an hour for an expiry.
             #[cfg(debug_assertions)]
             (b"debugtime", 2) => match number::unsigned_32(words[1]) {
                 Some(seconds) => {
                     self.shared.clock.move_on(seconds);
-                    reply(output, noreply, b"OK\r\n")
+                    reply(output, noreply, OK)
                 }
                 None => reply(output, noreply, ERROR),
             },
@@ -81,10 +94,12 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
                 reply(output, false, b"CLIENT_ERROR slab reassignment disabled\r\n")
             }
             (b"lru_crawler", 3) if words[1] == b"metadump" => self.dump(words[2], output),
-            (b"lru_crawler", 3) if words[1] == b"crawl" => self.crawl(words[2], output),
+            (b"lru_crawler", 3) if words[1] == b"crawl" => {
+                reply(output, false, self.crawl(words[2]))
+            }
             (b"lru_crawler", 2) if matches!(words[1], b"enable" | b"disable") => {
                 self.visit.switch_crawl(words[1] == b"enable");
-                reply(output, noreply, b"OK\r\n")
+                reply(output, noreply, OK)
             }
             (b"slabs", 3..) if words[1] == b"automove" => match number::unsigned_32(words[2]) {
                 Some(_) => reply(output, noreply, b"CLIENT_ERROR slab automove disabled\r\n"),
@@ -178,89 +193,62 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
                 Outcome::Done { .. } => b"STORED\r\n",
                 Outcome::Refused => b"NOT_STORED\r\n",
                 Outcome::Exists => b"EXISTS\r\n",
-                Outcome::NotFound => b"NOT_FOUND\r\n",
+                Outcome::NotFound => NOT_FOUND,
                 Outcome::NoMemory => NO_MEMORY,
             },
         );
     }
 
-    fn arithmetic(&self, words: &Words<'_>, up: bool, output: &mut Answer<C>) -> Then<C> {
-        let noreply = words.noreply();
-        if words[1].len() > MOST_KEY {
-            return reply(output, noreply, BAD_LINE);
-        }
-        let Some(delta) = number::unsigned(words[2]) else {
-            let error = b"CLIENT_ERROR invalid numeric delta argument\r\n";
-            return reply(output, noreply, error);
-        };
+    fn arithmetic(&self, words: &Words<'_>, up: bool) -> Answered<u64> {
+        let delta = number::unsigned(words[2]);
+        let delta = delta.ok_or(&b"CLIENT_ERROR invalid numeric delta argument\r\n"[..])?;
         let key = self.visit.key(words[1]);
         match self.visit.lock(key).add(key, up, delta, 0) {
-            Delta::Value(value, _) => {
-                reply(output, noreply, &Decimal::new(value));
-                reply(output, noreply, b"\r\n")
-            }
+            Delta::Value(value, _) => Ok(value),
             Delta::NotFound | Delta::Mismatch => {
                 self.count(if up { Counter::IncrMisses } else { Counter::DecrMisses });
-                reply(output, noreply, b"NOT_FOUND\r\n")
+                Err(NOT_FOUND)
             }
-            Delta::NonNumeric => reply(output, noreply, NON_NUMERIC),
-            Delta::NoMemory => reply(output, noreply, b"SERVER_ERROR out of memory\r\n"),
+            Delta::NonNumeric => Err(NON_NUMERIC),
+            Delta::NoMemory => Err(b"SERVER_ERROR out of memory\r\n"),
         }
     }
 
-    fn delete(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
-        let noreply = words.len() > 2 && words.noreply();
-        if words[1].len() > MOST_KEY {
-            return reply(output, noreply, BAD_LINE);
-        }
-        self.note(words[1], Use::Delete);
-        match self.visit.delete(self.visit.key(words[1]), None, "delete") {
-            Removal::Done => reply(output, noreply, b"DELETED\r\n"),
-            Removal::Exists | Removal::NotFound => reply(output, noreply, b"NOT_FOUND\r\n"),
+    fn delete(&self, key: &[u8]) -> &'static [u8] {
+        self.note(key, Use::Delete);
+        match self.visit.delete(self.visit.key(key), None, "delete") {
+            Removal::Done => b"DELETED\r\n",
+            Removal::Exists | Removal::NotFound => NOT_FOUND,
         }
     }
 
-    fn touch(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
-        let noreply = words.noreply();
-        if words[1].len() > MOST_KEY {
-            return reply(output, noreply, BAD_LINE);
-        }
-        let Some(expiry) = number::signed(words[2]) else {
-            return reply(output, noreply, b"CLIENT_ERROR invalid exptime argument\r\n");
-        };
+    fn touch(&self, words: &Words<'_>) -> &'static [u8] {
+        let Some(expiry) = number::signed(words[2]) else { return BAD_EXPIRY };
         let key = self.visit.key(words[1]);
         self.count(Counter::Touches);
         let touched = self.visit.lock(key).find(key).map(|item| {
             item.expiry.set(self.expiry(expiry));
             item.hit(self.visit.now);
         });
-        if touched.is_some() {
-            self.count(Counter::TouchHits);
-            reply(output, noreply, b"TOUCHED\r\n")
-        } else {
-            self.count(Counter::TouchMisses);
-            reply(output, noreply, b"NOT_FOUND\r\n")
-        }
+        self.count(if touched.is_some() { Counter::TouchHits } else { Counter::TouchMisses });
+        touched.map_or(NOT_FOUND, |()| b"TOUCHED\r\n")
     }
 
-    fn flush_all(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
-        let noreply = words.noreply();
+    fn flush_all(&self, words: &Words<'_>) -> &'static [u8] {
         self.count(Counter::Flushes);
         if !self.shared.config.flush {
-            return reply(output, noreply, b"CLIENT_ERROR flush_all not allowed\r\n");
+            return b"CLIENT_ERROR flush_all not allowed\r\n";
         }
         let now = self.visit.now;
         let mut when = now;
-        if words.len() != if noreply { 2 } else { 1 } {
-            let Some(delay) = number::signed(words[1]) else {
-                return reply(output, noreply, b"CLIENT_ERROR invalid exptime argument\r\n");
-            };
+        if words.len() != if words.noreply() { 2 } else { 1 } {
+            let Some(delay) = number::signed(words[1]) else { return BAD_EXPIRY };
             if delay > 0 {
                 when = self.expiry(delay);
             }
         }
         self.shared.store.flush(when, now);
-        reply(output, noreply, b"OK\r\n")
+        OK
     }
 
     /// From now on the connection receives log lines.
@@ -278,22 +266,21 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         let Some(watcher) = self.visit.watchers().join(kinds) else {
             return reply(output, false, b"WATCHER_TOO_MANY log watcher limit reached\r\n");
         };
-        output.write(b"OK\r\n");
+        output.write(OK);
         Then::Watch(watcher)
     }
 
     /// Begins to unlink all expired items, of whatever class.
-    fn crawl(&self, classes: &[u8], output: &mut Answer<C>) -> Then<C> {
-        let answer: &[u8] = if !self.visit.crawls() {
+    fn crawl(&self, classes: &[u8]) -> &'static [u8] {
+        if !self.visit.crawls() {
             b"CLIENT_ERROR lru crawler disabled\r\n"
         } else if Classes::named(classes).is_none() {
             BAD_CLASS
         } else if self.visit.begin_crawl() {
-            b"OK\r\n"
+            OK
         } else {
             b"BUSY currently processing crawler request\r\n"
-        };
-        reply(output, false, answer)
+        }
     }
 
     /// Begins a list of the items of some classes.
@@ -309,24 +296,17 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         let Some(classes) = Classes::named(classes) else {
             return reply(output, false, BAD_CLASS);
         };
-        output.write(b"OK\r\n");
+        output.write(OK);
         Then::Dump(classes)
     }
 
     /// The line of an item in a list of all.
     pub(super) fn dump_item(&self, item: &ItemRef<C>, output: &mut Answer<C>) {
         let clock = &self.shared.clock;
-        let mut line = format!("key={}", InUrl(item.key()));
         let expiry = if item.expiry.get() == 0 { -1 } else { clock.wall(item.expiry.get()) };
-        let (used, cas, size) = (clock.wall(item.time()), item.cas.get(), item.size());
-        let class = item.class().number();
-        let fetched = if item.state() & state::FETCHED != 0 { "yes" } else { "no" };
-        let flags = item.flags();
-        let _ = writeln!(
-            line,
-            " exp={expiry} la={used} cas={cas} fetch={fetched} cls={class} size={size} flags={flags}"
-        );
-        output.write(line.as_bytes());
+        let facts = item.facts(expiry, clock.wall(item.time()));
+        let (key, flags) = (InUrl(item.key()), item.flags());
+        output.write(format!("key={key} {facts} flags={flags}\n").as_bytes());
     }
 
     /// Stops the server.
@@ -343,10 +323,8 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         Then::End
     }
 
-    fn memory_limit(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
-        let noreply = words.noreply();
-        let limit = words.get(1).and_then(|limit| number::unsigned_32(limit));
-        let answer: &[u8] = match limit {
+    fn memory_limit(&self, words: &Words<'_>) -> &'static [u8] {
+        match words.get(1).and_then(|limit| number::unsigned_32(limit)) {
             None => ERROR,
             Some(..8) => b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n",
             Some(1_000_000_001..) => {
@@ -354,9 +332,8 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
             }
             Some(mebibytes) => {
                 self.shared.store.set_limit(u64::from(mebibytes) << 20);
-                b"OK\r\n"
+                OK
             }
-        };
-        reply(output, noreply, answer)
+        }
     }
 }

@@ -10,7 +10,6 @@
 use std::fmt;
 use std::fmt::Write as _;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tenure::count::RefCount;
@@ -19,6 +18,7 @@ use tenure::sync::Arc;
 use super::clock::Seconds;
 use super::item::{ItemRef, state};
 use super::words::InUrl;
+use crate::lock::Lock;
 use crate::relaxed::Relaxed;
 
 pub(super) mod kind {
@@ -56,7 +56,7 @@ const NOTE: usize = 32;
 
 pub(super) struct Watcher {
     kinds: u32,
-    waiting: Mutex<Waiting>,
+    waiting: Lock<Waiting>,
 }
 
 #[derive(Default)]
@@ -67,21 +67,17 @@ struct Waiting {
 }
 
 impl Watcher {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn has_news(&self) -> bool {
-        !self.lock().lines.is_empty()
+        !self.waiting.lock().lines.is_empty()
     }
 
     pub(super) fn take(&self) -> Vec<u8> {
-        std::mem::take(&mut self.lock().lines)
+        std::mem::take(&mut self.waiting.lock().lines)
     }
 
     /// Returns whether there was room for the line.
     fn push(&self, line: &[u8]) -> bool {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         let room = BUFFER.saturating_sub(waiting.lines.len());
         if room < line.len() || waiting.lines.try_reserve(line.len() + NOTE).is_err() {
             waiting.skipped += 1;
@@ -100,7 +96,7 @@ impl Watcher {
 pub(super) struct Watchers {
     /// The kinds that any of them asked for.
     wanted: Relaxed<u32>,
-    all: Mutex<Vec<Arc<Watcher>>>,
+    all: Lock<Vec<Arc<Watcher>>>,
     /// Lines so far, which number them. These three are written under the lock.
     lines: Relaxed<u64>,
     sent: Relaxed<u64>,
@@ -108,10 +104,6 @@ pub(super) struct Watchers {
 }
 
 impl Watchers {
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Watcher>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn note_wanted(&self, all: &[Arc<Watcher>]) {
         self.wanted.set(all.iter().fold(0, |wanted, watcher| wanted | watcher.kinds));
     }
@@ -124,31 +116,31 @@ impl Watchers {
 
     /// A new watcher, or `None` if there are too many.
     pub(super) fn join(&self, kinds: u32) -> Option<Arc<Watcher>> {
-        let mut all = self.lock();
+        let mut all = self.all.lock();
         if all.len() == MOST {
             return None;
         }
-        let watcher = Arc::new(Watcher { kinds, waiting: Mutex::default() });
+        let watcher = Arc::new(Watcher { kinds, waiting: Lock::default() });
         all.push(watcher.clone());
         self.note_wanted(&all);
         Some(watcher)
     }
 
     pub(super) fn leave(&self, watcher: &Arc<Watcher>) {
-        let mut all = self.lock();
+        let mut all = self.all.lock();
         all.retain(|other| !Arc::ptr_eq(other, watcher));
         self.note_wanted(&all);
     }
 
     /// How many watchers there are, lines written for them, and lines dropped.
     pub(super) fn figures(&self) -> [u64; 3] {
-        [self.lock().len() as u64, self.sent.get(), self.skipped.get()]
+        [self.all.lock().len() as u64, self.sent.get(), self.skipped.get()]
     }
 
     /// Writes a line for the watchers of that kind.
     #[cold]
     fn log(&self, kind: u32, what: fmt::Arguments<'_>) {
-        let all = self.lock();
+        let all = self.all.lock();
         self.lines.count(1);
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (seconds, micros, number) = (time.as_secs(), time.subsec_micros(), self.lines.get());

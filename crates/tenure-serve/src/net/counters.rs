@@ -32,10 +32,9 @@ macro_rules! counters {
             }
 
             /// The figures with their names, but for [`paused`](Self::paused).
-            #[must_use]
-            pub fn named(&self) -> Vec<(&'static str, u64)> {
+            pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 let BufferCounts { in_use, idle, allocated, reused, freed, bytes, .. } = self.buffers;
-                vec![
+                [
                     $($(($name, self.$field),)?)*
                     ("buffers_in_use", in_use),
                     ("buffers_idle", idle),
@@ -44,6 +43,7 @@ macro_rules! counters {
                     ("buffers_freed", freed),
                     ("buffer_bytes", bytes),
                 ]
+                .into_iter()
             }
         }
     };

@@ -3,7 +3,6 @@
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, PoisonError};
 
 use hdrhistogram::Histogram;
 use rustix::event::EventfdFlags;
@@ -13,6 +12,7 @@ use tenure::memory::{Atomic, Memory, Native, Ordering};
 use super::Settings;
 use super::counters::{Counters, Statistics};
 use crate::buffers::Buffers;
+use crate::lock::Lock;
 use crate::relaxed::Relaxed;
 
 /// A connection on its way to the worker that will own it.
@@ -21,13 +21,13 @@ type Arrival = (OwnedFd, IpAddr);
 /// Where connections are handed over, and what wakes a worker that waits for events.
 pub(super) struct Inbox {
     bell: OwnedFd,
-    arrivals: Mutex<Vec<Arrival>>,
+    arrivals: Lock<Vec<Arrival>>,
 }
 
 impl Inbox {
     fn new() -> io::Result<Self> {
         let bell = rustix::event::eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Self { bell, arrivals: Mutex::default() })
+        Ok(Self { bell, arrivals: Lock::default() })
     }
 
     fn ring(&self) {
@@ -36,7 +36,7 @@ impl Inbox {
     }
 
     pub(super) fn push(&self, arrival: Arrival) {
-        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).push(arrival);
+        self.arrivals.lock().push(arrival);
         self.ring();
     }
 
@@ -44,7 +44,7 @@ impl Inbox {
     pub(super) fn take(&self) -> Vec<Arrival> {
         // The bell first: a push after this rings again.
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
-        std::mem::take(&mut *self.arrivals.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.arrivals.lock())
     }
 }
 
@@ -61,7 +61,7 @@ pub struct Shared {
     pub(super) inboxes: Vec<Inbox>,
     pub(super) counters: Vec<Isolated<Counters>>,
     /// How long acquires of a connection's buffers took, in nanoseconds, by worker.
-    pub(super) acquires: Vec<Mutex<Histogram<u64>>>,
+    pub(super) acquires: Vec<Lock<Histogram<u64>>>,
     stopping: <Native as Memory>::AtomicU32,
     /// How many clients were refused for what they do.
     refused: Relaxed<u64>,
@@ -75,7 +75,7 @@ impl Shared {
         Ok(Self {
             inboxes: (0..threads).map(|_| Inbox::new()).collect::<io::Result<_>>()?,
             counters: (0..threads).map(|_| Isolated::default()).collect(),
-            acquires: (0..threads).map(|_| Mutex::new(acquires())).collect(),
+            acquires: (0..threads).map(|_| Lock::new(acquires())).collect(),
             stopping: Atomic::new(0),
             refused: Relaxed::default(),
             buffers,
@@ -104,8 +104,7 @@ impl Shared {
     #[must_use]
     pub fn acquires(&self) -> Histogram<u64> {
         self.acquires.iter().fold(acquires(), |mut all, one| {
-            let one = one.lock().unwrap_or_else(PoisonError::into_inner);
-            all.add(&*one).expect("the same bounds");
+            all.add(&*one.lock()).expect("the same bounds");
             all
         })
     }

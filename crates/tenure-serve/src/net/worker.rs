@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use slab::Slab;
@@ -439,8 +439,7 @@ fn own_buffers<H: Handler>(
     let pair = shared.buffers.acquire_pair();
     if let Some(began) = began {
         let nanoseconds = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let acquires = &shared.acquires[worker];
-        acquires.lock().unwrap_or_else(PoisonError::into_inner).saturating_record(nanoseconds);
+        shared.acquires[worker].lock().saturating_record(nanoseconds);
     }
     let (send, receive) = pair.ok()?;
     Some((receive, Output::new(send)))

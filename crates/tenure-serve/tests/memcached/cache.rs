@@ -223,20 +223,6 @@ fn a_cache_without_evictions_refuses_values_and_keeps_what_it_has() {
 }
 
 #[test]
-fn what_there_is_no_memory_to_append_to_is_refused_for_that_reason() {
-    let mut server = Server::with(|config| (config.memory, config.evictions) = (1 << 20, false));
-    for key in ["k0", "k1", "k2"] {
-        assert_eq!(server.set(key, 300_000), "STORED\r\n");
-    }
-    for request in ["append k0 0 0 1\r\ny\r\n", "prepend k0 0 0 1\r\ny\r\n", "ms k0 1 MA\r\ny\r\n"]
-    {
-        assert_eq!(server.ask(request), NO_MEMORY, "{request}");
-    }
-    assert_eq!(server.ask("append k0 0 0 1 noreply\r\ny\r\nmg k0 s\r\n"), "HD s300000\r\n");
-    assert_eq!(server.stat("store_no_memory"), 4);
-}
-
-#[test]
 fn a_value_does_not_grow_beyond_the_largest_item_by_appending() {
     let mut server = Server::with_memory(8 << 20);
     let set = set("k", 500_000);
@@ -248,11 +234,4 @@ fn a_value_does_not_grow_beyond_the_largest_item_by_appending() {
     }
     assert!(server.ask("get k\r\n").starts_with("VALUE k 0 1000000\r\n"));
     assert!(server.cache.used() < 1 << 20);
-}
-
-#[test]
-fn no_value_is_larger_than_half_of_the_memory() {
-    let mut server = Server::with_memory(1 << 20);
-    assert_eq!(server.set("k", 600_000), "SERVER_ERROR object too large for cache\r\n");
-    assert_eq!(server.set("k", 500_000), "STORED\r\n");
 }

@@ -5,38 +5,6 @@ use tenure_serve::script;
 use crate::support::{Server, text};
 
 #[test]
-fn items_expire_in_time() {
-    let mut server = Server::new();
-    server.ask("set a 0 10 1\r\n1\r\nset b 0 0 1\r\n1\r\nset c 0 10 1\r\n1\r\ntouch c 100\r\n");
-    server.tick(8);
-    assert_eq!(server.ask("mg a t\r\nmg b t\r\n"), "HD t2\r\nHD t-1\r\n");
-    server.tick(12);
-    assert_eq!(
-        server.ask("mg a\r\nmg b\r\nmg c\r\nadd a 0 0 1\r\n2\r\n"),
-        "EN\r\nHD\r\nHD\r\nSTORED\r\n"
-    );
-    server.tick(200);
-    assert_eq!(server.ask("get a b c\r\n"), "VALUE a 0 1\r\n2\r\nVALUE b 0 1\r\n1\r\nEND\r\n");
-    server.tick(201);
-    assert_eq!(server.cache.items(), (2, 2));
-    assert_eq!(server.stat("get_expired") + server.stat("reclaimed"), 2);
-}
-
-#[test]
-fn a_delayed_flush_takes_what_is_there_when_it_comes() {
-    let mut server = Server::new();
-    server.ask("set a 0 0 1\r\n1\r\nflush_all 10\r\nset b 0 0 1\r\n1\r\n");
-    server.tick(5);
-    assert_eq!(server.ask("mg a\r\nmg b\r\n"), "HD\r\nHD\r\n");
-    server.tick(15);
-    assert_eq!(
-        server.ask("set c 0 0 1\r\n1\r\nmg a\r\nmg b\r\nmg c\r\n"),
-        "STORED\r\nEN\r\nEN\r\nHD\r\n"
-    );
-    assert_eq!(server.stat("get_flushed") + server.stat("reclaimed"), 2);
-}
-
-#[test]
 fn a_crawl_frees_expired_items_and_nothing_else_is_evicted() {
     let mut server = Server::with_memory(8 << 20);
     let value = "x".repeat(1000);
@@ -75,19 +43,6 @@ fn a_flush_gives_the_memory_back_within_seconds() {
 }
 
 #[test]
-fn mg_shows_the_time_since_the_last_hit() {
-    let mut server = Server::new();
-    server.ask("set a 0 0 1\r\n1\r\n");
-    server.tick(7);
-    let answer = server.ask("mg a l h\r\n");
-    assert!(
-        ["HD l6 h0\r\n", "HD l7 h0\r\n", "HD l8 h0\r\n"].contains(&answer.as_str()),
-        "{answer}"
-    );
-    assert_eq!(server.ask("mg a l h\r\n"), "HD l0 h1\r\n");
-}
-
-#[test]
 fn all_live_items_are_listed_once_however_slowly_they_are_read() {
     let mut server = Server::new();
     for number in 0..3000 {
@@ -109,31 +64,6 @@ fn all_live_items_are_listed_once_however_slowly_they_are_read() {
         keys.dedup();
         assert_eq!(keys.len(), 1500);
     }
-    assert_eq!(server.ask("lru_crawler metadump 40\r\n"), "BADCLASS invalid class id\r\n");
-    let mut server = Server::with(|config| config.dump = false);
-    assert_eq!(server.ask("lru_crawler metadump all\r\n"), "ERROR metadump not allowed\r\n");
-}
-
-#[test]
-fn a_value_in_place_of_an_expired_one_reclaims_its_memory() {
-    let mut server = Server::new();
-    let set = "set k 0 0 1\r\n1\r\n";
-    server.ask(set);
-    assert_eq!(server.stat("reclaimed"), 0);
-    server.ask("flush_all\r\n");
-    server.ask(set);
-    assert_eq!(server.stat("reclaimed"), 1);
-}
-
-#[test]
-fn flush_all_is_refused_where_it_is_not_allowed() {
-    let mut server = Server::with(|config| config.flush = false);
-    let answers = server.ask("set k 0 0 1\r\n1\r\nflush_all\r\nflush_all 0 noreply\r\nget k\r\n");
-    assert_eq!(
-        answers,
-        "STORED\r\nCLIENT_ERROR flush_all not allowed\r\nVALUE k 0 1\r\n1\r\nEND\r\n"
-    );
-    assert!(server.ask("stats settings\r\n").contains("STAT flush_enabled no\r\n"));
 }
 
 #[test]

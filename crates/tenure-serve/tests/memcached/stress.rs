@@ -99,8 +99,7 @@ impl Visitor for Evicting {
                 format!("set k{number} 0 0 {len}\r\n{data}\r\nget k{}\r\n", number / 2).into_bytes()
             })
             .collect();
-        let played = script::play(|| cache.handler(), &buffers, &script, 16 << 10, 3, 3).unwrap();
-        assert_eq!(played.requests, 9 * script.len() as u64);
+        script::play(|| cache.handler(), &buffers, &script, 16 << 10, 3, 3).unwrap();
         assert!(cache.used() <= 1 << 20, "{} bytes", cache.used());
         let (current, alive) = cache.items();
         assert!(current == alive && current > 100, "{current} of {alive}");

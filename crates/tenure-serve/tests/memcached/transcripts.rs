@@ -1,6 +1,7 @@
 //! Every command of the memcached server by its transcript, however the connection is cut; and the same requests to the
 //! real memcached, whose answers are the same bytes.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -10,17 +11,29 @@ use std::time::{Duration, Instant};
 
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use tempfile::{Builder, NamedTempFile};
+use tenure_serve::memcached::Passwords;
 
 use crate::requests::requests;
 use crate::support::{Server, text};
 
-/// A connection with an empty server.
+/// Connections, one after another, with a server that is empty at first.
 struct Transcript {
     name: String,
-    requests: Vec<u8>,
-    answers: Vec<u8>,
     /// Whether memcached answers otherwise.
     is_ours: bool,
+    options: Vec<String>,
+    parts: Vec<Part>,
+}
+
+/// A connection.
+#[derive(Default)]
+struct Part {
+    /// Where the clock is, in seconds from the start.
+    second: Option<u64>,
+    requests: Vec<u8>,
+    answers: Vec<u8>,
+    /// What `stats` says afterwards.
+    stats: Vec<String>,
 }
 
 /// Those of `transcripts.txt`.
@@ -28,21 +41,83 @@ fn transcripts() -> Vec<Transcript> {
     let mut all: Vec<Transcript> = Vec::new();
     for line in include_str!("transcripts.txt").lines() {
         let (kind, rest) = line.split_at(line.len().min(2));
-        match (kind.trim_end(), all.last_mut()) {
-            ("", _) | ("#", _) => {}
-            ("=" | "~", _) => all.push(Transcript {
-                name: rest.to_owned(),
-                requests: Vec::new(),
-                answers: Vec::new(),
-                is_ours: kind.starts_with('~'),
-            }),
-            (">", Some(last)) => last.requests.extend(bytes_of(rest)),
-            ("<", Some(last)) => last.answers.extend(bytes_of(rest)),
+        let kind = kind.trim_end();
+        if matches!(kind, "" | "#") {
+            continue;
+        }
+        if matches!(kind, "=" | "~") {
+            let (is_ours, options) = (kind == "~", Vec::new());
+            all.push(Transcript { name: rest.to_owned(), is_ours, options, parts: Vec::new() });
+            continue;
+        }
+        let Transcript { options, parts, .. } = all.last_mut().expect("a name");
+        if parts.is_empty() || kind == "@" || kind == ">" && !parts.last().unwrap().stats.is_empty()
+        {
+            parts.push(Part::default());
+        }
+        let part = parts.last_mut().unwrap();
+        match kind {
+            "!" => options.push(rest.to_owned()),
+            "@" => part.second = rest.parse().ok(),
+            ">" => part.requests.extend(bytes_of(rest)),
+            "<" => part.answers.extend(bytes_of(rest)),
+            "?" => part.stats.push(rest.to_owned()),
             _ => panic!("not a line of a transcript: {line}"),
         }
     }
     assert!(!all.is_empty());
     all
+}
+
+impl Transcript {
+    /// A server fed by `feed` answers as written.
+    fn check(&self, how: &str, feed: impl Fn(&mut Server, &[u8]) -> Vec<u8>) {
+        let mut server = Server::with(|config| {
+            for option in &self.options {
+                match option.split_once(' ').unwrap_or((option, "")) {
+                    ("memory", bytes) => config.memory = bytes.parse().unwrap(),
+                    ("no-evictions", _) => config.evictions = false,
+                    ("no-flush", _) => config.flush = false,
+                    ("no-dump", _) => config.dump = false,
+                    ("no-watch", _) => config.watch = false,
+                    ("passwords", all) => {
+                        let file = NamedTempFile::new().unwrap();
+                        std::fs::write(file.path(), all.replace(',', "\n")).unwrap();
+                        config.passwords = Some(Passwords::open(file.path()).unwrap());
+                    }
+                    ("prefix-delimiter", byte) => {
+                        config.prefix_delimiter = Some(byte.as_bytes()[0]);
+                    }
+                    _ => panic!("not an option: {option}"),
+                }
+            }
+        });
+        for part in &self.parts {
+            part.second.into_iter().for_each(|second| server.tick(second));
+            let answers = feed(&mut server, &part.requests);
+            assert_eq!(text(&answers), text(&part.answers), "{}, {how}", self.name);
+            for stat in &part.stats {
+                let kinds = ["", "settings", "items", "slabs"];
+                let stats: BTreeMap<_, _> =
+                    kinds.into_iter().flat_map(|kind| server.stats(kind)).collect();
+                let (names, value) = stat.split_once(' ').expect("a name and a value");
+                let said = match names.split_once('+') {
+                    None => stats[names].clone(),
+                    Some(both) => {
+                        let number = |name: &str| stats[name].parse::<u64>().unwrap();
+                        (number(both.0) + number(both.1)).to_string()
+                    }
+                };
+                assert_eq!(said, value, "{names}, {}, {how}", self.name);
+            }
+        }
+    }
+
+    /// Bytes of the longest connection. Those with a megabyte of data are cut less often: a byte is a call of the
+    /// handler.
+    fn len(&self) -> usize {
+        self.parts.iter().map(|part| part.requests.len()).max().unwrap_or(0)
+    }
 }
 
 /// The bytes that a line of a transcript stands for: `\r`, `\n`, `\NN` in hexadecimal, and `{x*n}` for n times `x`.
@@ -83,8 +158,7 @@ fn bytes_of(line: &str) -> Vec<u8> {
 #[test]
 fn every_transcript_is_answered_as_written() {
     for transcript in transcripts() {
-        let answers = Server::new().ask(&transcript.requests);
-        assert_eq!(answers, text(&transcript.answers), "{}", transcript.name);
+        transcript.check("whole", |server, requests| server.ask(requests).into_bytes());
     }
 }
 
@@ -92,13 +166,12 @@ fn every_transcript_is_answered_as_written() {
 #[test]
 fn no_transcript_is_answered_otherwise_when_it_is_cut() {
     for transcript in transcripts() {
-        let len = transcript.requests.len();
-        // Those with a megabyte of data in fewer pieces: a byte is a call of the handler.
+        let len = transcript.len();
         let pieces: Vec<usize> =
             if len < 4096 { (1..=len).collect() } else { vec![1001, 2048, 4096] };
         for piece in pieces {
-            let answers = text(&Server::new().cut(&transcript.requests, piece));
-            assert_eq!(answers, text(&transcript.answers), "{} by {piece}", transcript.name);
+            transcript
+                .check(&format!("by {piece}"), |server, requests| server.cut(requests, piece));
         }
     }
 }
@@ -106,10 +179,11 @@ fn no_transcript_is_answered_otherwise_when_it_is_cut() {
 /// Twice in a row, so that the second part meets each state that a connection can be in.
 #[test]
 fn a_transcript_in_two_parts_is_answered_as_in_one() {
-    for transcript in transcripts().iter().filter(|transcript| transcript.requests.len() < 4096) {
-        for cut in 0..=transcript.requests.len() {
-            let answers = text(&Server::new().cut_at(&transcript.requests, [cut]));
-            assert_eq!(answers, text(&transcript.answers), "{} at {cut}", transcript.name);
+    for transcript in transcripts().iter().filter(|transcript| transcript.len() < 4096) {
+        for cut in 0..=transcript.len() {
+            transcript.check(&format!("cut at {cut}"), |server, requests| {
+                server.cut_at(requests, [cut.min(requests.len())])
+            });
         }
     }
 }
@@ -168,8 +242,9 @@ fn the_real_memcached_answers_every_transcript_as_written() {
         let Some(real) = Real::start() else {
             return;
         };
-        let answers = real.ask(&transcript.requests);
-        assert_eq!(text(&answers), text(&transcript.answers), "{}", transcript.name);
+        let [part] = &transcript.parts[..] else { panic!("{} in parts", transcript.name) };
+        let answers = real.ask(&part.requests);
+        assert_eq!(text(&answers), text(&part.answers), "{}", transcript.name);
     }
 }
 

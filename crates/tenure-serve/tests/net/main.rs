@@ -141,6 +141,12 @@ fn answer(client: &mut TcpStream, len: usize) -> Vec<u8> {
     answer
 }
 
+#[track_caller]
+fn assert_answered(client: &mut TcpStream, request: &[u8], expected: &[u8]) {
+    client.write_all(request).unwrap();
+    assert_eq!(answer(client, expected.len()), expected);
+}
+
 /// Waits until it is so.
 fn eventually(what: &str, mut is: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -162,8 +168,7 @@ fn lines_are_answered<const KEEPS: bool>() {
     // A line in two halves.
     clients[0].write_all(b"half").unwrap();
     std::thread::sleep(Duration::from_millis(20));
-    clients[0].write_all(b" and half\n").unwrap();
-    assert_eq!(answer(&mut clients[0], 14), b"half and half\n");
+    assert_answered(&mut clients[0], b" and half\n", b"half and half\n");
     let statistics = server.statistics();
     assert_eq!((statistics.open, statistics.accepted), (10, 10));
     // A pair for each of two workers at most; none for an idle connection.
@@ -183,8 +188,7 @@ fn half_a_line_takes_no_buffer_from_the_pool_unless_the_handler_keeps_buffers() 
         std::thread::sleep(Duration::from_millis(20));
         let in_use = server.statistics().buffers.in_use;
         for client in &mut clients {
-            client.write_all(b"line\n").unwrap();
-            assert_eq!(answer(client, 12), b"half a line\n");
+            assert_answered(client, b"line\n", b"half a line\n");
         }
         drop(clients);
         drop(server);
@@ -206,8 +210,7 @@ fn a_pool_gives_the_memory_of_a_burst_back() {
     let buffers = || server.statistics().buffers;
     eventually("all have buffers", || buffers().in_use == 800);
     for client in &mut clients {
-        client.write_all(b"line\n").unwrap();
-        assert_eq!(answer(client, 12), b"half a line\n");
+        assert_answered(client, b"line\n", b"half a line\n");
     }
     eventually("the buffers are freed", || buffers().in_use + buffers().idle == 0);
 }
@@ -249,8 +252,7 @@ fn a_client_that_does_not_read_is_not_read<const KEEPS: bool>() {
     // Others are served meanwhile, on both workers.
     for _ in 0..4 {
         let mut other = client(&server);
-        other.write_all(b"copy\n").unwrap();
-        assert_eq!(answer(&mut other, 5), b"copy\n");
+        assert_answered(&mut other, b"copy\n", b"copy\n");
     }
     // It reads some, and gets on.
     for _ in 0..50 {
@@ -297,8 +299,7 @@ fn a_client_that_reads_as_fast_as_it_is_answered_leaves_others_their_turns() {
     greedy.shutdown(Shutdown::Write).unwrap();
     let reader = std::thread::spawn(move || std::io::copy(&mut greedy, &mut std::io::sink()));
     eventually("it is answered", || server.statistics().written > 100);
-    other.write_all(b"enough\n").unwrap();
-    assert_eq!(answer(&mut other, 7), b"enough\n");
+    assert_answered(&mut other, b"enough\n", b"enough\n");
     assert!(reader.join().unwrap().unwrap() > 100);
 }
 
@@ -319,16 +320,14 @@ fn connections_beyond_the_limit_are_closed_at_once() {
     let server = start::<false>(Settings { connections: 5, ..settings() });
     let mut clients: Vec<_> = (0..5).map(|_| client(&server)).collect();
     for client in &mut clients {
-        client.write_all(b"in\n").unwrap();
-        assert_eq!(answer(client, 3), b"in\n");
+        assert_answered(client, b"in\n", b"in\n");
     }
     let refused = client(&server).read(&mut [0; 8]);
     assert!(matches!(refused, Ok(0) | Err(_)), "{refused:?}");
     clients.pop();
     eventually("one has left", || server.statistics().open == 4);
     let mut late = client(&server);
-    late.write_all(b"in\n").unwrap();
-    assert_eq!(answer(&mut late, 3), b"in\n");
+    assert_answered(&mut late, b"in\n", b"in\n");
     assert_eq!(server.statistics().refused, 1);
 }
 
@@ -389,8 +388,7 @@ fn an_end_follows_the_answers_and_a_lingering_one_survives_unread_input() {
 fn a_client_that_never_ends_does_not_linger_for_ever() {
     let server = start::<true>(settings());
     let mut client = client(&server);
-    client.write_all(b"linger\n").unwrap();
-    assert_eq!(answer(&mut client, 3), b"no\n");
+    assert_answered(&mut client, b"linger\n", b"no\n");
     // A byte now and then, until the server has had enough.
     eventually("its end", || {
         std::thread::sleep(Duration::from_millis(50));
@@ -472,8 +470,7 @@ fn acquires_are_timed_if_asked_for() {
     let server = start::<true>(Settings { time_acquires: true, ..settings() });
     for _ in 0..5 {
         let mut client = client(&server);
-        client.write_all(b"x\nend\n").unwrap();
-        assert_eq!(answer(&mut client, 2), b"x\n");
+        assert_answered(&mut client, b"x\nend\n", b"x\n");
     }
     let acquires = server.shared().acquires();
     // One more where the first byte was not there yet.
@@ -536,7 +533,6 @@ fn without_a_time_no_connection_is_closed_because_nothing_moves() {
     let mut idle = client(&server);
     // `a_connection_on_which_nothing_moves_is_closed` closes after 300 ms, and a worker looks every 313 ms.
     std::thread::sleep(Duration::from_millis(700));
-    idle.write_all(b"still\n").unwrap();
-    assert_eq!(answer(&mut idle, 6), b"still\n");
+    assert_answered(&mut idle, b"still\n", b"still\n");
     assert_eq!(server.statistics().timed_out, 0);
 }

@@ -4,8 +4,12 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
+
+use tenure::count::TicketRef;
 use tenure_serve::buffers::{Buffers, PoolKind};
-use tenure_serve::handler::Output;
+use tenure_serve::handler::{Handler, Output};
+use tenure_serve::memcached::{Cache, Config};
+use tenure_serve::script::Connection;
 
 /// The system's allocator, but for threads that are to have nothing.
 struct Refusing;
@@ -92,4 +96,31 @@ fn a_chunk_is_cut_and_let_go() {
     assert_cut_after(&b"chunk".repeat(sent), &mut output);
     drop(output);
     assert_eq!(Arc::strong_count(&chunk), 1);
+}
+
+#[test]
+fn stats_without_memory_for_its_lines_says_so() {
+    let cache = Cache::<TicketRef, TicketRef>::new(&Config::default());
+    let (mut handler, buffers) =
+        (cache.handler(), Buffers::new(PoolKind::Magazines, 4096).unwrap());
+    let mut connection = Connection::open(&mut handler, &buffers, 4096);
+    // What a first request allocates for good.
+    connection.receive(&mut handler, b"mn\r\n");
+    for kind in ["", " settings", " items", " slabs"] {
+        let request = format!("stats{kind}\r\n");
+        without_memory(|| {
+            let progress =
+                handler.handle(&mut connection.session, request.as_bytes(), &mut connection.output);
+            assert_eq!(progress.consumed, request.len());
+        });
+        let answer = connection.output.to_vec();
+        connection.output.advance(answer.len());
+        match kind {
+            " items" => assert_eq!(answer, b"END\r\n", "there are none"),
+            _ => assert_eq!(answer, b"SERVER_ERROR out of memory writing stats\r\n", "{kind}"),
+        }
+    }
+    connection.receive(&mut handler, b"stats\r\n");
+    assert!(connection.sent.ends_with(b"\r\nEND\r\n"));
+    handler.close(connection.session);
 }

@@ -396,7 +396,8 @@ fn what_the_system_cannot_do_now_may_be_asked_for_again() {
     assert_eq!(Missing::from(Errno::ACCESS), Missing::Refused(Status::FORBIDDEN));
     assert_eq!(Missing::from(Errno::IO), Missing::Refused(Status::SERVER_ERROR));
     let mut client = Client::of(&site);
-    client.http.refuse(Status::UNAVAILABLE, Persistence::Keep, true, &mut client.connection.output);
+    let ending = (Persistence::Keep, true);
+    client.http.refuse(Status::UNAVAILABLE, ending, &mut client.connection.output);
     client.connection.sent = client.connection.output.to_vec();
     assert_eq!(client.answers(), refusal("503 Service Unavailable", "Retry-After: 1\r\n", false));
 }

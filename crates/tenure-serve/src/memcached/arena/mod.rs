@@ -23,11 +23,11 @@ mod sizes;
 mod system;
 
 use std::ptr::{self, NonNull};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tenure::line::Isolated;
 use tenure::sync::Arc;
 
+use crate::lock::Lock;
 use crate::relaxed::Relaxed;
 use block::Block;
 pub(crate) use block::Cell;
@@ -45,7 +45,7 @@ const SPARSE: usize = LEVELS;
 const FULL: usize = LEVELS + 1;
 
 struct Class {
-    lists: Mutex<Lists>,
+    lists: Lock<Lists>,
     // Written under the lock.
     live: Relaxed<u64>,
     /// Items that begin in them.
@@ -73,7 +73,7 @@ pub(crate) struct Figures {
 
 pub(crate) struct Arena {
     classes: Box<[Isolated<Class>]>,
-    blocks: Mutex<Blocks>,
+    blocks: Lock<Blocks>,
     /// Blocks ever taken, or refused by the system. This and `used` are written under the lock of `blocks`.
     taken: Relaxed<u64>,
     used: Relaxed<u64>,
@@ -147,15 +147,11 @@ impl Lists {
 impl Class {
     fn new() -> Self {
         Self {
-            lists: Mutex::new(Lists { heads: [ptr::null_mut(); LEVELS + 1] }),
+            lists: Lock::new(Lists { heads: [ptr::null_mut(); LEVELS + 1] }),
             live: Relaxed::default(),
             items: Relaxed::default(),
             spare: Relaxed::default(),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Lists> {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(
@@ -189,14 +185,10 @@ impl Arena {
     pub(crate) fn new() -> Self {
         Self {
             classes: (0..CLASSES).map(|_| Isolated::new(Class::new())).collect(),
-            blocks: Mutex::new(Blocks::new()),
+            blocks: Lock::new(Blocks::new()),
             taken: Relaxed::default(),
             used: Relaxed::default(),
         }
-    }
-
-    fn blocks(&self) -> MutexGuard<'_, Blocks> {
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[inline]
@@ -213,11 +205,11 @@ impl Arena {
         begins: bool,
     ) -> Option<NonNull<Cell>> {
         let blocks = &arena.classes[class];
-        if let Some(cell) = blocks.take(&mut blocks.lock(), class, hash, begins) {
+        if let Some(cell) = blocks.take(&mut blocks.lists.lock(), class, hash, begins) {
             return Some(cell);
         }
         let block = {
-            let mut free = arena.blocks();
+            let mut free = arena.blocks.lock();
             add(&arena.taken, 1);
             let block = free.take()?;
             add(&arena.used, 1);
@@ -226,7 +218,7 @@ impl Arena {
         // SAFETY: a whole block, which only this thread has. The reference becomes the block's, and `put` takes it
         // back.
         unsafe { Block::init(block, Arc::into_raw(arena.clone()), class) };
-        let mut lists = blocks.lock();
+        let mut lists = blocks.lists.lock();
         // SAFETY: it is in use now, has this class, and is in no list.
         unsafe { lists.insert(block, 0) };
         add(&blocks.spare, cells(class) as i64);
@@ -252,7 +244,7 @@ impl Arena {
             // SAFETY: the rest of the cell, which the caller owns.
             unsafe { cell.add(1).cast::<u8>().write_bytes(0xDD, bytes) };
         }
-        let mut lists = blocks.lock();
+        let mut lists = blocks.lists.lock();
         // SAFETY: the lock of the class is held, and the block is in use.
         let state = unsafe { Block::state(block) };
         state.put(Block::index(cell, class));
@@ -274,7 +266,7 @@ impl Arena {
         if is_empty {
             // SAFETY: the reference that the block got in `take`. No cell of it is in use, and no list has it.
             let arena = unsafe { Arc::from_raw(arena) };
-            let mut free = arena.blocks();
+            let mut free = arena.blocks.lock();
             free.put(block);
             add(&arena.used, -1);
             drop(free);
@@ -297,7 +289,7 @@ impl Arena {
 
     /// Whether the system had no memory since the last call.
     pub(crate) fn take_shortage(&self) -> bool {
-        self.blocks().take_shortage()
+        self.blocks.lock().take_shortage()
     }
 
     /// Gives up to `most` bytes of free blocks back to the system, but keeps `kept`.
@@ -306,7 +298,7 @@ impl Arena {
         let (kept, mut most) = (blocks(kept), blocks(most));
         while most > 0 {
             // A few under each lock: other threads want blocks.
-            let given = self.blocks().give_back(kept, most.min(16));
+            let given = self.blocks.lock().give_back(kept, most.min(16));
             if given == 0 {
                 return;
             }
@@ -323,7 +315,7 @@ impl Arena {
     }
 
     pub(crate) fn figures(&self) -> Figures {
-        let free = self.blocks().free();
+        let free = self.blocks.lock().free();
         let blocks = self.used.get() * BLOCK as u64;
         Figures { blocks, free: (free * BLOCK) as u64, live: self.live(), items: self.items() }
     }
@@ -341,7 +333,7 @@ impl Arena {
             return false;
         }
         let blocks = &self.classes[class];
-        let mut lists = blocks.lock();
+        let mut lists = blocks.lists.lock();
         let emptiest = (0..LEVELS).map(|level| lists.heads[level]).find_map(NonNull::new);
         let Some(block) = emptiest.filter(|_| spare(class) >= cells(class) as u64) else {
             return false;

@@ -258,6 +258,13 @@ impl<C: RefCount + 'static> ItemRef<C> {
         }
     }
 
+    /// What `me` and `lru_crawler metadump` say of it.
+    pub(super) fn facts(&self, expiry: i64, used: i64) -> String {
+        let fetched = if self.state() & state::FETCHED != 0 { "yes" } else { "no" };
+        let (cas, class, size) = (self.cas.get(), self.class().number(), self.size());
+        format!("exp={expiry} la={used} cas={cas} fetch={fetched} cls={class} size={size}")
+    }
+
     /// Moves the reference to an output, which sends the text from byte `start` on; with its end if `ends`.
     #[inline]
     pub(super) fn send(self, start: usize, ends: bool, output: &mut Output<Chunk<C>>) {

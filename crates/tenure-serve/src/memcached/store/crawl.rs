@@ -1,7 +1,5 @@
 //! Visiting all items, some at a time: the crawl unlinks expired and flushed ones, a walk lists the others.
 
-use std::sync::{MutexGuard, PoisonError, TryLockError};
-
 use tenure::count::RefCount;
 
 use super::{SHARDS, Visit};
@@ -50,7 +48,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         if !self.crawls() {
             return;
         }
-        let Ok(mut crawl) = store.crawl.try_lock() else { return };
+        let Some(mut crawl) = store.crawl.try_lock() else { return };
         let mut unlinked = 0;
         while items > 0 {
             if crawl.shard == SHARDS {
@@ -65,8 +63,8 @@ impl<C: RefCount + 'static> Visit<'_, C> {
             }
             // A busy shard is left out this time.
             let shard = crawl.shard;
-            let visited = match store.shards[shard].try_lock() {
-                Ok(mut queue) => {
+            let visited = match store.try_lock(shard) {
+                Some(mut queue) => {
                     // It may have shrunk since the last time.
                     let start = if crawl.place < queue.places() { crawl.place } else { 0 };
                     let most = AT_ONCE.min(u32::try_from(items).unwrap_or(AT_ONCE));
@@ -90,11 +88,10 @@ impl<C: RefCount + 'static> Visit<'_, C> {
                     store.hands.note(shard, &queue);
                     visited
                 }
-                Err(TryLockError::WouldBlock) => {
+                None => {
                     (crawl.shard, crawl.place) = (shard + 1, 0);
                     0
                 }
-                Err(TryLockError::Poisoned(_)) => panic!("a panic under the lock of a shard"),
             };
             items -= visited.clamp(1, items);
         }
@@ -111,13 +108,13 @@ impl<C: RefCount + 'static> Visit<'_, C> {
     pub(crate) fn switch_crawl(&self, on: bool) {
         self.store.crawls.set(on.into());
         if !on {
-            self.lock_crawl().shard = SHARDS;
+            self.store.crawl.lock().shard = SHARDS;
         }
     }
 
     /// Begins a crawl, or begins again unless a client started the present one. Returns whether it does.
     pub(crate) fn begin_crawl(&self) -> bool {
-        let mut crawl = self.lock_crawl();
+        let mut crawl = self.store.crawl.lock();
         let begins = !crawl.asked || crawl.shard == SHARDS;
         if begins {
             let (began, flushes) = (self.now, self.store.flushes());
@@ -127,11 +124,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
     }
 
     pub(crate) fn is_crawling(&self) -> bool {
-        self.lock_crawl().shard < SHARDS
-    }
-
-    fn lock_crawl(&self) -> MutexGuard<'_, Crawl> {
-        self.store.crawl.lock().unwrap_or_else(PoisonError::into_inner)
+        self.store.crawl.lock().shard < SHARDS
     }
 
     /// Counts an expired or flushed item that no client asked for.

@@ -15,7 +15,7 @@ mod shard;
 mod tidy;
 
 use std::hash::{BuildHasher, Hasher};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use papaya::{Guard, HashMap, LocalGuard};
 use tenure::count::RefCount;
@@ -30,6 +30,7 @@ use super::counters::{Counter, Worker};
 use super::item::{Draft, ItemRef, Recipe, state};
 use super::queue::Queue;
 use super::watch::Watchers;
+use crate::lock::Lock;
 use crate::relaxed::Relaxed;
 pub(super) use change::{Removal, Storing, Verb};
 use crawl::Crawl;
@@ -59,7 +60,7 @@ pub(super) struct Store<C: RefCount + 'static> {
     spare: Relaxed<u64>,
     /// The most items ever at once.
     most_ever: Relaxed<u64>,
-    crawl: Mutex<Crawl>,
+    crawl: Lock<Crawl>,
     crawls: Relaxed<u32>,
     /// The most items at once since memory of the map was last given back.
     most_items: Relaxed<u64>,
@@ -88,7 +89,7 @@ impl<C: RefCount + 'static> Store<C> {
             possible: Relaxed::new(u64::MAX),
             spare: Relaxed::default(),
             most_ever: Relaxed::default(),
-            crawl: Mutex::new(Crawl::new()),
+            crawl: Lock::new(Crawl::new()),
             crawls: Relaxed::new(config.crawl.into()),
             most_items: Relaxed::default(),
             watchers: Watchers::default(),
@@ -109,6 +110,14 @@ impl<C: RefCount + 'static> Store<C> {
 
     fn shard(&self, hash: u64) -> usize {
         (hash >> 24) as usize % SHARDS
+    }
+
+    /// Takes the lock of a shard, unless another thread has it.
+    fn try_lock(&self, shard: usize) -> Option<MutexGuard<'_, Queue<ItemRef<C>>>> {
+        match self.shards[shard].try_lock() {
+            Err(TryLockError::Poisoned(_)) => panic!("a panic under the lock of a shard"),
+            locked => locked.ok(),
+        }
     }
 
     #[inline]

@@ -4,8 +4,6 @@
 //! shard with many items is a fair sample of all, so a store evicts from its own shard. The only item of a shard
 //! with few may be the newest of all. Then [`Hands`] names the shard whose hand is furthest behind.
 
-use std::sync::TryLockError;
-
 use tenure::count::RefCount;
 
 use super::{SHARDS, Visit};
@@ -102,17 +100,11 @@ impl<C: RefCount + 'static> Visit<'_, C> {
                         bytes
                     }
                     // Without waiting: two full shards would wait for each other.
-                    _ => match store.shards[shard].try_lock() {
-                        Ok(mut other) => {
-                            let bytes = self.evict(&mut other, effort, None);
-                            store.hands.note(shard, &other);
-                            bytes
-                        }
-                        Err(TryLockError::WouldBlock) => 0,
-                        Err(TryLockError::Poisoned(_)) => {
-                            panic!("a panic under the lock of a shard")
-                        }
-                    },
+                    _ => store.try_lock(shard).map_or(0, |mut other| {
+                        let bytes = self.evict(&mut other, effort, None);
+                        store.hands.note(shard, &other);
+                        bytes
+                    }),
                 };
                 asked[shard] = bytes == 0;
                 evicted += bytes;

@@ -1,7 +1,6 @@
 //! Keeping the memory of items near the limit: items leave blocks that are nearly empty.
 
 use std::ptr::NonNull;
-use std::sync::TryLockError;
 
 use tenure::count::RefCount;
 
@@ -81,11 +80,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
     fn move_item(&self, hash: u64, cell: NonNull<Cell>) -> usize {
         let shard = self.store.shard(hash);
         // Without waiting: the caller may hold it, or another one.
-        let mut queue = match self.store.shards[shard].try_lock() {
-            Ok(queue) => queue,
-            Err(TryLockError::WouldBlock) => return 0,
-            Err(TryLockError::Poisoned(_)) => panic!("a panic under the lock of a shard"),
-        };
+        let Some(mut queue) = self.store.try_lock(shard) else { return 0 };
         let found = self.store.map.get_key_value(&InCell { hash, cell }, &self.guard);
         let Some((Entry(old), ())) = found else { return 0 };
         if let Some(reason) = self.store.gone(old, self.now) {
