@@ -10,6 +10,7 @@ use tenure_bench::simulate::run::{DEFAULT_SEED, DEFAULT_US};
 
 #[cfg(target_os = "linux")]
 use crate::load::Load;
+use crate::run::Run;
 #[cfg(target_os = "linux")]
 use crate::serve::Serve;
 use crate::values::{line, microseconds, seconds, threads};
@@ -61,6 +62,22 @@ pub(crate) enum Command {
                       Exit status: 0; 1 if an answer was wrong, or if a whole second passed without one; 2 if the \
                       load could not be run. Refusals and broken connections are counted but do not fail the run.")]
     Load(Load),
+    /// Run a program, and find the cache lines that its threads contend for
+    ///
+    /// The program's memory accesses are instrumented: cargo and, with --cc, C and C++ builds are made to do so. The
+    /// report goes to standard error; the program's input, output, signals and exit status are its own. Lines
+    /// are ranked by how often they could have changed hands, so that a busy or small machine shows the same.
+    #[command(
+        override_usage = "tenure run [OPTIONS] -- COMMAND...",
+        after_help = "Examples:\n  \
+                      tenure run -- cargo run --release --bin server\n  \
+                      tenure run -- cargo test\n  \
+                      tenure run --cc -- make && tenure run -- ./server\n  \
+                      tenure run --check budget.toml -- cargo bench\n\n\
+                      Exit status: the program's, and 128 and the signal's number if a signal ended it; 1 if only a \
+                      check failed; 2 on wrong usage, or if the program cannot be run or recorded."
+    )]
+    Run(Run),
     /// Simulate counts, layouts, pools and lazy references on a machine of up to 1,024 CPUs
     ///
     /// Runs the library's own code on simulated CPUs with simulated caches. Prints how the variants of

@@ -15,6 +15,8 @@ pub(crate) enum Failure {
     Input(String),
     /// All worked, but a check failed; its result is printed already.
     Check,
+    /// The program that was run ended with this status; its report is printed already.
+    Program(u8),
     /// Ctrl-C ended the work early; what there is of it is printed already.
     Interrupted,
     /// Help or the version was asked for.
@@ -98,7 +100,7 @@ fn valid_values(error: &clap::Error) -> Option<String> {
 fn help() -> String {
     let mut words = std::env::args().skip(1);
     match words.next().as_deref() {
-        Some(command @ ("bench" | "layout" | "sim")) => format!("tenure {command} --help"),
+        Some(command @ ("bench" | "layout" | "run" | "sim")) => format!("tenure {command} --help"),
         Some(command @ ("serve" | "load")) => match words.next().as_deref() {
             Some(protocol @ ("memcached" | "http")) => {
                 format!("tenure {command} {protocol} --help")

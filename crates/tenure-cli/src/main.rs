@@ -2,7 +2,7 @@
 //!
 //! It parses what was typed, calls the crates that do the work, and prints what they found. It ends
 //! with 0; with 1 if a check failed; with 2 and one line on standard error if it could not do what was
-//! asked; or with 130 if Ctrl-C ended a benchmark early.
+//! asked; or with 130 if Ctrl-C ended a benchmark early. `tenure run` ends with the status of the program that it ran.
 
 mod args;
 mod bench;
@@ -13,6 +13,7 @@ mod layout;
 mod load;
 mod output;
 mod progress;
+mod run;
 #[cfg(target_os = "linux")]
 mod serve;
 mod sim;
@@ -39,6 +40,7 @@ fn report(failure: Failure) -> ExitCode {
             ExitCode::from(2)
         }
         Failure::Check => ExitCode::from(1),
+        Failure::Program(status) => ExitCode::from(status),
         Failure::Interrupted => ExitCode::from(failure::INTERRUPTED),
         Failure::Told(text) => match output::print(&text) {
             Ok(()) => ExitCode::SUCCESS,
@@ -54,6 +56,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Layout(arguments) => layout::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Load(arguments) => load::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Serve(arguments) => serve::run(&arguments),

@@ -1,7 +1,7 @@
 //! Standard output: what it can show, and writing to it. Files beside it.
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tenure_report::curves::{Measured, page};
@@ -94,8 +94,11 @@ pub(crate) fn deliver(
 }
 
 pub(crate) fn style() -> Style {
-    let terminal = console::Term::stdout();
-    if !io::stdout().is_terminal() {
+    style_of(&console::Term::stdout())
+}
+
+pub(crate) fn style_of(terminal: &console::Term) -> Style {
+    if !terminal.is_term() {
         return Style::PLAIN;
     }
     let width = terminal.size_checked().map_or(Style::PLAIN.width, |(_, columns)| columns.into());

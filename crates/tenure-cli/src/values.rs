@@ -10,6 +10,31 @@ pub(crate) fn line(text: &str) -> Result<u64, String> {
     }
 }
 
+/// The runtime's records have room for these.
+pub(crate) fn run_line(text: &str) -> Result<u32, String> {
+    match text.trim() {
+        "64" => Ok(64),
+        "128" => Ok(128),
+        _ => Err("a line is 64 or 128 bytes here".to_owned()),
+    }
+}
+
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let (digits, unit) = text.split_at(text.trim_end_matches(|c: char| !c.is_ascii_digit()).len());
+    let shift = match unit.trim().trim_end_matches("iB").trim_end_matches('B') {
+        "" => 0,
+        "k" | "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => 64,
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|number| {
+        number.checked_mul(1_u64.checked_shl(shift)?).filter(|bytes| *bytes >= 1 << 20)
+    });
+    bytes.ok_or_else(|| "a size is at least 1M, such as `256M` or `2G`".to_owned())
+}
+
 pub(crate) fn threads(text: &str) -> Result<usize, String> {
     match text.trim().parse() {
         Ok(0) => Err("a run needs at least 1 thread".to_owned()),
@@ -38,6 +63,16 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("256M").unwrap(), 256 << 20);
+        assert_eq!((size("2GiB").unwrap(), size("1048576").unwrap()), (2 << 30, 1 << 20));
+        for bad in ["", "M", "1K", "-1G", "1T", "99999999999999G", "1.5G"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+        assert!(run_line("64").is_ok() && run_line("32").is_err());
+    }
 
     #[test]
     fn seconds_are_positive_and_finite() {

@@ -4,6 +4,8 @@
 //! several of them use. This crate builds and starts the program, reads the counts while it runs, and works out how
 //! often each line *could* have changed hands: what happened to happen depends on the machine and its load.
 
+pub mod contend;
+pub mod find;
 #[cfg(target_os = "linux")]
 mod observe;
 pub mod record;
@@ -32,6 +34,8 @@ pub struct Request {
     pub line_bytes: u32,
     /// A directory for the records, which stay there; a temporary one if there is none.
     pub keep: Option<PathBuf>,
+    /// A directory for the runtime; the user's cache directory if there is none.
+    pub cache: Option<PathBuf>,
 }
 
 /// Is called now and then while the program runs.

@@ -52,6 +52,8 @@ pub struct Process {
     pub lines: Vec<Line>,
     /// Bytes of a line.
     pub line_bytes: u32,
+    /// From its first record to its end.
+    pub seconds: f64,
     /// Accesses and records that found no room.
     pub dropped: u64,
     /// Whether nothing was recorded since the address space for it was refused.
@@ -72,7 +74,7 @@ pub struct Module {
 }
 
 /// A thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thread {
     /// From 1, in the order of first accesses.
     pub id: u32,

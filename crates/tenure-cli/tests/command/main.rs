@@ -5,6 +5,8 @@ mod layout;
 #[cfg(target_os = "linux")]
 mod load;
 #[cfg(target_os = "linux")]
+mod run;
+#[cfg(target_os = "linux")]
 mod serve;
 mod sim;
 mod support;
@@ -23,7 +25,8 @@ fn help_names_every_option_and_goes_to_standard_output() {
         ("", "load serve"),
     ];
     let everywhere = [
-        ("", "bench layout sim"),
+        ("", "bench layout run sim"),
+        ("run", "COMMAND --cc --top --line --memory --keep --check --diff --json --html"),
         ("bench", "GROUP --threads --seconds --quick --seed --list --json --report"),
         ("sim", "SCENARIO --cpus --machine --us --seed --calibrate --list --json --report"),
         (

@@ -234,10 +234,8 @@ pub struct Observed {
     pub line_offset: i64,
     /// Accesses to it that were counted.
     pub accesses: u64,
-    /// How often its owner would have changed if every thread had had a CPU of its own.
+    /// How often its owner could have changed if every thread had had a CPU of its own: at worst.
     pub possible_changes: u64,
-    /// How often its owner was seen to change.
-    pub seen_changes: u64,
 }
 
 /// What a line is a part of.

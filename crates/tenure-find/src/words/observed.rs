@@ -201,11 +201,10 @@ pub(crate) fn per_second(count: u64, seconds: f64) -> f64 {
 /// What is known of a line, and how sure that is: a sentence or two.
 pub(crate) fn evidence(finding: &Finding, observed: &Observed) -> String {
     format!(
-        "{} of all accesses to contended lines ({}). {} changes of owner were possible, {} were seen. Confidence {}: {}.",
+        "{} of all accesses to contended lines ({}). {} changes of owner were possible. Confidence {}: {}.",
         share(finding.score / 100.0),
         scaled_whole(observed.accesses),
         scaled_whole(observed.possible_changes),
-        scaled_whole(observed.seen_changes),
         level(finding.confidence.level),
         finding.confidence.why,
     )

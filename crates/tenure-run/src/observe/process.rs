@@ -20,6 +20,10 @@ pub(crate) struct Observed {
     program: Option<String>,
     /// The counts of [`Reader::entries`] at the end of the last bucket.
     counts: Vec<u64>,
+    /// How many of [`Reader::lines`] there were at the end of the last bucket.
+    lines: usize,
+    /// When it was last seen alive, on the segment's clock.
+    alive: u64,
     /// By the number of the line.
     possible: FxHashMap<u32, Possible>,
 }
@@ -30,10 +34,14 @@ impl Observed {
         let Some(reader) = Reader::open(path)? else { return Ok(None) };
         let program = fs::read_link(format!("/proc/{}/exe", reader.header.pid));
         let program = program.ok().and_then(|path| path.into_os_string().into_string().ok());
-        Ok(Some(Self { reader, program, counts: Vec::new(), possible: FxHashMap::default() }))
+        let (counts, possible) = (Vec::new(), FxHashMap::default());
+        Ok(Some(Self { reader, program, counts, lines: 0, alive: now(), possible }))
     }
 
     pub(crate) fn end_bucket(&mut self, took: Duration) {
+        if fs::exists(format!("/proc/{}", self.reader.header.pid)).unwrap_or(false) {
+            self.alive = now();
+        }
         // A file that cannot be read has nothing new.
         if self.reader.refresh(false).is_err() {
             return;
@@ -52,6 +60,10 @@ impl Observed {
                 ));
             }
         }
+        for line in &self.reader.lines[self.lines..] {
+            changed.extend(before(line).map(|share| (line.index, share)));
+        }
+        self.lines = self.reader.lines.len();
         changed.sort_by_key(|(line, _)| *line);
         let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         for line in changed.chunk_by(|one, other| one.0 == other.0) {
@@ -73,8 +85,6 @@ impl Observed {
         for entry in &reader.entries {
             entries.entry(entry.line).or_default().extend(recorded(entry));
         }
-        let now = clock_gettime(ClockId::Monotonic);
-        let now = now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned();
         let lines = reader.lines.iter().map(|line| record::Line {
             address: line.address,
             allocation: self.allocation(line),
@@ -85,9 +95,14 @@ impl Observed {
             pid: reader.header.pid,
             program: self.program.clone(),
             modules: reader.modules.iter().map(|module| self.recorded_module(module)).collect(),
-            threads: reader.threads.iter().map(|thread| recorded_thread(thread, now)).collect(),
+            threads: reader
+                .threads
+                .iter()
+                .map(|thread| recorded_thread(thread, self.alive))
+                .collect(),
             lines: lines.collect(),
             line_bytes: reader.header.line_bytes,
+            seconds: self.alive.saturating_sub(reader.header.started) as f64 / 1e9,
             dropped: reader.header.dropped,
             refused: reader.header.failure == Failure::NoAddressSpace as u32,
         }
@@ -120,6 +135,33 @@ impl Observed {
     }
 }
 
+/// As many accesses by one thread are no longer how an object is made and handed over.
+const MANY: u16 = 4096;
+
+/// What a thread did to a line that it had to itself until another came: on a busy machine that may be all it does.
+fn before(line: &Line) -> impl Iterator<Item = Share> {
+    let (read, written) = (line.read_before(), line.written_before());
+    let places = u64::from((read.count_ones() + written.count_ones()).max(1));
+    let count = u64::from(line.accesses_before()) / places;
+    let of = move |eighths: u8, writes| {
+        (0..8).filter(move |eighth| eighths >> eighth & 1 == 1).map(move |eighth| Share {
+            thread: line.before,
+            offset: eighth * 8,
+            size: 8,
+            writes,
+            count,
+        })
+    };
+    let is_much = line.accesses_before() >= MANY;
+    of(read, false).chain(of(written, true)).filter(move |_| is_much)
+}
+
+/// The clock of the segment, in nanoseconds.
+fn now() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
 fn recorded(entry: &Entry) -> Option<record::Entry> {
     Some(record::Entry {
         thread: entry.thread,
@@ -131,11 +173,11 @@ fn recorded(entry: &Entry) -> Option<record::Entry> {
     })
 }
 
-fn recorded_thread(thread: &Thread, now: u64) -> record::Thread {
+fn recorded_thread(thread: &Thread, alive: u64) -> record::Thread {
     let name: Vec<u8> =
         [thread.name, thread.name_rest].into_iter().flat_map(u64::to_ne_bytes).collect();
     let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
-    let end = if thread.ended == 0 { now } else { thread.ended };
+    let end = if thread.ended == 0 { alive } else { thread.ended };
     record::Thread {
         id: thread.id,
         name: String::from_utf8_lossy(name).into_owned(),

@@ -119,6 +119,27 @@ fn buckets_of_time_are_kept_apart() {
 }
 
 #[test]
+fn what_a_thread_did_alone_counts_if_it_was_much() {
+    for (accesses, changes) in [(100_u32, 0), (40_000, 800)] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut segment = Segment::new();
+        let (lines, entries) = (segment.block(Kind::Lines), segment.block(Kind::Entries));
+        segment.line(lines, 0, 0x1000, 0, 0);
+        // Thread 1 wrote the second eighth and read the first.
+        let used = accesses | 1 << 16 | 2 << 24;
+        let fields: [(usize, &[u8]); 2] = [
+            (std::mem::offset_of!(Line, before), &1_u32.to_ne_bytes()),
+            (std::mem::offset_of!(Line, before_use), &used.to_ne_bytes()),
+        ];
+        segment.put(lines, Kind::Lines, 0, &fields);
+        segment.entry(entries, 0, (0, 2, 16), Access::Write, 400);
+        segment.write(folder.path());
+        let process = the_process(Observer::new(folder.path()));
+        assert_eq!(process.lines[0].possible.changes, changes);
+    }
+}
+
+#[test]
 fn records_keep_their_places_when_blocks_of_several_kinds_grow() {
     let folder = tempfile::tempdir().unwrap();
     let mut segment = Segment::new();

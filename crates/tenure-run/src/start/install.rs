@@ -22,8 +22,8 @@ pub(crate) struct Installed {
 
 impl Installed {
     /// Writes the runtime into the cache directory unless it is there.
-    pub(crate) fn new(runtime: &[u8]) -> Result<Self, Error> {
-        let cache = cache().ok_or_else(|| {
+    pub(crate) fn new(runtime: &[u8], cache: Option<&Path>) -> Result<Self, Error> {
+        let cache = cache.map(Path::to_owned).or_else(users_cache).ok_or_else(|| {
             Error::new("there is no directory for the runtime: HOME is not set; set XDG_CACHE_HOME to a directory")
         })?;
         Self::within(&cache, runtime).map_err(|error| {
@@ -76,7 +76,7 @@ fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
-fn cache() -> Option<PathBuf> {
+fn users_cache() -> Option<PathBuf> {
     let absolute = |value: OsString| Some(PathBuf::from(value)).filter(|path| path.is_absolute());
     std::env::var_os("XDG_CACHE_HOME")
         .and_then(absolute)

@@ -28,7 +28,7 @@ pub(crate) fn prepare(request: &Request, records: &Path) -> Result<(Command, Str
             "nothing to run: name a program, or `cargo run` and its like, behind --",
         ));
     }
-    let installed = Installed::new(runtime)?;
+    let installed = Installed::new(runtime, request.cache.as_deref())?;
     let (mut command, about) = match cargo::prepare(words, &installed) {
         Some(prepared) => prepared?,
         None if request.cc => {

@@ -1,0 +1,167 @@
+//! `tenure run`.
+
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write, stderr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use tenure_find::{Budget, Report, diff, html, json, terminal};
+use tenure_report::words::whole;
+use tenure_run::{Request, Watch, find};
+
+use crate::failure::Failure;
+use crate::output::{self, Json};
+use crate::values::{run_line, size};
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Build C or C++: the command is the build, and compilers instrument
+    #[arg(long)]
+    cc: bool,
+
+    /// Report at most N findings
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+
+    /// Size of a cache line in bytes: 64 or 128
+    #[arg(long, value_name = "BYTES", default_value_t = 64, value_parser = run_line)]
+    line: u32,
+
+    /// Memory for the records of each process, such as `256M` [default: 1G]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    memory: Option<u64>,
+
+    /// Keep the records in DIR
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+
+    /// Check the findings against a budget, and exit with 1 if a line is not allowed
+    #[arg(long, value_name = "BUDGET.toml")]
+    check: Option<PathBuf>,
+
+    /// Show what differs from an older report, written by --json
+    #[arg(long, value_name = "OLD.json")]
+    diff: Option<PathBuf>,
+
+    /// Write everything as JSON to FILE, or to standard output in place of text with `-`
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Write an HTML page with a map of each line
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// What to run: `cargo run`, `test` or `bench`, or an instrumented program, with arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
+    let json_output = Json::of(arguments.json.as_ref());
+    if arguments.html.is_some() && arguments.html == arguments.json {
+        return Err(Failure::input("--json and --html cannot write the same file"));
+    }
+    output::check_all(json_output, arguments.html.as_deref())?;
+    let budget =
+        arguments.check.as_deref().map(Budget::read).transpose().map_err(Failure::input)?;
+    let old = arguments.diff.as_deref().map(json::read).transpose().map_err(Failure::input)?;
+    let request = Request {
+        command: arguments.command.clone(),
+        cc: arguments.cc,
+        memory: arguments.memory,
+        line_bytes: arguments.line,
+        keep: arguments.keep.clone(),
+        cache: None,
+    };
+    let title = Title::new();
+    let recording = tenure_run::run(&request, &title).map_err(Failure::input)?;
+    title.restore();
+    let words: Vec<_> = arguments.command.iter().map(|word| word.to_string_lossy()).collect();
+    let mut report = find::report(&recording, &words.join(" "), arguments.line);
+    if let Some(budget) = budget {
+        report.checks = budget.check(&report);
+    }
+    if let Some(old) = old {
+        report.changes = Some(diff::changes(&old, &report).map_err(Failure::input)?);
+    }
+    report.findings.truncate(arguments.top);
+    report.scope.top = arguments.top as u64;
+    // A build that does not run what it has built.
+    let is_build = arguments.cc && recording.processes.is_empty();
+    deliver(arguments, json_output, &report, is_build)?;
+    match recording.ended.status() {
+        0 if report.checks.iter().any(|check| !check.passed) => Err(Failure::Check),
+        0 => Ok(()),
+        status => Err(Failure::Program(status)),
+    }
+}
+
+fn deliver(
+    arguments: &Run,
+    json_output: Json<'_>,
+    report: &Report,
+    quiet: bool,
+) -> Result<(), Failure> {
+    if let Some(path) = json_output.file() {
+        output::write(path, &json::render(report))?;
+    }
+    if let Some(path) = &arguments.html {
+        output::write(path, &html::render(report))?;
+    }
+    if json_output == Json::Stdout {
+        return output::print(&json::render(report));
+    }
+    if !quiet {
+        // Standard output is the program's. A reader that has gone is no failure.
+        let text = terminal::render(report, output::style_of(&console::Term::stderr()));
+        let _ = stderr().lock().write_all(text.as_bytes());
+    }
+    Ok(())
+}
+
+/// Shows how the run goes in the title of the terminal, where it is not in the way of the program's own output.
+struct Title {
+    is_shown: bool,
+    last: Cell<Duration>,
+}
+
+impl Title {
+    fn new() -> Self {
+        let is_known = std::env::var("TERM").is_ok_and(|term| term != "dumb" && term != "linux");
+        Self { is_shown: stderr().is_terminal() && is_known, last: Cell::new(Duration::ZERO) }
+    }
+
+    fn restore(&self) {
+        if !self.last.get().is_zero() {
+            eprint!("\x1b[23;0t");
+        }
+    }
+}
+
+impl Watch for Title {
+    fn begin(&self, about: &str) {
+        eprintln!("tenure: {about}");
+    }
+
+    fn at(&self, elapsed: Duration, lines: usize, worst: u64) {
+        if !self.is_shown || elapsed.saturating_sub(self.last.get()) < Duration::from_secs(1) {
+            return;
+        }
+        if self.last.replace(elapsed).is_zero() {
+            eprint!("\x1b[22;0t");
+        }
+        let seconds = elapsed.as_secs();
+        let worst = tenure_report::words::scaled(worst as f64);
+        let lines = whole(lines);
+        eprint!(
+            "\x1b]0;tenure: {seconds} s, {lines} contended lines, the worst changed hands up to {worst} times\x07"
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! What is wrong with a line: words that would be better apart, or one word that all want.
+
+use std::collections::BTreeMap;
+
+use tenure_probe::segment::Access;
+
+use super::{Use, Word};
+
+/// A word with at most this part of writes is mostly read.
+const READ_MOSTLY: f64 = 0.02;
+
+/// Two words are used by the same threads if their shares differ by at most this in all.
+const ALIKE: f64 = 0.25;
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Threads use different words of it, and at least one word is written.
+    FalseSharing,
+    /// The same, and what shares the line with a word that is written is mostly read.
+    BesideReadMostly,
+    /// Several threads write the same word.
+    HotWord,
+    /// Several threads take the same lock.
+    Lock,
+}
+
+/// What is wrong; `None` if nothing is, since one thread has all of it or none writes.
+pub(super) fn kind(words: &[Word], elements: bool) -> Option<Kind> {
+    if elements {
+        return Some(Kind::FalseSharing);
+    }
+    let locks: Vec<_> = words.iter().filter(|word| word.is_lock()).collect();
+    // What a lock guards is best beside it.
+    let free: Vec<_> =
+        words.iter().filter(|word| !locks.iter().any(|lock| is_guarded(word, lock))).collect();
+    let pairs = free
+        .iter()
+        .enumerate()
+        .flat_map(|(at, one)| free[at + 1..].iter().map(|other| (*one, *other)));
+    let relations: Vec<_> = pairs.map(|(one, other)| relation(one, other)).collect();
+    if relations.contains(&Relation::Apart) {
+        return Some(Kind::FalseSharing);
+    }
+    if relations.contains(&Relation::ReadMostly) {
+        return Some(Kind::BesideReadMostly);
+    }
+    if !words.iter().any(is_shared) {
+        return None;
+    }
+    Some(if locks.is_empty() { Kind::HotWord } else { Kind::Lock })
+}
+
+/// Whether the threads that take the lock use the word, as often as they take it. Such a word needs no atomic operation
+/// but loads: std's mutex has its `poison` flag read so.
+fn is_guarded(word: &Word, lock: &Word) -> bool {
+    let is_plain = |use_: &Use| matches!(use_.access, Access::Read | Access::Write | Access::Load);
+    let [users, takers] = [word.by_thread(|_| true), lock.by_thread(Access::writes)].map(shares);
+    !word.is_lock() && word.uses.iter().all(is_plain) && difference(&users, &takers) <= ALIKE
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    /// They are used together, or one of them is not used.
+    Together,
+    /// Both are written, and not by the same threads alike.
+    Apart,
+    /// One is written, and the other mostly read.
+    ReadMostly,
+}
+
+fn relation(one: &Word, other: &Word) -> Relation {
+    match (is_read_mostly(one), is_read_mostly(other)) {
+        (true, true) => Relation::Together,
+        (false, false) => {
+            let [of_one, of_other] =
+                [one, other].map(|word| shares(word.by_thread(Access::writes)));
+            // Two locks are taken at different times, even by the same threads.
+            let are_locks = one.is_lock() && other.is_lock();
+            if are_locks || difference(&of_one, &of_other) > ALIKE {
+                Relation::Apart
+            } else {
+                Relation::Together
+            }
+        }
+        (reads_one, _) => {
+            let (read, written) = if reads_one { (one, other) } else { (other, one) };
+            let [readers, writers] =
+                [shares(read.by_thread(|_| true)), shares(written.by_thread(Access::writes))];
+            // Another thread than the one that writes reads it.
+            let is_foreign =
+                writers.len() > 1 || readers.keys().any(|thread| !writers.contains_key(thread));
+            if is_foreign { Relation::ReadMostly } else { Relation::Together }
+        }
+    }
+}
+
+fn is_read_mostly(word: &Word) -> bool {
+    word.count(Access::writes) as f64 <= READ_MOSTLY * word.count(|_| true) as f64
+}
+
+/// Whether a thread uses what another one writes.
+fn is_shared(word: &Word) -> bool {
+    let (all, writers) = (word.by_thread(|_| true), word.by_thread(Access::writes));
+    !writers.is_empty() && all.len() > 1
+}
+
+fn shares(counts: BTreeMap<u32, u64>) -> BTreeMap<u32, f64> {
+    let total: u64 = counts.values().sum();
+    counts.into_iter().map(|(thread, count)| (thread, count as f64 / total.max(1) as f64)).collect()
+}
+
+/// From 0 for the same shares to 1 for none in common.
+fn difference(one: &BTreeMap<u32, f64>, other: &BTreeMap<u32, f64>) -> f64 {
+    let of = |shares: &BTreeMap<u32, f64>, thread| shares.get(thread).copied().unwrap_or(0.0);
+    let all: std::collections::BTreeSet<_> = one.keys().chain(other.keys()).collect();
+    all.into_iter().map(|thread| (of(one, thread) - of(other, thread)).abs()).sum::<f64>() / 2.0
+}

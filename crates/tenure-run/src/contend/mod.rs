@@ -1,0 +1,141 @@
+//! From contended lines to what a reader mends: lines of one origin together, with their words and what is wrong.
+
+mod kind;
+mod merge;
+mod words;
+
+use std::collections::BTreeMap;
+
+use tenure_probe::segment::Access;
+
+use crate::record::{Possible, Process};
+
+pub use kind::Kind;
+
+/// A finding has at least so many possible changes of ownership, and so many per second: fewer cost less than a
+/// thousandth of the time.
+const FEWEST_CHANGES: u64 = 1000;
+const FEWEST_PER_SECOND: f64 = 10_000.0;
+
+/// Lines that one change of the source would mend.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contended {
+    /// By their places in [`Process::lines`], the worst first.
+    pub lines: Vec<usize>,
+    /// Of all lines together.
+    pub possible: Possible,
+    /// What is wrong.
+    pub kind: Kind,
+    /// What threads use, by offset.
+    pub words: Vec<Word>,
+    /// Set if the words are alike, and each belongs to a thread: the elements of an array, or members that only look
+    /// like it.
+    pub elements: Option<Elements>,
+}
+
+impl Contended {
+    /// The words of one element, where the words are elements'.
+    #[must_use]
+    pub fn folded(&self) -> Option<Vec<Word>> {
+        self.elements.map(|elements| words::folded(&self.words, elements))
+    }
+}
+
+/// Elements of an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Elements {
+    /// Where one of them starts, as [`Word::offset`].
+    pub start: i64,
+    /// Bytes from one to the next.
+    pub stride: u64,
+    /// Those that were seen.
+    pub count: u64,
+}
+
+/// Bytes that are used together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Word {
+    /// From the start of the object; the address if no allocation was seen.
+    pub offset: i64,
+    /// Bytes.
+    pub size: u64,
+    /// The most frequent first.
+    pub uses: Vec<Use>,
+}
+
+/// What threads do to a word by one instruction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Use {
+    /// What it does.
+    pub access: Access,
+    /// The address behind the instruction.
+    pub code: u64,
+    /// How often, by [`Thread::id`](crate::record::Thread::id).
+    pub threads: BTreeMap<u32, u64>,
+}
+
+impl Use {
+    /// By all threads.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.threads.values().sum()
+    }
+}
+
+impl Word {
+    fn count(&self, wanted: impl Fn(Access) -> bool) -> u64 {
+        self.uses.iter().filter(|use_| wanted(use_.access)).map(Use::count).sum()
+    }
+
+    /// How often each thread did such an access.
+    fn by_thread(&self, wanted: impl Fn(Access) -> bool) -> BTreeMap<u32, u64> {
+        let mut all = BTreeMap::new();
+        for use_ in self.uses.iter().filter(|use_| wanted(use_.access)) {
+            for (thread, count) in &use_.threads {
+                *all.entry(*thread).or_default() += count;
+            }
+        }
+        all
+    }
+
+    /// Whether it is a lock: one of the C library's, or a word that is taken by a compare-exchange and given back by
+    /// another operation.
+    #[must_use]
+    pub fn is_lock(&self) -> bool {
+        let has = |wanted: &[Access]| self.uses.iter().any(|use_| wanted.contains(&use_.access));
+        has(&[Access::Lock, Access::Unlock])
+            || (has(&[Access::CompareExchange]) && has(&[Access::Add, Access::Store]))
+    }
+}
+
+/// What is to be told of a process, the worst first.
+#[must_use]
+pub fn contended(process: &Process) -> Vec<Contended> {
+    let mut all: Vec<_> =
+        merge::merged(process).into_iter().filter_map(|lines| told(process, lines)).collect();
+    all.sort_by_key(|found| std::cmp::Reverse(found.possible.capped));
+    all
+}
+
+fn told(process: &Process, lines: Vec<usize>) -> Option<Contended> {
+    let mut possible = Possible::default();
+    for &line in &lines {
+        let of_line = process.lines[line].possible;
+        possible.changes += of_line.changes;
+        possible.same_word += of_line.same_word;
+        possible.capped += of_line.capped;
+        possible.buckets += of_line.buckets;
+    }
+    if possible.capped < FEWEST_CHANGES
+        || (possible.capped as f64) < FEWEST_PER_SECOND * process.seconds
+    {
+        return None;
+    }
+    let words = words::words(process, &lines);
+    let elements = words::elements(&words, process.lines[lines[0]].allocation.is_some());
+    let kind = kind::kind(&words, elements.is_some())?;
+    Some(Contended { lines, possible, kind, words, elements })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! Findings of recordings that are written here.
+
+use super::*;
+use crate::record::{Allocation, Entry, Line, Thread};
+
+const MILLION: u64 = 1_000_000;
+
+/// (thread, offset, access, code): a million times each.
+type Did = (u32, u8, Access, u64);
+
+fn line(address: u64, allocation: Option<(u64, i64)>, did: &[Did]) -> Line {
+    let entries = did.iter().map(|&(thread, offset, access, code)| Entry {
+        thread,
+        offset,
+        size: 8,
+        access,
+        code,
+        count: MILLION,
+    });
+    Line {
+        address,
+        allocation: allocation.map(|(size, line_offset)| Allocation {
+            size,
+            line_offset,
+            stack: vec![1, 2],
+            objects: 1,
+        }),
+        entries: entries.collect(),
+        possible: Possible { changes: MILLION, same_word: 0, capped: MILLION, buckets: 20 },
+    }
+}
+
+fn process(lines: Vec<Line>) -> Process {
+    let threads = (1..=8).map(|id| Thread { id, ..Thread::default() }).collect();
+    Process { lines, threads, line_bytes: 64, seconds: 1.0, ..Process::default() }
+}
+
+/// The one finding of one line.
+fn the_finding(did: &[Did]) -> Contended {
+    let found = contended(&process(vec![line(0x1000, Some((64, 0)), did)]));
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.into_iter().next().unwrap()
+}
+
+const READ: Access = Access::Read;
+const WRITE: Access = Access::Write;
+const LOAD: Access = Access::Load;
+const STORE: Access = Access::Store;
+const ADD: Access = Access::Add;
+const EXCHANGE: Access = Access::CompareExchange;
+const LOCK: Access = Access::Lock;
+const UNLOCK: Access = Access::Unlock;
+
+#[test]
+fn what_is_wrong_follows_from_who_does_what() {
+    for (about, did, kind) in [
+        ("a count that all change", &[(1, 0, ADD, 1), (2, 0, ADD, 1)][..], Kind::HotWord),
+        ("two counters, each of a thread", &[(1, 0, ADD, 1), (2, 8, ADD, 2)], Kind::FalseSharing),
+        (
+            "a count beside what is mostly read",
+            &[(1, 0, ADD, 1), (2, 0, ADD, 1), (1, 16, READ, 2), (2, 16, READ, 2)],
+            Kind::BesideReadMostly,
+        ),
+        (
+            "one thread writes, another reads its neighbour",
+            &[(1, 0, WRITE, 1), (2, 8, READ, 2)],
+            Kind::BesideReadMostly,
+        ),
+        (
+            "a lock and what it guards",
+            &[
+                (1, 0, LOCK, 1),
+                (1, 0, UNLOCK, 2),
+                (1, 40, READ, 3),
+                (1, 40, WRITE, 4),
+                (2, 0, LOCK, 1),
+                (2, 0, UNLOCK, 2),
+                (2, 40, READ, 3),
+                (2, 40, WRITE, 4),
+            ],
+            Kind::Lock,
+        ),
+        (
+            "std's Mutex and what it guards",
+            &[
+                (1, 0, EXCHANGE, 1),
+                (1, 0, ADD, 2),
+                (1, 8, WRITE, 4),
+                (1, 16, READ, 5),
+                (2, 0, EXCHANGE, 1),
+                (2, 0, ADD, 2),
+                (2, 8, WRITE, 4),
+                (2, 16, READ, 5),
+            ],
+            Kind::Lock,
+        ),
+        (
+            "two locks",
+            &[(1, 0, LOCK, 1), (2, 0, LOCK, 1), (1, 40, LOCK, 1), (2, 40, LOCK, 1)],
+            Kind::FalseSharing,
+        ),
+        (
+            "a queue's head and tail",
+            &[(1, 0, LOAD, 1), (1, 8, STORE, 2), (2, 8, LOAD, 3), (2, 0, STORE, 4)],
+            Kind::FalseSharing,
+        ),
+        (
+            "two sums that all threads change together",
+            &[(1, 0, ADD, 1), (1, 8, ADD, 2), (2, 0, ADD, 1), (2, 8, ADD, 2)],
+            Kind::HotWord,
+        ),
+    ] {
+        assert_eq!(the_finding(did).kind, kind, "{about}");
+    }
+}
+
+#[test]
+fn elements_that_belong_to_threads_are_one_word_with_a_stride() {
+    // Four elements of 24 bytes: the last begins on the next line.
+    let lines = vec![
+        line(
+            0x1000,
+            Some((96, 0)),
+            &[
+                (1, 0, WRITE, 1),
+                (1, 8, READ, 2),
+                (2, 24, WRITE, 1),
+                (2, 32, READ, 2),
+                (3, 48, WRITE, 1),
+                (3, 56, READ, 2),
+            ],
+        ),
+        line(0x1040, Some((96, 64)), &[(4, 8, WRITE, 1), (4, 16, READ, 2)]),
+    ];
+    let found = contended(&process(lines));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].kind, Kind::FalseSharing);
+    assert_eq!(found[0].elements, Some(Elements { start: 0, stride: 24, count: 4 }));
+    assert_eq!(found[0].lines.len(), 2);
+    let folded = found[0].folded().unwrap();
+    assert_eq!(folded.len(), 2);
+    let written = &folded[0];
+    assert_eq!((written.offset, written.uses.len()), (0, 1));
+    assert_eq!(written.uses[0].threads.len(), 4);
+}
+
+#[test]
+fn a_word_of_one_thread_that_other_code_writes_is_no_element() {
+    let found = the_finding(&[(1, 0, ADD, 1), (2, 8, ADD, 2)]);
+    assert_eq!(found.elements, None);
+    assert_eq!(found.words.len(), 2);
+}
+
+#[test]
+fn objects_of_one_origin_are_one_finding_wherever_the_allocator_puts_them() {
+    let at = |address, line_offset, offset| {
+        line(address, Some((200, line_offset)), &[(1, offset, ADD, 1), (2, offset, ADD, 1)])
+    };
+    // The member at 64 of three objects, two of which begin in the middle of a line.
+    let mut lines = vec![at(0x1040, 64, 0), at(0x2040, 48, 16), at(0x3040, 32, 32)];
+    // Another member, on another line.
+    lines.push(line(0x1080, Some((200, 128)), &[(1, 0, ADD, 9), (2, 0, ADD, 9)]));
+    let found = contended(&process(lines));
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!((found[0].lines.len(), found[0].words[0].offset), (3, 64));
+    assert_eq!(found[0].possible.capped, 3 * MILLION);
+    assert_eq!(found[1].words[0].offset, 128);
+}
+
+#[test]
+fn statics_are_one_finding_if_they_are_next_to_each_other_and_used_alike() {
+    let of = |address, code| line(address, None, &[(1, 0, ADD, code), (2, 8, ADD, code)]);
+    for (one, other, findings) in [
+        ((0x1000, 1), (0x1040, 1), 1),
+        ((0x1000, 1), (0x1040, 2), 2),
+        ((0x1000, 1), (0x1080, 1), 2),
+    ] {
+        let lines = vec![of(one.0, one.1), of(other.0, other.1)];
+        assert_eq!(contended(&process(lines)).len(), findings, "{one:?} {other:?}");
+    }
+}
+
+#[test]
+fn a_copy_of_a_struct_does_not_make_its_members_one_word() {
+    let mut line = line(0x1000, None, &[(1, 0, WRITE, 1), (2, 8, WRITE, 2)]);
+    line.entries.push(Entry {
+        thread: 3,
+        offset: 0,
+        size: 48,
+        access: READ,
+        code: 3,
+        count: MILLION,
+    });
+    let found = contended(&process(vec![line]));
+    let words: Vec<_> =
+        found[0].words.iter().map(|word| (word.offset, word.size, word.uses.len())).collect();
+    assert_eq!(words, [(0x1000, 8, 2), (0x1008, 8, 2)]);
+}
+
+#[test]
+fn what_costs_next_to_nothing_is_not_told() {
+    let mut few = line(0x1000, None, &[(1, 0, ADD, 1), (2, 8, ADD, 2)]);
+    few.possible = Possible { changes: 900, same_word: 0, capped: 900, buckets: 1 };
+    assert_eq!(contended(&process(vec![few.clone()])), []);
+    few.possible.capped = 100_000;
+    let slow = Process { seconds: 20.0, ..process(vec![few.clone()]) };
+    assert_eq!(contended(&slow), [], "5,000 a second");
+    assert_eq!(contended(&process(vec![few])).len(), 1);
+}
+
+#[test]
+fn a_line_of_one_writer_without_readers_is_no_finding() {
+    let only = line(0x1000, None, &[(1, 0, ADD, 1)]);
+    assert_eq!(contended(&process(vec![only])), []);
+}

@@ -1,0 +1,213 @@
+//! From a recording to a report: names, words in the model of findings, and what mending would give.
+
+mod names;
+mod words;
+
+use std::collections::BTreeMap;
+
+use tenure_find::{
+    Confidence, Ended, Finding, Kind, Level, Observed, Report, Role, Run, Sharing, Source, Storage,
+    Word,
+};
+use tenure_types::code::Place;
+
+use crate::contend::{self, Contended};
+use crate::record::{self, Line, Process, Recording};
+
+use names::{Names, Programs};
+use words::Named;
+
+/// What was found in a run of this command, the worst first.
+#[must_use]
+pub fn report(recording: &Recording, command: &str, line_bytes: u32) -> Report {
+    let programs = Programs::default();
+    let all_accesses: u64 = entries(&recording.processes).sum();
+    let mut found: Vec<(u64, Finding)> = Vec::new();
+    for process in &recording.processes {
+        let names = Names::new(process, &programs);
+        for contended in contend::contended(process) {
+            let mut finding = finding(process, &contended, &names);
+            let accesses = finding.observed.as_ref().map_or(0, |observed| observed.accesses);
+            finding.score = 100.0 * accesses as f64 / all_accesses.max(1) as f64;
+            found.push((contended.possible.capped, finding));
+        }
+    }
+    found.sort_by_key(|(changes, _)| std::cmp::Reverse(*changes));
+    let mut findings: Vec<_> = found.into_iter().map(|(_, finding)| finding).collect();
+    for (rank, finding) in (1..).zip(&mut findings) {
+        finding.rank = rank;
+    }
+    Report::new(Source::Run(run(recording, command)), line_bytes.into(), findings)
+}
+
+/// Accesses to contended lines, by entry.
+fn entries(processes: &[Process]) -> impl Iterator<Item = u64> {
+    processes
+        .iter()
+        .flat_map(|it| &it.lines)
+        .flat_map(|line| &line.entries)
+        .map(|entry| entry.count)
+}
+
+fn run(recording: &Recording, command: &str) -> Run {
+    let processes = &recording.processes;
+    let threads = || processes.iter().flat_map(|process| &process.threads);
+    Run {
+        command: command.to_owned(),
+        ended: match recording.ended {
+            record::Ended::Exited(status) => Ended::Exited { status },
+            record::Ended::Killed(signal) => Ended::Killed { signal: signal_name(signal) },
+        },
+        seconds: recording.seconds,
+        processes: processes.len() as u64,
+        threads: threads().count() as u64,
+        accesses: threads().map(|thread| thread.accesses).sum(),
+        contended: entries(processes).sum(),
+        dropped: processes.iter().map(|process| process.dropped).sum(),
+        missing: not_recorded(recording),
+        forecast: None,
+    }
+}
+
+fn signal_name(number: i32) -> String {
+    const NAMES: [(i32, &str); 9] = [
+        (1, "SIGHUP"),
+        (2, "SIGINT"),
+        (3, "SIGQUIT"),
+        (4, "SIGILL"),
+        (6, "SIGABRT"),
+        (8, "SIGFPE"),
+        (9, "SIGKILL"),
+        (11, "SIGSEGV"),
+        (15, "SIGTERM"),
+    ];
+    let name = NAMES.iter().find(|(known, _)| *known == number);
+    name.map_or_else(|| format!("signal {number}"), |(_, name)| (*name).to_owned())
+}
+
+fn not_recorded(recording: &Recording) -> Vec<String> {
+    let mut all = Vec::new();
+    if recording.processes.is_empty() {
+        all.push("No instrumented program ran, so nothing was recorded.".to_owned());
+    }
+    if recording.processes.iter().any(|process| process.refused) {
+        all.push(
+            "Nothing was recorded of a process that was refused address space: raise `ulimit -v`, and allow overcommit."
+                .to_owned(),
+        );
+    }
+    all
+}
+
+/// A finding without its rank and score.
+fn finding(process: &Process, contended: &Contended, names: &Names<'_>) -> Finding {
+    let worst = &process.lines[contended.lines[0]];
+    let named = Named::new(contended, worst, names);
+    let mut words = words::words(process, contended, &named, names);
+    // The word that moves the line most is the one to mend; the others suffer.
+    let hottest = (0..words.len()).max_by_key(|&at| words[at].1).unwrap_or(0);
+    let (contended_word, _) = words.remove(hottest);
+    let victims: Vec<Word> = words.into_iter().map(|(word, _)| word).collect();
+    Finding {
+        rank: 0,
+        type_name: named.type_name(),
+        declared: named.declared(),
+        sharing: sharing(contended, worst, &named),
+        kind: kind(contended, &contended_word),
+        contended: contended_word,
+        victims,
+        score: 0.0,
+        signals: Vec::new(),
+        observed: Some(observed(process, contended, &named, names)),
+        confidence: Confidence {
+            level: Level::High,
+            placements: 1.0,
+            why: format!("threads used it in {} intervals of 50 ms", contended.possible.buckets),
+        },
+        repairs: Vec::new(),
+        forecast: None,
+    }
+}
+
+fn kind(contended: &Contended, word: &Word) -> Kind {
+    match contended.kind {
+        contend::Kind::FalseSharing => Kind::FalseSharing,
+        contend::Kind::BesideReadMostly => Kind::BesideReadMostly,
+        contend::Kind::Lock => Kind::Lock,
+        contend::Kind::HotWord if word.role == Role::Lock => Kind::Lock,
+        contend::Kind::HotWord => Kind::HotWord,
+    }
+}
+
+fn sharing(contended: &Contended, worst: &Line, named: &Named) -> Sharing {
+    if let Some(elements) = named.elements(contended) {
+        return Sharing::Elements {
+            array: named.array(),
+            stride: elements.stride,
+            count: elements.count,
+        };
+    }
+    let size = worst.allocation.as_ref().map_or(i64::MAX, |it| it.size.cast_signed());
+    let is_outside = |word: &contend::Word| word.offset < 0 || word.offset >= size;
+    if worst.allocation.is_some() && contended.words.iter().any(is_outside) {
+        return Sharing::Objects;
+    }
+    if named.is_of_several_variables() {
+        return Sharing::Statics { section: String::new(), address: worst.address };
+    }
+    Sharing::Within
+}
+
+fn observed(
+    process: &Process,
+    contended: &Contended,
+    named: &Named,
+    names: &Names<'_>,
+) -> Observed {
+    let worst = &process.lines[contended.lines[0]];
+    let lines = || contended.lines.iter().map(|&line| &process.lines[line]);
+    let storage = match &worst.allocation {
+        Some(allocation) => {
+            let objects =
+                |line: &Line| line.allocation.as_ref().map_or(0, |it| u64::from(it.objects));
+            // Lines of the same object count once.
+            let mut by_object: BTreeMap<u64, u64> = BTreeMap::new();
+            for line in lines() {
+                let offset = line.allocation.as_ref().map_or(0, |it| it.line_offset);
+                let object = line.address.wrapping_sub(offset.cast_unsigned());
+                let known = by_object.entry(object).or_default();
+                *known = objects(line).max(*known);
+            }
+            Storage::Heap {
+                objects: by_object.values().sum(),
+                allocated: names.caller(&allocation.stack),
+            }
+        }
+        None if names.is_static(worst.address) => Storage::Static { name: named.variable() },
+        None if named.is_on_stack => Storage::Stack { thread: "main".to_owned() },
+        None => Storage::Mapped,
+    };
+    Observed {
+        storage,
+        size: worst.allocation.as_ref().map(|it| it.size).or(named.size()),
+        line_offset: match (&worst.allocation, named.start) {
+            (Some(allocation), _) => allocation.line_offset,
+            (None, Some(start)) => worst.address.wrapping_sub(start).cast_signed(),
+            (None, None) => 0,
+        },
+        accesses: lines().flat_map(|line| &line.entries).map(|entry| entry.count).sum(),
+        possible_changes: contended.possible.capped,
+    }
+}
+
+/// The path of a member without the index of its element.
+fn without_element(place: &Place) -> String {
+    let path = match place.element {
+        Some(_) => place.path.split_once(']').map_or("", |(_, rest)| rest),
+        None => &place.path,
+    };
+    match path.trim_start_matches('.') {
+        "" => "[n]".to_owned(),
+        path => path.to_owned(),
+    }
+}

@@ -1,0 +1,147 @@
+//! Names for addresses of a process.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use tenure_find::Code;
+use tenure_types::code::{Access, Frame, Object, Program};
+
+use crate::record::{Module, Process};
+
+/// The programs and libraries of a run, each opened once.
+#[derive(Debug, Default)]
+pub(super) struct Programs(RefCell<HashMap<String, Option<Rc<Program>>>>);
+
+impl Programs {
+    fn open(&self, path: &str) -> Option<Rc<Program>> {
+        let mut programs = self.0.borrow_mut();
+        // A file without names, or that has gone, is no failure: the report has addresses then.
+        let open = || Program::open(Path::new(path)).ok().map(Rc::new);
+        programs.entry(path.to_owned()).or_insert_with(open).clone()
+    }
+}
+
+/// The names of one process.
+#[derive(Debug)]
+pub(super) struct Names<'a> {
+    process: &'a Process,
+    programs: &'a Programs,
+    /// Of the directory in which the command runs: files in it are named without it.
+    here: String,
+    codes: RefCell<HashMap<u64, Option<Code>>>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(process: &'a Process, programs: &'a Programs) -> Self {
+        let here = std::env::current_dir().unwrap_or_default();
+        let here = format!("{}/", here.display());
+        Self { process, programs, here, codes: RefCell::default() }
+    }
+
+    /// The module that an address lies in, and the address in its file.
+    fn module(&self, address: u64) -> Option<(&'a Module, u64)> {
+        let module =
+            self.process.modules.iter().find(|it| (it.start..it.end).contains(&address))?;
+        Some((module, address.wrapping_sub(module.bias)))
+    }
+
+    fn program(&self, address: u64) -> Option<(Rc<Program>, u64)> {
+        let (module, inside) = self.module(address)?;
+        Some((self.programs.open(&module.path)?, inside))
+    }
+
+    /// Whether the address is part of a program or library.
+    pub(super) fn is_static(&self, address: u64) -> bool {
+        self.module(address).is_some()
+    }
+
+    /// The place in the source that a return address belongs to: the innermost that is not of a standard library.
+    pub(super) fn code(&self, address: u64) -> Option<Code> {
+        if let Some(known) = self.codes.borrow().get(&address) {
+            return known.clone();
+        }
+        let code = self.frame(address).map(|(frame, _)| self.code_of(&frame));
+        self.codes.borrow_mut().insert(address, code.clone());
+        code
+    }
+
+    /// The frame to show, and whether it is the user's.
+    fn frame(&self, address: u64) -> Option<(Frame, bool)> {
+        let (program, inside) = self.program(address)?;
+        let mut frames = program.frames(inside);
+        let own = frames.iter().position(is_own);
+        let shown = own.unwrap_or(0);
+        (shown < frames.len()).then(|| (frames.swap_remove(shown), own.is_some()))
+    }
+
+    fn code_of(&self, frame: &Frame) -> Code {
+        let line = frame.file.as_ref().map(|file| {
+            let file = file.strip_prefix(&self.here).unwrap_or(file);
+            format!("{file}:{}", frame.line)
+        });
+        Code { function: frame.function.clone(), line }
+    }
+
+    /// The innermost call of a stack that is not a standard library's.
+    pub(super) fn caller(&self, stack: &[u64]) -> Option<Code> {
+        let frames: Vec<_> = stack.iter().filter_map(|address| self.frame(*address)).collect();
+        let own = frames.iter().find(|(_, is_own)| *is_own);
+        // Without debugging information there is no telling.
+        let unknown = || frames.iter().find(|(frame, _)| frame.file.is_none());
+        own.or_else(unknown).map(|(frame, _)| self.code_of(frame))
+    }
+
+    /// The function that an address is the start of.
+    pub(super) fn function(&self, address: u64) -> Option<String> {
+        let (program, inside) = self.program(address)?;
+        let frame = program.frames(inside + 1).into_iter().next_back()?;
+        is_own(&frame).then_some(frame.function)
+    }
+
+    /// The variable at an address, and the address in its file.
+    pub(super) fn variable(&self, address: u64) -> Option<(Rc<Program>, Object, u64)> {
+        let (program, inside) = self.program(address)?;
+        let object = program.variable(inside)?;
+        Some((program, object, inside))
+    }
+
+    /// The type of an allocation, by what accesses it (code, offset, bytes) and the call that made it.
+    pub(super) fn allocation(
+        &self,
+        accesses: &[(u64, u64, u8)],
+        size: u64,
+        stack: &[u64],
+    ) -> Option<(Rc<Program>, Object)> {
+        // The module with the most of the accesses is asked; its types are those that its code uses.
+        let mut counts: HashMap<&str, (usize, u64)> = HashMap::new();
+        for (code, ..) in accesses {
+            if let Some((module, _)) = self.module(*code) {
+                let known = counts.entry(&module.path).or_insert((0, module.bias));
+                known.0 += 1;
+            }
+        }
+        let (path, (_, bias)) = counts.into_iter().max_by_key(|(_, (count, _))| *count)?;
+        let program = self.programs.open(path)?;
+        let inside = |address: u64| {
+            self.module(address).filter(|(module, _)| module.path == path)?;
+            Some(address.wrapping_sub(bias))
+        };
+        let accesses: Vec<_> = accesses
+            .iter()
+            .filter_map(|&(code, offset, size)| Some(Access { code: inside(code)?, offset, size }))
+            .collect();
+        let stack: Vec<_> = stack.iter().filter_map(|address| inside(*address)).collect();
+        let object = program.allocation(&accesses, size, &stack)?;
+        Some((program, object))
+    }
+}
+
+/// Whether a frame is of the program, not of the language's libraries.
+fn is_own(frame: &Frame) -> bool {
+    let Some(file) = &frame.file else { return false };
+    // rustc names its own files by what is left of the path they were compiled at.
+    let starts = ["/rustc/", "library/", "/usr/include/", "/usr/lib/"];
+    !starts.iter().any(|start| file.starts_with(start)) && !file.contains("/lib/rustlib/src/")
+}

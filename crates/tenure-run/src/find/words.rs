@@ -1,0 +1,276 @@
+//! The words of a finding with their names, and who does what with them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use tenure_find::{Code, Operation, Role, Use, Word};
+use tenure_probe::segment::Access;
+use tenure_types::code::{Object, Place, Program};
+
+use super::names::Names;
+use super::without_element;
+use crate::contend::{self, Contended, Elements};
+use crate::record::{Line, Process, Thread};
+
+/// What is known of the memory that a finding's words lie in.
+pub(super) struct Named {
+    /// The object of each word, in the words' order.
+    places: Vec<Option<(Object, Place)>>,
+    /// Of a variable: its address in the process.
+    pub(super) start: Option<u64>,
+    pub(super) is_on_stack: bool,
+}
+
+/// Addresses from here on are the main thread's stack, on machines with 47 bits or more of them.
+const STACK: u64 = 0x7ff0_0000_0000;
+
+impl Named {
+    pub(super) fn new(contended: &Contended, worst: &Line, names: &Names<'_>) -> Self {
+        let is_on_stack =
+            worst.allocation.is_none() && !names.is_static(worst.address) && worst.address >= STACK;
+        let Some(allocation) = &worst.allocation else {
+            let mut start = None;
+            let variable = |word: &contend::Word| {
+                let (program, object, inside) = names.variable(word.offset.cast_unsigned())?;
+                let offset = inside.checked_sub(object.address)?;
+                start = start.or(Some(word.offset.cast_unsigned().wrapping_sub(offset)));
+                let place = program.member(&object, offset, word.size);
+                Some((object, place))
+            };
+            let places = contended.words.iter().map(variable).collect();
+            return Self { places, start, is_on_stack };
+        };
+        let inside = |word: &contend::Word| {
+            u64::try_from(word.offset).ok().filter(|offset| *offset < allocation.size)
+        };
+        let accesses: Vec<_> = contended
+            .words
+            .iter()
+            .filter_map(|word| Some((inside(word)?, word)))
+            .flat_map(|(offset, word)| {
+                let size = u8::try_from(word.size).unwrap_or(u8::MAX);
+                word.uses.iter().map(move |use_| (use_.code, offset, size))
+            })
+            .collect();
+        let found: Option<(Rc<Program>, Object)> =
+            names.allocation(&accesses, allocation.size, &allocation.stack);
+        let place = |word: &contend::Word| {
+            let (program, object) = found.as_ref()?;
+            Some((object.clone(), program.member(object, inside(word)?, word.size)))
+        };
+        Self { places: contended.words.iter().map(place).collect(), start: None, is_on_stack }
+    }
+
+    fn objects(&self) -> impl Iterator<Item = &Object> {
+        self.places.iter().flatten().map(|(object, _)| object)
+    }
+
+    pub(super) fn type_name(&self) -> String {
+        self.objects().next().map(|object| object.type_name.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn declared(&self) -> Option<String> {
+        let declared = self.objects().find_map(|object| object.declared.as_ref())?;
+        Some(format!("{}:{}", declared.file, declared.line))
+    }
+
+    pub(super) fn variable(&self) -> String {
+        self.objects().find_map(|object| object.variable.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn size(&self) -> Option<u64> {
+        self.objects().next().map(|object| object.size)
+    }
+
+    pub(super) fn is_of_several_variables(&self) -> bool {
+        self.objects().map(|object| object.address).collect::<BTreeSet<_>>().len() > 1
+    }
+
+    /// The words' elements, unless their names say that they are members.
+    pub(super) fn elements(&self, contended: &Contended) -> Option<Elements> {
+        let is_member = |(object, place): &(Object, Place)| {
+            place.element.is_none() && !object.type_name.is_empty()
+        };
+        let are_members =
+            self.places.iter().flatten().any(is_member) || self.is_of_several_variables();
+        contended.elements.filter(|_| !are_members)
+    }
+
+    /// The array, by its variable or the type of its elements.
+    pub(super) fn array(&self) -> String {
+        match self.variable() {
+            variable if variable.is_empty() => self.type_name(),
+            variable => variable,
+        }
+    }
+
+    /// The path and the type of a word.
+    fn word(&self, at: usize, is_element: bool) -> (String, String) {
+        let Some((object, place)) = &self.places[at] else { return Default::default() };
+        let path = if is_element { without_element(place) } else { place.path.clone() };
+        // A distance is not a name.
+        let path = if path.starts_with('+') { String::new() } else { path };
+        let path = match &object.variable {
+            Some(variable) if self.is_of_several_variables() && path.is_empty() => variable.clone(),
+            Some(variable) if self.is_of_several_variables() && path.starts_with('[') => {
+                format!("{variable}{path}")
+            }
+            Some(variable) if self.is_of_several_variables() => format!("{variable}.{path}"),
+            _ => path,
+        };
+        (path, place.type_name.clone())
+    }
+}
+
+/// The words by offset, each with how often it was written.
+pub(super) fn words(
+    process: &Process,
+    contended: &Contended,
+    named: &Named,
+    names: &Names<'_>,
+) -> Vec<(Word, u64)> {
+    let worst = &process.lines[contended.lines[0]];
+    let elements = named.elements(contended);
+    let words = match elements.and(contended.folded()) {
+        Some(words) => words,
+        None => contended.words.clone(),
+    };
+    let groups = Groups::of(process, names);
+    words
+        .iter()
+        .map(|word| {
+            // A word of an element has the name of the first that it stands for.
+            let first = contended.words.iter().position(|it| match elements {
+                Some(elements) => {
+                    (it.offset - elements.start).rem_euclid(elements.stride.cast_signed())
+                        == word.offset
+                }
+                None => it.offset == word.offset,
+            });
+            let (path, type_name) =
+                first.map(|at| named.word(at, elements.is_some())).unwrap_or_default();
+            let offset = match (&worst.allocation, elements) {
+                (None, None) => (word.offset - worst.address.cast_signed()).max(0),
+                _ => word.offset.max(0),
+            };
+            let uses = groups.uses(word, names);
+            let writes = uses.iter().filter(|use_| use_.operation.writes());
+            let written = writes.map(|use_| (use_.per_second * use_.count as f64) as u64).sum();
+            let role = role(word, &type_name);
+            let word = Word {
+                path,
+                offset: offset.cast_unsigned(),
+                size: word.size,
+                type_name,
+                role,
+                weight: None,
+                why: String::new(),
+                uses,
+            };
+            (word, written)
+        })
+        .collect()
+}
+
+fn role(word: &contend::Word, type_name: &str) -> Role {
+    let (mut writes, mut all, mut is_atomic) = (0, 0, false);
+    for use_ in &word.uses {
+        all += use_.count();
+        if use_.access.writes() {
+            writes += use_.count();
+            is_atomic |= use_.access != Access::Write;
+        }
+    }
+    let is_named_lock = ["lock", "Lock", "mutex", "Mutex", "futex", "Futex"]
+        .iter()
+        .any(|it| type_name.contains(it));
+    if writes * 50 <= all {
+        Role::ReadMostly
+    } else if word.is_lock() || is_named_lock {
+        Role::Lock
+    } else if is_atomic {
+        Role::Atomic
+    } else {
+        Role::Written
+    }
+}
+
+/// Threads by what a reader calls them.
+pub(super) struct Groups<'a>(BTreeMap<u32, (String, &'a Thread)>);
+
+impl<'a> Groups<'a> {
+    pub(super) fn of(process: &'a Process, names: &Names<'_>) -> Self {
+        let first = process.threads.first();
+        let name = |thread: &'a Thread| {
+            let own =
+                thread.name.trim_end_matches(|c: char| c.is_ascii_digit() || "-_#: ".contains(c));
+            let is_own = first.is_some_and(|first| thread.name != first.name);
+            let name = match thread.id {
+                1 => "main".to_owned(),
+                _ if is_own && !own.is_empty() => own.to_owned(),
+                _ => names.function(thread.routine).unwrap_or_else(|| "thread".to_owned()),
+            };
+            (thread.id, (name, thread))
+        };
+        Self(process.threads.iter().map(name).collect())
+    }
+
+    pub(super) fn name(&self, thread: u32) -> &str {
+        self.0.get(&thread).map_or("thread", |(name, _)| name)
+    }
+
+    pub(super) fn thread(&self, thread: u32) -> Option<&'a Thread> {
+        self.0.get(&thread).map(|(_, thread)| *thread)
+    }
+
+    /// What is done to a word, by group of threads, operation and line of code: the most frequent first.
+    fn uses(&self, word: &contend::Word, names: &Names<'_>) -> Vec<Use> {
+        type Key = (String, Operation, Option<(String, Option<String>)>);
+        let mut all: BTreeMap<Key, BTreeMap<u32, u64>> = BTreeMap::new();
+        for use_ in &word.uses {
+            let Some(operation) = operation(use_.access) else { continue };
+            let code = names.code(use_.code).map(|code| (code.function, code.line));
+            for (&thread, &count) in &use_.threads {
+                let key = (self.name(thread).to_owned(), operation, code.clone());
+                *all.entry(key).or_default().entry(thread).or_default() += count;
+            }
+        }
+        let mut uses: Vec<_> = all
+            .into_iter()
+            .map(|((threads, operation, code), counts)| {
+                let seconds: f64 = counts.keys().map(|&thread| self.seconds(thread)).sum();
+                Use {
+                    threads,
+                    count: counts.len() as u64,
+                    operation,
+                    per_second: counts.values().sum::<u64>() as f64 / seconds,
+                    code: code.map(|(function, line)| Code { function, line }),
+                }
+            })
+            .collect();
+        uses.sort_by(|one, other| {
+            let rate = |use_: &Use| use_.per_second * use_.count as f64;
+            rate(other).total_cmp(&rate(one))
+        });
+        uses
+    }
+
+    fn seconds(&self, thread: u32) -> f64 {
+        // A thread that has lived for less was seen too late.
+        self.thread(thread).map_or(1.0, |thread| (thread.lived as f64 / 1e9).max(1e-3))
+    }
+}
+
+/// `None` for what belongs to another access: a lock that is given back, a compare-exchange that failed.
+pub(super) fn operation(access: Access) -> Option<Operation> {
+    Some(match access {
+        Access::Read => Operation::Read,
+        Access::Write => Operation::Write,
+        Access::Load => Operation::Load,
+        Access::Store => Operation::Store,
+        Access::Add => Operation::Add,
+        Access::CompareExchange => Operation::CompareExchange,
+        Access::Lock => Operation::Lock,
+        Access::Failed | Access::Unlock => return None,
+    })
+}

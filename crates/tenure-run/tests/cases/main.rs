@@ -1,0 +1,178 @@
+//! What has to be found in small programs, in C, C++ and Rust, with and without optimisation, and what must not.
+#![cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+// The programs that the tests build have sanitizers of their own.
+#![cfg(not(sanitized))]
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use tenure_find::{Finding, Kind, Report, Source};
+use tenure_run::{Ended, Recording, Request};
+
+/// The case, what is wrong with it, and names that its finding has.
+type Expected<'a> = (&'a str, Kind, &'a [&'a str]);
+
+const IN_C: [Expected<'_>; 7] = [
+    ("adjacent", Kind::FalseSharing, &["counters"]),
+    ("elements", Kind::FalseSharing, &["Worker", "done", "failed"]),
+    ("beside", Kind::BesideReadMostly, &["Session", "refs", "limit", "flags"]),
+    ("two_locks", Kind::FalseSharing, &["locks", "one", "other"]),
+    ("head_and_tail", Kind::FalseSharing, &["queue", "head", "tail", "produce", "consume"]),
+    ("one_word", Kind::HotWord, &["hot"]),
+    ("mutex", Kind::Lock, &["guarded", "mutex"]),
+];
+
+const IN_RUST: [Expected<'_>; 7] = [
+    ("adjacent", Kind::FalseSharing, &["COUNTERS"]),
+    ("elements", Kind::FalseSharing, &["Worker", "done", "failed"]),
+    ("beside", Kind::BesideReadMostly, &["Session", "refs", "limit", "flags"]),
+    ("two_locks", Kind::FalseSharing, &["LOCKS"]),
+    ("head_and_tail", Kind::FalseSharing, &["Queue", "head", "tail"]),
+    ("hot_arc", Kind::HotWord, &["Arc", "strong"]),
+    ("mutex", Kind::Lock, &["Mutex"]),
+];
+
+const SILENT: [&str; 5] = ["apart", "read_only", "private_heap", "hand_over", "reused"];
+
+fn run(cc: bool, words: &[&str]) -> Recording {
+    let request = Request {
+        command: words.iter().map(OsString::from).collect(),
+        cc,
+        line_bytes: 64,
+        cache: Some(target().join("cache")),
+        ..Request::default()
+    };
+    let recording = tenure_run::run(&request, &()).unwrap();
+    assert_eq!(recording.ended, Ended::Exited(0), "{words:?}");
+    recording
+}
+
+/// A directory for what the tests build.
+fn target() -> PathBuf {
+    env!("CARGO_TARGET_TMPDIR").into()
+}
+
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases")
+}
+
+/// All names in a finding.
+fn names(finding: &Finding) -> String {
+    let words = std::iter::once(&finding.contended).chain(&finding.victims);
+    let uses = words.clone().flat_map(|word| &word.uses).filter_map(|use_| use_.code.as_ref());
+    let mut names = vec![finding.type_name.clone(), format!("{:?}", finding.observed)];
+    names.extend(words.map(|word| word.path.clone()));
+    names.extend(uses.map(|code| code.function.clone()));
+    names.join(" ")
+}
+
+fn report(program: &str, case: &str) -> Report {
+    let recording = run(false, &[program, case]);
+    let report = tenure_run::find::report(&recording, case, 64);
+    let Source::Run(of) = &report.source else { panic!("{report:?}") };
+    assert!(of.accesses > 0 && of.dropped == 0, "{of:?}");
+    report
+}
+
+#[track_caller]
+fn check(program: &Path, expected: &[Expected<'_>]) {
+    let program = program.to_str().unwrap();
+    let mut wrong = Vec::new();
+    for (case, kind, words) in expected {
+        let report = report(program, case);
+        let is_it = |finding: &Finding| {
+            let names = names(finding);
+            finding.kind == *kind && words.iter().all(|word| names.contains(word))
+        };
+        if !report.findings.first().is_some_and(is_it) {
+            wrong.push(format!("{case}: {:#?}", report.findings));
+        }
+    }
+    for case in SILENT {
+        let report = report(program, case);
+        if !report.findings.is_empty() {
+            wrong.push(format!("{case}, a control: {:#?}", report.findings));
+        }
+    }
+    assert!(wrong.is_empty(), "{program}: {}", wrong.join("\n"));
+}
+
+/// Builds the cases with a compiler as the command does.
+fn compiled(compiler: &str, language: &str, level: &str) -> PathBuf {
+    let program = target().join(format!("cases-{compiler}{level}"));
+    let source = sources().join("cases.c");
+    let (source, out) = (source.to_str().unwrap(), program.to_str().unwrap());
+    run(true, &[compiler, "-x", language, level, "-pthread", source, "-o", out]);
+    program
+}
+
+fn is_installed(compiler: &str) -> bool {
+    std::process::Command::new(compiler).arg("--version").output().is_ok()
+}
+
+#[test]
+fn the_cases_in_c_without_optimisation() {
+    check(&compiled("gcc", "c", "-O0"), &IN_C);
+}
+
+#[test]
+fn the_cases_in_c_optimised() {
+    check(&compiled("gcc", "c", "-O2"), &IN_C);
+}
+
+#[test]
+fn the_cases_in_cpp() {
+    check(&compiled("g++", "c++", "-O0"), &IN_C);
+    check(&compiled("g++", "c++", "-O2"), &IN_C);
+}
+
+#[test]
+fn the_cases_of_clang_if_it_is_installed() {
+    if !is_installed("clang") {
+        return;
+    }
+    check(&compiled("clang", "c", "-O0"), &IN_C);
+    check(&compiled("clang++", "c++", "-O2"), &IN_C);
+}
+
+fn of_cargo(profile: &[&str], folder: &str) -> PathBuf {
+    let target = target().join("cargo");
+    let manifest = sources().join("rust/Cargo.toml");
+    let words = [
+        &["cargo", "build", "--quiet", "--manifest-path", manifest.to_str().unwrap()],
+        &["--target-dir", target.to_str().unwrap()][..],
+        profile,
+    ];
+    run(false, &words.concat());
+    let host = std::fs::read_dir(&target).unwrap().flatten().map(|entry| entry.path());
+    host.map(|host| host.join(folder).join("cases")).find(|program| program.exists()).unwrap()
+}
+
+#[test]
+fn the_cases_in_rust_without_optimisation() {
+    check(&of_cargo(&[], "debug"), &IN_RUST);
+}
+
+#[test]
+fn the_cases_in_rust_optimised() {
+    check(&of_cargo(&["--release"], "release"), &IN_RUST);
+}
+
+#[test]
+fn a_program_that_crashes_has_its_report() {
+    let program = compiled("gcc", "c", "-O1");
+    let request = Request {
+        command: [program.as_os_str(), "crash".as_ref()].map(OsString::from).into(),
+        line_bytes: 64,
+        cache: Some(target().join("cache")),
+        ..Request::default()
+    };
+    let recording = tenure_run::run(&request, &()).unwrap();
+    assert_eq!(recording.ended, Ended::Killed(6));
+    let report = tenure_run::find::report(&recording, "crash", 64);
+    assert_eq!(report.findings.len(), 1, "{:#?}", report.findings);
+}
