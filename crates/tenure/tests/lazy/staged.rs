@@ -201,25 +201,23 @@ macro_rules! word {
             }
             fn compare_exchange(
                 &self,
-                current: $int,
+                old: $int,
                 new: $int,
-                success: Ordering,
-                failure: Ordering,
+                ok: Ordering,
+                fail: Ordering,
             ) -> Result<$int, $int> {
                 step();
                 drain_own();
-                Atomic::compare_exchange(&self.0, current, new, success, failure)
+                Atomic::compare_exchange(&self.0, old, new, ok, fail)
             }
             fn compare_exchange_weak(
                 &self,
-                current: $int,
+                old: $int,
                 new: $int,
-                success: Ordering,
-                failure: Ordering,
+                ok: Ordering,
+                fail: Ordering,
             ) -> Result<$int, $int> {
-                step();
-                drain_own();
-                Atomic::compare_exchange_weak(&self.0, current, new, success, failure)
+                self.compare_exchange(old, new, ok, fail)
             }
         }
     };
@@ -252,14 +250,14 @@ impl<T> Pointer<T> for Place<T> {
     }
     fn compare_exchange(
         &self,
-        current: *mut T,
+        old: *mut T,
         new: *mut T,
-        success: Ordering,
-        failure: Ordering,
+        ok: Ordering,
+        fail: Ordering,
     ) -> Result<*mut T, *mut T> {
         step();
         drain_own();
-        Pointer::compare_exchange(&self.0, current, new, success, failure)
+        Pointer::compare_exchange(&self.0, old, new, ok, fail)
     }
 }
 

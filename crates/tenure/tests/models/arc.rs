@@ -12,7 +12,7 @@
 
 use super::handles::{Allocation, ArcCounts, Inner, Strong, Weak};
 use super::memory::{InOrder, Loom};
-use super::stage::{ALL, Heap, JoinHandle, Value, join_all, passes, spawn, tests};
+use super::stage::{ALL, Heap, JoinHandle, Value, join_all, passes, spawn};
 use tenure::arc::Counts;
 
 /// The end of every model: the last `Arc` of this thread goes ‖ `threads`.

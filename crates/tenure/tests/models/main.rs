@@ -23,6 +23,10 @@
 // loom switches threads in assembly, which Miri does not run, and does not compile for 32 bits.
 #![cfg(all(feature = "alloc", target_pointer_width = "64", not(miri)))]
 
+#[macro_use]
+#[path = "../support/table.rs"]
+mod table;
+
 mod arc;
 mod clocks;
 mod counts;

@@ -358,35 +358,39 @@ macro_rules! word {
             #[track_caller]
             fn compare_exchange(
                 &self,
-                current: $int,
+                old: $int,
                 new: $int,
-                success: Ordering,
-                failure: Ordering,
+                ok: Ordering,
+                fail: Ordering,
             ) -> Result<$int, $int> {
                 if has_ended() {
-                    return Ok(current);
+                    return Ok(old);
                 }
-                let success = effective("compare_exchange", success);
-                let failure = effective("compare_exchange failing", failure);
-                let result = self.touch().compare_exchange(current, new, success, failure);
-                self.judge_exchange(result.is_ok(), change(current, new), success, failure);
+                let (ok, fail) = (
+                    effective("compare_exchange", ok),
+                    effective("compare_exchange failing", fail),
+                );
+                let result = self.touch().compare_exchange(old, new, ok, fail);
+                self.judge_exchange(result.is_ok(), change(old, new), ok, fail);
                 result
             }
             #[track_caller]
             fn compare_exchange_weak(
                 &self,
-                current: $int,
+                old: $int,
                 new: $int,
-                success: Ordering,
-                failure: Ordering,
+                ok: Ordering,
+                fail: Ordering,
             ) -> Result<$int, $int> {
                 if has_ended() {
-                    return Ok(current);
+                    return Ok(old);
                 }
-                let success = effective("compare_exchange_weak", success);
-                let failure = effective("compare_exchange_weak failing", failure);
-                let result = self.touch().compare_exchange_weak(current, new, success, failure);
-                self.judge_exchange(result.is_ok(), change(current, new), success, failure);
+                let (ok, fail) = (
+                    effective("compare_exchange_weak", ok),
+                    effective("compare_exchange_weak failing", fail),
+                );
+                let result = self.touch().compare_exchange_weak(old, new, ok, fail);
+                self.judge_exchange(result.is_ok(), change(old, new), ok, fail);
                 result
             }
         }
@@ -433,19 +437,19 @@ impl<T, const IN_ORDER: bool, const SWAPS: bool> Pointer<T>
     #[track_caller]
     fn compare_exchange(
         &self,
-        current: *mut T,
+        old: *mut T,
         new: *mut T,
-        success: Ordering,
-        failure: Ordering,
+        ok: Ordering,
+        fail: Ordering,
     ) -> Result<*mut T, *mut T> {
         if has_ended() {
-            return Ok(current);
+            return Ok(old);
         }
-        let success = effective("compare_exchange", success);
-        let failure = effective("compare_exchange failing", failure);
-        let (current, new) = (current.addr(), new.expose_provenance());
-        let result = self.touch().compare_exchange(current, new, success, failure);
-        self.judge_exchange(result.is_ok(), change(0_u32, 0_u32), success, failure);
+        let ok = effective("compare_exchange", ok);
+        let fail = effective("compare_exchange failing", fail);
+        let (old, new) = (old.addr(), new.expose_provenance());
+        let result = self.touch().compare_exchange(old, new, ok, fail);
+        self.judge_exchange(result.is_ok(), change(0_u32, 0_u32), ok, fail);
         result
             .map(core::ptr::with_exposed_provenance_mut)
             .map_err(core::ptr::with_exposed_provenance_mut)

@@ -60,6 +60,28 @@ pub(crate) struct Room {
     pub(crate) tests: &'static [&'static str],
 }
 
+/// The tests of a room's orderings.
+macro_rules! tests_of {
+    ($room:ident) => {
+        #[test]
+        fn no_ordering_can_be_relaxed() {
+            $room.fail_when_weakened();
+        }
+
+        #[test]
+        fn every_ordering_is_in_the_list() {
+            $room.are_complete();
+        }
+
+        #[test]
+        #[ignore = "takes minutes: ci/mutants.sh --orderings"]
+        fn each_ordering_is_noticed() {
+            $room.try_each();
+        }
+    };
+}
+pub(crate) use tests_of;
+
 fn name(written: &Written) -> (&str, &str, Ordering, &str) {
     (written.path, &written.function, written.order, &written.operation)
 }

@@ -2,7 +2,7 @@
 //! what the one before did.
 
 use super::memory::{Field, Loom};
-use super::stage::{ALL, Heap, passes, spawn, tests};
+use super::stage::{ALL, Heap, passes, spawn};
 use std::sync::Arc;
 use tenure::memory::{Claim, Numbers, Plain};
 

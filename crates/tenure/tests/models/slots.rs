@@ -1,10 +1,10 @@
 //! [`SlotPool`]: a key finds the use that it names or nothing, and a use ends once, with its last holder.
 
 use super::memory::{InOrder, Loom};
-use super::stage::{ALL, Value, join_all, passes, spawn, tests};
+use super::stage::{ALL, JoinHandle, Value, join_all, passes, spawn};
 use tenure::memory::Threads;
 use tenure::pool::list::TaggedStack;
-use tenure::pool::{FreeList, SlotKey, SlotMut, SlotPool, SlotRef};
+use tenure::pool::{SlotKey, SlotMut, SlotPool, SlotRef};
 
 /// What the pools of these models are made of: loom sees who reads and who writes it.
 struct Object(Value);
@@ -36,11 +36,24 @@ fn share<M: Threads>(pool: &Pool<M>, value: u32) -> Option<SlotRef<Object, Tagge
     Some(SlotMut::share(object))
 }
 
-/// Looks the key up, and at what it finds: `value`, which is the use that the key names.
-fn visit<L: FreeList>(pool: &SlotPool<Object, L>, key: SlotKey, value: u32) {
-    if let Some(found) = pool.get(key) {
-        assert_eq!(found.0.look(), value, "a key finds another use");
-    }
+type Shared<M> = (SlotRef<Object, TaggedStack<M>>, SlotKey, Vec<JoinHandle<()>>);
+
+/// The object with 7 in it, under threads that look its key up and may find these values.
+fn shared_under<M: Threads>(
+    pool: &Pool<M>,
+    visitors: usize,
+    may_find: fn(u32) -> bool,
+) -> Shared<M> {
+    let shared = share(pool, 7).unwrap();
+    let key = SlotRef::key(&shared);
+    let visitors = (0..visitors).map(|_| {
+        let pool = pool.clone();
+        spawn(move || {
+            let found = pool.get(key);
+            assert!(found.is_none_or(|found| may_find(found.0.look())), "a key finds another use");
+        })
+    });
+    (shared, key, visitors.collect())
 }
 
 /// All guards are gone: the object was reset and is idle, once.
@@ -56,12 +69,7 @@ fn has_come_home<M: Threads>(pool: &Pool<M>) {
 /// Lookups ‖ the last drop.
 fn found_under_the_last_drop<M: Threads>(visitors: usize) {
     let pool = pool::<M>();
-    let shared = share(&pool, 7).unwrap();
-    let key = SlotRef::key(&shared);
-    let visitors = Vec::from_iter((0..visitors).map(|_| {
-        let pool = pool.clone();
-        spawn(move || visit(&pool, key, 7))
-    }));
+    let (shared, key, visitors) = shared_under(&pool, visitors, |value| value == 7);
     drop(shared);
     join_all(visitors);
     assert!(pool.get(key).is_none());
@@ -78,12 +86,7 @@ tests! {
 /// Lookups by a key whose use ends ‖ the last drop, and the next use of the slot.
 fn looked_up_across_uses<M: Threads>(visitors: usize) {
     let pool = pool::<M>();
-    let shared = share(&pool, 7).unwrap();
-    let key = SlotRef::key(&shared);
-    let visitors = Vec::from_iter((0..visitors).map(|_| {
-        let pool = pool.clone();
-        spawn(move || visit(&pool, key, 7))
-    }));
+    let (shared, key, visitors) = shared_under(&pool, visitors, |value| value == 7);
     drop(shared);
     // Not to be had while a visitor has it.
     if let Some(next) = share(&pool, 8) {
@@ -105,16 +108,7 @@ tests! {
 /// A lookup ‖ the only holder, who wants the object exclusively, writes to it and shares it again.
 pub(crate) fn unshared_under_lookups<M: Threads>(visitors: usize) {
     let pool = pool::<M>();
-    let shared = share(&pool, 7).unwrap();
-    let key = SlotRef::key(&shared);
-    let visitors = Vec::from_iter((0..visitors).map(|_| {
-        let pool = pool.clone();
-        spawn(move || {
-            if let Some(found) = pool.get(key) {
-                assert!(matches!(found.0.look(), 7 | 8));
-            }
-        })
-    }));
+    let (shared, _, visitors) = shared_under(&pool, visitors, |value| matches!(value, 7 | 8));
     if let Ok(mine) = SlotRef::into_mut(shared) {
         mine.0.write(8);
         drop(SlotMut::share(mine));

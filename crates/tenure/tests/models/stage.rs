@@ -229,18 +229,6 @@ impl Drop for Flush {
     }
 }
 
-/// Tests that explore models: `name => passes(..);` or `name => fails(..), fails(..);`
-macro_rules! tests {
-    ($($(#[$attribute:meta])* $name:ident => $($explore:expr),+;)*) => {$(
-        #[test]
-        $(#[$attribute])*
-        fn $name() {
-            $($explore;)+
-        }
-    )*};
-}
-pub(crate) use tests;
-
 /// How a broken model has to fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {

@@ -3,7 +3,7 @@
 
 use super::counts::Object;
 use super::memory::{InOrder, Loom};
-use super::stage::{ALL, Count, Heap, Value, join_all, passes, spawn, tests};
+use super::stage::{ALL, Count, Heap, Value, join_all, passes, spawn};
 use std::sync::Arc;
 use tenure::count::{DEAD, IncNotZero, TicketRef};
 

@@ -63,14 +63,11 @@ fn free<C>(object: *const Object<C>) {
     drop(unsafe { Box::from_raw(object.cast_mut()) });
 }
 
-#[test]
-fn of_many_threads_one_destroys_a_ticketref_object_at_once() {
-    crowd::<TicketRef>(objects(200_000), || (), free);
-}
-
-#[test]
-fn of_many_threads_one_destroys_an_inc_not_zero_object_at_once() {
-    crowd::<IncNotZero>(objects(100_000), || (), free);
+tests! {
+    of_many_threads_one_destroys_a_ticketref_object_at_once =>
+        crowd::<TicketRef>(objects(200_000), || (), free);
+    of_many_threads_one_destroys_an_inc_not_zero_object_at_once =>
+        crowd::<IncNotZero>(objects(100_000), || (), free);
 }
 
 #[test]

@@ -228,24 +228,12 @@ fn turns(plain: u32) -> u32 {
     if cfg!(miri) { 160 } else { objects(plain) }
 }
 
-#[test]
-fn objects_end_by_shootdown_under_workers() {
-    race::<Shootdown>(turns(60_000));
-}
-
-#[test]
-fn objects_end_by_shootdown_under_workers_and_each_end_is_verified() {
-    race::<Verified>(turns(60_000));
-}
-
-#[test]
-fn objects_end_by_their_count_under_workers() {
-    race::<Counted>(turns(60_000));
-}
-
-#[test]
-fn objects_end_by_their_mask_under_workers() {
-    race::<Mask>(turns(60_000));
+tests! {
+    objects_end_by_shootdown_under_workers => race::<Shootdown>(turns(60_000));
+    objects_end_by_shootdown_under_workers_and_each_end_is_verified =>
+        race::<Verified>(turns(60_000));
+    objects_end_by_their_count_under_workers => race::<Counted>(turns(60_000));
+    objects_end_by_their_mask_under_workers => race::<Mask>(turns(60_000));
 }
 
 /// When a thread has ended, or failed, the others wait for it no more.

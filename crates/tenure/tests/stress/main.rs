@@ -12,6 +12,10 @@
 
 #![cfg(all(target_has_atomic = "64", feature = "alloc"))]
 
+#[macro_use]
+#[path = "../support/table.rs"]
+mod table_of_tests;
+
 mod arc;
 #[cfg(feature = "std")]
 mod cached;

@@ -127,7 +127,7 @@ const UNDER_WAY: usize = 64;
 fn one_way<L: List>() {
     let each = objects(100_000);
     // A producer makes a slot when its magazine and the depot are empty. The others are under way, in another
-    // thread's magazine or crate, or in its hands.
+    // thread's magazine or batch, or in its hands.
     let bound = UNDER_WAY + THREADS * (MAGAZINE + 32 + 1);
     let pool = Pool::<L>::new(each * THREADS as u32);
     let queue = Arc::new(Lock::new(VecDeque::new()));

@@ -63,24 +63,15 @@ fn race<C: RegistryCount>(turns: u32) -> u64 {
     said.created
 }
 
-#[test]
-fn registered_objects_come_and_go_under_lookups_with_ticketref() {
-    assert!(race::<TicketRef>(objects(100_000)) > 0);
-}
-
-#[test]
-fn registered_objects_come_and_go_under_lookups_with_an_isolated_ticketref() {
-    assert!(race::<Isolated<TicketRef>>(objects(50_000)) > 0);
-}
-
-#[test]
-fn registered_objects_come_and_go_under_lookups_with_rcuref() {
-    assert!(race::<RcuRef>(objects(50_000)) > 0);
-}
-
-#[test]
-fn registered_objects_come_and_go_under_lookups_with_inc_not_zero() {
-    assert!(race::<IncNotZero>(objects(50_000)) > 0);
+tests! {
+    registered_objects_come_and_go_under_lookups_with_ticketref =>
+        assert!(race::<TicketRef>(objects(100_000)) > 0);
+    registered_objects_come_and_go_under_lookups_with_an_isolated_ticketref =>
+        assert!(race::<Isolated<TicketRef>>(objects(50_000)) > 0);
+    registered_objects_come_and_go_under_lookups_with_rcuref =>
+        assert!(race::<RcuRef>(objects(50_000)) > 0);
+    registered_objects_come_and_go_under_lookups_with_inc_not_zero =>
+        assert!(race::<IncNotZero>(objects(50_000)) > 0);
 }
 
 /// Registries that end while the last references to their objects are dropped elsewhere, and maps that grow meanwhile.

@@ -97,12 +97,9 @@ where
     made
 }
 
-#[test]
-fn ticketref_objects_are_freed_at_once_while_lookups_race() {
-    assert!(race::<TicketRef>(objects(200_000)) >= objects(200_000));
-}
-
-#[test]
-fn inc_not_zero_objects_are_freed_at_once_while_lookups_race() {
-    assert!(race::<IncNotZero>(objects(50_000)) >= objects(50_000));
+tests! {
+    ticketref_objects_are_freed_at_once_while_lookups_race =>
+        assert!(race::<TicketRef>(objects(200_000)) >= objects(200_000));
+    inc_not_zero_objects_are_freed_at_once_while_lookups_race =>
+        assert!(race::<IncNotZero>(objects(50_000)) >= objects(50_000));
 }

@@ -6,7 +6,7 @@ use crate::arc::{
     unshared_after_a_clone, weaks_counted_under_the_last_drop,
 };
 use crate::memory::{InOrder, Loom};
-use crate::needed::{Needed, Room, needed};
+use crate::needed::{Needed, Room, needed, tests_of};
 use crate::numbers::claimed_by_threads;
 use crate::stage::Failure::{Claim, FieldRace, MemoryRace, ValueRace};
 use crate::stage::{ALL, Failure};
@@ -101,18 +101,4 @@ const ROOM: Room = Room {
     tests: &["arc::", "counts::", "numbers::", "ticket::"],
 };
 
-#[test]
-fn no_ordering_of_the_counts_can_be_relaxed() {
-    ROOM.fail_when_weakened();
-}
-
-#[test]
-fn every_ordering_of_the_counts_is_in_the_list() {
-    ROOM.are_complete();
-}
-
-#[test]
-#[ignore = "takes minutes: ci/mutants.sh --orderings"]
-fn each_ordering_is_noticed() {
-    ROOM.try_each();
-}
+tests_of!(ROOM);

@@ -18,7 +18,7 @@ use super::shootdown::{
     used_lazily_under_the_last_drop,
 };
 use crate::memory::{InOrder, Loom, PointersInOrder};
-use crate::needed::{Needed, Room, fails_without, needed};
+use crate::needed::{Needed, Room, fails_without, needed, tests_of};
 use crate::stage::ALL;
 use crate::stage::Failure::{self, Claim, MemoryRace, ValueRace};
 use crate::weakening::{File, file};
@@ -108,21 +108,7 @@ const ROOM: Room = Room {
     tests: &["lazy::"],
 };
 
-#[test]
-fn no_ordering_of_lazy_references_can_be_relaxed() {
-    ROOM.fail_when_weakened();
-}
-
-#[test]
-fn every_ordering_of_lazy_references_is_in_the_list() {
-    ROOM.are_complete();
-}
-
-#[test]
-#[ignore = "takes minutes: ci/mutants.sh --orderings"]
-fn each_ordering_is_noticed() {
-    ROOM.try_each();
-}
+tests_of!(ROOM);
 
 #[test]
 fn without_its_barrier_an_owner_or_a_reclaimer_misses_the_other() {

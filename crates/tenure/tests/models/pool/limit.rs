@@ -1,7 +1,7 @@
 //! What pools promise at their limit.
 
 use super::super::memory::{InOrder, Loom, set_number};
-use super::super::stage::{passes, spawn, tests};
+use super::super::stage::{passes, spawn};
 use tenure::memory::Threads;
 use tenure::pool::BufferPool;
 use tenure::pool::list::TaggedStack;

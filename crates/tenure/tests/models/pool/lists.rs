@@ -1,7 +1,7 @@
 //! What all lists promise.
 
 use super::super::memory::{InOrder, Loom, set_number};
-use super::super::stage::{ALL, Preemptions, join_all, passes, spawn, tests};
+use super::super::stage::{ALL, Preemptions, join_all, passes, spawn};
 use super::{Pool, end};
 use tenure::pool::list::{List, Magazines, Scan, TaggedStack};
 

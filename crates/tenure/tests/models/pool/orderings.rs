@@ -11,7 +11,7 @@ use super::magazines::{
     two_trims_of_a_magazine_share_no_slot,
 };
 use crate::memory::{InOrder, Loom};
-use crate::needed::{Needed, Room, fails_without, needed};
+use crate::needed::{Needed, Room, fails_without, needed, tests_of};
 use crate::slots::unshared_under_lookups;
 use crate::stage::Failure::{self, Claim, FieldRace, MemoryRace, ValueRace};
 use crate::weakening::{File, file};
@@ -109,26 +109,11 @@ const KEYS: Room = Room {
     tests: &["slots::"],
 };
 
-#[test]
-fn no_ordering_of_pools_can_be_relaxed() {
-    ROOM.fail_when_weakened();
+tests! {
+    a_relaxed_lookup_does_not_see_what_was_shared => KEYS.fail_when_weakened();
 }
 
-#[test]
-fn a_relaxed_lookup_does_not_see_what_was_shared() {
-    KEYS.fail_when_weakened();
-}
-
-#[test]
-fn every_ordering_of_pools_is_in_the_list() {
-    ROOM.are_complete();
-}
-
-#[test]
-#[ignore = "takes minutes: ci/mutants.sh --orderings"]
-fn each_ordering_is_noticed() {
-    ROOM.try_each();
-}
+tests_of!(ROOM);
 
 #[test]
 fn without_its_barrier_owner_and_reclaimer_are_both_inside() {

@@ -6,7 +6,7 @@
 
 use super::super::memory::{Loom, end_at_failure, set_number, unfenced};
 use super::super::quarantine;
-use super::super::stage::{JoinHandle, Preemptions, Value, join_all, passes, spawn, tests};
+use super::super::stage::{JoinHandle, Preemptions, Value, join_all, passes, spawn};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;

@@ -9,7 +9,7 @@ mod orderings;
 
 use super::memory::{Loom, end_at_failure, set_number, unfenced};
 use super::quarantine;
-use super::stage::{ALL, Preemptions, Value, join_all, passes, spawn, tests};
+use super::stage::{ALL, Preemptions, Value, join_all, passes, spawn};
 use std::cell::Cell;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::RangeInclusive;

@@ -8,7 +8,7 @@ use super::map::{
 };
 use super::{Act, acquire, acquire_unfenced, count_objects, get, meet};
 use crate::memory::Loom;
-use crate::needed::{Needed, Room, fails_without, needed};
+use crate::needed::{Needed, Room, fails_without, needed, tests_of};
 use crate::stage::Failure::{self, Claim, FieldRace, MemoryRace, ValueRace};
 use crate::weakening::{File, file};
 use tenure::count::TicketRef;
@@ -92,21 +92,7 @@ const ROOM: Room = Room {
     tests: &["registry::"],
 };
 
-#[test]
-fn no_ordering_of_the_registry_can_be_relaxed() {
-    ROOM.fail_when_weakened();
-}
-
-#[test]
-fn every_ordering_of_the_registry_is_in_the_list() {
-    ROOM.are_complete();
-}
-
-#[test]
-#[ignore = "takes minutes: ci/mutants.sh --orderings"]
-fn each_ordering_is_noticed() {
-    ROOM.try_each();
-}
+tests_of!(ROOM);
 
 /// Models in which a lookup meets a removal.
 const MEETINGS: [fn(); 2] =

@@ -2,7 +2,7 @@
 
 use super::super::memory::Loom;
 use super::super::stage::Failure::Claim;
-use super::super::stage::{Value, fails, passes, spawn, tests};
+use super::super::stage::{Value, fails, passes, spawn};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;

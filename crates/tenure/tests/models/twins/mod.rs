@@ -3,8 +3,8 @@
 //!
 //! A model that passes says little until it has been seen to fail. For each rule of a protocol a
 //! twin breaks that rule and no other, and runs in the model that guards it; a sound copy passes
-//! the same models, so it is the flaw that fails and not the copying. That orderings are needed shows without a
-//! copy: see [`needed`](super::needed).
+//! the same models, so it is the flaw that fails and not the copying. That orderings and barriers are needed shows
+//! without a copy: see [`needed`](super::needed).
 
 /// Types that are a `Flaw` with some of its constants changed, or none: the control that shows that the change makes
 /// the failure.
@@ -44,7 +44,7 @@ use super::counts::{get_get_put, get_put_put};
 use super::memory::Loom;
 use super::numbers::claimed_by_threads;
 use super::stage::Failure::{Claim, FieldRace, MemoryRace, ValueRace};
-use super::stage::{ALL, fails, passes, tests};
+use super::stage::{ALL, fails, passes};
 use super::ticket::{
     freed_at_once_by_its_holders, freed_at_once_under_lookups, reused_under_failed_gets,
 };

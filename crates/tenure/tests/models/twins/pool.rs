@@ -6,7 +6,7 @@ use super::super::pool::lists::{
     taken_and_given_back_under_a_take,
 };
 use super::super::stage::Failure::{Claim, FieldRace, MemoryRace};
-use super::super::stage::{ALL, fails, passes, tests};
+use super::super::stage::{ALL, fails, passes};
 use super::magazine::{
     DoesNotLook, LooksBack, LooksTwice, SoundMagazine, closed_under_its_owner,
     reclaimed_under_its_owner,

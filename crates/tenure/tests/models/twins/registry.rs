@@ -5,7 +5,7 @@ use super::super::memory::{Loom, end_at_failure, set_number};
 use super::super::quarantine;
 use super::super::registry::{Act, acquire, get, meet, with_puts_apart, without_locks};
 use super::super::stage::Failure::{Claim, FieldRace, MemoryRace};
-use super::super::stage::{Value, fails, join_all, passes, spawn, tests};
+use super::super::stage::{Value, fails, join_all, passes, spawn};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
