@@ -60,17 +60,6 @@ impl Drop for Ledger {
     }
 }
 
-/// Runs `body(thread)` on all threads and returns what they return.
-fn on_all<R: Send + 'static>(body: impl FnOnce(u32) -> R + Clone + Send + 'static) -> Vec<R> {
-    let threads: Vec<_> = (0..THREADS)
-        .map(|thread| {
-            let body = body.clone();
-            thread::spawn(move || body(thread))
-        })
-        .collect();
-    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-}
-
 /// For every thread and round, one clone of what `make` makes.
 fn dealt<T: Clone>(mut make: impl FnMut(u32) -> T) -> Vec<Vec<T>> {
     let values: Vec<T> = (0..ROUNDS).map(&mut make).collect();
@@ -113,32 +102,29 @@ fn the_last_of_many_threads_drops_the_value_after_all_their_writes() {
     assert_eq!(drops.load(Ordering::Relaxed), ROUNDS);
 }
 
-#[test]
-fn exactly_one_of_many_into_inner_gets_the_value() {
+/// All threads try to take the value of their `Arc`. Returns how many succeeded in each round.
+fn taken(take: fn(Arc<Ledger>) -> bool) -> Vec<usize> {
     let drops = Arc::new(Counter::new(0));
     let arcs = dealt(|_| Arc::new(Ledger::new(THREADS, &drops)));
-    let won = on_dealt(arcs, |thread, arc| {
+    let won = on_dealt(arcs, move |thread, arc| {
         arc.write(thread);
-        Arc::into_inner(arc).is_some()
+        take(arc)
     });
-    for round in 0..ROUNDS as usize {
-        assert_eq!(won.iter().filter(|thread| thread[round]).count(), 1);
-    }
     assert_eq!(drops.load(Ordering::Relaxed), ROUNDS);
+    let winners = |round: usize| won.iter().filter(|thread| thread[round]).count();
+    (0..ROUNDS as usize).map(winners).collect()
+}
+
+#[test]
+fn exactly_one_of_many_into_inner_gets_the_value() {
+    let winners = taken(|arc| Arc::into_inner(arc).is_some());
+    assert!(winners.into_iter().all(|winners| winners == 1));
 }
 
 #[test]
 fn at_most_one_of_many_try_unwrap_gets_the_value() {
-    let drops = Arc::new(Counter::new(0));
-    let arcs = dealt(|_| Arc::new(Ledger::new(THREADS, &drops)));
-    let won = on_dealt(arcs, |thread, arc| {
-        arc.write(thread);
-        Arc::try_unwrap(arc).is_ok()
-    });
-    for round in 0..ROUNDS as usize {
-        assert!(won.iter().filter(|thread| thread[round]).count() <= 1);
-    }
-    assert_eq!(drops.load(Ordering::Relaxed), ROUNDS);
+    let winners = taken(|arc| Arc::try_unwrap(arc).is_ok());
+    assert!(winners.into_iter().all(|winners| winners <= 1));
 }
 
 #[test]
@@ -278,9 +264,8 @@ fn a_weak_of_new_cyclic_on_another_thread_sees_nothing_or_the_whole_value() {
 fn counts_are_exact_after_a_storm() {
     let arc = Arc::new(0_u64);
     let weak = Arc::downgrade(&arc);
-    let shared = (arc.clone(), weak.clone());
-    on_all(move |_| {
-        let (arc, weak) = shared;
+    let shared = vec![vec![(arc.clone(), weak.clone())]; THREADS as usize];
+    on_dealt(shared, |_, (arc, weak)| {
         let mut strongs = Vec::new();
         let mut weaks = Vec::new();
         for round in 0..ROUNDS {

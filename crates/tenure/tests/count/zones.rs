@@ -55,6 +55,9 @@ type Row = (u32, u32, bool, [Does; 5]);
 
 /// A count whose word the tables can set and see.
 trait Tabled: RefCount {
+    /// The words of a dead count, and of the most references.
+    const DEAD: u32 = DEAD;
+    const MOST: u32 = MAXREF;
     fn at(word: u32) -> Self;
     fn word(&self) -> u32;
     fn operate(&self, operation: &str) -> &'static str;
@@ -90,6 +93,8 @@ fn operate<C: RefCount>(count: &C, operation: &str, witness: C::Witness<'_>) -> 
 }
 
 impl Tabled for IncNotZero {
+    const DEAD: u32 = 0;
+    const MOST: u32 = 0x7FFF_FFFF;
     fn at(word: u32) -> Self {
         Self::from_raw(word)
     }
@@ -264,105 +269,68 @@ fn inc_not_zero_never_raises_zero_and_never_wraps() {
     ]);
 }
 
-/// Runs `test` for each count: from the word of one reference, of zero (dead), saturated, and of
-/// the most references.
-fn for_each_count(test: impl Fn(&dyn Fn(&str) -> Dyn)) {
-    test(&|state| {
-        Dyn::new(IncNotZero::at(match state {
-            "one" => 1,
-            "dead" => 0,
-            "full" => 0x7FFF_FFFF,
-            _ => SATURATED,
-        }))
-    });
-    let zoned = |state: &str| match state {
-        "one" => ONEREF,
-        "dead" => DEAD,
-        "full" => MAXREF,
-        _ => SATURATED,
-    };
-    test(&|state| Dyn::new(RcuRef::at(zoned(state))));
-    test(&|state| Dyn::new(TicketRef::at(zoned(state))));
-}
-
-/// A count of some type.
-struct Dyn {
-    operate: Box<dyn Fn(&str) -> Does>,
-    is_dead: Box<dyn Fn() -> bool>,
-}
-
-impl Dyn {
-    fn new<C: Tabled + 'static>(count: C) -> Self {
-        let count = std::rc::Rc::new(count);
-        let same = std::rc::Rc::clone(&count);
-        Self {
-            operate: Box::new(move |operation| does(&*count, operation)),
-            is_dead: Box::new(move || same.is_dead()),
+/// Tests of every count.
+macro_rules! each_count {
+    ($($name:ident: $test:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            $test::<IncNotZero>();
+            $test::<RcuRef>();
+            $test::<TicketRef>();
         }
+    )*};
+}
+
+fn faults<C: Tabled>(count: &C, operations: &[&str]) -> Vec<FaultKind> {
+    operations.iter().filter_map(|operation| does(count, operation).fault).collect()
+}
+
+fn overflow<C: Tabled>() {
+    let operations = ["get", "get", "put", "put_many", "get_many", "put_last", "get"];
+    assert_eq!(faults(&C::at(C::MOST), &operations), [Overflow]);
+}
+
+fn imbalanced_puts<C: Tabled>() {
+    let count = C::new_in();
+    assert_eq!(does(&count, "put").outcome, "last");
+    let operations = ["put", "get", "put_many", "get_many", "put_last"];
+    assert_eq!(faults(&count, &operations), [ImbalancedPut; 3]);
+    assert!(count.is_dead());
+}
+
+fn gets_of_the_dead<C: Tabled>() {
+    let count = C::at(C::DEAD);
+    (0..OFTEN).for_each(|_| assert_eq!(does(&count, "get").outcome, "dead"));
+    assert!(count.is_dead());
+}
+
+fn puts_of_the_dead<C: Tabled>() {
+    let count = C::at(C::DEAD);
+    for _ in 0..OFTEN {
+        let put = does(&count, "put");
+        assert_eq!((put.outcome, put.fault), ("still held", Some(ImbalancedPut)));
     }
+    assert!(count.is_dead());
+}
 
-    fn faults(&self, operations: &[&str]) -> Vec<FaultKind> {
-        operations.iter().filter_map(|operation| (self.operate)(operation).fault).collect()
+fn saturated<C: Tabled>() {
+    for operation in OPERATIONS {
+        let count = C::at(SATURATED);
+        for _ in 0..OFTEN / 2 {
+            let did = does(&count, operation);
+            assert!(matches!(did.outcome, "acquired" | "still held"), "{operation}: {did:?}");
+            assert_eq!(did.fault, None);
+        }
+        assert!(!count.is_dead());
     }
 }
 
-#[test]
-fn an_overflow_is_reported_once_however_many_gets_and_puts_follow() {
-    for_each_count(|at| {
-        let count = at("full");
-        let faults =
-            count.faults(&["get", "get", "put", "put_many", "get_many", "put_last", "get"]);
-        assert_eq!(faults, [Overflow]);
-    });
-}
-
-#[test]
-fn an_imbalanced_put_is_reported_each_time() {
-    for_each_count(|at| {
-        let count = at("one");
-        assert_eq!((count.operate)("put").outcome, "last");
-        let faults = count.faults(&["put", "get", "put_many", "get_many", "put_last"]);
-        assert_eq!(faults, [ImbalancedPut; 3]);
-        assert!((count.is_dead)());
-    });
-}
-
-#[test]
-fn a_get_on_a_dead_count_fails_and_leaves_it_dead() {
-    for_each_count(|at| {
-        let count = at("dead");
-        for _ in 0..OFTEN {
-            assert_eq!((count.operate)("get").outcome, "dead");
-        }
-        assert!((count.is_dead)());
-    });
-}
-
-#[test]
-fn puts_on_a_dead_count_leave_it_dead_however_many() {
-    for_each_count(|at| {
-        let count = at("dead");
-        for _ in 0..OFTEN {
-            let put = (count.operate)("put");
-            assert_eq!((put.outcome, put.fault), ("still held", Some(ImbalancedPut)));
-        }
-        assert!((count.is_dead)());
-    });
-}
-
-#[test]
-fn a_saturated_count_outlives_any_number_of_puts_and_gets() {
-    for_each_count(|at| {
-        for operation in OPERATIONS {
-            let count = at("saturated");
-            for _ in 0..OFTEN / 2 {
-                let did = (count.operate)(operation);
-                assert!(matches!(did.outcome, "acquired" | "still held"), "{operation}: {did:?}");
-                assert_eq!(did.fault, None);
-            }
-            assert!(!(count.is_dead)());
-        }
-    });
+each_count! {
+    an_overflow_is_reported_once_however_many_gets_and_puts_follow: overflow;
+    an_imbalanced_put_is_reported_each_time: imbalanced_puts;
+    a_get_on_a_dead_count_fails_and_leaves_it_dead: gets_of_the_dead;
+    puts_on_a_dead_count_leave_it_dead_however_many: puts_of_the_dead;
+    a_saturated_count_outlives_any_number_of_puts_and_gets: saturated;
 }
 
 #[test]
