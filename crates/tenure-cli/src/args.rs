@@ -186,6 +186,10 @@ pub(crate) struct Layout {
     #[arg(long, value_name = "RULES.toml")]
     pub(crate) check: Option<PathBuf>,
 
+    /// Compare with a report that --json wrote earlier
+    #[arg(long, value_name = "OLD.json")]
+    pub(crate) diff: Option<PathBuf>,
+
     /// Format to read if the file has both [default: dwarf]
     #[arg(long, value_name = "FORMAT", value_parser = ["dwarf", "btf"])]
     pub(crate) format: Option<String>,

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use tenure_find::{html, json, terminal};
+use tenure_find::{diff, html, json, terminal};
 use tenure_layout::run::{self, Request};
 use tenure_types::model::Format;
 use tenure_types::read::{Input, Options};
@@ -18,10 +18,13 @@ pub(crate) fn run(arguments: &Layout) -> Result<(), Failure> {
     let json = Json::of(arguments.json.as_ref());
     let request = request(arguments)?;
     output::check_all(json, arguments.html.as_deref())?;
-    let (model, report) = run::run(&request, &Bar::new()).map_err(Failure::input)?;
+    let old = arguments.diff.as_deref().map(json::read).transpose().map_err(Failure::input)?;
+    let (model, mut report) = run::run(&request, &Bar::new()).map_err(Failure::input)?;
     // The process ends with this command: no need to give back half a million allocations one by one.
     std::mem::forget(model);
 
+    let changes = old.map(|old| diff::changes(&old, &report)).transpose();
+    report.changes = changes.map_err(Failure::input)?;
     let (page, html) = (arguments.html.as_deref(), || html::render(&report));
     let text = |style| terminal::render(&report, style);
     output::deliver(json, &json::render(&report), page, html, text)?;

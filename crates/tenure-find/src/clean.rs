@@ -13,10 +13,10 @@ pub(super) fn cleaned(report: &Report) -> Report {
     })
 }
 
-/// Control characters, and Unicode's directional marks, embeddings, overrides and isolates.
-fn steers(character: char) -> bool {
+/// Control characters, Unicode's directional marks, embeddings, overrides and isolates, and what XML does not allow.
+pub(super) fn steers(character: char) -> bool {
     character.is_control()
-        || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
 }
 
 /// The report with every text changed, given the name of its field. By way of its JSON, so that no text is left out.

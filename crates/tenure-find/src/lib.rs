@@ -1,8 +1,16 @@
 //! Findings of contended cache lines: one model, and one renderer each for a terminal, JSON and HTML.
 //!
-//! Nothing here knows where a finding comes from: the renderers read a [`Report`] and nothing else, so that JSON from
-//! another machine can be shown too. Names in a report come from files that may be hostile: each renderer first removes
+//! Findings come from a program's types (`tenure layout`) or from a run of it (`tenure run`). Nothing here knows how they
+//! were made: the renderers read a [`Report`] and nothing else, so that JSON from another machine can be shown too. Names in a report come from files that may be hostile: each renderer first removes
 //! what would steer a terminal or turn text around, and HTML escapes the rest.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`Report`], [`Finding`] | the model, and so the JSON: start here |
+//! | [`terminal`], [`html`](mod@html), [`json`] | one renderer each |
+//! | [`budget`] | which lines a program may contend for: a check for CI |
+//! | [`diff`] | what is new, worse, better or gone since an older report |
+//! | [`glob`] | patterns of names |
 //!
 //! A *line map* has one row for each cache line and cells as wide as members are long. Beside its colour each cell has
 //! a sign:
@@ -33,6 +41,8 @@ mod words;
 
 #[cfg(test)]
 mod fixtures;
+#[cfg(test)]
+mod hostile;
 
 pub use budget::Budget;
 pub use error::Error;

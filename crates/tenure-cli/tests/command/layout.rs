@@ -71,6 +71,19 @@ fn json_has_its_schema_and_the_page_is_written() {
 }
 
 #[test]
+fn a_report_is_compared_with_an_older_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = tenure_in(folder.path(), &["layout", &fixture("before"), "--json", "old.json"]);
+    assert!(written.status.success(), "{}", text(&written.stderr));
+    let of = |name: &str| tenure_in(folder.path(), &["layout", &fixture(name), "--diff", "old.json"]);
+    let same = of("before");
+    assert!(text(&same.stdout).contains("Nothing differs"), "{}", text(&same.stderr));
+    let repaired = of("repaired");
+    let said = text(&repaired.stdout);
+    assert!(repaired.status.success() && said.contains("better"), "{said}");
+}
+
+#[test]
 fn a_check_that_fails_ends_with_1_and_says_where() {
     let (_folder, path) = rules(APART);
     let output = tenure(&["layout", &fixture("before"), "--check", word(&path)]);
@@ -124,6 +137,8 @@ fn what_cannot_be_done_is_refused_in_one_line() {
     refused(&[&before, "--in", "*"], &["--in", "BTF"]);
     refused(&["--kernel", "--base", &before], &["--kernel", "--base"]);
     refused(&[&before, "--rules", "/no/such/rules.toml"], &["/no/such/rules.toml"]);
+    refused(&[&before, "--diff", "/no/such/old.json"], &["/no/such/old.json"]);
+    refused(&[&before, "--diff", &before], &["before.btf"]);
     refused(&[&before, "--json", "/proc/no/such"], &["/proc/no/such"]);
     let (folder, path) = rules("[types]\n\"a\" = \"cuont\"\n");
     refused(&[&before, "--rules", word(&path)], &["rules.toml", "cuont", "count"]);
