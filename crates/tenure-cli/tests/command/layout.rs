@@ -75,7 +75,8 @@ fn a_report_is_compared_with_an_older_one() {
     let folder = tempfile::tempdir().unwrap();
     let written = tenure_in(folder.path(), &["layout", &fixture("before"), "--json", "old.json"]);
     assert!(written.status.success(), "{}", text(&written.stderr));
-    let of = |name: &str| tenure_in(folder.path(), &["layout", &fixture(name), "--diff", "old.json"]);
+    let of =
+        |name: &str| tenure_in(folder.path(), &["layout", &fixture(name), "--diff", "old.json"]);
     let same = of("before");
     assert!(text(&same.stdout).contains("Nothing differs"), "{}", text(&same.stderr));
     let repaired = of("repaired");
