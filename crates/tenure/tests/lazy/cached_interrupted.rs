@@ -205,93 +205,81 @@ fn a_guard_that_goes_is_interrupted_by_a_store() {
 
 #[test]
 fn a_read_is_interrupted_by_three_stores() {
-    every_way(|| {
-        for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
-            for at in 1.. {
-                let values = [(); 4].map(|()| Token::new());
-                let stage = Stage::new(&values[0], has_read);
-                let (other, stored) = (Rc::clone(&stage), values.clone());
-                let store = move || {
-                    let [_, rest @ ..] = stored;
-                    rest.into_iter().for_each(|value| other.cached().store(value));
-                };
-                if !interrupted(at, || stage.read(how), store) {
-                    break;
-                }
+    for (how, has_read) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
+        every_step(|at| {
+            let values = [(); 4].map(|()| Token::new());
+            let stage = Stage::new(&values[0], has_read);
+            let (other, stored) = (Rc::clone(&stage), values.clone());
+            let store = move || {
+                let [_, rest @ ..] = stored;
+                rest.into_iter().for_each(|value| other.cached().store(value));
+            };
+            let reached = interrupted(at, || stage.read(how), store);
+            if reached {
                 let what = format!("{how:?} interrupted at {at}");
                 let [first, second, third, last] = &values;
                 let never_seen = [second, third].map(Token::objects);
                 assert_eq!(never_seen, [0, 0], "{what}: values that were not read are dropped");
                 check(&stage, first, last, &what);
             }
-        }
-    });
+            reached
+        });
+    }
 }
 
 #[test]
 fn of_two_stores_one_replaces_the_other() {
-    every_way(|| {
-        for (how, holds) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
-            for at in 1.. {
-                let [old, one, other] = [(); 3].map(|()| Token::new());
-                let stage = Stage::new(&old, true);
-                if holds {
-                    stage.read(how);
-                }
-                let (interrupting, value) = (Rc::clone(&stage), other.clone());
-                let store = move || interrupting.cached().store(value);
-                if !interrupted(at, || stage.cached().store(one.clone()), store) {
-                    break;
-                }
+    for (how, holds) in READS.into_iter().flat_map(|how| [(how, false), (how, true)]) {
+        every_step(|at| {
+            let [old, one, other] = [(); 3].map(|()| Token::new());
+            let stage = Stage::new(&old, true);
+            if holds {
+                stage.read(how);
+            }
+            let (interrupting, value) = (Rc::clone(&stage), other.clone());
+            let store = move || interrupting.cached().store(value);
+            let reached = interrupted(at, || stage.cached().store(one.clone()), store);
+            if reached {
                 let last = if one.objects() == 1 { &one } else { &other };
                 assert_eq!(one.objects() + other.objects(), 1, "at {at}: one is current");
                 check(&stage, &old, last, &format!("stores at {at}"));
             }
-        }
-    });
+            reached
+        });
+    }
 }
 
 #[test]
 fn an_update_sees_every_store_before_it() {
-    every_way(|| {
-        let values = |cached: &Cached<Vec<u32>, Scheme>| cached.read().clone();
-        for at in 1.. {
-            let cached = Rc::new(Cached::<Vec<u32>, Scheme>::new_in(vec![0]));
-            let push = |value| move |old: &Vec<u32>| [&old[..], &[value]].concat();
-            let other = Rc::clone(&cached);
-            let reached = interrupted(at, || cached.update(push(1)), move || other.update(push(2)));
-            if !reached {
-                break;
-            }
-            let mut pushed = values(&cached);
-            pushed.sort_unstable();
-            assert_eq!(pushed, [0, 1, 2], "interrupted at {at}: an update is lost");
-        }
+    every_step(|at| {
+        let cached = Rc::new(Cached::<Vec<u32>, Scheme>::new_in(vec![0]));
+        let push = |value| move |old: &Vec<u32>| [&old[..], &[value]].concat();
+        let other = Rc::clone(&cached);
+        let reached = interrupted(at, || cached.update(push(1)), move || other.update(push(2)));
+        let mut pushed = cached.read().clone();
+        pushed.sort_unstable();
+        let all: &[u32] = if reached { &[0, 1, 2] } else { &[0, 1] };
+        assert_eq!(pushed, all, "interrupted at {at}: an update is lost");
+        reached
     });
 }
 
 #[test]
 fn a_replaced_value_is_returned_to_one_of_those_who_replace_it() {
-    every_way(|| {
-        for at in 1.. {
-            let stage = Rc::new(Cached::<u32, Scheme>::new_in(0));
-            let (got, other) = (Rc::new(RefCell::new(Vec::new())), Rc::clone(&stage));
-            let others = Rc::clone(&got);
-            let reached = interrupted(
-                at,
-                || {
-                    let old = stage.replace(1);
-                    got.borrow_mut().push(*old);
-                },
-                move || others.borrow_mut().push(*other.replace(2)),
-            );
-            if !reached {
-                break;
-            }
-            got.borrow_mut().push(*stage.read());
-            got.borrow_mut().sort_unstable();
-            assert_eq!(*got.borrow(), [0, 1, 2], "interrupted at {at}");
-        }
+    every_step(|at| {
+        let stage = Rc::new(Cached::<u32, Scheme>::new_in(0));
+        let (got, other) = (Rc::new(RefCell::new(Vec::new())), Rc::clone(&stage));
+        let others = Rc::clone(&got);
+        let replace = || {
+            let old = stage.replace(1);
+            got.borrow_mut().push(*old);
+        };
+        let reached = interrupted(at, replace, move || others.borrow_mut().push(*other.replace(2)));
+        got.borrow_mut().push(*stage.read());
+        got.borrow_mut().sort_unstable();
+        let all: &[u32] = if reached { &[0, 1, 2] } else { &[0, 1] };
+        assert_eq!(*got.borrow(), all, "interrupted at {at}");
+        reached
     });
 }
 
@@ -407,14 +395,9 @@ fn a_destructor_keeps_a_guard(at: u32, outer_goes_first: bool) -> bool {
 /// then runs within the read, and reads by the same thread.
 #[test]
 fn a_destructor_that_runs_within_a_read_may_read_and_keep_the_guard() {
-    every_way(|| {
-        for outer_goes_first in [false, true] {
-            let mut at = 1;
-            while a_destructor_keeps_a_guard(at, outer_goes_first) {
-                at += 1;
-            }
-        }
-    });
+    for outer_goes_first in [false, true] {
+        every_step(|at| a_destructor_keeps_a_guard(at, outer_goes_first));
+    }
 }
 
 /// The read does not return, and the thread's place is as free as before.

@@ -3,7 +3,7 @@
 //! See `staged.rs` for how. What is checked: what a guard shows is alive, nothing is dropped twice, and what
 //! is neither held nor used is gone.
 
-use crate::staged::{Barriers, Staged, every_way, interrupted, with};
+use crate::staged::{Barriers, Staged, every_step, every_way, interrupted, with};
 use crate::support::{Kind, Token, Worker};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -132,7 +132,14 @@ impl<S: Kind> Stage<S> {
         worker.value().is_some_and(|value| value.is(&self.token))
     }
 
-    /// After both operations.
+    /// After both operations, if there were both. Returns whether.
+    fn check_if(&self, reached: bool, what: &str) -> bool {
+        if reached {
+            self.check(what);
+        }
+        reached
+    }
+
     fn check(&self, what: &str) {
         self.look(&self.worker.borrow());
         let there = self.token.objects();
@@ -148,68 +155,42 @@ impl<S: Kind> Stage<S> {
 }
 
 fn an_owner_is_interrupted_by_the_end_of_an_object<S: Kind>() {
-    every_way(|| {
-        for before in BEFORE {
-            for first in STEPS {
-                for at in 1.. {
-                    let stage = Stage::<S>::new(before);
-                    let other = Rc::clone(&stage);
-                    let reached = interrupted(at, || stage.act(first), move || other.end());
-                    if !reached {
-                        break;
-                    }
-                    stage.check(&format!("{before:?}, {first:?} interrupted at {at}"));
-                }
-            }
-        }
-    });
+    for (before, first) in BEFORE.into_iter().flat_map(|at| STEPS.map(|first| (at, first))) {
+        every_step(|at| {
+            let stage = Stage::<S>::new(before);
+            let other = Rc::clone(&stage);
+            let reached = interrupted(at, || stage.act(first), move || other.end());
+            stage.check_if(reached, &format!("{before:?}, {first:?} interrupted at {at}"))
+        });
+    }
 }
 
 fn the_end_of_an_object_is_interrupted_by_an_owner<S: Kind>() {
-    every_way(|| {
-        let none = [None];
-        let steps = || none.into_iter().chain(STEPS.map(Some));
-        for before in BEFORE {
-            for (first, second) in
-                steps().flat_map(|first| steps().map(move |second| (first, second)))
-            {
-                for at in 1.. {
-                    let stage = Stage::<S>::new(before);
-                    let other = Rc::clone(&stage);
-                    let reached = interrupted(
-                        at,
-                        || stage.end(),
-                        move || {
-                            [first, second].into_iter().flatten().for_each(|step| other.act(step));
-                        },
-                    );
-                    if !reached {
-                        break;
-                    }
-                    stage.check(&format!(
-                        "{before:?}, end interrupted at {at} by {first:?}, {second:?}"
-                    ));
-                }
-            }
-        }
-    });
+    let steps = || [None].into_iter().chain(STEPS.map(Some));
+    let pairs = || steps().flat_map(|first| steps().map(move |second| [first, second]));
+    for (before, acts) in BEFORE.into_iter().flat_map(|at| pairs().map(move |acts| (at, acts))) {
+        every_step(|at| {
+            let stage = Stage::<S>::new(before);
+            let other = Rc::clone(&stage);
+            let owner = move || acts.into_iter().flatten().for_each(|step| other.act(step));
+            let reached = interrupted(at, || stage.end(), owner);
+            stage.check_if(reached, &format!("{before:?}, end interrupted at {at} by {acts:?}"))
+        });
+    }
 }
 
 /// Two objects end at once, one of them that a local handle uses and one that it keeps.
 fn the_end_of_an_object_is_interrupted_by_that_of_another<S: Kind>() {
-    every_way(|| {
-        for at in 1.. {
-            let domain = Domain::<Token, S>::new_in();
-            let tokens = [Token::new(), Token::new()];
-            let [one, other] = tokens.each_ref().map(|token| domain.context(token.clone()));
-            let mut workers = [Worker::new(&domain), Worker::new(&domain)];
-            workers[0].enter(&one);
-            workers[1].enter(&other);
-            workers[1].leave();
-            let reached = interrupted(at, || drop(one), move || drop(other));
-            if !reached {
-                break;
-            }
+    every_step(|at| {
+        let domain = Domain::<Token, S>::new_in();
+        let tokens = [Token::new(), Token::new()];
+        let [one, other] = tokens.each_ref().map(|token| domain.context(token.clone()));
+        let mut workers = [Worker::new(&domain), Worker::new(&domain)];
+        workers[0].enter(&one);
+        workers[1].enter(&other);
+        workers[1].leave();
+        let reached = interrupted(at, || drop(one), move || drop(other));
+        if reached {
             workers[0].value().unwrap().check();
             let there = tokens.each_ref().map(Token::objects);
             assert_eq!(there, if S::KEEPS { [1, 1] } else { [1, 0] }, "interrupted at {at}");
@@ -217,25 +198,22 @@ fn the_end_of_an_object_is_interrupted_by_that_of_another<S: Kind>() {
             assert_eq!(tokens.each_ref().map(Token::objects), [0, 0]);
             assert_eq!(domain.statistics().retired, 2);
         }
+        reached
     });
 }
 
 /// Handles of two threads go; one is the last.
 fn a_handle_goes_while_another_does<S: Kind>() {
-    every_way(|| {
-        for before in BEFORE {
-            for at in 1.. {
-                let stage = Stage::<S>::new(before);
-                let one = stage.ending.take().unwrap();
-                stage.ending.set(Some(one.clone()));
-                let other = Rc::clone(&stage);
-                if !interrupted(at, || drop(one), move || other.end()) {
-                    break;
-                }
-                stage.check(&format!("{before:?}, drop interrupted at {at}"));
-            }
-        }
-    });
+    for before in BEFORE {
+        every_step(|at| {
+            let stage = Stage::<S>::new(before);
+            let one = stage.ending.take().unwrap();
+            stage.ending.set(Some(one.clone()));
+            let other = Rc::clone(&stage);
+            let reached = interrupted(at, || drop(one), move || other.end());
+            stage.check_if(reached, &format!("{before:?}, drop interrupted at {at}"))
+        });
+    }
 }
 
 /// A local handle is taken, and given back, while others are.
