@@ -4,7 +4,7 @@
 //! costs a branch for each use of a buffer.
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 
 use tenure::pool::list::Scan;
 use tenure::pool::{
@@ -181,13 +181,6 @@ impl Deref for Buffer {
     type Target = [u8];
     #[inline]
     fn deref(&self) -> &[u8] {
-        each!(Self, self, |buffer, _wrap| buffer)
-    }
-}
-
-impl DerefMut for Buffer {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut [u8] {
         each!(Self, self, |buffer, _wrap| buffer)
     }
 }

@@ -28,13 +28,16 @@ pub(super) struct Program {
     /// Its name and version.
     pub(super) name: String,
     folder: TempDir,
-    _site: Option<TempDir>,
 }
 
 impl Program {
-    /// Our own server: `tenure serve OPTIONS`.
-    pub(super) fn tenure(tenure: &Path, threads: usize, options: &[&str]) -> Result<Self, String> {
-        let folder = folder()?;
+    /// Our own server: `tenure serve OPTIONS`. It has the folder for as long as it runs.
+    pub(super) fn tenure(
+        tenure: &Path,
+        threads: usize,
+        options: &[&str],
+        folder: TempDir,
+    ) -> Result<Self, String> {
         let mut command = Command::new(tenure);
         end_with_us(&mut command);
         let mut child = command
@@ -61,12 +64,7 @@ impl Program {
             return Err(format!("`tenure serve` did not start: {}", said.trim()));
         };
         let name = format!("tenure {}", env!("CARGO_PKG_VERSION"));
-        Ok(Self { child, _stdout: Some(reader.into_inner()), address, name, folder, _site: None })
-    }
-
-    /// Keeps what it serves for as long as it runs.
-    pub(super) fn keep(&mut self, site: TempDir) {
-        self._site = Some(site);
+        Ok(Self { child, _stdout: Some(reader.into_inner()), address, name, folder })
     }
 
     /// memcached, if it is installed.
@@ -115,7 +113,7 @@ impl Program {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         end_with_us(&mut command);
         let child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
-        let mut program = Self { child, _stdout: None, address, name, folder, _site: None };
+        let mut program = Self { child, _stdout: None, address, name, folder };
         let deadline = Instant::now() + PATIENCE;
         while TcpStream::connect(address).is_err() {
             if matches!(program.child.try_wait(), Ok(Some(_))) || Instant::now() > deadline {

@@ -80,17 +80,14 @@ impl Server {
         match self {
             Self::Memcached(count, line) => {
                 let options = ["memcached", "--memory", "256m", "--count", count, "--line", line];
-                Program::tenure(tenure, threads, &options)
+                Program::tenure(tenure, threads, &options, program::folder()?)
             }
             Self::Http(pool) | Self::HttpTimed(pool) => {
-                // The server reads the page before it says that it listens, and holds it.
                 let folder = program::folder()?;
                 let site = program::site(&folder)?.display().to_string();
                 let mut options = vec!["http", &site, "--pool", pool];
                 options.extend(matches!(self, Self::HttpTimed(_)).then_some("--time-acquires"));
-                let mut program = Program::tenure(tenure, threads, &options)?;
-                program.keep(folder);
-                Ok(program)
+                Program::tenure(tenure, threads, &options, folder)
             }
             Self::RealMemcached => Program::memcached(threads),
             Self::Nginx => Program::nginx(threads),

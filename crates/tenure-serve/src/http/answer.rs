@@ -139,20 +139,20 @@ impl Http {
         let ending = (head.persistence, method == Method::Get);
         let part = match wanted {
             Wanted::All => {
-                output.write(file.head());
-                0..file.len()
+                output.write(&file.head);
+                0..file.len
             }
             Wanted::Part(part) => {
                 let mut lines = Vec::new();
                 file.write_head(Status::PARTIAL_CONTENT, part.end - part.start, &mut lines);
-                let (first, last, len) = (part.start, part.end - 1, file.len());
+                let (first, last, len) = (part.start, part.end - 1, file.len);
                 let _ = write!(lines, "Content-Range: bytes {first}-{last}/{len}\r\n");
                 output.write(&lines);
                 part
             }
             Wanted::NotModified => {
                 let Status { code, reason } = Status::NOT_MODIFIED;
-                let validators = file.validators();
+                let validators = &file.validators;
                 output
                     .write(format!("HTTP/1.1 {code} {reason}\r\n{SERVER}{validators}").as_bytes());
                 0..0
@@ -162,7 +162,7 @@ impl Http {
                 return None;
             }
             Wanted::NoSuchPart => {
-                let lines = format!("Content-Range: bytes */{}\r\n", file.len());
+                let lines = format!("Content-Range: bytes */{}\r\n", file.len);
                 self.message(Status::RANGE_NOT_SATISFIABLE, lines.as_bytes(), b"", ending, output);
                 return None;
             }

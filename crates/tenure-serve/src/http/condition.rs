@@ -21,7 +21,7 @@ pub(super) enum Wanted {
 }
 
 pub(super) fn wanted(method: Method, conditions: &Conditions<'_>, file: &File) -> Wanted {
-    let Some(version) = file.version() else { return Wanted::All };
+    let Some(version) = &file.version else { return Wanted::All };
     // A date counts only where there are no tags.
     let unwanted = match (&conditions.if_match[..], conditions.if_unmodified_since.once()) {
         ([], Some(date)) => parse_date(date).is_some_and(|date| version.modified > date),
@@ -48,7 +48,7 @@ pub(super) fn wanted(method: Method, conditions: &Conditions<'_>, file: &File) -
         None => conditions.if_range == Field::Absent,
     };
     match conditions.range.once() {
-        Some(text) if method == Method::Get && same => range(text, file.len()),
+        Some(text) if method == Method::Get && same => range(text, file.len),
         _ => Wanted::All,
     }
 }

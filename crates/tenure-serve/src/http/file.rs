@@ -26,12 +26,12 @@ const END_OF_DATES: u64 = 253_402_300_800;
 #[derive(Debug)]
 pub(super) struct File {
     /// The head of its answer, without the lines of [`Tails`](super::date::Tails).
-    head: Vec<u8>,
+    pub(super) head: Vec<u8>,
     media: &'static str,
     /// The lines that identify this version.
-    validators: String,
-    version: Option<Version>,
-    len: u64,
+    pub(super) validators: String,
+    pub(super) version: Option<Version>,
+    pub(super) len: u64,
     contents: Contents,
 }
 
@@ -82,11 +82,6 @@ impl File {
         file
     }
 
-    #[inline]
-    pub(super) fn head(&self) -> &[u8] {
-        &self.head
-    }
-
     /// Writes the head of an answer with `len` bytes, without the last lines.
     pub(super) fn write_head(&self, status: Status, len: u64, into: &mut Vec<u8>) {
         let Status { code, reason } = status;
@@ -95,19 +90,6 @@ impl File {
             into,
             "HTTP/1.1 {code} {reason}\r\n{SERVER}Content-Type: {media}\r\nContent-Length: {len}\r\n{validators}",
         );
-    }
-
-    pub(super) fn validators(&self) -> &str {
-        &self.validators
-    }
-
-    pub(super) fn version(&self) -> Option<&Version> {
-        self.version.as_ref()
-    }
-
-    #[inline]
-    pub(super) fn len(&self) -> u64 {
-        self.len
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use tenure::line::Isolated;
 use tenure::sync::Arc;
 
-use super::classes::{Figures, Tally};
+use super::classes::{Class, Event, Figures, Tally};
 use crate::lock::Lock;
 use crate::relaxed::Relaxed;
 
@@ -70,7 +70,7 @@ const COUNT: usize = Counter::ALL.len();
 /// What one worker counts and remembers; it alone writes that.
 pub(super) struct Worker {
     counts: Isolated<[Relaxed<u64>; COUNT]>,
-    classes: Isolated<Tally>,
+    pub(super) classes: Isolated<Tally>,
     /// New blocks of the arena when it last looked.
     taken: Isolated<Relaxed<u64>>,
     /// Bytes of items that it unlinked since it last asked for the end of the grace period.
@@ -126,8 +126,10 @@ impl Worker {
         self.counts[counter as usize].count(1);
     }
 
-    pub(super) fn classes(&self) -> &Tally {
-        &self.classes
+    /// Counts an event of an item for its class, too.
+    pub(super) fn count_item(&self, counter: Counter, item: (Class, usize), event: Event) {
+        self.count(counter);
+        self.classes.count(item, event);
     }
 }
 

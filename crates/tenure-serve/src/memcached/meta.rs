@@ -263,7 +263,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
                 b's' => line.push_number(b" s", item.len() as u64),
                 b't' => push_ttl(&mut line, item, now),
                 b'c' => line.push_number(b" c", item.cas.get()),
-                b'f' => line.push_number(b" f", item.flags().into()),
+                b'f' => line.push_number(b" f", item.flags.into()),
                 b'l' => line.push_number(b" l", now.wrapping_sub(item.time()).into()),
                 b'h' => {
                     line.push_number(b" h", (item.state() & state::FETCHED != 0).into());

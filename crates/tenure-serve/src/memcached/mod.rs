@@ -219,7 +219,7 @@ struct Shared<C: RefCount + 'static, P: RegistryCount> {
 impl<C: RefCount + 'static, P: RegistryCount> Shared<C, P> {
     /// Whether lookups are counted by prefix or watched.
     fn observes_gets(&self) -> bool {
-        self.prefixes.is_on() || self.store.watchers().want(watch::kind::FETCHERS)
+        self.prefixes.is_on() || self.store.watchers.want(watch::kind::FETCHERS)
     }
 
     fn server(&self) -> Option<std::sync::Arc<net::Shared>> {

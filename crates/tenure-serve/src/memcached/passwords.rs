@@ -7,9 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// Names and passwords from a file. Clones share them, and see a reload.
 #[derive(Clone)]
-pub struct Passwords {
-    inner: Arc<Inner>,
-}
+pub struct Passwords(Arc<Inner>);
 
 struct Inner {
     path: PathBuf,
@@ -26,7 +24,7 @@ impl Passwords {
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, String> {
         let path = path.into();
         let tokens = RwLock::new(read(&path)?);
-        Ok(Self { inner: Arc::new(Inner { path, tokens }) })
+        Ok(Self(Arc::new(Inner { path, tokens })))
     }
 
     /// Reads the file again. Authenticated connections stay.
@@ -35,20 +33,20 @@ impl Passwords {
     ///
     /// As [`open`](Self::open). The old names and passwords then stay.
     pub fn reload(&self) -> Result<(), String> {
-        let tokens = read(&self.inner.path)?;
-        *self.inner.tokens.write().unwrap_or_else(PoisonError::into_inner) = tokens;
+        let tokens = read(&self.0.path)?;
+        *self.0.tokens.write().unwrap_or_else(PoisonError::into_inner) = tokens;
         Ok(())
     }
 
     /// The file.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.inner.path
+        &self.0.path
     }
 
     /// Whether `NAME PASSWORD` is in the file. The time does not depend on which bytes are wrong.
     pub(super) fn admit(&self, token: &[u8]) -> bool {
-        let tokens = self.inner.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        let tokens = self.0.tokens.read().unwrap_or_else(PoisonError::into_inner);
         // Not `any`, which stops at the first match.
         tokens.iter().fold(false, |found, known| found | is_same(known, token))
     }
@@ -92,7 +90,7 @@ pub(super) const MOST_TOKEN: usize = 1024;
 
 impl PartialEq for Passwords {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner)
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
@@ -100,7 +98,7 @@ impl Eq for Passwords {}
 
 impl fmt::Debug for Passwords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Passwords").field("path", &self.inner.path).finish_non_exhaustive()
+        f.debug_struct("Passwords").field("path", &self.0.path).finish_non_exhaustive()
     }
 }
 

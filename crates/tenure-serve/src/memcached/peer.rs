@@ -26,7 +26,7 @@ pub(super) struct Limits {
 
 pub(super) struct Peer {
     /// Read by each request.
-    limits: Limits,
+    pub(super) limits: Limits,
     /// Written when a connection begins or ends.
     counts: Isolated<Counts>,
 }
@@ -40,11 +40,6 @@ struct Counts {
 impl Peer {
     fn new(limits: Limits) -> Self {
         Self { limits, counts: Isolated::default() }
-    }
-
-    #[inline]
-    pub(super) fn limits(&self) -> Limits {
-        self.limits
     }
 
     pub(super) fn connections(&self) -> u64 {

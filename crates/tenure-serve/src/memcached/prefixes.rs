@@ -35,7 +35,7 @@ struct Counts {
 }
 
 pub(super) struct Prefixes {
-    delimiter: u8,
+    pub(super) delimiter: u8,
     is_on: Relaxed<u32>,
     counts: Lock<BTreeMap<Box<[u8]>, Counts>>,
 }
@@ -48,10 +48,6 @@ impl Prefixes {
             is_on: Relaxed::new(delimiter.is_some().into()),
             counts: Lock::new(BTreeMap::new()),
         }
-    }
-
-    pub(super) fn delimiter(&self) -> u8 {
-        self.delimiter
     }
 
     pub(super) fn is_on(&self) -> bool {

@@ -112,7 +112,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
             stat("used_chunks", figures.items(class));
             stat("mem_requested", figures.bytes(class));
         }
-        let arena = self.shared.store.arena().figures();
+        let arena = self.shared.store.arena.figures();
         lines.stat("active_slabs", active);
         lines.stat("total_malloced", arena.blocks + arena.free);
     }
@@ -145,7 +145,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         if self.visit.crawls() {
             lines.stat("lru_crawler_running", u8::from(self.visit.is_crawling()));
         }
-        let [watchers, sent, skipped] = shared.store.watchers().figures();
+        let [watchers, sent, skipped] = shared.store.watchers.figures();
         lines.stat("log_watcher_skipped", skipped);
         lines.stat("log_watcher_sent", sent);
         lines.stat("log_watchers", watchers);
@@ -157,7 +157,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         let (items, bytes) = shared.store.alive();
         lines.stat("items_alive", items);
         lines.stat("items_alive_bytes", bytes);
-        let figures = shared.store.arena().figures();
+        let figures = shared.store.arena.figures();
         lines.stat("arena_bytes", figures.blocks);
         lines.stat("arena_free_bytes", figures.free);
         lines.stat("arena_overhead_bytes", figures.blocks - figures.live.min(figures.blocks));
@@ -181,7 +181,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
             None => lines.stat("auth_enabled_ascii", "no"),
         }
         let prefixes = &self.shared.prefixes;
-        lines.stat("stat_key_prefix", char::from(prefixes.delimiter()));
+        lines.stat("stat_key_prefix", char::from(prefixes.delimiter));
         lines.stat("detail_enabled", yes(prefixes.is_on()));
         if config.requests_per_turn < u64::MAX {
             lines.stat("reqs_per_event", config.requests_per_turn);

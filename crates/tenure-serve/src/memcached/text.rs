@@ -305,7 +305,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         let clock = &self.shared.clock;
         let expiry = if item.expiry.get() == 0 { -1 } else { clock.wall(item.expiry.get()) };
         let facts = item.facts(expiry, clock.wall(item.time()));
-        let (key, flags) = (InUrl(item.key()), item.flags());
+        let (key, flags) = (InUrl(item.key()), item.flags);
         output.write(format!("key={key} {facts} flags={flags}\n").as_bytes());
     }
 

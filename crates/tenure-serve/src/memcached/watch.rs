@@ -160,7 +160,7 @@ impl Watchers {
     ) {
         if self.want(kind::FETCHERS) {
             let (key, status) = (InUrl(key), if item.is_some() { "found" } else { "not_found" });
-            let (class, size) = item.map_or((0, 0), |item| (item.class().number(), item.len()));
+            let (class, size) = item.map_or((0, 0), |item| (item.class.number(), item.len()));
             self.log(kind::FETCHERS, format_args!(
                 "type=item_get key={key} status={status} clsid={class} cfd={connection} size={size}"
             ));
@@ -177,7 +177,7 @@ impl Watchers {
     ) {
         if self.want(kind::MUTATIONS) {
             let (key, ttl) = (InUrl(item.key()), item.expiry.get().saturating_sub(now));
-            let (class, size) = (item.class().number(), item.len());
+            let (class, size) = (item.class.number(), item.len());
             self.log(kind::MUTATIONS, format_args!(
                 "type=item_store key={key} status={status} cmd={command} ttl={ttl} clsid={class} \
                  cfd={connection} size={size}"
@@ -187,7 +187,7 @@ impl Watchers {
 
     pub(super) fn log_delete<C: RefCount + 'static>(&self, item: &ItemRef<C>, command: &str) {
         if self.want(kind::DELETIONS) {
-            let (key, class, size) = (InUrl(item.key()), item.class().number(), item.len());
+            let (key, class, size) = (InUrl(item.key()), item.class.number(), item.len());
             self.log(
                 kind::DELETIONS,
                 format_args!("type=deleted key={key} cmd={command} clsid={class} size={size}"),
@@ -197,7 +197,7 @@ impl Watchers {
 
     pub(super) fn log_eviction<C: RefCount + 'static>(&self, item: &ItemRef<C>, now: Seconds) {
         if self.want(kind::EVICTIONS) {
-            let (key, class, size) = (InUrl(item.key()), item.class().number(), item.len());
+            let (key, class, size) = (InUrl(item.key()), item.class.number(), item.len());
             let fetched = if item.state() & state::FETCHED == 0 { "no" } else { "yes" };
             let expiry = item.expiry.get();
             let ttl = if expiry == 0 { -1 } else { i64::from(expiry) - i64::from(now) };

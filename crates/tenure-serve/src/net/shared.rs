@@ -64,7 +64,7 @@ pub struct Shared {
     pub(super) acquires: Vec<Lock<Histogram<u64>>>,
     stopping: <Native as Memory>::AtomicU32,
     /// How many clients were refused for what they do.
-    refused: Relaxed<u64>,
+    pub(super) refused: Relaxed<u64>,
 }
 
 impl Shared {
@@ -125,11 +125,6 @@ impl Shared {
     pub(super) fn is_stopping(&self) -> bool {
         // Acquire: see `stop`.
         self.stopping.load(Ordering::Acquire) == 1
-    }
-
-    /// Whether this is the first refusal.
-    pub(super) fn is_first_refusal(&self) -> bool {
-        self.refused.fetch_add(1) == 0
     }
 }
 

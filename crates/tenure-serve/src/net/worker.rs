@@ -401,7 +401,7 @@ fn log(line: fmt::Arguments<'_>) {
 impl Shared {
     /// Logs why a client is refused: once. A verbose server logs each end anyway.
     fn log_refusal(&self, why: &str) {
-        if !self.settings.verbose && self.is_first_refusal() {
+        if !self.settings.verbose && self.refused.fetch_add(1) == 0 {
             log(format_args!("warning: a connection was closed: {why} (-v logs each)"));
         }
     }

@@ -70,9 +70,7 @@ fn large_values_that_were_replaced_do_not_pile_up() {
 #[test]
 fn the_limit_may_be_changed_while_the_server_runs() {
     let mut server = Server::with_memory(64 << 20);
-    for number in 0..200 {
-        server.set(format_args!("k{number}"), 100_000);
-    }
+    server.fill(0..200, 100_000);
     assert_eq!(server.stat("curr_items"), 200);
     assert_eq!(server.ask("cache_memlimit 8\r\nset k 0 0 1\r\n1\r\n"), "OK\r\nSTORED\r\n");
     assert!(server.cache.used() <= 8 << 20);
@@ -82,9 +80,7 @@ fn the_limit_may_be_changed_while_the_server_runs() {
 fn a_lowered_limit_refuses_no_value_of_any_size() {
     for (memory, values, len) in [(32 << 20, 1600, 20_000), (128 << 20, 45_000, 2000)] {
         let mut server = Server::with_memory(memory);
-        for key in 0..values {
-            server.set(format_args!("k{key}"), len);
-        }
+        server.fill(0..values, len);
         assert!(server.cache.used() > 28 << 20);
         assert_eq!(server.ask("cache_memlimit 8\r\n"), "OK\r\n");
         for key in 0..200 {
@@ -141,9 +137,7 @@ proptest! {
 fn newest_that_stay(memory: u64, len: usize) -> (usize, usize) {
     let mut server = Server::with_memory(memory);
     let stored = 3 * memory as usize / len;
-    for key in 0..stored {
-        server.set(format_args!("k{key}"), len);
-    }
+    server.fill(0..stored, len);
     let items = server.stat("curr_items") as usize;
     let newest = stored - items..stored;
     let there = newest.filter(|key| server.ask(format!("mg k{key}\r\n")) == "HD\r\n").count();
@@ -181,9 +175,7 @@ fn a_large_value_takes_the_place_of_the_oldest_small_ones() {
 #[test]
 fn a_lowered_limit_takes_effect_though_no_client_stores() {
     let mut server = Server::with_memory(32 << 20);
-    for key in 0..300 {
-        server.set(format_args!("k{key}"), 100_000);
-    }
+    server.fill(0..300, 100_000);
     server.ask("cache_memlimit 8\r\n");
     server.tick(2);
     assert!((6 << 20..=8 << 20).contains(&server.cache.used()), "{} bytes", server.cache.used());

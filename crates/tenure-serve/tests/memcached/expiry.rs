@@ -28,9 +28,7 @@ fn a_crawl_frees_expired_items_and_nothing_else_is_evicted() {
 #[test]
 fn a_flush_gives_the_memory_back_within_seconds() {
     let mut server = Server::with_memory(64 << 20);
-    for key in 0..1500 {
-        server.set(format_args!("k{key}"), 20_000);
-    }
+    server.fill(0..1500, 20_000);
     let full = server.stat("arena_bytes") + server.stat("arena_free_bytes");
     server.tick(3);
     server.ask("flush_all\r\nset new 0 0 1\r\nx\r\n");

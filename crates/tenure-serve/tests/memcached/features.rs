@@ -205,9 +205,7 @@ fn watchers_see_evictions_and_connections() {
     let mut server = Server::with_memory(1 << 20);
     let mut watcher = Client::new(&mut server);
     watcher.ask(&mut server, "watch evictions connevents\r\n");
-    for key in 0..12 {
-        server.set(format_args!("k{key}"), 100_000);
-    }
+    server.fill(0..12, 100_000);
     server.ask("GET / HTTP/1.1\r\n");
     let news = watcher.news(&mut server);
     let new = "type=conn_new rip=127.0.0.1 transport=tcp";

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use tenure::count::TicketRef;
@@ -67,6 +68,11 @@ impl Server {
     /// The answer to a `set` of `len` bytes.
     pub(crate) fn set(&mut self, key: impl Display, len: usize) -> String {
         self.ask(set(key, len))
+    }
+
+    /// Sets `k0`, `k1` and so on to values of `len` bytes.
+    pub(crate) fn fill(&mut self, keys: Range<usize>, len: usize) {
+        keys.for_each(|key| drop(self.set(format_args!("k{key}"), len)));
     }
 
     /// Whether `get` finds the key.

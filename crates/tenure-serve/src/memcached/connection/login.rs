@@ -26,7 +26,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
             return self.fail(Next::Refuse(NO_BINARY));
         }
         let Some(end) = memchr(b'\n', rest) else {
-            let is_long = rest.len() > self.session.peer.limits().line;
+            let is_long = rest.len() > self.session.peer.limits.line;
             return Some(if is_long { Next::End } else { Next::Input });
         };
         if end < LEAST_LINE {

@@ -124,7 +124,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Handler for Memcached<C, P> {
     }
 
     fn pushes(&self) -> bool {
-        self.shared.store.watchers().want(u32::MAX)
+        self.shared.store.watchers.want(u32::MAX)
     }
 
     fn has_news(&self, session: &Session<C, P>) -> bool {
@@ -140,7 +140,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Handler for Memcached<C, P> {
         let state =
             if self.shared.config.passwords.is_none() { State::Command } else { State::Login };
         let (peer, known) = (peer?, self.shared.connections.join(from, self.now));
-        self.shared.store.watchers().log_connection(from, known.number, None);
+        self.shared.store.watchers.log_connection(from, known.number, None);
         Some(Session { peer, known, state, requests: 0, failed: false })
     }
 
@@ -167,7 +167,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Handler for Memcached<C, P> {
     fn close(&mut self, mut session: Session<C, P>) {
         session.count_requests();
         session.peer.leave();
-        let (watchers, known) = (self.shared.store.watchers(), &session.known);
+        let (watchers, known) = (&self.shared.store.watchers, &session.known);
         if let State::Watch(watcher) = &session.state {
             watchers.leave(watcher);
         }
@@ -218,7 +218,7 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
     #[inline]
     fn begin(&mut self) -> (PeerRef<P>, Request<'a, C, P>) {
         let peer = self.session.peer.clone();
-        let limits = peer.limits();
+        let limits = peer.limits;
         self.session.requests += 1;
         (peer, self.request(limits))
     }
@@ -282,9 +282,9 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
     }
 
     fn dump(&mut self, from: Place, classes: Classes, output: &mut Answer<C>) -> Option<Next> {
-        let request = self.request(self.session.peer.limits());
+        let request = self.request(self.session.peer.limits);
         let next = self.visit.walk(from, |item| {
-            if classes.has(item.class()) {
+            if classes.has(item.class) {
                 request.dump_item(item, output);
             }
         });
@@ -322,7 +322,7 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
     }
 
     fn complete(&self, pending: Pending<C>, output: &mut Answer<C>) {
-        let request = self.request(self.session.peer.limits());
+        let request = self.request(self.session.peer.limits);
         request.complete(pending, output);
     }
 
@@ -398,7 +398,7 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
         if rest[0] == BINARY {
             return self.fail(Next::Refuse(NO_BINARY));
         }
-        if rest.len() <= self.session.peer.limits().line {
+        if rest.len() <= self.session.peer.limits.line {
             return Some(Next::Input);
         }
         let spaces = rest.iter().take_while(|byte| **byte == b' ').count();

@@ -110,7 +110,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
     #[cold]
     pub(super) fn observe(&self, key: &[u8]) {
         let item = self.visit.find(self.visit.key(key));
-        self.request(self.session.peer.limits()).fetched(key, item);
+        self.request(self.session.peer.limits).fetched(key, item);
     }
 
     /// Answers one key. `ends` is whether it is the last.

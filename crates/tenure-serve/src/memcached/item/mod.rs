@@ -81,11 +81,11 @@ pub(super) struct Body<C> {
     /// When it got that place, counted in stored values; wraps around.
     pub(super) since: Relaxed<u32>,
     pub(super) cas: Relaxed<u64>,
-    flags: u32,
+    pub(super) flags: u32,
     text: u32,
     data: u16,
     key: u8,
-    class: Class,
+    pub(super) class: Class,
 }
 
 pub(super) const END: &[u8] = b"END\r\n";
@@ -179,10 +179,6 @@ impl<C: RefCount + 'static> ItemRef<C> {
         true
     }
 
-    pub(super) fn flags(&self) -> u32 {
-        self.flags
-    }
-
     /// Where the data starts in the text. Two bytes for the end of the line follow it.
     #[inline]
     pub(super) fn data_start(&self) -> usize {
@@ -215,16 +211,12 @@ impl<C: RefCount + 'static> ItemRef<C> {
     }
 
     pub(super) fn footprint(&self) -> usize {
-        footprint(self.key.into(), self.flags(), self.len())
-    }
-
-    pub(super) fn class(&self) -> Class {
-        self.class
+        footprint(self.key.into(), self.flags, self.len())
     }
 
     /// What a tally counts.
     pub(super) fn sort(&self) -> (Class, usize) {
-        (self.class(), self.footprint())
+        (self.class, self.footprint())
     }
 
     #[inline]
@@ -261,7 +253,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
     /// What `me` and `lru_crawler metadump` say of it.
     pub(super) fn facts(&self, expiry: i64, used: i64) -> String {
         let fetched = if self.state() & state::FETCHED != 0 { "yes" } else { "no" };
-        let (cas, class, size) = (self.cas.get(), self.class().number(), self.size());
+        let (cas, class, size) = (self.cas.get(), self.class.number(), self.size());
         format!("exp={expiry} la={used} cas={cas} fetch={fetched} cls={class} size={size}")
     }
 
@@ -281,7 +273,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
     /// The same item in other cells, not shared yet. `None` without memory for it.
     pub(super) fn copy(&self, arena: &Arc<Arena>) -> Option<Self> {
         let key = self.key();
-        let (flags, expiry) = (self.flags(), self.expiry.get());
+        let (flags, expiry) = (self.flags, self.expiry.get());
         let (hash, len, state, number) = (self.hash(), self.len(), self.state(), self.cas.get());
         let recipe = Recipe { key, hash, flags, expiry, len, state, number };
         let mut draft = Draft::new(&recipe, arena)?;

@@ -26,7 +26,7 @@ fn an_item_is_written_as_a_get_answers_it<C: RefCount + 'static>() {
     let item = draft.finish();
     assert_eq!(sent(&item, 0, true), b"VALUE key 7 4\r\ndata\r\nEND\r\n");
     assert_eq!(sent(&item, 6, false), b"key 7 4\r\ndata\r\n");
-    assert_eq!((item.key(), item.short_data(), item.flags()), (&b"key"[..], Some(&b"data"[..]), 7));
+    assert_eq!((item.key(), item.short_data(), item.flags), (&b"key"[..], Some(&b"data"[..]), 7));
     let other = item.get().unwrap();
     assert_eq!((arena.items(), arena.live()), (1, item.size() as u64));
     drop(item);

@@ -60,8 +60,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         let mut locked = self.lock(key);
         let Some(old) = locked.find(key) else {
             if locked.over {
-                self.worker.count(Counter::Reclaimed);
-                self.worker.classes().count(new.sort(), Event::Reclaimed);
+                self.worker.count_item(Counter::Reclaimed, new.sort(), Event::Reclaimed);
             }
             return match verb {
                 Verb::Replace => Outcome::Refused,

@@ -74,8 +74,11 @@ impl<C: RefCount + 'static> Visit<'_, C> {
                         let Some(reason) = store.gone(item, self.now) else { continue };
                         let item = item.share();
                         self.count_reclaimed(&item, reason);
-                        self.worker.count(Counter::CrawlerReclaimed);
-                        self.worker.classes().count(item.sort(), Event::Crawled);
+                        self.worker.count_item(
+                            Counter::CrawlerReclaimed,
+                            item.sort(),
+                            Event::Crawled,
+                        );
                         unlinked += self.unlink(&mut queue, &item);
                     }
                     let visited = (end - start) as usize;
@@ -129,11 +132,9 @@ impl<C: RefCount + 'static> Visit<'_, C> {
 
     /// Counts an expired or flushed item that no client asked for.
     pub(super) fn count_reclaimed(&self, item: &ItemRef<C>, reason: Counter) {
-        self.worker.count(Counter::Reclaimed);
-        self.worker.classes().count(item.sort(), Event::Reclaimed);
+        self.worker.count_item(Counter::Reclaimed, item.sort(), Event::Reclaimed);
         if reason == Counter::GetExpired && item.state() & state::FETCHED == 0 {
-            self.worker.count(Counter::ExpiredUnfetched);
-            self.worker.classes().count(item.sort(), Event::ExpiredUnfetched);
+            self.worker.count_item(Counter::ExpiredUnfetched, item.sort(), Event::ExpiredUnfetched);
         }
     }
 

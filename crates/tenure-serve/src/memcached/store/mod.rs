@@ -50,7 +50,7 @@ pub(super) struct Store<C: RefCount + 'static> {
     map: HashMap<Entry<C>, (), Hashed>,
     shards: Box<[Isolated<Shard<C>>]>,
     hands: Hands,
-    arena: Arc<Arena>,
+    pub(super) arena: Arc<Arena>,
     hasher: foldhash::quality::RandomState,
     limit: Relaxed<u64>,
     evicts: bool,
@@ -64,7 +64,7 @@ pub(super) struct Store<C: RefCount + 'static> {
     crawls: Relaxed<u32>,
     /// The most items at once since memory of the map was last given back.
     most_items: Relaxed<u64>,
-    watchers: Watchers,
+    pub(super) watchers: Watchers,
     /// Bytes of an item, as memcached counts them.
     largest: usize,
     /// A delayed flush: from this second on, items stored or hit up to then are gone. 0 for none.
@@ -137,14 +137,6 @@ impl<C: RefCount + 'static> Store<C> {
     /// Items that exist, linked or not, and the bytes of their cells.
     pub(super) fn alive(&self) -> (u64, u64) {
         (self.arena.items(), self.arena.live())
-    }
-
-    pub(super) fn watchers(&self) -> &Watchers {
-        &self.watchers
-    }
-
-    pub(super) fn arena(&self) -> &Arena {
-        &self.arena
     }
 
     /// Whether a value of `len` bytes is not too large, as memcached counts.

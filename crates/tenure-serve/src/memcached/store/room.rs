@@ -152,11 +152,13 @@ impl<C: RefCount + 'static> Visit<'_, C> {
                 Some(reason) => self.count_reclaimed(&item, reason),
                 None => {
                     self.watchers().log_eviction(&item, self.now);
-                    self.worker.count(Counter::Evictions);
-                    self.worker.classes().count(item.sort(), Event::Evicted);
+                    self.worker.count_item(Counter::Evictions, item.sort(), Event::Evicted);
                     if item.state() & state::FETCHED == 0 {
-                        self.worker.count(Counter::EvictedUnfetched);
-                        self.worker.classes().count(item.sort(), Event::EvictedUnfetched);
+                        self.worker.count_item(
+                            Counter::EvictedUnfetched,
+                            item.sort(),
+                            Event::EvictedUnfetched,
+                        );
                     }
                 }
             }

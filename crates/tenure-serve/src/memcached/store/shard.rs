@@ -101,7 +101,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         new.place.set(self.queue.push(new.share()));
         store.map.insert(Entry(new.share()), (), &self.visit.guard);
         store.used.fetch_add(Self::charge(new));
-        self.visit.worker.classes().count(new.sort(), Event::Linked);
+        self.visit.worker.classes.count(new.sort(), Event::Linked);
         self.make_room(new);
         cas
     }
@@ -136,7 +136,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         drop(self.queue.replace(old.place.get(), new.share()));
         store.map.insert(Entry(new.share()), (), &self.visit.guard);
         self.unlinked += old.size();
-        self.visit.worker.classes().count_change(old.sort(), new.sort());
+        self.visit.worker.classes.count_change(old.sort(), new.sort());
         let (less, more) = (Self::charge(old), Self::charge(new));
         if more > less {
             store.used.fetch_add(more - less);
@@ -157,7 +157,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         len: usize,
         data: impl Iterator<Item = &'d [u8]>,
     ) -> Result<ItemRef<C>, Outcome> {
-        let (flags, expiry, hash) = (old.flags(), old.expiry.get(), old.hash());
+        let (flags, expiry, hash) = (old.flags, old.expiry.get(), old.hash());
         if !self.visit.store.takes(old.key(), flags, len) {
             return Err(Outcome::Refused);
         }
@@ -219,7 +219,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
     pub(super) fn unlink(&self, queue: &mut Queue<ItemRef<C>>, item: &ItemRef<C>) -> usize {
         let key = Key { bytes: item.key(), hash: item.hash() };
         self.store.used.sub(Locked::charge(item));
-        self.worker.classes().count(item.sort(), Event::Unlinked);
+        self.worker.classes.count(item.sort(), Event::Unlinked);
         // `item` may be the queue's own reference, but the map's keeps it readable.
         let removed = self.store.map.remove(&key, &self.guard);
         debug_assert!(removed.is_some(), "the queue and the map have the same items");
