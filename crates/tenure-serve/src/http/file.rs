@@ -104,7 +104,9 @@ impl File {
     /// shrunk.
     pub(super) fn read(&self, at: u64, len: usize) -> io::Result<Vec<u8>> {
         let Contents::OnDisk(file) = &self.contents else { return Ok(Vec::new()) };
-        let mut piece = vec![0; len];
+        let mut piece = Vec::new();
+        piece.try_reserve_exact(len)?;
+        piece.resize(len, 0);
         let count = loop {
             match file.read_at(&mut piece, at) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -149,7 +149,8 @@ impl Root {
         let held = usize::try_from(stamp.len).ok().filter(|len| *len <= self.limits.held);
         let contents = match held {
             Some(len) => {
-                let mut bytes = Vec::with_capacity(len);
+                let mut bytes = Vec::new();
+                bytes.try_reserve_exact(len).map_err(|_| Missing::Busy)?;
                 let read = (&file).take(stamp.len).read_to_end(&mut bytes);
                 read.map_err(|error| {
                     Errno::from_io_error(&error).map_or(Missing::Busy, Missing::from)

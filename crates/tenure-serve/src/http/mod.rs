@@ -7,7 +7,7 @@
 //! A directory answers with its `index.html`, or 404: there are no listings, no compression and no multiple ranges.
 //! Links out of the root are not followed (`openat2`, Linux 5.6). Other methods get 405 or 501, ambiguous lengths
 //! 400, and heads that exceed a buffer or 64 fields 414 or 431. A request with a body is answered, and ends its
-//! connection.
+//! connection. Without memory for a file the answer is 503, or ends early.
 
 mod answer;
 mod condition;

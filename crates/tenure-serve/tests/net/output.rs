@@ -8,14 +8,16 @@ use std::sync::Arc;
 use tenure::count::TicketRef;
 use tenure_serve::buffers::{Buffers, PoolKind};
 use tenure_serve::handler::{Handler, Output};
+use tenure_serve::http::{self, Http, Limits, Site};
 use tenure_serve::memcached::{Cache, Config};
 use tenure_serve::script::Connection;
 
-/// The system's allocator, but for threads that are to have nothing.
+/// The system's allocator, but for threads that are to have little.
 struct Refusing;
 
 thread_local! {
-    static REFUSES: Cell<bool> = const { Cell::new(false) };
+    /// Bytes from which on an allocation is refused.
+    static REFUSED: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
 #[global_allocator]
@@ -24,7 +26,7 @@ static ALLOCATOR: Refusing = Refusing;
 // SAFETY: what is not refused is `System`'s.
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if REFUSES.get() {
+        if layout.size() >= REFUSED.get() {
             return ptr::null_mut();
         }
         // SAFETY: `layout` is as the caller promises.
@@ -38,9 +40,14 @@ unsafe impl GlobalAlloc for Refusing {
 }
 
 fn without_memory(work: impl FnOnce()) {
-    REFUSES.set(true);
+    without_pieces_of(0, work);
+}
+
+/// No allocation has so many bytes or more.
+fn without_pieces_of(bytes: usize, work: impl FnOnce()) {
+    REFUSED.set(bytes);
     work();
-    REFUSES.set(false);
+    REFUSED.set(usize::MAX);
 }
 
 fn output() -> Output<Arc<[u8]>> {
@@ -123,4 +130,28 @@ fn stats_without_memory_for_its_lines_says_so() {
     connection.receive(&mut handler, b"stats\r\n");
     assert!(connection.sent.ends_with(b"\r\nEND\r\n"));
     handler.close(connection.session);
+}
+
+#[test]
+fn a_file_for_which_there_is_no_memory_is_unavailable_or_ends_early() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::write(root.path().join("held"), [b'x'; 20_000]).unwrap();
+    std::fs::write(root.path().join("large"), [b'x'; 40_000]).unwrap();
+    let limits = Limits { held: 30_000, ..Limits::default() };
+    let root = Some(root.path().to_owned());
+    let site = Site::new(&http::Config { root, limits, ..http::Config::default() }).unwrap();
+    let mut http = Http::new(tenure::sync::Arc::new(site), String::new);
+    let buffers = Buffers::new(PoolKind::Magazines, 16 << 10).unwrap();
+    let mut connection = Connection::open(&mut http, &buffers, 16 << 10);
+    let held = b"GET /held HTTP/1.1\r\nHost: x\r\n\r\n";
+    without_pieces_of(20_000, || connection.receive(&mut http, held));
+    assert!(connection.sent.starts_with(b"HTTP/1.1 503 "));
+    connection.sent.clear();
+    connection.receive(&mut http, held);
+    assert!(connection.sent.ends_with(&[b'x'; 20_000]), "later there is memory");
+    connection.sent.clear();
+    let large = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n";
+    without_pieces_of(20_000, || connection.receive(&mut http, large));
+    assert!(connection.sent.ends_with(b"\r\n\r\n") && connection.has_ended());
+    http.close(connection.session);
 }
