@@ -419,7 +419,7 @@ mod tests {
         };
         assert_eq!(gaps("conn_table"), ["98 lines of stats[]", "195 lines of buckets[]"]);
         let folded = gaps("net_device");
-        assert_eq!(folded[0], "20 lines: features_0 … padded_239", "{folded:?}");
+        assert_eq!(folded[0], "20 lines: member_0 … member_159", "{folded:?}");
     }
 
     #[test]
