@@ -9,7 +9,7 @@ pub(crate) struct Token(Arc<()>);
 
 impl Token {
     pub(crate) fn check(&self) {
-        assert!(Arc::strong_count(&self.0) > 0);
+        assert!(Arc::strong_count(&self.0) > 1, "the object was dropped, or is the original");
     }
 }
 

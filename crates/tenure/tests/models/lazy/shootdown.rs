@@ -419,7 +419,7 @@ shootdowns! {
     used_lazily_and_cleared_under_the_last_drop: Loom(ALL), Some(4), Some(3);
     given_back_and_taken_again_under_the_last_drop: PointersInOrder(ALL), Some(4), Some(3);
     given_back_and_taken_by_another_thread_under_the_last_drop: PointersInOrder(Some(2)), Some(2), Some(1);
-    given_back_and_taken_by_another_thread_for_the_same_object: PointersInOrder(ALL), Some(4), Some(3);
+    given_back_and_taken_by_another_thread_for_the_same_object: PointersInOrder(Some(3)), Some(3), Some(3);
     upgraded_under_the_last_drop: Loom(ALL), ALL, Some(3);
     upgraded_lazily_under_the_last_drop: Loom(ALL), Some(4), Some(3);
 }
