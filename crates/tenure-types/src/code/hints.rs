@@ -17,8 +17,15 @@ const MOST_REACHED: usize = 128;
 /// How deep members are followed to pointers, as from `Vec<T>` to the pointer in its buffer.
 const DEEP: usize = 8;
 
-/// Types with how much speaks for each.
-pub(super) type Hints = FxHashMap<TypeId, u32>;
+/// Types with what speaks for each.
+pub(super) type Hints = FxHashMap<TypeId, Hint>;
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Hint {
+    pub(super) weight: u32,
+    /// Whether something that may hold several in a row is generic over it.
+    pub(super) is_parameter: bool,
+}
 
 /// What speaks for a type, from the most: a type parameter of the allocating function,
 const PARAMETER: u32 = 64;
@@ -26,17 +33,32 @@ const PARAMETER: u32 = 64;
 const OWN: u32 = 32;
 /// what another variable points to,
 const POINTEE: u32 = 16;
+/// what a container in any of these holds,
+const HELD: u32 = 24;
 /// what a member of any of these points to.
 const REACHED: u32 = 8;
 
-/// Types by what speaks most for each at an address of code. `allocates`: type parameters count too.
-pub(super) fn at(reader: &Reader<'_>, types: &Types, address: u64, allocates: bool) -> Hints {
-    let mut hints = Hints::default();
-    let Some((_, levels)) = scopes::levels(reader, address) else { return hints };
-    for level in levels.iter().rev().take(MOST_LEVELS) {
+/// Types by what speaks most for each, of the functions at an address of code, the innermost first. `allocates`: type
+/// parameters count too.
+pub(super) fn at(reader: &Reader<'_>, types: &Types, address: u64, allocates: bool) -> Vec<Hints> {
+    let Some((_, levels)) = scopes::levels(reader, address) else { return Vec::new() };
+    let levels = levels.iter().rev().take(MOST_LEVELS);
+    let of_level = |level: &scopes::Level| {
+        let mut hints = Hints::default();
         if allocates && let Some(name) = reader.name(level.at) {
-            for ty in arguments(&name).into_iter().flat_map(|name| types.named(name)) {
-                note(&mut hints, types, *ty, PARAMETER);
+            for (argument, depth) in arguments(&name) {
+                let weight = PARAMETER >> depth.min(4);
+                for ty in types.named(element(argument)) {
+                    note(&mut hints, types, *ty, weight, true);
+                }
+                // Only `Arc` and `Rc` allocate for a slice what is more than its elements.
+                for inner in ["alloc::sync::ArcInner", "alloc::rc::RcInner"] {
+                    if argument.starts_with('[') {
+                        for ty in types.named(&format!("{inner}<{argument}>")) {
+                            note(&mut hints, types, *ty, weight, false);
+                        }
+                    }
+                }
             }
         }
         for variable in level.variables.iter().take(MOST_VARIABLES) {
@@ -49,20 +71,22 @@ pub(super) fn at(reader: &Reader<'_>, types: &Types, address: u64, allocates: bo
                 let is_own =
                     || reader.name(*variable).is_some_and(|name| name == "self" || name == "this");
                 let weight = if pointers == 1 && is_own() { OWN } else { POINTEE };
-                note(&mut hints, types, ty, weight);
+                note(&mut hints, types, ty, weight, false);
             }
             reach(&mut hints, types, ty, if pointers > 0 { REACHED } else { POINTEE }, allocates);
         }
-    }
-    hints
+        hints
+    };
+    levels.map(of_level).collect()
 }
 
-fn note(hints: &mut Hints, types: &Types, ty: TypeId, weight: u32) {
+fn note(hints: &mut Hints, types: &Types, ty: TypeId, weight: u32, is_parameter: bool) {
     let ty = types.model.resolved(ty);
     // Through `&Vec<T>` a `T` is accessed, more often than the vector.
     let weight = if types.model[ty].name.contains('<') { weight / 2 } else { weight };
     let known = hints.entry(ty).or_default();
-    *known = weight.max(*known);
+    known.weight = weight.max(known.weight);
+    known.is_parameter |= is_parameter;
 }
 
 /// What the pointers in a value lead to, and what its type is generic over.
@@ -73,17 +97,20 @@ fn reach(hints: &mut Hints, types: &Types, ty: TypeId, weight: u32, allocates: b
     while let Some((ty, depth)) = open.get(at).copied() {
         at += 1;
         match &model[ty].kind {
-            Kind::Pointer(Some(to)) => note(hints, types, *to, weight),
+            Kind::Pointer(Some(to)) => note(hints, types, *to, weight, false),
             Kind::Array { element, .. } => open.push((model.resolved(*element), depth)),
             Kind::Composite { members, .. } if depth < DEEP => {
+                let name = &model[ty].name;
+                let is_row = !holds_one(name);
                 let weight = match depth {
                     0 if allocates => PARAMETER / 2,
-                    0 => POINTEE,
+                    _ if is_row => HELD,
                     _ => weight,
                 };
-                for ty in arguments(&model[ty].name).into_iter().flat_map(|name| types.named(name))
-                {
-                    note(hints, types, *ty, weight);
+                for (argument, depth) in arguments(name) {
+                    for ty in types.named(element(argument)) {
+                        note(hints, types, *ty, weight >> depth.min(3), is_row);
+                    }
                 }
                 for member in members.iter().take(MOST_REACHED) {
                     if open.len() < MOST_REACHED {
@@ -96,21 +123,36 @@ fn reach(hints: &mut Hints, types: &Types, ty: TypeId, weight: u32, allocates: b
     }
 }
 
-/// The arguments of a generic name: of `Map<K, Set<V>>` `K` and `Set<V>`, and `V` in turn.
-pub(super) fn arguments(name: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let mut starts = Vec::new();
+/// Whether a generic type leads to one value: `Arc<T>`, and not `Arc<[T]>`.
+fn holds_one(name: &str) -> bool {
+    let Some((path, arguments)) = name.split_once('<') else { return false };
+    let base = path.rsplit("::").next().unwrap_or(path);
+    let one = ["Arc", "ArcInner", "Rc", "RcInner", "Weak", "Box", "shared_ptr", "unique_ptr"];
+    one.contains(&base) && !arguments.starts_with('[')
+}
+
+/// The arguments of a generic name, and those of arguments with how deep they lie: of `Map<K, Set<V>>` `K` and
+/// `Set<V>` at 0, and `V` at 1.
+pub(super) fn arguments(name: &str) -> Vec<(&str, usize)> {
+    let mut found: Vec<(&str, usize)> = Vec::new();
+    // Of each list that is open: where its next argument starts, and how many brackets there are around.
+    let mut lists: Vec<(usize, usize)> = Vec::new();
+    let mut brackets = 0_usize;
     for (at, next) in name.char_indices() {
+        let depth = lists.len().saturating_sub(1);
+        let list = lists.last_mut().filter(|(_, around)| *around == brackets);
         match next {
-            '<' => starts.push(at + 1),
+            '<' => lists.push((at + 1, brackets)),
+            '(' | '[' => brackets += 1,
+            ')' | ']' => brackets = brackets.saturating_sub(1),
             ',' => {
-                if let Some(start) = starts.last_mut() {
-                    found.push(name[*start..at].trim());
+                if let Some((start, _)) = list {
+                    found.push((name[*start..at].trim(), depth));
                     *start = at + 1;
                 }
             }
-            '>' if !name[..at].ends_with('-') => {
-                found.extend(starts.pop().map(|start| name[start..at].trim()));
+            '>' if !name[..at].ends_with('-') && list.is_some() => {
+                found.extend(lists.pop().map(|(start, _)| (name[start..at].trim(), depth)));
             }
             _ => {}
         }
@@ -121,16 +163,25 @@ pub(super) fn arguments(name: &str) -> Vec<&str> {
     found
 }
 
+/// Of a slice its elements: they are what lies in memory.
+fn element(argument: &str) -> &str {
+    argument.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(argument)
+}
+
 #[cfg(test)]
 mod tests {
     use super::arguments;
 
     #[test]
     fn the_arguments_of_a_generic_name_are_found_at_every_depth() {
-        assert_eq!(arguments("new<s::Session>"), ["s::Session"]);
-        assert_eq!(arguments("Map<K, Set<V> >"), ["K", "V", "Set<V>"]);
-        assert_eq!(arguments("plain"), [""; 0]);
-        assert_eq!(arguments("f<fn() -> u8>"), ["fn() -> u8"]);
-        assert_eq!(arguments(">,<"), [""; 0]);
+        assert_eq!(arguments("new<s::Session>"), [("s::Session", 0)]);
+        assert_eq!(arguments("Map<K, Set<V> >"), [("K", 0), ("V", 1), ("Set<V>", 0)]);
+        assert!(arguments("plain").is_empty());
+        assert_eq!(arguments("f<fn() -> u8>"), [("fn() -> u8", 0)]);
+        assert_eq!(arguments("Table<(u64, String), A>"), [("(u64, String)", 0), ("A", 0)]);
+        assert_eq!(arguments("Box<[T], A>"), [("[T]", 0), ("A", 0)]);
+        for name in [">,<", "(<)>", ")]<,>", "<(", "a<b,c"] {
+            let _ = arguments(name);
+        }
     }
 }

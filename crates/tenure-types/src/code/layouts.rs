@@ -3,9 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use super::hints::arguments;
-use super::member::{Fit, member};
+use super::member::{Fit, member, tail};
 use super::types::Types;
-use crate::model::{Kind, Model, Shape, TypeId};
+use crate::model::{Kind, Model, TypeId};
 
 /// Types of one size that are tried.
 pub(super) const MOST_OF_SIZE: usize = 512;
@@ -25,6 +25,18 @@ pub(super) struct Layout {
     pub(super) start: u64,
     /// Bytes from one to the next, if there may be several.
     pub(super) stride: Option<u64>,
+    /// Where the last ends, if something else follows.
+    pub(super) end: Option<u64>,
+}
+
+impl Layout {
+    pub(super) fn whole(ty: TypeId) -> Self {
+        Self { ty, start: 0, stride: None, end: None }
+    }
+
+    pub(super) fn row(ty: TypeId, stride: u64) -> Self {
+        Self { ty, start: 0, stride: Some(stride), end: None }
+    }
 }
 
 /// The layouts of allocations of one size.
@@ -41,7 +53,7 @@ impl<'t> Layouts<'t> {
         let mut around: FxHashMap<TypeId, Vec<TypeId>> = FxHashMap::default();
         let mut left = MOST_MEMBERS;
         for outer in types.of_size(size).iter().take(MOST_OF_SIZE) {
-            for name in arguments(&model[*outer].name) {
+            for (name, _) in arguments(&model[*outer].name) {
                 for ty in types.named(name) {
                     around.entry(model.resolved(*ty)).or_default().push(*outer);
                 }
@@ -68,59 +80,98 @@ impl<'t> Layouts<'t> {
         Self { types, size, around }
     }
 
-    /// The ways in which the allocation can be of a type, with how much each says.
-    pub(super) fn of(&self, ty: TypeId) -> Vec<(Layout, u64)> {
+    /// The ways in which the allocation can be of a type, with how much each says. `is_parameter`: the type is one that
+    /// containers hold; `near`: the allocating code hinted at it.
+    pub(super) fn of(&self, ty: TypeId, is_parameter: bool, near: bool) -> Vec<(Layout, u64)> {
         let model = &self.types.model;
         let ty = model.resolved(ty);
         let bytes = model[ty].size;
         if bytes == 0 || bytes > self.size {
             return Vec::new();
         }
-        let whole = |ty| Layout { ty, start: 0, stride: None };
         let plain = is_plain(model, ty);
+        let is_number = !matches!(model[ty].kind, Kind::Composite { .. });
         if bytes == self.size {
-            return vec![(whole(ty), if plain { 8 } else { 64 })];
+            return vec![(Layout::whole(ty), if plain { 8 } else { 64 })];
         }
-        let row = |start: u64| {
-            let fits = self.size.checked_sub(start)?.is_multiple_of(bytes);
-            fits.then_some(Layout { ty, start, stride: Some(bytes) })
-        };
-        if let Some(row) = row(0)
-            && plain
-        {
-            return vec![(row, 4)];
+        let divides = |size: Option<u64>| size.is_some_and(|size| size.is_multiple_of(bytes));
+        let row = Layout::row(ty, bytes);
+        if plain && divides(Some(self.size)) {
+            // Numbers fit everywhere. A count that the code treats as one says something, a plain number does not.
+            return match (is_number, near) {
+                (true, false) => Vec::new(),
+                (true, true) => vec![(row, 1)],
+                (false, _) => vec![(row, 4)],
+            };
         }
         let outer = self.around.get(&ty).into_iter().flatten();
-        let mut layouts: Vec<(Layout, u64)> = outer.map(|outer| (whole(*outer), 48)).collect();
-        let rest = self.size - bytes;
-        let is_rounded = rest < 64 && self.size.is_multiple_of(16);
-        if let Some(row) = row(0) {
-            layouts.push((row, 16));
-        } else if has_tail(model, ty) {
-            layouts.push((whole(ty), 32));
+        let mut layouts: Vec<_> = outer.map(|outer| (Layout::whole(*outer), 48)).collect();
+        let is_rounded = self.size - bytes < 64 && self.size.is_multiple_of(16);
+        if self.has_tail(ty) {
+            // What an `ArcInner<[T]>` is allocated with also is a row of `T`: the former says more.
+            layouts.push((Layout::whole(ty), 192));
+        } else if model[ty].name.starts_with('(')
+            && let Some((start, end)) = table(self.size, bytes)
+        {
+            layouts.push((Layout { start, end: Some(end), ..row }, 32));
+        } else if divides(Some(self.size)) {
+            layouts.push((row, if is_parameter { 16 } else { 8 }));
         // C++ notes the number of elements before those that have destructors, and `Arc<[T]>` has two counts there.
-        } else if let Some(row) = row(8).or_else(|| row(16)) {
-            layouts.push((row, 1));
+        } else if near && divides(self.size.checked_sub(8)) {
+            layouts.push((Layout { start: 8, ..row }, 1));
+        } else if near && divides(self.size.checked_sub(16)) {
+            layouts.push((Layout { start: 16, ..row }, 1));
         } else if is_rounded && !plain {
-            layouts.push((whole(ty), 8));
+            layouts.push((Layout::whole(ty), 8));
         }
         layouts
     }
 
-    /// How well accesses, offsets and sizes, fit a layout, up to [`PERFECT`]. None if one touches padding.
+    /// How well accesses, offsets and sizes, fit a layout, up to [`PERFECT`]. None if one touches padding, or if those of
+    /// a row touch parts of numbers: then it is a row of something else.
     pub(super) fn fit(&self, layout: Layout, touched: &[(u64, u64)]) -> Option<u64> {
         let model = &self.types.model;
-        let mut numbers = 0;
+        let (mut exact, mut numbers, mut all) = (0, 0, 0);
         for (offset, size) in touched {
-            // Before the first is how many there are.
-            let Some(offset) = offset.checked_sub(layout.start) else { continue };
-            let inner = layout.stride.map_or(offset, |stride| offset % stride);
+            // Before the first is how many there are, and behind the last what a table knows of each.
+            let Some(inner) = offset.checked_sub(layout.start) else { continue };
+            if layout.end.is_some_and(|end| *offset >= end) {
+                continue;
+            }
+            let inner = layout.stride.map_or(inner, |stride| inner % stride);
             let found = member(model, layout.ty, inner, *size)?;
             // A pointer is more often read on the way to what is contended for.
             let is_pointer = matches!(model[found.ty].kind, Kind::Pointer(_));
+            all += 1;
+            exact += u64::from(found.fit == Fit::Exact);
             numbers += u64::from(found.fit == Fit::Exact && !is_pointer);
         }
-        Some(1 + numbers * (PERFECT - 1) / touched.len().max(1) as u64)
+        if layout.stride.is_some() && exact * 4 < all * 3 {
+            return None;
+        }
+        Some(1 + numbers * (PERFECT - 1) / all.max(1))
+    }
+
+    /// Whether a type ends with an array of as many elements as the allocation has room for.
+    fn has_tail(&self, ty: TypeId) -> bool {
+        let model = &self.types.model;
+        tail(model, ty).is_some_and(|(last, element)| {
+            let room = self.size.checked_sub(last.offset);
+            room.is_some_and(|room| room.is_multiple_of(model[element].size))
+        })
+    }
+}
+
+/// Where the first pair of a hash table of std starts and the last one ends: behind them are a byte for each and 16.
+fn table(size: u64, bytes: u64) -> Option<(u64, u64)> {
+    let mut slots = 4_u64;
+    loop {
+        let elements = slots.checked_mul(bytes).filter(|elements| *elements < size)?;
+        let end = elements.checked_next_multiple_of(16)?;
+        if end.checked_add(slots + 16) == Some(size) {
+            return Some((end - elements, end));
+        }
+        slots = slots.checked_mul(2)?;
     }
 }
 
@@ -129,9 +180,16 @@ fn is_plain(model: &Model, ty: TypeId) -> bool {
     member(model, ty, 0, model[ty].size).is_none_or(|found| found.fit == Fit::Exact)
 }
 
-/// Whether a type ends with an array of as many elements as were allocated.
-fn has_tail(model: &Model, ty: TypeId) -> bool {
-    let Kind::Composite { shape: Shape::Struct, members } = &model[ty].kind else { return false };
-    let last = members.last().map(|member| &model[model.resolved(member.ty)].kind);
-    matches!(last, Some(Kind::Array { count: 0, .. }))
+#[cfg(test)]
+mod tests {
+    use super::table;
+
+    #[test]
+    fn a_hash_table_has_a_power_of_two_of_slots_and_a_byte_for_each_behind_them() {
+        assert_eq!(table(16 * 32 + 16 + 16, 32), Some((0, 512)));
+        assert_eq!(table(8 + 4 * 10 + 4 + 16, 10), Some((8, 48)));
+        assert_eq!(table(16 * 32, 32), None);
+        assert_eq!(table(u64::MAX, 1), None);
+        assert_eq!(table(0, 8), None);
+    }
 }

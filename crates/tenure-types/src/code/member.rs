@@ -1,6 +1,6 @@
 //! Which member of a type lies at an offset.
 
-use crate::model::{Kind, Model, Shape, TypeId};
+use crate::model::{Kind, Member, Model, Shape, TypeId};
 
 /// How many members are tried for one access: those of unions lie over each other.
 const MOST_TRIED: u32 = 1 << 12;
@@ -35,6 +35,20 @@ pub(super) fn member(model: &Model, ty: TypeId, offset: u64, size: u64) -> Optio
         step.write(&mut path);
     }
     Some(Found { path, ty, fit })
+}
+
+/// The member that ends a struct, if there are as many of it as were allocated, and the type of each. C has an array of
+/// no elements there, and Rust one element where the struct already ends.
+pub(super) fn tail(model: &Model, ty: TypeId) -> Option<(&Member, TypeId)> {
+    let Kind::Composite { shape: Shape::Struct, members } = &model[ty].kind else { return None };
+    let last = members.last()?;
+    let of = model.resolved(last.ty);
+    let element = match model[of].kind {
+        Kind::Array { element, count: 0 } => element,
+        _ if last.offset == model[ty].size => of,
+        _ => return None,
+    };
+    (model[element].size > 0).then_some((last, element))
 }
 
 enum Step<'m> {
@@ -84,12 +98,9 @@ impl<'m> Walk<'m> {
         let model = self.model;
         let ty = model.resolved(ty);
         let whole = model[ty].size;
-        if let Kind::Composite { shape: Shape::Struct, members } = &model[ty].kind
-            && offset >= whole
-            && let Some(last) = members.last()
-            && let Kind::Array { element, count: 0 } = model[model.resolved(last.ty)].kind
+        if offset >= whole
+            && let Some((last, element)) = tail(model, ty)
         {
-            // As many as were allocated.
             return self.tail(&last.name, element, offset.checked_sub(last.offset)?);
         }
         let end = offset.checked_add(self.size).filter(|end| *end <= whole)?;

@@ -187,7 +187,7 @@ impl Program {
                 type_name: spell::type_name(&model.spelled(found.ty)),
                 declared: found.declared.clone(),
                 evidence: Evidence::Declaration,
-                layout: Some(Layout { ty, start: 0, stride }),
+                layout: Some(stride.map_or(Layout::whole(ty), |stride| Layout::row(ty, stride))),
             });
         }
         let symbol = symbol?;
@@ -234,6 +234,9 @@ impl Program {
         let types = self.types()?;
         let layout = object.layout?;
         let inner = offset.checked_sub(layout.start)?;
+        if layout.end.is_some_and(|end| offset >= end) {
+            return None;
+        }
         let (element, inner) = match layout.stride {
             Some(stride) => (Some(inner.checked_div(stride)?), inner % stride),
             None => (None, inner),

@@ -20,9 +20,14 @@ const MOST_CODE: usize = 64;
 /// Frames of the allocating call that are looked at.
 const MOST_FRAMES: usize = 16;
 
-/// What a hint of an access counts, where one of the allocator's caller counts [`OF_CALLER`] and those further out less.
+/// The functions of that call which deal with what is allocated, from `Global::allocate` to `Arc::new` and its caller;
+/// those further out deal with all sorts of things.
+const NEAR: usize = 10;
+
+/// How much a hint counts by where it comes from.
+const OF_NEAR: u64 = 32;
 const OF_ACCESS: u64 = 8;
-const OF_CALLER: u64 = 32;
+const OF_FAR: u64 = 1;
 
 pub(super) fn find(
     reader: &Reader<'_>,
@@ -42,13 +47,17 @@ pub(super) fn find(
     let layouts = Layouts::new(types, size);
     let mut search = Search { layouts, touched, found: Vec::new() };
     let frames = stack.iter().filter_map(|address| address.checked_sub(1));
-    for (depth, address) in (0..).zip(frames.take(MOST_FRAMES)) {
-        let hints = hints::at(reader, types, address, true);
-        search.take(&hints, OF_CALLER - depth, Evidence::Allocation);
+    let levels =
+        frames.take(MOST_FRAMES).flat_map(|address| hints::at(reader, types, address, true));
+    for (depth, hints) in levels.enumerate() {
+        let near = depth < NEAR;
+        let factor = if near { OF_NEAR } else { OF_FAR };
+        search.take(&hints, factor, Evidence::Allocation, near);
     }
     for address in code.iter().take(MOST_CODE) {
-        let hints = hints::at(reader, types, *address, false);
-        search.take(&hints, OF_ACCESS, Evidence::Access);
+        for hints in hints::at(reader, types, *address, false) {
+            search.take(&hints, OF_ACCESS, Evidence::Access, false);
+        }
     }
     search.best().or_else(|| search.only(types.of_size(size)))
 }
@@ -69,10 +78,14 @@ struct Candidate {
 }
 
 impl Search<'_> {
-    fn take(&mut self, hints: &Hints, factor: u64, evidence: Evidence) {
-        for (ty, weight) in hints {
-            for (layout, says) in self.layouts.of(*ty) {
-                let votes = u64::from(*weight) * factor * says;
+    fn take(&mut self, hints: &Hints, factor: u64, evidence: Evidence, near: bool) {
+        for (ty, hint) in hints {
+            for (layout, says) in self.layouts.of(*ty, hint.is_parameter, near) {
+                // Far from the allocator, rows of anything fit somewhere.
+                if layout.stride.is_some() && evidence == Evidence::Allocation && !near {
+                    continue;
+                }
+                let votes = u64::from(hint.weight) * factor * says;
                 match self.found.iter_mut().find(|known| known.layout == layout) {
                     Some(known) => {
                         known.votes += votes;
@@ -99,7 +112,7 @@ impl Search<'_> {
         if all.len() > MOST_OF_SIZE || self.touched.is_empty() {
             return None;
         }
-        let layouts = all.iter().map(|ty| Layout { ty: *ty, start: 0, stride: None });
+        let layouts = all.iter().map(|ty| Layout::whole(*ty));
         let mut fitting =
             layouts.filter(|layout| self.layouts.fit(*layout, &self.touched) == Some(PERFECT));
         let first = fitting.next()?;

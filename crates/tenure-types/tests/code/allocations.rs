@@ -160,6 +160,25 @@ fn what_members_of_self_own_has_types() {
 }
 
 #[test]
+fn pairs_of_a_hash_table_and_elements_behind_counts_have_types() {
+    each("plain.rs", true, |what, sample| {
+        let (program, lines) = (sample.open(), sample.run());
+        let map = accesses(&lines, "map");
+        let slice = accesses(&lines, "slice");
+        let stacks = [stack(&lines, "allocate 116"), stack(&lines, "allocate 64")];
+        for [of_map, of_slice] in [stacks, [&[], &[]]] {
+            let object = program.allocation(&map, 116, of_map).unwrap();
+            assert_eq!(object.type_name, "(u64, Slot)", "{what}");
+            let path = &paths(&program, &object, &map)[0];
+            assert!(path.starts_with('[') && path.ends_with("].1.other"), "{what}: {path}");
+            let object = program.allocation(&slice, 64, of_slice).unwrap();
+            assert_eq!(object.type_name, "Arc<[Slot]>", "{what}");
+            assert_eq!(paths(&program, &object, &slice), ["data[1].other"], "{what}");
+        }
+    });
+}
+
+#[test]
 fn allocations_of_any_size_and_accesses_anywhere_end() {
     each("plain.cpp", true, |_, sample| {
         let (program, lines) = (sample.open(), sample.run());

@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -44,12 +45,16 @@ mod hook {
 struct Watching;
 
 static WATCHED: AtomicU64 = AtomicU64::new(0);
+static FOUND: AtomicU64 = AtomicU64::new(0);
 
 unsafe impl std::alloc::GlobalAlloc for Watching {
     unsafe fn alloc(&self, layout: std::alloc::Layout) -> *mut u8 {
         if WATCHED.load(Relaxed) == layout.size() as u64 {
             WATCHED.store(0, Relaxed);
             hook::code(&format!("allocate {}", layout.size()));
+            let at = unsafe { std::alloc::System.alloc(layout) };
+            FOUND.store(at as u64, Relaxed);
+            return at;
         }
         unsafe { std::alloc::System.alloc(layout) }
     }
@@ -175,6 +180,17 @@ fn work(workers: &mut [Worker], base: usize) {
     }
 }
 
+#[inline(never)]
+fn look(map: &HashMap<u64, Slot>, slots: &Arc<[Slot]>, base: usize) {
+    if let Some(slot) = map.get(&7) {
+        slot.other.fetch_add(1, Relaxed);
+        hook::touch("map", base, &slot.other);
+    }
+    slots[1].other.fetch_add(1, Relaxed);
+    hook::touch("slice", Arc::as_ptr(slots) as *const u8 as usize - 16, &slots[1].other);
+    black_box((map, slots));
+}
+
 fn main() {
     hook::data("WORKERS[2].other", &WORKERS[2].other);
     hook::data("TOTAL", &TOTAL);
@@ -190,6 +206,16 @@ fn main() {
     let mut workers = black_box(vec![Worker { hits: 0, misses: 0, busy: false, seen: [0; 3] }; 6]);
     let base = workers.as_ptr() as usize;
     work(&mut workers[2..4], base);
+    // Four slots, and a byte for each and 16 behind them.
+    WATCHED.store(4 * 24 + 4 + 16, Relaxed);
+    let mut map = HashMap::new();
+    map.insert(7, Slot { hits: AtomicU64::new(0), other: AtomicU64::new(0) });
+    let base = FOUND.load(Relaxed) as usize;
+    WATCHED.store(16 + 3 * 16, Relaxed);
+    let slots: Vec<Slot> = (0..3)
+        .map(|_| Slot { hits: AtomicU64::new(0), other: AtomicU64::new(0) })
+        .collect();
+    look(&black_box(map), &black_box(slots.into()), base);
     let shared = Shared { count: 0, limit: 1, names: Vec::new() };
     let rows = [const { Padded(AtomicU64::new(0)) }; 4].into();
     let table = black_box(Table { rows, shared: Arc::new(Mutex::new(shared)) });
