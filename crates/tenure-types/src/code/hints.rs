@@ -27,6 +27,13 @@ pub(super) struct Hint {
     pub(super) is_parameter: bool,
 }
 
+impl Hint {
+    /// Whether the function itself is generic over it, or is its method.
+    pub(super) fn is_direct(self) -> bool {
+        self.weight >= OWN
+    }
+}
+
 /// What speaks for a type, from the most: a type parameter of the allocating function,
 const PARAMETER: u32 = 64;
 /// what `self` or `this` is,

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::hints::arguments;
+use super::hints::{Hint, arguments};
 use super::member::{Fit, member, tail};
 use super::types::Types;
 use crate::model::{Kind, Model, TypeId};
@@ -80,9 +80,9 @@ impl<'t> Layouts<'t> {
         Self { types, size, around }
     }
 
-    /// The ways in which the allocation can be of a type, with how much each says. `is_parameter`: the type is one that
-    /// containers hold; `near`: the allocating code hinted at it.
-    pub(super) fn of(&self, ty: TypeId, is_parameter: bool, near: bool) -> Vec<(Layout, u64)> {
+    /// The ways in which the allocation can be of a type, with how much each says. `near`: the allocating code
+    /// hinted at it.
+    pub(super) fn of(&self, ty: TypeId, hint: Hint, near: bool) -> Vec<(Layout, u64)> {
         let model = &self.types.model;
         let ty = model.resolved(ty);
         let bytes = model[ty].size;
@@ -107,15 +107,25 @@ impl<'t> Layouts<'t> {
         let outer = self.around.get(&ty).into_iter().flatten();
         let mut layouts: Vec<_> = outer.map(|outer| (Layout::whole(*outer), 48)).collect();
         let is_rounded = self.size - bytes < 64 && self.size.is_multiple_of(16);
-        if self.has_tail(ty) {
-            // What an `ArcInner<[T]>` is allocated with also is a row of `T`: the former says more.
-            layouts.push((Layout::whole(ty), 192));
+        let counts = ["alloc::sync::ArcInner<", "alloc::rc::RcInner<"];
+        if let Some(element) = self.tail(ty) {
+            // What an `ArcInner<[T]>` is allocated with also is a row of `T`: the former says more. But numbers fit
+            // everywhere.
+            let says = match near {
+                _ if !is_plain(model, element) => 192,
+                true if hint.is_direct() => 192,
+                true => 4,
+                false => 24,
+            };
+            layouts.push((Layout::whole(ty), says));
+        } else if counts.iter().any(|start| model[ty].name.starts_with(start)) {
+            // Never in a row.
         } else if model[ty].name.starts_with('(')
             && let Some((start, end)) = table(self.size, bytes)
         {
             layouts.push((Layout { start, end: Some(end), ..row }, 32));
         } else if divides(Some(self.size)) {
-            layouts.push((row, if is_parameter { 16 } else { 8 }));
+            layouts.push((row, if hint.is_parameter { 16 } else { 8 }));
         // C++ notes the number of elements before those that have destructors, and `Arc<[T]>` has two counts there.
         } else if near && divides(self.size.checked_sub(8)) {
             layouts.push((Layout { start: 8, ..row }, 1));
@@ -152,13 +162,12 @@ impl<'t> Layouts<'t> {
         Some(1 + numbers * (PERFECT - 1) / all.max(1))
     }
 
-    /// Whether a type ends with an array of as many elements as the allocation has room for.
-    fn has_tail(&self, ty: TypeId) -> bool {
+    /// What a type ends with as many of as the allocation has room for.
+    fn tail(&self, ty: TypeId) -> Option<TypeId> {
         let model = &self.types.model;
-        tail(model, ty).is_some_and(|(last, element)| {
-            let room = self.size.checked_sub(last.offset);
-            room.is_some_and(|room| room.is_multiple_of(model[element].size))
-        })
+        let (last, element) = tail(model, ty)?;
+        let room = self.size.checked_sub(last.offset)?;
+        room.is_multiple_of(model[element].size).then_some(element)
     }
 }
 

@@ -80,7 +80,7 @@ struct Candidate {
 impl Search<'_> {
     fn take(&mut self, hints: &Hints, factor: u64, evidence: Evidence, near: bool) {
         for (ty, hint) in hints {
-            for (layout, says) in self.layouts.of(*ty, hint.is_parameter, near) {
+            for (layout, says) in self.layouts.of(*ty, *hint, near) {
                 // Far from the allocator, rows of anything fit somewhere.
                 if layout.stride.is_some() && evidence == Evidence::Allocation && !near {
                     continue;
