@@ -137,8 +137,8 @@ impl<'t> Layouts<'t> {
         layouts
     }
 
-    /// How well accesses, offsets and sizes, fit a layout, up to [`PERFECT`]. None if one touches padding, or if those of
-    /// a row touch parts of numbers: then it is a row of something else.
+    /// How well accesses, offsets and sizes, fit a layout, up to [`PERFECT`]. None if one touches padding, or if those
+    /// of a row touch parts of numbers: then it is a row of something else.
     pub(super) fn fit(&self, layout: Layout, touched: &[(u64, u64)]) -> Option<u64> {
         let model = &self.types.model;
         let (mut exact, mut numbers, mut all) = (0, 0, 0);

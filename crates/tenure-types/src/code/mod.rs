@@ -202,8 +202,8 @@ impl Program {
         })
     }
 
-    /// The type of an allocation of `size` bytes, by what accesses it and the return addresses of the call that made it,
-    /// the innermost first. Addresses of other modules find nothing: leave them out, or ask those as well.
+    /// The type of an allocation of `size` bytes, by what accesses it and the return addresses of the call that made
+    /// it, the innermost first. Addresses of other modules find nothing: leave them out, or ask those as well.
     #[must_use]
     pub fn allocation(&self, accesses: &[Access], size: u64, stack: &[u64]) -> Option<Object> {
         let types = self.types()?;
