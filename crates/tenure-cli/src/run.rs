@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     let recording = tenure_run::run(&request, &title).map_err(Failure::input)?;
     title.restore();
     let words: Vec<_> = arguments.command.iter().map(|word| word.to_string_lossy()).collect();
-    let mut report = find::report(&recording, &words.join(" "), arguments.line);
+    let mut report = find::report(&recording, &words.join(" "), arguments.line, arguments.top);
     if let Some(budget) = budget {
         report.checks = budget.check(&report);
     }

@@ -1,41 +1,49 @@
 //! From a recording to a report: names, words in the model of findings, and what mending would give.
 
 mod names;
+mod pattern;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_find::{
     Confidence, Ended, Finding, Kind, Level, Observed, Report, Role, Run, Sharing, Source, Storage,
     Word,
 };
+use tenure_sim::pattern::Pattern;
 use tenure_types::code::Place;
 
 use crate::contend::{self, Contended};
 use crate::record::{self, Line, Process, Recording};
 
 use names::{Names, Programs};
-use words::Named;
+use pattern::Memory;
+use words::{Groups, Named};
 
-/// What was found in a run of this command, the worst first.
+/// What was found in a run of this command, the worst first. For as many of them as `predicted` says, the simulator
+/// predicts what mending them would give; that takes a second or so for each.
 #[must_use]
-pub fn report(recording: &Recording, command: &str, line_bytes: u32) -> Report {
+pub fn report(recording: &Recording, command: &str, line_bytes: u32, predicted: usize) -> Report {
     let programs = Programs::default();
     let all_accesses: u64 = entries(&recording.processes).sum();
-    let mut found: Vec<(u64, Finding)> = Vec::new();
+    let mut found: Vec<(u64, Finding, Option<Pattern>)> = Vec::new();
     for process in &recording.processes {
         let names = Names::new(process, &programs);
         for contended in contend::contended(process) {
-            let mut finding = finding(process, &contended, &names);
+            let (mut finding, pattern) = finding(process, &contended, &names);
             let accesses = finding.observed.as_ref().map_or(0, |observed| observed.accesses);
             finding.score = 100.0 * accesses as f64 / all_accesses.max(1) as f64;
-            found.push((contended.possible.capped, finding));
+            found.push((contended.possible.capped, finding, pattern));
         }
     }
-    found.sort_by_key(|(changes, _)| std::cmp::Reverse(*changes));
-    let mut findings: Vec<_> = found.into_iter().map(|(_, finding)| finding).collect();
-    for (rank, finding) in (1..).zip(&mut findings) {
-        finding.rank = rank;
+    found.sort_by_key(|(changes, ..)| std::cmp::Reverse(*changes));
+    let mut findings = Vec::new();
+    for (at, (_, mut finding, pattern)) in found.into_iter().enumerate() {
+        finding.rank = at as u64 + 1;
+        if let Some(pattern) = pattern.filter(|_| at < predicted) {
+            (finding.repairs, finding.forecast) = pattern::repairs(&pattern);
+        }
+        findings.push(finding);
     }
     Report::new(Source::Run(run(recording, command)), line_bytes.into(), findings)
 }
@@ -99,16 +107,25 @@ fn not_recorded(recording: &Recording) -> Vec<String> {
     all
 }
 
-/// A finding without its rank and score.
-fn finding(process: &Process, contended: &Contended, names: &Names<'_>) -> Finding {
+/// A finding without its rank, score and repairs, and its pattern if it has one.
+fn finding(
+    process: &Process,
+    contended: &Contended,
+    names: &Names<'_>,
+) -> (Finding, Option<Pattern>) {
     let worst = &process.lines[contended.lines[0]];
     let named = Named::new(contended, worst, names);
     let mut words = words::words(process, contended, &named, names);
+    let observed = observed(process, contended, &named, names);
+    let paths = words.iter().map(|(word, _)| word.path.clone());
+    let in_pattern: Vec<_> = words::shown(contended, &named).into_iter().zip(paths).collect();
+    let memory = memory(process, contended, &named, &observed);
+    let pattern = pattern::pattern(&memory, &in_pattern, &Groups::of(process, names));
     // The word that moves the line most is the one to mend; the others suffer.
     let hottest = (0..words.len()).max_by_key(|&at| words[at].1).unwrap_or(0);
     let (contended_word, _) = words.remove(hottest);
     let victims: Vec<Word> = words.into_iter().map(|(word, _)| word).collect();
-    Finding {
+    let finding = Finding {
         rank: 0,
         type_name: named.type_name(),
         declared: named.declared(),
@@ -118,7 +135,7 @@ fn finding(process: &Process, contended: &Contended, names: &Names<'_>) -> Findi
         victims,
         score: 0.0,
         signals: Vec::new(),
-        observed: Some(observed(process, contended, &named, names)),
+        observed: Some(observed),
         confidence: Confidence {
             level: Level::High,
             placements: 1.0,
@@ -126,6 +143,34 @@ fn finding(process: &Process, contended: &Contended, names: &Names<'_>) -> Findi
         },
         repairs: Vec::new(),
         forecast: None,
+    };
+    (finding, pattern)
+}
+
+fn memory(process: &Process, contended: &Contended, named: &Named, observed: &Observed) -> Memory {
+    let worst = &process.lines[contended.lines[0]];
+    let name = Some(named.array()).filter(|name| !name.is_empty());
+    Memory {
+        name: name.unwrap_or_else(|| "object".to_owned()).chars().take(100).collect(),
+        line: match &worst.allocation {
+            Some(allocation) => allocation.line_offset,
+            None => worst.address.cast_signed(),
+        },
+        line_bytes: process.line_bytes.into(),
+        elements: named.elements(contended),
+        // One after the other at the same place is one at a time.
+        objects: match observed.storage {
+            Storage::Heap { .. } => {
+                let object = |line: &Line| {
+                    let offset = line.allocation.as_ref().map_or(0, |it| it.line_offset);
+                    line.address.wrapping_sub(offset.cast_unsigned())
+                };
+                let objects = contended.lines.iter().map(|&line| object(&process.lines[line]));
+                objects.collect::<BTreeSet<_>>().len() as u64
+            }
+            _ => 1,
+        },
+        size: observed.size.unwrap_or(0),
     }
 }
 

@@ -122,7 +122,13 @@ impl Named {
     }
 }
 
-/// The words by offset, each with how often it was written.
+/// The words that are told: those of one element of an array, or all.
+pub(super) fn shown(contended: &Contended, named: &Named) -> Vec<contend::Word> {
+    let folded = named.elements(contended).and(contended.folded());
+    folded.unwrap_or_else(|| contended.words.clone())
+}
+
+/// [`shown`] with their names, each with how often it was written per second.
 pub(super) fn words(
     process: &Process,
     contended: &Contended,
@@ -131,12 +137,8 @@ pub(super) fn words(
 ) -> Vec<(Word, u64)> {
     let worst = &process.lines[contended.lines[0]];
     let elements = named.elements(contended);
-    let words = match elements.and(contended.folded()) {
-        Some(words) => words,
-        None => contended.words.clone(),
-    };
     let groups = Groups::of(process, names);
-    words
+    shown(contended, named)
         .iter()
         .map(|word| {
             // A word of an element has the name of the first that it stands for.

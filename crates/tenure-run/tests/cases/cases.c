@@ -74,7 +74,7 @@ struct Session {
     Word refs;
     Word limit;
     Word flags;
-};
+} __attribute__((aligned(LINE)));
 static void *use(void *argument) {
     struct Session *session = (struct Session *)argument;
     uint64_t sum = 0;
@@ -85,8 +85,8 @@ static void *use(void *argument) {
     return (void *)(uintptr_t)(sum & 1);
 }
 static void beside(void) {
-    struct Session *session = (struct Session *)aligned_alloc(LINE, LINE);
-    memset((void *)session, 0, LINE);
+    struct Session *session = (struct Session *)aligned_alloc(LINE, sizeof *session);
+    memset((void *)session, 0, sizeof *session);
     run(use, session, 0);
     free(session);
 }

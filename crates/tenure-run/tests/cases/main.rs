@@ -72,7 +72,7 @@ fn names(finding: &Finding) -> String {
 
 fn report(program: &str, case: &str) -> Report {
     let recording = run(false, &[program, case]);
-    let report = tenure_run::find::report(&recording, case, 64);
+    let report = tenure_run::find::report(&recording, case, 64, 0);
     let Source::Run(of) = &report.source else { panic!("{report:?}") };
     assert!(of.accesses > 0 && of.dropped == 0, "{of:?}");
     report
@@ -173,6 +173,6 @@ fn a_program_that_crashes_has_its_report() {
     };
     let recording = tenure_run::run(&request, &()).unwrap();
     assert_eq!(recording.ended, Ended::Killed(6));
-    let report = tenure_run::find::report(&recording, "crash", 64);
+    let report = tenure_run::find::report(&recording, "crash", 64, 0);
     assert_eq!(report.findings.len(), 1, "{:#?}", report.findings);
 }

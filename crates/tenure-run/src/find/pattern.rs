@@ -1,0 +1,320 @@
+//! A finding as an access pattern for the simulator, and what mending it would give.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tenure_find::{Curve, Forecast, Operation as Did, Point, Repair};
+use tenure_sim::Machine;
+use tenure_sim::pattern::{self, Access, Copies, Object, Operation, Pattern, Role};
+
+use super::words::{Groups, operation};
+use crate::contend::{Elements, Word};
+
+/// The machine that is simulated, and on how many of its CPUs.
+const MACHINE: &str = "epyc-2s-256";
+const CPUS: [usize; 4] = [2, 8, 64, 128];
+/// The time that is simulated, in nanoseconds: a tenth of what is usual, since there are many patterns and repairs.
+const SIMULATED_NS: f64 = 20_000.0;
+
+/// A repair is told if it gives at least this much on the most CPUs.
+const WORTH: f64 = 1.05;
+
+/// What an access to memory that is not contended takes, with what is computed in between: nanoseconds.
+const ACCESS_NS: f64 = 1.0;
+
+/// A thread with less than this part of a finding's accesses has no role in it.
+const SIGNIFICANT: f64 = 0.01;
+const MOST_ROLES: usize = 6;
+
+/// The memory that a pattern is of.
+pub(super) struct Memory {
+    pub(super) name: String,
+    /// Where the line starts, as [`Word::offset`].
+    pub(super) line: i64,
+    pub(super) line_bytes: u64,
+    pub(super) elements: Option<Elements>,
+    /// How many objects there are, and the bytes of each.
+    pub(super) objects: u64,
+    pub(super) size: u64,
+}
+
+/// How often per thread something is done to a word.
+type Counts = BTreeMap<(usize, Did), f64>;
+
+/// The pattern of these words; `None` if it cannot be simulated.
+pub(super) fn pattern(
+    memory: &Memory,
+    words: &[(Word, String)],
+    groups: &Groups<'_>,
+) -> Option<Pattern> {
+    let mut pattern = Pattern::new(&memory.name);
+    let object = pattern.object(match memory.elements {
+        Some(elements) => {
+            let stride = usize::try_from(elements.stride).ok()?;
+            Object::several(&memory.name, Copies::PerThread, stride)
+        }
+        None if memory.objects > 1 => {
+            let copies = Copies::Random(usize::try_from(memory.objects.min(4096)).ok()?);
+            let stride = usize::try_from(memory.size.next_multiple_of(16)).ok()?;
+            Object::several(&memory.name, copies, stride)
+        }
+        None => Object::once(&memory.name),
+    });
+    // By the place of the word in `words`. Those on other lines are not part of it.
+    let mut places = BTreeMap::new();
+    let mut names = BTreeSet::new();
+    for (at, (word, name)) in words.iter().enumerate() {
+        let start = if memory.elements.is_some() { 0 } else { memory.line };
+        let Ok(offset) = u64::try_from(word.offset - start) else { continue };
+        if memory.elements.is_some() || offset < memory.line_bytes {
+            let mut name = if name.is_empty() { format!("+{}", word.offset) } else { name.clone() };
+            if !names.insert(name.clone()) {
+                name = format!("{name}+{offset}");
+            }
+            let (offset, size) = (usize::try_from(offset).ok()?, usize::try_from(word.size).ok()?);
+            places.insert(at, pattern.word(object, name, offset, size));
+        }
+    }
+    for (name, threads, counts) in roles(words, groups) {
+        let iterations = unit(&counts)?;
+        let ours: f64 = counts.values().sum();
+        let of_threads = threads.iter().filter_map(|thread| groups.thread(*thread));
+        let all: f64 = of_threads.map(|thread| thread.accesses as f64).sum();
+        let others = (all / threads.len() as f64 - ours).max(0.0);
+        let mut role = if threads.len() == 1 { Role::single(name) } else { Role::pool(name) };
+        role.share = if threads.len() == 1 { 0 } else { u32::try_from(threads.len()).ok()? };
+        let work = others / iterations * ACCESS_NS;
+        if work >= 0.5 {
+            role = role.does(1.0, Operation::Work(work.min(1e8)));
+        }
+        role.steps.extend(steps(words, &counts, &places, iterations));
+        pattern.role(role);
+    }
+    pattern.check().is_ok().then_some(pattern)
+}
+
+/// Groups of threads that do the same, with what each does on average.
+fn roles(words: &[(Word, String)], groups: &Groups<'_>) -> Vec<(String, Vec<u32>, Counts)> {
+    let mut threads: BTreeMap<u32, Counts> = BTreeMap::new();
+    for (at, (word, _)) in words.iter().enumerate() {
+        for use_ in &word.uses {
+            let Some(did) = operation(use_.access) else { continue };
+            for (thread, count) in &use_.threads {
+                *threads.entry(*thread).or_default().entry((at, did)).or_default() += *count as f64;
+            }
+        }
+    }
+    let total: f64 = threads.values().flat_map(BTreeMap::values).sum();
+    threads.retain(|_, counts| counts.values().sum::<f64>() >= SIGNIFICANT * total);
+    /// A name, and what is done.
+    type Key<'a> = (&'a str, Vec<(usize, Did)>);
+    let mut roles: BTreeMap<Key<'_>, (Vec<u32>, Counts)> = BTreeMap::new();
+    for (thread, counts) in &threads {
+        let most = counts.values().copied().fold(0.0, f64::max);
+        let usual = counts.iter().filter(|(_, count)| **count >= SIGNIFICANT * most);
+        let key = (groups.name(*thread), usual.map(|(key, _)| *key).collect());
+        let (members, sums) = roles.entry(key).or_default();
+        members.push(*thread);
+        for (key, count) in counts {
+            *sums.entry(*key).or_default() += count;
+        }
+    }
+    let mut roles: Vec<_> = roles
+        .into_iter()
+        .map(|((name, _), (members, mut counts))| {
+            counts.values_mut().for_each(|count| *count /= members.len() as f64);
+            (name.to_owned(), members, counts)
+        })
+        .collect();
+    let weight = |(_, members, counts): &(String, Vec<u32>, Counts)| {
+        members.len() as f64 * counts.values().sum::<f64>()
+    };
+    roles.sort_by(|one, other| weight(other).total_cmp(&weight(one)));
+    roles.truncate(MOST_ROLES);
+    // Roles are told apart by their names.
+    for at in 1..roles.len() {
+        if roles[..at].iter().any(|(name, ..)| *name == roles[at].0) {
+            roles[at].0 += &format!(" {}", at + 1);
+        }
+    }
+    roles
+}
+
+/// How many iterations a thread has done: as many as its most frequent write, or read if it only reads.
+fn unit(counts: &Counts) -> Option<f64> {
+    let most = |wanted: &dyn Fn(Did) -> bool| {
+        let counts = counts.iter().filter(|((_, did), _)| wanted(*did));
+        counts.map(|(_, count)| *count).reduce(f64::max)
+    };
+    most(&Did::writes).or_else(|| most(&|_| true)).filter(|most| *most > 0.0)
+}
+
+/// What is done in an iteration.
+fn steps(
+    words: &[(Word, String)],
+    counts: &Counts,
+    places: &BTreeMap<usize, usize>,
+    iterations: f64,
+) -> Vec<Access> {
+    let lock = places.keys().copied().find(|at| words[*at].0.is_lock());
+    let (mut free, mut taken, mut inside) = (Vec::new(), 0.0, Vec::new());
+    for (&at, &word) in places {
+        let times = |did: Did| counts.get(&(at, did)).copied().unwrap_or(0.0) / iterations;
+        if words[at].0.is_lock() {
+            // A lock of std's is taken by a compare-exchange.
+            let times = times(Did::Lock).max(times(Did::CompareExchange));
+            if Some(at) == lock {
+                taken = times;
+            } else {
+                free.push(Access { times, operation: Operation::Lock(word, Vec::new()) });
+            }
+            continue;
+        }
+        // A compare-exchange begins with a load.
+        let loads = times(Did::Read) + times(Did::Load) - times(Did::CompareExchange);
+        let steps = [
+            (loads, Operation::Load(word)),
+            (times(Did::CompareExchange), Operation::CompareExchange(word)),
+            (times(Did::Add), Operation::Add(word)),
+            (times(Did::Write) + times(Did::Store), Operation::Store(word)),
+        ];
+        let is_guarded = lock.is_some()
+            && words[at].0.uses.iter().all(|use_| {
+                matches!(operation(use_.access), Some(Did::Read | Did::Write | Did::Load))
+            });
+        let into = if is_guarded { &mut inside } else { &mut free };
+        into.extend(steps.into_iter().map(|(times, operation)| Access { times, operation }));
+    }
+    free.retain(|step| step.times > 1e-4);
+    if let Some(word) = lock.and_then(|at| places.get(&at)).filter(|_| taken > 1e-4) {
+        for step in &mut inside {
+            step.times /= taken;
+        }
+        inside.retain(|step| step.times > 1e-4);
+        free.push(Access { times: taken, operation: Operation::Lock(*word, inside) });
+    } else {
+        inside.retain(|step| step.times > 1e-4);
+        free.extend(inside);
+    }
+    free
+}
+
+/// What would mend a pattern, the best first, and what that would give. Nothing if it cannot be simulated.
+pub(super) fn repairs(pattern: &Pattern) -> (Vec<Repair>, Option<Forecast>) {
+    let Ok(machine) = Machine::preset(MACHINE) else { return Default::default() };
+    let as_is = points(pattern, &machine);
+    let Some(now) = as_is.last().map(|point| point.per_second) else { return Default::default() };
+    let mut all: Vec<(f64, Repair, Curve)> = Vec::new();
+    for repair in pattern::repairs(pattern) {
+        let points = points(&repair.pattern, &machine);
+        let Some(then) = points.last().map(|point| point.per_second) else { continue };
+        if then < now * WORTH {
+            continue;
+        }
+        let code = repair.library.iter().flat_map(|library| library.code).map(str::to_owned);
+        let told = Repair {
+            name: repair.name.to_owned(),
+            text: repair.about.clone(),
+            code: code.collect(),
+            bytes: repair.bytes as u64,
+        };
+        all.push((then, told, Curve { name: repair.name.to_owned(), points }));
+    }
+    all.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
+    let (mut repairs, mut repaired) = (Vec::new(), Vec::new());
+    for (_, repair, curve) in all {
+        repairs.push(repair);
+        repaired.push(curve);
+    }
+    (repairs, Some(Forecast { machine: MACHINE.to_owned(), as_is, repaired }))
+}
+
+/// Throughput by number of CPUs, as far as it could be simulated.
+fn points(pattern: &Pattern, machine: &Machine) -> Vec<Point> {
+    let simulated = |cpus: usize| {
+        let simulation = machine.simulation(cpus).warm_up_ns(SIMULATED_NS / 4.0);
+        let prediction = pattern.simulate(simulation.duration_ns(SIMULATED_NS)).ok()?;
+        Some(Point { cpus: cpus as u64, per_second: prediction.report.mops() * 1e6 })
+    };
+    CPUS.into_iter().filter_map(simulated).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_probe::segment;
+
+    use super::*;
+    use crate::contend::Use;
+    use crate::find::names::{Names, Programs};
+    use crate::record::{Process, Thread};
+
+    fn word(offset: i64, uses: &[(segment::Access, &[(u32, u64)])]) -> (Word, String) {
+        let uses = uses.iter().map(|(access, threads)| Use {
+            access: *access,
+            code: 0,
+            threads: threads.iter().copied().collect(),
+        });
+        (Word { offset, size: 8, uses: uses.collect() }, String::new())
+    }
+
+    fn of(memory: &Memory, words: &[(Word, String)]) -> Pattern {
+        let thread = |id| Thread { id, accesses: 10_000_000, ..Thread::default() };
+        let process = Process { threads: (1..=4).map(thread).collect(), ..Process::default() };
+        let programs = Programs::default();
+        let groups = Groups::of(&process, &Names::new(&process, &programs));
+        pattern(memory, words, &groups).expect("it can be simulated")
+    }
+
+    fn memory(elements: Option<Elements>) -> Memory {
+        Memory {
+            name: "Session".to_owned(),
+            line: 0,
+            line_bytes: 64,
+            elements,
+            objects: 1,
+            size: 64,
+        }
+    }
+
+    const MILLION: u64 = 1_000_000;
+    const POOL: &[(u32, u64)] = &[(2, MILLION), (3, MILLION), (4, MILLION)];
+
+    #[test]
+    fn threads_that_do_the_same_are_a_pool_and_others_stay_alone() {
+        use segment::Access::{Add, Read, Write};
+        let words = [
+            word(0, &[(Add, POOL)]),
+            word(16, &[(Read, &[(2, 3 * MILLION), (3, 3 * MILLION), (4, 3 * MILLION)])]),
+            word(24, &[(Write, &[(1, MILLION)])]),
+        ];
+        let pattern = of(&memory(None), &words);
+        let roles: Vec<_> = pattern.roles.iter().map(|role| (&*role.name, role.share)).collect();
+        assert_eq!(roles, [("thread", 3), ("main", 0)]);
+        let steps = &pattern.roles[0].steps;
+        // Ten accesses per iteration, of which four are to the line.
+        assert_eq!(steps[0], Access { times: 1.0, operation: Operation::Work(6.0) });
+        assert!(steps.contains(&Access { times: 1.0, operation: Operation::Add(0) }), "{steps:?}");
+        assert!(steps.contains(&Access { times: 3.0, operation: Operation::Load(1) }), "{steps:?}");
+    }
+
+    #[test]
+    fn what_a_lock_guards_is_inside() {
+        use segment::Access::{Lock, Unlock, Write};
+        let words = [word(0, &[(Lock, POOL), (Unlock, POOL)]), word(40, &[(Write, POOL)])];
+        let pattern = of(&memory(None), &words);
+        let inside = vec![Access { times: 1.0, operation: Operation::Store(1) }];
+        let lock = Access { times: 1.0, operation: Operation::Lock(0, inside) };
+        assert!(pattern.roles[0].steps.contains(&lock), "{:?}", pattern.roles);
+    }
+
+    #[test]
+    fn elements_that_belong_to_threads_scale_when_they_are_apart() {
+        let elements = Some(Elements { start: 0, stride: 8, count: 3 });
+        let pattern = of(&memory(elements), &[word(0, &[(segment::Access::Write, POOL)])]);
+        assert_eq!(pattern.objects[0].copies, Copies::PerThread);
+        let (repairs, forecast) = repairs(&pattern);
+        assert_eq!(repairs[0].name, "apart");
+        let forecast = forecast.unwrap();
+        let last = |points: &[Point]| points.last().unwrap().per_second;
+        assert!(last(&forecast.repaired[0].points) > 2.0 * last(&forecast.as_is), "{forecast:?}");
+    }
+}
