@@ -2,9 +2,9 @@
 //!
 //! Nothing in a process says what an allocation is. But the code knows: the function that called the allocator, and
 //! the functions that access it, have variables that point to the type, or it is their type parameter. Each such type
-//! is a *hint* with a weight, see [`hints`]. A hint becomes a *layout*: the allocation is one of that type, or several in
-//! a row, or a type around it such as `ArcInner<T>`, see [`layouts`](super::layouts). A layout is refused if an access
-//! touches its padding. Of those left, the one with the most votes wins.
+//! is a *hint* with a weight, see [`hints`]. A hint becomes a *layout*: the allocation is one of that type, or several
+//! in a row, or a type around it such as `ArcInner<T>`, see [`layouts`](super::layouts). A layout is refused if an
+//! access touches its padding. Of those left, the one with the most votes wins.
 
 use super::hints::{self, Hints};
 use super::layouts::{Layout, Layouts, MOST_OF_SIZE, PERFECT};
