@@ -192,8 +192,7 @@ const fn together(variant: &'static str, against: Against, at_most: f64) -> Chec
 }
 
 /// Judges every claim whose scenario was measured where the claim looks, on a machine of `cpus`.
-#[must_use]
-pub fn judge(groups: &[Group], cpus: usize) -> Vec<Verdict> {
+pub(crate) fn judge(groups: &[Group], cpus: usize) -> Vec<Verdict> {
     let scenarios: Vec<&Scenario> = groups.iter().flat_map(|group| &group.scenarios).collect();
     let mut verdicts: Vec<Verdict> = CLAIMS
         .iter()

@@ -18,13 +18,12 @@
 //! | `report` | the result as curves, which tables and pages show |
 //! | [`result`] | the report's shape, which is the JSON schema |
 
-pub mod claims;
-pub mod result;
-pub mod run;
-pub mod runner;
-pub mod scenario;
-pub mod simulate;
-
+mod claims;
 #[cfg(test)]
 mod fixtures;
 mod report;
+pub mod result;
+pub mod run;
+mod runner;
+pub mod scenario;
+pub mod simulate;

@@ -1,8 +1,8 @@
 //! What a run found, as the curves that tables and pages are made of.
 
-use crate::result::{Distribution, Point, Report, Row, Scenario};
+use crate::result::{Distribution, Group, Point, Report, Row, Scenario};
 use tenure_report::curves::{
-    Axis, Bars, Beyond, Cell, Column, Curve, Group, Line, Measure, Measured, Section, Show, Table,
+    Axis, Bars, Beyond, Cell, Column, Curve, Line, Measure, Measured, Section, Show, Table,
 };
 use tenure_report::words::{counted, number, short, whole};
 use tenure_report::{curves, verdict};
@@ -32,19 +32,41 @@ impl Measured for Report {
             verdicts: self.verdicts.clone(),
             machine: machine.into(),
             groups: (self.groups.iter())
-                .map(|group| Group {
-                    name: group.name.clone(),
-                    title: group.title.clone(),
-                    about: group.about.clone(),
-                    scenarios: group
-                        .scenarios
-                        .iter()
-                        .map(|it| scenario(it, machine.cpus))
-                        .collect(),
-                })
+                .map(|group| group.curves(|_, it| scenario(it, machine.cpus)))
                 .collect(),
             method: include_str!("method.html").to_owned(),
             ..curves::Report::default()
+        }
+    }
+}
+
+impl<P> Group<P> {
+    /// The group as curves; `scenario` makes one of each scenario and its place.
+    pub(crate) fn curves(
+        &self,
+        scenario: impl Fn(usize, &Scenario<P>) -> curves::Scenario,
+    ) -> curves::Group {
+        let scenarios = self.scenarios.iter().enumerate();
+        curves::Group {
+            name: self.name.clone(),
+            title: self.title.clone(),
+            about: self.about.clone(),
+            scenarios: scenarios.map(|(at, it)| scenario(at, it)).collect(),
+        }
+    }
+}
+
+impl<P> Scenario<P> {
+    /// What a scenario is, without what it has measured but for points that `point` makes.
+    pub(crate) fn curves(&self, point: impl Fn(&P) -> curves::Point) -> curves::Scenario {
+        curves::Scenario {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            about: self.about.clone(),
+            baseline: self.baseline.clone(),
+            limit: self.limit.clone(),
+            points: self.points.iter().map(point).collect(),
+            ..curves::Scenario::default()
         }
     }
 }
@@ -127,11 +149,6 @@ fn scenario(scenario: &Scenario, cpus: usize) -> curves::Scenario {
         rows: point.rows.iter().map(row).collect(),
     };
     curves::Scenario {
-        id: scenario.id.clone(),
-        title: scenario.title.clone(),
-        about: scenario.about.clone(),
-        baseline: scenario.baseline.clone(),
-        limit: scenario.limit.clone(),
         axis: Axis {
             one: "thread",
             at: "at",
@@ -143,11 +160,10 @@ fn scenario(scenario: &Scenario, cpus: usize) -> curves::Scenario {
             }),
         },
         measures: measures(),
-        points: scenario.points.iter().map(point).collect(),
         bars: scenario.id.starts_with(CELLS),
         tables: singles(scenario).into_iter().collect(),
         notes: disturbed(scenario),
-        ..curves::Scenario::default()
+        ..scenario.curves(point)
     }
 }
 

@@ -9,6 +9,7 @@
 //! All times are nanoseconds of wall time. All ratios are *time of this row / time of the other*,
 //! so that below 1 is faster, whatever the number of threads.
 
+use crate::scenario;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenure_report::machine::Machine;
@@ -55,7 +56,8 @@ pub struct Settings {
 
 /// Scenarios that belong together: `refs`, `dst`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Group {
+#[schemars(rename = "Group")]
+pub struct Group<P = Point> {
     /// The name on the command line.
     pub name: String,
     /// A heading.
@@ -63,12 +65,13 @@ pub struct Group {
     /// A paragraph: what is measured and why.
     pub about: String,
     /// Its scenarios.
-    pub scenarios: Vec<Scenario>,
+    pub scenarios: Vec<Scenario<P>>,
 }
 
-/// One operation, done by several variants at several numbers of threads.
+/// One operation, done by several variants at several points: numbers of threads, or of CPUs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Scenario {
+#[schemars(rename = "Scenario")]
+pub struct Scenario<P = Point> {
     /// Unique in the report: `refs/get-put`.
     pub id: String,
     /// A heading.
@@ -79,8 +82,23 @@ pub struct Scenario {
     pub baseline: String,
     /// The variant that shows what the hardware allows, where there is one.
     pub limit: Option<String>,
-    /// One for each number of threads.
-    pub points: Vec<Point>,
+    /// One for each number of threads or CPUs, ascending.
+    pub points: Vec<P>,
+}
+
+impl<P> Group<P> {
+    pub(crate) fn of(group: &scenario::Group, scenarios: Vec<Scenario<P>>) -> Self {
+        let [name, title, about] = [group.name, group.title, group.about].map(str::to_owned);
+        Self { name, title, about, scenarios }
+    }
+}
+
+impl<P> Scenario<P> {
+    pub(crate) fn of(scenario: &scenario::Scenario, points: Vec<P>) -> Self {
+        let scenario::Scenario { id, title, about, baseline, limit, .. } = *scenario;
+        let [id, title, about, baseline] = [id, title, about, baseline].map(str::to_owned);
+        Self { id, title, about, baseline, limit: limit.map(str::to_owned), points }
+    }
 }
 
 /// A scenario at one number of threads.

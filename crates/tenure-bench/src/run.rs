@@ -94,13 +94,9 @@ pub fn run(
     let private = chosen_threads(false, request.threads.as_deref(), cpus.len())?;
     let at = |scenario: &scenario::Scenario| if scenario.shared { &shared } else { &private };
 
-    let rows: usize = groups
-        .iter()
-        .flat_map(|group| &group.scenarios)
-        .map(|scenario| scenario.variants.len() * at(scenario).len())
-        .sum();
-    let points: usize =
-        groups.iter().flat_map(|group| &group.scenarios).map(|scenario| at(scenario).len()).sum();
+    let scenarios = || groups.iter().flat_map(|group| &group.scenarios);
+    let rows: usize = scenarios().map(|it| it.variants.len() * at(it).len()).sum();
+    let points: usize = scenarios().map(|it| at(it).len()).sum();
     let plan = chosen_plan(request, rows)?;
     let seed = request.seed.unwrap_or_else(|| fastrand::u64(..));
     let mut random = fastrand::Rng::with_seed(seed);
@@ -109,22 +105,14 @@ pub fn run(
         schema: SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: humantime::format_rfc3339_seconds(began).to_string(),
-        seconds: 0.0,
-        interrupted: false,
         settings: Settings { quick: request.quick, seconds: plan.seconds, seed },
         machine: machine::describe(),
-        verdicts: Vec::new(),
-        groups: Vec::new(),
+        ..Report::default()
     };
     progress.begin("measuring", (points * plan.batches) as u64);
     tell(&report);
     'groups: for group in &groups {
-        report.groups.push(Group {
-            name: group.name.to_owned(),
-            title: group.title.to_owned(),
-            about: group.about.to_owned(),
-            scenarios: Vec::new(),
-        });
+        report.groups.push(Group::of(group, Vec::new()));
         for scenario in &group.scenarios {
             let mut points = Vec::new();
             for &threads in at(scenario) {
@@ -139,16 +127,8 @@ pub fn run(
             }
             report.interrupted = cancelled();
             if !points.is_empty() {
-                let measured = Scenario {
-                    id: scenario.id.to_owned(),
-                    title: scenario.title.to_owned(),
-                    about: scenario.about.to_owned(),
-                    baseline: scenario.baseline.to_owned(),
-                    limit: scenario.limit.map(str::to_owned),
-                    points,
-                };
                 let group = report.groups.last_mut().expect("one was pushed");
-                group.scenarios.push(measured);
+                group.scenarios.push(Scenario::of(scenario, points));
                 tell(&report);
             }
             if report.interrupted {

@@ -32,11 +32,11 @@ use tenure_report::affinity;
 
 /// How much is measured at a point.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// Measured seconds for each variant.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// Fresh sets of objects.
-    pub batches: usize,
+    pub(crate) batches: usize,
 }
 
 /// The length of a timed slice.
@@ -61,7 +61,7 @@ impl Plan {
 /// Measures `scenario` with `threads` threads on `cpus`; calls `done` after each batch.
 ///
 /// `None` if `cancelled` said so before there was a round.
-pub fn measure(
+pub(crate) fn measure(
     scenario: &Scenario,
     threads: usize,
     cpus: &[usize],
@@ -227,19 +227,8 @@ mod tests {
     }
 
     fn scenario() -> Scenario {
-        Scenario {
-            id: "test/nap",
-            title: "nap",
-            about: "",
-            shared: true,
-            baseline: "short",
-            limit: Some("short"),
-            rivals: &[],
-            variants: vec![
-                Variant::of::<Nap<100>>("short"),
-                Variant::counting::<Nap<1_000>>("long"),
-            ],
-        }
+        let long = Variant::counting::<Nap<1_000>>("long");
+        Scenario::new("test/nap", "nap", "", "short", [Variant::of::<Nap<100>>("short"), long])
     }
 
     /// [`Team::run`] with few steps, for operations that take long.

@@ -182,16 +182,8 @@ mod tests {
     }
 
     fn scenario() -> Scenario {
-        Scenario {
-            id: "test/rows",
-            title: "rows",
-            about: "",
-            shared: true,
-            baseline: "b",
-            limit: None,
-            rivals: &["a"],
-            variants: vec![Variant::of::<Nothing>("a"), Variant::counting::<Nothing>("b")],
-        }
+        let variants = [Variant::of::<Nothing>("a"), Variant::counting::<Nothing>("b")];
+        Scenario::new("test/rows", "rows", "", "b", variants).with_rivals(&["a"])
     }
 
     fn sample(ns_per_op: f64, switched: bool) -> Sample {

@@ -107,88 +107,71 @@ impl Operation for AskDead {
 }
 
 /// The scenarios, for group `refs`.
-#[must_use]
-pub fn scenarios() -> Vec<Scenario> {
+pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
-        Scenario {
-            id: "refs/upgrade",
-            title: "Weak::upgrade + drop on one object",
-            about: "One operation upgrades a Weak and drops the Arc.",
-            shared: true,
-            baseline: "std",
-            limit: Some("limit"),
-            rivals: &[],
-            variants: vec![
+        Scenario::new(
+            "refs/upgrade",
+            "Weak::upgrade + drop on one object",
+            "One operation upgrades a Weak and drops the Arc.",
+            "std",
+            vec![
                 Variant::of::<Bare<Native>>("limit"),
                 Variant::of::<stds::Upgrade>("std"),
                 Variant::of::<ours::Upgrade>("tenure"),
             ],
-        },
-        Scenario {
-            id: "refs/upgrade-dead",
-            title: "Weak::upgrade that fails, on one object",
-            about: "One operation finds that the value is gone. std reads; ours adds, unless the \
+        ),
+        Scenario::new(
+            "refs/upgrade-dead",
+            "Weak::upgrade that fails, on one object",
+            "One operation finds that the value is gone. std reads; ours adds, unless the \
                     program asks Weak::is_dead first.",
-            shared: true,
-            baseline: "std",
-            limit: None,
-            rivals: &[],
-            variants: vec![
+            "std",
+            vec![
                 Variant::of::<stds::UpgradeDead>("std"),
                 Variant::of::<ours::UpgradeDead>("tenure"),
                 Variant::of::<AskDead>("tenure is_dead"),
             ],
-        },
-        Scenario {
-            id: "refs/clone",
-            title: "Arc::clone + drop on one object",
-            about: "One operation clones an Arc and drops the clone.",
-            shared: true,
-            baseline: "std",
-            limit: Some("limit"),
-            rivals: &[],
-            variants: vec![
+        ),
+        Scenario::new(
+            "refs/clone",
+            "Arc::clone + drop on one object",
+            "One operation clones an Arc and drops the clone.",
+            "std",
+            vec![
                 Variant::of::<Bare<Native>>("limit"),
                 Variant::of::<stds::Cloned>("std"),
                 Variant::of::<ours::Cloned>("tenure"),
             ],
-        },
-        Scenario {
-            id: "refs/downgrade",
-            title: "Arc::downgrade + drop on one object",
-            about: "One operation makes a Weak and drops it.",
-            shared: true,
-            baseline: "std",
-            limit: Some("limit"),
-            rivals: &[],
-            variants: vec![
+        ),
+        Scenario::new(
+            "refs/downgrade",
+            "Arc::downgrade + drop on one object",
+            "One operation makes a Weak and drops it.",
+            "std",
+            vec![
                 Variant::of::<Bare<Native>>("limit"),
                 Variant::of::<stds::Downgrade>("std"),
                 Variant::of::<ours::Downgrade>("tenure"),
             ],
-        },
-        Scenario {
-            id: "refs/new",
-            title: "Arc::new + drop",
-            about: "One operation allocates an Arc of eight bytes and drops it.",
-            shared: false,
-            baseline: "std",
-            limit: None,
-            rivals: &[],
-            variants: vec![Variant::of::<stds::New>("std"), Variant::of::<ours::New>("tenure")],
-        },
-        Scenario {
-            id: "refs/new-weak",
-            title: "Arc::new + downgrade + both drops",
-            about: "One operation allocates an Arc, makes a Weak of it, and drops both.",
-            shared: false,
-            baseline: "std",
-            limit: None,
-            rivals: &[],
-            variants: vec![
+        ),
+        Scenario::new(
+            "refs/new",
+            "Arc::new + drop",
+            "One operation allocates an Arc of eight bytes and drops it.",
+            "std",
+            vec![Variant::of::<stds::New>("std"), Variant::of::<ours::New>("tenure")],
+        )
+        .unshared(),
+        Scenario::new(
+            "refs/new-weak",
+            "Arc::new + downgrade + both drops",
+            "One operation allocates an Arc, makes a Weak of it, and drops both.",
+            "std",
+            vec![
                 Variant::of::<stds::NewWithWeak>("std"),
                 Variant::of::<ours::NewWithWeak>("tenure"),
             ],
-        },
+        )
+        .unshared(),
     ]
 }

@@ -26,11 +26,8 @@ impl fmt::Display for Unknown {
 impl std::error::Error for Unknown {}
 
 /// Those of `groups` that `names` names, with the scenarios that it names; all for no name.
-///
-/// # Errors
-///
-/// The first that is neither a group nor a scenario.
-pub fn chosen(mut groups: Vec<Group>, names: &[String]) -> Result<Vec<Group>, Unknown> {
+/// Fails with the first that is neither a group nor a scenario.
+pub(crate) fn chosen(mut groups: Vec<Group>, names: &[String]) -> Result<Vec<Group>, Unknown> {
     let is_known = |name: &str| {
         let ids = groups.iter().flat_map(|group| group.scenarios.iter().map(|it| it.id));
         groups.iter().map(|group| group.name).chain(ids).any(|known| known == name)
@@ -60,21 +57,16 @@ pub struct GroupInfo {
     pub scenarios: Vec<(String, String)>,
 }
 
-/// What there is to say of `groups` in a listing.
-#[must_use]
-pub fn listed(groups: Vec<Group>) -> Vec<GroupInfo> {
-    groups
-        .into_iter()
-        .map(|group| GroupInfo {
-            name: group.name,
-            about: group.about,
-            scenarios: group
-                .scenarios
-                .iter()
-                .map(|scenario| (scenario.id.to_owned(), scenario.title.to_owned()))
-                .collect(),
-        })
-        .collect()
+pub(crate) fn listed(groups: Vec<Group>) -> Vec<GroupInfo> {
+    let scenarios = |group: &Group| {
+        group.scenarios.iter().map(|it| (it.id.to_owned(), it.title.to_owned())).collect()
+    };
+    let info = |group: Group| GroupInfo {
+        name: group.name,
+        about: group.about,
+        scenarios: scenarios(&group),
+    };
+    groups.into_iter().map(info).collect()
 }
 
 #[cfg(test)]

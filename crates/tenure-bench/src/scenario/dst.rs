@@ -11,7 +11,7 @@ use std::hint::black_box;
 use tenure::count::{IncNotZero, RcuRef, RefCount, TicketRef};
 
 /// Takes a reference, reads what every packet reads, and gives the reference back.
-pub struct Lookup<R>(R);
+pub(crate) struct Lookup<R>(R);
 
 impl<R: Route<Count: OutlivedCount> + 'static> Operation for Lookup<R> {
     fn prepare() -> Self {
@@ -33,7 +33,7 @@ impl<R: Route<Count: OutlivedCount> + 'static> Operation for Lookup<R> {
 
 /// A packet's way: the route is validated before it is taken, and read again between pieces of
 /// work.
-pub struct Packet<R>(R);
+pub(crate) struct Packet<R>(R);
 
 /// Nanoseconds of work after each look at the route.
 const WORK_NS: u32 = 30;
@@ -76,8 +76,7 @@ macro_rules! cells {
 }
 
 /// The group.
-#[must_use]
-pub fn group<M: Host>() -> Group {
+pub(super) fn group<M: Host>() -> Group {
     Group {
         name: "dst",
         title: "False sharing beside the count",
@@ -86,28 +85,22 @@ pub fn group<M: Host>() -> Group {
                 instead, at the same size), each with the compare-exchange loop and with a single \
                 add. Layout and counter are separate repairs.",
         scenarios: vec![
-            Scenario {
-                id: "dst/cells",
-                title: "get, read two fields, put",
-                about: "One operation takes a reference, reads lwtstate and rt_genid, and puts it.",
-                shared: true,
-                baseline: "shared + inc_not_zero",
-                limit: None,
-                rivals: &[],
-                variants: cells!(M, Lookup),
-            },
-            Scenario {
-                id: "dst/packet",
-                title: "validate, get, read, work, read again, work, put",
-                about: "As a packet does it: rt_genid is read before the get, lwtstate after it, and \
+            Scenario::new(
+                "dst/cells",
+                "get, read two fields, put",
+                "One operation takes a reference, reads lwtstate and rt_genid, and puts it.",
+                "shared + inc_not_zero",
+                cells!(M, Lookup),
+            ),
+            Scenario::new(
+                "dst/packet",
+                "validate, get, read, work, read again, work, put",
+                "As a packet does it: rt_genid is read before the get, lwtstate after it, and \
                         rt_genid again later, with private work (60 ns in all at 4 GHz) between \
                         the reads and before the put.",
-                shared: true,
-                baseline: "shared + inc_not_zero",
-                limit: None,
-                rivals: &[],
-                variants: cells!(M, Packet),
-            },
+                "shared + inc_not_zero",
+                cells!(M, Packet),
+            ),
         ],
     }
 }

@@ -1,13 +1,11 @@
-//! [`Host`]: a machine that scenarios run on; and what their threads are to them.
+//! [`Host`]: a machine that scenarios run on.
 
 use std::hint::black_box;
-use std::sync::{Mutex, PoisonError};
-use tenure::line::Isolated;
 use tenure::memory::{Native, Threads};
 use tenure_sim::{Cpu, Simulated};
 
 /// A machine that scenarios run on: its memory, its threads, and something to do beside them.
-pub trait Host: Threads {
+pub(crate) trait Host: Threads {
     /// Private work of about `ns` nanoseconds, which cannot begin before `input` is known. What comes
     /// out is known when the work is done, and not earlier.
     fn work(input: u64, ns: u32) -> u64;
@@ -37,35 +35,10 @@ impl Host for Simulated {
 }
 
 /// One of the threads that use an object at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
     /// Its number, from 0.
-    pub thread: usize,
+    pub(crate) thread: usize,
     /// How many there are.
-    pub of: usize,
-}
-
-impl Place {
-    /// The only thread.
-    pub const ALONE: Self = Self { thread: 0, of: 1 };
-}
-
-/// A part for each thread, on lines of its own.
-pub(super) struct PerThread<T>(Vec<Isolated<Mutex<Option<T>>>>);
-
-impl<T> PerThread<T> {
-    /// A part for each of `threads` threads; `part` makes the one of a thread's number.
-    pub(super) fn new(threads: usize, part: impl FnMut(usize) -> T) -> Self {
-        Self((0..threads).map(part).map(|part| Isolated::new(Mutex::new(Some(part)))).collect())
-    }
-
-    /// Calls `work` with the part of `thread`, the caller. Meanwhile it is a local variable, as in a program.
-    #[inline(always)]
-    pub(super) fn with<R>(&self, thread: usize, work: impl FnOnce(&mut T) -> R) -> R {
-        let mut home = self.0[thread].lock().unwrap_or_else(PoisonError::into_inner);
-        let mut part = home.take().expect("its thread has not panicked with it");
-        let result = work(&mut part);
-        *home = Some(part);
-        result
-    }
+    pub(crate) of: usize,
 }

@@ -10,38 +10,36 @@
 //!               └─ Scenario "refs/get" ...
 //! ```
 
-pub mod arcs;
+mod arcs;
 mod choice;
-pub mod dst;
+pub(crate) mod dst;
 mod host;
-pub mod lazy;
-pub mod pool;
-pub mod refs;
-pub mod registry;
-pub mod route;
+pub(crate) mod lazy;
+mod pool;
+pub(crate) mod refs;
+mod registry;
+pub(crate) mod route;
+pub(crate) mod workers;
 
 use std::fmt;
 use tenure::memory::Native;
 
-pub use choice::{GroupInfo, Unknown, chosen, listed};
-pub use host::{Host, Place};
+pub use choice::{GroupInfo, Unknown};
+pub(crate) use choice::{chosen, listed};
+pub(crate) use host::{Host, Place};
 
 /// One operation on an object that all threads share.
 ///
 /// Private objects are made and dropped inside of [`step`](Self::step).
-pub trait Operation: Send + Sync {
+pub(crate) trait Operation: Send + Sync + Sized {
     /// A fresh object.
-    fn prepare() -> Self
-    where
-        Self: Sized;
+    fn prepare() -> Self;
 
     /// Does the operation once, on any thread. Adds failed compare-exchanges to `retries`.
     fn step(&self, retries: &mut u64);
 
     /// Undoes what `steps` calls of [`step`](Self::step) left behind. Not measured.
-    fn settle(&self, steps: u64) {
-        let _ = steps;
-    }
+    fn settle(&self, _steps: u64) {}
 
     /// The parts of the object that have a name. It keeps its place from here on.
     fn members(&self) -> Vec<Member> {
@@ -50,20 +48,14 @@ pub trait Operation: Send + Sync {
 }
 
 /// A part of an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    /// Its name.
-    pub name: &'static str,
-    /// Where it is.
-    pub address: usize,
-    /// Its size.
-    pub bytes: usize,
+pub(crate) struct Member {
+    pub(crate) name: &'static str,
+    pub(crate) address: usize,
+    pub(crate) bytes: usize,
 }
 
 impl Member {
-    /// `part` under `name`.
-    #[must_use]
-    pub fn of<T>(name: &'static str, part: &T) -> Self {
+    pub(crate) fn of<T>(name: &'static str, part: &T) -> Self {
         Self { name, address: (&raw const *part).addr(), bytes: size_of::<T>() }
     }
 }
@@ -72,7 +64,7 @@ impl Member {
 ///
 /// Every [`Operation`] is one. What does something else on each thread implements this instead, and is
 /// [prepared](Placed) for the threads that will come.
-pub trait Looped: Send + Sync {
+pub(crate) trait Looped: Send + Sync {
     /// Does `steps` operations on the thread of that place and returns their retries.
     ///
     /// It comes back although no other thread runs.
@@ -82,7 +74,7 @@ pub trait Looped: Send + Sync {
         self.run(place, 1);
     }
     /// [`Operation::settle`].
-    fn settle(&self, steps: u64);
+    fn settle(&self, _steps: u64) {}
     /// [`Operation::members`].
     fn members(&self) -> Vec<Member> {
         Vec::new()
@@ -110,53 +102,44 @@ impl<O: Operation> Looped for O {
 }
 
 /// A [`Looped`] with a part for each thread.
-pub trait Placed: Looped {
+pub(crate) trait Placed: Looped + Sized {
     /// A fresh object for so many threads.
-    fn prepare(threads: usize) -> Self
-    where
-        Self: Sized;
+    fn prepare(threads: usize) -> Self;
 }
 
 /// A way to do a scenario's operation.
 #[derive(Clone, Copy)]
-pub struct Variant {
-    /// Its name in tables, unique in the scenario.
-    pub name: &'static str,
-    /// Whether its retries are counted.
-    pub counts_retries: bool,
+pub(crate) struct Variant {
+    /// Unique in the scenario.
+    pub(crate) name: &'static str,
+    pub(crate) counts_retries: bool,
     /// Whether single operations are timed too, those of the first thread, for their distribution.
-    pub times_singles: bool,
+    pub(crate) times_singles: bool,
     /// Makes a fresh object for so many threads.
-    pub prepare: fn(threads: usize) -> Box<dyn Looped>,
+    pub(crate) prepare: fn(threads: usize) -> Box<dyn Looped>,
 }
 
 impl Variant {
-    /// A variant that does `O`.
-    #[must_use]
-    pub fn of<O: Operation + 'static>(name: &'static str) -> Self {
+    pub(crate) fn of<O: Operation + 'static>(name: &'static str) -> Self {
         Self::new(name, |_| Box::new(O::prepare()))
     }
 
-    /// A variant whose threads do not all do the same.
-    #[must_use]
-    pub fn placed<P: Placed + 'static>(name: &'static str) -> Self {
+    pub(crate) fn placed<P: Placed + 'static>(name: &'static str) -> Self {
         Self::new(name, |threads| Box::new(P::prepare(threads)))
     }
 
-    fn new(name: &'static str, prepare: fn(threads: usize) -> Box<dyn Looped>) -> Self {
+    pub(crate) fn new(name: &'static str, prepare: fn(threads: usize) -> Box<dyn Looped>) -> Self {
         Self { name, counts_retries: false, times_singles: false, prepare }
     }
 
     /// [`of`](Self::of), for an operation that reports its retries.
-    #[must_use]
-    pub fn counting<O: Operation + 'static>(name: &'static str) -> Self {
+    pub(crate) fn counting<O: Operation + 'static>(name: &'static str) -> Self {
         Self { counts_retries: true, ..Self::of::<O>(name) }
     }
 
     /// The variant, whose single operations are timed too: for those whose slowest ones matter, and that are long
     /// beside two looks at the clock.
-    #[must_use]
-    pub fn with_singles(self) -> Self {
+    fn with_singles(self) -> Self {
         Self { times_singles: true, ..self }
     }
 }
@@ -169,48 +152,65 @@ impl fmt::Debug for Variant {
 
 /// Variants of one operation, compared with each other.
 #[derive(Debug, Clone)]
-pub struct Scenario {
+pub(crate) struct Scenario {
     /// Unique: `refs/get-put`.
-    pub id: &'static str,
-    /// A heading.
-    pub title: &'static str,
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
     /// What one operation is, in a sentence.
-    pub about: &'static str,
+    pub(crate) about: &'static str,
     /// Whether all threads use one object. If not, one thread and all CPUs tell everything.
-    pub shared: bool,
-    /// The name of the variant that the others are compared with.
-    pub baseline: &'static str,
-    /// The name of the variant that shows what the hardware allows.
-    pub limit: Option<&'static str>,
-    /// The names of further variants that the others are compared with, for the
-    /// [claims](crate::claims).
-    pub rivals: &'static [&'static str],
-    /// The variants, in the order of the tables.
-    pub variants: Vec<Variant>,
+    pub(crate) shared: bool,
+    /// The variant that the others are compared with.
+    pub(crate) baseline: &'static str,
+    /// The variant that shows what the hardware allows.
+    pub(crate) limit: Option<&'static str>,
+    /// Further variants that [claims](crate::claims) compare with.
+    pub(crate) rivals: &'static [&'static str],
+    /// In the order of the tables.
+    pub(crate) variants: Vec<Variant>,
+}
+
+impl Scenario {
+    /// Of threads that share one object. A variant called `limit` is the limit.
+    pub(crate) fn new(
+        id: &'static str,
+        title: &'static str,
+        about: &'static str,
+        baseline: &'static str,
+        variants: impl Into<Vec<Variant>>,
+    ) -> Self {
+        let variants = variants.into();
+        let limit = variants.iter().map(|variant| variant.name).find(|name| *name == "limit");
+        Self { id, title, about, shared: true, baseline, limit, rivals: &[], variants }
+    }
+
+    /// Of threads that share nothing that matters.
+    fn unshared(self) -> Self {
+        Self { shared: false, ..self }
+    }
+
+    pub(crate) fn with_rivals(self, rivals: &'static [&'static str]) -> Self {
+        Self { rivals, ..self }
+    }
 }
 
 /// Scenarios under a name of the command line.
 #[derive(Debug, Clone)]
-pub struct Group {
-    /// The name.
-    pub name: &'static str,
-    /// A heading.
-    pub title: &'static str,
+pub(crate) struct Group {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
     /// What is measured and why, in a paragraph.
-    pub about: &'static str,
-    /// The scenarios.
-    pub scenarios: Vec<Scenario>,
+    pub(crate) about: &'static str,
+    pub(crate) scenarios: Vec<Scenario>,
 }
 
 /// All groups that run on any machine, in the order in which they do.
-#[must_use]
-pub fn groups<M: Host>() -> Vec<Group> {
+pub(crate) fn groups<M: Host>() -> Vec<Group> {
     vec![refs::group::<M>(), dst::group::<M>(), pool::group::<M>(), lazy::group::<M>()]
 }
 
 /// All groups on the real machine, with what runs there alone: code of others, which knows no other.
-#[must_use]
-pub fn native() -> Vec<Group> {
+pub(crate) fn native() -> Vec<Group> {
     let mut groups = groups::<Native>();
     for group in &mut groups {
         match group.name {

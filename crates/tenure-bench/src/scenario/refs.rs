@@ -4,6 +4,7 @@
 
 use super::{Group, Host, Member, Operation, Scenario, Variant};
 use std::hint::black_box;
+use std::marker::PhantomData;
 use std::num::NonZeroU16;
 use tenure::count::{Get, IncNotZero, Put, RcuRef, Readable, RefCount, TicketRef};
 use tenure::line::Isolated;
@@ -11,7 +12,7 @@ use tenure::memory::{Atomic, Memory, Ordering};
 
 /// A count whose put can be called by code that is generic over counts, because its objects outlive
 /// all threads of a measurement.
-pub trait OutlivedCount: RefCount + 'static {
+pub(crate) trait OutlivedCount: RefCount + 'static {
     /// The witness of a put.
     ///
     /// # Safety
@@ -69,10 +70,13 @@ fn refs<T>(count: &T) -> Vec<Member> {
     vec![Member::of("refs", count)]
 }
 
-/// The limit: the two bare atomic operations that no shared count can do without.
-pub struct Bare<M: Memory>(Isolated<M::AtomicU32>);
+/// The limit: the two bare atomic operations that no shared count can do without, or the first of them alone.
+pub(crate) struct Bare<M: Memory, const PAIR: bool = true>(Isolated<M::AtomicU32>);
 
-impl<M: Memory> Operation for Bare<M> {
+/// The limit of a get.
+pub(crate) type BareAdd<M> = Bare<M, false>;
+
+impl<M: Memory, const PAIR: bool> Operation for Bare<M, PAIR> {
     fn prepare() -> Self {
         Self(Isolated::new(Atomic::new(1)))
     }
@@ -80,24 +84,9 @@ impl<M: Memory> Operation for Bare<M> {
     fn step(&self, _retries: &mut u64) {
         // Relaxed and Release: as the counts. Nothing is published. Results unused: the best form.
         self.0.fetch_add(1, Ordering::Relaxed);
-        self.0.fetch_sub(1, Ordering::Release);
-    }
-    fn members(&self) -> Vec<Member> {
-        refs(&*self.0)
-    }
-}
-
-/// The limit of a get: one bare add.
-pub struct BareAdd<M: Memory>(Isolated<M::AtomicU32>);
-
-impl<M: Memory> Operation for BareAdd<M> {
-    fn prepare() -> Self {
-        Self(Isolated::new(Atomic::new(1)))
-    }
-    #[inline(always)]
-    fn step(&self, _retries: &mut u64) {
-        // Relaxed: as the counts. Result unused: the best form.
-        self.0.fetch_add(1, Ordering::Relaxed);
+        if PAIR {
+            self.0.fetch_sub(1, Ordering::Release);
+        }
     }
     fn members(&self) -> Vec<Member> {
         refs(&*self.0)
@@ -105,7 +94,7 @@ impl<M: Memory> Operation for BareAdd<M> {
 }
 
 /// A get and a put.
-pub struct GetPut<C>(Isolated<C>);
+pub(crate) struct GetPut<C>(Isolated<C>);
 
 impl<C: OutlivedCount> Operation for GetPut<C> {
     fn prepare() -> Self {
@@ -123,7 +112,7 @@ impl<C: OutlivedCount> Operation for GetPut<C> {
 }
 
 /// A get whose put happens elsewhere.
-pub struct GetOnly<C>(Isolated<C>);
+pub(crate) struct GetOnly<C>(Isolated<C>);
 
 impl<C: OutlivedCount> Operation for GetOnly<C> {
     fn prepare() -> Self {
@@ -150,39 +139,25 @@ fn put_all<C: OutlivedCount>(count: &C, references: u64) {
     }
 }
 
-/// The put of an only reference, of an object that the thread has just made.
-pub struct LastPut<C>(std::marker::PhantomData<fn() -> C>);
+/// The put of an only reference, of an object that the thread has just made; or the put for "probably the last".
+pub(crate) struct LastPut<C, const LIKELY: bool = false>(PhantomData<fn() -> C>);
 
-impl<C: OutlivedCount> Operation for LastPut<C> {
+impl<C: OutlivedCount, const LIKELY: bool> Operation for LastPut<C, LIKELY> {
     fn prepare() -> Self {
-        Self(std::marker::PhantomData)
+        Self(PhantomData)
     }
     #[inline(always)]
     fn step(&self, _retries: &mut u64) {
         let count = C::new_in();
         // SAFETY: the count is a local that outlives its put.
-        last(black_box(&count).put(unsafe { C::witness() }));
-    }
-}
-
-/// [`LastPut`] by the put for "probably the last".
-pub struct LikelyLastPut<C>(std::marker::PhantomData<fn() -> C>);
-
-impl<C: OutlivedCount> Operation for LikelyLastPut<C> {
-    fn prepare() -> Self {
-        Self(std::marker::PhantomData)
-    }
-    #[inline(always)]
-    fn step(&self, _retries: &mut u64) {
-        let count = C::new_in();
-        // SAFETY: the count is a local that outlives its put.
-        last(black_box(&count).put_last(unsafe { C::witness() }));
+        let witness = unsafe { C::witness() };
+        let count = black_box(&count);
+        last(if LIKELY { count.put_last(witness) } else { count.put(witness) });
     }
 }
 
 /// The group, with the scenarios of the bare counts.
-#[must_use]
-pub fn group<M: Host>() -> Group {
+pub(super) fn group<M: Host>() -> Group {
     Group {
         name: "refs",
         title: "Reference counts",
@@ -191,53 +166,45 @@ pub fn group<M: Host>() -> Group {
                 rcuref and ticket add once, whatever happens. The limit row is the bare pair of \
                 atomic operations: no count on one shared word can be faster.",
         scenarios: vec![
-            Scenario {
-                id: "refs/get-put",
-                title: "get + put on one object",
-                about: "One operation takes a reference and gives it back.",
-                shared: true,
-                baseline: "inc_not_zero",
-                limit: Some("limit"),
-                rivals: &[],
-                variants: vec![
+            Scenario::new(
+                "refs/get-put",
+                "get + put on one object",
+                "One operation takes a reference and gives it back.",
+                "inc_not_zero",
+                vec![
                     Variant::of::<Bare<M>>("limit"),
                     Variant::counting::<GetPut<IncNotZero<M>>>("inc_not_zero"),
                     Variant::of::<GetPut<RcuRef<M>>>("rcuref"),
                     Variant::of::<GetPut<TicketRef<M>>>("ticket"),
                 ],
-            },
-            Scenario {
-                id: "refs/get",
-                title: "get alone on one object",
-                about: "One operation takes a reference; it is given back elsewhere, unmeasured.",
-                shared: true,
-                baseline: "inc_not_zero",
-                limit: Some("limit"),
-                rivals: &[],
-                variants: vec![
+            ),
+            Scenario::new(
+                "refs/get",
+                "get alone on one object",
+                "One operation takes a reference; it is given back elsewhere, unmeasured.",
+                "inc_not_zero",
+                vec![
                     Variant::of::<BareAdd<M>>("limit"),
                     Variant::counting::<GetOnly<IncNotZero<M>>>("inc_not_zero"),
                     Variant::of::<GetOnly<RcuRef<M>>>("rcuref"),
                     Variant::of::<GetOnly<TicketRef<M>>>("ticket"),
                 ],
-            },
-            Scenario {
-                id: "refs/last-put",
-                title: "last put",
-                about: "One operation makes a count and puts its only reference. The rows with \
+            ),
+            Scenario::new(
+                "refs/last-put",
+                "last put",
+                "One operation makes a count and puts its only reference. The rows with \
                         put_last use the put for \"probably the last\".",
-                shared: false,
-                baseline: "inc_not_zero",
-                limit: None,
-                rivals: &[],
-                variants: vec![
+                "inc_not_zero",
+                vec![
                     Variant::of::<LastPut<IncNotZero<M>>>("inc_not_zero"),
                     Variant::of::<LastPut<RcuRef<M>>>("rcuref"),
-                    Variant::of::<LikelyLastPut<RcuRef<M>>>("rcuref put_last"),
+                    Variant::of::<LastPut<RcuRef<M>, true>>("rcuref put_last"),
                     Variant::of::<LastPut<TicketRef<M>>>("ticket"),
-                    Variant::of::<LikelyLastPut<TicketRef<M>>>("ticket put_last"),
+                    Variant::of::<LastPut<TicketRef<M>, true>>("ticket put_last"),
                 ],
-            },
+            )
+            .unshared(),
         ],
     }
 }

@@ -28,15 +28,11 @@ use tenure::memory::{Memory, Native, Plain};
 use tenure_sim::Simulated;
 
 /// An object that is found, held for a moment while some fields are read, and released.
-pub trait Route: Send + Sync {
-    /// The machine it is on.
+pub(crate) trait Route: Send + Sync {
     type Host: Host;
-    /// The count.
     type Count: RefCount;
 
-    /// A route with one reference.
     fn new_in() -> Self;
-    /// The reference count.
     fn refs(&self) -> &Self::Count;
     /// The tunnel state, read after every get.
     fn lwtstate(&self) -> u64;
@@ -53,7 +49,7 @@ type Cold<const N: usize> = [u8; N];
 ///
 /// `USES` is the size of `__use`: 4 beside a 32-bit count, 0 beside a 64-bit one.
 #[repr(C, align(64))]
-pub struct Shared<M: Memory, C, const USES: usize> {
+pub(crate) struct Shared<M: Memory, C, const USES: usize> {
     line_0: Cold<64>,
     refs: C,
     uses: Cold<USES>,
@@ -69,7 +65,7 @@ pub struct Shared<M: Memory, C, const USES: usize> {
 
 /// The layout since Linux 6.4: cold members fill the count's line. `USES` as for [`Shared`].
 #[repr(C, align(64))]
-pub struct Isolated<M: Memory, C, const USES: usize> {
+pub(crate) struct Isolated<M: Memory, C, const USES: usize> {
     line_0: Cold<64>,
     refs: C,
     uses: Cold<USES>,

@@ -1,11 +1,11 @@
 //! What a simulation found, as the curves that tables and pages are made of.
 
-use super::result::{self, Line as Moved, Machine, Point, Report, Row, Scenario};
+use super::result::{Group, Line as Moved, Machine, Point, Report, Row, Scenario};
 use super::words;
 use super::{heat, validation::page::chapter};
 use tenure_report::curves::{
-    self, Axis, Bars, Beyond, Cell, Column, Curve, Group, Line, Measure, Measured, Only, Section,
-    Show, Table, Tone,
+    self, Axis, Bars, Beyond, Cell, Column, Curve, Line, Measure, Measured, Only, Section, Show,
+    Table, Tone,
 };
 use tenure_report::words::{counted, number, whole};
 
@@ -15,6 +15,9 @@ impl Measured for Report {
         let settings = &self.settings;
         let beyond = beyond(machine);
         let bends = beyond.iter().filter(|beyond| self.most_cpus() > beyond.edge);
+        let group = |(at, of): (usize, &Group)| {
+            of.curves(|place, it| scenario(it, &format!("heat-{at}-{place}"), &beyond))
+        };
         let bends = bends.map(|beyond| format!("B{}.", &beyond.why[1..]));
         curves::Report {
             title: format!("Tenure on a simulated {}", machine.name),
@@ -34,7 +37,7 @@ impl Measured for Report {
             ],
             notes: settings.notes.clone(),
             machine: described(machine),
-            groups: self.groups.iter().enumerate().map(|(at, it)| group(at, it, &beyond)).collect(),
+            groups: self.groups.iter().enumerate().map(group).collect(),
             chapters: chapter(&self.validation).into_iter().collect(),
             closing: (!self.validation.is_empty())
                 .then(|| {
@@ -190,16 +193,6 @@ fn row(row: &Row) -> curves::Row {
     curves::Row { name: row.variant.clone(), cells: cells.into() }
 }
 
-fn group(at: usize, group: &result::Group, beyond: &Option<Beyond>) -> Group {
-    let scenario = |(of, it)| scenario(it, &format!("heat-{at}-{of}"), beyond);
-    Group {
-        name: group.name.clone(),
-        title: group.title.clone(),
-        about: group.about.clone(),
-        scenarios: group.scenarios.iter().enumerate().map(scenario).collect(),
-    }
-}
-
 /// `anchor` is unique in the report.
 fn scenario(scenario: &Scenario, anchor: &str, beyond: &Option<Beyond>) -> curves::Scenario {
     let point = |point: &Point| curves::Point {
@@ -212,19 +205,13 @@ fn scenario(scenario: &Scenario, anchor: &str, beyond: &Option<Beyond>) -> curve
     let hot = headline.filter(|_| moved);
     let tables = hot.map(|point| [hottest(point), heat::table(scenario, point)]);
     curves::Scenario {
-        id: scenario.id.clone(),
-        title: scenario.title.clone(),
-        about: scenario.about.clone(),
-        baseline: scenario.baseline.clone(),
-        limit: scenario.limit.clone(),
         axis: Axis { one: "CPU", at: "on", across: true, beyond: beyond.clone() },
         measures: measures(),
-        points: scenario.points.iter().map(point).collect(),
         tables: tables.into_iter().flatten().collect(),
         notes: still.map(str::to_owned).into_iter().collect(),
         answer: words::answer(scenario),
         html: hot.map(|point| heat::html(scenario, point, anchor)).unwrap_or_default(),
-        ..curves::Scenario::default()
+        ..scenario.curves(point)
     }
 }
 

@@ -4,8 +4,12 @@
 //! below 1 is faster. Nothing here depends on the host, on its clock or on addresses: the same request
 //! and seed give the same report, byte for byte, on any machine.
 
+use crate::result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub(super) type Group = result::Group<Point>;
+pub(super) type Scenario = result::Scenario<Point>;
 
 /// Name and version of the JSON that a run writes.
 pub const SCHEMA: &str = "tenure-sim/1";
@@ -22,7 +26,7 @@ pub struct Report {
     /// The machine that was simulated.
     pub machine: Machine,
     /// What was simulated.
-    pub groups: Vec<Group>,
+    pub groups: Vec<result::Group<Point>>,
     /// How far the simulator is from what was measured and published elsewhere.
     pub validation: Vec<Check>,
 }
@@ -61,36 +65,6 @@ pub struct Machine {
     pub sockets: usize,
     /// All of its figures: a machine file.
     pub toml: String,
-}
-
-/// Scenarios that belong together: `refs`, `dst`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Group {
-    /// The name on the command line.
-    pub name: String,
-    /// A heading.
-    pub title: String,
-    /// A paragraph: what is simulated and why.
-    pub about: String,
-    /// Its scenarios.
-    pub scenarios: Vec<Scenario>,
-}
-
-/// One operation, done by several variants on several numbers of CPUs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Scenario {
-    /// Unique in the report: `refs/get-put`.
-    pub id: String,
-    /// A heading.
-    pub title: String,
-    /// What one operation is, in a sentence.
-    pub about: String,
-    /// The variant that the others are compared with.
-    pub baseline: String,
-    /// The variant that shows what the hardware allows, where there is one.
-    pub limit: Option<String>,
-    /// One for each number of CPUs, ascending.
-    pub points: Vec<Point>,
 }
 
 /// A scenario on a number of CPUs.

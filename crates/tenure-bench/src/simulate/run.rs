@@ -222,21 +222,15 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> 
     progress.end();
     let mut rows = rows?.into_iter();
 
-    let groups = checked.groups.iter().map(|group| Group {
-        name: group.name.to_owned(),
-        title: group.title.to_owned(),
-        about: group.about.to_owned(),
-        scenarios: group
-            .scenarios
-            .iter()
-            .map(|scenario| assembled(scenario, checked.cpus(scenario), &mut rows))
-            .collect(),
-    });
+    let mut scenario = |it| assembled(it, checked.cpus(it), &mut rows);
+    let groups = (checked.groups.iter())
+        .map(|group| Group::of(group, group.scenarios.iter().map(&mut scenario).collect()))
+        .collect();
     let note = request.cpus.as_ref().and_then(|cpus| cpus.note(request.machine.cpus()));
     Ok(Report {
         schema: SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        groups: groups.collect(),
+        groups,
         settings: Settings {
             measured_ns: plan.measured_ns,
             warm_up_ns: plan.warm_up_ns,
@@ -259,14 +253,7 @@ fn assembled(
         row::compare(&mut rows, scenario);
         Point { cpus, rows }
     });
-    Scenario {
-        id: scenario.id.to_owned(),
-        title: scenario.title.to_owned(),
-        about: scenario.about.to_owned(),
-        baseline: scenario.baseline.to_owned(),
-        limit: scenario.limit.map(str::to_owned),
-        points: points.collect(),
-    }
+    Scenario::of(scenario, points.collect())
 }
 
 /// A row to be simulated.

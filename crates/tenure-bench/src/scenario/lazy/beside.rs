@@ -3,7 +3,7 @@
 //! On the real machine alone: what objects that are made during a simulation take depends on where the host's allocator
 //! puts them, and the same request is to give the same figures everywhere.
 
-use crate::scenario::host::PerThread;
+use crate::scenario::workers::PerThread;
 use crate::scenario::{Host, Looped, Place, Placed};
 use std::hint::black_box;
 use tenure::line::Isolated;
@@ -100,8 +100,6 @@ impl<E: Event> Looped for Beside<E> {
         }
         0
     }
-
-    fn settle(&self, _steps: u64) {}
 }
 
 #[cfg(test)]

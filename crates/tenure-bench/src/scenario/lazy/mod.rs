@@ -2,40 +2,31 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `workers` | threads that all do the same, each with something of its own |
-//! | `same`, `objects`, `kept` | local handles that enter one object, the next one, and what they have anyway |
-//! | `read` | a value that all threads read |
+//! | `local` | local handles that enter one object, the next one, and what they have anyway |
 //! | `beside` | one thread does something, and the others go on meanwhile |
-//! | `shootdown`, `store` | objects that end and values that are replaced, on the real machine alone |
+//! | `cached` | a value that all threads read, and that is replaced |
+//! | `shootdown` | objects that end, on the real machine alone |
 //! | `others` | what else there is, there too |
 
 mod beside;
-mod kept;
-mod objects;
+mod cached;
+mod local;
 mod others;
-mod read;
-mod same;
 mod shootdown;
-mod store;
-mod workers;
 
 use super::refs::GetPut;
+use super::workers::Workers;
 use super::{Group, Host, Scenario, Variant, add};
 use beside::Beside;
-use kept::Kept;
-use objects::Objects;
-use others::{
-    Entered, Epoch, Locked, LockedStore, OurArc, StdArc, StdArcs, StdWeak, SwapStore, Swapped,
-    SwappedCache,
-};
-use read::{ByClone, ByReader, Directly};
+use cached::{ByClone, ByReader, Directly, Store};
+use local::{Kept, Objects, OwnLine};
+use others::{Cloned, Entered, Epoch, Locked, Shared, StdArcs, StdWeak, Swapped, SwappedCache};
 use shootdown::{Batch, One};
-use store::Store;
+use std::sync::Arc;
 use tenure::count::IncNotZero;
 use tenure::lazy::{Counted, Mask, On, Shootdown};
 
-pub(crate) use same::{OwnLine, Same};
-pub(crate) use workers::{Value, Work, Workers};
+pub(crate) use local::Same;
 
 /// The work of a context switch, in nanoseconds: 192 CPUs that make 118 million a second take so long for each.
 pub(crate) const SWITCH_NS: u32 = 1_600;
@@ -53,8 +44,7 @@ macro_rules! switches {
 }
 
 /// The group, with the library's schemes.
-#[must_use]
-pub fn group<M: Host>() -> Group {
+pub(super) fn group<M: Host>() -> Group {
     Group {
         name: "lazy",
         title: "Lazy references",
@@ -64,84 +54,69 @@ pub fn group<M: Host>() -> Group {
                 shared; who drops the last handle interrupts the others and takes the object from those \
                 that are idle. Cached is a value that all read, on top of it.",
         scenarios: vec![
-            Scenario {
-                id: "lazy/same",
-                title: "enter + leave one object",
-                about: "One operation enters the object that all workers use, reads it and leaves it: a switch \
+            Scenario::new(
+                "lazy/same",
+                "enter + leave one object",
+                "One operation enters the object that all workers use, reads it and leaves it: a switch \
                         through idle. The limit is a load and a store of a line of the thread's own.",
-                shared: true,
-                baseline: "counted",
-                limit: Some("limit"),
-                rivals: &[],
-                variants: switches!(M, 0),
-            },
-            Scenario {
-                id: "lazy/switch",
-                title: "a context switch through idle, with its work",
-                about: "The same, with the private work that a context switch has besides (1.6 us). The limit is \
+                "counted",
+                switches!(M, 0),
+            ),
+            Scenario::new(
+                "lazy/switch",
+                "a context switch through idle, with its work",
+                "The same, with the private work that a context switch has besides (1.6 us). The limit is \
                         that work.",
-                shared: true,
-                baseline: "counted",
-                limit: Some("limit"),
-                rivals: &[],
-                variants: switches!(M, SWITCH_NS),
-            },
-            Scenario {
-                id: "lazy/objects",
-                title: "enter + leave the next of 16 objects",
-                about: "All workers go round 16 objects. One operation enters the next one, reads it and leaves \
+                "counted",
+                switches!(M, SWITCH_NS),
+            ),
+            Scenario::new(
+                "lazy/objects",
+                "enter + leave the next of 16 objects",
+                "All workers go round 16 objects. One operation enters the next one, reads it and leaves \
                         it: the local handle gives up what it kept.",
-                shared: true,
-                baseline: "counted",
-                limit: None,
-                rivals: &[],
-                variants: vec![
+                "counted",
+                vec![
                     Variant::placed::<Workers<Objects<On<M, Counted>>>>("counted"),
                     Variant::placed::<Workers<Objects<On<M, Mask>>>>("mask"),
                     Variant::placed::<Workers<Objects<On<M, Shootdown>>>>("shootdown"),
                 ],
-            },
-            Scenario {
-                id: "lazy/kept",
-                title: "use again what a local handle kept",
-                about: "One operation uses what the local handle kept, without a strong one, reads it and leaves it. The \
+            ),
+            Scenario::new(
+                "lazy/kept",
+                "use again what a local handle kept",
+                "One operation uses what the local handle kept, without a strong one, reads it and leaves it. The \
                         compare-exchange loop is what std's Weak does for that.",
-                shared: true,
-                baseline: "inc_not_zero",
-                limit: None,
-                rivals: &[],
-                variants: vec![
+                "inc_not_zero",
+                vec![
                     Variant::counting::<GetPut<IncNotZero<M>>>("inc_not_zero"),
                     Variant::placed::<Workers<Kept<On<M, Counted>>>>("counted"),
                     Variant::placed::<Workers<Kept<On<M, Mask>>>>("mask"),
                     Variant::placed::<Workers<Kept<On<M, Shootdown>>>>("shootdown"),
                 ],
-            },
-            Scenario {
-                id: "lazy/read",
-                title: "read a value that could be replaced",
-                about: "One operation reads the current value. Reader is a handle for each thread; Cached::read, \
+            ),
+            Scenario::new(
+                "lazy/read",
+                "read a value that could be replaced",
+                "One operation reads the current value. Reader is a handle for each thread; Cached::read, \
                         on the real machine alone, finds the thread's place by itself; clone counts.",
-                shared: true,
-                baseline: "clone",
-                limit: None,
-                rivals: &[],
-                variants: vec![
+                "clone",
+                vec![
                     Variant::placed::<Workers<ByClone<M>>>("clone"),
                     Variant::placed::<Workers<ByReader<M>>>("Reader"),
                 ],
-            },
+            ),
         ],
     }
 }
 
 /// Adds what runs on the real machine alone: other crates, and what makes objects.
-pub fn extend(group: &mut Group) {
+pub(super) fn extend(group: &mut Group) {
     let same = [
         vec![],
         vec![
-            Variant::placed::<Workers<StdArc>>("std Arc"),
-            Variant::placed::<Workers<OurArc>>("tenure Arc"),
+            Variant::placed::<Workers<Cloned<Arc<Shared>>>>("std Arc"),
+            Variant::placed::<Workers<Cloned<tenure::sync::Arc<Shared>>>>("tenure Arc"),
             Variant::placed::<Workers<Swapped>>("arc-swap load"),
             Variant::placed::<Workers<SwappedCache>>("arc-swap Cache"),
             Variant::placed::<Workers<Epoch>>("crossbeam-epoch"),
@@ -167,18 +142,15 @@ pub fn extend(group: &mut Group) {
 
 /// What the end of an object costs.
 fn end() -> Scenario {
-    Scenario {
-        id: "lazy/end",
-        title: "the end of an object",
-        about: "One operation makes an object, has one local handle enter and leave it, and drops the last strong handle, on the \
+    Scenario::new(
+        "lazy/end",
+        "the end of an object",
+        "One operation makes an object, has one local handle enter and leave it, and drops the last strong handle, on the \
                 first thread. The others go on with another object meanwhile; an operation of theirs lasts as \
                 long. So many local handles are parked besides. Shootdown drops the object at once; counted and mask \
                 at the local handle's next switch, however late that is.",
-        shared: false,
-        baseline: "0 parked",
-        limit: None,
-        rivals: &[],
-        variants: vec![
+        "0 parked",
+        vec![
             Variant::placed::<Beside<One<Counted, 0>>>("counted").with_singles(),
             Variant::placed::<Beside<One<Mask, 0>>>("mask").with_singles(),
             Variant::placed::<Beside<One<Shootdown, 0>>>("0 parked").with_singles(),
@@ -186,24 +158,23 @@ fn end() -> Scenario {
             Variant::placed::<Beside<One<Shootdown, 1_024>>>("1024 parked").with_singles(),
             Variant::placed::<Beside<Batch<Shootdown, 64>>>("64 parked, 32 at once"),
         ],
-    }
+    )
+    .unshared()
 }
 
 /// What it costs to replace a value.
 fn store() -> Scenario {
-    Scenario {
-        id: "lazy/store",
-        title: "replace a value that 64 parked threads have read",
-        about: "One operation stores a new value and drops the old one, on the first thread. The others go on \
+    Scenario::new(
+        "lazy/store",
+        "replace a value that 64 parked threads have read",
+        "One operation stores a new value and drops the old one, on the first thread. The others go on \
                 reading; an operation of theirs lasts as long.",
-        shared: false,
-        baseline: "arc-swap",
-        limit: None,
-        rivals: &[],
-        variants: vec![
-            Variant::placed::<Beside<LockedStore>>("RwLock").with_singles(),
-            Variant::placed::<Beside<SwapStore>>("arc-swap").with_singles(),
+        "arc-swap",
+        vec![
+            Variant::placed::<Beside<Locked>>("RwLock").with_singles(),
+            Variant::placed::<Beside<SwappedCache>>("arc-swap").with_singles(),
             Variant::placed::<Beside<Store>>("Cached").with_singles(),
         ],
-    }
+    )
+    .unshared()
 }

@@ -1,51 +1,38 @@
 //! What else there is, on the real machine.
 
 use super::beside::Event;
-use super::store::PARKED;
-use super::workers::{Value, Work};
+use super::cached::PARKED;
+use super::local::OBJECTS;
+use crate::scenario::Operation;
+use crate::scenario::workers::{Value, Work};
 use arc_swap::{ArcSwap, Cache};
 use crossbeam_epoch as epoch;
 use std::hint::black_box;
+use std::ops::Deref;
 use std::sync::{Arc, Barrier, PoisonError, RwLock, Weak};
 use tenure::line::Isolated;
 use tenure::memory::{Memory, Native, Ordering, Pointer};
 
 /// Not on the line of a count.
-type Shared = Isolated<Value<Native>>;
+pub(super) type Shared = Isolated<Value<Native>>;
 
 fn shared() -> Shared {
     Isolated::new(Value::new())
 }
 
-/// std's `Arc`: a clone for each use.
-pub(super) struct StdArc(Arc<Shared>);
+/// An `Arc`, a clone for each use.
+pub(super) struct Cloned<A>(A);
 
-impl Work for StdArc {
-    type Own = ();
-
+impl<A> Operation for Cloned<A>
+where
+    A: Clone + Deref<Target = Shared> + From<Shared> + Send + Sync,
+{
     fn prepare() -> Self {
-        Self(Arc::new(shared()))
+        Self(shared().into())
     }
-    fn own(&self, _thread: usize) {}
     #[inline(always)]
-    fn step(&self, _own: &mut ()) {
-        black_box(Arc::clone(&self.0).read());
-    }
-}
-
-/// The library's own `Arc`, in the same way.
-pub(super) struct OurArc(tenure::sync::Arc<Shared>);
-
-impl Work for OurArc {
-    type Own = ();
-
-    fn prepare() -> Self {
-        Self(tenure::sync::Arc::new(shared()))
-    }
-    fn own(&self, _thread: usize) {}
-    #[inline(always)]
-    fn step(&self, _own: &mut ()) {
-        black_box(tenure::sync::Arc::clone(&self.0).read());
+    fn step(&self, _retries: &mut u64) {
+        black_box(self.0.clone().read());
     }
 }
 
@@ -55,15 +42,15 @@ pub(super) struct StdArcs(Vec<Arc<Shared>>);
 impl Work for StdArcs {
     type Own = usize;
 
-    fn prepare() -> Self {
-        Self((0..super::objects::OBJECTS).map(|_| Arc::new(shared())).collect())
+    fn prepare(_threads: usize) -> Self {
+        Self((0..OBJECTS).map(|_| Arc::new(shared())).collect())
     }
     fn own(&self, thread: usize) -> usize {
         thread
     }
     #[inline(always)]
     fn step(&self, at: &mut usize) {
-        *at = (*at + 1) % super::objects::OBJECTS;
+        *at = (*at + 1) % OBJECTS;
         black_box(Arc::clone(&self.0[*at]).read());
     }
 }
@@ -74,7 +61,7 @@ pub(super) struct StdWeak(Arc<Shared>);
 impl Work for StdWeak {
     type Own = Weak<Shared>;
 
-    fn prepare() -> Self {
+    fn prepare(_threads: usize) -> Self {
         Self(Arc::new(shared()))
     }
     fn own(&self, _thread: usize) -> Self::Own {
@@ -89,15 +76,12 @@ impl Work for StdWeak {
 /// `ArcSwap::load`, which keeps no handle.
 pub(super) struct Swapped(ArcSwap<Shared>);
 
-impl Work for Swapped {
-    type Own = ();
-
+impl Operation for Swapped {
     fn prepare() -> Self {
         Self(ArcSwap::from_pointee(shared()))
     }
-    fn own(&self, _thread: usize) {}
     #[inline(always)]
-    fn step(&self, _own: &mut ()) {
+    fn step(&self, _retries: &mut u64) {
         black_box(self.0.load().read());
     }
 }
@@ -111,7 +95,7 @@ type ThreadCache = Cache<Arc<ArcSwap<Shared>>, Arc<Shared>>;
 impl Work for SwappedCache {
     type Own = ThreadCache;
 
-    fn prepare() -> Self {
+    fn prepare(_threads: usize) -> Self {
         Self(Arc::new(ArcSwap::from_pointee(shared())))
     }
     fn own(&self, _thread: usize) -> Self::Own {
@@ -126,15 +110,12 @@ impl Work for SwappedCache {
 /// A pinned epoch, and what is found under it.
 pub(super) struct Epoch(epoch::Atomic<Shared>);
 
-impl Work for Epoch {
-    type Own = ();
-
+impl Operation for Epoch {
     fn prepare() -> Self {
         Self(epoch::Atomic::new(shared()))
     }
-    fn own(&self, _thread: usize) {}
     #[inline(always)]
-    fn step(&self, _own: &mut ()) {
+    fn step(&self, _retries: &mut u64) {
         let guard = epoch::pin();
         // Acquire: what whoever stored it had written.
         let found = self.0.load(Ordering::Acquire, &guard);
@@ -160,16 +141,13 @@ pub(super) struct Entered {
     current: <Native as Memory>::Pointer<Shared>,
 }
 
-impl Work for Entered {
-    type Own = ();
-
+impl Operation for Entered {
     fn prepare() -> Self {
         let current = Pointer::new(Box::into_raw(Box::new(shared())));
         Self { collector: seize::Collector::new(), current }
     }
-    fn own(&self, _thread: usize) {}
     #[inline(always)]
-    fn step(&self, _own: &mut ()) {
+    fn step(&self, _retries: &mut u64) {
         use seize::Guard as _;
         let guard = self.collector.enter();
         // Acquire: what whoever stored it had written.
@@ -191,23 +169,18 @@ impl Drop for Entered {
 /// std's `RwLock`, locked for as long as the value is read.
 pub(super) struct Locked(RwLock<Arc<Shared>>);
 
-impl Work for Locked {
-    type Own = ();
-
+impl Operation for Locked {
     fn prepare() -> Self {
         Self(RwLock::new(Arc::new(shared())))
     }
-    fn own(&self, _thread: usize) {}
     #[inline(always)]
-    fn step(&self, _own: &mut ()) {
+    fn step(&self, _retries: &mut u64) {
         black_box(self.0.read().unwrap_or_else(PoisonError::into_inner).read());
     }
 }
 
 /// `ArcSwap::store`, beside caches.
-pub(super) struct SwapStore(Arc<ArcSwap<Shared>>);
-
-impl Event for SwapStore {
+impl Event for SwappedCache {
     type Actor = ();
     type Other = ThreadCache;
 
@@ -239,15 +212,13 @@ impl Event for SwapStore {
     }
 }
 
-/// An `Arc` in a `RwLock`, beside readers that lock it.
-pub(super) struct LockedStore(RwLock<Arc<Shared>>);
-
-impl Event for LockedStore {
+/// The `Arc` in it is replaced, beside readers that lock it.
+impl Event for Locked {
     type Actor = ();
     type Other = ();
 
     fn prepare() -> Self {
-        Self(RwLock::new(Arc::new(shared())))
+        Operation::prepare()
     }
     fn actor(&self) {}
     fn other(&self) {}

@@ -1,7 +1,7 @@
 //! Objects that end: each is made, used by a local handle, and loses its last strong handle.
 
 use super::beside::Event;
-use super::workers::Value;
+use crate::scenario::workers::Value;
 use std::hint::black_box;
 use tenure::lazy::{Context, Domain, LocalHandle, Scheme};
 use tenure::memory::Native;

@@ -15,6 +15,7 @@ mod public;
 mod ring;
 mod slots;
 
+use super::workers::Workers;
 use super::{Group, Host, Scenario, Variant, add};
 use churn::Churn;
 use one_way::OneWay;
@@ -55,24 +56,18 @@ macro_rules! native {
     };
 }
 
+/// The walk at its best.
+const SCAN: &[&str] = &["scan"];
+
 /// Acquire and release with some in use.
 fn cycle(id: &'static str, title: &'static str, variants: Vec<Variant>) -> Scenario {
-    Scenario {
-        id,
-        title,
-        about: "One operation acquires a slot and releases it. Those in use lie before those that are free, \
-                where a walk that takes the first free one leaves them.",
-        shared: true,
-        baseline: "scan (published)",
-        limit: None,
-        rivals: &["scan"],
-        variants,
-    }
+    let about = "One operation acquires a slot and releases it. Those in use lie before those that are free, \
+                 where a walk that takes the first free one leaves them.";
+    Scenario::new(id, title, about, "scan (published)", variants)
 }
 
 /// The group, with the free lists.
-#[must_use]
-pub fn group<M: Host>() -> Group {
+pub(super) fn group<M: Host>() -> Group {
     Group {
         name: "pool",
         title: "Slots that are used again",
@@ -81,74 +76,64 @@ pub fn group<M: Host>() -> Group {
                 look first. The tagged stack is one lock-free list, and magazines give every thread some \
                 free slots of its own. All hand out slot numbers, and make a slot where none is free.",
         scenarios: vec![
-            cycle("pool/in-use-10", "acquire + release, 10 in use", lists!(M, 10)),
-            cycle("pool/in-use-200", "acquire + release, 200 in use", lists!(M, 200)),
-            Scenario {
-                id: "pool/in-use",
-                title: "magazines with ever more in use",
-                about: "One operation acquires a slot from magazines and releases it. What is in use beside \
+            cycle("pool/in-use-10", "acquire + release, 10 in use", lists!(M, 10)).with_rivals(SCAN),
+            cycle("pool/in-use-200", "acquire + release, 200 in use", lists!(M, 200)).with_rivals(SCAN),
+            Scenario::new(
+                "pool/in-use",
+                "magazines with ever more in use",
+                "One operation acquires a slot from magazines and releases it. What is in use beside \
                         does not matter.",
-                shared: false,
-                baseline: "10 in use",
-                limit: None,
-                rivals: &[],
-                variants: vec![
+                "10 in use",
+                vec![
                     Variant::of::<Cycle<Listed<Magazines<M>>, 10>>("10 in use"),
                     Variant::of::<Cycle<Listed<Magazines<M>>, 200>>("200 in use"),
                     Variant::of::<Cycle<Listed<Magazines<M>>, 1_000>>("1000 in use"),
                     Variant::of::<Cycle<Listed<Magazines<M>>, 100_000>>("100000 in use"),
                 ],
-            },
-            Scenario {
-                id: "pool/one-way",
-                title: "acquire on one thread, release on another",
-                about: "Threads come in pairs: one acquires slots and sends them, the other receives and \
+            )
+            .unshared(),
+            Scenario::new(
+                "pool/one-way",
+                "acquire on one thread, release on another",
+                "Threads come in pairs: one acquires slots and sends them, the other receives and \
                         releases them. One operation is a slot on either side; a thread without another \
                         does both. The limit is the channel without a pool.",
-                shared: true,
-                baseline: "tagged stack",
-                limit: Some("limit"),
-                rivals: &[],
-                variants: vec![
+                "tagged stack",
+                vec![
                     Variant::placed::<OneWay<Nothing, M>>("limit"),
                     Variant::placed::<OneWay<Listed<TaggedStack<M>>, M>>("tagged stack"),
                     Variant::placed::<OneWay<Listed<Magazines<M>>, M>>("magazines"),
                 ],
-            },
-            Scenario {
-                id: "pool/churn",
-                title: "close a connection and open another",
-                about: "Every thread has 200 connections, each with a slot to send from and one to receive \
+            ),
+            Scenario::new(
+                "pool/churn",
+                "close a connection and open another",
+                "Every thread has 200 connections, each with a slot to send from and one to receive \
                         into. One operation closes the oldest and opens another: two releases and two \
                         acquires.",
-                shared: true,
-                baseline: "tagged stack",
-                limit: None,
-                rivals: &[],
-                variants: vec![
-                    Variant::placed::<Churn<Listed<TaggedStack<M>>>>("tagged stack"),
-                    Variant::placed::<Churn<Listed<Magazines<M>>>>("magazines"),
+                "tagged stack",
+                vec![
+                    Variant::placed::<Workers<Churn<Listed<TaggedStack<M>>>>>("tagged stack"),
+                    Variant::placed::<Workers<Churn<Listed<Magazines<M>>>>>("magazines"),
                 ],
-            },
+            ),
         ],
     }
 }
 
 /// Adds what runs on the real machine alone: other crates, and what is too long to be simulated.
-pub fn extend(group: &mut Group) {
+pub(super) fn extend(group: &mut Group) {
     let behind = group.scenarios.iter().position(|scenario| scenario.id == "pool/in-use-200");
     let at = behind.map_or(0, |at| at + 1);
     // A walk of 100,000 takes a millisecond.
     let long = [
-        cycle("pool/in-use-1000", "acquire + release, 1,000 in use", lists!(Native, 1_000)),
-        Scenario {
-            rivals: &[],
-            ..cycle(
-                "pool/in-use-100000",
-                "acquire + release, 100,000 in use",
-                lists!(Native, 100_000).split_off(2),
-            )
-        },
+        cycle("pool/in-use-1000", "acquire + release, 1,000 in use", lists!(Native, 1_000))
+            .with_rivals(SCAN),
+        cycle(
+            "pool/in-use-100000",
+            "acquire + release, 100,000 in use",
+            lists!(Native, 100_000).split_off(2),
+        ),
     ];
     group.scenarios.splice(at..at, long);
 
@@ -171,16 +156,16 @@ pub fn extend(group: &mut Group) {
     add(group, "pool/one-way", "array queue", one_way);
     let churn = [
         vec![
-            Variant::placed::<Churn<Listed<Scan<Native, false>>>>("scan (published)"),
-            Variant::placed::<Churn<Listed<Scan>>>("scan"),
-            Variant::placed::<Churn<LockedVec>>("mutex vec"),
-            Variant::placed::<Churn<Bounded>>("array queue"),
-            Variant::placed::<Churn<Unbounded>>("seg queue"),
-            Variant::placed::<Churn<Sharded>>("sharded-slab"),
+            Variant::placed::<Workers<Churn<Listed<Scan<Native, false>>>>>("scan (published)"),
+            Variant::placed::<Workers<Churn<Listed<Scan>>>>("scan"),
+            Variant::placed::<Workers<Churn<LockedVec>>>("mutex vec"),
+            Variant::placed::<Workers<Churn<Bounded>>>("array queue"),
+            Variant::placed::<Workers<Churn<Unbounded>>>("seg queue"),
+            Variant::placed::<Workers<Churn<Sharded>>>("sharded-slab"),
         ],
         vec![
-            Variant::placed::<Churn<Objects>>("SlotPool"),
-            Variant::placed::<Churn<Buffers>>("BufferPool"),
+            Variant::placed::<Workers<Churn<Objects>>>("SlotPool"),
+            Variant::placed::<Workers<Churn<Buffers>>>("BufferPool"),
         ],
     ];
     add(group, "pool/churn", "scan (published)", churn);

@@ -8,8 +8,8 @@
 mod tables;
 mod turns;
 
-use super::lazy::Workers;
 use super::refs::Bare;
+use super::workers::Workers;
 use super::{Group, Scenario, Variant};
 use tables::{Cached, Locked, Registered, Sharded};
 use tenure::count::TicketRef;
@@ -32,9 +32,7 @@ macro_rules! hits {
     };
 }
 
-/// The group.
-#[must_use]
-pub fn group() -> Group {
+pub(super) fn group() -> Group {
     Group {
         name: "registry",
         title: "One live object per key",
@@ -43,48 +41,39 @@ pub fn group() -> Group {
                 an object that goes removes its own entry. moka is a cache: it keeps what nobody uses, and is here \
                 for the price of a lookup. All maps hash with std's RandomState.",
         scenarios: vec![
-            Scenario {
-                id: "registry/hit",
-                title: "acquire + drop one key",
-                about: "One operation acquires the object of the one key that there is, which somebody else holds \
+            Scenario::new(
+                "registry/hit",
+                "acquire + drop one key",
+                "One operation acquires the object of the one key that there is, which somebody else holds \
                         as well, reads it and drops the reference. The limit is a bare addition and subtraction of \
                         one shared word.",
-                shared: true,
-                baseline: "mutex map",
-                limit: Some("limit"),
-                rivals: &["dashmap"],
-                variants: [Variant::of::<Bare<Native>>("limit")]
-                    .into_iter()
-                    .chain(hits!(Hit))
-                    .collect(),
-            },
-            Scenario {
-                id: "registry/spread",
-                title: "acquire + drop, many keys",
-                about: "The same with 1,024 keys, which each thread goes through from a place of its own.",
-                shared: true,
-                baseline: "mutex map",
-                limit: None,
-                rivals: &["dashmap"],
-                variants: hits!(Spread).into(),
-            },
-            Scenario {
-                id: "registry/churn",
-                title: "an object comes and goes",
-                about: "One operation acquires a key that nobody holds, which creates the object, reads it, and drops \
+                "mutex map",
+                [&[Variant::of::<Bare<Native>>("limit")][..], &hits!(Hit)].concat(),
+            )
+            .with_rivals(&["dashmap"]),
+            Scenario::new(
+                "registry/spread",
+                "acquire + drop, many keys",
+                "The same with 1,024 keys, which each thread goes through from a place of its own.",
+                "mutex map",
+                hits!(Spread),
+            )
+            .with_rivals(&["dashmap"]),
+            Scenario::new(
+                "registry/churn",
+                "an object comes and goes",
+                "One operation acquires a key that nobody holds, which creates the object, reads it, and drops \
                         the only reference, which destroys it. Each thread has 64 keys of its own, and 1,024 \
                         other objects are there all the time.",
-                shared: true,
-                baseline: "mutex map",
-                limit: None,
-                rivals: &["dashmap"],
-                variants: vec![
+                "mutex map",
+                vec![
                     Variant::placed::<Workers<Churn<Locked>>>("mutex map"),
                     Variant::placed::<Workers<Churn<Sharded>>>("dashmap"),
                     Variant::placed::<Workers<Churn<Registered<TicketRef>>>>("registry"),
                     Variant::placed::<Workers<Churn<Registered<Isolating>>>>("registry, isolated"),
                 ],
-            },
+            )
+            .with_rivals(&["dashmap"]),
         ],
     }
 }

@@ -1,8 +1,7 @@
 //! What is compared: the library's registry, and what programs take instead.
 
-use crate::scenario::lazy::Value;
+use crate::scenario::workers::Value;
 use dashmap::DashMap;
-use dashmap::mapref::entry::Entry as Place;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::RandomState;
@@ -40,7 +39,7 @@ impl<C: RegistryCount> Table for Registered<C> {
     }
 }
 
-/// An object that removes its entry from the map `M` when it goes.
+/// An object that removes its entry from a map of weak pointers when it goes.
 pub(super) struct Object<M: Removes> {
     value: Value<Native>,
     key: u64,
@@ -53,14 +52,19 @@ impl<M: Removes> Drop for Object<M> {
     }
 }
 
-/// A map of weak pointers.
 pub(super) trait Removes: Send + Sync + Sized + 'static {
     /// Removes the entry of that key, unless there is another object in it by now.
     fn remove_dead(&self, key: u64);
 }
 
-fn object<M: Removes>(map: &Arc<M>, key: u64) -> Arc<Object<M>> {
-    Arc::new(Object { value: Value::new(), key, map: Arc::clone(map) })
+/// The object of an entry, a new one if there is none.
+#[inline(always)]
+fn found<M: Removes>(map: &Arc<M>, key: u64, entry: &mut Weak<Object<M>>) -> Arc<Object<M>> {
+    entry.upgrade().unwrap_or_else(|| {
+        let new = Arc::new(Object { value: Value::new(), key, map: Arc::clone(map) });
+        *entry = Arc::downgrade(&new);
+        new
+    })
 }
 
 /// Behind one lock.
@@ -83,29 +87,17 @@ impl Removes for LockedMap {
     }
 }
 
-/// A [`LockedMap`].
-pub(super) struct Locked(Arc<LockedMap>);
+pub(super) type Locked = Arc<LockedMap>;
 
 impl Table for Locked {
     type Held = Arc<Object<LockedMap>>;
 
     fn new() -> Self {
-        Self(Arc::default())
+        Self::default()
     }
     #[inline(always)]
     fn acquire(&self, key: u64) -> Self::Held {
-        match self.0.lock().entry(key) {
-            Entry::Occupied(mut found) => found.get().upgrade().unwrap_or_else(|| {
-                let new = object(&self.0, key);
-                found.insert(Arc::downgrade(&new));
-                new
-            }),
-            Entry::Vacant(place) => {
-                let new = object(&self.0, key);
-                place.insert(Arc::downgrade(&new));
-                new
-            }
-        }
+        found(self, key, self.lock().entry(key).or_default())
     }
     #[inline(always)]
     fn read(held: &Self::Held) -> u64 {
@@ -123,33 +115,19 @@ impl Removes for ShardedMap {
     }
 }
 
-/// A [`ShardedMap`]: a read lock for what is there.
-pub(super) struct Sharded(Arc<ShardedMap>);
+pub(super) type Sharded = Arc<ShardedMap>;
 
 impl Table for Sharded {
     type Held = Arc<Object<ShardedMap>>;
 
     fn new() -> Self {
-        Self(Arc::default())
+        Self::default()
     }
     #[inline(always)]
     fn acquire(&self, key: u64) -> Self::Held {
-        let map = &self.0.0;
-        if let Some(found) = map.get(&key).and_then(|found| found.upgrade()) {
-            return found;
-        }
-        match map.entry(key) {
-            Place::Occupied(mut found) => found.get().upgrade().unwrap_or_else(|| {
-                let new = object(&self.0, key);
-                found.insert(Arc::downgrade(&new));
-                new
-            }),
-            Place::Vacant(place) => {
-                let new = object(&self.0, key);
-                place.insert(Arc::downgrade(&new));
-                new
-            }
-        }
+        // A read lock for what is there.
+        let there = self.0.get(&key).and_then(|found| found.upgrade());
+        there.unwrap_or_else(|| found(self, key, &mut self.0.entry(key).or_default()))
     }
     #[inline(always)]
     fn read(held: &Self::Held) -> u64 {
@@ -195,9 +173,9 @@ mod tests {
     #[test]
     fn every_table_has_one_object_per_key_and_forgets_those_that_nobody_holds() {
         let locked = has_one_object_per_key::<Locked>(arc);
-        assert!(locked.0.lock().is_empty());
+        assert!(locked.lock().is_empty());
         let sharded = has_one_object_per_key::<Sharded>(arc);
-        assert!(sharded.0.0.is_empty());
+        assert!(sharded.0.is_empty());
         let registered = has_one_object_per_key::<Registered<tenure::count::TicketRef>>(|held| {
             (&raw const **held).addr()
         });

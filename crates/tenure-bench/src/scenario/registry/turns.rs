@@ -1,71 +1,25 @@
 //! What a thread does with a table.
 
 use super::tables::Table;
-use crate::scenario::lazy::Work;
+use crate::scenario::workers::Work;
 use std::hint::black_box;
 
-/// Objects that are there all the time.
+/// Objects that are there all the time, where there are many.
 const OBJECTS: u64 = 1_024;
-/// The keys that a thread of [`Churn`] has to itself.
-const OWN_KEYS: u64 = 64;
 
-/// A table, and references to so many objects.
-fn filled<T: Table>(objects: u64) -> (T, Vec<T::Held>) {
-    let table = T::new();
-    let held = (0..objects).map(|key| table.acquire(key)).collect();
-    (table, held)
-}
-
-/// Acquires the one key there is.
-pub(super) struct Hit<T: Table> {
+/// Acquires the next of `KEYS` keys, reads the object and drops it, beside `THERE` objects that are held all the time.
+/// The keys are theirs, and all threads share them; unless `OWN`: then each thread has keys that no other one holds.
+pub(super) struct Turn<T: Table, const THERE: u64, const KEYS: u64, const OWN: bool> {
     table: T,
     _held: Vec<T::Held>,
 }
 
-impl<T: Table> Work for Hit<T> {
-    type Own = ();
-
-    fn prepare() -> Self {
-        let (table, held) = filled(1);
-        Self { table, _held: held }
-    }
-    fn own(&self, _thread: usize) {}
-    #[inline(always)]
-    fn step(&self, _own: &mut ()) {
-        black_box(T::read(&self.table.acquire(black_box(0))));
-    }
-}
-
-/// Acquires the next of many keys.
-pub(super) struct Spread<T: Table> {
-    table: T,
-    _held: Vec<T::Held>,
-}
-
-impl<T: Table> Work for Spread<T> {
-    /// Where the thread is.
-    type Own = u64;
-
-    fn prepare() -> Self {
-        let (table, held) = filled(OBJECTS);
-        Self { table, _held: held }
-    }
-    fn own(&self, thread: usize) -> u64 {
-        // Far from the others, however many there are.
-        (thread as u64 * 389) % OBJECTS
-    }
-    #[inline(always)]
-    fn step(&self, at: &mut u64) {
-        *at = (*at + 1) % OBJECTS;
-        black_box(T::read(&self.table.acquire(*at)));
-    }
-}
-
-/// Acquires a key that nobody holds, and drops it.
-pub(super) struct Churn<T: Table> {
-    table: T,
-    _held: Vec<T::Held>,
-}
+/// The one key there is.
+pub(super) type Hit<T> = Turn<T, 1, 1, false>;
+/// Many keys.
+pub(super) type Spread<T> = Turn<T, OBJECTS, OBJECTS, false>;
+/// Objects that come and go.
+pub(super) type Churn<T> = Turn<T, OBJECTS, 64, true>;
 
 /// The keys of a thread, and where it is.
 pub(super) struct Keys {
@@ -73,19 +27,31 @@ pub(super) struct Keys {
     at: u64,
 }
 
-impl<T: Table> Work for Churn<T> {
+impl<T: Table, const THERE: u64, const KEYS: u64, const OWN: bool> Work
+    for Turn<T, THERE, KEYS, OWN>
+{
     type Own = Keys;
 
-    fn prepare() -> Self {
-        let (table, held) = filled(OBJECTS);
+    fn prepare(_threads: usize) -> Self {
+        let table = T::new();
+        let held = (0..THERE).map(|key| table.acquire(key)).collect();
         Self { table, _held: held }
     }
     fn own(&self, thread: usize) -> Keys {
-        Keys { first: OBJECTS + thread as u64 * OWN_KEYS, at: 0 }
+        let thread = thread as u64;
+        // Keys that threads share are begun far from each other, however many threads there are.
+        if OWN {
+            Keys { first: THERE + thread * KEYS, at: 0 }
+        } else {
+            Keys { first: 0, at: (thread * 389) % KEYS }
+        }
     }
     #[inline(always)]
     fn step(&self, keys: &mut Keys) {
-        keys.at = (keys.at + 1) % OWN_KEYS;
-        black_box(T::read(&self.table.acquire(keys.first + keys.at)));
+        keys.at = (keys.at + 1) % KEYS;
+        let key = keys.first + keys.at;
+        // That it is always the same key must not help.
+        let key = if KEYS == 1 { black_box(key) } else { key };
+        black_box(T::read(&self.table.acquire(key)));
     }
 }

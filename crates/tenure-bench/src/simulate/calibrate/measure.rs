@@ -19,7 +19,7 @@ const PLAN: Plan = Plan { seconds: 0.12, batches: 3 };
 
 /// How a ball goes from one CPU to another and back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ball {
+pub(in crate::simulate) enum Ball {
     /// Both try to exchange it until it is theirs: what public matrices of latencies are measured with.
     Exchange,
     /// Both look at it until it is theirs, and then write it.
@@ -29,7 +29,12 @@ pub(super) enum Ball {
 impl Ball {
     /// Takes the ball when it comes to side `me`, and returns it. False if it did not come while `going`.
     #[inline(always)]
-    pub(super) fn turn<W: Atomic<u32>>(self, word: &W, me: u32, going: impl Fn() -> bool) -> bool {
+    pub(in crate::simulate) fn turn<W: Atomic<u32>>(
+        self,
+        word: &W,
+        me: u32,
+        going: impl Fn() -> bool,
+    ) -> bool {
         // Relaxed: nothing is published but the ball.
         match self {
             Self::Exchange => {
@@ -109,32 +114,19 @@ pub(super) fn pause(cpu: &[usize]) -> f64 {
 
 /// A load of a line that the core has, by which the next is addressed.
 pub(super) fn load(cpu: &[usize]) -> f64 {
-    time(chase(|_| Box::new(Chase::around(1))), cpu)
+    time(Variant::new("chase", |_| Box::new(Chase::around(1))), cpu)
 }
 
 /// A load from memory.
 pub(super) fn memory(cpu: &[usize]) -> f64 {
-    time(chase(|_| Box::new(Chase::around(larger_than_caches()))), cpu)
+    time(Variant::new("chase", |_| Box::new(Chase::around(larger_than_caches()))), cpu)
 }
 
 fn time(variant: Variant, cpus: &[usize]) -> f64 {
-    let scenario = Scenario {
-        id: "this",
-        title: "",
-        about: "",
-        shared: true,
-        baseline: variant.name,
-        limit: None,
-        rivals: &[],
-        variants: vec![variant],
-    };
+    let scenario = Scenario::new("this", "", "", variant.name, [variant]);
     let mut random = fastrand::Rng::with_seed(1);
     let point = runner::measure(&scenario, cpus.len(), cpus, PLAN, &mut random, &|| false, || {});
     point.expect("nothing cancels the run").rows[0].ns_per_op.median
-}
-
-fn chase(prepare: fn(usize) -> Box<dyn Looped>) -> Variant {
-    Variant { name: "chase", counts_retries: false, times_singles: false, prepare }
 }
 
 /// Lines of which each says which is next: one cycle through all of them.
@@ -180,7 +172,6 @@ impl Looped for Chase {
         self.at.store(at, Ordering::Relaxed);
         0
     }
-    fn settle(&self, _steps: u64) {}
 }
 
 /// Lines of four times the largest cache, within what takes long to make and what the machine has.
@@ -205,7 +196,7 @@ mod tests {
         let chase = Chase::around(lines as u32);
         let mut seen = vec![false; lines];
         for _ in 0..lines {
-            chase.run(Place::ALONE, 1);
+            chase.run(Place { thread: 0, of: 1 }, 1);
             let at = chase.at.load(Ordering::Relaxed) as usize;
             assert!(!std::mem::replace(&mut seen[at], true), "line {at} came twice");
         }

@@ -19,6 +19,8 @@ mod kernel;
 mod measure;
 mod shape;
 
+pub(super) use measure::Ball;
+
 use fit::{All, Observed, Pair, rounded};
 use shape::Class;
 use tenure_report::Progress;

@@ -1,11 +1,12 @@
 //! The list: what was measured, by whom, and what simulates it.
 
 use super::Stage;
-use super::operations::{CasLoop, CasPair, PerCore};
+use super::operations::{CasLoop, PerCore};
 use crate::scenario::dst::{Lookup, Packet};
-use crate::scenario::lazy::{SWITCH_NS, Same, Workers};
+use crate::scenario::lazy::{SWITCH_NS, Same};
 use crate::scenario::refs::{Bare, BareAdd, GetOnly, GetPut};
 use crate::scenario::route::{Isolated, Shared};
+use crate::scenario::workers::Workers;
 use tenure::count::{IncNotZero, RcuRef};
 use tenure::lazy::{Counted, On, Shootdown};
 use tenure_sim::Simulated;
@@ -76,9 +77,6 @@ type IsolatedInz = Isolated<Simulated, Inz, 4>;
 type IsolatedRcu = Isolated<Simulated, Rcu, 4>;
 
 const RCUREF: &str = "Gleixner, cover letter of rcuref, 2023";
-const DOWNS: &str = "Downs, A Concurrency Cost Hierarchy, 2020";
-const OBJC: &str = "gnustep/libobjc2, pull request 402, 2026";
-const FOLLY: &str = "folly, CoreCachedSharedPtr's benchmark";
 
 /// A switch through idle, with its work.
 type Switch<S> = Workers<Same<On<Simulated, S>, SWITCH_NS>>;
@@ -141,92 +139,57 @@ fn gains() -> impl Iterator<Item = Figure> {
         })
 }
 
-const CURVES: [Curve; 9] = [
-    Curve {
-        family: "add-cas",
-        what: "one counter, fetch-add",
-        machine: "skylake-4",
-        source: DOWNS,
-        simulate: |stage| stage.ns::<BareAdd<Simulated>>(),
-        points: &[(1, 7.0), (2, 44.1), (3, 70.0), (4, 96.4)],
-        fitted: &[1],
-    },
-    Curve {
-        family: "add-cas",
-        what: "one counter, CAS loop",
-        machine: "skylake-4",
-        source: DOWNS,
-        simulate: |stage| stage.ns::<CasLoop>(),
-        points: &[(1, 12.0), (2, 108.6), (3, 226.8), (4, 347.2)],
-        fitted: &[],
-    },
-    Curve {
-        family: "add-cas",
-        what: "one counter, fetch-add",
-        machine: "graviton2-16",
-        source: DOWNS,
-        simulate: |stage| stage.ns::<BareAdd<Simulated>>(),
-        points: &[(1, 5.3), (2, 17.0), (4, 34.7), (8, 75.5), (16, 150.3)],
-        fitted: &[1, 8, 16],
-    },
-    Curve {
-        family: "add-cas",
-        what: "one counter, CAS loop",
-        machine: "graviton2-16",
-        source: DOWNS,
-        simulate: |stage| stage.ns::<CasLoop>(),
-        points: &[(1, 8.4), (2, 52.2), (4, 116.5), (8, 323.3), (16, 638.7)],
-        fitted: &[8, 16],
-    },
-    Curve {
-        family: "retain",
-        what: "retain and release, fetch-add",
-        machine: "x86-32",
-        source: OBJC,
-        simulate: |stage| stage.ns::<Bare<Simulated>>(),
-        points: &[(24, 1124.0)],
-        fitted: &[24],
-    },
-    Curve {
-        family: "retain",
-        what: "retain and release, CAS loops",
-        machine: "x86-32",
-        source: OBJC,
-        simulate: |stage| stage.ns::<CasPair>(),
-        points: &[(24, 2143.0)],
-        fitted: &[24],
-    },
-    Curve {
-        family: "shared_ptr",
-        what: "weak_ptr::lock",
-        machine: "xeon-2s-80",
-        source: FOLLY,
-        simulate: |stage| stage.ns::<GetPut<Inz>>(),
-        points: &[(1, 21.2), (4, 288.0), (8, 578.0), (16, 1560.0), (32, 3290.0), (64, 10_900.0)],
-        fitted: &[4, 8, 16, 32, 64],
-    },
-    Curve {
-        family: "shared_ptr",
-        what: "copy of one shared_ptr",
-        machine: "xeon-2s-80",
-        source: FOLLY,
-        simulate: |stage| stage.ns::<Bare<Simulated>>(),
-        points: &[(1, 19.9), (4, 255.0), (8, 489.0), (16, 1080.0), (32, 2250.0), (64, 4920.0)],
-        fitted: &[1],
-    },
-    Curve {
-        family: "shared_ptr",
-        what: "copy of a shared_ptr per core",
-        machine: "xeon-2s-80",
-        source: FOLLY,
-        simulate: |stage| stage.ns::<PerCore>(),
-        points: &[(1, 21.9), (4, 22.7), (8, 23.5), (16, 25.6), (32, 25.4), (64, 33.9)],
-        fitted: &[1],
-    },
-];
+/// Curves of a family: operation, and where it was measured how fast at which numbers of threads.
+macro_rules! curves {
+    ($family:literal: $($what:literal, $operation:ty, fitted $fitted:expr; $($on:ident $points:expr),+;)*) => {
+        [$($(Curve {
+            family: $family,
+            what: $what,
+            machine: $on.0,
+            source: $on.1,
+            simulate: |stage| stage.ns::<$operation>(),
+            points: &$points,
+            fitted: &$fitted,
+        },)+)*]
+    };
+}
+
+/// A machine, and who measured on it.
+type Site = (&'static str, &'static str);
+const SKYLAKE: Site = ("skylake-4", "Downs, A Concurrency Cost Hierarchy, 2020");
+const GRAVITON2: Site = ("graviton2-16", SKYLAKE.1);
+const X86: Site = ("x86-32", "gnustep/libobjc2, pull request 402, 2026");
+const XEON: Site = ("xeon-2s-80", "folly, CoreCachedSharedPtr's benchmark");
+
+const COUNTERS: [Curve; 4] = curves! { "add-cas":
+    "one counter, fetch-add", BareAdd<Simulated>, fitted [1];
+        SKYLAKE [(1, 7.0), (2, 44.1), (3, 70.0), (4, 96.4)];
+    "one counter, CAS loop", CasLoop, fitted [];
+        SKYLAKE [(1, 12.0), (2, 108.6), (3, 226.8), (4, 347.2)];
+    "one counter, fetch-add", BareAdd<Simulated>, fitted [1, 8, 16];
+        GRAVITON2 [(1, 5.3), (2, 17.0), (4, 34.7), (8, 75.5), (16, 150.3)];
+    "one counter, CAS loop", CasLoop, fitted [8, 16];
+        GRAVITON2 [(1, 8.4), (2, 52.2), (4, 116.5), (8, 323.3), (16, 638.7)];
+};
+
+const RETAINS: [Curve; 2] = curves! { "retain":
+    "retain and release, fetch-add", Bare<Simulated>, fitted [24];
+        X86 [(24, 1124.0)];
+    "retain and release, CAS loops", CasLoop<true>, fitted [24];
+        X86 [(24, 2143.0)];
+};
+
+const SHARED_PTRS: [Curve; 3] = curves! { "shared_ptr":
+    "weak_ptr::lock", GetPut<Inz>, fitted [4, 8, 16, 32, 64];
+        XEON [(1, 21.2), (4, 288.0), (8, 578.0), (16, 1560.0), (32, 3290.0), (64, 10_900.0)];
+    "copy of one shared_ptr", Bare<Simulated>, fitted [1];
+        XEON [(1, 19.9), (4, 255.0), (8, 489.0), (16, 1080.0), (32, 2250.0), (64, 4920.0)];
+    "copy of a shared_ptr per core", PerCore, fitted [1];
+        XEON [(1, 21.9), (4, 22.7), (8, 23.5), (16, 25.6), (32, 25.4), (64, 33.9)];
+};
 
 fn loops() -> impl Iterator<Item = Figure> {
-    CURVES.iter().flat_map(Curve::figures).map(|mut figure| {
+    [&COUNTERS[..], &RETAINS, &SHARED_PTRS].into_iter().flatten().flat_map(Curve::figures).map(|mut figure| {
         if figure.machine == "graviton2-16" && figure.what.ends_with("fetch-add") && (2..8).contains(&figure.cpus)
         {
             figure.note =
@@ -302,48 +265,22 @@ fn matrices() -> impl Iterator<Item = Figure> {
     })
 }
 
-const NEAR: &str = "BENCHMARKS.md, machine A, run D";
-const FAR: &str = "BENCHMARKS.md, machine A, run C";
-
-macro_rules! curves {
-    ($($what:literal, $operation:ty: near $near:expr, far $far:expr, fitted $fitted:expr;)*) => {
-        [$(
-            Curve {
-                family: "this project's",
-                what: $what,
-                machine: "epyc-vm-near",
-                source: NEAR,
-                simulate: |stage| stage.ns::<$operation>(),
-                points: &$near,
-                fitted: &$fitted,
-            },
-            Curve {
-                family: "this project's",
-                what: $what,
-                machine: "epyc-vm-far",
-                source: FAR,
-                simulate: |stage| stage.ns::<$operation>(),
-                points: &$far,
-                fitted: &$fitted,
-            },
-        )*]
-    };
-}
-
 /// This project's own measurements of machine A of `BENCHMARKS.md`, in its two states: its host puts its two
 /// virtual CPUs close together or far apart, and changes that by the minute. The machines were
 /// calibrated in each state by loops of bare additions and ping-pong, on another day.
-const HOST: [Curve; 24] = curves! {
-    "get, limit", BareAdd<Simulated>: near [(1, 5.2), (2, 14.3)], far [(2, 16.4)], fitted [1, 2];
-    "get, inc_not_zero", GetOnly<Inz>: near [(1, 5.3), (2, 36.7)], far [(2, 23.8)], fitted [];
-    "get, rcuref", GetOnly<Rcu>: near [(2, 14.6)], far [(2, 17.0)], fitted [];
-    "get and put, limit", Bare<Simulated>: near [(1, 10.5), (2, 29.2)], far [(2, 31.9)], fitted [];
-    "get and put, inc_not_zero", GetPut<Inz>: near [(1, 10.5), (2, 56.1)], far [(2, 42.4)], fitted [];
-    "get and put, rcuref", GetPut<Rcu>: near [(2, 29.9)], far [(2, 33.2)], fitted [];
-    "dst/cells, shared + inc_not_zero", Lookup<SharedInz>: near [(2, 75.5)], far [(2, 44.1)], fitted [];
-    "dst/cells, isolated + inc_not_zero", Lookup<IsolatedInz>: near [(2, 60.4)], far [(2, 43.2)], fitted [];
-    "dst/cells, shared + rcuref", Lookup<SharedRcu>: near [(2, 48.3)], far [(2, 37.0)], fitted [];
-    "dst/cells, isolated + rcuref", Lookup<IsolatedRcu>: near [(2, 31.0)], far [(2, 35.3)], fitted [];
-    "dst/packet, shared + inc_not_zero", Packet<SharedInz>: near [(2, 130.0)], far [(2, 225.0)], fitted [];
-    "dst/packet, isolated + rcuref", Packet<IsolatedRcu>: near [(2, 75.0)], far [(2, 126.0)], fitted [];
+const NEAR: Site = ("epyc-vm-near", "BENCHMARKS.md, machine A, run D");
+const FAR: Site = ("epyc-vm-far", "BENCHMARKS.md, machine A, run C");
+const HOST: [Curve; 24] = curves! { "this project's":
+    "get, limit", BareAdd<Simulated>, fitted [1, 2]; NEAR [(1, 5.2), (2, 14.3)], FAR [(2, 16.4)];
+    "get, inc_not_zero", GetOnly<Inz>, fitted []; NEAR [(1, 5.3), (2, 36.7)], FAR [(2, 23.8)];
+    "get, rcuref", GetOnly<Rcu>, fitted []; NEAR [(2, 14.6)], FAR [(2, 17.0)];
+    "get and put, limit", Bare<Simulated>, fitted []; NEAR [(1, 10.5), (2, 29.2)], FAR [(2, 31.9)];
+    "get and put, inc_not_zero", GetPut<Inz>, fitted []; NEAR [(1, 10.5), (2, 56.1)], FAR [(2, 42.4)];
+    "get and put, rcuref", GetPut<Rcu>, fitted []; NEAR [(2, 29.9)], FAR [(2, 33.2)];
+    "dst/cells, shared + inc_not_zero", Lookup<SharedInz>, fitted []; NEAR [(2, 75.5)], FAR [(2, 44.1)];
+    "dst/cells, isolated + inc_not_zero", Lookup<IsolatedInz>, fitted []; NEAR [(2, 60.4)], FAR [(2, 43.2)];
+    "dst/cells, shared + rcuref", Lookup<SharedRcu>, fitted []; NEAR [(2, 48.3)], FAR [(2, 37.0)];
+    "dst/cells, isolated + rcuref", Lookup<IsolatedRcu>, fitted []; NEAR [(2, 31.0)], FAR [(2, 35.3)];
+    "dst/packet, shared + inc_not_zero", Packet<SharedInz>, fitted []; NEAR [(2, 130.0)], FAR [(2, 225.0)];
+    "dst/packet, isolated + rcuref", Packet<IsolatedRcu>, fitted []; NEAR [(2, 75.0)], FAR [(2, 126.0)];
 };

@@ -12,13 +12,16 @@ mod operations;
 pub(super) mod page;
 mod table;
 
+use super::calibrate::Ball;
 use super::parallel;
 use super::result::{Check, WITHIN};
 use super::row::{self, DEFAULT_SEED, Plan};
 use crate::scenario::{Looped, Operation, Placed};
 use figures::Figure;
-use std::sync::{Arc, OnceLock};
-use tenure_sim::{Machine, Report};
+use std::sync::OnceLock;
+use tenure::line::Isolated;
+use tenure::memory::{Atomic, Memory};
+use tenure_sim::{Machine, Report, Simulated};
 
 pub use table::{markdown, summary, terminal};
 
@@ -99,26 +102,21 @@ impl Stage {
 
     /// One way of a ball that the first and the last of the CPUs play by compare-exchange.
     fn one_way_ns(&self) -> f64 {
-        let ball = Arc::new(operations::Ball::new());
+        let word = Isolated::new(<Simulated as Memory>::AtomicU32::new(0));
         let last = self.cpus - 1;
-        let report = self
-            .machine
-            .simulation(self.cpus)
-            .warm_up_ns(WARM_UP_NS)
-            .duration_ns(MEASURED_NS)
-            .run(move |cpu| {
-                let me = match cpu.index() {
-                    0 => 0,
-                    index if index == last => 1,
-                    _ => return,
-                };
-                while cpu.running() {
-                    if ball.pass(me) {
-                        cpu.done();
-                    }
-                }
-            })
-            .expect("the players stop when the time is over");
+        let simulation = self.machine.simulation(self.cpus);
+        let simulation = simulation.warm_up_ns(WARM_UP_NS).duration_ns(MEASURED_NS);
+        let report = simulation.run(move |cpu| {
+            let me = match cpu.index() {
+                0 => 0,
+                index if index == last => 1,
+                _ => return,
+            };
+            while cpu.running() && Ball::Exchange.turn(&*word, me, || cpu.running()) {
+                cpu.done();
+            }
+        });
+        let report = report.expect("the players stop when the time is over");
         #[allow(clippy::cast_precision_loss, reason = "a few thousand")]
         let passes = report.operations as f64;
         report.ns / passes

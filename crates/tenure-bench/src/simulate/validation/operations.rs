@@ -23,42 +23,18 @@ fn change(word: &Word, by: u64, retries: &mut u64) {
     }
 }
 
-/// One compare-exchange loop.
-pub(super) struct CasLoop(Isolated<Word>);
+/// One compare-exchange loop; or a retain and a release, each of them one.
+pub(super) struct CasLoop<const PAIR: bool = false>(Isolated<Word>);
 
-impl Operation for CasLoop {
-    fn prepare() -> Self {
-        Self(Isolated::new(Atomic::new(0)))
-    }
-    fn step(&self, retries: &mut u64) {
-        change(&self.0, 1, retries);
-    }
-}
-
-/// A retain and a release, each a compare-exchange loop.
-pub(super) struct CasPair(Isolated<Word>);
-
-impl Operation for CasPair {
+impl<const PAIR: bool> Operation for CasLoop<PAIR> {
     fn prepare() -> Self {
         Self(Isolated::new(Atomic::new(1)))
     }
     fn step(&self, retries: &mut u64) {
         change(&self.0, 1, retries);
-        change(&self.0, u64::MAX, retries);
-    }
-}
-
-/// A ball for two players.
-pub(super) struct Ball(Isolated<Word>);
-
-impl Ball {
-    pub(super) fn new() -> Self {
-        Self(Isolated::new(Atomic::new(0)))
-    }
-
-    /// Tries to pass the ball from `me`, who is 0 or 1, to the other.
-    pub(super) fn pass(&self, me: u64) -> bool {
-        self.0.compare_exchange(me, 1 - me, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        if PAIR {
+            change(&self.0, u64::MAX, retries);
+        }
     }
 }
 
