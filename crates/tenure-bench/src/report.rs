@@ -315,7 +315,7 @@ mod tests {
         for width in [120, 100, 80] {
             let text = terminal::render(&fixtures::xeon(), Style { width, colour: false });
             let rows = text.lines().filter(|line| line.starts_with("  rcuref ")).count();
-            assert_eq!(rows, 2 * 10, "a line in either table for each number of threads\n{text}");
+            assert_eq!(rows, 3 * 10, "a line in each table for each number of threads\n{text}");
         }
     }
 
@@ -340,7 +340,7 @@ mod tests {
     fn dropped_slices_and_more_threads_than_cpus_are_noted() {
         let text = plain(&fixtures::xeon());
         assert!(text.contains("256 threads *") && text.contains("* more threads than CPUs"));
-        assert!(text.contains("300 of 20,300 slices were dropped"), "{text}");
+        assert!(text.contains("180 of 16,180 slices were dropped"), "{text}");
         assert!(!plain(&fixtures::one_cpu()).contains("dropped"));
     }
 

@@ -1,67 +1,48 @@
 //! Which CPUs there are, pinning to them, and whether the scheduler interfered.
 
+#[cfg(target_os = "linux")]
+use nix::{
+    sched::{CpuSet, sched_getaffinity, sched_setaffinity},
+    sys::resource::{UsageWho, getrusage},
+    unistd::Pid,
+};
 use std::ffi::c_long;
+
+#[cfg(target_os = "linux")]
+const CALLING_THREAD: Pid = Pid::from_raw(0);
 
 /// The CPUs that this process may run on, in the system's numbering.
 #[must_use]
 pub fn cpus() -> Vec<usize> {
-    let allowed = imp::allowed();
-    if allowed.is_empty() {
-        (0..std::thread::available_parallelism().map_or(1, usize::from)).collect()
-    } else {
-        allowed
+    #[cfg(target_os = "linux")]
+    if let Ok(set) = sched_getaffinity(CALLING_THREAD) {
+        return (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect();
     }
+    (0..std::thread::available_parallelism().map_or(1, usize::from)).collect()
 }
 
-/// Keeps the calling thread on `cpu`. Returns whether the system agreed.
+/// Keeps the calling thread on `cpu`. Returns whether the system agreed: Linux alone can.
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 pub fn pin(cpu: usize) -> bool {
-    imp::pin(cpu)
+    #[cfg(target_os = "linux")]
+    let agreed = {
+        let mut set = CpuSet::new();
+        set.set(cpu).is_ok() && sched_setaffinity(CALLING_THREAD, &set).is_ok()
+    };
+    #[cfg(not(target_os = "linux"))]
+    let agreed = false;
+    agreed
 }
 
 /// How often the calling thread was switched out although it wanted to run; always 0 where the
 /// system does not tell.
 #[must_use]
 pub fn involuntary_switches() -> c_long {
-    imp::involuntary_switches()
-}
-
-#[cfg(target_os = "linux")]
-mod imp {
-    use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-    use nix::sys::resource::{UsageWho, getrusage};
-    use nix::unistd::Pid;
-    use std::ffi::c_long;
-
-    const CALLING_THREAD: Pid = Pid::from_raw(0);
-
-    pub(super) fn allowed() -> Vec<usize> {
-        let Ok(set) = sched_getaffinity(CALLING_THREAD) else { return Vec::new() };
-        (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect()
+    #[cfg(target_os = "linux")]
+    if let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) {
+        return usage.involuntary_context_switches();
     }
-
-    pub(super) fn pin(cpu: usize) -> bool {
-        let mut set = CpuSet::new();
-        set.set(cpu).is_ok() && sched_setaffinity(CALLING_THREAD, &set).is_ok()
-    }
-
-    pub(super) fn involuntary_switches() -> c_long {
-        getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| usage.involuntary_context_switches())
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod imp {
-    use std::ffi::c_long;
-
-    pub(super) fn allowed() -> Vec<usize> {
-        Vec::new()
-    }
-    pub(super) fn pin(_cpu: usize) -> bool {
-        false
-    }
-    pub(super) fn involuntary_switches() -> c_long {
-        0
-    }
+    0
 }
 
 #[cfg(test)]

@@ -39,7 +39,6 @@ pub(crate) struct Plan {
     pub(crate) batches: usize,
 }
 
-/// The length of a timed slice.
 const SLICE: Duration = Duration::from_micros(400);
 /// The same with more threads than CPUs: long enough for the scheduler to mix them.
 const OVERSUBSCRIBED_SLICE: Duration = Duration::from_millis(8);
@@ -326,22 +325,16 @@ mod tests {
     fn all_threads_are_in_a_slice_at_once() {
         /// Threads inside of the operation, now and at most.
         static INSIDE: Mutex<(usize, usize)> = Mutex::new((0, 0));
-        struct Meet;
-        impl Operation for Meet {
-            fn prepare() -> Self {
-                Self
+        let meet = |(): &()| {
+            {
+                let mut inside = INSIDE.lock().unwrap();
+                inside.0 += 1;
+                inside.1 = inside.1.max(inside.0);
             }
-            fn step(&self, _retries: &mut u64) {
-                {
-                    let mut inside = INSIDE.lock().unwrap();
-                    inside.0 += 1;
-                    inside.1 = inside.1.max(inside.0);
-                }
-                std::thread::sleep(Duration::from_micros(300));
-                INSIDE.lock().unwrap().0 -= 1;
-            }
-        }
-        let object: Box<dyn Looped> = Box::new(Meet);
+            std::thread::sleep(Duration::from_micros(300));
+            INSIDE.lock().unwrap().0 -= 1;
+        };
+        let object = (Variant::step("meet", || (), meet).prepare)(2);
         let team = Team { threads: 2, cpus: &affinity::cpus() };
         team.run(&[object], &[0], &[16], &[None], &|_| true);
         assert_eq!(*INSIDE.lock().unwrap(), (0, 2));

@@ -10,7 +10,6 @@ use tenure_report::stats::{FEWEST, estimate, median};
 /// What all threads saw of a slice.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
-    /// Time of one operation on one thread.
     pub(super) ns_per_op: f64,
     /// Of all threads together.
     pub(super) mops: f64,
@@ -74,7 +73,6 @@ impl Batch {
         Self { rounds }
     }
 
-    /// How many rounds there are.
     pub(super) fn rounds(&self) -> usize {
         self.rounds.len()
     }
@@ -170,19 +168,12 @@ struct Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Operation, Variant};
+    use crate::scenario::Variant;
     use std::time::Instant;
 
-    struct Nothing;
-    impl Operation for Nothing {
-        fn prepare() -> Self {
-            Self
-        }
-        fn step(&self, _retries: &mut u64) {}
-    }
-
     fn scenario() -> Scenario {
-        let variants = [Variant::of::<Nothing>("a"), Variant::counting::<Nothing>("b")];
+        let [a, b] = ["a", "b"].map(|name| Variant::step(name, || (), |()| ()));
+        let variants = [a, Variant { counts_retries: true, ..b }];
         Scenario::new("test/rows", "rows", "", "b", variants).with_rivals(&["a"])
     }
 

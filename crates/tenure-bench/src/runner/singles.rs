@@ -25,7 +25,6 @@ impl Default for Times {
 }
 
 impl Singles {
-    /// Adds those of a slice.
     pub(super) fn add(&self, times: &[Duration], is_calm: bool) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let histogram = if is_calm { &mut all.calm } else { &mut all.disturbed };

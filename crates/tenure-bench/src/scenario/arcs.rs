@@ -1,112 +1,69 @@
 //! The scenarios of group `refs` in which std's `Arc` and `Weak` meet ours.
 
-use super::{Operation, Scenario, Variant, refs::Bare};
+use super::{Scenario, Variant, refs::Bare};
 use std::hint::black_box;
 use tenure::line::Isolated;
 use tenure::memory::Native;
+use tenure::sync::Arc;
 
-/// The same three operations on two libraries' `Arc`.
+/// The same operations on a library's `Arc`, under its name.
 macro_rules! operations {
-    ($room:ident, $sync:path) => {
-        mod $room {
-            use super::{Isolated, Operation, black_box};
-            use $sync::{Arc, Weak};
+    ($module:ident, $library:ident) => {
+        mod $module {
+            use super::{Isolated, Variant, black_box};
+            use $library::sync::Arc;
 
-            pub(super) struct Upgrade {
-                _alive: Arc<Isolated<u64>>,
-                weak: Weak<Isolated<u64>>,
-            }
-            impl Operation for Upgrade {
-                fn prepare() -> Self {
-                    let alive = Arc::new(Isolated::new(0));
-                    Self { weak: Arc::downgrade(&alive), _alive: alive }
-                }
-                #[inline(always)]
-                fn step(&self, _retries: &mut u64) {
-                    drop(black_box(self.weak.upgrade()));
-                }
-            }
+            const NAME: &str = stringify!($library);
 
-            pub(super) struct Cloned(Arc<Isolated<u64>>);
-            impl Operation for Cloned {
-                fn prepare() -> Self {
-                    Self(Arc::new(Isolated::new(0)))
-                }
-                #[inline(always)]
-                fn step(&self, _retries: &mut u64) {
-                    drop(black_box(Arc::clone(&self.0)));
-                }
+            fn shared() -> Arc<Isolated<u64>> {
+                Arc::new(Isolated::new(0))
             }
-
-            pub(super) struct Downgrade(Arc<Isolated<u64>>);
-            impl Operation for Downgrade {
-                fn prepare() -> Self {
-                    Self(Arc::new(Isolated::new(0)))
-                }
-                #[inline(always)]
-                fn step(&self, _retries: &mut u64) {
-                    drop(black_box(Arc::downgrade(&self.0)));
-                }
+            pub(super) fn upgrade() -> Variant {
+                let alive = || {
+                    let alive = shared();
+                    (Arc::downgrade(&alive), alive)
+                };
+                Variant::step(NAME, alive, |(weak, _)| drop(black_box(weak.upgrade())))
             }
-
-            pub(super) struct UpgradeDead(pub(super) Weak<Isolated<u64>>);
-            impl Operation for UpgradeDead {
-                fn prepare() -> Self {
-                    Self(Arc::downgrade(&Arc::new(Isolated::new(0))))
-                }
-                #[inline(always)]
-                fn step(&self, _retries: &mut u64) {
-                    drop(black_box(self.0.upgrade()));
-                }
+            pub(super) fn upgrade_dead() -> Variant {
+                let dead = || Arc::downgrade(&shared());
+                Variant::step(NAME, dead, |dead| drop(black_box(dead.upgrade())))
             }
-
-            pub(super) struct New;
-            impl Operation for New {
-                fn prepare() -> Self {
-                    Self
-                }
-                #[inline(always)]
-                fn step(&self, _retries: &mut u64) {
-                    drop(black_box(Arc::new(black_box(0_u64))));
-                }
+            pub(super) fn cloned() -> Variant {
+                Variant::step(NAME, shared, |object| drop(black_box(Arc::clone(object))))
             }
-
-            pub(super) struct NewWithWeak;
-            impl Operation for NewWithWeak {
-                fn prepare() -> Self {
-                    Self
-                }
-                #[inline(always)]
-                fn step(&self, _retries: &mut u64) {
+            pub(super) fn downgrade() -> Variant {
+                Variant::step(NAME, shared, |object| drop(black_box(Arc::downgrade(object))))
+            }
+            pub(super) fn new() -> Variant {
+                Variant::step(NAME, || (), |()| drop(black_box(Arc::new(black_box(0_u64)))))
+            }
+            pub(super) fn new_with_weak() -> Variant {
+                let step = |(): &()| {
                     let strong = black_box(Arc::new(black_box(0_u64)));
                     let weak = black_box(Arc::downgrade(&strong));
                     drop(strong);
                     drop(weak);
-                }
+                };
+                Variant::step(NAME, || (), step)
             }
         }
     };
 }
 
-operations!(ours, tenure::sync);
-operations!(stds, std::sync);
+operations!(ours, tenure);
+operations!(stds, std);
 
-/// [`ours::UpgradeDead`] by a program that asks first, which writes nothing.
-struct AskDead(ours::UpgradeDead);
-
-impl Operation for AskDead {
-    fn prepare() -> Self {
-        Self(Operation::prepare())
-    }
-    #[inline(always)]
-    fn step(&self, retries: &mut u64) {
-        if !black_box(self.0.0.is_dead()) {
-            self.0.step(retries);
+/// [`ours::upgrade_dead`] by a program that asks first, which writes nothing.
+fn ask_dead() -> Variant {
+    let dead = || Arc::downgrade(&Arc::new(Isolated::new(0_u64)));
+    Variant::step("tenure is_dead", dead, |dead| {
+        if !black_box(dead.is_dead()) {
+            drop(black_box(dead.upgrade()));
         }
-    }
+    })
 }
 
-/// The scenarios, for group `refs`.
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new(
@@ -114,11 +71,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "Weak::upgrade + drop on one object",
             "One operation upgrades a Weak and drops the Arc.",
             "std",
-            vec![
-                Variant::of::<Bare<Native>>("limit"),
-                Variant::of::<stds::Upgrade>("std"),
-                Variant::of::<ours::Upgrade>("tenure"),
-            ],
+            vec![Variant::of::<Bare<Native>>("limit"), stds::upgrade(), ours::upgrade()],
         ),
         Scenario::new(
             "refs/upgrade-dead",
@@ -126,40 +79,28 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "One operation finds that the value is gone. std reads; ours adds, unless the \
                     program asks Weak::is_dead first.",
             "std",
-            vec![
-                Variant::of::<stds::UpgradeDead>("std"),
-                Variant::of::<ours::UpgradeDead>("tenure"),
-                Variant::of::<AskDead>("tenure is_dead"),
-            ],
+            vec![stds::upgrade_dead(), ours::upgrade_dead(), ask_dead()],
         ),
         Scenario::new(
             "refs/clone",
             "Arc::clone + drop on one object",
             "One operation clones an Arc and drops the clone.",
             "std",
-            vec![
-                Variant::of::<Bare<Native>>("limit"),
-                Variant::of::<stds::Cloned>("std"),
-                Variant::of::<ours::Cloned>("tenure"),
-            ],
+            vec![Variant::of::<Bare<Native>>("limit"), stds::cloned(), ours::cloned()],
         ),
         Scenario::new(
             "refs/downgrade",
             "Arc::downgrade + drop on one object",
             "One operation makes a Weak and drops it.",
             "std",
-            vec![
-                Variant::of::<Bare<Native>>("limit"),
-                Variant::of::<stds::Downgrade>("std"),
-                Variant::of::<ours::Downgrade>("tenure"),
-            ],
+            vec![Variant::of::<Bare<Native>>("limit"), stds::downgrade(), ours::downgrade()],
         ),
         Scenario::new(
             "refs/new",
             "Arc::new + drop",
             "One operation allocates an Arc of eight bytes and drops it.",
             "std",
-            vec![Variant::of::<stds::New>("std"), Variant::of::<ours::New>("tenure")],
+            vec![stds::new(), ours::new()],
         )
         .unshared(),
         Scenario::new(
@@ -167,10 +108,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "Arc::new + downgrade + both drops",
             "One operation allocates an Arc, makes a Weak of it, and drops both.",
             "std",
-            vec![
-                Variant::of::<stds::NewWithWeak>("std"),
-                Variant::of::<ours::NewWithWeak>("tenure"),
-            ],
+            vec![stds::new_with_weak(), ours::new_with_weak()],
         )
         .unshared(),
     ]

@@ -75,7 +75,6 @@ macro_rules! cells {
     };
 }
 
-/// The group.
 pub(super) fn group<M: Host>() -> Group {
     Group {
         name: "dst",

@@ -22,6 +22,7 @@ pub(crate) mod route;
 pub(crate) mod workers;
 
 use std::fmt;
+use std::sync::Arc;
 use tenure::memory::Native;
 
 pub use choice::{GroupInfo, Unknown};
@@ -107,8 +108,21 @@ pub(crate) trait Placed: Looped + Sized {
     fn prepare(threads: usize) -> Self;
 }
 
+/// An object, and what a thread does with it.
+struct Stepped<T, S>(T, S);
+
+impl<T: Send + Sync, S: Fn(&T) + Send + Sync> Looped for Stepped<T, S> {
+    #[inline(never)]
+    fn run(&self, _place: Place, steps: u64) -> u64 {
+        for _ in 0..steps {
+            (self.1)(&self.0);
+        }
+        0
+    }
+}
+
 /// A way to do a scenario's operation.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Variant {
     /// Unique in the scenario.
     pub(crate) name: &'static str,
@@ -116,7 +130,7 @@ pub(crate) struct Variant {
     /// Whether single operations are timed too, those of the first thread, for their distribution.
     pub(crate) times_singles: bool,
     /// Makes a fresh object for so many threads.
-    pub(crate) prepare: fn(threads: usize) -> Box<dyn Looped>,
+    pub(crate) prepare: Arc<dyn Fn(usize) -> Box<dyn Looped> + Send + Sync>,
 }
 
 impl Variant {
@@ -128,7 +142,20 @@ impl Variant {
         Self::new(name, |threads| Box::new(P::prepare(threads)))
     }
 
-    pub(crate) fn new(name: &'static str, prepare: fn(threads: usize) -> Box<dyn Looped>) -> Self {
+    /// A variant of which a `step` takes a line or two.
+    pub(crate) fn step<T: Send + Sync + 'static>(
+        name: &'static str,
+        prepare: impl Fn() -> T + Send + Sync + 'static,
+        step: impl Fn(&T) + Copy + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(name, move |_| Box::new(Stepped(prepare(), step)))
+    }
+
+    pub(crate) fn new(
+        name: &'static str,
+        prepare: impl Fn(usize) -> Box<dyn Looped> + Send + Sync + 'static,
+    ) -> Self {
+        let prepare = Arc::new(prepare);
         Self { name, counts_retries: false, times_singles: false, prepare }
     }
 

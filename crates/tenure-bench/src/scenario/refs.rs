@@ -65,7 +65,6 @@ fn last(put: Put) {
     assert!(put.is_last(), "nobody else knows this count");
 }
 
-/// The one member of these objects.
 fn refs<T>(count: &T) -> Vec<Member> {
     vec![Member::of("refs", count)]
 }
@@ -156,7 +155,6 @@ impl<C: OutlivedCount, const LIKELY: bool> Operation for LastPut<C, LIKELY> {
     }
 }
 
-/// The group, with the scenarios of the bare counts.
 pub(super) fn group<M: Host>() -> Group {
     Group {
         name: "refs",

@@ -34,7 +34,6 @@ pub(crate) trait Route: Send + Sync {
 
     fn new_in() -> Self;
     fn refs(&self) -> &Self::Count;
-    /// The tunnel state, read after every get.
     fn lwtstate(&self) -> u64;
     /// The generation, read to validate the route.
     fn rt_genid(&self) -> u32;

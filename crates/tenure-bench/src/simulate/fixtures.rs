@@ -3,13 +3,14 @@
 //! Most figures follow a crude model of one contended line, so that tables and charts have every shape
 //! that they can have; [`simulated`] is the one that was simulated.
 
-use std::sync::OnceLock;
-
 use super::machine::{self, DEFAULT};
 use super::result::{
-    Check, Group, Line, Machine, Member, Point, Report, Row, SCHEMA, Scenario, Settings, Transfers,
+    Check, Group, Line, Machine, Member, Point, Report, Row, SCHEMA, Settings, Transfers,
 };
 use super::run::{self, Request};
+use crate::fixtures::{Cost, groups, is_shared};
+use crate::scenario::Scenario;
+use std::sync::OnceLock;
 
 /// Two sockets of 28 cores and 112 CPUs, at eight numbers of CPUs, with published figures beside.
 pub(crate) fn xeon() -> Report {
@@ -131,92 +132,8 @@ fn rows(report: &mut Report) -> impl Iterator<Item = &mut Row> {
     scenarios.flat_map(|scenario| &mut scenario.points).flat_map(|point| &mut point.rows)
 }
 
-/// A variant of the crude model: time alone, added time for each other CPU, retries for each other
-/// CPU, and whether what is read lies on the count's line.
-struct Variant {
-    name: &'static str,
-    alone: f64,
-    each: f64,
-    retries: f64,
-    shared: bool,
-}
-
-const fn variant(name: &'static str, alone: f64, each: f64, retries: f64) -> Variant {
-    Variant { name, alone, each, retries, shared: false }
-}
-
-const fn shared(name: &'static str, alone: f64, each: f64, retries: f64) -> Variant {
-    Variant { shared: true, ..variant(name, alone, each, retries) }
-}
-
 fn report(counts: &[usize], cpus: usize) -> Report {
-    let scenario =
-        |id: &str, title: &str, about: &str, variants: &[Variant], base: usize| Scenario {
-            id: id.to_owned(),
-            title: title.to_owned(),
-            about: about.to_owned(),
-            baseline: variants[base].name.to_owned(),
-            limit: (base > 0).then(|| variants[0].name.to_owned()),
-            points: counts.iter().map(|&count| point(count, variants, base)).collect(),
-        };
-    let groups = vec![
-        Group {
-            name: "refs".to_owned(),
-            title: "Reference counts".to_owned(),
-            about:
-                "Taking and releasing references to one object. The compare-exchange loop retries \
-                    when another CPU was faster; a single add does not."
-                    .to_owned(),
-            scenarios: vec![
-                scenario(
-                    "refs/get-put",
-                    "get + put on one object",
-                    "One operation takes a reference and gives it back.",
-                    &[
-                        variant("limit", 14.0, 88.0, 0.0),
-                        variant("inc_not_zero", 14.6, 391.0, 0.031),
-                        variant("rcuref", 15.0, 91.0, 0.0),
-                        variant("ticket", 14.8, 88.5, 0.0),
-                    ],
-                    1,
-                ),
-                scenario(
-                    "refs/get",
-                    "get alone on one object",
-                    "One operation takes a reference; it is given back elsewhere, unmeasured.",
-                    &[
-                        variant("limit", 7.0, 44.0, 0.0),
-                        variant("inc_not_zero", 7.5, 180.0, 0.025),
-                        variant("rcuref", 7.4, 45.0, 0.0),
-                    ],
-                    1,
-                ),
-            ],
-        },
-        Group {
-            name: "dst".to_owned(),
-            title: "False sharing beside the count".to_owned(),
-            about:
-                "Linux's route object with the members and offsets of 6.1 (shared: what is read \
-                    after every get lies on the count's line) and of 6.4 (isolated), each with the \
-                    compare-exchange loop and with a single add."
-                    .to_owned(),
-            scenarios: vec![scenario(
-                "dst/cells",
-                "get, read two fields, put",
-                "One operation takes a reference, reads lwtstate and rt_genid, and puts it.",
-                &[
-                    shared("shared + inc_not_zero", 18.0, 520.0, 0.033),
-                    variant("isolated + inc_not_zero", 18.0, 395.0, 0.031),
-                    shared("shared + rcuref", 18.2, 171.0, 0.0),
-                    variant("isolated + rcuref", 18.2, 92.0, 0.0),
-                    shared("shared + ticket", 18.1, 168.0, 0.0),
-                    variant("isolated + ticket", 18.1, 89.0, 0.0),
-                ],
-                0,
-            )],
-        },
-    ];
+    let two = cpus.min(2);
     Report {
         schema: SCHEMA.to_owned(),
         version: "0.1.0".to_owned(),
@@ -227,64 +144,51 @@ fn report(counts: &[usize], cpus: usize) -> Report {
             notes: vec!["192 CPUs were left out: the machine has 112".to_owned()],
         },
         machine: Machine {
-            name: "xeon-2s-112".to_owned(),
-            about: "Two sockets of 28 cores, two hardware threads each: Intel's server mesh"
-                .to_owned(),
-            sources: vec![
-                "core-to-core matrices of Xeons: sibling 7 to 8 ns, socket 44 to 51, other socket \
-                 108 to 136"
-                    .to_owned(),
-                "latency of an uncontended locked add on the same parts: 18 to 22 cycles"
-                    .to_owned(),
-            ],
             cpus,
             cores: cpus.div_ceil(2),
-            smt: cpus.min(2),
-            clusters: cpus.min(2),
-            sockets: cpus.min(2),
-            toml: "name = \"xeon-2s-112\"\n\n[topology]\nsockets = 2\nclusters = 1\ncores = 28\n\
-                   smt = 2\n\n[latency]\nhit = 1.2\nsibling = [7, 8]\ncluster = [44, 51]\n\
-                   remote = [108, 136]\nmemory = 90\n"
-                .to_owned(),
+            smt: two,
+            clusters: two,
+            sockets: two,
+            // Those of a real machine have addresses, of which the checks of pages think that they are asked for.
+            sources: vec!["core-to-core matrices of Xeons".to_owned()],
+            toml: "name = \"xeon-2s-112\"\n\n[topology]\nsockets = 2\n".to_owned(),
+            ..machine::described(&machine::find(DEFAULT).unwrap())
         },
-        groups,
+        groups: groups(counts, point),
         validation: validation(),
     }
 }
 
 // CPUs are few enough for a float.
 #[allow(clippy::cast_precision_loss)]
-fn point(cpus: usize, variants: &[Variant], base: usize) -> Point {
+fn point(scenario: &Scenario, cpus: usize) -> Point {
     let others = (cpus - 1) as f64;
-    let time = |variant: &Variant| variant.alone + variant.each * others.powf(0.86);
-    let rows = variants.iter().enumerate().map(|(index, variant)| {
-        let ns = time(variant);
-        let moved = if others > 0.0 { 1.9 + 8.0 * variant.retries } else { 0.0 };
-        let read = if variant.shared && others > 0.0 { 0.87 } else { 0.0 };
-        let mut members =
-            vec![member("refs", 0, 4, [1.2, 0.0, 2.0 + variant.retries * others], ns * 0.55)];
-        if variant.shared {
+    let rows = scenario.variants.iter().map(|variant| {
+        let (cost, name) = (Cost::of(variant.name), variant.name);
+        let (ns, retries) = (cost.time(others), cost.retries * others);
+        let moved = if others > 0.0 { 1.9 + 8.0 * cost.retries } else { 0.0 };
+        let read = if is_shared(name) && others > 0.0 { 0.87 } else { 0.0 };
+        let mut members = vec![member("refs", 0, 4, [1.2, 0.0, 2.0 + retries], ns * 0.55)];
+        if is_shared(name) {
             members.push(member("lwtstate", 16, 8, [1.0, 0.0, 0.0], ns * 0.24 * read));
             members.push(member("rt_genid", 48, 4, [1.0, 0.0, 0.0], ns * 0.12 * read));
         }
-        let lines = if others > 0.0 {
-            vec![
-                line(moved + 2.0 * read, members),
-                line(0.004, vec![member("head", 8, 8, [0.004, 0.0, 0.0], 0.3)]),
-            ]
-        } else {
-            Vec::new()
-        };
+        let mut lines = vec![
+            line(moved + 2.0 * read, members),
+            line(0.004, vec![member("head", 8, 8, [0.004, 0.0, 0.0], 0.3)]),
+        ];
+        lines.retain(|_| others > 0.0);
+        let against = |other: &str| (other != name).then(|| ns / Cost::of(other).time(others));
         Row {
-            variant: variant.name.to_owned(),
+            variant: name.to_owned(),
             operations: (200_000.0 / ns * cpus as f64) as u64,
             ns_per_op: Some(ns),
             mops: cpus as f64 * 1e3 / ns,
-            retries_per_op: variant.retries * others,
+            retries_per_op: retries,
             transfers_per_op: transfers(moved + 2.0 * read, others / (others + 30.0)),
-            fairness: 1.0 - variant.retries * others / 20.0,
-            to_baseline: (index != base).then(|| ns / time(&variants[base])),
-            to_limit: (base > 0 && index > 0).then(|| ns / time(&variants[0])),
+            fairness: 1.0 - retries / 20.0,
+            to_baseline: against(scenario.baseline),
+            to_limit: scenario.limit.and_then(against),
             lines,
             ..Row::default()
         }
@@ -322,24 +226,18 @@ fn member(name: &str, offset: usize, bytes: usize, done: [f64; 3], waited: f64) 
 fn validation() -> Vec<Check> {
     let check =
         |family: &str, what: &str, cpus, published: [f64; 2], simulated: f64, note: &str| {
-            let residual = if simulated < published[0] {
-                simulated / published[0]
-            } else if simulated > published[1] {
-                simulated / published[1]
-            } else {
-                1.0
+            let residual = simulated / simulated.clamp(published[0], published[1]);
+            let unit = match family {
+                "retries" => "retries/op",
+                "add-cas" => "x",
+                _ => "ns",
             };
             Check {
                 family: family.to_owned(),
                 what: what.to_owned(),
-                machine: "xeon-2s-112".to_owned(),
+                machine: DEFAULT.to_owned(),
                 cpus,
-                unit: match family {
-                    "retries" => "retries/op",
-                    "add-cas" => "x",
-                    _ => "ns",
-                }
-                .to_owned(),
+                unit: unit.to_owned(),
                 published,
                 source: "rcuref: Introduce, the kernel's log of 6.4".to_owned(),
                 simulated,

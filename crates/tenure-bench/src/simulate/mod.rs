@@ -12,7 +12,7 @@
 //! | [`cpus`] | on how many CPUs |
 //! | [`machine`] | on which machine |
 //! | [`calibrate`] | this machine as one of them |
-//! | [`parallel`] | several simulations at a time |
+//! | `parallel` | several simulations at a time |
 //! | [`validation`] | how far the simulator is from what was measured elsewhere |
 //! | [`result`] | the report's shape, which is the JSON schema |
 //! | `report`, `heat`, `words` | the result as curves, which tables and pages show |
@@ -21,7 +21,7 @@ pub mod calibrate;
 pub mod cpus;
 mod heat;
 pub mod machine;
-pub mod parallel;
+mod parallel;
 mod report;
 pub mod result;
 mod row;

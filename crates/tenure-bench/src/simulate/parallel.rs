@@ -7,27 +7,16 @@ use std::thread;
 use tenure_report::affinity;
 
 /// Maps every item, several at a time. The results are in the order of the items, so nothing depends
-/// on who was faster.
-///
-/// # Panics
-///
-/// If `work` does, with its panic.
-pub fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+/// on who was faster. Panics if `work` does, with its panic.
+pub(super) fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let results = try_map(items, |item| Ok::<R, Infallible>(work(item)), |_| ());
     results.unwrap_or_else(|never| match never {})
 }
 
 /// [`map`], by work that may fail. Calls `waiting` with the index of each item, in order, when nothing
-/// before it is left to be done.
-///
-/// # Errors
-///
-/// That of the first item, in their order, whose work failed. What has not begun by then never does.
-///
-/// # Panics
-///
-/// If `work` does, with its panic.
-pub fn try_map<T: Send, R: Send, E: Send>(
+/// before it is left to be done. Fails with the error of the first item, in their order, whose work failed: what has not
+/// begun by then never does.
+pub(super) fn try_map<T: Send, R: Send, E: Send>(
     items: Vec<T>,
     work: impl Fn(T) -> Result<R, E> + Sync,
     mut waiting: impl FnMut(usize),

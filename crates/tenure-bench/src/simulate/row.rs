@@ -126,7 +126,6 @@ fn members(all: impl Iterator<Item = Member>) -> Vec<Member> {
     members
 }
 
-/// From the beginning of the first to the end of the last, with all that happened to either.
 fn together(sum: Option<Member>, member: &Member) -> Member {
     let Some(sum) = sum else { return member.clone() };
     let offset = sum.offset.min(member.offset);

@@ -141,7 +141,11 @@ impl Checked {
         let mut jobs = Vec::new();
         for scenario in self.groups.iter().flat_map(|group| &group.scenarios) {
             for &cpus in self.cpus(scenario) {
-                let job = |&variant| Job { scenario: scenario.id, variant, cpus };
+                let job = |variant: &Variant| Job {
+                    scenario: scenario.id,
+                    variant: variant.clone(),
+                    cpus,
+                };
                 jobs.extend(scenario.variants.iter().map(job));
             }
         }
@@ -257,7 +261,7 @@ fn assembled(
 }
 
 /// A row to be simulated.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Job {
     scenario: &'static str,
     variant: Variant,

@@ -8,13 +8,9 @@ use super::theme::Role;
 
 /// A variant's value.
 pub(crate) struct Bar<'a> {
-    /// The variant.
     pub(crate) name: &'a str,
-    /// Its colour.
     pub(crate) role: Role,
-    /// How long the bar is.
     pub(crate) value: f64,
-    /// The ends of its interval, where it has one.
     pub(crate) interval: Option<(f64, f64)>,
     /// The value in words.
     pub(crate) figure: String,

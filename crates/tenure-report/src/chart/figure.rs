@@ -26,22 +26,9 @@ pub struct Figure {
     svg: String,
 }
 
-/// What the others are compared with, or what the hardware allows; empty for the rest, and for
-/// those whose name says it.
-pub(crate) fn mark(name: &str, is_baseline: bool, is_limit: bool) -> &'static str {
-    let mark = match (is_baseline, is_limit) {
-        (true, _) => "baseline",
-        (_, true) => "limit",
-        _ => "",
-    };
-    if name == mark { "" } else { mark }
-}
-
 /// How a variant is drawn, everywhere in its scenario.
 pub(crate) struct Look<'a> {
-    /// The variant.
     pub(crate) name: &'a str,
-    /// Its colour.
     pub(crate) role: Role,
     marker: Marker,
 }
@@ -73,14 +60,16 @@ pub(crate) fn looks<'a>(
 
 /// The key to charts of lines.
 pub(crate) fn keys(looks: &[Look<'_>]) -> Vec<Key> {
-    looks
-        .iter()
-        .map(|look| Key {
-            swatch: canvas::swatch(look.role, look.marker),
-            name: look.name.to_owned(),
-            mark: mark(look.name, look.role == Role::Baseline, look.role == Role::Limit),
-        })
-        .collect()
+    let key = |look: &Look<'_>| Key {
+        swatch: canvas::swatch(look.role, look.marker),
+        name: look.name.to_owned(),
+        mark: match look.role {
+            Role::Baseline if look.name != "baseline" => "baseline",
+            Role::Limit if look.name != "limit" => "limit",
+            _ => "",
+        },
+    };
+    looks.iter().map(key).collect()
 }
 
 /// A chart of bars with its caption, and `aside` in smaller letters; `None` if there is nothing to draw. `id` is unique

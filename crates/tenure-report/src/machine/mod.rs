@@ -118,68 +118,53 @@ fn kernel(tree: &Tree) -> String {
 mod tests {
     use super::*;
 
-    /// Writes files into a fresh folder and reads it as a machine's root.
-    fn machine(files: &[(String, String)], allowed: &[usize]) -> Machine {
-        let folder = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = folder.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        read(&Tree::at(folder.path()), allowed)
-    }
-
-    fn file(path: impl Into<String>, text: impl Into<String>) -> (String, String) {
-        (path.into(), text.into())
+    fn machine(files: &[(&str, &str)], allowed: &[usize]) -> Machine {
+        Tree::with(files.iter().copied(), |tree| read(tree, allowed))
     }
 
     /// Two sockets of 2 cores of 2 hardware threads; siblings are 4 apart, as Linux numbers a
     /// Xeon's.
-    fn xeon() -> Vec<(String, String)> {
-        let mut files = vec![
-            file(
+    fn xeon(allowed: &[usize]) -> Machine {
+        let mut files: Vec<(String, String)> = [
+            (
                 "proc/cpuinfo",
                 "processor\t: 0\nvendor_id\t: GenuineIntel\n\
                  model name\t: Intel(R) Xeon(R)  Platinum 8468\nflags\t\t: fpu sse2 avx512f\n",
             ),
-            file("proc/meminfo", "MemTotal:       527988456 kB\nMemFree: 1 kB\n"),
-            file("proc/sys/kernel/ostype", "Linux\n"),
-            file("proc/sys/kernel/osrelease", "6.1.0-28-amd64\n"),
-            file("sys/class/dmi/id/sys_vendor", "Dell Inc.\n"),
-            file("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n"),
-        ];
+            ("proc/meminfo", "MemTotal:       527988456 kB\nMemFree: 1 kB\n"),
+            ("proc/sys/kernel/ostype", "Linux\n"),
+            ("proc/sys/kernel/osrelease", "6.1.0-28-amd64\n"),
+            ("sys/class/dmi/id/sys_vendor", "Dell Inc.\n"),
+            ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n"),
+        ]
+        .map(|(path, text)| (path.to_owned(), text.to_owned()))
+        .into();
         for cpu in 0..8 {
-            let folder = format!("sys/devices/system/cpu/cpu{cpu}");
             let core = cpu % 4;
-            let socket = core / 2;
-            files.push(file(
-                format!("{folder}/topology/core_cpus_list"),
-                format!("{core},{}\n", core + 4),
-            ));
-            files.push(file(
-                format!("{folder}/topology/physical_package_id"),
-                format!("{socket}\n"),
-            ));
+            let mut file = |path: &str, text: &str| {
+                let path = format!("sys/devices/system/cpu/cpu{cpu}/{path}");
+                files.push((path, format!("{text}\n")));
+            };
+            file("topology/core_cpus_list", &format!("{core},{}", core + 4));
+            file("topology/physical_package_id", &format!("{}", core / 2));
             for (index, level, kind, size, shared) in [
-                (0, 1, "Data", "48K", "0,4"),
-                (1, 1, "Instruction", "32K", "0,4"),
-                (2, 2, "Unified", "2048K", "0,4"),
-                (3, 3, "Unified", "105M", "0-1,4-5"),
+                (0, "1", "Data", "48K", "0,4"),
+                (1, "1", "Instruction", "32K", "0,4"),
+                (2, "2", "Unified", "2048K", "0,4"),
+                (3, "3", "Unified", "105M", "0-1,4-5"),
             ] {
-                let cache = format!("{folder}/cache/index{index}");
-                files.push(file(format!("{cache}/level"), format!("{level}\n")));
-                files.push(file(format!("{cache}/type"), format!("{kind}\n")));
-                files.push(file(format!("{cache}/size"), format!("{size}\n")));
-                files.push(file(format!("{cache}/coherency_line_size"), "64\n"));
-                files.push(file(format!("{cache}/shared_cpu_list"), format!("{shared}\n")));
+                let names = ["level", "type", "size", "coherency_line_size", "shared_cpu_list"];
+                for (name, text) in names.iter().zip([level, kind, size, "64", shared]) {
+                    file(&format!("cache/index{index}/{name}"), text);
+                }
             }
         }
-        files
+        Tree::with(files, |tree| read(tree, allowed))
     }
 
     #[test]
     fn a_xeon_with_two_sockets_is_described_in_full() {
-        let machine = machine(&xeon(), &[0, 1, 2, 3, 4, 5, 6, 7]);
+        let machine = xeon(&[0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(machine.cpu, "Intel(R) Xeon(R) Platinum 8468");
         assert_eq!((machine.cpus, machine.cores, machine.smt, machine.sockets), (8, 4, 2, 2));
         assert_eq!(machine.memory_bytes, 527_988_456 * 1024);
@@ -196,21 +181,21 @@ mod tests {
 
     #[test]
     fn affinity_leaves_out_cores_and_sockets_that_the_process_may_not_use() {
-        let machine = machine(&xeon(), &[0, 4, 1]);
+        let machine = xeon(&[0, 4, 1]);
         assert_eq!((machine.cpus, machine.cores, machine.smt, machine.sockets), (3, 2, 2, 1));
     }
 
     #[test]
     fn an_arm_machine_without_a_model_name_is_named_by_its_part() {
         let files = [
-            file(
+            (
                 "proc/cpuinfo",
                 "processor\t: 0\nBogoMIPS\t: 243.75\nFeatures\t: fp asimd atomics\n\
                  CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x3\n\
                  CPU part\t: 0xd0c\nCPU revision\t: 1\n",
             ),
-            file("sys/devices/system/cpu/cpu0/topology/physical_package_id", "-1\n"),
-            file("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0\n"),
+            ("sys/devices/system/cpu/cpu0/topology/physical_package_id", "-1\n"),
+            ("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0\n"),
         ];
         let machine = machine(&files, &[0]);
         assert_eq!(machine.cpu, "Arm Neoverse-N1");
@@ -226,7 +211,7 @@ mod tests {
                 format!("processor\t: {cpu}\nphysical id\t: 0\ncore id\t\t: {core}\n\n")
             })
             .collect();
-        let machine = machine(&[file("proc/cpuinfo", text)], &[0, 1, 2, 3]);
+        let machine = machine(&[("proc/cpuinfo", &*text)], &[0, 1, 2, 3]);
         assert_eq!((machine.cores, machine.smt, machine.sockets), (2, 2, 1));
     }
 
@@ -246,12 +231,12 @@ mod tests {
     fn a_tree_of_nonsense_is_no_worse_than_an_empty_one() {
         let machine = machine(
             &[
-                file("proc/cpuinfo", ":::\nprocessor\nmodel name\n\u{0}: \u{7f}\n"),
-                file("proc/meminfo", "MemTotal: plenty\n"),
-                file("sys/devices/system/cpu/cpu0/cache/index0/level", "first\n"),
-                file("sys/devices/system/cpu/cpu0/cache/index1/level", "1\n"),
-                file("sys/devices/system/cpu/cpu0/cache/index1/size", "99999999999999999999G\n"),
-                file(
+                ("proc/cpuinfo", ":::\nprocessor\nmodel name\n\u{0}: \u{7f}\n"),
+                ("proc/meminfo", "MemTotal: plenty\n"),
+                ("sys/devices/system/cpu/cpu0/cache/index0/level", "first\n"),
+                ("sys/devices/system/cpu/cpu0/cache/index1/level", "1\n"),
+                ("sys/devices/system/cpu/cpu0/cache/index1/size", "99999999999999999999G\n"),
+                (
                     "sys/devices/system/cpu/cpu0/topology/core_cpus_list",
                     "9-1,x,18446744073709551615\n",
                 ),

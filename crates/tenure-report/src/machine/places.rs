@@ -67,13 +67,7 @@ mod tests {
     use super::*;
 
     fn read_files(files: &[(String, String)], allowed: &[usize]) -> Vec<[usize; 4]> {
-        let folder = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = folder.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let places = read(&Tree::at(folder.path()), allowed);
+        let places = Tree::with(files.iter().cloned(), |tree| read(tree, allowed));
         places.iter().map(|it| [it.cpu, it.socket, it.cluster, it.core]).collect()
     }
 

@@ -12,10 +12,19 @@ impl Tree {
         Self(PathBuf::from("/"))
     }
 
-    /// One that lies elsewhere.
+    /// Calls `read` with one that has these files alone.
     #[cfg(test)]
-    pub(super) fn at(path: &std::path::Path) -> Self {
-        Self(path.to_owned())
+    pub(super) fn with<R>(
+        files: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>,
+        read: impl FnOnce(&Self) -> R,
+    ) -> R {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path.as_ref());
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text.as_ref()).unwrap();
+        }
+        read(&Self(folder.path().to_owned()))
     }
 
     /// The trimmed text of a file; `None` where there is no such file or it is empty.

@@ -110,14 +110,9 @@ mod tests {
     use super::*;
 
     fn words(files: &[(&str, &str)]) -> String {
-        let folder = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = folder.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let tree = Tree::at(folder.path());
-        read(&tree, &tree.text("proc/cpuinfo").unwrap_or_default())
+        Tree::with(files.iter().copied(), |tree| {
+            read(tree, &tree.text("proc/cpuinfo").unwrap_or_default())
+        })
     }
 
     const BARE: (&str, &str) = ("proc/cpuinfo", "flags\t\t: fpu sse2\n");

@@ -18,11 +18,8 @@ pub(super) trait Event: Send + Sync + Sized + 'static {
     /// What each of the others has of its own.
     type Other: Send;
 
-    /// What they share.
     fn prepare() -> Self;
-    /// What the first thread has.
     fn actor(&self) -> Self::Actor;
-    /// What another one has.
     fn other(&self) -> Self::Other;
     /// Does the operation, on the first thread.
     fn act(&self, actor: &mut Self::Actor);
@@ -38,7 +35,6 @@ pub(super) struct Beside<E: Event> {
     event: Isolated<E>,
     actor: PerThread<E::Actor>,
     others: PerThread<E::Other>,
-    /// How often the first thread did it.
     acted: Isolated<Tally>,
 }
 

@@ -2,9 +2,10 @@
 
 use super::beside::Event;
 use crate::scenario::workers::{Value, Work};
-use crate::scenario::{Host, Operation};
+use crate::scenario::{Host, Operation, Variant};
 use std::hint::black_box;
 use tenure::lazy::{Cached, Context, Domain, On, Reader, Shootdown};
+use tenure::line::Isolated;
 use tenure::memory::Native;
 
 /// By a reader of the thread's own.
@@ -27,16 +28,9 @@ impl<M: Host> Work for ByReader<M> {
 
 /// Without one: the thread's place is looked up. Places are made at the first read, so that on a simulated machine they
 /// would lie where the host's allocator puts them.
-pub(super) struct Directly(Cached<Value<Native>>);
-
-impl Operation for Directly {
-    fn prepare() -> Self {
-        Self(Cached::new(Value::new()))
-    }
-    #[inline(always)]
-    fn step(&self, _retries: &mut u64) {
-        black_box(self.0.read().read());
-    }
+pub(super) fn directly(name: &'static str) -> Variant {
+    let read = |cached: &Isolated<Cached<Value<Native>>>| _ = black_box(cached.read().read());
+    Variant::step(name, || Isolated::new(Cached::new(Value::new())), read)
 }
 
 /// By a reference that is counted, as those are that a lock hands out.

@@ -57,7 +57,6 @@ impl<S: Scheme<Memory: Host>> Work for Kept<S> {
     }
 }
 
-/// How many there are.
 pub(super) const OBJECTS: usize = 16;
 
 /// A local handle enters the next of the objects and leaves it: nothing that it keeps is of use.

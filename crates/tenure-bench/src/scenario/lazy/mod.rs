@@ -18,9 +18,9 @@ use super::refs::GetPut;
 use super::workers::Workers;
 use super::{Group, Host, Scenario, Variant, add};
 use beside::Beside;
-use cached::{ByClone, ByReader, Directly, Store};
+use cached::{ByClone, ByReader, Store};
 use local::{Kept, Objects, OwnLine};
-use others::{Cloned, Entered, Epoch, Locked, Shared, StdArcs, StdWeak, Swapped, SwappedCache};
+use others::{Entered, Epoch, Locked, Shared, StdArcs, StdWeak, SwappedCache};
 use shootdown::{Batch, One};
 use std::sync::Arc;
 use tenure::count::IncNotZero;
@@ -43,7 +43,6 @@ macro_rules! switches {
     };
 }
 
-/// The group, with the library's schemes.
 pub(super) fn group<M: Host>() -> Group {
     Group {
         name: "lazy",
@@ -115,9 +114,9 @@ pub(super) fn extend(group: &mut Group) {
     let same = [
         vec![],
         vec![
-            Variant::placed::<Workers<Cloned<Arc<Shared>>>>("std Arc"),
-            Variant::placed::<Workers<Cloned<tenure::sync::Arc<Shared>>>>("tenure Arc"),
-            Variant::placed::<Workers<Swapped>>("arc-swap load"),
+            others::cloned::<Arc<Shared>>("std Arc"),
+            others::cloned::<tenure::sync::Arc<Shared>>("tenure Arc"),
+            others::swapped(),
             Variant::placed::<Workers<SwappedCache>>("arc-swap Cache"),
             Variant::placed::<Workers<Epoch>>("crossbeam-epoch"),
             Variant::placed::<Workers<Entered>>("seize"),
@@ -131,10 +130,10 @@ pub(super) fn extend(group: &mut Group) {
     let read = [
         vec![
             Variant::placed::<Workers<Locked>>("RwLock"),
-            Variant::placed::<Workers<Swapped>>("arc-swap load"),
+            others::swapped(),
             Variant::placed::<Workers<SwappedCache>>("arc-swap Cache"),
         ],
-        vec![Variant::placed::<Workers<Directly>>("Cached::read")],
+        vec![cached::directly("Cached::read")],
     ];
     add(group, "lazy/read", "arc-swap load", read).rivals = &["arc-swap Cache"];
     group.scenarios.extend([end(), store()]);

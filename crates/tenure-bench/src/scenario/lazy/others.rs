@@ -3,8 +3,8 @@
 use super::beside::Event;
 use super::cached::PARKED;
 use super::local::OBJECTS;
-use crate::scenario::Operation;
 use crate::scenario::workers::{Value, Work};
+use crate::scenario::{Operation, Variant};
 use arc_swap::{ArcSwap, Cache};
 use crossbeam_epoch as epoch;
 use std::hint::black_box;
@@ -21,19 +21,12 @@ fn shared() -> Shared {
 }
 
 /// An `Arc`, a clone for each use.
-pub(super) struct Cloned<A>(A);
-
-impl<A> Operation for Cloned<A>
+pub(super) fn cloned<A>(name: &'static str) -> Variant
 where
-    A: Clone + Deref<Target = Shared> + From<Shared> + Send + Sync,
+    A: Clone + Deref<Target = Shared> + From<Shared> + Send + Sync + 'static,
 {
-    fn prepare() -> Self {
-        Self(shared().into())
-    }
-    #[inline(always)]
-    fn step(&self, _retries: &mut u64) {
-        black_box(self.0.clone().read());
-    }
+    let read = |arc: &Isolated<A>| _ = black_box((**arc).clone().read());
+    Variant::step(name, || Isolated::new(A::from(shared())), read)
 }
 
 /// std's `Arc` of the next of some objects.
@@ -74,22 +67,14 @@ impl Work for StdWeak {
 }
 
 /// `ArcSwap::load`, which keeps no handle.
-pub(super) struct Swapped(ArcSwap<Shared>);
-
-impl Operation for Swapped {
-    fn prepare() -> Self {
-        Self(ArcSwap::from_pointee(shared()))
-    }
-    #[inline(always)]
-    fn step(&self, _retries: &mut u64) {
-        black_box(self.0.load().read());
-    }
+pub(super) fn swapped() -> Variant {
+    let read = |swap: &Isolated<ArcSwap<Shared>>| _ = black_box(swap.load().read());
+    Variant::step("arc-swap load", || Isolated::new(ArcSwap::from_pointee(shared())), read)
 }
 
 /// arc-swap's `Cache`, which owns what it read last.
 pub(super) struct SwappedCache(Arc<ArcSwap<Shared>>);
 
-/// A thread's cache.
 type ThreadCache = Cache<Arc<ArcSwap<Shared>>, Arc<Shared>>;
 
 impl Work for SwappedCache {

@@ -9,7 +9,6 @@ use tenure::memory::Native;
 /// A domain of which some local handles are parked, each with another object.
 struct Parked<S: Scheme<Memory = Native>> {
     domain: Domain<Value<Native>, S>,
-    /// What the others use.
     other: Context<Value<Native>, S>,
     _parked: Vec<LocalHandle<Value<Native>, S>>,
 }

@@ -19,7 +19,7 @@ use super::workers::Workers;
 use super::{Group, Host, Scenario, Variant, add};
 use churn::Churn;
 use one_way::OneWay;
-use others::{Borrowed, Bounded, LockedVec, Nothing, Sharded, Unbounded};
+use others::{Bounded, LockedVec, Nothing, Sharded, Unbounded, borrowed};
 use public::{Buffers, Objects};
 use slots::{Cycle, Listed};
 use tenure::memory::Native;
@@ -46,7 +46,7 @@ macro_rules! native {
                 Variant::of::<Cycle<Bounded, $in_use>>("array queue"),
                 Variant::of::<Cycle<Unbounded, $in_use>>("seg queue"),
                 Variant::of::<Cycle<Sharded, $in_use>>("sharded-slab"),
-                Variant::of::<Borrowed<$in_use>>("opool"),
+                borrowed($in_use),
             ],
             vec![
                 Variant::of::<Cycle<Objects, $in_use>>("SlotPool"),
@@ -66,7 +66,6 @@ fn cycle(id: &'static str, title: &'static str, variants: Vec<Variant>) -> Scena
     Scenario::new(id, title, about, "scan (published)", variants)
 }
 
-/// The group, with the free lists.
 pub(super) fn group<M: Host>() -> Group {
     Group {
         name: "pool",

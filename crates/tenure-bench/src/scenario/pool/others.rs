@@ -1,8 +1,8 @@
 //! What else a program could take, on the real machine alone: a lock around a vector, queues, and pools of other
 //! crates.
 
-use super::slots::Slots;
-use crate::scenario::Operation;
+use super::slots::{FREE, Slots};
+use crate::scenario::Variant;
 use crossbeam_queue::{ArrayQueue, SegQueue};
 use std::hint::black_box;
 use std::sync::{Mutex, PoisonError};
@@ -118,26 +118,20 @@ impl Slots for Sharded {
 }
 
 /// Acquire and release of `opool`, whose slots borrow from the pool and so stay where they are.
-pub(super) struct Borrowed<const IN_USE: u32>(opool::Pool<Numbered, u32>);
+pub(super) fn borrowed(in_use: u32) -> Variant {
+    let prepare = move || {
+        let pool = opool::Pool::new((in_use + FREE) as usize, Numbered);
+        drop((0..FREE).map(|_| pool.get()).collect::<Vec<_>>());
+        pool
+    };
+    Variant::step("opool", prepare, |pool| drop(black_box(pool.get())))
+}
 
-/// Makes slots.
-pub(super) struct Numbered;
+struct Numbered;
 
 impl opool::PoolAllocator<u32> for Numbered {
     fn allocate(&self) -> u32 {
         ANOTHER
-    }
-}
-
-impl<const IN_USE: u32> Operation for Borrowed<IN_USE> {
-    fn prepare() -> Self {
-        let pool = opool::Pool::new((IN_USE + super::slots::FREE) as usize, Numbered);
-        drop((0..super::slots::FREE).map(|_| pool.get()).collect::<Vec<_>>());
-        Self(pool)
-    }
-    #[inline(always)]
-    fn step(&self, _retries: &mut u64) {
-        drop(black_box(self.0.get()));
     }
 }
 

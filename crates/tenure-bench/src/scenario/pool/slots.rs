@@ -16,9 +16,7 @@ pub(super) trait Slots: Send + Sync + Sized + 'static {
 
     /// A pool of which so many slots are in use for good, and so many free for all threads.
     fn prepared(in_use: u32, free: u32) -> Self;
-    /// Takes a free slot, or makes one.
     fn acquire(&self) -> Self::Taken;
-    /// Gives a slot back.
     fn release(&self, taken: Self::Taken);
     /// Slots that were made in all, if the pool tells.
     #[cfg(test)]
@@ -60,7 +58,6 @@ impl<L: List> Listed<L> {
     }
 }
 
-/// A slot of a list, whose owner has this.
 pub(super) struct Number(u32);
 
 /// Runs `work` on a thread that ends, so that what it keeps is for all.

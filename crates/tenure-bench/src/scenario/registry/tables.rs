@@ -11,7 +11,6 @@ use tenure::registry::{Ref, Registry, RegistryCount};
 
 /// Objects by their keys.
 pub(super) trait Table: Send + Sync + 'static {
-    /// A reference to one.
     type Held: Send + Sync;
 
     fn new() -> Self;

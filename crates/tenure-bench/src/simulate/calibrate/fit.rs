@@ -86,7 +86,6 @@ pub(super) fn fitted(machine: Machine, observed: &Observed) -> Result<Machine, E
     with_farther(best, observed, nearest.class)
 }
 
-/// What is looked for.
 #[derive(Debug, Clone, Copy)]
 struct Knobs {
     latency: f64,
@@ -257,7 +256,6 @@ pub(super) fn ping_pong(machine: &Machine, ball: Ball) -> Result<f64, Error> {
     Ok(report.ns_per_op() / 2.0)
 }
 
-/// A simulated fetch_add on one word by `cpus` at once.
 pub(super) fn add(machine: &Machine, cpus: usize) -> Result<f64, Error> {
     let report = simulated(machine, cpus, |word, cpu| {
         while cpu.running() {

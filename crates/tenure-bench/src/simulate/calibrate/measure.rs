@@ -5,7 +5,7 @@
 
 use crate::runner::{self, Plan};
 use crate::scenario::refs::BareAdd;
-use crate::scenario::{Looped, Operation, Place, Scenario, Variant};
+use crate::scenario::{Looped, Place, Scenario, Variant};
 use std::time::Instant;
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Memory, Native, Ordering};
@@ -99,17 +99,7 @@ pub(super) fn fetch_add(cpus: &[usize]) -> f64 {
 
 /// A spin hint.
 pub(super) fn pause(cpu: &[usize]) -> f64 {
-    struct Hint;
-    impl Operation for Hint {
-        fn prepare() -> Self {
-            Self
-        }
-        #[inline(always)]
-        fn step(&self, _retries: &mut u64) {
-            Native::spin_hint();
-        }
-    }
-    time(Variant::of::<Hint>("hint"), cpu)
+    time(Variant::step("hint", || (), |()| Native::spin_hint()), cpu)
 }
 
 /// A load of a line that the core has, by which the next is addressed.

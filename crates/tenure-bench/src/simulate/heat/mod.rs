@@ -11,7 +11,6 @@ use tenure_report::curves::{self, Column, Only, Section, Table};
 use tenure_report::html;
 use tenure_report::words::{self, Parts, counted, number, plain, whole};
 
-/// The heat of a scenario.
 #[derive(Serialize)]
 struct Heat {
     cpus: String,
@@ -30,7 +29,6 @@ struct Variant {
     rest: Option<String>,
 }
 
-/// A line with its caption.
 #[derive(Serialize)]
 struct Picture {
     caption: String,
@@ -201,7 +199,6 @@ fn spot(member: &Member, waited: Waited) -> Spot {
     }
 }
 
-/// A share in whole percent.
 fn percent(share: f64) -> usize {
     // From 0 to 100.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -223,7 +220,6 @@ fn origins(transfers: &Transfers) -> Vec<String> {
     .collect()
 }
 
-/// A sentence about a variant's lines.
 #[derive(Debug, PartialEq, Serialize)]
 struct Told {
     sentence: Parts,
@@ -237,12 +233,10 @@ fn name(member: &Member) -> String {
     member.name.clone().unwrap_or_else(place)
 }
 
-/// Whether anybody writes to it.
 fn is_written(member: &Member) -> bool {
     member.stores_per_op > 0.0 || member.rmws_per_op > 0.0
 }
 
-/// What is done to it.
 fn access(member: &Member) -> &'static str {
     if is_written(member) { "written" } else { "only read" }
 }
@@ -291,8 +285,7 @@ fn told(row: &Row, names: &[String]) -> Told {
 
 /// Who waits less than this is not worth a word.
 fn least(row: &Row) -> f64 {
-    let members = row.lines.iter().flat_map(|line| &line.members);
-    members.map(|member| member.waited_ns_per_op).sum::<f64>() * 0.01
+    Waited::of(row).0 * 0.01
 }
 
 /// The members of a line that are only read and yet wait, because another one is written.

@@ -8,7 +8,6 @@ use tenure_report::chart::canvas::{self, Alternative, Area, Drawn, px};
 use tenure_report::chart::theme::Role;
 use tenure_report::words;
 
-/// A member of a line.
 pub(super) struct Spot {
     pub(super) offset: usize,
     pub(super) bytes: usize,
@@ -34,7 +33,6 @@ const MOST: usize = 10;
 /// So many letters has a line of a label at most.
 const LETTERS: usize = 30;
 
-/// The picture. `id` is unique in the page.
 pub(super) fn draw(spots: &[Spot], id: &str, title: &str) -> String {
     let mut named: Vec<&Spot> = spots.iter().filter(|spot| spot.offset < LINE_BYTES).collect();
     named.sort_by(|one, other| other.share.total_cmp(&one.share));

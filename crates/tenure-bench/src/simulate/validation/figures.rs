@@ -1,7 +1,7 @@
 //! The list: what was measured, by whom, and what simulates it.
 
-use super::Stage;
 use super::operations::{CasLoop, PerCore};
+use super::{Check, Stage};
 use crate::scenario::dst::{Lookup, Packet};
 use crate::scenario::lazy::{SWITCH_NS, Same};
 use crate::scenario::refs::{Bare, BareAdd, GetOnly, GetPut};
@@ -11,22 +11,11 @@ use tenure::count::{IncNotZero, RcuRef};
 use tenure::lazy::{Counted, On, Shootdown};
 use tenure_sim::Simulated;
 
-/// A figure that was measured.
-#[derive(Debug, Clone)]
+/// A figure that was measured, and what simulates it.
 pub(super) struct Figure {
-    pub(super) family: &'static str,
-    pub(super) what: &'static str,
-    pub(super) machine: &'static str,
-    pub(super) cpus: usize,
-    pub(super) unit: &'static str,
-    /// Both ends are the same, or those of a range.
-    pub(super) published: [f64; 2],
-    pub(super) source: &'static str,
+    /// Without what is simulated.
+    pub(super) check: Check,
     pub(super) simulate: fn(&Stage) -> f64,
-    /// Whether a parameter of the machine was fitted to it, or taken from it.
-    pub(super) fitted: bool,
-    /// Why it is off, as far as known.
-    pub(super) note: &'static str,
 }
 
 /// A figure at a number of threads, in nanoseconds per operation and thread.
@@ -47,21 +36,22 @@ struct Curve {
 impl Curve {
     fn figures(&self) -> impl Iterator<Item = Figure> {
         self.points.iter().map(|&(cpus, ns)| Figure {
-            family: self.family,
-            what: self.what,
-            machine: self.machine,
-            cpus,
-            unit: "ns",
-            published: [ns, ns],
-            source: self.source,
+            check: Check {
+                family: self.family.into(),
+                what: self.what.into(),
+                machine: self.machine.into(),
+                cpus,
+                unit: "ns".into(),
+                published: [ns, ns],
+                source: self.source.into(),
+                fitted: self.fitted.contains(&cpus),
+                ..Check::default()
+            },
             simulate: self.simulate,
-            fitted: self.fitted.contains(&cpus),
-            note: "",
         })
     }
 }
 
-/// All figures.
 pub(super) fn all() -> Vec<Figure> {
     let published =
         [retries()].into_iter().chain(switches()).chain(gains()).chain(loops()).chain(cells());
@@ -83,41 +73,46 @@ type Switch<S> = Workers<Same<On<Simulated, S>, SWITCH_NS>>;
 
 /// All CPUs switch through idle, of one address space.
 fn switches() -> [Figure; 2] {
-    let figure = |what, published, simulate| Figure {
-        family: "lazy",
-        what,
-        machine: "power8-16s-192",
-        cpus: 192,
-        unit: "M/s",
-        published: [published; 2],
-        source: "Piggin, shoot lazy tlbs, 2021",
+    let figure = |what: &str, published, simulate| Figure {
+        check: Check {
+            family: "lazy".into(),
+            what: what.into(),
+            machine: "power8-16s-192".into(),
+            cpus: 192,
+            unit: "M/s".into(),
+            published: [published; 2],
+            source: "Piggin, shoot lazy tlbs, 2021".into(),
+            ..Check::default()
+        },
         simulate,
-        fitted: false,
-        note: "",
     };
-    let counted =
-        figure("switches through idle, one address space, counted", 1.0, |stage: &Stage| {
-            stage.run_placed::<Switch<Counted>>().mops()
-        });
-    let shootdown = figure("the same, not counted", 118.0, |stage: &Stage| {
+    let counted = "switches through idle, one address space, counted";
+    let counted = figure(counted, 1.0, |stage| stage.run_placed::<Switch<Counted>>().mops());
+    let mut shootdown = figure("the same, not counted", 118.0, |stage| {
         stage.run_placed::<Switch<Shootdown>>().mops()
     });
-    let note = "the work of a switch, 1.6 us, was taken from this figure; what is tested is that nothing is added to it";
-    [counted, Figure { fitted: true, note, ..shootdown }]
+    shootdown.check.fitted = true;
+    shootdown.check.note =
+        "the work of a switch, 1.6 us, was taken from this figure; what is tested is that nothing \
+                            is added to it"
+            .into();
+    [counted, shootdown]
 }
 
 fn retries() -> Figure {
     Figure {
-        family: "retries",
-        what: "retries of a get, in a loop of inc_not_zero and dec",
-        machine: "xeon-2s-112",
-        cpus: 112,
-        unit: "retries/op",
-        published: [8.0, 8.0],
-        source: RCUREF,
+        check: Check {
+            family: "retries".into(),
+            what: "retries of a get, in a loop of inc_not_zero and dec".into(),
+            machine: "xeon-2s-112".into(),
+            cpus: 112,
+            unit: "retries/op".into(),
+            published: [8.0, 8.0],
+            source: RCUREF.into(),
+            fitted: true,
+            ..Check::default()
+        },
         simulate: |stage| stage.retries::<GetPut<Inz>>(),
-        fitted: true,
-        note: "",
     }
 }
 
@@ -126,16 +121,17 @@ fn gains() -> impl Iterator<Item = Figure> {
     [("xeon-2s-112", 112), ("epyc-2s-256", 256), ("graviton-64", 64), ("power8-16s-192", 192)]
         .into_iter()
         .map(|(machine, cpus)| Figure {
-            family: "counter",
-            what: "get and put: rcuref's throughput over inc_not_zero's",
-            machine,
-            cpus,
-            unit: "x",
-            published: [1.2, 4.7],
-            source: RCUREF,
+            check: Check {
+                family: "counter".into(),
+                what: "get and put: rcuref's throughput over inc_not_zero's".into(),
+                machine: machine.into(),
+                cpus,
+                unit: "x".into(),
+                published: [1.2, 4.7],
+                source: RCUREF.into(),
+                ..Check::default()
+            },
             simulate: |stage| stage.gain::<GetPut<Inz>, GetPut<Rcu>>(),
-            fitted: false,
-            note: "",
         })
 }
 
@@ -189,11 +185,13 @@ const SHARED_PTRS: [Curve; 3] = curves! { "shared_ptr":
 };
 
 fn loops() -> impl Iterator<Item = Figure> {
-    [&COUNTERS[..], &RETAINS, &SHARED_PTRS].into_iter().flatten().flat_map(Curve::figures).map(|mut figure| {
-        if figure.machine == "graviton2-16" && figure.what.ends_with("fetch-add") && (2..8).contains(&figure.cpus)
-        {
-            figure.note =
-                "its fetch-add throws the result away and need not wait for it; the simulator waits";
+    let curves = [&COUNTERS[..], &RETAINS, &SHARED_PTRS].into_iter().flatten();
+    curves.flat_map(Curve::figures).map(|mut figure| {
+        let Check { machine, what, cpus, note, .. } = &mut figure.check;
+        if machine == GRAVITON2.0 && what.ends_with("fetch-add") && (2..8).contains(cpus) {
+            *note =
+                "its fetch-add throws the result away and need not wait for it; the simulator waits"
+                    .into();
         }
         figure
     })
@@ -217,16 +215,17 @@ fn cells() -> impl Iterator<Item = Figure> {
     [("xeon-2s-112", 28), ("epyc-2s-256", 64), ("graviton-64", 64)].into_iter().flat_map(
         |(machine, cpus)| {
             CELLS.map(|(what, published, simulate)| Figure {
-                family: "false sharing",
-                what,
-                machine,
-                cpus,
-                unit: "x",
-                published,
-                source: RCUREF,
+                check: Check {
+                    family: "false sharing".into(),
+                    what: what.into(),
+                    machine: machine.into(),
+                    cpus,
+                    unit: "x".into(),
+                    published,
+                    source: RCUREF.into(),
+                    ..Check::default()
+                },
                 simulate,
-                fitted: false,
-                note: "",
             })
         },
     )
@@ -251,17 +250,19 @@ fn matrices() -> impl Iterator<Item = Figure> {
         ("graviton-64", "one way of a ping-pong", 1, [47.0, 47.0]),
     ];
     ROWS.into_iter().map(|(machine, what, other, published)| Figure {
-        family: "core to core",
-        what,
-        machine,
-        // The two that play are the first and the last.
-        cpus: other + 1,
-        unit: "ns",
-        published,
-        source: VIENNOT,
+        check: Check {
+            family: "core to core".into(),
+            what: what.into(),
+            machine: machine.into(),
+            // The two that play are the first and the last.
+            cpus: other + 1,
+            unit: "ns".into(),
+            published,
+            source: VIENNOT.into(),
+            note: NOTE.into(),
+            ..Check::default()
+        },
         simulate: Stage::one_way_ns,
-        fitted: false,
-        note: NOTE,
     })
 }
 

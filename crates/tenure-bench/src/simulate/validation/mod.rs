@@ -38,7 +38,7 @@ const WARM_UP_NS: f64 = 100e3;
 #[must_use]
 pub fn rows() -> Vec<Check> {
     static ROWS: OnceLock<Vec<Check>> = OnceLock::new();
-    ROWS.get_or_init(|| parallel::map(figures::all(), |figure| check(&figure))).clone()
+    ROWS.get_or_init(|| parallel::map(figures::all(), check)).clone()
 }
 
 /// How many of the rows are within [`WITHIN`].
@@ -47,31 +47,22 @@ pub fn reproduced(rows: &[Check]) -> usize {
     rows.iter().filter(|row| row.within).count()
 }
 
-fn check(figure: &Figure) -> Check {
-    let stage = Stage {
-        machine: Machine::preset(figure.machine).expect("a test knows every machine named here"),
-        cpus: figure.cpus,
-    };
-    let simulated = (figure.simulate)(&stage);
-    let [low, high] = figure.published;
-    let residual = simulated / simulated.clamp(low, high);
-    Check {
-        family: figure.family.to_owned(),
-        what: figure.what.to_owned(),
-        machine: figure.machine.to_owned(),
-        cpus: figure.cpus,
-        unit: figure.unit.to_owned(),
-        published: figure.published,
-        source: figure.source.to_owned(),
-        simulated,
-        residual,
-        within: (1.0 / WITHIN..=WITHIN).contains(&residual),
-        fitted: figure.fitted,
-        note: figure.note.to_owned(),
+fn check(Figure { check, simulate }: Figure) -> Check {
+    let machine = Machine::preset(&check.machine).expect("a test knows every machine named here");
+    let simulated = simulate(&Stage { machine, cpus: check.cpus });
+    check.with(simulated)
+}
+
+impl Check {
+    /// The figure beside what the simulator says.
+    pub(super) fn with(self, simulated: f64) -> Self {
+        let [low, high] = self.published;
+        let residual = simulated / simulated.clamp(low, high);
+        let within = (1.0 / WITHIN..=WITHIN).contains(&residual);
+        Self { simulated, residual, within, ..self }
     }
 }
 
-/// A machine and the number of its CPUs that are at work.
 struct Stage {
     machine: Machine,
     cpus: usize,
@@ -91,7 +82,6 @@ impl Stage {
         row::report(object, &self.machine, self.cpus, plan).expect("the operations end")
     }
 
-    /// Time of one operation on one CPU.
     fn ns<O: Operation + 'static>(&self) -> f64 {
         self.run::<O>().ns_per_op()
     }

@@ -4,7 +4,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 use serde::Serialize;
 
-use super::Check;
+use super::{Check, WITHIN};
 use crate::simulate::words as simulated;
 use tenure_report::chart::canvas::{self, Alternative, Area, Drawn, px};
 use tenure_report::chart::theme::{Marker, Role};
@@ -12,35 +12,31 @@ use tenure_report::curves::Chapter;
 use tenure_report::html;
 use tenure_report::words;
 
-/// What the template shows.
 #[derive(Serialize)]
-struct Validation {
+struct Validation<'a> {
     /// All residuals on one axis, by family.
     overview: String,
-    families: Vec<Family>,
+    families: Vec<Family<'a>>,
 }
 
 #[derive(Serialize)]
-struct Family {
-    name: String,
+struct Family<'a> {
+    name: &'a str,
+    /// How many are near.
     tally: String,
-    checks: Vec<Row>,
+    rows: Vec<Row<'a>>,
 }
 
+/// A check, and what is shown of it in other words.
 #[derive(Serialize)]
-struct Row {
-    what: String,
-    machine: String,
+struct Row<'a> {
+    check: &'a Check,
     cpus: String,
     published: String,
     simulated: String,
-    unit: String,
+    unit: &'a str,
     residual: String,
     svg: String,
-    within: bool,
-    fitted: bool,
-    source: String,
-    note: String,
 }
 
 /// The chapter of a page; `None` if nothing was compared.
@@ -54,53 +50,26 @@ pub(in crate::simulate) fn chapter(checks: &[Check]) -> Option<Chapter> {
     })
 }
 
-fn shown(checks: &[Check], headline: &str) -> Validation {
-    let mut names: Vec<&str> = Vec::new();
+fn shown<'a>(checks: &'a [Check], headline: &str) -> Validation<'a> {
+    let mut families: Vec<Family<'_>> = Vec::new();
     for check in checks {
-        if !names.contains(&check.family.as_str()) {
-            names.push(&check.family);
-        }
+        let at = families.iter().position(|family| family.name == check.family);
+        let at = at.unwrap_or_else(|| {
+            let name = check.family.as_str();
+            families.push(Family { name, tally: String::new(), rows: Vec::new() });
+            families.len() - 1
+        });
+        let place = families[at].rows.len();
+        families[at].rows.push(row(check, &format!("validation-{at}-{place}")));
     }
-    let families: Vec<(&str, Vec<&Check>)> = names
-        .into_iter()
-        .map(|name| (name, checks.iter().filter(|check| check.family == name).collect()))
-        .collect();
-    let tracks: Vec<_> = families
-        .iter()
-        .map(|(name, checks)| Track {
-            name,
-            tally: tally(checks),
-            dots: checks.iter().map(|check| dot(check)).collect(),
-        })
-        .collect();
-    Validation {
-        overview: overview(&tracks, "validation-overview", headline),
-        families: families
-            .iter()
-            .enumerate()
-            .map(|(family, (name, checks))| Family {
-                name: (*name).to_owned(),
-                tally: tally(checks),
-                checks: checks
-                    .iter()
-                    .enumerate()
-                    .map(|(at, check)| row(check, &format!("validation-{family}-{at}")))
-                    .collect(),
-            })
-            .collect(),
+    for family in &mut families {
+        let within = family.rows.iter().filter(|row| row.check.within).count();
+        family.tally = format!("{} of {}", words::whole(within), words::whole(family.rows.len()));
     }
+    Validation { overview: overview(&families, "validation-overview", headline), families }
 }
 
-fn tally(checks: &[&Check]) -> String {
-    let within = checks.iter().filter(|check| check.within).count();
-    format!("{} of {}", words::whole(within), words::whole(checks.len()))
-}
-
-fn dot(check: &Check) -> Dot {
-    Dot { residual: check.residual, within: check.within, fitted: check.fitted }
-}
-
-fn row(check: &Check, id: &str) -> Row {
+fn row<'a>(check: &'a Check, id: &str) -> Row<'a> {
     let [low, high] = check.published.map(words::short);
     let residual = if check.residual.is_finite() {
         format!("{}×", words::ratio(check.residual))
@@ -108,44 +77,21 @@ fn row(check: &Check, id: &str) -> Row {
         words::number(check.residual)
     };
     Row {
-        what: check.what.clone(),
-        machine: check.machine.clone(),
+        check,
         cpus: words::whole(check.cpus),
         published: if low == high { low } else { format!("{low} to {high}") },
         simulated: words::number(check.simulated),
-        unit: if check.unit == "x" { "×".to_owned() } else { check.unit.clone() },
-        svg: single(dot(check), id, &residual),
+        unit: if check.unit == "x" { "×" } else { &check.unit },
+        svg: single(check, id, &residual),
         residual,
-        within: check.within,
-        fitted: check.fitted,
-        source: check.source.clone(),
-        note: check.note.clone(),
     }
 }
 
-/// A residual as a dot on a logarithmic axis: 1/4 to 4 of the published value, with the band that counts as near.
-#[derive(Debug, Clone, Copy)]
-struct Dot {
-    residual: f64,
-    within: bool,
-    /// Whether a parameter was fitted to it.
-    fitted: bool,
-}
-
-/// A family's residuals.
-struct Track<'a> {
-    name: &'a str,
-    /// How many are near.
-    tally: String,
-    dots: Vec<Dot>,
-}
-
-/// The axis ends at 2 to this power, and to its inverse.
+/// Residuals are shown on a logarithmic axis, with the band that counts as near. It ends at 2 to this power, and to its
+/// inverse.
 const REACH: f64 = 2.0;
-const NEAR: f64 = 1.5;
 const TICKS: [(f64, &str); 5] = [(0.25, "¼"), (0.5, "½"), (1.0, "1"), (2.0, "2"), (4.0, "4")];
 
-/// Where an axis lies.
 #[derive(Clone, Copy)]
 struct Axis {
     left: i32,
@@ -166,7 +112,7 @@ impl Axis {
 
     /// The band, and lines at the ticks.
     fn ground(self, area: &Area<'_>, top: i32, bottom: i32) -> Drawn {
-        let [from, to] = [1.0 / NEAR, NEAR].map(|end| self.place(end).unwrap_or(self.left));
+        let [from, to] = [1.0 / WITHIN, WITHIN].map(|end| self.place(end).unwrap_or(self.left));
         area.draw(&Rectangle::new(
             [(from, top), (to, bottom)],
             Role::Good.placeholder().mix(0.16).filled(),
@@ -180,44 +126,44 @@ impl Axis {
     }
 
     /// How far each dot gives way downwards or upwards to those before it.
-    fn spread(self, dots: &[Dot]) -> Vec<i32> {
+    fn spread(self, residuals: &[f64]) -> Vec<i32> {
         const WAYS: [i32; 3] = [0, -6, 6];
-        let places: Vec<_> = dots.iter().map(|dot| self.place(dot.residual)).collect();
+        let places: Vec<_> = residuals.iter().map(|&residual| self.place(residual)).collect();
         let near = |at: usize| {
             let close = |other: &&Option<i32>| {
                 other.zip(places[at]).is_some_and(|(one, other)| (one - other).abs() < px(8))
             };
             places[..at].iter().filter(close).count()
         };
-        (0..dots.len()).map(|at| px(WAYS[near(at) % WAYS.len()])).collect()
+        (0..residuals.len()).map(|at| px(WAYS[near(at) % WAYS.len()])).collect()
     }
 
     /// A dot if near, a cross if not, and an arrow if it is beyond the axis. Hollow if a parameter was
     /// fitted to it.
-    fn dot(self, area: &Area<'_>, dot: Dot, y: i32) -> Drawn {
-        let Some(x) = self.place(dot.residual) else { return Ok(()) };
-        let role = if dot.within { Role::Good } else { Role::Bad };
-        let log = dot.residual.max(0.0).log2();
+    fn dot(self, area: &Area<'_>, check: &Check, y: i32) -> Drawn {
+        let Some(x) = self.place(check.residual) else { return Ok(()) };
+        let role = if check.within { Role::Good } else { Role::Bad };
+        let log = check.residual.max(0.0).log2();
         if log.abs() > REACH {
             let inner = if log > 0.0 { x - px(7) } else { x + px(7) };
             let arrow = vec![(x, y), (inner, y - px(5)), (inner, y + px(5))];
             return area.draw(&Polygon::new(arrow, role.placeholder().filled()));
         }
-        let marker = if dot.within { Marker::Circle } else { Marker::Cross };
-        let draw = if dot.fitted { canvas::hollow_at } else { canvas::marker_at };
+        let marker = if check.within { Marker::Circle } else { Marker::Cross };
+        let draw = if check.fitted { canvas::hollow_at } else { canvas::marker_at };
         draw(area, (x, y), role, marker)
     }
 }
 
 /// One residual, small enough for a table.
-fn single(dot: Dot, id: &str, residual: &str) -> String {
+fn single(check: &Check, id: &str, residual: &str) -> String {
     const WIDTH: i32 = 130;
     const HEIGHT: i32 = 20;
     let axis = Axis { left: px(8), right: px(WIDTH - 8) };
     let alternative = Alternative {
         id,
         title: &format!("{residual} of what was published"),
-        description: match (dot.within, dot.fitted) {
+        description: match (check.within, check.fitted) {
             (true, false) => "Within a factor of 1.5.",
             (true, true) => "Within a factor of 1.5; fitted.",
             (false, false) => "Not within a factor of 1.5.",
@@ -226,28 +172,26 @@ fn single(dot: Dot, id: &str, residual: &str) -> String {
     };
     canvas::svg(WIDTH, HEIGHT, &alternative, |area| {
         axis.ground(area, px(0), px(HEIGHT))?;
-        axis.dot(area, dot, px(HEIGHT / 2))
+        axis.dot(area, check, px(HEIGHT / 2))
     })
 }
 
 /// All residuals, a track for each family.
-fn overview(tracks: &[Track<'_>], id: &str, headline: &str) -> String {
+fn overview(families: &[Family<'_>], id: &str, headline: &str) -> String {
     const WIDTH: i32 = 460;
     const ROW: i32 = 44;
     const FLOOR: i32 = 44;
     let axis = Axis { left: px(10), right: px(WIDTH - 10) };
-    let count = i32::try_from(tracks.len()).unwrap_or(0);
-    let described: Vec<_> = tracks
-        .iter()
-        .map(|track| {
-            let told = |dot: &Dot| {
-                let fitted = if dot.fitted { " (fitted)" } else { "" };
-                format!("{}{fitted}", words::number(dot.residual))
-            };
-            let residuals: Vec<_> = track.dots.iter().map(told).collect();
-            format!("{}, {} near: {}", track.name, track.tally, residuals.join(", "))
-        })
-        .collect();
+    let count = i32::try_from(families.len()).unwrap_or(0);
+    let described = |family: &Family<'_>| {
+        let residual = |row: &Row<'_>| {
+            let fitted = if row.check.fitted { " (fitted)" } else { "" };
+            format!("{}{fitted}", words::number(row.check.residual))
+        };
+        let residuals: Vec<_> = family.rows.iter().map(residual).collect();
+        format!("{}, {} near: {}", family.name, family.tally, residuals.join(", "))
+    };
+    let described: Vec<_> = families.iter().map(described).collect();
     let alternative = Alternative {
         id,
         title: headline,
@@ -256,15 +200,16 @@ fn overview(tracks: &[Track<'_>], id: &str, headline: &str) -> String {
     canvas::svg(WIDTH, count * ROW + FLOOR, &alternative, |area| {
         let name = canvas::text(Role::Ink, HPos::Left, VPos::Top);
         let tally = canvas::text(Role::Muted, HPos::Right, VPos::Top);
-        for (track, row) in tracks.iter().zip(0..) {
-            let top = px(row * ROW);
+        for (family, at) in families.iter().zip(0..) {
+            let top = px(at * ROW);
             axis.ground(area, top + px(20), top + px(ROW - 2))?;
-            for (dot, below) in track.dots.iter().zip(axis.spread(&track.dots)) {
-                axis.dot(area, *dot, top + px(31) + below)?;
+            let residuals: Vec<f64> = family.rows.iter().map(|row| row.check.residual).collect();
+            for (row, below) in family.rows.iter().zip(axis.spread(&residuals)) {
+                axis.dot(area, row.check, top + px(31) + below)?;
             }
-            let short: String = track.name.chars().take(48).collect();
+            let short: String = family.name.chars().take(48).collect();
             area.draw(&Text::new(short, (axis.left, top + px(3)), name.clone()))?;
-            area.draw(&Text::new(track.tally.as_str(), (axis.right, top + px(3)), tally.clone()))?;
+            area.draw(&Text::new(family.tally.as_str(), (axis.right, top + px(3)), tally.clone()))?;
         }
         let floor = px(count * ROW);
         let label = canvas::text(Role::Muted, HPos::Center, VPos::Top);
@@ -287,12 +232,12 @@ mod tests {
         let checks = fixtures::xeon().validation;
         let section = shown(&checks, "");
         let tallies: Vec<_> =
-            section.families.iter().map(|it| (it.name.as_str(), it.tally.as_str())).collect();
+            section.families.iter().map(|it| (it.name, it.tally.as_str())).collect();
         assert_eq!(
             tallies,
             [("retries", "2 of 3"), ("add-cas", "2 of 3"), ("core to core", "1 of 1")]
         );
-        let rows: usize = section.families.iter().map(|family| family.checks.len()).sum();
+        let rows: usize = section.families.iter().map(|family| family.rows.len()).sum();
         assert_eq!(rows, checks.len());
     }
 
@@ -323,18 +268,18 @@ mod tests {
 
     #[test]
     fn equal_residuals_do_not_hide_each_other() {
-        let dot = |residual| Dot { residual, within: true, fitted: false };
-        let ways = AXIS.spread(&[dot(1.0), dot(1.0), dot(4.0), dot(1.0)]);
-        assert_eq!(ways, [0, px(-6), 0, px(6)]);
+        assert_eq!(AXIS.spread(&[1.0, 1.0, 4.0, 1.0]), [0, px(-6), 0, px(6)]);
     }
 
     #[test]
     fn near_and_far_differ_in_shape_and_not_in_colour_alone() {
-        let near = single(Dot { residual: 1.1, within: true, fitted: false }, "a", "1.10×");
-        let far = single(Dot { residual: 2.1, within: false, fitted: false }, "a", "2.10×");
+        let drawn = |residual: f64, fitted| {
+            let check = Check { residual, within: residual < 1.5, fitted, ..Check::default() };
+            single(&check, "a", &format!("{residual:.2}×"))
+        };
+        let [near, far, fitted] = [drawn(1.1, false), drawn(2.1, false), drawn(1.1, true)];
         let corners = |svg: &str| svg.split("<polygon").nth(1).unwrap().matches(',').count();
         assert_ne!(corners(&near), corners(&far));
-        let fitted = single(Dot { residual: 1.1, within: true, fitted: true }, "a", "1.10×");
         assert!(fitted.contains("var(--page)") && fitted.contains("fitted"), "hollow");
         assert!(!near.contains("var(--page)") && !near.contains("fitted"));
         assert!(near.contains("var(--holds)") && far.contains("var(--does-not-hold)"));
