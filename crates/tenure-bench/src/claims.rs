@@ -6,6 +6,8 @@ use tenure_report::stats::Estimate;
 use tenure_report::verdict::{Outcome, Verdict};
 use tenure_report::words::counted;
 
+use Against::{Baseline, Limit, Rival};
+
 /// Where in a scenario a check looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
@@ -39,149 +41,66 @@ struct Claim {
     checks: &'static [Check],
 }
 
-/// Ratios are times, so "at least 0.95 of the throughput" is "at most 1 / 0.95 of the time".
-const CLAIMS: &[Claim] = {
-    use Against::{Baseline, Limit, Rival};
-    &[
-        claim(
-            "refs/get-put",
-            "On one thread a get and put cost what the two bare atomic operations cost",
-            &[alone("rcuref", Limit, 1.05), alone("ticket", Limit, 1.10)],
-        ),
-        claim(
-            "refs/get-put",
-            "With all CPUs on one object they keep 0.95 of the bare operations' throughput",
-            &[together("rcuref", Limit, 1.0 / 0.95), together("ticket", Limit, 1.0 / 0.95)],
-        ),
-        claim(
-            "refs/get-put",
-            "With all CPUs on one object, get and put beat the compare-exchange loop by 1.2x",
-            &[together("rcuref", Baseline, 1.0 / 1.2), together("ticket", Baseline, 1.0 / 1.2)],
-        ),
-        claim(
-            "refs/get",
-            "With all CPUs on one object a get takes at most 0.6 of the compare-exchange loop's time",
-            &[together("rcuref", Baseline, 0.6), together("ticket", Baseline, 0.6)],
-        ),
-        claim(
-            "refs/upgrade",
-            "Weak::upgrade and drop take at most 0.85 of std's time on one thread",
-            &[alone("tenure", Baseline, 0.85)],
-        ),
-        claim(
-            "refs/upgrade",
-            "Weak::upgrade and drop take at most 0.95 of std's time with all CPUs on one object",
-            &[together("tenure", Baseline, 0.95)],
-        ),
-        claim(
-            "refs/clone",
-            "Arc::clone and drop cost what std's cost",
-            &[alone("tenure", Baseline, 1.03), together("tenure", Baseline, 1.03)],
-        ),
-        claim(
-            "refs/new",
-            "Arc::new and drop cost what std's cost",
-            &[alone("tenure", Baseline, 1.03)],
-        ),
-        claim(
-            "dst/cells",
-            "With all CPUs on one route, both repairs together beat neither",
-            &[together("isolated + rcuref", Baseline, 1.0)],
-        ),
-        claim(
-            "dst/packet",
-            "As packets use it, with work in between, both repairs together beat neither",
-            &[together("isolated + rcuref", Baseline, 1.0)],
-        ),
-        claim(
-            "pool/in-use-10",
-            "Acquire and release take at most half of crossbeam's ArrayQueue's time on one thread",
-            &[alone("magazines", Baseline, 0.5)],
-        ),
-        claim(
-            "pool/in-use-10",
-            "All CPUs together acquire and release at least 1.8 times as often as one",
-            &[together("magazines", Against::OneThread, 1.0 / 1.8)],
-        ),
-        claim(
-            "pool/in-use",
-            "Acquire and release take the same with 100,000 slots in use as with 10",
-            &[alone("100000 in use", Baseline, 1.3), together("100000 in use", Baseline, 1.3)],
-        ),
-        claim(
-            "pool/in-use-200",
-            "With 200 in use they beat the walk as published by 100x, and at its best by 10x",
-            &[
-                alone("magazines", Baseline, 1.0 / 100.0),
-                together("magazines", Baseline, 1.0 / 100.0),
-                alone("magazines", Rival("scan"), 1.0 / 10.0),
-                together("magazines", Rival("scan"), 1.0 / 10.0),
-            ],
-        ),
-        claim(
-            "pool/in-use-1000",
-            "With 1,000 in use they beat the walk as published by 500x, and at its best by 50x",
-            &[
-                alone("magazines", Baseline, 1.0 / 500.0),
-                together("magazines", Baseline, 1.0 / 500.0),
-                alone("magazines", Rival("scan"), 1.0 / 50.0),
-                together("magazines", Rival("scan"), 1.0 / 50.0),
-            ],
-        ),
-        claim(
-            "pool/one-way",
-            "Where one thread acquires and another releases, a slot takes at most 0.4 of ArrayQueue's time",
-            &[together("magazines", Baseline, 0.4)],
-        ),
-        claim(
-            "lazy/same",
-            "A local handle that enters what it had takes at most 0.35 of a counted switch's time on one thread",
-            &[alone("shootdown", Baseline, 0.35)],
-        ),
-        claim(
-            "lazy/same",
-            "All CPUs together enter one object at least 1.9 times as often as one",
-            &[together("shootdown", Against::OneThread, 1.0 / 1.9)],
-        ),
-        claim(
-            "lazy/same",
-            "With all CPUs on one object, switches that are not counted beat those that are by 20x",
-            &[together("shootdown", Baseline, 1.0 / 20.0)],
-        ),
-        claim(
-            "lazy/read",
-            "A Reader takes at most 0.3 of the time of arc-swap's load",
-            &[alone("Reader", Baseline, 0.3), together("Reader", Baseline, 0.3)],
-        ),
-        claim(
-            "lazy/read",
-            "A Reader takes at most the time of arc-swap's Cache, which keeps what it read alive",
-            &[
-                alone("Reader", Rival("arc-swap Cache"), 1.0),
-                together("Reader", Rival("arc-swap Cache"), 1.0),
-            ],
-        ),
-        claim(
-            "lazy/end",
-            "The end of an object waits for no parked handle: 1,024 of them add at most half to its time",
-            &[together("64 parked", Baseline, 1.1), together("1024 parked", Baseline, 1.5)],
-        ),
-        claim(
-            "registry/hit",
-            "To acquire and drop the one key there is takes a locked map's time at most, and half of it with all CPUs",
-            &[alone("registry", Baseline, 1.0), together("registry", Baseline, 0.5)],
-        ),
-        claim(
-            "registry/spread",
-            "With many keys it takes a locked map's time at most, and a fifth of it with all CPUs",
-            &[alone("registry", Baseline, 1.0), together("registry", Baseline, 0.2)],
-        ),
-    ]
-};
-
-const fn claim(scenario: &'static str, text: &'static str, checks: &'static [Check]) -> Claim {
-    Claim { text, scenario, checks }
+macro_rules! claims {
+    ($($scenario:literal: $text:literal, $checks:expr;)*) => {
+        &[$(Claim { text: $text, scenario: $scenario, checks: &$checks }),*]
+    };
 }
+
+/// Ratios are times, so "at least 0.95 of the throughput" is "at most 1 / 0.95 of the time".
+const CLAIMS: &[Claim] = claims! {
+    "refs/get-put": "On one thread a get and put cost what the two bare atomic operations cost",
+        [alone("rcuref", Limit, 1.05), alone("ticket", Limit, 1.10)];
+    "refs/get-put": "With all CPUs on one object they keep 0.95 of the bare operations' throughput",
+        [together("rcuref", Limit, 1.0 / 0.95), together("ticket", Limit, 1.0 / 0.95)];
+    "refs/get-put": "With all CPUs on one object, get and put beat the compare-exchange loop by 1.2x",
+        [together("rcuref", Baseline, 1.0 / 1.2), together("ticket", Baseline, 1.0 / 1.2)];
+    "refs/get": "With all CPUs on one object a get takes at most 0.6 of the compare-exchange loop's time",
+        [together("rcuref", Baseline, 0.6), together("ticket", Baseline, 0.6)];
+    "refs/upgrade": "Weak::upgrade and drop take at most 0.85 of std's time on one thread",
+        [alone("tenure", Baseline, 0.85)];
+    "refs/upgrade": "Weak::upgrade and drop take at most 0.95 of std's time with all CPUs on one object",
+        [together("tenure", Baseline, 0.95)];
+    "refs/clone": "Arc::clone and drop cost what std's cost",
+        [alone("tenure", Baseline, 1.03), together("tenure", Baseline, 1.03)];
+    "refs/new": "Arc::new and drop cost what std's cost",
+        [alone("tenure", Baseline, 1.03)];
+    "dst/cells": "With all CPUs on one route, both repairs together beat neither",
+        [together("isolated + rcuref", Baseline, 1.0)];
+    "dst/packet": "As packets use it, with work in between, both repairs together beat neither",
+        [together("isolated + rcuref", Baseline, 1.0)];
+    "pool/in-use-10": "Acquire and release take at most half of crossbeam's ArrayQueue's time on one thread",
+        [alone("magazines", Baseline, 0.5)];
+    "pool/in-use-10": "All CPUs together acquire and release at least 1.8 times as often as one",
+        [together("magazines", Against::OneThread, 1.0 / 1.8)];
+    "pool/in-use": "Acquire and release take the same with 100,000 slots in use as with 10",
+        [alone("100000 in use", Baseline, 1.3), together("100000 in use", Baseline, 1.3)];
+    "pool/in-use-200": "With 200 in use they beat the walk as published by 100x, and at its best by 10x",
+        [alone("magazines", Baseline, 1.0 / 100.0), together("magazines", Baseline, 1.0 / 100.0),
+         alone("magazines", Rival("scan"), 1.0 / 10.0), together("magazines", Rival("scan"), 1.0 / 10.0)];
+    "pool/in-use-1000": "With 1,000 in use they beat the walk as published by 500x, and at its best by 50x",
+        [alone("magazines", Baseline, 1.0 / 500.0), together("magazines", Baseline, 1.0 / 500.0),
+         alone("magazines", Rival("scan"), 1.0 / 50.0), together("magazines", Rival("scan"), 1.0 / 50.0)];
+    "pool/one-way": "Where one thread acquires and another releases, a slot takes at most 0.4 of ArrayQueue's time",
+        [together("magazines", Baseline, 0.4)];
+    "lazy/same": "A local handle that enters what it had takes at most 0.35 of a counted switch's time on one thread",
+        [alone("shootdown", Baseline, 0.35)];
+    "lazy/same": "All CPUs together enter one object at least 1.9 times as often as one",
+        [together("shootdown", Against::OneThread, 1.0 / 1.9)];
+    "lazy/same": "With all CPUs on one object, switches that are not counted beat those that are by 20x",
+        [together("shootdown", Baseline, 1.0 / 20.0)];
+    "lazy/read": "A Reader takes at most 0.3 of the time of arc-swap's load",
+        [alone("Reader", Baseline, 0.3), together("Reader", Baseline, 0.3)];
+    "lazy/read": "A Reader takes at most the time of arc-swap's Cache, which keeps what it read alive",
+        [alone("Reader", Rival("arc-swap Cache"), 1.0), together("Reader", Rival("arc-swap Cache"), 1.0)];
+    "lazy/end": "The end of an object waits for no parked handle: 1,024 of them add at most half to its time",
+        [together("64 parked", Baseline, 1.1), together("1024 parked", Baseline, 1.5)];
+    "registry/hit":
+        "To acquire and drop the one key there is takes a locked map's time at most, and half of it with all CPUs",
+        [alone("registry", Baseline, 1.0), together("registry", Baseline, 0.5)];
+    "registry/spread": "With many keys it takes a locked map's time at most, and a fifth of it with all CPUs",
+        [alone("registry", Baseline, 1.0), together("registry", Baseline, 0.2)];
+};
 
 const fn alone(variant: &'static str, against: Against, at_most: f64) -> Check {
     Check { variant, at: At::OneThread, against, at_most }

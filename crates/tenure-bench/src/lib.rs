@@ -10,10 +10,10 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`scenario`] | what is measured |
-//! | [`runner`] | how: interleaved slices on pinned threads |
+//! | `scenario` | what is measured |
+//! | `runner` | how: interleaved slices on pinned threads |
 //! | [`simulate`] | the same on a simulated machine, from a request to its report |
-//! | [`claims`] | what the figures say |
+//! | `claims` | what the figures say |
 //! | [`run`] | from a request to a report |
 //! | `report` | the result as curves, which tables and pages show |
 //! | [`result`] | the report's shape, which is the JSON schema |
@@ -25,5 +25,7 @@ mod report;
 pub mod result;
 pub mod run;
 mod runner;
-pub mod scenario;
+mod scenario;
 pub mod simulate;
+
+pub use scenario::{GroupInfo, Unknown};

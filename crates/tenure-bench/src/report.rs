@@ -293,20 +293,8 @@ mod tests {
 
     #[test]
     fn every_report_is_sound() {
-        for (report, name) in [
-            (fixtures::xeon(), "xeon"),
-            (fixtures::one_cpu(), "one-cpu"),
-            (fixtures::hostile(), "hostile"),
-            (fixtures::degenerate(), "degenerate"),
-        ] {
-            checks::is_sound(&report, name);
-        }
-        checks::no_text_becomes_markup(&fixtures::hostile());
-        for report in [fixtures::xeon(), fixtures::one_cpu(), fixtures::hostile()] {
-            checks::json_is_read_back(&report);
-        }
-        let degenerate = fixtures::degenerate();
-        assert!(page::render(&degenerate).contains('–') && plain(&degenerate).contains('–'));
+        let usual = [("xeon", fixtures::xeon()), ("one-cpu", fixtures::one_cpu())];
+        checks::all_are_sound("", &usual, &fixtures::hostile(), &fixtures::degenerate());
     }
 
     #[test]
@@ -371,24 +359,21 @@ mod tests {
     }
 
     #[test]
-    fn slices_that_count_although_disturbed_are_not_called_dropped() {
-        let mut report = fixtures::one_cpu();
-        let scenario = &mut report.groups[0].scenarios[0];
-        assert!(disturbed(scenario).is_empty());
-        let row = &mut scenario.points[0].rows[0];
-        (row.slices, row.dropped) = (0, 40);
-        let notes = disturbed(scenario);
+    fn slices_that_count_although_disturbed_are_not_called_dropped_and_rounds_left_out_are_counted()
+    {
+        let noted = |mut report: Report, disturb: fn(&mut Point)| {
+            let scenario = &mut report.groups[0].scenarios[0];
+            disturb(&mut scenario.points[0]);
+            disturbed(scenario)
+        };
+        assert!(noted(fixtures::one_cpu(), |_| ()).is_empty());
+        let notes = noted(fixtures::one_cpu(), |point| {
+            (point.rows[0].slices, point.rows[0].dropped) = (0, 40);
+        });
         assert_eq!(notes.len(), 1);
         assert!(notes[0].starts_with("hardly any slice was undisturbed at 1 thread"), "{notes:?}");
-    }
-
-    #[test]
-    fn rounds_that_were_left_out_are_counted() {
-        let mut report = fixtures::xeon();
-        let scenario = &mut report.groups[0].scenarios[0];
-        (scenario.points[0].rounds, scenario.points[0].left_out) = (300, 900);
-        let first = disturbed(scenario).remove(0);
-        assert!(first.starts_with("900 of 1,200 rounds were dropped: the machine was busy"));
+        let notes = noted(fixtures::xeon(), |point| (point.rounds, point.left_out) = (300, 900));
+        assert!(notes[0].starts_with("900 of 1,200 rounds were dropped: the machine was busy"));
     }
 
     #[test]

@@ -201,21 +201,22 @@ mod tests {
     use tenure_report::progress::Noted;
 
     #[test]
-    fn threads_are_powers_of_two_all_cpus_and_twice_as_many() {
-        assert_eq!(chosen_threads(true, None, 1).unwrap(), [1, 2]);
-        assert_eq!(chosen_threads(true, None, 2).unwrap(), [1, 2, 4]);
-        assert_eq!(chosen_threads(true, None, 6).unwrap(), [1, 2, 4, 6, 12]);
-        assert_eq!(chosen_threads(true, Some(&[3, 1, 3]), 2).unwrap(), [1, 3]);
+    fn threads_are_powers_of_two_all_cpus_and_twice_as_many_or_one_and_all_where_nothing_is_shared()
+    {
+        let scenarios = scenario::native().remove(0).scenarios;
+        let [get_put, last_put] = [scenarios[0].shared, scenarios[2].shared];
+        for (shared, asked, cpus, threads) in [
+            (get_put, None, 1, &[1, 2][..]),
+            (get_put, None, 2, &[1, 2, 4]),
+            (get_put, None, 6, &[1, 2, 4, 6, 12]),
+            (get_put, Some(&[3, 1, 3][..]), 2, &[1, 3]),
+            (last_put, None, 6, &[1, 6]),
+            (last_put, None, 1, &[1]),
+            (last_put, Some(&[3]), 6, &[3]),
+        ] {
+            assert_eq!(chosen_threads(shared, asked, cpus).unwrap(), threads, "{asked:?} {cpus}");
+        }
         assert_eq!(chosen_threads(true, Some(&[0]), 2), Err(Error::Threads(0)));
-    }
-
-    #[test]
-    fn private_objects_are_measured_on_one_thread_and_on_all_cpus() {
-        let last_put = scenario::native().remove(0).scenarios.remove(2);
-        assert!(!last_put.shared);
-        assert_eq!(chosen_threads(last_put.shared, None, 6).unwrap(), [1, 6]);
-        assert_eq!(chosen_threads(last_put.shared, None, 1).unwrap(), [1]);
-        assert_eq!(chosen_threads(last_put.shared, Some(&[3]), 6).unwrap(), [3]);
     }
 
     #[test]
@@ -239,13 +240,11 @@ mod tests {
             ..Request::default()
         };
         let report = run(&request, &|| false, &progress, &mut |_| ()).unwrap();
-        let measured: Vec<_> =
-            report.groups.iter().flat_map(|group| &group.scenarios).map(|s| s.id.clone()).collect();
-        let known: Vec<_> =
-            groups().into_iter().flat_map(|group| group.scenarios).map(|(id, _)| id).collect();
-        assert_eq!(measured, known);
+        let measured = || report.groups.iter().flat_map(|group| &group.scenarios);
+        let known = groups().into_iter().flat_map(|group| group.scenarios).map(|(id, _)| id);
+        assert!(measured().map(|scenario| scenario.id.clone()).eq(known));
         progress.assert_complete();
-        for scenario in report.groups.iter().flat_map(|group| &group.scenarios) {
+        for scenario in measured() {
             assert_eq!(scenario.points.len(), 2);
             for row in scenario.points.iter().flat_map(|point| &point.rows) {
                 assert!(row.ns_per_op.median > 0.0, "{}: {row:?}", scenario.id);

@@ -1,8 +1,8 @@
 //! `tenure bench`.
 
+use tenure_bench::GroupInfo;
 use tenure_bench::result::Report;
 use tenure_bench::run::{self, Request};
-use tenure_bench::scenario::GroupInfo;
 use tenure_report::curves::terminal;
 #[cfg(target_os = "linux")]
 use tenure_serve::e2e;

@@ -77,7 +77,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "refs/upgrade-dead",
             "Weak::upgrade that fails, on one object",
             "One operation finds that the value is gone. std reads; ours adds, unless the \
-                    program asks Weak::is_dead first.",
+             program asks Weak::is_dead first.",
             "std",
             vec![stds::upgrade_dead(), ours::upgrade_dead(), ask_dead()],
         ),

@@ -95,8 +95,8 @@ pub(super) fn group<M: Host>() -> Group {
                 "dst/packet",
                 "validate, get, read, work, read again, work, put",
                 "As a packet does it: rt_genid is read before the get, lwtstate after it, and \
-                        rt_genid again later, with private work (60 ns in all at 4 GHz) between \
-                        the reads and before the put.",
+                 rt_genid again later, with private work (60 ns in all at 4 GHz) between \
+                 the reads and before the put.",
                 "shared + inc_not_zero",
                 cells!(M, Packet),
             ),

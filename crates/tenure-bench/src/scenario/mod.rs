@@ -1,7 +1,8 @@
 //! What is measured: operations on shared objects, in several variants.
 //!
-//! An [`Operation`] is written once, over the [`Host`] it runs on: the real machine
-//! ([`runner`](crate::runner)) or a simulated one ([`simulate`](crate::simulate)).
+//! An operation is written once, over the [`Host`] it runs on: the real machine ([`runner`](crate::runner)) or a
+//! simulated one ([`simulate`](crate::simulate)). It is an [`Operation`], or a [step](Variant::step) of a line or two,
+//! or what [workers](Variant::workers) do that have something of their own.
 //!
 //! ```text
 //! Group "refs" ─┬─ Scenario "refs/get-put" ─┬─ Variant "limit"        (Bare)
@@ -63,8 +64,8 @@ impl Member {
 
 /// An operation behind a virtual call: one for each, or one for many.
 ///
-/// Every [`Operation`] is one. What does something else on each thread implements this instead, and is
-/// [prepared](Placed) for the threads that will come.
+/// Every [`Operation`] is one. What does something else on each thread implements this instead, and is prepared for the
+/// threads that will come.
 pub(crate) trait Looped: Send + Sync {
     /// Does `steps` operations on the thread of that place and returns their retries.
     ///
@@ -102,12 +103,6 @@ impl<O: Operation> Looped for O {
     }
 }
 
-/// A [`Looped`] with a part for each thread.
-pub(crate) trait Placed: Looped + Sized {
-    /// A fresh object for so many threads.
-    fn prepare(threads: usize) -> Self;
-}
-
 /// An object, and what a thread does with it.
 struct Stepped<T, S>(T, S);
 
@@ -136,10 +131,6 @@ pub(crate) struct Variant {
 impl Variant {
     pub(crate) fn of<O: Operation + 'static>(name: &'static str) -> Self {
         Self::new(name, |_| Box::new(O::prepare()))
-    }
-
-    pub(crate) fn placed<P: Placed + 'static>(name: &'static str) -> Self {
-        Self::new(name, |threads| Box::new(P::prepare(threads)))
     }
 
     /// A variant of which a `step` takes a line or two.

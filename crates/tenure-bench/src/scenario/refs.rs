@@ -192,7 +192,7 @@ pub(super) fn group<M: Host>() -> Group {
                 "refs/last-put",
                 "last put",
                 "One operation makes a count and puts its only reference. The rows with \
-                        put_last use the put for \"probably the last\".",
+                 put_last use the put for \"probably the last\".",
                 "inc_not_zero",
                 vec![
                     Variant::of::<LastPut<IncNotZero<M>>>("inc_not_zero"),

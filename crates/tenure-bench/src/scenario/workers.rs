@@ -1,6 +1,6 @@
-//! [`Workers`]: threads that all do the same, each with something of its own; and what their objects hold.
+//! Threads that all do the same, each with something of its own; and what their objects hold.
 
-use super::{Looped, Member, Operation, Place, Placed};
+use super::{Looped, Member, Place, Variant};
 use std::sync::{Mutex, PoisonError};
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Memory, Ordering};
@@ -20,67 +20,50 @@ impl<M: Memory> Value<M> {
     }
 }
 
-/// What all threads do.
-pub(crate) trait Work: Send + Sync + Sized + 'static {
-    /// What each thread has of its own: its local handle.
-    type Own: Send;
-
-    /// What so many threads share.
-    fn prepare(threads: usize) -> Self;
-    fn own(&self, thread: usize) -> Self::Own;
-    /// Does the operation once.
-    fn step(&self, own: &mut Self::Own);
-    /// [`Operation::members`].
-    fn members(&self) -> Vec<Member> {
-        Vec::new()
+impl Variant {
+    /// A variant whose threads all do `step` with what they share and with something of their own. `shared` makes the
+    /// one for a number of threads, and `own` the other for a thread; `members` are of what they share.
+    pub(super) fn workers<T: Send + Sync + 'static, O: Send + 'static>(
+        name: &'static str,
+        shared: impl Fn(usize) -> T + Send + Sync + 'static,
+        own: impl Fn(&T, usize) -> O + Send + Sync + 'static,
+        step: impl Fn(&T, &mut O) + Copy + Send + Sync + 'static,
+        members: fn(&T) -> Vec<Member>,
+    ) -> Self {
+        Self::new(name, move |threads| {
+            let shared = Isolated::new(shared(threads));
+            let threads = PerThread::new(threads, |thread| own(&shared, thread));
+            Box::new(Workers { shared, threads, step, members })
+        })
     }
 }
 
-/// Threads that have nothing of their own.
-impl<O: Operation + 'static> Work for O {
-    type Own = ();
-
-    fn prepare(_threads: usize) -> Self {
-        Operation::prepare()
-    }
-    fn own(&self, _thread: usize) {}
-    #[inline(always)]
-    fn step(&self, _own: &mut ()) {
-        Operation::step(self, &mut 0);
-    }
-    fn members(&self) -> Vec<Member> {
-        Operation::members(self)
-    }
+struct Workers<T, O, S> {
+    shared: Isolated<T>,
+    threads: PerThread<O>,
+    step: S,
+    members: fn(&T) -> Vec<Member>,
 }
 
-/// Work, and what its threads have.
-pub(crate) struct Workers<W: Work> {
-    shared: Isolated<W>,
-    threads: PerThread<W::Own>,
-}
-
-impl<W: Work> Placed for Workers<W> {
-    fn prepare(threads: usize) -> Self {
-        let shared = Isolated::new(W::prepare(threads));
-        let threads = PerThread::new(threads, |thread| shared.own(thread));
-        Self { shared, threads }
-    }
-}
-
-impl<W: Work> Looped for Workers<W> {
+impl<T: Send + Sync, O: Send, S: Fn(&T, &mut O) + Send + Sync> Looped for Workers<T, O, S> {
     #[inline(never)]
     fn run(&self, place: Place, steps: u64) -> u64 {
         self.threads.with(place.thread, |own| {
             for _ in 0..steps {
-                self.shared.step(own);
+                (self.step)(&self.shared, own);
             }
         });
         0
     }
 
     fn members(&self) -> Vec<Member> {
-        self.shared.members()
+        (self.members)(&self.shared)
     }
+}
+
+/// Of what has no member with a name.
+pub(super) fn nameless<T>(_shared: &T) -> Vec<Member> {
+    Vec::new()
 }
 
 /// A part for each thread, on lines of its own.

@@ -1,4 +1,4 @@
-//! The simulated runner: the scenarios of [`bench`](crate::scenario) on a machine that is not at hand.
+//! The simulated runner: the scenarios of `tenure bench` on a machine that is not at hand.
 //!
 //! The data flows in one line, as on the real machine:
 //!

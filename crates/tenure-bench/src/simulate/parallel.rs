@@ -14,8 +14,8 @@ pub(super) fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync)
 }
 
 /// [`map`], by work that may fail. Calls `waiting` with the index of each item, in order, when nothing
-/// before it is left to be done. Fails with the error of the first item, in their order, whose work failed: what has not
-/// begun by then never does.
+/// before it is left to be done. Fails with the error of the first item, in their order, whose work failed:
+/// what has not begun by then never does.
 pub(super) fn try_map<T: Send, R: Send, E: Send>(
     items: Vec<T>,
     work: impl Fn(T) -> Result<R, E> + Sync,

@@ -38,10 +38,7 @@ pub(super) fn chart(bars: &[Bar<'_>], alternative: &Alternative<'_>) -> Option<S
 fn draw(bars: &[Bar<'_>], longest: f64, area: &Area<'_>) -> Drawn {
     let end = |value: f64| {
         let part = if value.is_finite() { (value / longest).clamp(0.0, 1.0) } else { 0.0 };
-        // Places on a canvas of a few thousand units.
-        #[allow(clippy::cast_possible_truncation)]
-        let length = (part * f64::from(px(WIDTH - 2 * SIDE))).round() as i32;
-        px(SIDE) + length
+        px(SIDE) + canvas::rounded(part * f64::from(px(WIDTH - 2 * SIDE)))
     };
     for (bar, row) in bars.iter().zip(0..) {
         let top = px(row * ROW);

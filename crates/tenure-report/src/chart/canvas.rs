@@ -20,6 +20,12 @@ pub const fn stroke(pixels: u32) -> u32 {
     pixels * UNITS.unsigned_abs()
 }
 
+/// The place nearest to `place`, in the units of a canvas, of which there are a few thousand.
+#[allow(clippy::cast_possible_truncation)]
+pub fn rounded(place: f64) -> i32 {
+    place.round() as i32
+}
+
 /// Size of the text in charts, in pixels.
 pub const TEXT: i32 = 13;
 

@@ -184,10 +184,7 @@ impl Chart<'_> {
 }
 
 fn between(from: i32, to: i32, part: f64) -> i32 {
-    // Places on a canvas of a few thousand units.
-    #[allow(clippy::cast_possible_truncation)]
-    let place = (f64::from(from) + part * f64::from(to - from)).round() as i32;
-    place
+    canvas::rounded(f64::from(from) + part * f64::from(to - from))
 }
 
 /// Counts double from point to point, so the axis is logarithmic.

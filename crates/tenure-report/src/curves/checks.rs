@@ -34,6 +34,29 @@ pub fn is_sound(measured: &impl Measured, name: &str) {
     }
 }
 
+/// Of all kinds of reports of an instrument: each is [sound](is_sound); of the `hostile` one no text becomes markup; JSON
+/// is read back, and figures of the `degenerate` one that are no numbers are shown as `–`.
+///
+/// # Panics
+///
+/// If one of that is not so.
+#[track_caller]
+pub fn all_are_sound<M: Measured + DeserializeOwned + PartialEq + Debug>(
+    instrument: &str,
+    usual: &[(&str, M)],
+    hostile: &M,
+    degenerate: &M,
+) {
+    let all = usual.iter().map(|(name, report)| (*name, report));
+    for (name, report) in all.chain([("hostile", hostile), ("degenerate", degenerate)]) {
+        is_sound(report, &format!("{instrument}{name}"));
+    }
+    usual.iter().map(|(_, report)| report).chain([hostile]).for_each(json_is_read_back);
+    no_text_becomes_markup(hostile);
+    let text = terminal::render(degenerate, Style::PLAIN);
+    assert!(page::render(degenerate).contains('–') && text.contains('–'));
+}
+
 /// Of a report whose names are as short as ours: its text fits into usual terminals.
 ///
 /// # Panics

@@ -4,7 +4,7 @@
 //! puts them, and the same request is to give the same figures everywhere.
 
 use crate::scenario::workers::PerThread;
-use crate::scenario::{Host, Looped, Place, Placed};
+use crate::scenario::{Host, Looped, Place, Variant};
 use std::hint::black_box;
 use tenure::line::Isolated;
 use tenure::memory::{Memory, Native, Ordering};
@@ -75,7 +75,11 @@ impl<E: Event> Beside<E> {
     }
 }
 
-impl<E: Event> Placed for Beside<E> {
+impl<E: Event> Beside<E> {
+    pub(super) fn variant(name: &'static str) -> Variant {
+        Variant::new(name, |threads| Box::new(Self::prepare(threads)))
+    }
+
     fn prepare(threads: usize) -> Self {
         let event = Isolated::new(E::prepare());
         Self {

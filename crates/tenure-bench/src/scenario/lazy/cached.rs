@@ -1,49 +1,35 @@
 //! A value that many threads read, and that is replaced.
 
 use super::beside::Event;
-use crate::scenario::workers::{Value, Work};
-use crate::scenario::{Host, Operation, Variant};
+use crate::scenario::workers::{Value, nameless};
+use crate::scenario::{Host, Variant};
 use std::hint::black_box;
-use tenure::lazy::{Cached, Context, Domain, On, Reader, Shootdown};
+use tenure::lazy::{Cached, Domain, On, Reader, Shootdown};
 use tenure::line::Isolated;
 use tenure::memory::Native;
 
 /// By a reader of the thread's own.
-pub(super) struct ByReader<M: Host>(Cached<Value<M>, On<M, Shootdown>>);
-
-impl<M: Host> Work for ByReader<M> {
-    type Own = Reader<Value<M>, On<M, Shootdown>>;
-
-    fn prepare(_threads: usize) -> Self {
-        Self(Cached::new_in(Value::new()))
-    }
-    fn own(&self, _thread: usize) -> Self::Own {
-        self.0.reader()
-    }
-    #[inline(always)]
-    fn step(&self, reader: &mut Self::Own) {
+pub(super) fn by_reader<M: Host>() -> Variant {
+    type Shared<M> = Cached<Value<M>, On<M, Shootdown>>;
+    let own = |cached: &Shared<M>, _| cached.reader();
+    let step = |_: &_, reader: &mut Reader<Value<M>, On<M, Shootdown>>| {
         black_box(reader.read().read());
-    }
+    };
+    Variant::workers("Reader", |_| Shared::<M>::new_in(Value::new()), own, step, nameless)
 }
 
 /// Without one: the thread's place is looked up. Places are made at the first read, so that on a simulated machine they
 /// would lie where the host's allocator puts them.
-pub(super) fn directly(name: &'static str) -> Variant {
+pub(super) fn directly() -> Variant {
     let read = |cached: &Isolated<Cached<Value<Native>>>| _ = black_box(cached.read().read());
-    Variant::step(name, || Isolated::new(Cached::new(Value::new())), read)
+    Variant::step("Cached::read", || Isolated::new(Cached::new(Value::new())), read)
 }
 
 /// By a reference that is counted, as those are that a lock hands out.
-pub(super) struct ByClone<M: Host>(Context<Value<M>, On<M, Shootdown>>);
-
-impl<M: Host> Operation for ByClone<M> {
-    fn prepare() -> Self {
-        Self(Domain::new_in().context(Value::new()))
-    }
-    #[inline(always)]
-    fn step(&self, _retries: &mut u64) {
-        black_box(self.0.clone().read());
-    }
+pub(super) fn by_clone<M: Host>() -> Variant {
+    let prepare =
+        || Isolated::new(Domain::<_, On<M, Shootdown>>::new_in().context(Value::<M>::new()));
+    Variant::step("clone", prepare, |object| _ = black_box((**object).clone().read()))
 }
 
 /// Readers that have read and read no more.

@@ -1,108 +1,85 @@
 //! What a local handle does: it enters one object again and again, goes from object to object, or uses what it kept.
 
-use crate::scenario::workers::{Value, Work};
-use crate::scenario::{Host, Member};
+use crate::scenario::workers::{Value, nameless};
+use crate::scenario::{Host, Member, Variant};
 use std::hint::black_box;
 use tenure::lazy::{Context, Domain, LocalHandle, Scheme};
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Ordering};
 
-/// A local handle enters and leaves the one object, and its thread works for so long on something else.
-pub(crate) struct Same<S: Scheme<Memory: Host>, const WORK_NS: u32 = 0> {
+type Local<M, S> = LocalHandle<Value<M>, S>;
+
+/// A domain, and the one object that all use.
+struct One<S: Scheme<Memory: Host>> {
     domain: Domain<Value<S::Memory>, S>,
     object: Context<Value<S::Memory>, S>,
 }
 
-impl<S: Scheme<Memory: Host>, const WORK_NS: u32> Work for Same<S, WORK_NS> {
-    type Own = LocalHandle<Value<S::Memory>, S>;
-
-    fn prepare(_threads: usize) -> Self {
+impl<S: Scheme<Memory: Host>> One<S> {
+    fn new(_threads: usize) -> Self {
         let domain = Domain::new_in();
         Self { object: domain.context(Value::new()), domain }
     }
-    fn own(&self, _thread: usize) -> Self::Own {
-        self.domain.register()
-    }
-    #[inline(always)]
-    fn step(&self, local: &mut Self::Own) {
-        let seen = local.enter(&self.object).read();
-        black_box(S::Memory::work(seen, WORK_NS));
-    }
+
     fn members(&self) -> Vec<Member> {
         vec![Member::of("value", &*self.object)]
     }
 }
 
+/// A local handle enters and leaves the object, and its thread works for so long on something else.
+pub(crate) fn same<S: Scheme<Memory: Host>, const WORK_NS: u32>(name: &'static str) -> Variant {
+    let own = |it: &One<S>, _| it.domain.register();
+    let step = |it: &One<S>, local: &mut Local<S::Memory, S>| {
+        let seen = local.enter(&it.object).read();
+        black_box(S::Memory::work(seen, WORK_NS));
+    };
+    Variant::workers(name, One::<S>::new, own, step, One::members)
+}
+
 /// A local handle uses what it keeps, without a strong handle, and leaves it: what a `Weak` is for.
-pub(super) struct Kept<S: Scheme<Memory: Host>>(Same<S>);
-
-impl<S: Scheme<Memory: Host>> Work for Kept<S> {
-    type Own = LocalHandle<Value<S::Memory>, S>;
-
-    fn prepare(threads: usize) -> Self {
-        Self(Same::prepare(threads))
-    }
-    fn own(&self, thread: usize) -> Self::Own {
-        let mut local = self.0.own(thread);
-        drop(local.enter(&self.0.object));
+pub(super) fn kept<S: Scheme<Memory: Host>>(name: &'static str) -> Variant {
+    let own = |it: &One<S>, _| {
+        let mut local = it.domain.register();
+        drop(local.enter(&it.object));
         local
-    }
-    #[inline(always)]
-    fn step(&self, local: &mut Self::Own) {
+    };
+    let step = |_: &One<S>, local: &mut Local<S::Memory, S>| {
         let kept = local.lazy().expect("there is a handle");
         black_box(kept.read());
-    }
-    fn members(&self) -> Vec<Member> {
-        self.0.members()
-    }
+    };
+    Variant::workers(name, One::<S>::new, own, step, One::members)
 }
 
+/// How many objects there are to go round.
 pub(super) const OBJECTS: usize = 16;
 
+type Round<M, S> = (Domain<Value<M>, S>, [Context<Value<M>, S>; OBJECTS]);
+
 /// A local handle enters the next of the objects and leaves it: nothing that it keeps is of use.
-pub(super) struct Objects<S: Scheme<Memory: Host>> {
-    domain: Domain<Value<S::Memory>, S>,
-    objects: [Context<Value<S::Memory>, S>; OBJECTS],
-}
-
-impl<S: Scheme<Memory: Host>> Work for Objects<S> {
-    /// And where it is.
-    type Own = (LocalHandle<Value<S::Memory>, S>, usize);
-
-    fn prepare(_threads: usize) -> Self {
+pub(super) fn objects<S: Scheme<Memory: Host>>(name: &'static str) -> Variant {
+    let shared = |_| {
         let domain = Domain::new_in();
         let objects = std::array::from_fn(|_| domain.context(Value::new()));
-        Self { domain, objects }
-    }
-    fn own(&self, thread: usize) -> Self::Own {
-        (self.domain.register(), thread)
-    }
-    #[inline(always)]
-    fn step(&self, (local, at): &mut Self::Own) {
+        (domain, objects)
+    };
+    let own = |(domain, _): &Round<S::Memory, S>, thread| (domain.register(), thread);
+    let step = |(_, objects): &Round<S::Memory, S>,
+                (local, at): &mut (Local<S::Memory, S>, usize)| {
         *at = (*at + 1) % OBJECTS;
-        black_box(local.enter(&self.objects[*at]).read());
-    }
+        black_box(local.enter(&objects[*at]).read());
+    };
+    Variant::workers(name, shared, own, step, nameless)
 }
 
 /// The limit: a load and a store, to a line of the thread's own.
-pub(super) struct OwnLine<M: Host, const WORK_NS: u32 = 0> {
-    value: Isolated<Value<M>>,
-}
-
-impl<M: Host, const WORK_NS: u32> Work for OwnLine<M, WORK_NS> {
-    type Own = Box<Isolated<M::AtomicU32>>;
-
-    fn prepare(_threads: usize) -> Self {
-        Self { value: Isolated::new(Value::new()) }
-    }
-    fn own(&self, _thread: usize) -> Self::Own {
-        Box::new(Isolated::new(Atomic::new(0)))
-    }
-    #[inline(always)]
-    fn step(&self, word: &mut Self::Own) {
+pub(super) fn own_line<M: Host, const WORK_NS: u32>(name: &'static str) -> Variant {
+    let shared = |_| Isolated::new(Value::<M>::new());
+    let own = |_: &_, _| Box::new(Isolated::new(M::AtomicU32::new(0)));
+    let step = |value: &Isolated<Value<M>>, word: &mut Box<Isolated<M::AtomicU32>>| {
         // Relaxed, twice: no other thread has it.
         black_box(word.load(Ordering::Relaxed));
         word.store(1, Ordering::Relaxed);
-        black_box(M::work(self.value.read(), WORK_NS));
-    }
+        black_box(M::work(value.read(), WORK_NS));
+    };
+    Variant::workers(name, shared, own, step, nameless)
 }

@@ -15,32 +15,29 @@ mod others;
 mod shootdown;
 
 use super::refs::GetPut;
-use super::workers::Workers;
 use super::{Group, Host, Scenario, Variant, add};
 use beside::Beside;
-use cached::{ByClone, ByReader, Store};
-use local::{Kept, Objects, OwnLine};
-use others::{Entered, Epoch, Locked, Shared, StdArcs, StdWeak, SwappedCache};
+use cached::Store;
+use local::{kept, objects, own_line};
+use others::{Locked, Shared, Swap};
 use shootdown::{Batch, One};
 use std::sync::Arc;
 use tenure::count::IncNotZero;
 use tenure::lazy::{Counted, Mask, On, Shootdown};
 
-pub(crate) use local::Same;
+pub(crate) use local::same;
 
 /// The work of a context switch, in nanoseconds: 192 CPUs that make 118 million a second take so long for each.
 pub(crate) const SWITCH_NS: u32 = 1_600;
 
-/// The variants of a switch to one object with so much work, on `$host`.
-macro_rules! switches {
-    ($host:ident, $work:expr) => {
-        vec![
-            Variant::placed::<Workers<OwnLine<$host, $work>>>("limit"),
-            Variant::placed::<Workers<Same<On<$host, Counted>, $work>>>("counted"),
-            Variant::placed::<Workers<Same<On<$host, Mask>, $work>>>("mask"),
-            Variant::placed::<Workers<Same<On<$host, Shootdown>, $work>>>("shootdown"),
-        ]
-    };
+/// The variants of a switch to one object with so much work.
+fn switches<M: Host, const WORK_NS: u32>() -> Vec<Variant> {
+    vec![
+        own_line::<M, WORK_NS>("limit"),
+        same::<On<M, Counted>, WORK_NS>("counted"),
+        same::<On<M, Mask>, WORK_NS>("mask"),
+        same::<On<M, Shootdown>, WORK_NS>("shootdown"),
+    ]
 }
 
 pub(super) fn group<M: Host>() -> Group {
@@ -57,53 +54,50 @@ pub(super) fn group<M: Host>() -> Group {
                 "lazy/same",
                 "enter + leave one object",
                 "One operation enters the object that all workers use, reads it and leaves it: a switch \
-                        through idle. The limit is a load and a store of a line of the thread's own.",
+                 through idle. The limit is a load and a store of a line of the thread's own.",
                 "counted",
-                switches!(M, 0),
+                switches::<M, 0>(),
             ),
             Scenario::new(
                 "lazy/switch",
                 "a context switch through idle, with its work",
                 "The same, with the private work that a context switch has besides (1.6 us). The limit is \
-                        that work.",
+                 that work.",
                 "counted",
-                switches!(M, SWITCH_NS),
+                switches::<M, SWITCH_NS>(),
             ),
             Scenario::new(
                 "lazy/objects",
                 "enter + leave the next of 16 objects",
                 "All workers go round 16 objects. One operation enters the next one, reads it and leaves \
-                        it: the local handle gives up what it kept.",
+                 it: the local handle gives up what it kept.",
                 "counted",
                 vec![
-                    Variant::placed::<Workers<Objects<On<M, Counted>>>>("counted"),
-                    Variant::placed::<Workers<Objects<On<M, Mask>>>>("mask"),
-                    Variant::placed::<Workers<Objects<On<M, Shootdown>>>>("shootdown"),
+                    objects::<On<M, Counted>>("counted"),
+                    objects::<On<M, Mask>>("mask"),
+                    objects::<On<M, Shootdown>>("shootdown"),
                 ],
             ),
             Scenario::new(
                 "lazy/kept",
                 "use again what a local handle kept",
                 "One operation uses what the local handle kept, without a strong one, reads it and leaves it. The \
-                        compare-exchange loop is what std's Weak does for that.",
+                 compare-exchange loop is what std's Weak does for that.",
                 "inc_not_zero",
                 vec![
                     Variant::counting::<GetPut<IncNotZero<M>>>("inc_not_zero"),
-                    Variant::placed::<Workers<Kept<On<M, Counted>>>>("counted"),
-                    Variant::placed::<Workers<Kept<On<M, Mask>>>>("mask"),
-                    Variant::placed::<Workers<Kept<On<M, Shootdown>>>>("shootdown"),
+                    kept::<On<M, Counted>>("counted"),
+                    kept::<On<M, Mask>>("mask"),
+                    kept::<On<M, Shootdown>>("shootdown"),
                 ],
             ),
             Scenario::new(
                 "lazy/read",
                 "read a value that could be replaced",
                 "One operation reads the current value. Reader is a handle for each thread; Cached::read, \
-                        on the real machine alone, finds the thread's place by itself; clone counts.",
+                 on the real machine alone, finds the thread's place by itself; clone counts.",
                 "clone",
-                vec![
-                    Variant::placed::<Workers<ByClone<M>>>("clone"),
-                    Variant::placed::<Workers<ByReader<M>>>("Reader"),
-                ],
+                vec![cached::by_clone::<M>(), cached::by_reader::<M>()],
             ),
         ],
     }
@@ -111,29 +105,25 @@ pub(super) fn group<M: Host>() -> Group {
 
 /// Adds what runs on the real machine alone: other crates, and what makes objects.
 pub(super) fn extend(group: &mut Group) {
-    let same = [
+    let one = [
         vec![],
         vec![
             others::cloned::<Arc<Shared>>("std Arc"),
             others::cloned::<tenure::sync::Arc<Shared>>("tenure Arc"),
             others::swapped(),
-            Variant::placed::<Workers<SwappedCache>>("arc-swap Cache"),
-            Variant::placed::<Workers<Epoch>>("crossbeam-epoch"),
-            Variant::placed::<Workers<Entered>>("seize"),
+            others::swapped_cache(),
+            others::epoch(),
+            others::entered(),
         ],
     ];
-    add(group, "lazy/same", "counted", same);
-    let objects = [vec![], vec![Variant::placed::<Workers<StdArcs>>("std Arc")]];
-    add(group, "lazy/objects", "counted", objects);
-    let kept = [vec![], vec![Variant::placed::<Workers<StdWeak>>("std Weak")]];
-    add(group, "lazy/kept", "inc_not_zero", kept);
+    add(group, "lazy/same", "counted", one);
+    let next = [vec![], vec![others::std_arcs()]];
+    add(group, "lazy/objects", "counted", next);
+    let weak = [vec![], vec![others::std_weak()]];
+    add(group, "lazy/kept", "inc_not_zero", weak);
     let read = [
-        vec![
-            Variant::placed::<Workers<Locked>>("RwLock"),
-            others::swapped(),
-            Variant::placed::<Workers<SwappedCache>>("arc-swap Cache"),
-        ],
-        vec![cached::directly("Cached::read")],
+        vec![others::locked(), others::swapped(), others::swapped_cache()],
+        vec![cached::directly()],
     ];
     add(group, "lazy/read", "arc-swap load", read).rivals = &["arc-swap Cache"];
     group.scenarios.extend([end(), store()]);
@@ -145,17 +135,17 @@ fn end() -> Scenario {
         "lazy/end",
         "the end of an object",
         "One operation makes an object, has one local handle enter and leave it, and drops the last strong handle, on the \
-                first thread. The others go on with another object meanwhile; an operation of theirs lasts as \
-                long. So many local handles are parked besides. Shootdown drops the object at once; counted and mask \
-                at the local handle's next switch, however late that is.",
+         first thread. The others go on with another object meanwhile; an operation of theirs lasts as \
+         long. So many local handles are parked besides. Shootdown drops the object at once; counted and mask \
+         at the local handle's next switch, however late that is.",
         "0 parked",
         vec![
-            Variant::placed::<Beside<One<Counted, 0>>>("counted").with_singles(),
-            Variant::placed::<Beside<One<Mask, 0>>>("mask").with_singles(),
-            Variant::placed::<Beside<One<Shootdown, 0>>>("0 parked").with_singles(),
-            Variant::placed::<Beside<One<Shootdown, 64>>>("64 parked").with_singles(),
-            Variant::placed::<Beside<One<Shootdown, 1_024>>>("1024 parked").with_singles(),
-            Variant::placed::<Beside<Batch<Shootdown, 64>>>("64 parked, 32 at once"),
+            Beside::<One<Counted, 0>>::variant("counted").with_singles(),
+            Beside::<One<Mask, 0>>::variant("mask").with_singles(),
+            Beside::<One<Shootdown, 0>>::variant("0 parked").with_singles(),
+            Beside::<One<Shootdown, 64>>::variant("64 parked").with_singles(),
+            Beside::<One<Shootdown, 1_024>>::variant("1024 parked").with_singles(),
+            Beside::<Batch<Shootdown, 64>>::variant("64 parked, 32 at once"),
         ],
     )
     .unshared()
@@ -167,12 +157,12 @@ fn store() -> Scenario {
         "lazy/store",
         "replace a value that 64 parked threads have read",
         "One operation stores a new value and drops the old one, on the first thread. The others go on \
-                reading; an operation of theirs lasts as long.",
+         reading; an operation of theirs lasts as long.",
         "arc-swap",
         vec![
-            Variant::placed::<Beside<Locked>>("RwLock").with_singles(),
-            Variant::placed::<Beside<SwappedCache>>("arc-swap").with_singles(),
-            Variant::placed::<Beside<Store>>("Cached").with_singles(),
+            Beside::<Locked>::variant("RwLock").with_singles(),
+            Beside::<Swap>::variant("arc-swap").with_singles(),
+            Beside::<Store>::variant("Cached").with_singles(),
         ],
     )
     .unshared()

@@ -3,8 +3,8 @@
 use super::beside::Event;
 use super::cached::PARKED;
 use super::local::OBJECTS;
-use crate::scenario::workers::{Value, Work};
-use crate::scenario::{Operation, Variant};
+use crate::scenario::Variant;
+use crate::scenario::workers::{Value, nameless};
 use arc_swap::{ArcSwap, Cache};
 use crossbeam_epoch as epoch;
 use std::hint::black_box;
@@ -30,40 +30,22 @@ where
 }
 
 /// std's `Arc` of the next of some objects.
-pub(super) struct StdArcs(Vec<Arc<Shared>>);
-
-impl Work for StdArcs {
-    type Own = usize;
-
-    fn prepare(_threads: usize) -> Self {
-        Self((0..OBJECTS).map(|_| Arc::new(shared())).collect())
-    }
-    fn own(&self, thread: usize) -> usize {
-        thread
-    }
-    #[inline(always)]
-    fn step(&self, at: &mut usize) {
+pub(super) fn std_arcs() -> Variant {
+    let shared = |_| (0..OBJECTS).map(|_| Arc::new(shared())).collect();
+    let step = |objects: &Vec<Arc<Shared>>, at: &mut usize| {
         *at = (*at + 1) % OBJECTS;
-        black_box(Arc::clone(&self.0[*at]).read());
-    }
+        black_box(Arc::clone(&objects[*at]).read());
+    };
+    Variant::workers("std Arc", shared, |_, thread| thread, step, nameless)
 }
 
 /// std's `Weak`, which every use upgrades.
-pub(super) struct StdWeak(Arc<Shared>);
-
-impl Work for StdWeak {
-    type Own = Weak<Shared>;
-
-    fn prepare(_threads: usize) -> Self {
-        Self(Arc::new(shared()))
-    }
-    fn own(&self, _thread: usize) -> Self::Own {
-        Arc::downgrade(&self.0)
-    }
-    #[inline(always)]
-    fn step(&self, weak: &mut Self::Own) {
+pub(super) fn std_weak() -> Variant {
+    let step = |_: &_, weak: &mut Weak<Shared>| {
         black_box(weak.upgrade().expect("there is an Arc").read());
-    }
+    };
+    let own = |arc: &_, _| Arc::downgrade(arc);
+    Variant::workers("std Weak", |_| Arc::new(shared()), own, step, nameless)
 }
 
 /// `ArcSwap::load`, which keeps no handle.
@@ -72,42 +54,29 @@ pub(super) fn swapped() -> Variant {
     Variant::step("arc-swap load", || Isolated::new(ArcSwap::from_pointee(shared())), read)
 }
 
-/// arc-swap's `Cache`, which owns what it read last.
-pub(super) struct SwappedCache(Arc<ArcSwap<Shared>>);
-
 type ThreadCache = Cache<Arc<ArcSwap<Shared>>, Arc<Shared>>;
 
-impl Work for SwappedCache {
-    type Own = ThreadCache;
-
-    fn prepare(_threads: usize) -> Self {
-        Self(Arc::new(ArcSwap::from_pointee(shared())))
-    }
-    fn own(&self, _thread: usize) -> Self::Own {
-        Cache::new(Arc::clone(&self.0))
-    }
-    #[inline(always)]
-    fn step(&self, cache: &mut Self::Own) {
-        black_box(cache.load().read());
-    }
+/// arc-swap's `Cache`, which owns what it read last.
+pub(super) fn swapped_cache() -> Variant {
+    let shared = |_| Arc::new(ArcSwap::from_pointee(shared()));
+    let own = |swap: &Arc<_>, _| Cache::new(Arc::clone(swap));
+    let step = |_: &_, cache: &mut ThreadCache| _ = black_box(cache.load().read());
+    Variant::workers("arc-swap Cache", shared, own, step, nameless)
 }
 
 /// A pinned epoch, and what is found under it.
-pub(super) struct Epoch(epoch::Atomic<Shared>);
-
-impl Operation for Epoch {
-    fn prepare() -> Self {
-        Self(epoch::Atomic::new(shared()))
-    }
-    #[inline(always)]
-    fn step(&self, _retries: &mut u64) {
+pub(super) fn epoch() -> Variant {
+    let prepare = || Isolated::new(Epoch(epoch::Atomic::new(shared())));
+    Variant::step("crossbeam-epoch", prepare, |epoch| {
         let guard = epoch::pin();
         // Acquire: what whoever stored it had written.
-        let found = self.0.load(Ordering::Acquire, &guard);
+        let found = epoch.0.load(Ordering::Acquire, &guard);
         // SAFETY: never null, and never replaced.
         black_box(unsafe { found.deref() }.read());
-    }
+    })
 }
+
+struct Epoch(epoch::Atomic<Shared>);
 
 impl Drop for Epoch {
     fn drop(&mut self) {
@@ -121,25 +90,24 @@ impl Drop for Epoch {
 }
 
 /// A guard of seize's collector, and what is found under it.
-pub(super) struct Entered {
-    collector: seize::Collector,
-    current: <Native as Memory>::Pointer<Shared>,
-}
-
-impl Operation for Entered {
-    fn prepare() -> Self {
+pub(super) fn entered() -> Variant {
+    let prepare = || {
         let current = Pointer::new(Box::into_raw(Box::new(shared())));
-        Self { collector: seize::Collector::new(), current }
-    }
-    #[inline(always)]
-    fn step(&self, _retries: &mut u64) {
+        Isolated::new(Entered { collector: seize::Collector::new(), current })
+    };
+    Variant::step("seize", prepare, |entered| {
         use seize::Guard as _;
-        let guard = self.collector.enter();
+        let guard = entered.collector.enter();
         // Acquire: what whoever stored it had written.
-        let found = guard.protect(&self.current, Ordering::Acquire);
+        let found = guard.protect(&entered.current, Ordering::Acquire);
         // SAFETY: never null, and never replaced.
         black_box(unsafe { &*found }.read());
-    }
+    })
+}
+
+struct Entered {
+    collector: seize::Collector,
+    current: <Native as Memory>::Pointer<Shared>,
 }
 
 impl Drop for Entered {
@@ -152,20 +120,18 @@ impl Drop for Entered {
 }
 
 /// std's `RwLock`, locked for as long as the value is read.
-pub(super) struct Locked(RwLock<Arc<Shared>>);
-
-impl Operation for Locked {
-    fn prepare() -> Self {
-        Self(RwLock::new(Arc::new(shared())))
-    }
-    #[inline(always)]
-    fn step(&self, _retries: &mut u64) {
-        black_box(self.0.read().unwrap_or_else(PoisonError::into_inner).read());
-    }
+pub(super) fn locked() -> Variant {
+    Variant::step(
+        "RwLock",
+        || Isolated::new(Locked::prepare()),
+        |locked| _ = black_box(locked.read()),
+    )
 }
 
 /// `ArcSwap::store`, beside caches.
-impl Event for SwappedCache {
+pub(super) struct Swap(Arc<ArcSwap<Shared>>);
+
+impl Event for Swap {
     type Actor = ();
     type Other = ThreadCache;
 
@@ -197,13 +163,21 @@ impl Event for SwappedCache {
     }
 }
 
-/// The `Arc` in it is replaced, beside readers that lock it.
+/// The `Arc` in a lock is replaced, beside readers that lock it.
+pub(super) struct Locked(RwLock<Arc<Shared>>);
+
+impl Locked {
+    fn read(&self) -> u64 {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).read()
+    }
+}
+
 impl Event for Locked {
     type Actor = ();
     type Other = ();
 
     fn prepare() -> Self {
-        Operation::prepare()
+        Self(RwLock::new(Arc::new(shared())))
     }
     fn actor(&self) {}
     fn other(&self) {}
@@ -216,6 +190,6 @@ impl Event for Locked {
     }
     #[inline(always)]
     fn go_on(&self, _other: &mut ()) -> u64 {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).read()
+        self.read()
     }
 }

@@ -1,18 +1,14 @@
 //! Connections that come and go: each has a slot to send from and one to receive into.
 
 use super::slots::Slots;
-use crate::scenario::Member;
-use crate::scenario::workers::Work;
+use crate::scenario::Variant;
 use std::hint::black_box;
 
 /// Connections that each thread keeps open.
 const WINDOW: usize = 200;
 
-/// A server's pool.
-pub(super) struct Churn<S: Slots>(S);
-
 /// A thread's connections, in the order in which they were opened.
-pub(super) struct Window<T> {
+struct Window<T> {
     connections: Vec<Connection<T>>,
     /// The one that was opened first.
     oldest: usize,
@@ -25,31 +21,33 @@ fn open<S: Slots>(slots: &S) -> Connection<S::Taken> {
     Some([slots.acquire(), slots.acquire()])
 }
 
-impl<S: Slots> Work for Churn<S> {
-    type Own = Window<S::Taken>;
+impl<T> Window<T> {
+    fn new<S: Slots<Taken = T>>(slots: &S) -> Self {
+        Self { connections: (0..WINDOW).map(|_| open(slots)).collect(), oldest: 0 }
+    }
 
-    fn prepare(threads: usize) -> Self {
-        // A connection to spare for each thread, so that closing first is no condition.
-        let free = threads * 2 * (WINDOW + 1);
-        Self(S::prepared(0, free as u32))
-    }
-    fn own(&self, _thread: usize) -> Self::Own {
-        Window { connections: (0..WINDOW).map(|_| open(&self.0)).collect(), oldest: 0 }
-    }
     /// Closes the oldest connection, and then opens another.
     #[inline(always)]
-    fn step(&self, window: &mut Self::Own) {
-        let connection = &mut window.connections[window.oldest];
+    fn step<S: Slots<Taken = T>>(&mut self, slots: &S) {
+        let connection = &mut self.connections[self.oldest];
         if let Some([send, receive]) = connection.take() {
-            self.0.release(send);
-            self.0.release(receive);
+            slots.release(send);
+            slots.release(receive);
         }
-        *connection = black_box(open(&self.0));
-        window.oldest = (window.oldest + 1) % WINDOW;
+        *connection = black_box(open(slots));
+        self.oldest = (self.oldest + 1) % WINDOW;
     }
-    fn members(&self) -> Vec<Member> {
-        self.0.members()
-    }
+}
+
+/// A server's slots. There is a connection to spare for each thread, so that closing first is no condition.
+fn prepared<S: Slots>(threads: usize) -> S {
+    let free = threads * 2 * (WINDOW + 1);
+    S::prepared(0, free as u32)
+}
+
+pub(super) fn churn<S: Slots>(name: &'static str) -> Variant {
+    let step = |slots: &S, window: &mut Window<S::Taken>| window.step(slots);
+    Variant::workers(name, prepared::<S>, |slots, _| Window::new(slots), step, S::members)
 }
 
 #[cfg(test)]
@@ -59,14 +57,13 @@ mod tests {
     use tenure::pool::{Magazines, TaggedStack};
 
     fn connections_stay<S: Slots>(kept: u32) {
-        let churn = Churn::<S>::prepare(2);
-        let made = || churn.0.made().expect("the pool tells");
-        let mut windows = [0, 1].map(|thread| churn.own(thread));
+        let slots = &prepared::<S>(2);
+        let made = || slots.made().expect("the pool tells");
+        let mut windows = [(); 2].map(|()| Window::new(slots));
         let prepared = made();
         std::thread::scope(|scope| {
             for window in &mut windows {
-                let churn = &churn;
-                scope.spawn(move || (0..10 * WINDOW + 7).for_each(|_| churn.step(window)));
+                scope.spawn(move || (0..10 * WINDOW + 7).for_each(|_| window.step(slots)));
             }
         });
         for window in windows {

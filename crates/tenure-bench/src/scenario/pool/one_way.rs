@@ -5,7 +5,7 @@
 
 use super::ring::{CAPACITY, Receiver, Ring, Sender};
 use super::slots::Slots;
-use crate::scenario::{Host, Looped, Member, Place, Placed};
+use crate::scenario::{Host, Looped, Member, Place, Variant};
 use std::hint::black_box;
 use tenure::line::Isolated;
 
@@ -93,7 +93,11 @@ impl<S: Slots, M: Host> OneWay<S, M> {
     }
 }
 
-impl<S: Slots, M: Host> Placed for OneWay<S, M> {
+impl<S: Slots, M: Host> OneWay<S, M> {
+    pub(super) fn variant(name: &'static str) -> Variant {
+        Variant::new(name, |threads| Box::new(Self::prepare(threads)))
+    }
+
     fn prepare(threads: usize) -> Self {
         let pairs = threads.div_ceil(2);
         // As many as can be on their way, and one in hand.

@@ -1,6 +1,6 @@
 //! [`Slots`]: what the scenarios acquire and release, and the free lists as that.
 
-use crate::scenario::{Member, Operation};
+use crate::scenario::{Member, Variant};
 use std::hint::black_box;
 use std::sync::{Arc, Weak};
 use tenure::line::Isolated;
@@ -110,17 +110,7 @@ impl<L: List> Slots for Listed<L> {
 pub(super) const FREE: u32 = 64;
 
 /// Acquire and release, with so many slots in use beside.
-pub(super) struct Cycle<S, const IN_USE: u32>(S);
-
-impl<S: Slots, const IN_USE: u32> Operation for Cycle<S, IN_USE> {
-    fn prepare() -> Self {
-        Self(S::prepared(IN_USE, FREE))
-    }
-    #[inline(always)]
-    fn step(&self, _retries: &mut u64) {
-        self.0.release(black_box(self.0.acquire()));
-    }
-    fn members(&self) -> Vec<Member> {
-        self.0.members()
-    }
+pub(super) fn cycle<S: Slots>(name: &'static str, in_use: u32) -> Variant {
+    let step = |slots: &S, (): &mut ()| slots.release(black_box(slots.acquire()));
+    Variant::workers(name, move |_| S::prepared(in_use, FREE), |_, _| (), step, S::members)
 }

@@ -9,13 +9,12 @@ mod tables;
 mod turns;
 
 use super::refs::Bare;
-use super::workers::Workers;
 use super::{Group, Scenario, Variant};
 use tables::{Cached, Locked, Registered, Sharded};
 use tenure::count::TicketRef;
 use tenure::line::Isolated;
 use tenure::memory::Native;
-use turns::{Churn, Hit, Spread};
+use turns::{churn, hit, spread};
 
 type Isolating = Isolated<TicketRef>;
 
@@ -23,11 +22,11 @@ type Isolating = Isolated<TicketRef>;
 macro_rules! hits {
     ($turn:ident) => {
         [
-            Variant::placed::<Workers<$turn<Locked>>>("mutex map"),
-            Variant::placed::<Workers<$turn<Sharded>>>("dashmap"),
-            Variant::placed::<Workers<$turn<Cached>>>("moka"),
-            Variant::placed::<Workers<$turn<Registered<TicketRef>>>>("registry"),
-            Variant::placed::<Workers<$turn<Registered<Isolating>>>>("registry, isolated"),
+            $turn::<Locked>("mutex map"),
+            $turn::<Sharded>("dashmap"),
+            $turn::<Cached>("moka"),
+            $turn::<Registered<TicketRef>>("registry"),
+            $turn::<Registered<Isolating>>("registry, isolated"),
         ]
     };
 }
@@ -45,10 +44,10 @@ pub(super) fn group() -> Group {
                 "registry/hit",
                 "acquire + drop one key",
                 "One operation acquires the object of the one key that there is, which somebody else holds \
-                        as well, reads it and drops the reference. The limit is a bare addition and subtraction of \
-                        one shared word.",
+                 as well, reads it and drops the reference. The limit is a bare addition and subtraction of \
+                 one shared word.",
                 "mutex map",
-                [&[Variant::of::<Bare<Native>>("limit")][..], &hits!(Hit)].concat(),
+                [&[Variant::of::<Bare<Native>>("limit")][..], &hits!(hit)].concat(),
             )
             .with_rivals(&["dashmap"]),
             Scenario::new(
@@ -56,21 +55,21 @@ pub(super) fn group() -> Group {
                 "acquire + drop, many keys",
                 "The same with 1,024 keys, which each thread goes through from a place of its own.",
                 "mutex map",
-                hits!(Spread),
+                hits!(spread),
             )
             .with_rivals(&["dashmap"]),
             Scenario::new(
                 "registry/churn",
                 "an object comes and goes",
                 "One operation acquires a key that nobody holds, which creates the object, reads it, and drops \
-                        the only reference, which destroys it. Each thread has 64 keys of its own, and 1,024 \
-                        other objects are there all the time.",
+                 the only reference, which destroys it. Each thread has 64 keys of its own, and 1,024 \
+                 other objects are there all the time.",
                 "mutex map",
                 vec![
-                    Variant::placed::<Workers<Churn<Locked>>>("mutex map"),
-                    Variant::placed::<Workers<Churn<Sharded>>>("dashmap"),
-                    Variant::placed::<Workers<Churn<Registered<TicketRef>>>>("registry"),
-                    Variant::placed::<Workers<Churn<Registered<Isolating>>>>("registry, isolated"),
+                    churn::<Locked>("mutex map"),
+                    churn::<Sharded>("dashmap"),
+                    churn::<Registered<TicketRef>>("registry"),
+                    churn::<Registered<Isolating>>("registry, isolated"),
                 ],
             )
             .with_rivals(&["dashmap"]),

@@ -114,10 +114,10 @@ fn cell(area: &Area<'_>, spot: &Spot) -> Drawn {
 }
 
 fn label(area: &Area<'_>, spot: &Spot, spread: &Spread, top: i32) -> Drawn {
-    let x = rounded(spread.left);
+    let x = canvas::rounded(spread.left);
     let height = whole(spot.label.len()) * TEXT_LINE;
     area.draw(&Rectangle::new(
-        [(px(x), px(top)), (px(rounded(spread.right)), px(top + height))],
+        [(px(x), px(top)), (px(canvas::rounded(spread.right)), px(top + height))],
         Role::Page.placeholder().filled(),
     ))?;
     for (text, line) in spot.label.iter().zip(0..) {
@@ -162,13 +162,6 @@ fn middle(spot: &Spot) -> i32 {
 /// A count of bytes on a line, of letters, or of labels.
 fn whole(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
-}
-
-fn rounded(place: f64) -> i32 {
-    // Within the picture.
-    #[allow(clippy::cast_possible_truncation)]
-    let place = place.round() as i32;
-    place
 }
 
 /// A label's place: its left and right ends, and its level from the top.

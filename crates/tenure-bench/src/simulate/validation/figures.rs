@@ -3,12 +3,11 @@
 use super::operations::{CasLoop, PerCore};
 use super::{Check, Stage};
 use crate::scenario::dst::{Lookup, Packet};
-use crate::scenario::lazy::{SWITCH_NS, Same};
+use crate::scenario::lazy::{SWITCH_NS, same};
 use crate::scenario::refs::{Bare, BareAdd, GetOnly, GetPut};
 use crate::scenario::route::{Isolated, Shared};
-use crate::scenario::workers::Workers;
 use tenure::count::{IncNotZero, RcuRef};
-use tenure::lazy::{Counted, On, Shootdown};
+use tenure::lazy::{Counted, On, Scheme, Shootdown};
 use tenure_sim::Simulated;
 
 /// A figure that was measured, and what simulates it.
@@ -68,8 +67,14 @@ type IsolatedRcu = Isolated<Simulated, Rcu, 4>;
 
 const RCUREF: &str = "Gleixner, cover letter of rcuref, 2023";
 
-/// A switch through idle, with its work.
-type Switch<S> = Workers<Same<On<Simulated, S>, SWITCH_NS>>;
+/// Millions a second of switches through idle, with their work.
+fn switches_by<S>(stage: &Stage) -> f64
+where
+    On<Simulated, S>: Scheme<Memory = Simulated>,
+{
+    let variant = same::<On<Simulated, S>, SWITCH_NS>("");
+    stage.run_on((variant.prepare)(stage.cpus)).mops()
+}
 
 /// All CPUs switch through idle, of one address space.
 fn switches() -> [Figure; 2] {
@@ -87,10 +92,8 @@ fn switches() -> [Figure; 2] {
         simulate,
     };
     let counted = "switches through idle, one address space, counted";
-    let counted = figure(counted, 1.0, |stage| stage.run_placed::<Switch<Counted>>().mops());
-    let mut shootdown = figure("the same, not counted", 118.0, |stage| {
-        stage.run_placed::<Switch<Shootdown>>().mops()
-    });
+    let counted = figure(counted, 1.0, switches_by::<Counted>);
+    let mut shootdown = figure("the same, not counted", 118.0, switches_by::<Shootdown>);
     shootdown.check.fitted = true;
     shootdown.check.note =
         "the work of a switch, 1.6 us, was taken from this figure; what is tested is that nothing \

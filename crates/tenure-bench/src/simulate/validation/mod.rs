@@ -16,7 +16,7 @@ use super::calibrate::Ball;
 use super::parallel;
 use super::result::{Check, WITHIN};
 use super::row::{self, DEFAULT_SEED, Plan};
-use crate::scenario::{Looped, Operation, Placed};
+use crate::scenario::{Looped, Operation};
 use figures::Figure;
 use std::sync::OnceLock;
 use tenure::line::Isolated;
@@ -39,12 +39,6 @@ const WARM_UP_NS: f64 = 100e3;
 pub fn rows() -> Vec<Check> {
     static ROWS: OnceLock<Vec<Check>> = OnceLock::new();
     ROWS.get_or_init(|| parallel::map(figures::all(), check)).clone()
-}
-
-/// How many of the rows are within [`WITHIN`].
-#[must_use]
-pub fn reproduced(rows: &[Check]) -> usize {
-    rows.iter().filter(|row| row.within).count()
 }
 
 fn check(Figure { check, simulate }: Figure) -> Check {
@@ -71,10 +65,6 @@ struct Stage {
 impl Stage {
     fn run<O: Operation + 'static>(&self) -> Report {
         self.run_on(Box::new(O::prepare()))
-    }
-
-    fn run_placed<P: Placed + 'static>(&self) -> Report {
-        self.run_on(Box::new(P::prepare(self.cpus)))
     }
 
     fn run_on(&self, object: Box<dyn Looped>) -> Report {
@@ -125,7 +115,8 @@ mod tests {
     #[test]
     fn four_fifths_of_the_figures_are_reproduced_and_the_others_are_explained() {
         let rows = rows();
-        assert!(reproduced(&rows) * 5 >= rows.len() * 4, "{}", markdown(&rows));
+        let reproduced = rows.iter().filter(|row| row.within).count();
+        assert!(reproduced * 5 >= rows.len() * 4, "{}", markdown(&rows));
         for row in rows {
             assert!(row.within || !row.note.is_empty(), "{row:?}");
             assert!(row.residual.is_finite() && !row.source.is_empty(), "{row:?}");

@@ -104,10 +104,7 @@ impl Axis {
         let log = residual.max(0.0).log2().clamp(-REACH, REACH);
         let part = (log + REACH) / (2.0 * REACH);
         let place = f64::from(self.left) + part * f64::from(self.right - self.left);
-        // Places on a canvas of a few thousand units.
-        #[allow(clippy::cast_possible_truncation)]
-        let rounded = place.round() as i32;
-        (!residual.is_nan()).then_some(rounded)
+        (!residual.is_nan()).then_some(canvas::rounded(place))
     }
 
     /// The band, and lines at the ticks.
