@@ -5,11 +5,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
+tenure() { cargo --config ci/release.toml run --release -- "$@"; }
 
-cargo run --release -- bench --quick --report "$out/report"
+tenure bench --quick --report "$out/report"
 grep -q '<svg' "$out"/report/*.html || { echo "the report has no picture" >&2; exit 1; }
 
-cargo run --release -- bench refs --quick --threads 1 --report "$out/report" --json - >"$out/report.json"
+tenure bench refs --quick --threads 1 --report "$out/report" --json - >"$out/report.json"
 python3 - "$out/report.json" <<'PYTHON'
 import json, sys
 report = json.load(open(sys.argv[1]))
@@ -21,7 +22,7 @@ print(f"{len(rows)} rows")
 PYTHON
 
 # Whole servers: each cell answers, and so do memcached and nginx where they are installed.
-cargo run --release -- bench e2e --quick --report "$out/report" --json - >"$out/e2e.json"
+tenure bench e2e --quick --report "$out/report" --json - >"$out/e2e.json"
 python3 - "$out/e2e.json" <<'PYTHON'
 import json, sys
 report = json.load(open(sys.argv[1]))

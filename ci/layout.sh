@@ -5,20 +5,22 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
+tenure() { cargo --config ci/release.toml run --release -- "$@"; }
 
 if [[ -e /sys/kernel/btf/vmlinux ]]; then
-    cargo run --release -- layout --kernel
+    tenure layout --kernel
 else
     echo "layout: this kernel shows no BTF; the command has to say so"
     code=0
-    cargo run --release -- layout --kernel 2>"$out/error" || code=$?
+    tenure layout --kernel 2>"$out/error" || code=$?
     [[ $code -eq 2 ]] && grep -q '^error: .*/sys/kernel/btf/vmlinux' "$out/error"
 fi
 
-# A debug build has types; the release build has line tables only. Those of this workspace do.
-CARGO_PROFILE_DEV_DEBUG=full cargo --config 'profile.dev.package."*".debug=false' build -p tenure-examples --example tokio_server
+# The release build has line tables only; a debug build has types. Those of the example do. With `--workspace` it depends
+# on what ci/test.sh compiles, too.
+cargo --config 'profile.dev.package.tenure-examples.debug="full"' build --workspace --example tokio_server
 program=${CARGO_TARGET_DIR:-target}/debug/examples/tokio_server
-cargo run --release -- layout "$program" --top 1000 --html "$out/layout.html" --json - >"$out/layout.json"
+tenure layout "$program" --top 1000 --html "$out/layout.html" --json - >"$out/layout.json"
 python3 - "$out/layout.json" <<'PYTHON'
 import json, sys
 report = json.load(open(sys.argv[1]))
@@ -38,8 +40,8 @@ type = "dst_entry"
 member = "lwtstate"
 from = "__r*"
 TOML
-cargo run --release -- layout "$routes/repaired.btf" --check "$out/rules.toml"
-if cargo run --release -- layout "$routes/before.btf" --check "$out/rules.toml"; then
+tenure layout "$routes/repaired.btf" --check "$out/rules.toml"
+if tenure layout "$routes/before.btf" --check "$out/rules.toml"; then
     echo "layout: the check of a layout that is at fault passed" >&2
     exit 1
 fi
