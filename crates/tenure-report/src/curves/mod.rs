@@ -32,7 +32,7 @@ pub trait Measured: Serialize {
 }
 
 /// One run of an instrument.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
     /// The page's title.
     pub title: String,
@@ -43,28 +43,34 @@ pub struct Report {
     /// Its figures are too few to quote.
     pub quick: bool,
     /// What a terminal shows first, a paragraph each.
+    #[serde(skip)]
     pub opening: Vec<String>,
     /// What a page says below its title: when and how this was made.
     pub made: Vec<String>,
     /// What differs from what was asked for.
     pub notes: Vec<String>,
     /// The whole run in a sentence, where it is judged.
+    #[serde(skip)]
     pub conclusion: Option<String>,
     /// What the figures say about claims.
+    #[serde(skip)]
     pub verdicts: Vec<Verdict>,
     /// On what the figures were taken; the page shows it.
     pub machine: Machine,
     /// The scenarios.
+    #[serde(skip)]
     pub groups: Vec<Group>,
     /// What was not measured, and why.
     pub missing: Vec<String>,
     /// Parts of a page that one instrument alone has.
     pub chapters: Vec<Chapter>,
     /// What a terminal shows after the scenarios, a paragraph each.
+    #[serde(skip)]
     pub closing: Vec<String>,
     /// How the figures were made: HTML.
     pub method: String,
     /// What the page's own parts look like: CSS.
+    #[serde(skip)]
     pub style: &'static str,
 }
 

@@ -1,7 +1,7 @@
 //! A report as one HTML file.
 
 use super::table::Only;
-use super::{Chapter, Group, Measured, Report, Scenario, Table, figures, sentence};
+use super::{Group, Measured, Report, Scenario, Table, figures, sentence};
 use crate::chart::{Figure, Key, theme};
 use crate::html;
 use crate::machine;
@@ -20,19 +20,11 @@ pub fn render(measured: &impl Measured) -> String {
 
 #[derive(Serialize)]
 struct Page<'a> {
-    title: &'a str,
-    version: &'a str,
-    schema: &'a str,
-    quick: bool,
+    #[serde(flatten)]
+    report: &'a Report,
     answers: Vec<Answer>,
-    made: &'a [String],
-    notes: &'a [String],
     verdicts: Vec<Verdict<'a>>,
-    machine: &'a Machine,
     groups: Vec<GroupView<'a>>,
-    chapters: &'a [Chapter],
-    missing: &'a [String],
-    method: &'a str,
 }
 
 /// What a run or a group says, and the scenario that says it.
@@ -101,19 +93,10 @@ impl<'a> Page<'a> {
         };
         let groups = report.groups.iter().enumerate();
         Self {
-            title: &report.title,
-            version: &report.version,
-            schema: &report.schema,
-            quick: report.quick,
+            report,
             answers: answers(report),
-            made: &report.made,
-            notes: &report.notes,
             verdicts: verdict::ordered(&report.verdicts).into_iter().map(verdict).collect(),
-            machine: &report.machine,
             groups: groups.map(|(at, group)| GroupView::of(at, group)).collect(),
-            chapters: &report.chapters,
-            missing: &report.missing,
-            method: &report.method,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! [`Beside`]: the first thread does something again and again, and the others go on meanwhile.
+//! Variants of which the first thread does something again and again, and the others go on meanwhile.
 //!
 //! On the real machine alone: what objects that are made during a simulation take depends on where the host's allocator
 //! puts them, and the same request is to give the same figures everywhere.
@@ -11,31 +11,36 @@ use tenure::memory::{Memory, Native, Ordering};
 
 type Tally = <Native as Memory>::AtomicU64;
 
-/// What one thread does, and what it may disturb.
-pub(super) trait Event: Send + Sync + Sized + 'static {
-    /// What the first thread has of its own.
-    type Actor: Send;
-    /// What each of the others has of its own.
-    type Other: Send;
-
-    fn prepare() -> Self;
-    fn actor(&self) -> Self::Actor;
-    fn other(&self) -> Self::Other;
-    /// Does the operation, on the first thread.
-    fn act(&self, actor: &mut Self::Actor);
-    /// Uses something, on another thread.
-    fn go_on(&self, other: &mut Self::Other) -> u64;
-}
-
-/// An event, and those it is beside.
+/// The first thread does `act` with what it has of its own, and the others do `go_on` with theirs.
 ///
 /// An operation of the others is to go on until the first thread has done one more: so it takes as long on all
 /// threads, and all but the first are in user space and at work throughout.
-pub(super) struct Beside<E: Event> {
-    event: Isolated<E>,
-    actor: PerThread<E::Actor>,
-    others: PerThread<E::Other>,
+struct Beside<T, A, O, Act, GoOn> {
+    shared: Isolated<T>,
+    actor: PerThread<A>,
+    others: PerThread<O>,
     acted: Isolated<Tally>,
+    act: Act,
+    go_on: GoOn,
+}
+
+/// What makes the first thread something of its own, and the others.
+pub(super) type Sides<T, A, O> = (fn(&T) -> A, fn(&T) -> O);
+
+impl Variant {
+    /// A variant whose first thread does `act`, and whose others `go_on` with something meanwhile. All have what
+    /// `shared` makes, and each what `actor` or `other` does.
+    pub(super) fn beside<T: Send + Sync + 'static, A: Send + 'static, O: Send + 'static>(
+        name: &'static str,
+        shared: impl Fn() -> T + Send + Sync + 'static,
+        (actor, other): Sides<T, A, O>,
+        act: impl Fn(&T, &mut A) + Copy + Send + Sync + 'static,
+        go_on: impl Fn(&T, &mut O) -> u64 + Copy + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(name, move |threads| {
+            Box::new(Beside::new(threads, shared(), (actor, other), act, go_on))
+        })
+    }
 }
 
 /// What the others do between two uses.
@@ -44,26 +49,39 @@ const WORK_NS: u32 = 100;
 /// has waited in vain it goes on without, until something happens.
 const PATIENCE: u32 = 4_000;
 
-impl<E: Event> Beside<E> {
+impl<T, A, O, Act: Fn(&T, &mut A), GoOn: Fn(&T, &mut O) -> u64> Beside<T, A, O, Act, GoOn> {
+    fn new(
+        threads: usize,
+        shared: T,
+        (actor, other): Sides<T, A, O>,
+        act: Act,
+        go_on: GoOn,
+    ) -> Self {
+        let actor = PerThread::new(1, |_| actor(&shared));
+        let others = PerThread::new(threads - 1, |_| other(&shared));
+        let (shared, acted) = (Isolated::new(shared), Isolated::new(Tally::new(0)));
+        Self { shared, actor, others, acted, act, go_on }
+    }
+
     fn acted(&self) -> u64 {
         // Relaxed: a tally.
         self.acted.load(Ordering::Relaxed)
     }
 
-    fn act(&self, actor: &mut E::Actor, steps: u64) {
+    fn act(&self, actor: &mut A, steps: u64) {
         for _ in 0..steps {
-            self.event.act(actor);
+            (self.act)(&self.shared, actor);
             // Relaxed: as above; nobody else writes it.
             self.acted.store(self.acted() + 1, Ordering::Relaxed);
         }
     }
 
-    fn go_on(&self, other: &mut E::Other, steps: u64) {
+    fn go_on(&self, other: &mut O, steps: u64) {
         let mut patience = PATIENCE;
         let mut seen = self.acted();
         for _ in 0..steps {
             while self.acted() == seen {
-                black_box(Native::work(self.event.go_on(other), WORK_NS));
+                black_box(Native::work((self.go_on)(&self.shared, other), WORK_NS));
                 let Some(left) = patience.checked_sub(1) else { break };
                 patience = left;
             }
@@ -75,23 +93,14 @@ impl<E: Event> Beside<E> {
     }
 }
 
-impl<E: Event> Beside<E> {
-    pub(super) fn variant(name: &'static str) -> Variant {
-        Variant::new(name, |threads| Box::new(Self::prepare(threads)))
-    }
-
-    fn prepare(threads: usize) -> Self {
-        let event = Isolated::new(E::prepare());
-        Self {
-            actor: PerThread::new(1, |_| event.actor()),
-            others: PerThread::new(threads - 1, |_| event.other()),
-            event,
-            acted: Isolated::new(Tally::new(0)),
-        }
-    }
-}
-
-impl<E: Event> Looped for Beside<E> {
+impl<T, A, O, Act, GoOn> Looped for Beside<T, A, O, Act, GoOn>
+where
+    T: Send + Sync,
+    A: Send,
+    O: Send,
+    Act: Fn(&T, &mut A) + Send + Sync,
+    GoOn: Fn(&T, &mut O) -> u64 + Send + Sync,
+{
     #[inline(never)]
     fn run(&self, place: Place, steps: u64) -> u64 {
         match place.thread.checked_sub(1) {
@@ -108,26 +117,21 @@ mod tests {
     use std::sync::Mutex;
     use std::time::Duration;
 
-    /// How often either side did something.
-    struct Counted(Mutex<(u64, u64)>);
-
-    impl Event for Counted {
-        type Actor = ();
-        type Other = ();
-        fn prepare() -> Self {
-            Self(Mutex::new((0, 0)))
-        }
-        fn actor(&self) {}
-        fn other(&self) {}
-        fn act(&self, _actor: &mut ()) {
+    /// Whose sides count how often they did something.
+    fn counted() -> Beside<Mutex<(u64, u64)>, (), (), Act, GoOn> {
+        let act: Act = |counts, ()| {
             std::thread::sleep(Duration::from_micros(20));
-            self.0.lock().unwrap().0 += 1;
-        }
-        fn go_on(&self, _other: &mut ()) -> u64 {
-            self.0.lock().unwrap().1 += 1;
+            counts.lock().unwrap().0 += 1;
+        };
+        let go_on: GoOn = |counts, ()| {
+            counts.lock().unwrap().1 += 1;
             0
-        }
+        };
+        Beside::new(2, Mutex::default(), (|_| (), |_| ()), act, go_on)
     }
+
+    type Act = fn(&Mutex<(u64, u64)>, &mut ());
+    type GoOn = fn(&Mutex<(u64, u64)>, &mut ()) -> u64;
 
     fn place(thread: usize) -> Place {
         Place { thread, of: 2 }
@@ -135,21 +139,21 @@ mod tests {
 
     #[test]
     fn the_others_go_on_for_as_long_as_the_first_acts() {
-        let object = Beside::<Counted>::prepare(2);
+        let object = counted();
         std::thread::scope(|scope| {
             scope.spawn(|| object.run(place(0), 500));
             object.run(place(1), 400);
         });
-        let (acted, went_on) = *object.event.0.lock().unwrap();
+        let (acted, went_on) = *object.shared.lock().unwrap();
         assert_eq!(acted, 500);
         assert!(went_on >= 400, "{went_on}");
     }
 
     #[test]
     fn another_one_that_is_alone_comes_back() {
-        let object = Beside::<Counted>::prepare(2);
+        let object = counted();
         object.run(place(1), 1_000);
-        let (acted, went_on) = *object.event.0.lock().unwrap();
+        let (acted, went_on) = *object.shared.lock().unwrap();
         assert_eq!((acted, went_on), (0, u64::from(PATIENCE) + 1_000));
     }
 }

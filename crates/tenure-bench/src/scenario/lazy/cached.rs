@@ -1,6 +1,5 @@
 //! A value that many threads read, and that is replaced.
 
-use super::beside::Event;
 use crate::scenario::workers::{Value, nameless};
 use crate::scenario::{Host, Variant};
 use std::hint::black_box;
@@ -36,33 +35,19 @@ pub(super) fn by_clone<M: Host>() -> Variant {
 pub(super) const PARKED: usize = 64;
 
 /// `Cached::store`, beside readers.
-pub(super) struct Store {
-    cached: Cached<Value<Native>>,
-    _parked: Vec<Reader<Value<Native>>>,
-}
-
-impl Event for Store {
-    type Actor = ();
-    type Other = Reader<Value<Native>>;
-
-    fn prepare() -> Self {
+pub(super) fn store() -> Variant {
+    type Shared = (Cached<Value<Native>>, Vec<Reader<Value<Native>>>);
+    let shared = || {
         let cached = Cached::new(Value::new());
         let parked = |_| {
             let mut reader = cached.reader();
             black_box(reader.read().read());
             reader
         };
-        Self { _parked: (0..PARKED).map(parked).collect(), cached }
-    }
-    fn actor(&self) {}
-    fn other(&self) -> Self::Other {
-        self.cached.reader()
-    }
-    fn act(&self, _actor: &mut ()) {
-        self.cached.store(Value::new());
-    }
-    #[inline(always)]
-    fn go_on(&self, reader: &mut Self::Other) -> u64 {
-        reader.read().read()
-    }
+        let parked = (0..PARKED).map(parked).collect();
+        (cached, parked)
+    };
+    let act = |(cached, _): &Shared, (): &mut ()| cached.store(Value::new());
+    let go_on = |_: &Shared, reader: &mut Reader<Value<Native>>| reader.read().read();
+    Variant::beside("Cached", shared, (|_| (), |(cached, _)| cached.reader()), act, go_on)
 }

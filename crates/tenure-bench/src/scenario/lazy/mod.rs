@@ -16,11 +16,9 @@ mod shootdown;
 
 use super::refs::GetPut;
 use super::{Group, Host, Scenario, Variant, add};
-use beside::Beside;
-use cached::Store;
 use local::{kept, objects, own_line};
-use others::{Locked, Shared, Swap};
-use shootdown::{Batch, One};
+use others::Shared;
+use shootdown::{batch, one};
 use std::sync::Arc;
 use tenure::count::IncNotZero;
 use tenure::lazy::{Counted, Mask, On, Shootdown};
@@ -140,12 +138,12 @@ fn end() -> Scenario {
          at the local handle's next switch, however late that is.",
         "0 parked",
         vec![
-            Beside::<One<Counted, 0>>::variant("counted").with_singles(),
-            Beside::<One<Mask, 0>>::variant("mask").with_singles(),
-            Beside::<One<Shootdown, 0>>::variant("0 parked").with_singles(),
-            Beside::<One<Shootdown, 64>>::variant("64 parked").with_singles(),
-            Beside::<One<Shootdown, 1_024>>::variant("1024 parked").with_singles(),
-            Beside::<Batch<Shootdown, 64>>::variant("64 parked, 32 at once"),
+            one::<Counted>("counted", 0),
+            one::<Mask>("mask", 0),
+            one::<Shootdown>("0 parked", 0),
+            one::<Shootdown>("64 parked", 64),
+            one::<Shootdown>("1024 parked", 1_024),
+            batch::<Shootdown>("64 parked, 32 at once", 64),
         ],
     )
     .unshared()
@@ -160,9 +158,9 @@ fn store() -> Scenario {
          reading; an operation of theirs lasts as long.",
         "arc-swap",
         vec![
-            Beside::<Locked>::variant("RwLock").with_singles(),
-            Beside::<Swap>::variant("arc-swap").with_singles(),
-            Beside::<Store>::variant("Cached").with_singles(),
+            others::replace_locked().with_singles(),
+            others::swap().with_singles(),
+            cached::store().with_singles(),
         ],
     )
     .unshared()

@@ -1,6 +1,5 @@
 //! What else there is, on the real machine.
 
-use super::beside::Event;
 use super::cached::PARKED;
 use super::local::OBJECTS;
 use crate::scenario::Variant;
@@ -119,23 +118,9 @@ impl Drop for Entered {
     }
 }
 
-/// std's `RwLock`, locked for as long as the value is read.
-pub(super) fn locked() -> Variant {
-    Variant::step(
-        "RwLock",
-        || Isolated::new(Locked::prepare()),
-        |locked| _ = black_box(locked.read()),
-    )
-}
-
 /// `ArcSwap::store`, beside caches.
-pub(super) struct Swap(Arc<ArcSwap<Shared>>);
-
-impl Event for Swap {
-    type Actor = ();
-    type Other = ThreadCache;
-
-    fn prepare() -> Self {
+pub(super) fn swap() -> Variant {
+    let prepare = || {
         let swap = ArcSwap::from_pointee(shared());
         // arc-swap has a place for each thread that has ever loaded at the same time as the others, whatever it loaded.
         let together = Barrier::new(PARKED);
@@ -148,48 +133,35 @@ impl Event for Swap {
                 });
             }
         });
-        Self(Arc::new(swap))
-    }
-    fn actor(&self) {}
-    fn other(&self) -> Self::Other {
-        Cache::new(Arc::clone(&self.0))
-    }
-    fn act(&self, _actor: &mut ()) {
-        self.0.store(Arc::new(shared()));
-    }
-    #[inline(always)]
-    fn go_on(&self, cache: &mut Self::Other) -> u64 {
-        cache.load().read()
-    }
+        Arc::new(swap)
+    };
+    let act = |swap: &Arc<ArcSwap<_>>, (): &mut ()| swap.store(Arc::new(shared()));
+    let go_on = |_: &_, cache: &mut ThreadCache| cache.load().read();
+    Variant::beside("arc-swap", prepare, (|_| (), |swap| Cache::new(Arc::clone(swap))), act, go_on)
+}
+
+type Locked = RwLock<Arc<Shared>>;
+
+fn read_locked(locked: &Locked) -> u64 {
+    locked.read().unwrap_or_else(PoisonError::into_inner).read()
+}
+
+/// std's `RwLock`, locked for as long as the value is read.
+pub(super) fn locked() -> Variant {
+    let prepare = || Isolated::new(Locked::new(Arc::new(shared())));
+    Variant::step("RwLock", prepare, |locked| _ = black_box(read_locked(locked)))
 }
 
 /// The `Arc` in a lock is replaced, beside readers that lock it.
-pub(super) struct Locked(RwLock<Arc<Shared>>);
-
-impl Locked {
-    fn read(&self) -> u64 {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).read()
-    }
-}
-
-impl Event for Locked {
-    type Actor = ();
-    type Other = ();
-
-    fn prepare() -> Self {
-        Self(RwLock::new(Arc::new(shared())))
-    }
-    fn actor(&self) {}
-    fn other(&self) {}
-    fn act(&self, _actor: &mut ()) {
+pub(super) fn replace_locked() -> Variant {
+    let act = |locked: &Locked, (): &mut ()| {
         let new = Arc::new(shared());
-        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = locked.write().unwrap_or_else(PoisonError::into_inner);
         let old = std::mem::replace(&mut *current, new);
         drop(current);
         drop(old);
-    }
-    #[inline(always)]
-    fn go_on(&self, _other: &mut ()) -> u64 {
-        self.read()
-    }
+    };
+    let go_on = |locked: &Locked, (): &mut ()| read_locked(locked);
+    let prepare = || Locked::new(Arc::new(shared()));
+    Variant::beside("RwLock", prepare, (|_| (), |_| ()), act, go_on)
 }

@@ -1,6 +1,7 @@
 //! Objects that end: each is made, used by a local handle, and loses its last strong handle.
 
-use super::beside::Event;
+use super::beside::Sides;
+use crate::scenario::Variant;
 use crate::scenario::workers::Value;
 use std::hint::black_box;
 use tenure::lazy::{Context, Domain, LocalHandle, Scheme};
@@ -38,95 +39,66 @@ impl<S: Scheme<Memory = Native>> Parked<S> {
 }
 
 /// One object at a time, while so many local handles are parked.
-pub(super) struct One<S: Scheme<Memory = Native>, const PARKED: usize>(Parked<S>);
-
-impl<S: Scheme<Memory = Native>, const PARKED: usize> Event for One<S, PARKED> {
-    type Actor = LocalHandle<Value<Native>, S>;
-    type Other = LocalHandle<Value<Native>, S>;
-
-    fn prepare() -> Self {
-        Self(Parked::new(PARKED))
-    }
-    fn actor(&self) -> Self::Actor {
-        self.0.domain.register()
-    }
-    fn other(&self) -> Self::Other {
-        self.0.domain.register()
-    }
-    fn act(&self, local: &mut Self::Actor) {
-        drop(self.0.used(local));
-    }
-    #[inline(always)]
-    fn go_on(&self, local: &mut Self::Other) -> u64 {
-        self.0.go_on(local)
-    }
+pub(super) fn one<S: Scheme<Memory = Native>>(name: &'static str, parked: usize) -> Variant {
+    let register: fn(&Parked<S>) -> _ = |it| it.domain.register();
+    let act = |it: &Parked<S>, local: &mut _| drop(it.used(local));
+    let sides = (register, register);
+    Variant::beside(name, move || Parked::new(parked), sides, act, Parked::go_on).with_singles()
 }
 
 /// Objects that go together.
-pub(super) const BATCH: usize = 32;
+const BATCH: usize = 32;
 
 /// As many objects as [`BATCH`] says, each in a local handle of its own, which then lose their strong handles at once.
-pub(super) struct Batch<S: Scheme<Memory = Native>, const PARKED: usize>(Parked<S>);
+pub(super) fn batch<S: Scheme<Memory = Native>>(name: &'static str, parked: usize) -> Variant {
+    let sides: Sides<Parked<S>, _, _> = (Collected::new, |it| it.domain.register());
+    let act = |it: &Parked<S>, collected: &mut Collected<S>| collected.add(it);
+    Variant::beside(name, move || Parked::new(parked), sides, act, Parked::go_on)
+}
 
 /// Local handles, and the objects that they had so far.
-pub(super) struct Collected<S: Scheme<Memory = Native>> {
+struct Collected<S: Scheme<Memory = Native>> {
     locals: Vec<LocalHandle<Value<Native>, S>>,
     objects: Vec<Context<Value<Native>, S>>,
 }
 
-impl<S: Scheme<Memory = Native>, const PARKED: usize> Event for Batch<S, PARKED> {
-    type Actor = Collected<S>;
-    type Other = LocalHandle<Value<Native>, S>;
+impl<S: Scheme<Memory = Native>> Collected<S> {
+    fn new(parked: &Parked<S>) -> Self {
+        let locals = (0..BATCH).map(|_| parked.domain.register()).collect();
+        Self { locals, objects: Vec::with_capacity(BATCH) }
+    }
 
-    fn prepare() -> Self {
-        Self(Parked::new(PARKED))
-    }
-    fn actor(&self) -> Self::Actor {
-        let locals = (0..BATCH).map(|_| self.0.domain.register()).collect();
-        Collected { locals, objects: Vec::with_capacity(BATCH) }
-    }
-    fn other(&self) -> Self::Other {
-        self.0.domain.register()
-    }
     /// One object; with the last one they go.
-    fn act(&self, Collected { locals, objects }: &mut Self::Actor) {
-        objects.push(self.0.used(&mut locals[objects.len()]));
-        if objects.len() == BATCH {
-            self.0.domain.drop_all(objects.drain(..));
+    fn add(&mut self, parked: &Parked<S>) {
+        self.objects.push(parked.used(&mut self.locals[self.objects.len()]));
+        if self.objects.len() == BATCH {
+            parked.domain.drop_all(self.objects.drain(..));
         }
-    }
-    #[inline(always)]
-    fn go_on(&self, local: &mut Self::Other) -> u64 {
-        self.0.go_on(local)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure::lazy::{DomainStatistics, Shootdown};
-
-    fn after<E: Event>(steps: usize, of: impl Fn(&E) -> DomainStatistics) -> DomainStatistics {
-        let event = E::prepare();
-        let mut actor = event.actor();
-        (0..steps).for_each(|_| event.act(&mut actor));
-        of(&event)
-    }
+    use tenure::lazy::Shootdown;
 
     #[test]
     fn each_operation_is_one_object_one_barrier_and_one_worker_that_lost_it() {
-        let after = after::<One<Shootdown, 64>>(10, |event| event.0.domain.statistics());
+        let parked = Parked::<Shootdown>::new(64);
+        let mut local = parked.domain.register();
+        (0..10).for_each(|_| drop(parked.used(&mut local)));
+        let after = parked.domain.statistics();
         assert_eq!((after.local_handles, after.retired), (64 + 1, 10));
         assert_eq!((after.barriers, after.revoked, after.donated), (10, 10, 0));
     }
 
     #[test]
     fn a_batch_is_one_barrier_for_all_of_its_objects() {
-        let steps = 2 * BATCH + 1;
-        let after = after::<Batch<Shootdown, 64>>(steps, |event| event.0.domain.statistics());
-        assert_eq!(
-            (after.retired, after.barriers, after.revoked),
-            (2 * BATCH as u64, 2, 2 * BATCH as u64)
-        );
+        let parked = Parked::<Shootdown>::new(64);
+        let mut collected = Collected::new(&parked);
+        (0..2 * BATCH + 1).for_each(|_| collected.add(&parked));
+        let after = parked.domain.statistics();
+        let objects = 2 * BATCH as u64;
+        assert_eq!((after.retired, after.barriers, after.revoked), (objects, 2, objects));
     }
 }

@@ -21,8 +21,8 @@ type Word = <Simulated as Memory>::AtomicU32;
 pub(super) struct Observed {
     /// By class, the nearest first.
     pub(super) pairs: Vec<Pair>,
-    /// A fetch_add on all CPUs, if those are more than two.
-    pub(super) all: Option<All>,
+    /// The number of all CPUs, if those are more than two, and a fetch_add on one word on each.
+    pub(super) all: Option<(usize, f64)>,
 }
 
 /// What two CPUs took.
@@ -33,14 +33,6 @@ pub(super) struct Pair {
     pub(super) exchange: f64,
     /// One way of a ping-pong by load and store.
     pub(super) store: f64,
-    /// A fetch_add on one word, on each.
-    pub(super) add: f64,
-}
-
-/// What more than two CPUs took.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct All {
-    pub(super) cpus: usize,
     /// A fetch_add on one word, on each.
     pub(super) add: f64,
 }
@@ -212,11 +204,11 @@ fn error(machine: &Machine, observed: &Observed, nearest: &Pair, most: f64) -> R
     let mut error = off(ping_pong(&together, Ball::Exchange)?, nearest.exchange);
     error += off(ping_pong(&together, Ball::Store)?, nearest.store);
     error += off(add(&together, 2)?, nearest.add);
-    if let Some(all) = observed.all
+    if let Some((cpus, measured)) = observed.all
         && error < most
     {
         let machine = with_farther(machine.clone(), observed, nearest.class)?;
-        error += off(add(&machine, all.cpus)?, all.add);
+        error += off(add(&machine, cpus)?, measured);
     }
     Ok(error)
 }

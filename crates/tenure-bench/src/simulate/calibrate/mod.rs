@@ -21,7 +21,7 @@ mod shape;
 
 pub(super) use measure::Ball;
 
-use fit::{All, Observed, Pair, rounded};
+use fit::{Observed, Pair, rounded};
 use shape::Class;
 use tenure_report::Progress;
 use tenure_report::machine::{self, Place};
@@ -62,7 +62,7 @@ fn calibrate(places: &[Place], progress: &dyn Progress) -> Result<Machine, tenur
         observed.pairs.push(steps.next("two CPUs", 2, || Pair::measured(*class, pairs)));
     }
     observed.all = steps.next("all CPUs", cpus.len(), || {
-        (cpus.len() > 2).then(|| All { cpus: cpus.len(), add: measure::fetch_add(&cpus) })
+        (cpus.len() > 2).then(|| (cpus.len(), measure::fetch_add(&cpus)))
     });
     let kernel = steps.next("membarrier", cpus.len(), || kernel::measured(&cpus));
 
@@ -179,7 +179,7 @@ fn sources(machine: &Machine, observed: &Observed) -> Vec<String> {
             pair.add
         ));
     }
-    if let Some(All { cpus, add }) = observed.all {
+    if let Some((cpus, add)) = observed.all {
         sources.push(format!(
             "measured on it: {cpus} CPUs: fetch_add on one word {add:.1} ns on each"
         ));
