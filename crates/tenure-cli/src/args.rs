@@ -86,6 +86,7 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  \
                             tenure sim refs --cpus 1..192\n  \
                             tenure sim dst/cells refs/get-put --cpus 1,28,112 --us 1000\n  \
+                            tenure sim pattern.toml --cpus 1..128 --machine epyc-2s-256\n  \
                             tenure sim --calibrate && tenure sim refs --machine this\n\n\
                             A machine file is TOML; `cargo doc -p tenure-sim --open` shows one (module `machine`).")]
     Sim(Sim),
@@ -217,8 +218,9 @@ pub(crate) struct Layout {
 
 #[derive(Debug, Args)]
 pub(crate) struct Sim {
-    /// Groups or single scenarios to simulate (see --list) [default: all]
-    #[arg(value_name = "SCENARIO")]
+    /// Groups or single scenarios to simulate (see --list), or the file of one access pattern (see
+    /// docs/patterns.md) [default: all scenarios]
+    #[arg(value_name = "SCENARIO | PATTERN.toml")]
     pub(crate) names: Vec<String>,
 
     /// Numbers of CPUs: `1,2,8`, or `1..192` for both ends and the powers of two between them, as far as

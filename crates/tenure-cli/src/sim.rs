@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tenure_bench::simulate::run::{self, Request};
-use tenure_bench::simulate::{calibrate, machine, validation};
+use tenure_bench::simulate::{calibrate, machine, pattern, validation};
 use tenure_report::curves::terminal;
 
 use crate::args::Sim;
@@ -30,11 +30,28 @@ pub(crate) fn run(arguments: &Sim) -> Result<(), Failure> {
         measured_us: arguments.us,
         seed: arguments.seed,
     };
+    if arguments.names.iter().any(|name| machine::is_file(Path::new(name))) {
+        return pattern(arguments, &request);
+    }
     run::check(&request).map_err(Failure::input)?;
     let page = json.page(arguments.reports.report.as_ref(), "sim", &arguments.names)?;
     output::check_all(json, page.as_deref())?;
     let report = run::run(&request, &Bar::new());
     let report = report.map_err(Failure::input)?;
+    output::tell(json, &report, page.as_deref(), terminal::render)
+}
+
+fn pattern(arguments: &Sim, request: &Request) -> Result<(), Failure> {
+    let [file] = arguments.names.as_slice() else {
+        let line = "a pattern is simulated alone; name one file, and no scenario beside it";
+        return Err(Failure::Input(line.to_owned()));
+    };
+    let json = Json::of(arguments.reports.json.as_ref());
+    let its = pattern::read(Path::new(file)).map_err(Failure::input)?;
+    let page =
+        json.page(arguments.reports.report.as_ref(), "sim", std::slice::from_ref(&its.name))?;
+    output::check_all(json, page.as_deref())?;
+    let report = pattern::run(&its, request, &Bar::new()).map_err(Failure::input)?;
     output::tell(json, &report, page.as_deref(), terminal::render)
 }
 

@@ -155,6 +155,7 @@ fn report(counts: &[usize], cpus: usize) -> Report {
             ..machine::described(&machine::find(DEFAULT).unwrap())
         },
         groups: groups(counts, point),
+        repairs: Vec::new(),
         validation: validation(),
     }
 }

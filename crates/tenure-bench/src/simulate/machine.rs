@@ -15,7 +15,7 @@ pub const THIS: &str = calibrate::NAME;
 /// Where its figures are.
 pub const THIS_FILE: &str = "this.toml";
 
-/// The most bytes that a machine's file may have.
+/// The most bytes that a file may have.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Why there is no such machine.
@@ -71,7 +71,8 @@ pub fn is_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "toml")
 }
 
-fn read(path: &Path) -> io::Result<String> {
+/// A file of which nothing is known yet.
+pub(super) fn read(path: &Path) -> io::Result<String> {
     use io::Read as _;
     let mut text = String::new();
     // What is no file, such as a device or a pipe, may have no end, or no beginning.
@@ -81,10 +82,7 @@ fn read(path: &Path) -> io::Result<String> {
     }
     let read = std::fs::File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
     if read as u64 > MOST_BYTES {
-        return Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            "it is too large for a machine file",
-        ));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
     }
     Ok(text)
 }

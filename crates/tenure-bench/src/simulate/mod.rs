@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`run`] | from a request to a report |
 //! | [`cpus`] | on how many CPUs |
+//! | [`pattern`] | the same for accesses that a file describes, and for their repairs |
 //! | [`machine`] | on which machine |
 //! | [`calibrate`] | this machine as one of them |
 //! | `parallel` | several simulations at a time |
@@ -22,6 +23,7 @@ pub mod cpus;
 mod heat;
 pub mod machine;
 mod parallel;
+pub mod pattern;
 mod report;
 pub mod result;
 mod row;

@@ -19,6 +19,10 @@ impl Measured for Report {
             of.curves(|place, it| scenario(it, &format!("heat-{at}-{place}"), &beyond))
         };
         let bends = bends.map(|beyond| format!("B{}.", &beyond.why[1..]));
+        let mut groups: Vec<curves::Group> = self.groups.iter().enumerate().map(group).collect();
+        if let Some(pattern) = groups.first_mut().and_then(|group| group.scenarios.first_mut()) {
+            pattern.notes.extend(repairs(self));
+        }
         curves::Report {
             title: format!("Tenure on a simulated {}", machine.name),
             version: self.version.clone(),
@@ -37,7 +41,7 @@ impl Measured for Report {
             ],
             notes: settings.notes.clone(),
             machine: described(machine),
-            groups: self.groups.iter().enumerate().map(group).collect(),
+            groups,
             chapters: chapter(&self.validation).into_iter().collect(),
             closing: (!self.validation.is_empty())
                 .then(|| {
@@ -49,7 +53,7 @@ impl Measured for Report {
                 })
                 .into_iter()
                 .collect(),
-            method: method(beyond.as_ref()),
+            method: method(self, beyond.as_ref()),
             style: include_str!("style.css"),
             ..curves::Report::default()
         }
@@ -89,7 +93,11 @@ fn described(machine: &Machine) -> curves::Machine {
     }
 }
 
-fn method(beyond: Option<&Beyond>) -> String {
+fn method(report: &Report, beyond: Option<&Beyond>) -> String {
+    let runs = match report.groups.iter().all(|group| group.name == super::pattern::NAME) {
+        true => "The threads do the steps of the pattern",
+        false => "The code that runs is the library's own",
+    };
     let siblings = beyond.map_or_else(String::new, |beyond| {
         format!(
             "; beyond {} CPUs they are on the second hardware threads, and siblings share a core's cache: what one has \
@@ -97,7 +105,8 @@ fn method(beyond: Option<&Beyond>) -> String {
             whole(beyond.edge)
         )
     });
-    include_str!("method.html").replace("SIBLINGS", &siblings).replace("LEFT_OUT", words::LEFT_OUT)
+    let method = include_str!("method.html").replace("RUNS", runs);
+    method.replace("SIBLINGS", &siblings).replace("LEFT_OUT", words::LEFT_OUT)
 }
 
 /// To the digits that are shown.
@@ -207,12 +216,52 @@ fn scenario(scenario: &Scenario, anchor: &str, beyond: &Option<Beyond>) -> curve
     curves::Scenario {
         axis: Axis { one: "CPU", at: "on", across: true, beyond: beyond.clone() },
         measures: measures(),
-        tables: tables.into_iter().flatten().collect(),
+        tables: roles(scenario).into_iter().chain(tables.into_iter().flatten()).collect(),
         notes: still.map(str::to_owned).into_iter().collect(),
         answer: words::answer(scenario),
         html: hot.map(|point| heat::html(scenario, point, anchor)).unwrap_or_default(),
         ..scenario.curves(point)
     }
+}
+
+/// Where there are several roles: what an iteration takes each, on each number of CPUs.
+fn roles(scenario: &Scenario) -> Option<Table> {
+    let most = &words::headline(scenario)?.rows.first()?.roles;
+    let line = |row: &Row| {
+        let times = row.roles.iter().map(|role| role.ns_per_iteration);
+        Line::of(&*row.variant, times.map(|ns| ns.map_or_else(|| "none".to_owned(), number)))
+    };
+    let section = |point: &Point| {
+        let threads = point.rows.first().map_or(&[][..], |row| &row.roles);
+        let threads = threads.iter().map(|it| format!("{} x{}", it.role, it.threads));
+        let threads = threads.collect::<Vec<_>>().join(", ");
+        Section {
+            title: format!("{}: {threads}", counted(point.cpus, "CPU")),
+            lines: point.rows.iter().map(line).collect(),
+            ..Section::default()
+        }
+    };
+    (most.len() > 1).then(|| Table {
+        corner: "ns per iteration".to_owned(),
+        columns: most.iter().map(|role| Column::new(&*role.role)).collect(),
+        sections: scenario.points.iter().map(section).collect(),
+        ..Table::default()
+    })
+}
+
+/// What each repair does and costs.
+fn repairs(report: &Report) -> impl Iterator<Item = String> {
+    report.repairs.iter().map(|repair| {
+        let about = repair.about.trim_end_matches('.');
+        let about = about[..1].to_lowercase() + &about[1..];
+        let each = if repair.per_thread { "thread" } else { "object" };
+        let cost = match repair.bytes {
+            0 => "no memory".to_owned(),
+            bytes => format!("{} more per {each}", counted(bytes, "byte")),
+        };
+        let library = repair.library.as_ref().map_or_else(String::new, |it| format!(": {it}"));
+        format!("{}: {about} ({cost}){library}", repair.variant)
+    })
 }
 
 /// Which lines moved, and for whom.
@@ -273,17 +322,25 @@ fn hot(row: &Row, line: &Moved) -> Vec<Hot> {
     let misses: f64 = members().map(|member| member.misses_per_op).sum();
     let waited: f64 = members().map(|member| member.waited_ns_per_op).sum();
     let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
-    let mut hot: Vec<Hot> = line
-        .members
-        .iter()
-        .map(|member| Hot {
+    let mut hot: Vec<Hot> = Vec::new();
+    for member in &line.members {
+        let of = Hot {
             name: member.name.clone().unwrap_or_else(|| format!("offset {}", member.offset)),
             accesses_per_op: member.loads_per_op + member.stores_per_op + member.rmws_per_op,
             misses: share(member.misses_per_op, misses),
             waited: share(member.waited_ns_per_op, waited),
-        })
-        .filter(|hot| hot.misses.max(hot.waited) >= SHOWN)
-        .collect();
+        };
+        // Neighbours in an array have one name.
+        match hot.iter_mut().find(|other| other.name == of.name) {
+            Some(other) => {
+                other.accesses_per_op += of.accesses_per_op;
+                other.misses += of.misses;
+                other.waited += of.waited;
+            }
+            None => hot.push(of),
+        }
+    }
+    hot.retain(|hot| hot.misses.max(hot.waited) >= SHOWN);
     hot.sort_by(|one, other| other.waited.total_cmp(&one.waited));
     hot
 }

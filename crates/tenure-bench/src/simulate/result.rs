@@ -27,6 +27,9 @@ pub struct Report {
     pub machine: Machine,
     /// What was simulated.
     pub groups: Vec<result::Group<Point>>,
+    /// Of a pattern: the repairs, each a variant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repairs: Vec<Repair>,
     /// How far the simulator is from what was measured and published elsewhere.
     pub validation: Vec<Check>,
 }
@@ -67,6 +70,23 @@ pub struct Machine {
     pub toml: String,
 }
 
+/// A way to mend a pattern.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Repair {
+    /// The variant that has it.
+    pub variant: String,
+    /// What to do, in a sentence.
+    pub about: String,
+    /// The memory that it costs: bytes for each object, or each thread.
+    pub bytes: usize,
+    /// Whether the bytes are for each thread.
+    pub per_thread: bool,
+    /// The type of this library that does it.
+    pub library: Option<String>,
+    /// How that is used.
+    pub code: Vec<String>,
+}
+
 /// A scenario on a number of CPUs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
@@ -102,8 +122,24 @@ pub struct Row {
     pub to_baseline: Option<f64>,
     /// Time against the scenario's limit. Absent on the limit.
     pub to_limit: Option<f64>,
+    /// Of a pattern: what an iteration takes each role.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<RoleTime>,
     /// The lines that moved, the hottest first. Where there are many, the last stands for the rest.
     pub lines: Vec<Line>,
+}
+
+/// What an iteration takes the threads of a role.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoleTime {
+    /// The role's name.
+    pub role: String,
+    /// Its threads.
+    pub threads: usize,
+    /// Iterations of all of them in the measured time.
+    pub iterations: u64,
+    /// Time of an iteration of one thread; absent where none ended.
+    pub ns_per_iteration: Option<f64>,
 }
 
 /// Lines that went to another holder, by where they came from.

@@ -1,8 +1,8 @@
 //! From a simulation to a row.
 
 use super::result::{Line, Member, Row, Transfers};
-use crate::scenario::{Looped, Place, Scenario, Variant};
-use tenure_sim::{Error, LineHeat, Machine, MemberHeat, Report};
+use crate::scenario::{Looped, Place, Variant};
+use tenure_sim::{Error, LineHeat, Machine, MemberHeat, Report, Simulation};
 
 /// The seed unless told: runs are to be compared.
 pub const DEFAULT_SEED: u64 = 1;
@@ -26,6 +26,12 @@ pub(super) fn simulate(
     Ok(row(variant.name, &report))
 }
 
+/// So many CPUs of the machine, for as long as the plan says.
+pub(super) fn simulation(machine: &Machine, cpus: usize, plan: Plan) -> Simulation {
+    let simulation = machine.simulation(cpus).warm_up_ns(plan.warm_up_ns);
+    simulation.duration_ns(plan.measured_ns).seed(plan.seed)
+}
+
 /// Every CPU does the operation on `object`, again and again.
 pub(super) fn report(
     object: Box<dyn Looped>,
@@ -33,11 +39,7 @@ pub(super) fn report(
     cpus: usize,
     plan: Plan,
 ) -> Result<Report, Error> {
-    let mut simulation = machine
-        .simulation(cpus)
-        .warm_up_ns(plan.warm_up_ns)
-        .duration_ns(plan.measured_ns)
-        .seed(plan.seed);
+    let mut simulation = simulation(machine, cpus, plan);
     for member in object.members() {
         simulation = simulation.member_at(member.name, member.address, member.bytes);
     }
@@ -53,7 +55,8 @@ pub(super) fn report(
     })
 }
 
-fn row(variant: &str, report: &Report) -> Row {
+/// A simulation as a row, without its ratios.
+pub(super) fn row(variant: &str, report: &Report) -> Row {
     let moved = |line: &&LineHeat| line.transfers.all() + line.far > 0;
     Row {
         variant: variant.to_owned(),
@@ -67,6 +70,7 @@ fn row(variant: &str, report: &Report) -> Row {
         fairness: report.fairness.jain,
         to_baseline: None,
         to_limit: None,
+        roles: Vec::new(),
         lines: told(report.lines.iter().filter(moved).map(|heat| line(report, heat)).collect()),
     }
 }
@@ -162,17 +166,17 @@ fn member(report: &Report, heat: &MemberHeat) -> Member {
 }
 
 /// Fills in the ratios of a point's rows.
-pub(super) fn compare(rows: &mut [Row], scenario: &Scenario) {
+pub(super) fn compare(rows: &mut [Row], baseline: &str, limit: Option<&str>) {
     let time = |rows: &[Row], name: &str| {
         rows.iter().find(|row| row.variant == name).and_then(|row| row.ns_per_op)
     };
-    let baseline = time(rows, scenario.baseline);
-    let limit = scenario.limit.and_then(|limit| time(rows, limit));
+    let baseline_ns = time(rows, baseline);
+    let limit_ns = limit.and_then(|limit| time(rows, limit));
     for row in rows {
         let to = |name: Option<&str>, other: Option<f64>| {
             (name != Some(&row.variant)).then_some(row.ns_per_op? / other?)
         };
-        let ratios = (to(Some(scenario.baseline), baseline), to(scenario.limit, limit));
+        let ratios = (to(Some(baseline), baseline_ns), to(limit, limit_ns));
         (row.to_baseline, row.to_limit) = ratios;
     }
 }

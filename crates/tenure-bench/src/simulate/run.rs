@@ -125,6 +125,7 @@ pub fn command(scenario: &str) -> Option<String> {
 
 /// A request that can be simulated.
 struct Checked {
+    plan: Plan,
     groups: Vec<scenario::Group>,
     /// For scenarios whose threads share an object.
     shared: Vec<usize>,
@@ -171,13 +172,25 @@ fn checked(request: &Request) -> Result<Checked, Error> {
             Error::Unknown(unknown)
         }
     })?;
+    let (plan, shared) = plan(request)?;
+    let has = request.machine.cpus();
+    let private = match &request.cpus {
+        Some(Cpus::List(_)) => shared.clone(),
+        _ => shared.first().into_iter().chain(shared.last()).copied().collect(),
+    };
+    let private = Cpus::List(private).on(has).map_err(Error::Cpus)?;
+    Ok(Checked { plan, groups, shared, private })
+}
+
+/// How long each row is simulated, and on which numbers of CPUs.
+pub(super) fn plan(request: &Request) -> Result<(Plan, Vec<usize>), Error> {
     if request.measured_us == 0 || request.measured_us > MOST_US {
         return Err(Error::Time(request.measured_us));
     }
     let has = request.machine.cpus();
     let all = Cpus::Range { first: 1, last: has };
-    let shared = request.cpus.as_ref().unwrap_or(&all).on(has);
-    let shared = shared.map_err(|error| match error {
+    let cpus = request.cpus.as_ref().unwrap_or(&all).on(has);
+    let cpus = cpus.map_err(|error| match error {
         cpus::Error::TooMany { asked, has } => Error::TooManyCpus {
             asked,
             machine: request.machine.name.clone(),
@@ -186,12 +199,8 @@ fn checked(request: &Request) -> Result<Checked, Error> {
         },
         error => Error::Cpus(error),
     })?;
-    let private = match &request.cpus {
-        Some(Cpus::List(_)) => shared.clone(),
-        _ => shared.first().into_iter().chain(shared.last()).copied().collect(),
-    };
-    let private = Cpus::List(private).on(has).map_err(Error::Cpus)?;
-    Ok(Checked { groups, shared, private })
+    let measured_ns = f64::from(request.measured_us) * 1e3;
+    Ok((Plan { warm_up_ns: WARM_UP_NS, measured_ns, seed: request.seed }, cpus))
 }
 
 /// The smallest machine that comes along and has as many CPUs.
@@ -209,11 +218,7 @@ fn with_at_least(cpus: usize) -> Option<String> {
 /// that did not end well.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> {
     let checked = checked(request)?;
-    let plan = Plan {
-        warm_up_ns: WARM_UP_NS,
-        measured_ns: f64::from(request.measured_us) * 1e3,
-        seed: request.seed,
-    };
+    let plan = checked.plan;
     let jobs = checked.jobs();
     progress.begin("simulating", jobs.len() as u64);
     let simulate = |job: Job| job.run(&request.machine, plan);
@@ -242,6 +247,7 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Error> 
             notes: note.into_iter().collect(),
         },
         machine: machine::described(&request.machine),
+        repairs: Vec::new(),
         validation: validation::rows(),
     })
 }
@@ -254,7 +260,7 @@ fn assembled(
 ) -> Scenario {
     let points = cpus.iter().map(|&cpus| {
         let mut rows: Vec<Row> = rows.take(scenario.variants.len()).collect();
-        row::compare(&mut rows, scenario);
+        row::compare(&mut rows, scenario.baseline, scenario.limit);
         Point { cpus, rows }
     });
     Scenario::of(scenario, points.collect())

@@ -90,3 +90,27 @@ fn a_range_beyond_the_machine_is_cut_and_said_to_be() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("100..192 ends at 112"));
 }
+
+#[test]
+fn a_pattern_is_simulated_with_its_repairs_and_a_faulty_one_refused_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = include_str!("../../../tenure-bench/patterns/linear_regression.toml");
+    std::fs::write(folder.path().join("p.toml"), file).unwrap();
+    std::fs::write(folder.path().join("bad.toml"), file.replace("size = 4", "size = 0")).unwrap();
+    let words = ["sim", "p.toml", "--cpus", "2,4", "--us", "5"];
+    let json = tenure_in(folder.path(), &[&words[..], &["--json", "-"]].concat());
+    let report: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let scenario = &report["groups"][0]["scenarios"][0];
+    assert_eq!(scenario["id"], "pattern/linear_regression");
+    assert_eq!(report["repairs"][0]["bytes"], 12);
+    assert_eq!(scenario["points"][1]["rows"][0]["roles"][0]["threads"], 4);
+    let output = tenure_in(folder.path(), &words);
+    assert!(text(&output.stdout).contains("apart takes 0."), "{}", text(&output.stdout));
+    assert!(folder.path().join("tenure-report/sim-linear-regression.html").exists());
+    is_refused(
+        &tenure_in(folder.path(), &["sim", "bad.toml"]),
+        &["bad.toml", "line 14", "0 bytes"],
+    );
+    is_refused(&tenure_in(folder.path(), &["sim", "no.toml"]), &["cannot read no.toml"]);
+    is_refused(&tenure_in(folder.path(), &["sim", "p.toml", "refs"]), &["alone"]);
+}

@@ -279,7 +279,7 @@ fn the_example_of_the_page_is_simulated_and_survives_being_written() {
     let predicted = on(&pattern, 16);
     assert_eq!(predicted, on(&pattern, 16), "the same every time");
     assert_eq!(predicted.roles.iter().map(|role| role.threads).collect::<Vec<_>>(), [15, 1]);
-    for (repair, least) in [("apart", 1.0), ("one_add", 1.1), ("lazy", 2.0)] {
+    for (repair, least) in [("apart", 1.02), ("one_add", 1.1), ("lazy", 2.0)] {
         let gain = gain(&pattern, repair, 16);
         assert!(gain > least, "{repair}: {gain}");
     }

@@ -21,6 +21,7 @@ use figures::Figure;
 use std::sync::OnceLock;
 use tenure::line::Isolated;
 use tenure::memory::{Atomic, Memory};
+use tenure_sim::pattern::{self, Pattern};
 use tenure_sim::{Machine, Report, Simulated};
 
 pub use table::{markdown, summary, terminal};
@@ -100,6 +101,20 @@ impl Stage {
         #[allow(clippy::cast_precision_loss, reason = "a few thousand")]
         let passes = report.operations as f64;
         report.ns / passes
+    }
+
+    /// How many times faster linear_regression ends when its threads' sums are on lines of their own. Each thread has the
+    /// same number of points, and the job ends with the slowest.
+    fn padding_gain(&self) -> f64 {
+        const POINTS: u64 = 2000;
+        let text = include_str!("../../../patterns/linear_regression.toml");
+        let packed = Pattern::from_toml(text).expect("a test reads it");
+        let repairs = pattern::repairs(&packed);
+        let apart = repairs.iter().find(|repair| repair.name == "apart").expect("it is packed");
+        let ns = |pattern: &Pattern| {
+            pattern.job_ns(self.machine.simulation(self.cpus), POINTS).expect("its threads end")
+        };
+        ns(&packed) / ns(&apart.pattern)
     }
 
     /// How many times the throughput of `Old` that of `New` is.

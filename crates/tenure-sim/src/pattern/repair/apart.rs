@@ -35,10 +35,8 @@ pub(super) fn apart(pattern: &Pattern) -> Option<Repair> {
 /// Words that are hardly ever written, away from those that are.
 pub(super) fn read_mostly_apart(pattern: &Pattern) -> Option<Repair> {
     let totals = pattern.totals();
-    let mostly_read = |&word: &usize| totals[word].writes() <= WRITES_ARE_RARE * totals[word].all();
     let (after, bytes) = rearranged(pattern, false, |words| {
-        let (read, written): (Vec<usize>, Vec<usize>) =
-            words.iter().partition(|word| mostly_read(word));
+        let (written, read) = by_writes(&totals, words);
         vec![written, read]
     })?;
     Some(Repair {
@@ -60,8 +58,7 @@ pub(super) fn read_mostly_apart(pattern: &Pattern) -> Option<Repair> {
 
 /// The words of a line in groups that are better off on lines of their own.
 fn contenders(rates: &[Vec<Rate>], totals: &[Rate], words: &[usize]) -> Vec<Vec<usize>> {
-    let (written, read): (Vec<usize>, Vec<usize>) =
-        words.iter().partition(|&&word| totals[word].writes() > 0.0);
+    let (written, read) = by_writes(totals, words);
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for word in written {
         // A word joins every group that has one to stay with; those groups become one.
@@ -73,6 +70,11 @@ fn contenders(rates: &[Vec<Rate>], totals: &[Rate], words: &[usize]) -> Vec<Vec<
     }
     groups.push(read);
     groups
+}
+
+/// The words that are written, and those that are hardly ever.
+fn by_writes(totals: &[Rate], words: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    words.iter().partition(|&&word| totals[word].writes() > WRITES_ARE_RARE * totals[word].all())
 }
 
 /// Whether some threads want one of two words and others the other, and none wants both.

@@ -1,0 +1,207 @@
+//! A pattern of accesses as a scenario: as it is, and with each repair that applies.
+
+use super::result::{Group, Point, Report, RoleTime, Row, SCHEMA, Scenario, Settings};
+use super::run::{self, Error, Request};
+use super::{machine, parallel, result, row, validation};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use tenure_report::Progress;
+use tenure_report::words::counted;
+use tenure_sim::pattern::{self, Pattern, Prediction, Repair};
+
+/// The group and the scenario of a pattern.
+pub(super) const NAME: &str = "pattern";
+/// The pattern as it is.
+const UNCHANGED: &str = "unchanged";
+
+/// Why a file holds no pattern.
+#[derive(Debug)]
+pub enum FileError {
+    /// It cannot be read.
+    Unreadable(PathBuf, io::Error),
+    /// Its text is no pattern.
+    Text(PathBuf, tenure_sim::Error),
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(path, error) => {
+                write!(f, "cannot read {}: {error}; name a pattern's file", path.display())
+            }
+            Self::Text(path, error) => {
+                write!(f, "{}: {error}; docs/patterns.md describes the format", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for FileError {}
+
+/// The pattern of a file.
+///
+/// # Errors
+///
+/// It cannot be read, or is none.
+pub fn read(path: &Path) -> Result<Pattern, FileError> {
+    let text = machine::read(path).map_err(|error| FileError::Unreadable(path.into(), error))?;
+    Pattern::from_toml(&text).map_err(|error| FileError::Text(path.into(), error))
+}
+
+/// A row to be simulated.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    variant: &'static str,
+    pattern: &'a Pattern,
+    cpus: usize,
+}
+
+/// Simulates a pattern and what each repair makes of it. The request's names are not used.
+///
+/// # Errors
+///
+/// Numbers of CPUs that the machine does not have or the pattern cannot use, or a simulation that did not end well.
+pub fn run(pattern: &Pattern, request: &Request, progress: &dyn Progress) -> Result<Report, Error> {
+    let (plan, asked) = run::plan(request)?;
+    let (few, mut cpus): (Vec<usize>, Vec<usize>) =
+        asked.iter().partition(|&&cpus| cpus < pattern.least_cpus());
+    if cpus.is_empty() {
+        // The simulation says why not.
+        cpus = asked;
+    }
+    let repairs = pattern::repairs(pattern);
+    let variants = repairs.iter().map(|repair| (repair.name, &repair.pattern));
+    let variants: Vec<_> = [(UNCHANGED, pattern)].into_iter().chain(variants).collect();
+    let job = |&cpus: &usize| {
+        variants.iter().map(move |&(variant, pattern)| Job { variant, pattern, cpus })
+    };
+    let jobs: Vec<Job<'_>> = cpus.iter().flat_map(job).collect();
+
+    progress.begin("simulating", jobs.len() as u64);
+    let simulate = |job: Job<'_>| {
+        let simulation = row::simulation(&request.machine, job.cpus, plan);
+        let predicted = job.pattern.simulate(simulation);
+        predicted.map(|predicted| told(job.variant, &predicted)).map_err(|error| {
+            Error::Simulation { scenario: NAME, variant: job.variant, cpus: job.cpus, error }
+        })
+    };
+    let rows = parallel::try_map(jobs.clone(), simulate, |index| {
+        progress.at(jobs[index].variant, &counted(jobs[index].cpus, "CPU"));
+        progress.advance(u64::from(index > 0));
+    });
+    progress.advance(u64::from(rows.is_ok()));
+    progress.end();
+    let mut rows = rows?.into_iter();
+
+    let points = cpus.iter().map(|&cpus| {
+        let mut rows: Vec<Row> = rows.by_ref().take(variants.len()).collect();
+        row::compare(&mut rows, UNCHANGED, None);
+        Point { cpus, rows }
+    });
+    let scenario = Scenario {
+        id: format!("{NAME}/{}", pattern.name),
+        title: pattern.name.clone(),
+        about: "One operation is an iteration of any thread.".to_owned(),
+        baseline: UNCHANGED.to_owned(),
+        limit: None,
+        points: points.collect(),
+    };
+    let cut = request.cpus.as_ref().and_then(|cpus| cpus.note(request.machine.cpus()));
+    let left_out = few.last().map(|most| {
+        let roles = counted(pattern.least_cpus(), "role");
+        format!("{} and fewer are left out: the pattern has {roles}.", counted(*most, "CPU"))
+    });
+    Ok(Report {
+        schema: SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        groups: vec![Group {
+            name: NAME.to_owned(),
+            title: "An access pattern and its repairs".to_owned(),
+            about: pattern.about.clone(),
+            scenarios: vec![scenario],
+        }],
+        settings: Settings {
+            measured_ns: plan.measured_ns,
+            warm_up_ns: plan.warm_up_ns,
+            seed: plan.seed,
+            notes: cut.into_iter().chain(left_out).collect(),
+        },
+        machine: machine::described(&request.machine),
+        repairs: repairs.iter().map(described).collect(),
+        validation: validation::rows(),
+    })
+}
+
+fn told(variant: &str, predicted: &Prediction) -> Row {
+    let roles = predicted.roles.iter().map(|role| RoleTime {
+        role: role.name.clone(),
+        threads: role.threads,
+        iterations: role.iterations,
+        ns_per_iteration: (role.iterations > 0).then_some(role.ns_per_iteration),
+    });
+    Row { roles: roles.collect(), ..row::row(variant, &predicted.report) }
+}
+
+fn described(repair: &Repair) -> result::Repair {
+    result::Repair {
+        variant: repair.name.to_owned(),
+        about: repair.about.clone(),
+        bytes: repair.bytes,
+        per_thread: repair.per_thread,
+        library: repair.library.map(|library| library.path.to_owned()),
+        code: repair.library.map_or_else(Vec::new, |it| it.code.map(str::to_owned).to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::fixtures::request;
+    use tenure_report::curves::{page, terminal};
+    use tenure_report::progress::Noted;
+    use tenure_report::terminal::Style;
+
+    /// The example of the format's page.
+    fn example() -> Pattern {
+        let page = include_str!("../../../../docs/patterns.md");
+        let start = page.find("```toml\n").unwrap() + 8;
+        Pattern::from_toml(&page[start..start + page[start..].find("```").unwrap()]).unwrap()
+    }
+
+    fn report(cpus: &str) -> Report {
+        let progress = Noted::default();
+        let request = Request { measured_us: 20, ..request(&[], cpus) };
+        let report = run(&example(), &request, &progress).unwrap();
+        progress.assert_complete();
+        report
+    }
+
+    #[test]
+    fn a_pattern_is_a_scenario_whose_variants_are_its_repairs() {
+        let report = report("1,2,8");
+        let scenario = &report.groups[0].scenarios[0];
+        let cpus: Vec<usize> = scenario.points.iter().map(|point| point.cpus).collect();
+        assert_eq!((cpus, report.repairs.len()), (vec![2, 8], 5));
+        assert!(report.settings.notes[0].contains("1 CPU and fewer are left out"));
+        for row in scenario.points.iter().flat_map(|point| &point.rows) {
+            assert_eq!(row.to_baseline.is_none(), row.variant == UNCHANGED);
+            let iterations: u64 = row.roles.iter().map(|role| role.iterations).sum();
+            assert_eq!((row.roles.len(), iterations), (2, row.operations));
+        }
+        let told = terminal::render(&report, Style { width: 100, colour: false });
+        for said in ["worker x7", "admin x1", "apart: give words", "tenure::line::Isolated"] {
+            assert!(told.contains(said), "{said}\n{told}");
+        }
+        assert!(page::render(&report).contains("The threads do the steps of the pattern"));
+    }
+
+    #[test]
+    fn what_cannot_be_simulated_is_refused() {
+        let refused = |cpus| run(&example(), &request(&[], cpus), &()).unwrap_err().to_string();
+        assert!(refused("1").contains("2 roles and needs as many CPUs, not 1"), "{}", refused("1"));
+        assert!(refused("500").contains("has 112 CPUs"), "{}", refused("500"));
+        let missing = read(Path::new("no.toml")).unwrap_err().to_string();
+        assert!(missing.starts_with("cannot read no.toml: "), "{missing}");
+    }
+}
