@@ -26,7 +26,7 @@ struct Worker {
     bytes: AtomicU64,
 }
 
-trait Server: Sync {
+trait Server: Send + Sync + 'static {
     fn handle(&self, worker: usize, request: u64);
     fn requests(&self) -> u64;
 }
@@ -86,12 +86,14 @@ fn serve(request: u64, rounds: u64) -> u64 {
     (0..rounds).fold(request, round)
 }
 
-fn run(server: &impl Server, workers: usize, requests: u64) -> u64 {
-    thread::scope(|scope| {
-        for worker in 0..workers {
-            scope.spawn(move || (0..requests).for_each(|request| server.handle(worker, request)));
-        }
-    });
+fn run(server: impl Server, workers: usize, requests: u64) -> u64 {
+    let server = Arc::new(server);
+    let start = |worker| {
+        let server = Arc::clone(&server);
+        thread::spawn(move || (0..requests).for_each(|request| server.handle(worker, request)))
+    };
+    let threads: Vec<_> = (0..workers).map(start).collect();
+    threads.into_iter().for_each(|thread| thread.join().expect("a worker does not panic"));
     server.requests()
 }
 
@@ -100,9 +102,9 @@ fn main() {
     let workers = thread::available_parallelism().map_or(2, usize::from).max(2);
     let start = Instant::now();
     let served = if std::env::args().nth(1).is_some_and(|word| word == "mended") {
-        run(&mended(workers), workers, REQUESTS)
+        run(mended(workers), workers, REQUESTS)
     } else {
-        run(&contended(workers), workers, REQUESTS)
+        run(contended(workers), workers, REQUESTS)
     };
     println!(
         "{workers} workers served {:.1} M requests/s",
@@ -133,7 +135,7 @@ mod tests {
 
     #[test]
     fn both_serve_every_request() {
-        assert_eq!(run(&contended(3), 3, 1000), 3000);
-        assert_eq!(run(&mended(3), 3, 1000), 3000);
+        assert_eq!(run(contended(3), 3, 1000), 3000);
+        assert_eq!(run(mended(3), 3, 1000), 3000);
     }
 }

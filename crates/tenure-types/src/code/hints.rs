@@ -53,7 +53,10 @@ pub(super) fn at(reader: &Reader<'_>, types: &Types, address: u64, allocates: bo
     let of_level = |level: &scopes::Level| {
         let mut hints = Hints::default();
         if allocates && let Some(name) = reader.name(level.at) {
-            for (argument, depth) in arguments(&name) {
+            // A closure passes through functions that allocate for others, as through `collect`.
+            for (argument, depth) in
+                arguments(&name).into_iter().filter(|(it, _)| !it.contains("{closure_env"))
+            {
                 let weight = PARAMETER >> depth.min(4);
                 for ty in types.named(element(argument)) {
                     note(&mut hints, types, *ty, weight, true);
