@@ -142,8 +142,7 @@ record! {
 }
 
 record! {
-    /// A program or library that is loaded. Its path follows the record, ends with a zero, and is empty for the program
-    /// itself (see `/proc/PID/exe`).
+    /// A program or library that is loaded; the first is the program. Its path follows the record, and ends with a zero.
     Module {
         /// What was added to the addresses in the file.
         bias: u64,
@@ -163,6 +162,8 @@ record! {
         started: u64,
         /// The same at its end; 0 until then.
         ended: u64,
+        /// Processor time at its end, in nanoseconds; 0 until then.
+        cpu: u64,
         /// The function that it runs, if `pthread_create` was seen.
         routine: u64,
         /// From 1, in the order of first accesses.

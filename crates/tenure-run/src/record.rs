@@ -42,7 +42,7 @@ pub struct Recording {
 pub struct Process {
     /// Its number.
     pub pid: u32,
-    /// Its program's file, if it was seen in time.
+    /// Its program's file.
     pub program: Option<String>,
     /// The program and its libraries.
     pub modules: Vec<Module>,
@@ -63,7 +63,7 @@ pub struct Process {
 /// A program or library that was loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Module {
-    /// Its file; empty for a program whose file is not known.
+    /// Its file.
     pub path: String,
     /// Its first address.
     pub start: u64,
@@ -86,6 +86,8 @@ pub struct Thread {
     pub accesses: u64,
     /// Nanoseconds from its first access to its end, or to the end of the recording.
     pub lived: u64,
+    /// Processor time in nanoseconds, to its end or to when it was last seen; 0 if it was not.
+    pub cpu: u64,
 }
 
 /// A line that threads contend for.

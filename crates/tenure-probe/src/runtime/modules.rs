@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::NonNull;
 
 use super::store::{self, Table};
-use super::threads;
+use super::{sys, threads};
 use crate::segment::{Kind, Module};
 
 /// What the dynamic linker says of a module: the first fields of `dl_phdr_info`.
@@ -93,10 +93,13 @@ unsafe extern "C" fn note(info: *const Info, bytes: usize, _: *mut c_void) -> c_
         // ends with a zero; if it is cut, the zero behind it is the block's.
         unsafe {
             record.cast::<Module>().write(module);
-            if !info.name.is_null() {
-                let name = CStr::from_ptr(info.name).to_bytes();
-                let path = record.add(size_of::<Module>());
-                core::ptr::copy_nonoverlapping(name.as_ptr(), path, name.len().min(PATH_BYTES - 1));
+            let path = record.add(size_of::<Module>());
+            let name = if info.name.is_null() { c"" } else { CStr::from_ptr(info.name) };
+            if name.is_empty() {
+                sys::readlink(c"/proc/self/exe".as_ptr(), path.cast(), PATH_BYTES - 1);
+            } else {
+                let len = name.to_bytes().len().min(PATH_BYTES - 1);
+                core::ptr::copy_nonoverlapping(name.as_ptr().cast(), path, len);
             }
         }
     });

@@ -10,6 +10,7 @@ unsafe extern "C" {
     pub(super) fn ftruncate(file: c_int, length: i64) -> c_int;
     pub(super) fn posix_fallocate(file: c_int, offset: i64, length: i64) -> c_int;
     pub(super) fn getenv(name: *const c_char) -> *mut c_char;
+    pub(super) fn readlink(path: *const c_char, to: *mut c_char, bytes: usize) -> isize;
     pub(super) fn getpid() -> c_int;
     pub(super) fn getppid() -> c_int;
     pub(super) fn sched_yield() -> c_int;
@@ -136,9 +137,18 @@ pub(super) fn reserve(bytes: usize) -> *mut u8 {
 
 /// `CLOCK_MONOTONIC` in nanoseconds.
 pub(super) fn now() -> u64 {
+    clock(1)
+}
+
+/// This thread's processor time in nanoseconds.
+pub(super) fn cpu_time() -> u64 {
+    clock(3)
+}
+
+fn clock(number: c_int) -> u64 {
     let mut time = [0; 2];
     // SAFETY: a timespec on 64-bit Linux is two longs, and the kernel writes both.
-    unsafe { clock_gettime(1, &raw mut time) };
+    unsafe { clock_gettime(number, &raw mut time) };
     (time[0] as u64).wrapping_mul(1_000_000_000).wrapping_add(time[1] as u64)
 }
 

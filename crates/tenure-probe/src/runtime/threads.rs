@@ -132,6 +132,7 @@ pub(super) fn attach_born(
                 accesses: 0,
                 started: sys::now(),
                 ended: 0,
+                cpu: 0,
                 routine,
                 id,
                 tid: sys::thread_number(),
@@ -180,7 +181,10 @@ fn room(lock: &Locked) -> *mut Local {
 pub(super) fn detach() {
     let Some(local) = current() else { return };
     sys::set_local(IGNORED);
-    // SAFETY: the record is this thread's own, and the observer reads it as a whole number.
+    // SAFETY: the record is this thread's own, and the observer reads whole numbers.
+    unsafe { AtomicU64::from_ptr(&raw mut (*local.record.get()).cpu) }
+        .store(sys::cpu_time(), Relaxed);
+    // SAFETY: as above.
     unsafe { AtomicU64::from_ptr(&raw mut (*local.record.get()).ended) }.store(sys::now(), Relaxed);
     let block = local.block.get();
     if !block.is_null() {

@@ -18,8 +18,12 @@ const SIMULATED_NS: f64 = 20_000.0;
 /// A repair is told if it gives at least this much on the most CPUs.
 const WORTH: f64 = 1.05;
 
-/// What an access to memory that is not contended takes, with what is computed in between: nanoseconds.
+/// What an access to memory that is not contended takes at least, with what is computed in between: nanoseconds.
 const ACCESS_NS: f64 = 1.0;
+/// What the runtime adds to each access, and what an access to a contended line took while it was recorded: nanoseconds.
+/// Both are rough, and are taken away from the time that threads ran, which leaves the time that they worked.
+const RECORDING_NS: f64 = 4.0;
+const CONTENDED_NS: f64 = 20.0;
 
 /// A thread with less than this part of a finding's accesses has no role in it.
 const SIGNIFICANT: f64 = 0.01;
@@ -77,12 +81,15 @@ pub(super) fn pattern(
     for (name, threads, counts) in roles(words, groups) {
         let iterations = unit(&counts)?;
         let ours: f64 = counts.values().sum();
-        let of_threads = threads.iter().filter_map(|thread| groups.thread(*thread));
-        let all: f64 = of_threads.map(|thread| thread.accesses as f64).sum();
-        let others = (all / threads.len() as f64 - ours).max(0.0);
+        let of_threads = || threads.iter().filter_map(|thread| groups.thread(*thread));
+        let mean = |sum: u64| sum as f64 / threads.len() as f64;
+        let all = mean(of_threads().map(|thread| thread.accesses).sum());
+        let others = (all - ours).max(0.0);
+        let ran = mean(of_threads().map(|thread| thread.cpu).sum());
+        let worked = ran - all * RECORDING_NS - ours * CONTENDED_NS;
         let mut role = if threads.len() == 1 { Role::single(name) } else { Role::pool(name) };
         role.share = if threads.len() == 1 { 0 } else { u32::try_from(threads.len()).ok()? };
-        let work = others / iterations * ACCESS_NS;
+        let work = worked.max(others * ACCESS_NS) / iterations;
         if work >= 0.5 {
             role = role.does(1.0, Operation::Work(work.min(1e8)));
         }

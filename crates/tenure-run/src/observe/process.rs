@@ -16,14 +16,14 @@ use crate::record::{self, Possible};
 #[derive(Debug)]
 pub(crate) struct Observed {
     reader: Reader,
-    /// Its program's file, if it was there to be asked.
-    program: Option<String>,
     /// The counts of [`Reader::entries`] at the end of the last bucket.
     counts: Vec<u64>,
     /// How many of [`Reader::lines`] there were at the end of the last bucket.
     lines: usize,
     /// When it was last seen alive, on the segment's clock.
     alive: u64,
+    /// Processor time of threads that have not ended, by [`Thread::tid`].
+    cpu: FxHashMap<u32, u64>,
     /// By the number of the line.
     possible: FxHashMap<u32, Possible>,
 }
@@ -32,10 +32,8 @@ impl Observed {
     /// Opens a process's segment; `None` if it is not ready.
     pub(crate) fn open(path: &Path) -> io::Result<Option<Self>> {
         let Some(reader) = Reader::open(path)? else { return Ok(None) };
-        let program = fs::read_link(format!("/proc/{}/exe", reader.header.pid));
-        let program = program.ok().and_then(|path| path.into_os_string().into_string().ok());
-        let (counts, possible) = (Vec::new(), FxHashMap::default());
-        Ok(Some(Self { reader, program, counts, lines: 0, alive: now(), possible }))
+        let (counts, cpu, possible) = (Vec::new(), FxHashMap::default(), FxHashMap::default());
+        Ok(Some(Self { reader, counts, lines: 0, alive: now(), cpu, possible }))
     }
 
     pub(crate) fn end_bucket(&mut self, took: Duration) {
@@ -46,6 +44,7 @@ impl Observed {
         if self.reader.refresh(false).is_err() {
             return;
         }
+        self.ask_for_cpu();
         self.counts.resize(self.reader.entries.len(), 0);
         let mut changed: Vec<(u32, Share)> = Vec::new();
         for (entry, before) in self.reader.entries.iter().zip(&mut self.counts) {
@@ -72,6 +71,19 @@ impl Observed {
         }
     }
 
+    /// Asks the kernel for the processor time of threads that have not ended, of the first ones if there are many.
+    fn ask_for_cpu(&mut self) {
+        const MOST: usize = 64;
+        let pid = self.reader.header.pid;
+        for thread in self.reader.threads.iter().filter(|thread| thread.ended == 0).take(MOST) {
+            let text = fs::read_to_string(format!("/proc/{pid}/task/{}/schedstat", thread.tid));
+            let first = text.ok().and_then(|text| text.split(' ').next()?.parse().ok());
+            if let Some(nanoseconds) = first {
+                self.cpu.insert(thread.tid, nanoseconds);
+            }
+        }
+    }
+
     pub(crate) fn so_far(&self) -> (usize, u64) {
         let worst = self.possible.values().map(|possible| possible.capped).max();
         (self.reader.lines.len(), worst.unwrap_or(0))
@@ -82,24 +94,24 @@ impl Observed {
         let _ = self.reader.refresh(true);
         let reader = &self.reader;
         let mut entries: FxHashMap<u32, Vec<record::Entry>> = FxHashMap::default();
+        let mut objects: FxHashMap<u32, Objects> = FxHashMap::default();
         for entry in &reader.entries {
             entries.entry(entry.line).or_default().extend(recorded(entry));
+            let line_offset = i64::from(entry.into_object) - i64::from(entry.offset());
+            let object = (entry.class, line_offset);
+            *objects.entry(entry.line).or_default().entry(object).or_default() += entry.count;
         }
         let lines = reader.lines.iter().map(|line| record::Line {
             address: line.address,
-            allocation: self.allocation(line),
+            allocation: self.allocation(line, objects.get(&line.index)),
             entries: entries.remove(&line.index).unwrap_or_default(),
             possible: self.possible.get(&line.index).copied().unwrap_or_default(),
         });
         record::Process {
             pid: reader.header.pid,
-            program: self.program.clone(),
-            modules: reader.modules.iter().map(|module| self.recorded_module(module)).collect(),
-            threads: reader
-                .threads
-                .iter()
-                .map(|thread| recorded_thread(thread, self.alive))
-                .collect(),
+            program: reader.modules.first().map(WithTail::path),
+            modules: reader.modules.iter().map(recorded_module).collect(),
+            threads: reader.threads.iter().map(|thread| self.recorded_thread(thread)).collect(),
             lines: lines.collect(),
             line_bytes: reader.header.line_bytes,
             seconds: self.alive.saturating_sub(reader.header.started) as f64 / 1e9,
@@ -108,32 +120,49 @@ impl Observed {
         }
     }
 
-    /// The allocation that a line is part of. Class 0 is memory that was not seen being allocated.
-    fn allocation(&self, line: &Line) -> Option<record::Allocation> {
-        let class = self
-            .reader
-            .classes
-            .get(line.class as usize)
-            .filter(|_| line.class > 0 && line.object > 0)?;
+    fn recorded_thread(&self, thread: &Thread) -> record::Thread {
+        let name: Vec<u8> =
+            [thread.name, thread.name_rest].into_iter().flat_map(u64::to_ne_bytes).collect();
+        let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+        let end = if thread.ended == 0 { self.alive } else { thread.ended };
+        record::Thread {
+            id: thread.id,
+            name: String::from_utf8_lossy(name).into_owned(),
+            routine: thread.routine,
+            accesses: thread.accesses,
+            lived: end.saturating_sub(thread.started),
+            cpu: if thread.ended == 0 {
+                self.cpu.get(&thread.tid).copied().unwrap_or(0)
+            } else {
+                thread.cpu
+            },
+        }
+    }
+
+    /// The allocation that a line is part of; of several, the one that was accessed most. Class 0 is memory that was not
+    /// seen being allocated.
+    fn allocation(&self, line: &Line, objects: Option<&Objects>) -> Option<record::Allocation> {
+        let first = (line.class, line.address.wrapping_sub(line.object).cast_signed());
+        let most = objects
+            .and_then(|objects| objects.iter().max_by_key(|(object, count)| (**count, **object)));
+        let (class, line_offset) = most.map_or(first, |(object, _)| *object);
+        let class = self.reader.classes.get(class as usize).filter(|_| class > 0)?;
         Some(record::Allocation {
             size: class.record.size,
-            line_offset: line.address.wrapping_sub(line.object).cast_signed(),
+            line_offset,
             stack: class.stack(),
             objects: line.objects.max(1),
         })
     }
-
-    fn recorded_module(&self, module: &WithTail<Module>) -> record::Module {
-        let path = Some(module.path()).filter(|path| !path.is_empty());
-        let Module { bias, start, end } = module.record;
-        record::Module {
-            path: path.or_else(|| self.program.clone()).unwrap_or_default(),
-            start,
-            end,
-            bias,
-        }
-    }
 }
+
+fn recorded_module(module: &WithTail<Module>) -> record::Module {
+    let Module { bias, start, end } = module.record;
+    record::Module { path: module.path(), start, end, bias }
+}
+
+/// Accesses to the objects on a line, by class and by the distance from the object's start to the line's.
+type Objects = FxHashMap<(u32, i64), u64>;
 
 /// As many accesses by one thread are no longer how an object is made and handed over.
 const MANY: u16 = 4096;
@@ -171,18 +200,4 @@ fn recorded(entry: &Entry) -> Option<record::Entry> {
         code: entry.code,
         count: entry.count,
     })
-}
-
-fn recorded_thread(thread: &Thread, alive: u64) -> record::Thread {
-    let name: Vec<u8> =
-        [thread.name, thread.name_rest].into_iter().flat_map(u64::to_ne_bytes).collect();
-    let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
-    let end = if thread.ended == 0 { alive } else { thread.ended };
-    record::Thread {
-        id: thread.id,
-        name: String::from_utf8_lossy(name).into_owned(),
-        routine: thread.routine,
-        accesses: thread.accesses,
-        lived: end.saturating_sub(thread.started),
-    }
 }

@@ -132,7 +132,7 @@ fn with_tail<R>(record: R, size: usize, bytes: &[u8]) -> WithTail<R> {
 }
 
 impl WithTail<Module> {
-    /// The file; empty for the program itself.
+    /// The file.
     pub(crate) fn path(&self) -> String {
         let end = self.tail.iter().position(|&byte| byte == 0).unwrap_or(self.tail.len());
         String::from_utf8_lossy(&self.tail[..end]).into_owned()

@@ -183,7 +183,9 @@ fn a_line_has_its_allocation_and_a_process_its_threads_and_modules() {
         (std::mem::offset_of!(Thread, ended), &50_u64.to_ne_bytes()),
     ];
     segment.put(threads, Kind::Threads, 0, &thread);
-    segment.put(modules, Kind::Modules, 0, &[(0, &0x5000_u64.to_ne_bytes())]);
+    let program: [(usize, &[u8]); 2] =
+        [(0, &0x5000_u64.to_ne_bytes()), (size_of::<Module>(), b"/bin/server\0")];
+    segment.put(modules, Kind::Modules, 0, &program);
     segment.put(modules, Kind::Modules, 1, &[(size_of::<Module>(), b"/lib/libc.so.6\0")]);
     segment.write(folder.path());
     let process = the_process(Observer::new(folder.path()));
@@ -191,10 +193,9 @@ fn a_line_has_its_allocation_and_a_process_its_threads_and_modules() {
     assert_eq!(process.lines[0].allocation, Some(allocation));
     assert_eq!(process.lines[1].allocation, None);
     assert_eq!((&*process.threads[0].name, process.threads[0].lived), ("worker-1", 50));
-    // The segment says that this test is its process.
-    let this = std::env::current_exe().unwrap().display().to_string();
     let paths: Vec<_> = process.modules.iter().map(|module| &*module.path).collect();
-    assert_eq!(paths, [&*this, "/lib/libc.so.6"]);
+    assert_eq!(paths, ["/bin/server", "/lib/libc.so.6"]);
+    assert_eq!(process.program.as_deref(), Some("/bin/server"));
     assert_eq!(process.modules[0].bias, 0x5000);
 }
 
