@@ -7,7 +7,7 @@ use tenure_sim::Machine;
 use tenure_sim::pattern::{self, Access, Copies, Object, Operation, Pattern, Role};
 
 use super::words::{Groups, operation};
-use crate::contend::{Elements, Word};
+use crate::contend::{Elements, Use, Word};
 
 /// The machine that is simulated, and on how many of its CPUs.
 const MACHINE: &str = "epyc-2s-256";
@@ -15,8 +15,9 @@ const CPUS: [usize; 4] = [2, 8, 64, 128];
 /// The time that is simulated, in nanoseconds: a tenth of what is usual, since there are many patterns and repairs.
 const SIMULATED_NS: f64 = 20_000.0;
 
-/// A repair is told if it gives at least this much on the most CPUs.
+/// A repair is told if it gives at least this much on this many CPUs.
 const WORTH: f64 = 1.05;
+const JUDGED: u64 = 64;
 
 /// What an access to memory that is not contended takes at least, with what is computed in between: nanoseconds.
 const ACCESS_NS: f64 = 1.0;
@@ -79,7 +80,7 @@ pub(super) fn pattern(
         }
     }
     for (name, threads, counts) in roles(words, groups) {
-        let iterations = unit(&counts)?;
+        let iterations = iterations(words, &threads)?;
         let ours: f64 = counts.values().sum();
         let of_threads = || threads.iter().filter_map(|thread| groups.thread(*thread));
         let mean = |sum: u64| sum as f64 / threads.len() as f64;
@@ -146,13 +147,17 @@ fn roles(words: &[(Word, String)], groups: &Groups<'_>) -> Vec<(String, Vec<u32>
     roles
 }
 
-/// How many iterations a thread has done: as many as its most frequent write, or read if it only reads.
-fn unit(counts: &Counts) -> Option<f64> {
+/// How many iterations each of these threads has done: as many as the write that they did most often by one instruction,
+/// or the read if they only read. A reference that is taken and put is two additions in an iteration.
+fn iterations(words: &[(Word, String)], threads: &[u32]) -> Option<f64> {
     let most = |wanted: &dyn Fn(Did) -> bool| {
-        let counts = counts.iter().filter(|((_, did), _)| wanted(*did));
-        counts.map(|(_, count)| *count).reduce(f64::max)
+        let uses = words.iter().flat_map(|(word, _)| &word.uses);
+        let uses = uses.filter(|use_| operation(use_.access).is_some_and(wanted));
+        let of_these =
+            |use_: &Use| threads.iter().filter_map(|thread| use_.threads.get(thread)).sum::<u64>();
+        uses.map(of_these).max().filter(|most| *most > 0)
     };
-    most(&Did::writes).or_else(|| most(&|_| true)).filter(|most| *most > 0.0)
+    most(&Did::writes).or_else(|| most(&|_| true)).map(|most| most as f64 / threads.len() as f64)
 }
 
 /// What is done in an iteration.
@@ -209,12 +214,15 @@ fn steps(
 pub(super) fn repairs(pattern: &Pattern) -> (Vec<Repair>, Option<Forecast>) {
     let Ok(machine) = Machine::preset(MACHINE) else { return Default::default() };
     let as_is = points(pattern, &machine);
-    let Some(now) = as_is.last().map(|point| point.per_second) else { return Default::default() };
+    let judged = |points: &[Point]| {
+        points.iter().find(|point| point.cpus == JUDGED).map(|point| point.per_second)
+    };
+    let Some(now) = judged(&as_is) else { return Default::default() };
     let mut all: Vec<(f64, Repair, Curve)> = Vec::new();
     for repair in pattern::repairs(pattern) {
         let points = points(&repair.pattern, &machine);
-        let Some(then) = points.last().map(|point| point.per_second) else { continue };
-        if then < now * WORTH {
+        let Some(then) = judged(&points) else { continue };
+        if then < now * WORTH || (repair.name == "cells" && decides_a_life(pattern)) {
             continue;
         }
         let code = repair.library.iter().flat_map(|library| library.code).map(str::to_owned);
@@ -235,6 +243,13 @@ pub(super) fn repairs(pattern: &Pattern) -> (Vec<Repair>, Option<Forecast>) {
     (repairs, Some(Forecast { machine: MACHINE.to_owned(), as_is, repaired }))
 }
 
+/// Whether the pattern has the count of an `Arc`. Its value is freed when the sum of the references is zero, which cells
+/// for each thread cannot tell.
+fn decides_a_life(pattern: &Pattern) -> bool {
+    let is_count = |name: &str| matches!(name.rsplit('.').next(), Some("strong" | "weak"));
+    pattern.words.iter().any(|word| is_count(&word.name))
+}
+
 /// Throughput by number of CPUs, as far as it could be simulated.
 fn points(pattern: &Pattern, machine: &Machine) -> Vec<Point> {
     let simulated = |cpus: usize| {
@@ -250,7 +265,6 @@ mod tests {
     use tenure_probe::segment;
 
     use super::*;
-    use crate::contend::Use;
     use crate::find::names::{Names, Programs};
     use crate::record::{Process, Thread};
 
@@ -301,6 +315,22 @@ mod tests {
         assert_eq!(steps[0], Access { times: 1.0, operation: Operation::Work(6.0) });
         assert!(steps.contains(&Access { times: 1.0, operation: Operation::Add(0) }), "{steps:?}");
         assert!(steps.contains(&Access { times: 3.0, operation: Operation::Load(1) }), "{steps:?}");
+    }
+
+    #[test]
+    fn a_count_that_is_taken_and_put_can_be_kept_but_not_split() {
+        let one = |code| Use {
+            code,
+            access: segment::Access::Add,
+            threads: POOL.iter().copied().collect(),
+        };
+        let count = Word { offset: 0, size: 8, uses: vec![one(1), one(2)] };
+        let pattern = of(&memory(None), &[(count, "strong".to_owned())]);
+        let add = Access { times: 2.0, operation: Operation::Add(0) };
+        assert!(pattern.roles[0].steps.contains(&add), "{:?}", pattern.roles);
+        let (repairs, _) = repairs(&pattern);
+        let names: Vec<_> = repairs.iter().map(|repair| &*repair.name).collect();
+        assert_eq!(names, ["lazy"]);
     }
 
     #[test]
