@@ -253,10 +253,12 @@ pub(crate) fn rows(finding: &Finding) -> Vec<Row<'_>> {
             None => groups.push(vec![word]),
         }
     }
-    groups.into_iter().map(|group| row(&group)).collect()
+    // Elements of an array have threads of their own; the members of an object have all of them in common.
+    let have_their_own = matches!(finding.sharing, Sharing::Elements { .. });
+    groups.into_iter().map(|group| row(&group, have_their_own)).collect()
 }
 
-fn row<'a>(group: &[&'a Word]) -> Row<'a> {
+fn row<'a>(group: &[&'a Word], have_their_own: bool) -> Row<'a> {
     let (first, last) = (group[0], group[group.len() - 1]);
     let both = |of: &dyn Fn(&Word) -> String| match group.len() {
         1 => of(first),
@@ -266,7 +268,8 @@ fn row<'a>(group: &[&'a Word]) -> Row<'a> {
     let mut uses = first.uses.clone();
     for (at, it) in uses.iter_mut().enumerate() {
         let all = group.iter().filter_map(|word| word.uses.get(at));
-        it.count = all.clone().map(|it| it.count).fold(0, u64::saturating_add);
+        let add = if have_their_own { u64::saturating_add } else { u64::max };
+        it.count = all.clone().map(|it| it.count).fold(0, add);
         let sum: f64 = all.map(|it| it.per_second).sum();
         it.per_second = sum / per_second(group.len() as u64, 1.0);
     }
