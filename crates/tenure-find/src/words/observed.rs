@@ -99,10 +99,11 @@ fn scaled_whole(count: u64) -> String {
     scaled(count as f64)
 }
 
-/// The words of the line with their object: `Session.refs and Session.limits`.
+/// The words of the line with their object, those that are written first: `Session.refs and Session.limits`.
 pub(crate) fn title(finding: &Finding) -> String {
     let base = object(finding).unwrap_or_default();
-    let words = finding.words();
+    let mut words = finding.words();
+    words.sort_by_key(|word| !word.role.is_contended());
     let name = |word: &&Word| match (base.as_str(), word.path.as_str()) {
         (base, "") => format!("{base} +{}", word.offset).trim_start().to_owned(),
         ("", path) => short(path, 1),
