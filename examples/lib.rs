@@ -2,6 +2,7 @@
 //!
 //! | example | what it shows |
 //! |---|---|
+//! | `contended` | a server whose workers contend for four lines, for `tenure run` to find; and the same mended |
 //! | `tokio_server` | state that all tasks of a server share: `Arc`, and a limit that is replaced while it runs |
 //! | `connection_pool` | connections that are made once and used again: `SlotPool` |
 //! | `config` | a configuration that all threads read and one replaces: `Cached` |
