@@ -102,8 +102,7 @@ fn scaled_whole(count: u64) -> String {
 /// The words of the line with their object, those that are written first: `Session.refs and Session.limits`.
 pub(crate) fn title(finding: &Finding) -> String {
     let base = object(finding).unwrap_or_default();
-    let mut words = finding.words();
-    words.sort_by_key(|word| !word.role.is_contended());
+    let words = written_first(finding);
     let name = |word: &&Word| match (base.as_str(), word.path.as_str()) {
         (base, "") => format!("{base} +{}", word.offset).trim_start().to_owned(),
         ("", path) => short(path, 1),
@@ -232,6 +231,12 @@ pub(crate) fn code(code: &Code) -> String {
     [function, line].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
+fn written_first(finding: &Finding) -> Vec<&Word> {
+    let mut words = finding.words();
+    words.sort_by_key(|word| !word.role.is_contended());
+    words
+}
+
 /// Words that the same threads use in the same way at the same place are one row.
 pub(crate) struct Row<'a> {
     /// The word's path, or its offset.
@@ -247,7 +252,7 @@ pub(crate) fn rows(finding: &Finding) -> Vec<Row<'_>> {
         word.uses.iter().map(|it| (&*it.threads, it.operation, it.code.as_ref())).collect()
     }
     let mut groups: Vec<Vec<&Word>> = Vec::new();
-    for word in finding.words() {
+    for word in written_first(finding) {
         let same = |group: &&mut Vec<&Word>| key(group[0]) == key(word) && !word.uses.is_empty();
         match groups.iter_mut().find(same) {
             Some(group) => group.push(word),
