@@ -337,12 +337,13 @@ fn a_process_that_calls_exec_leaves_what_it_recorded() {
 #[test]
 fn what_processes_do_they_can_still_do() {
     let program = Program::compile("life.c", &["-O1"]);
-    for what in ["threads", "exits", "signals", "closes", "realloc", "library"] {
+    for what in ["threads", "exits", "signals", "closes", "realloc", "large", "library"] {
         let (output, segments) = program.run(&[what]);
         assert!(output.status.success(), "{what}: {output:?}");
         let segment = segments.last().unwrap();
         match what {
             "threads" => assert_eq!(segment.threads.len(), 1001),
+            "large" => assert_eq!(segment.lines.len(), 1, "of the lock alone"),
             "exits" => assert_eq!(segment.threads.len(), 20_001),
             "library" => assert!(segment.modules.iter().any(|(_, path)| path.contains("libm.so"))),
             _ => {}

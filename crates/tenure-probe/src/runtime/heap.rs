@@ -6,7 +6,7 @@
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU32};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize};
 
 use super::shadow::ADDRESS_BITS;
 use super::store::{self, Locked, Table};
@@ -28,6 +28,9 @@ static GRANULES: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 /// By hash: a class plus one, or 0.
 static BY_HASH: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 static LARGE_ONES: LargeOnes = LargeOnes(UnsafeCell::new((0, [(0, 0, 0); MOST_LARGE])));
+
+/// How many there are, for those that look without the lock.
+static LARGE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// The start, the end and the class of each large allocation.
 type List = [(usize, usize, u32); MOST_LARGE];
@@ -87,6 +90,7 @@ pub(super) unsafe fn allocated(address: usize, size: usize, frame: usize) {
         if *len < MOST_LARGE {
             ones[*len] = (address, address + size, class);
             *len += 1;
+            LARGE_COUNT.store(*len, Relaxed);
         }
     } else {
         granule(address).store(class + 1, Relaxed);
@@ -103,8 +107,7 @@ pub(super) fn freed(address: usize) -> Option<usize> {
         known.store(0, Relaxed);
         return Some(size(class));
     }
-    // Only malloc's large allocations start 16 bytes into a page, and others of that kind at the start of one.
-    if address % 4096 > GRANULE {
+    if LARGE_COUNT.load(Relaxed) == 0 {
         return None;
     }
     let busy = threads::current()?.busy()?;
@@ -114,6 +117,7 @@ pub(super) fn freed(address: usize) -> Option<usize> {
     let (start, end, _) = ones[at];
     *len -= 1;
     ones[at] = ones[*len];
+    LARGE_COUNT.store(*len, Relaxed);
     drop(lock);
     drop(busy);
     Some(end - start)

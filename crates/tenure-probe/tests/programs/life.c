@@ -1,6 +1,7 @@
 // What processes do in their lives; argv[1] says which.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -37,6 +38,24 @@ static void handle(int number) {
     (void)number;
     plain[2]++;
     atomic_fetch_add(&shared, 1);
+}
+
+// One thread at a time has each block, at whatever alignment.
+static void *fill_large(void *unused) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    for (int i = 0; i < 3000; i++) {
+        void *block = 0;
+        pthread_mutex_lock(&lock);
+        if (posix_memalign(&block, 16 << i % 8, 100000 + i))
+            abort();
+        for (int j = 0; j < 100; j++)
+            ((volatile long *)block)[j % 16]++;
+        free(block);
+        pthread_mutex_unlock(&lock);
+        if (i % 16 == 0)
+            usleep(100);
+    }
+    return unused;
 }
 
 static void *leave(void *unused) {
@@ -157,6 +176,16 @@ int main(int count, char **arguments) {
         if (realloc(text, (size_t)-1 / 2))
             return 1;
         return text[0] != 1;
+    }
+    if (!strcmp(what, "large")) {
+        // So that both get the same addresses.
+        mallopt(M_ARENA_MAX, 1);
+        pthread_t threads[2];
+        for (int i = 0; i < 2; i++)
+            if (pthread_create(&threads[i], 0, fill_large, 0))
+                return 3;
+        for (int i = 0; i < 2; i++)
+            pthread_join(threads[i], 0);
     }
     if (!strcmp(what, "library")) {
         void *math = dlopen("libm.so.6", RTLD_NOW);
