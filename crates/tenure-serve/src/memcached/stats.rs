@@ -49,10 +49,13 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
                 for one in self.shared.connections.list() {
                     let number = one.number;
                     // A client at a socket in the file system has no address.
-                    let name = format_args!("{number}:addr");
                     match one.from {
-                        from if from.is_unspecified() => lines.stat(name, "unix"),
-                        from => lines.stat(name, format_args!("tcp:{from}")),
+                        from if from.is_unspecified() => {
+                            lines.stat(format_args!("{number}:addr"), "unix");
+                        }
+                        from => {
+                            lines.stat(format_args!("{number}:addr"), format_args!("tcp:{from}"))
+                        }
                     }
                     let idle = self.visit.now.saturating_sub(one.heard());
                     lines.stat(format_args!("{number}:secs_since_last_cmd"), idle);
