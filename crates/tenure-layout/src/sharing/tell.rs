@@ -1,4 +1,4 @@
-//! From what was found to what is told.
+//! From what was found to what is reported.
 
 use super::{Array, Found, Site, Sufferer};
 use crate::lines::{Flat, Layouts, Leaf};
@@ -92,18 +92,18 @@ impl<'a> Teller<'a> {
             Site::Statics { index } => index,
             _ => 0,
         };
-        self.told(&self.found.word, 0, variable)
+        self.word_of(&self.found.word, 0, variable)
     }
 
     fn victim(&self, victim: &Sufferer) -> Word {
         Word {
             weight: Some(victim.weight),
             why: victim.why.words(),
-            ..self.told(&victim.leaf, 1, victim.variable)
+            ..self.word_of(&victim.leaf, 1, victim.variable)
         }
     }
 
-    fn told(&self, leaf: &Leaf, element: u64, variable: usize) -> Word {
+    fn word_of(&self, leaf: &Leaf, element: u64, variable: usize) -> Word {
         let (path, offset) = self.place(leaf, element, variable);
         Word {
             path,
@@ -124,7 +124,7 @@ impl<'a> Teller<'a> {
             Site::Type { .. } => (path, leaf.offset),
             Site::Elements { stride, .. } => {
                 let path = inside(&format!("[{element}]"), &path);
-                (path, stride.saturating_mul(element) + leaf.offset)
+                (path, stride.saturating_mul(element).saturating_add(leaf.offset))
             }
             Site::Statics { .. } => {
                 let bytes = self.layouts.line_bytes;
