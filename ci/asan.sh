@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # AddressSanitizer and LeakSanitizer over the library's tests that use real threads, and over the servers' whose items and
-# buffers several threads have: report every access to freed memory, and every object that nobody destroyed.
+# buffers several threads have: report every access to freed memory, and every object that was not destroyed.
 #
 # Runs on the stable toolchain (RUSTC_BOOTSTRAP). loom's tests are left out: loom switches stacks by
 # itself.

@@ -79,5 +79,5 @@ for at, name in enumerate(("memcached", "http")):
     else:
         print(f"{name}: too short a run to judge memory; give it a minute at least")
     if "items_alive" in figures:
-        assert figures["items_alive"] == figures["curr_items"], "items that nobody can find are alive"
+        assert figures["items_alive"] == figures["curr_items"], "items that cannot be found are alive"
 PYTHON

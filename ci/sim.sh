@@ -8,7 +8,7 @@ trap 'rm -rf "$out"' EXIT
 tenure() { cargo --config ci/release.toml run --release -- "$@"; }
 
 tenure sim refs --cpus 1..192 --report "$out/report" | tee "$out/text"
-grep -q 'ends at 112' "$out/text" || { echo "nobody was told that the machine ends at 112 CPUs" >&2; exit 1; }
+grep -q 'ends at 112' "$out/text" || { echo "the text does not say that the machine ends at 112 CPUs" >&2; exit 1; }
 grep -q '<svg' "$out"/report/*.html || { echo "the report has no picture" >&2; exit 1; }
 
 for run in 1 2; do

@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("4,000 queries took {made} connections");
     assert!(made <= 4, "one for each thread at most");
 
-    // A shared connection is found by its key, as long as somebody holds it.
+    // A shared connection is found by its key, as long as a thread holds it.
     let shared = SlotMut::share(pool.acquire()?);
     let key = SlotRef::key(&shared);
     assert!(pool.get(key).is_some());

@@ -21,7 +21,7 @@ enum Against {
     Limit,
     /// One of the scenario's rivals.
     Rival(&'static str),
-    /// The variant itself on one thread. What is compared is the time from one operation to the next, whoever
+    /// The variant itself on one thread. What is compared is the time from one operation to the next, whichever thread
     /// does them.
     OneThread,
 }
@@ -133,7 +133,7 @@ fn judge_claim(claim: &Claim, scenario: &Scenario, cpus: usize) -> Option<Verdic
     };
     if cpus < 2 && claim.checks.iter().any(|check| check.at == At::AllCpus) {
         let shown = shown_elsewhere(claim.scenario);
-        let detail = format!("one CPU has nobody to contend with; {shown}");
+        let detail = format!("one CPU has no other to contend with; {shown}");
         return Some(verdict(Outcome::NeedsMoreCpus, detail));
     }
     let mut worst = Outcome::Holds;
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(verdicts[0].outcome, Outcome::NeedsMoreCpus);
         assert_eq!(
             verdicts[0].detail,
-            "one CPU has nobody to contend with; `tenure sim refs/get --cpus 1..112` shows it on a \
+            "one CPU has no other to contend with; `tenure sim refs/get --cpus 1..112` shows it on a \
              simulated machine"
         );
         assert_eq!(judge(&[group], 2), [], "nothing was measured on two threads");

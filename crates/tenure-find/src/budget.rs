@@ -128,7 +128,7 @@ impl Budget {
         }
         let unused = self.allow.iter().zip(used).filter(|(_, used)| !used);
         checks.extend(unused.map(|(entry, _)| Check {
-            rule: format!("no contended line has {}: its entry can go", entry.told()),
+            rule: format!("no contended line has {}: its entry can go", entry.described()),
             passed: true,
             found: "nothing".to_owned(),
         }));
@@ -179,7 +179,7 @@ impl Allowed {
             .collect()
     }
 
-    fn told(&self) -> String {
+    fn described(&self) -> String {
         let kind = self.kind.map(Kind::words);
         self.names().into_iter().chain(kind).collect::<Vec<_>>().join(" and ")
     }

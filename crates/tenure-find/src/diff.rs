@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use crate::fixtures;
 
-    fn told(old: &Report, new: &Report) -> Vec<(Difference, String)> {
+    fn changes_of(old: &Report, new: &Report) -> Vec<(Difference, String)> {
         let changes = changes(old, new).unwrap();
         changes.into_iter().map(|change| (change.change, change.finding)).collect()
     }
@@ -149,14 +149,14 @@ mod tests {
         new.scope.findings = 3;
         new.findings[1].observed.as_mut().unwrap().possible_changes *= 3;
         new.findings[2].observed.as_mut().unwrap().possible_changes /= 3;
-        let told = told(&old, &new);
-        let kinds: Vec<_> = told.iter().map(|(kind, _)| *kind).collect();
+        let found = changes_of(&old, &new);
+        let kinds: Vec<_> = found.iter().map(|(kind, _)| *kind).collect();
         assert_eq!(
             kinds,
             [Difference::New, Difference::Worse, Difference::Better, Difference::Gone]
         );
-        assert_eq!(told[0].1, "Session.refs and Session.limits");
-        assert_eq!(told[1].1, "STATS[0].served, STATS[1].served and 2 more");
+        assert_eq!(found[0].1, "Session.refs and Session.limits");
+        assert_eq!(found[1].1, "STATS[0].served, STATS[1].served and 2 more");
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
         for finding in &mut new.findings {
             finding.observed.as_mut().unwrap().possible_changes *= 2;
         }
-        assert_eq!(told(&old, &new), []);
+        assert_eq!(changes_of(&old, &new), []);
     }
 
     #[test]
@@ -179,8 +179,8 @@ mod tests {
         let (mut cut, whole) = (run(), run());
         cut.findings.truncate(2);
         cut.scope.findings = 4;
-        assert_eq!(told(&cut, &whole), []);
-        assert_eq!(told(&whole, &cut), []);
+        assert_eq!(changes_of(&cut, &whole), []);
+        assert_eq!(changes_of(&whole, &cut), []);
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
         let (old, mut new) = (fixtures::route(), fixtures::route());
         new.findings[0].score += 10.0;
         new.findings[1].score += 0.1;
-        assert_eq!(told(&old, &new), [(Difference::Worse, "dst_entry: __refcnt".to_owned())]);
+        assert_eq!(changes_of(&old, &new), [(Difference::Worse, "dst_entry: __refcnt".to_owned())]);
         let error = changes(&old, &run()).unwrap_err().to_string();
         assert!(error.contains("of types and this one of a run"), "{error}");
     }

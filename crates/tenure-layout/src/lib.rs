@@ -65,5 +65,5 @@ pub mod suggest;
 
 pub use tenure_types::Error;
 
-/// The size of a cache line that is assumed unless told otherwise.
+/// The size of a cache line that is assumed by default.
 pub const LINE_BYTES: u64 = tenure::line::LINE_BYTES as u64;

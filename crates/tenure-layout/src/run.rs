@@ -31,9 +31,9 @@ pub struct Request {
     pub types: Vec<String>,
     /// Patterns of the files in which types are declared; empty for all files.
     pub declared_in: Vec<String>,
-    /// The most findings to tell.
+    /// The most findings to report.
     pub top: usize,
-    /// Whether to look for repairs of the types told of.
+    /// Whether to look for repairs of the reported types.
     pub suggest: bool,
     /// Members to leave where they are, with all before them: `MEMBER` or `TYPE.MEMBER`.
     pub pins: Vec<String>,
@@ -45,7 +45,7 @@ pub struct Request {
     pub line_bytes: u64,
 }
 
-/// Reads, analyses and tells. The model comes along, for whoever has more questions.
+/// Reads, analyses and reports. The model comes along, for further questions.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ pub struct Request {
 ///
 /// [`Request::line_bytes`] is not a power of two.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<(Model, Report), Error> {
-    // Before the long read: a mistake in a small file is told at once.
+    // Before the long read: a mistake in a small file is reported at once.
     let (knowledge, checks) = knowledge(request)?;
     let model = read::read(&request.input, &request.options, progress)?;
     let report = analyse(request, &knowledge, checks.as_ref(), &model, progress)?;
@@ -83,10 +83,10 @@ fn analyse(
     if wanted.is_empty() && !asked.files.is_empty() {
         asked.is_declared_somewhere(request, model)?;
     }
-    let told = &wanted[..wanted.len().min(request.top)];
-    let types = asked.told(told);
+    let reported = &wanted[..wanted.len().min(request.top)];
+    let types = asked.types_of(reported);
     let source = Source::Types(read_types(request, &layouts));
-    let mut report = Report::new(source, request.line_bytes, sharing::findings(&layouts, told));
+    let mut report = Report::new(source, request.line_bytes, sharing::findings(&layouts, reported));
     report.scope = Scope {
         types: request.types.clone(),
         findings: wanted.len() as u64,
@@ -199,8 +199,8 @@ impl Asked {
     }
 
     /// The types to draw: those asked for, or those of the findings.
-    fn told(&self, told: &[(usize, &Found)]) -> Vec<TypeId> {
-        let of_findings = told.iter().filter_map(|(_, found)| found.type_id());
+    fn types_of(&self, reported: &[(usize, &Found)]) -> Vec<TypeId> {
+        let of_findings = reported.iter().filter_map(|(_, found)| found.type_id());
         let mut all: Vec<TypeId> = match &self.types {
             Some(types) if types.len() <= MOST_MAPS => types.clone(),
             Some(types) => of_findings.filter(|id| types.contains(id)).collect(),

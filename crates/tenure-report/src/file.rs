@@ -87,7 +87,7 @@ fn temporary_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     // As any other new file: readable by whom the umask lets, not by the owner alone.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    // Its own errors name the temporary file, which says nothing to whoever named another.
+    // Its own errors name the temporary file, which says nothing to a user who named another.
     builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))
 }
 

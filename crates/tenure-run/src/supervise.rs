@@ -18,9 +18,6 @@ use crate::observe::{BUCKET, Observer};
 use crate::record::Ended;
 use crate::{Recording, Watch};
 
-/// How often new processes are looked for, so that those that live shortly are known by name.
-const LOOK: Duration = Duration::from_millis(10);
-
 /// Runs the program to its end while the observer looks on.
 pub(crate) fn run(
     mut command: Command,
@@ -36,8 +33,8 @@ pub(crate) fn run(
     let is_over = Arc::new(OnceLock::new());
     pass_signals(&handle, &is_over)?;
     let mut last = start;
-    while !has_ended(&handle, LOOK) {
-        observer.look_for_processes();
+    while !has_ended(&handle, BUCKET.saturating_sub(last.elapsed())) {
+        // An interrupted wait ends early.
         if last.elapsed() >= BUCKET {
             let now = Instant::now();
             observer.end_bucket(now - last);
@@ -74,7 +71,6 @@ fn handle(child: &Child) -> Result<OwnedFd, Error> {
 fn has_ended(handle: &OwnedFd, within: Duration) -> bool {
     let timeout = Timespec::try_from(within).ok();
     let mut handles = [PollFd::new(handle, PollFlags::IN)];
-    // An interrupted wait ends early.
     poll(&mut handles, timeout.as_ref()).is_ok_and(|ready| ready > 0)
 }
 

@@ -115,7 +115,7 @@ impl Cpu {
         if !self.context.is_on() {
             return false;
         }
-        // Nobody can have written or woken since: no other thread has run.
+        // No thread can have written or woken since: no other thread has run.
         self.context.block(address);
         true
     }

@@ -93,7 +93,7 @@ impl Error {
     fn of_toml(error: &toml::de::Error, text: &str) -> (Option<usize>, String) {
         let line = error.span().map(|span| Self::line_of(text, span.start));
         let what = error.message().lines().map(str::trim).collect::<Vec<_>>().join("; ");
-        // Whoever writes a file need not know Rust's types.
+        // The author of a file need not know Rust's types.
         let what = what
             .replace("expected usize", "expected a whole number above 0")
             .replace("expected u32", "expected a whole number above 0")

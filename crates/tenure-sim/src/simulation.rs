@@ -154,7 +154,7 @@ impl Simulation {
         let (sender, receiver) = mpsc::sync_channel(1);
         let its_beat = beat.clone();
         let worker = std::thread::spawn(move || {
-            // Nobody listens any more if patience has run out.
+            // No receiver is left if patience has run out.
             let _ = sender
                 .send(context::run(plan, its_beat, move |context| thread(&Cpu::new(context))));
         });

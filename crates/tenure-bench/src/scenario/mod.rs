@@ -176,7 +176,7 @@ pub(crate) struct Scenario {
     pub(crate) title: &'static str,
     /// What one operation is, in a sentence.
     pub(crate) about: &'static str,
-    /// Whether all threads use one object. If not, one thread and all CPUs tell everything.
+    /// Whether all threads use one object. If not, one thread and all CPUs say everything.
     pub(crate) shared: bool,
     /// The variant that the others are compared with.
     pub(crate) baseline: &'static str,

@@ -62,7 +62,7 @@ pub(super) fn still_held(put: Put) {
 
 #[inline(always)]
 fn last(put: Put) {
-    assert!(put.is_last(), "nobody else knows this count");
+    assert!(put.is_last(), "no other thread knows this count");
 }
 
 fn refs<T>(count: &T) -> Vec<Member> {

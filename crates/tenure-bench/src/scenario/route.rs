@@ -41,7 +41,7 @@ pub(crate) trait Route: Send + Sync {
     fn members(&self) -> Vec<Member>;
 }
 
-/// The bytes of members that nobody looks at while the benchmark runs.
+/// The bytes of members that no thread looks at while the benchmark runs.
 type Cold<const N: usize> = [u8; N];
 
 /// The layout of Linux 6.1: what is read shares the count's line.
@@ -81,7 +81,7 @@ pub(crate) struct Isolated<M: Memory, C, const USES: usize> {
 macro_rules! layout {
     ($layout:ident, $($member:ident at $offset:literal),*) => {
         // SAFETY: the count is Sync, cold bytes are never touched, and the plain fields are written
-        // by nobody once the route is shared.
+        // by no thread once the route is shared.
         unsafe impl<M: Memory, C: Sync, const USES: usize> Sync for $layout<M, C, USES> {}
         // SAFETY: the count is Send, and all else is integers that the route owns.
         unsafe impl<M: Memory, C: Send, const USES: usize> Send for $layout<M, C, USES> {}
@@ -111,12 +111,12 @@ macro_rules! layout {
             }
             #[inline(always)]
             fn lwtstate(&self) -> u64 {
-                // SAFETY: nobody writes a shared route's fields.
+                // SAFETY: no thread writes a shared route's fields.
                 unsafe { self.lwtstate.read() }
             }
             #[inline(always)]
             fn rt_genid(&self) -> u32 {
-                // SAFETY: nobody writes a shared route's fields.
+                // SAFETY: no thread writes a shared route's fields.
                 unsafe { self.rt_genid.read() }
             }
             fn members(&self) -> Vec<Member> {

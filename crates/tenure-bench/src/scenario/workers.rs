@@ -15,7 +15,7 @@ impl<M: Memory> Value<M> {
 
     #[inline(always)]
     pub(crate) fn read(&self) -> u64 {
-        // Relaxed: nobody writes it.
+        // Relaxed: no thread writes it.
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tenure_sim::Machine;
 
-/// The machine that is simulated unless told.
+/// The machine that is simulated by default.
 pub const DEFAULT: &str = "xeon-2s-112";
 
 /// The word for the machine that this runs on.

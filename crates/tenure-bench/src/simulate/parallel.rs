@@ -34,7 +34,7 @@ pub(super) fn try_map<T: Send, R: Send, E: Send>(
                         // Taken before the work begins, and given back before it does.
                         let next = left().as_mut().and_then(Iterator::next);
                         let Some((index, item)) = next else { return };
-                        // Nobody listens any more if something failed.
+                        // No receiver is left if something failed.
                         let _ = sender.send((index, work(item)));
                     }
                 })

@@ -82,7 +82,7 @@ pub fn run(pattern: &Pattern, request: &Request, progress: &dyn Progress) -> Res
     let simulate = |job: Job<'_>| {
         let simulation = row::simulation(&request.machine, job.cpus, plan);
         let predicted = job.pattern.simulate(simulation);
-        predicted.map(|predicted| told(job.variant, &predicted)).map_err(|error| {
+        predicted.map(|predicted| row_of(job.variant, &predicted)).map_err(|error| {
             Error::Simulation { scenario: NAME, variant: job.variant, cpus: job.cpus, error }
         })
     };
@@ -133,7 +133,7 @@ pub fn run(pattern: &Pattern, request: &Request, progress: &dyn Progress) -> Res
     })
 }
 
-fn told(variant: &str, predicted: &Prediction) -> Row {
+fn row_of(variant: &str, predicted: &Prediction) -> Row {
     let roles = predicted.roles.iter().map(|role| RoleTime {
         role: role.name.clone(),
         threads: role.threads,
@@ -189,9 +189,9 @@ mod tests {
             let iterations: u64 = row.roles.iter().map(|role| role.iterations).sum();
             assert_eq!((row.roles.len(), iterations), (2, row.operations));
         }
-        let told = terminal::render(&report, Style { width: 100, colour: false });
+        let text = terminal::render(&report, Style { width: 100, colour: false });
         for said in ["worker x7", "admin x1", "apart: give words", "tenure::line::Isolated"] {
-            assert!(told.contains(said), "{said}\n{told}");
+            assert!(text.contains(said), "{said}\n{text}");
         }
         assert!(page::render(&report).contains("The threads do the steps of the pattern"));
     }

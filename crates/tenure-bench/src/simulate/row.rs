@@ -4,7 +4,7 @@ use super::result::{Line, Member, Row, Transfers};
 use crate::scenario::{Looped, Place, Variant};
 use tenure_sim::{Error, LineHeat, Machine, MemberHeat, Report, Simulation};
 
-/// The seed unless told: runs are to be compared.
+/// The seed by default: runs are to be compared.
 pub const DEFAULT_SEED: u64 = 1;
 
 /// How long a row is simulated, and from which seed.
@@ -71,22 +71,22 @@ pub(super) fn row(variant: &str, report: &Report) -> Row {
         to_baseline: None,
         to_limit: None,
         roles: Vec::new(),
-        lines: told(report.lines.iter().filter(moved).map(|heat| line(report, heat)).collect()),
+        lines: listed(report.lines.iter().filter(moved).map(|heat| line(report, heat)).collect()),
     }
 }
 
-/// Lines that are told one by one: a walk has thousands, all alike.
+/// Lines that are listed one by one: a walk has thousands, all alike.
 const MOST_LINES: usize = 16;
 /// How the name ends of what stands for the others.
 const REST: &str = " more lines";
 
-/// Whether a member of that name stands for lines that are not told one by one.
+/// Whether a member of that name stands for lines that are not listed one by one.
 pub(super) fn is_rest(name: &str) -> bool {
     name.ends_with(REST)
 }
 
 /// The hottest lines, and the rest of them as one.
-fn told(mut lines: Vec<Line>) -> Vec<Line> {
+fn listed(mut lines: Vec<Line>) -> Vec<Line> {
     if lines.len() > MOST_LINES + 1 {
         let rest = lines.split_off(MOST_LINES);
         let name = format!("{}{REST}", rest.len());

@@ -26,7 +26,7 @@ pub struct Request {
     pub seed: u64,
 }
 
-/// Simulated microseconds that each row is measured for unless told.
+/// Simulated microseconds that each row is measured for by default.
 pub const DEFAULT_US: u32 = 200;
 
 /// The most that can be asked for.
@@ -129,7 +129,7 @@ struct Checked {
     groups: Vec<scenario::Group>,
     /// For scenarios whose threads share an object.
     shared: Vec<usize>,
-    /// For the others: they scale with the CPUs, so one and all tell everything.
+    /// For the others: they scale with the CPUs, so one and all say everything.
     private: Vec<usize>,
 }
 

@@ -1,7 +1,7 @@
 //! The colours of line maps.
 //!
 //! Each state has a strong colour (borders, signs) and most a pale one to fill a cell with, on which the
-//! page's ink stays readable. No state is told by its colour alone: each has a sign.
+//! page's ink stays readable. No state is shown by its colour alone: each has a sign.
 
 use tenure_report::html::Colour;
 

@@ -1,6 +1,6 @@
 //! A report as text for a terminal.
 //!
-//! Without types asked for it is a ranking: a few lines for each finding. With types it tells each of them
+//! Without types asked for it is a ranking: a few lines for each finding. With types it describes each of them
 //! in full, with its line map, and what was suggested.
 
 mod list;
@@ -47,7 +47,7 @@ fn closing(text: &mut Text, report: &Report) {
     if matches!(report.source, Source::Run(_)) {
         return;
     }
-    // Variables are no types that could be asked for, and types of a standard library are nobody's to
+    // Variables are no types that could be asked for, and types of a standard library are not theirs to
     // change.
     let of_type = |finding: &&Finding| {
         matches!(finding.sharing, Sharing::Within | Sharing::Embedding { .. })

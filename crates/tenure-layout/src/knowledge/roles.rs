@@ -96,7 +96,7 @@ impl Roles {
         roles
     }
 
-    /// What values of this type are, if the type as a whole is known: then nobody looks inside. Of a
+    /// What values of this type are, if the type as a whole is known: then there is no look inside. Of a
     /// type with several names the outermost one that is known decides. `None` if it may be looked
     /// into.
     ///

@@ -26,7 +26,7 @@
 //! A victim's weight is 1 where rules say `read_mostly`; otherwise it comes from its type: a function
 //! pointer or something constant 0.9, a pointer 0.7, a number 0.4, anything larger 0.3, the links of
 //! a list 0.1, another contended word 0.2 (a lock) or 0.5, and 0.8 in another element or variable. Cold members have
-//! none. What a lock guards counts for 0.15 of that, because whoever reads it holds the lock, and so the
+//! none. What a lock guards counts for 0.15 of that, because the thread that reads it holds the lock, and so the
 //! line, already; it does not guard what is `read_mostly`, atomic, or a lock itself.
 //!
 //! The signals are those that kernel developers went by when they repaired such structs (kind of atomic,

@@ -95,7 +95,7 @@ fn rate(
     Found { site, word, victims, signals, score: signals.score() }
 }
 
-/// Through which embedding two leaves meet: `Some(None)` if in the type itself, `None` if another type tells of it.
+/// Through which embedding two leaves meet: `Some(None)` if in the type itself, `None` if another type's finding reports it.
 fn apart(layouts: &Layouts<'_>, flat: &Flat, word: &Leaf, leaf: &Leaf) -> Option<Option<usize>> {
     let relation = flat.relation(layouts, word, leaf);
     if relation.elements || relation.exclusive {

@@ -184,7 +184,7 @@ impl Units {
     }
 }
 
-/// BTF does not tell declared alignments. A struct that lies on a line and fills lines may have one, so it moves to
+/// BTF does not state declared alignments. A struct that lies on a line and fills lines may have one, so it moves to
 /// lines only, where no compiler would pad for it: the order is right either way.
 fn possible_align(layouts: &Layouts<'_>, member: &Member) -> u64 {
     let model = layouts.model;

@@ -97,7 +97,7 @@ fn adjacent_locks_in_an_array_are_found_though_a_lock_guards_its_neighbours() {
 fn an_array_of_bare_locks_is_told_of_the_type_that_has_it() {
     let mut maker = Maker::new();
     let lock = maker.lock;
-    // A flexible array has as many as somebody allocates.
+    // A flexible array has as many as the program allocates.
     for (name, count) in [("table", 64), ("flexible", 0)] {
         let locks = maker.builder.add("", 0, Kind::Array { element: lock, count });
         maker.add(name, 4 * count, &[("locks", 0, locks)]);

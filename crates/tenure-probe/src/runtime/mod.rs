@@ -27,7 +27,7 @@
 //!
 //! **Who writes what.** A thread's record, its entries and its index are written by that thread alone, and read by the
 //! observer in the other process. Blocks, classes and line records are appended under [`store::lock`]. A shadow word
-//! is changed by whoever accesses the line, with compare-exchanges: a lost one is tried again.
+//! is changed by the thread that accesses the line, with compare-exchanges: a lost one is tried again.
 
 #![allow(
     clippy::disallowed_types,

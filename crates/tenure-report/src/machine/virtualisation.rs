@@ -1,4 +1,4 @@
-//! Whether somebody else's software stands between this process and the hardware: a figure measured
+//! Whether other software stands between this process and the hardware: a figure measured
 //! on a virtual CPU has steal time and another topology than it shows.
 
 use super::tree::{self, Tree};

@@ -108,7 +108,7 @@ impl Word {
     }
 }
 
-/// What is to be told of a process, the worst first.
+/// The findings of a process, the worst first.
 #[must_use]
 pub fn contended(process: &Process) -> Vec<Contended> {
     let mut all: Vec<_> =

@@ -15,7 +15,7 @@ const CPUS: [usize; 4] = [2, 8, 64, 128];
 /// The time that is simulated, in nanoseconds: a tenth of what is usual, since there are many patterns and repairs.
 const SIMULATED_NS: f64 = 20_000.0;
 
-/// A repair is told if it gives at least this much on this many CPUs.
+/// A repair is reported if it gives at least this much on this many CPUs.
 const WORTH: f64 = 1.05;
 const JUDGED: u64 = 64;
 

@@ -122,7 +122,7 @@ impl Named {
     }
 }
 
-/// The words that are told: those of one element of an array, or all.
+/// The words that are reported: those of one element of an array, or all.
 pub(super) fn shown(contended: &Contended, named: &Named) -> Vec<contend::Word> {
     let folded = named.elements(contended).and(contended.folded());
     folded.unwrap_or_else(|| contended.words.clone())

@@ -31,8 +31,8 @@ impl Observer {
         Self { folder: folder.to_owned(), processes: BTreeMap::new() }
     }
 
-    /// Finds processes that have begun, so that their programs are known when they have ended.
-    pub(crate) fn look_for_processes(&mut self) {
+    /// Finds processes that have begun.
+    fn look_for_processes(&mut self) {
         // What cannot be read now is tried again.
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         for entry in entries.flatten() {

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A server that runs. Its drop ends it.
 pub(super) struct Program {
     child: Child,
-    /// What the server prints goes here; a pipe that nobody has would end it.
+    /// What the server prints goes here; a pipe without a reader would end it.
     _stdout: Option<ChildStdout>,
     pub(super) address: SocketAddr,
     /// Its name and version.

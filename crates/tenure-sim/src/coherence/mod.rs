@@ -3,7 +3,7 @@
 //! Each line has a *home*, a directory that knows its holders (MESIF: one owner, or readers of which one passes
 //! it on) and serves one request after the other. A transfer over a latency `L` of the machine has
 //! two legs: the request's way to the home and the holder, `(1 - handoff) * L`, and the line's way
-//! back, `handoff * L`. Nobody else at the line: `L`. Where requests wait, the first leg is behind them when
+//! back, `handoff * L`. No other CPU at the line: `L`. Where requests wait, the first leg is behind them when
 //! their turn comes.
 //!
 //! ```text
@@ -81,7 +81,7 @@ impl Costs {
         }
     }
 
-    /// A whole transfer with nobody else at the line.
+    /// A whole transfer with no other CPU at the line.
     fn latency(&self, distance: Distance, random: &mut Random) -> Ps {
         random.within(self.latency[distance as usize])
     }

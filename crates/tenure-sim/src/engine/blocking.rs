@@ -40,7 +40,7 @@ impl Engine {
                 return true;
             }
             woken += 1;
-            // Whoever sleeps has slept since before this call: it is this CPU's turn.
+            // A thread that sleeps has slept since before this call: it is this CPU's turn.
             self.cpus[sleeper].clock = at.max(self.cpus[sleeper].clock);
             self.cpus[sleeper].status = Status::Running;
             self.events.announce(self.cpus[sleeper].clock, Event::Resume(sleeper));

@@ -6,12 +6,12 @@
 //!
 //! # Ends
 //!
-//! Where all threads return, nothing is left. Otherwise (nobody can go on, time is up, a thread
+//! Where all threads return, nothing is left. Otherwise (no thread can go on, time is up, a thread
 //! panicked) the fibers that have not finished are unwound, one after the other: an exception is
 //! thrown where each was suspended, so that what its thread owns is dropped. From then on there is no
 //! [`current`] simulation: what destructors do to simulated memory happens at once.
 //!
-//! It does so too while a thread panics, before anybody else knows. A destructor that gave the thread
+//! It does so too while a thread panics, before any other thread knows. A destructor that gave the thread
 //! away then would show its panic to the others (`std::thread::panicking` is the host thread's),
 //! and could not be unwound: an exception that leaves a destructor during a panic ends the process.
 

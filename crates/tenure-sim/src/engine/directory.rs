@@ -84,7 +84,7 @@ impl Engine {
                 *holder = Holder::Home;
                 Delivery::Far
             }
-            // A line that nobody has is the reader's alone (MESI's E).
+            // A line that no CPU has is the reader's alone (MESI's E).
             (Want::Read | Want::Own, holder) => {
                 *holder = Holder::Moving;
                 Delivery::Own

@@ -266,7 +266,7 @@ impl Test {
                 "{line:?}"
             );
             let is_served = line.queue.is_empty() || line.busy || line.grant_at.is_some();
-            assert!(is_served, "nobody serves {line:?}");
+            assert!(is_served, "no request is served on {line:?}");
         }
         for (cpu, waits) in waits.into_iter().enumerate() {
             let status = engine.cpus[cpu].status;

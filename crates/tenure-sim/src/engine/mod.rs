@@ -4,8 +4,8 @@
 //! memory at a time that has not come yet, or misses; then the earliest event is next. Nothing
 //! depends on the host's time or addresses, so a run is the same every time, everywhere.
 //!
-//! A hit on a line that nobody asks for may be ahead of the earliest event by the
-//! shortest way of a request: whoever is going to ask for the line at that event arrives no sooner. This
+//! A hit on a line that no CPU asks for may be ahead of the earliest event by the
+//! shortest way of a request: a CPU that is going to ask for the line at that event arrives no sooner. This
 //! changes no result; it saves switching between fibers.
 
 mod accounts;
@@ -51,14 +51,14 @@ pub(crate) struct Member {
 pub(crate) enum Status {
     Running,
     Missing(u32),
-    /// It sleeps until somebody wakes those who sleep on this address.
+    /// It sleeps until another thread wakes those who sleep on this address.
     Blocked(usize),
     Finished,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Granted {
-    /// The line. What it was asked for comes first, before anybody can take it away.
+    /// The line. What it was asked for comes first, before another CPU can take it away.
     Own,
     /// The value, at the time of the delivery: the line may have gone on already.
     Read,
@@ -228,7 +228,7 @@ impl Engine {
         let mut cost = if kind.is_rmw() { self.costs.rmw } else { self.costs.hit };
         if self.cpus[cpu].crowded && line.user != cpu {
             let other = self.cpus.get(line.user).map(|user| user.core);
-            // Two that only read are in nobody's way.
+            // Two that only read are not in each other's way.
             if other == Some(self.cpus[cpu].core) && (line.was_written || kind != Kind::Load) {
                 cost = cost.max(self.costs.sibling(&mut self.random));
             }
@@ -261,7 +261,7 @@ impl Engine {
         let want = match kind {
             Kind::Load => Want::Read,
             Kind::Store => Want::Own,
-            // Unless nobody else seems to want it.
+            // Unless no other CPU seems to want it.
             Kind::Add
                 if self.costs.kind == AtomicKind::Far
                     && !(line.is_quiet() && line.modifier.is_none_or(|last| last == core)) =>

@@ -76,7 +76,7 @@ pub struct Machine {
     pub kernel: Kernel,
 }
 
-/// How long a line takes to arrive where nobody else wants it, in nanoseconds.
+/// How long a line takes to arrive where no other CPU wants it, in nanoseconds.
 ///
 /// What a core-to-core matrix shows, half of a round trip of a ping-pong, is a figure to begin with. The
 /// simulator's own ping-pong by compare-exchange comes out lower: between half of the latency and all of

@@ -340,7 +340,7 @@ impl Player<'_> {
             }
             seen = self.state(at);
         }
-        // Whoever has waited cannot know who else does, and leaves the lock marked as wanted.
+        // A thread that has waited cannot know of others, and leaves the lock marked as wanted.
         while seen == Lock::Wanted || self.swap(at, Lock::Wanted) != Lock::Free {
             let is_wanted = || {
                 self.access(at, Kind::Load);

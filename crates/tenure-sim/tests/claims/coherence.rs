@@ -194,7 +194,7 @@ fn read_beside_a_writer(apart: usize) -> f64 {
                 both.written.store(1, RELAXED);
                 cpu.work(20.0);
             } else {
-                // SAFETY: nobody writes the fields.
+                // SAFETY: no thread writes the fields.
                 assert_eq!(unsafe { both.fields[apart / 8 - 1].read() }, 7);
                 cpu.done();
             }
@@ -225,7 +225,7 @@ fn an_access_across_two_lines_takes_both() {
         assert_eq!(it.before[0], 0);
         let read = || {
             let start = cpu.now_ns();
-            // SAFETY: nobody writes the field.
+            // SAFETY: no thread writes the field.
             assert_eq!(unsafe { it.field.read() }, [1, 2]);
             note(&its_times, cpu.now_ns() - start);
         };

@@ -39,7 +39,7 @@ fn report_of(objects: &Arc<Objects>, seed: u64) -> Report {
         while cpu.running() {
             add_by_cas(&its.first);
             its.second.store(1, RELAXED);
-            // SAFETY: nobody writes the field.
+            // SAFETY: no thread writes the field.
             unsafe { its.field.read() };
             if its.apart.0.fetch_add(1, RELAXED).is_multiple_of(64) {
                 cpu.membarrier();

@@ -307,7 +307,7 @@ fn a_destructor_that_would_wait_does_not_when_its_thread_panics() {
             };
             if cpu.index() == 2 {
                 wait_until(cpu, 5_000.0);
-                // Until then nobody else had their turn.
+                // Until then no other had its turn.
                 sleep.0.load(RELAXED);
                 panic!("the third");
             }
@@ -339,7 +339,7 @@ fn what_a_thread_leaves_in_a_variable_of_the_hosts_thread_does_no_harm() {
     let run = machine().run(2, move |cpu| {
         LEFT.with_borrow_mut(|left| {
             let leave = || (Cpu::current().unwrap(), Late(its.clone()));
-            // It is the CPU that runs, whoever asked for it.
+            // It is the CPU that runs, whichever asked for it.
             assert_eq!(left.get_or_insert_with(leave).0.index(), cpu.index());
         });
         its.0.load(RELAXED);
@@ -387,7 +387,7 @@ fn outside_of_a_simulation_words_are_words() {
     assert_eq!(word.compare_exchange(9, 1, RELAXED, RELAXED), Err(4));
     assert_eq!(format!("{word:?}"), "Word(4)");
     let field = Field::new(5);
-    // SAFETY: nobody else has it.
+    // SAFETY: no other thread has it.
     assert_eq!(unsafe { field.read() }, 5);
 }
 

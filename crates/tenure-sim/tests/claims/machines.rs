@@ -10,7 +10,7 @@ use tenure_sim::machine::{AtomicKind, MOST_CPUS, Span};
 fn wrong(change: impl FnOnce(&mut Machine)) -> String {
     let mut machine = machine();
     change(&mut machine);
-    // Whoever runs it is told the same.
+    // Every run gives the same.
     let (_, run) = error(machine.run(1, |_| unreachable!()));
     let error = machine.check().unwrap_err();
     assert_eq!(error.to_string(), run);

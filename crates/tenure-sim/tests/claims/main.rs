@@ -30,7 +30,7 @@ pub(crate) fn word(value: u64) -> Arc<Line<Word<u64>>> {
     Arc::new(Line(Word::new(value)))
 }
 
-/// Two sockets of two clusters of two cores of two hardware threads each. Whoever comes first is next,
+/// Two sockets of two clusters of two cores of two hardware threads each. The first to come is next,
 /// and owners give lines away at once.
 pub(crate) fn machine() -> Machine {
     let text = r#"

@@ -234,7 +234,7 @@ fn a_lock_admits_one_at_a_time_and_its_waiters_wake_up() {
     let hold = vec![Access { times: 1.0, operation: Operation::Work(1000.0) }];
     pattern.role(Role::pool("worker").does(1.0, Operation::Lock(lock, hold)));
     let mops = |cpus| on(&pattern, cpus).report.mops();
-    // A microsecond each, whoever holds it; those that slept begin some microseconds later.
+    // A microsecond each, whichever holds it; those that slept begin some microseconds later.
     assert!((0.9..=1.0).contains(&mops(1)), "{}", mops(1));
     assert!(mops(8) > 0.1 && mops(8) < 1.0, "{}", mops(8));
     let fair = on(&pattern, 8).report.per_thread;

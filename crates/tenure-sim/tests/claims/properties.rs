@@ -1,4 +1,4 @@
-//! What holds for machines and programs that nobody thought of.
+//! What holds for arbitrary machines and programs.
 
 use crate::*;
 use proptest::prelude::*;
@@ -40,7 +40,7 @@ fn action() -> impl Strategy<Value = Action> {
         1 => Just(Action::Hint),
         2 => (0.0..200.0).prop_map(Action::Work),
         1 => Just(Action::Membarrier),
-        // Nobody writes it, so nobody sleeps for ever.
+        // No thread writes it, so none sleeps for ever.
         1 => (1..3_u32).prop_map(Action::WaitUnless),
         1 => Just(Action::Wake),
     ]
@@ -126,7 +126,7 @@ fn act(objects: &Objects, cpu: &Cpu, action: Action) {
         Action::SetBit(word, bit) => _ = objects.bits[word].fetch_or(1 << bit, RELAXED),
         Action::Load(word) => _ = objects.words[word].load(RELAXED),
         Action::Store(value) => objects.last.store(value, RELAXED),
-        // SAFETY: nobody writes the field.
+        // SAFETY: no thread writes the field.
         Action::ReadField => assert_eq!(unsafe { objects.field.read() }, [7; 6]),
         Action::Hint => Simulated::spin_hint(),
         Action::Work(ns) => cpu.work(ns),

@@ -1,6 +1,6 @@
-//! Working out alignments that the input does not tell.
+//! Working out alignments that the input does not state.
 //!
-//! DWARF tells an alignment only where the source declares one (and Rust's and newer C compilers'
+//! DWARF states an alignment only where the source declares one (and Rust's and newer C compilers'
 //! only), BTF never does. But members lie where alignments put them: a gap that the members' own
 //! alignments do not explain was made by a declared one.
 

@@ -175,7 +175,7 @@ impl Type {
 }
 
 impl Member {
-    /// A member that is no bit field and has nothing else to tell.
+    /// A member that is no bit field and has nothing else to say.
     pub fn new(name: impl Into<Name>, offset: u64, ty: TypeId) -> Self {
         Self { name: name.into(), offset, ty, bits: None, inherited: false, tags: Vec::new() }
     }

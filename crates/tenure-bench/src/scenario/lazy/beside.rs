@@ -71,7 +71,7 @@ impl<T, A, O, Act: Fn(&T, &mut A), GoOn: Fn(&T, &mut O) -> u64> Beside<T, A, O, 
     fn act(&self, actor: &mut A, steps: u64) {
         for _ in 0..steps {
             (self.act)(&self.shared, actor);
-            // Relaxed: as above; nobody else writes it.
+            // Relaxed: as above; no other thread writes it.
             self.acted.store(self.acted() + 1, Ordering::Relaxed);
         }
     }

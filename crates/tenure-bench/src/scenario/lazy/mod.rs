@@ -1,4 +1,4 @@
-//! Group `lazy`: references that nobody counts while they are used.
+//! Group `lazy`: references that are not counted while they are used.
 //!
 //! | module | subject |
 //! |---|---|

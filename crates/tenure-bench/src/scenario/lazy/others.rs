@@ -68,7 +68,7 @@ pub(super) fn epoch() -> Variant {
     let prepare = || Isolated::new(Epoch(epoch::Atomic::new(shared())));
     Variant::step("crossbeam-epoch", prepare, |epoch| {
         let guard = epoch::pin();
-        // Acquire: what whoever stored it had written.
+        // Acquire: what the storing thread had written.
         let found = epoch.0.load(Ordering::Acquire, &guard);
         // SAFETY: never null, and never replaced.
         black_box(unsafe { found.deref() }.read());
@@ -97,7 +97,7 @@ pub(super) fn entered() -> Variant {
     Variant::step("seize", prepare, |entered| {
         use seize::Guard as _;
         let guard = entered.collector.enter();
-        // Acquire: what whoever stored it had written.
+        // Acquire: what the storing thread had written.
         let found = guard.protect(&entered.current, Ordering::Acquire);
         // SAFETY: never null, and never replaced.
         black_box(unsafe { &*found }.read());

@@ -58,7 +58,7 @@ mod tests {
 
     fn connections_stay<S: Slots>(kept: u32) {
         let slots = &prepared::<S>(2);
-        let made = || slots.made().expect("the pool tells");
+        let made = || slots.made().expect("the pool counts them");
         let mut windows = [(); 2].map(|()| Window::new(slots));
         let prepared = made();
         std::thread::scope(|scope| {

@@ -21,7 +21,7 @@ pub(super) struct OneWay<S: Slots, M: Host> {
 enum Role {
     Acquires,
     Releases,
-    /// Both, in turn: it has nobody to do the other.
+    /// Both, in turn: it has no partner for the other.
     Both,
 }
 
@@ -43,8 +43,8 @@ struct Patience {
 
 /// Looks at the channel before the thread lets others run.
 const SPINS: u32 = 128;
-/// Looks in all: below a millisecond where nobody else wants to run, and as many turns of the others where
-/// somebody does.
+/// Looks in all: below a millisecond where no other thread wants to run, and as many turns of the others where
+/// one does.
 const LOOKS: u32 = SPINS + 2_048;
 
 impl Patience {
@@ -161,7 +161,7 @@ mod tests {
     const KEPT: u32 = 2 * 64 + 2 * 32;
 
     fn made<S: Slots>(object: &Object<S>) -> u32 {
-        object.slots.made().expect("the pool tells")
+        object.slots.made().expect("the pool counts them")
     }
 
     /// Slots that were made before so many threads run, and after.

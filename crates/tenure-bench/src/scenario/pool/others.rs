@@ -51,7 +51,7 @@ impl Slots for LockedVec {
 /// Free slots in crossbeam's bounded queue, which has a place for every slot.
 pub(super) struct Bounded(ArrayQueue<u32>);
 
-/// The number of slots that are made beyond those that were prepared: nobody tells them apart.
+/// The number of slots that are made beyond those that were prepared: they are all alike.
 const ANOTHER: u32 = u32::MAX;
 
 impl Slots for Bounded {

@@ -3,7 +3,7 @@
 use super::slots::{Slots, elsewhere};
 use tenure::pool::{BufferPool, PooledBuf, SlotMut, SlotPool};
 
-/// `SlotPool`, of objects that nobody looks at.
+/// `SlotPool`, of objects that are not looked at.
 pub(super) struct Objects {
     _in_use: Vec<SlotMut<u32>>,
     pool: SlotPool<u32>,
@@ -33,7 +33,7 @@ impl Slots for Objects {
     }
 }
 
-/// `BufferPool`, told not to zero: that is the memory's time and not the list's.
+/// `BufferPool` that does not zero: that is the memory's time and not the list's.
 pub(super) struct Buffers {
     _in_use: Vec<PooledBuf>,
     pool: BufferPool,

@@ -9,7 +9,7 @@ use tenure::pool::list::List;
 
 /// A pool of slots.
 ///
-/// Whatever it is, a slot that is free is used again, and where none is free one is made: nobody waits.
+/// Whatever it is, a slot that is free is used again, and where none is free one is made: no thread waits.
 pub(super) trait Slots: Send + Sync + Sized + 'static {
     /// A slot, in the hands of its user.
     type Taken: Send;
@@ -18,7 +18,7 @@ pub(super) trait Slots: Send + Sync + Sized + 'static {
     fn prepared(in_use: u32, free: u32) -> Self;
     fn acquire(&self) -> Self::Taken;
     fn release(&self, taken: Self::Taken);
-    /// Slots that were made in all, if the pool tells.
+    /// Slots that were made in all, if the pool counts them.
     #[cfg(test)]
     fn made(&self) -> Option<u32> {
         None
@@ -45,7 +45,7 @@ impl<L: List> Resident for Owner<L> {
     }
 }
 
-/// Slots that a thread may keep to itself: as many as pools let them, unless told.
+/// Slots that a thread may keep to itself: as many as pools let them by default.
 const MAGAZINE: usize = 64;
 
 impl<L: List> Listed<L> {

@@ -35,15 +35,15 @@ pub(super) fn group() -> Group {
     Group {
         name: "registry",
         title: "One live object per key",
-        about: "Objects that threads share by key while somebody uses them, and that are gone when nobody does. What \
+        about: "Objects that threads share by key while one uses them, and that are gone when none does. What \
                 programs do about it today is a map of std's Weak, behind one lock (mutex map) or many (dashmap); \
-                an object that goes removes its own entry. moka is a cache: it keeps what nobody uses, and is here \
+                an object that goes removes its own entry. moka is a cache: it keeps what is not in use, and is here \
                 for the price of a lookup. All maps hash with std's RandomState.",
         scenarios: vec![
             Scenario::new(
                 "registry/hit",
                 "acquire + drop one key",
-                "One operation acquires the object of the one key that there is, which somebody else holds \
+                "One operation acquires the object of the one key that there is, which another thread holds \
                  as well, reads it and drops the reference. The limit is a bare addition and subtraction of \
                  one shared word.",
                 "mutex map",
@@ -61,7 +61,7 @@ pub(super) fn group() -> Group {
             Scenario::new(
                 "registry/churn",
                 "an object comes and goes",
-                "One operation acquires a key that nobody holds, which creates the object, reads it, and drops \
+                "One operation acquires a key that no thread holds, which creates the object, reads it, and drops \
                  the only reference, which destroys it. Each thread has 64 keys of its own, and 1,024 \
                  other objects are there all the time.",
                 "mutex map",

@@ -23,7 +23,7 @@ struct Variant {
     mark: &'static str,
     /// How long all of its accesses waited.
     waited: String,
-    told: Told,
+    summary: Summary,
     lines: Vec<Picture>,
     /// The lines that are not drawn, if there are any.
     rest: Option<String>,
@@ -53,7 +53,7 @@ pub(super) fn html(scenario: &Scenario, point: &Point, anchor: &str) -> String {
                 _ => "",
             },
             waited: format!("{} ns/op waited", number(waited.0)),
-            told: told(row, &names),
+            summary: summary(row, &names),
             lines: pictures.collect(),
             rest: others(rest),
         }
@@ -221,7 +221,7 @@ fn origins(transfers: &Transfers) -> Vec<String> {
 }
 
 #[derive(Debug, PartialEq, Serialize)]
-struct Told {
+struct Summary {
     sentence: Parts,
     /// Something waits for what it does not use.
     suffers: bool,
@@ -254,8 +254,8 @@ fn names(rows: &[Row]) -> Vec<String> {
 }
 
 /// The sentence. `names` are those of all variants, so that it can say what does not move here.
-fn told(row: &Row, names: &[String]) -> Told {
-    let says = |suffers, sentence| Told { sentence, suffers };
+fn summary(row: &Row, names: &[String]) -> Summary {
+    let says = |suffers, sentence| Summary { sentence, suffers };
     if row.lines.is_empty() {
         return says(false, vec![plain("No line moves.")]);
     }
@@ -335,8 +335,8 @@ mod tests {
         let report = fixtures::xeon();
         for row in &report.groups[1].scenarios[0].points.last().unwrap().rows {
             let (hot, rest) = hottest(&row.lines);
-            let told = "1 more line with 0.0040 transfers/op is in the table.";
-            assert_eq!((hot.len(), others(rest).as_deref()), (1, Some(told)));
+            let summary = "1 more line with 0.0040 transfers/op is in the table.";
+            assert_eq!((hot.len(), others(rest).as_deref()), (1, Some(summary)));
         }
     }
 
@@ -357,9 +357,9 @@ mod tests {
     #[test]
     fn who_waits_for_what_it_only_reads_is_named_with_the_one_it_waits_for() {
         let rows = cells();
-        let told = super::told(&rows[2], &names(&rows));
-        assert!(told.suffers);
-        let sentence = words::text_of(&told.sentence);
+        let summary = super::summary(&rows[2], &names(&rows));
+        assert!(summary.suffers);
+        let sentence = words::text_of(&summary.sentence);
         let start = "lwtstate and rt_genid are only read and yet wait ";
         let end = " ns/op: they share a line with refs, which is written.";
         assert!(sentence.starts_with(start) && sentence.ends_with(end), "{sentence}");
@@ -368,10 +368,10 @@ mod tests {
     #[test]
     fn what_another_variant_waits_for_is_said_not_to_move() {
         let rows = cells();
-        let told = super::told(&rows[3], &names(&rows));
-        assert!(!told.suffers);
+        let summary = super::summary(&rows[3], &names(&rows));
+        assert!(!summary.suffers);
         assert_eq!(
-            words::text_of(&told.sentence),
+            words::text_of(&summary.sentence),
             "Only refs waits for its line. lwtstate and rt_genid are on no line that moves."
         );
     }
@@ -383,8 +383,8 @@ mod tests {
         for member in rows[0].lines.iter_mut().flat_map(|line| &mut line.members) {
             member.stores_per_op = 0.1;
         }
-        assert!(!super::told(&rows[0], &[]).suffers);
+        assert!(!super::summary(&rows[0], &[]).suffers);
         rows[0].lines.clear();
-        assert_eq!(words::text_of(&super::told(&rows[0], &[]).sentence), "No line moves.");
+        assert_eq!(words::text_of(&super::summary(&rows[0], &[]).sentence), "No line moves.");
     }
 }

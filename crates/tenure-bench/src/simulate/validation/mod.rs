@@ -2,7 +2,7 @@
 //! the simulated ones.
 //!
 //! Each machine has one set of parameters, whatever the figure. Its latencies come from core-to-core
-//! matrices; what nobody publishes (how long an owner keeps a contended line) is fitted once per
+//! matrices; what is not published (how long an owner keeps a contended line) is fitted once per
 //! machine, and its file says to what. Every figure is shown, also those that are far off.
 //!
 //! `docs/validation.md` is this list as a table; a test writes and compares it.

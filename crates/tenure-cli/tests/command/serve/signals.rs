@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::server::{PROTOCOLS, Protocol, Server, eventually};
 use super::traffic::{drain, expect_large, expect_small, large, small, start, stop};
 
-/// Waits until nobody can connect: the signal has been heard.
+/// Waits until no client can connect: the signal has been heard.
 #[track_caller]
 fn is_deaf(server: &Server) {
     eventually("the signal is heard", || TcpStream::connect(server.address).is_err());
@@ -27,7 +27,7 @@ fn a_server_that_is_told_to_end_finishes_what_is_under_way() {
             busy.write_all(&large(protocol).repeat(10)).unwrap();
             server.wait_for("it stalls", |figures| figures["stalled_writes"] >= 1);
             server.signal(signal);
-            // Whoever is idle is closed, and no one else comes.
+            // Idle connections are closed, and no new one is accepted.
             assert!(drain(&mut idle).is_empty());
             for _ in 0..10 {
                 expect_large(&server, &mut busy);

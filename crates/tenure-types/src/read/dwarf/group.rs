@@ -28,7 +28,7 @@ pub(super) fn read<'d>(
     }
     first.sort_unstable();
     let mut last = first.clone();
-    // Round by round: what the units of the last one refer to and nobody has read.
+    // Round by round: what the units of the last one refer to and has not been read.
     while !last.is_empty() {
         for job in &last {
             let mut foreign = std::mem::take(&mut scanned.entry(*job).or_default().foreign);
