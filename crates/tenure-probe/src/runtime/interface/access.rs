@@ -7,20 +7,20 @@ use crate::runtime::{shadow, sys};
 use crate::segment::Access;
 use crate::segment::Access::{Read, Write};
 
-/// Functions that note one access each.
+/// Functions that note an access each, by `note` or by `note_range`.
 macro_rules! accesses {
-    ($($name:ident: $access:expr, $size:expr;)*) => {
+    ($note:ident: $($name:ident: $access:expr, $size:expr;)*) => {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name(address: usize) {
                 // SAFETY: the frame is this function's.
-                unsafe { note(address, $size, $access, sys::frame()) };
+                unsafe { $note(address, $size, $access, sys::frame()) };
             }
         )*
     };
 }
 
-accesses! {
+accesses! { note:
     __tsan_read1: Read, 1;
     __tsan_read2: Read, 2;
     __tsan_read4: Read, 4;
@@ -50,20 +50,8 @@ accesses! {
     __tsan_vptr_read: Read, 8;
 }
 
-/// Functions that note an access that may cross from one line to the next.
-macro_rules! unaligned {
-    ($($name:ident: $access:expr, $size:expr;)*) => {
-        $(
-            #[unsafe(no_mangle)]
-            unsafe extern "C" fn $name(address: usize) {
-                // SAFETY: the frame is this function's.
-                unsafe { note_range(address, $size, $access, sys::frame()) };
-            }
-        )*
-    };
-}
-
-unaligned! {
+// They may cross from one line to the next.
+accesses! { note_range:
     __tsan_unaligned_read2: Read, 2;
     __tsan_unaligned_read4: Read, 4;
     __tsan_unaligned_read8: Read, 8;

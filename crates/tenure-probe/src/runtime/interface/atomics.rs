@@ -12,10 +12,10 @@ use crate::runtime::lines::note;
 use crate::runtime::sys;
 use crate::segment::Access;
 
-/// The operations of one width, on core's atomics.
+/// The operations of one width, on core's atomics. A weak compare-exchange may be a strong one.
 macro_rules! atomics {
     ($atomic:ty, $word:ty, $load:ident, $store:ident, $exchange:ident,
-     [$($fetch:ident: $method:ident;)*], $nand:ident, $strong:ident, $weak:ident, $value:ident) => {
+     [$($fetch:ident: $method:ident;)*], $nand:ident, [$($exchange_if:ident)*], $value:ident) => {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $load(address: *mut $word, order: c_int) -> $word {
             // SAFETY: the program loads from this address atomically; the frame is this function's.
@@ -46,59 +46,40 @@ macro_rules! atomics {
 
         atomics! { @add $atomic, $word, $exchange: swap; $($fetch: $method;)* $nand: fetch_nand; }
 
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $strong(
-            address: *mut $word, expected: *mut $word, new: $word, _: c_int, _: c_int,
-        ) -> c_int {
-            // SAFETY: the program's atomic word and its own expected value; the frame is this function's.
-            unsafe {
-                let result = <$atomic>::from_ptr(address).compare_exchange(*expected, new, SeqCst, SeqCst);
-                let access = if result.is_ok() { Access::CompareExchange } else { Access::Failed };
-                note(address as usize, size_of::<$word>() as u8, access, sys::frame());
-                match result {
+        $(
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $exchange_if(
+                address: *mut $word, expected: *mut $word, new: $word, _: c_int, _: c_int,
+            ) -> c_int {
+                // SAFETY: the program's atomic word and its own expected value; the frame is this function's.
+                match unsafe { atomics!(@compare $atomic, address, *expected, new) } {
                     Ok(_) => 1,
                     Err(found) => {
-                        *expected = found;
+                        // SAFETY: as above.
+                        unsafe { *expected = found };
                         0
                     }
                 }
             }
-        }
-
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $weak(
-            address: *mut $word, expected: *mut $word, new: $word, _: c_int, _: c_int,
-        ) -> c_int {
-            // SAFETY: as for the strong form, which may take its place.
-            unsafe {
-                let result = <$atomic>::from_ptr(address).compare_exchange(*expected, new, SeqCst, SeqCst);
-                let access = if result.is_ok() { Access::CompareExchange } else { Access::Failed };
-                note(address as usize, size_of::<$word>() as u8, access, sys::frame());
-                match result {
-                    Ok(_) => 1,
-                    Err(found) => {
-                        *expected = found;
-                        0
-                    }
-                }
-            }
-        }
+        )*
 
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $value(
             address: *mut $word, expected: $word, new: $word, _: c_int, _: c_int,
         ) -> $word {
             // SAFETY: the program's atomic word; the frame is this function's.
-            unsafe {
-                let result = <$atomic>::from_ptr(address).compare_exchange(expected, new, SeqCst, SeqCst);
-                let access = if result.is_ok() { Access::CompareExchange } else { Access::Failed };
-                note(address as usize, size_of::<$word>() as u8, access, sys::frame());
-                match result {
-                    Ok(found) | Err(found) => found,
-                }
+            match unsafe { atomics!(@compare $atomic, address, expected, new) } {
+                Ok(found) | Err(found) => found,
             }
         }
     };
+    // In the exported function itself, whose frame it notes.
+    (@compare $atomic:ty, $address:ident, $expected:expr, $new:ident) => {{
+        let result = <$atomic>::from_ptr($address).compare_exchange($expected, $new, SeqCst, SeqCst);
+        let access = if result.is_ok() { Access::CompareExchange } else { Access::Failed };
+        note($address as usize, size_of_val(&$new) as u8, access, sys::frame());
+        result
+    }};
     (@add $atomic:ty, $word:ty, $($name:ident: $method:ident;)*) => {
         $(
             #[unsafe(no_mangle)]
@@ -116,19 +97,19 @@ macro_rules! atomics {
 atomics! { AtomicU8, u8, __tsan_atomic8_load, __tsan_atomic8_store, __tsan_atomic8_exchange,
 [__tsan_atomic8_fetch_add: fetch_add; __tsan_atomic8_fetch_sub: fetch_sub; __tsan_atomic8_fetch_and: fetch_and;
  __tsan_atomic8_fetch_or: fetch_or; __tsan_atomic8_fetch_xor: fetch_xor;], __tsan_atomic8_fetch_nand,
-__tsan_atomic8_compare_exchange_strong, __tsan_atomic8_compare_exchange_weak, __tsan_atomic8_compare_exchange_val }
+[__tsan_atomic8_compare_exchange_strong __tsan_atomic8_compare_exchange_weak], __tsan_atomic8_compare_exchange_val }
 atomics! { AtomicU16, u16, __tsan_atomic16_load, __tsan_atomic16_store, __tsan_atomic16_exchange,
 [__tsan_atomic16_fetch_add: fetch_add; __tsan_atomic16_fetch_sub: fetch_sub; __tsan_atomic16_fetch_and: fetch_and;
  __tsan_atomic16_fetch_or: fetch_or; __tsan_atomic16_fetch_xor: fetch_xor;], __tsan_atomic16_fetch_nand,
-__tsan_atomic16_compare_exchange_strong, __tsan_atomic16_compare_exchange_weak, __tsan_atomic16_compare_exchange_val }
+[__tsan_atomic16_compare_exchange_strong __tsan_atomic16_compare_exchange_weak], __tsan_atomic16_compare_exchange_val }
 atomics! { AtomicU32, u32, __tsan_atomic32_load, __tsan_atomic32_store, __tsan_atomic32_exchange,
 [__tsan_atomic32_fetch_add: fetch_add; __tsan_atomic32_fetch_sub: fetch_sub; __tsan_atomic32_fetch_and: fetch_and;
  __tsan_atomic32_fetch_or: fetch_or; __tsan_atomic32_fetch_xor: fetch_xor;], __tsan_atomic32_fetch_nand,
-__tsan_atomic32_compare_exchange_strong, __tsan_atomic32_compare_exchange_weak, __tsan_atomic32_compare_exchange_val }
+[__tsan_atomic32_compare_exchange_strong __tsan_atomic32_compare_exchange_weak], __tsan_atomic32_compare_exchange_val }
 atomics! { AtomicU64, u64, __tsan_atomic64_load, __tsan_atomic64_store, __tsan_atomic64_exchange,
 [__tsan_atomic64_fetch_add: fetch_add; __tsan_atomic64_fetch_sub: fetch_sub; __tsan_atomic64_fetch_and: fetch_and;
  __tsan_atomic64_fetch_or: fetch_or; __tsan_atomic64_fetch_xor: fetch_xor;], __tsan_atomic64_fetch_nand,
-__tsan_atomic64_compare_exchange_strong, __tsan_atomic64_compare_exchange_weak, __tsan_atomic64_compare_exchange_val }
+[__tsan_atomic64_compare_exchange_strong __tsan_atomic64_compare_exchange_weak], __tsan_atomic64_compare_exchange_val }
 
 #[unsafe(no_mangle)]
 extern "C" fn __tsan_atomic_thread_fence(_: c_int) {
