@@ -117,6 +117,9 @@ pub(super) fn attach_born(
     let lock = store::lock();
     let record = if recent.is_null() { null_mut() } else { room(&lock) };
     if record.is_null() {
+        drop(lock);
+        // SAFETY: reserved above, if at all, and not used yet. Programs may have more threads than mappings.
+        unsafe { sys::unmap(recent as usize, RECENT * size_of::<*mut Entry>()) };
         store::drop_one();
         return None;
     }
