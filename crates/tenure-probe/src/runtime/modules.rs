@@ -2,6 +2,8 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::NonNull;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
 
 use super::store::{self, Table};
 use super::{sys, threads};
@@ -14,6 +16,7 @@ struct Info {
     name: *const c_char,
     headers: *const Header,
     count: u16,
+    /// Modules that have been loaded so far, by all.
     loaded: u64,
 }
 
@@ -41,10 +44,13 @@ unsafe extern "C" {
 }
 
 static MODULES: Table<16> = Table::new(Kind::Modules);
+/// [`Info::loaded`] at the last scan that was complete: threads begin more often than libraries are loaded.
+static SCANNED: AtomicU64 = AtomicU64::new(0);
 
 /// Forgets all modules: a forked child's segment gets them anew.
 pub(super) fn restart() {
     MODULES.clear();
+    SCANNED.store(0, Relaxed);
 }
 
 /// Writes down the modules that are not yet. The caller does not hold the store's lock.
@@ -53,11 +59,14 @@ pub(super) fn restart() {
 /// `dlopen` of ours would come between the program and the real one, which looks at its caller.
 pub(super) fn scan() {
     let Some(_busy) = threads::current().and_then(threads::Local::busy) else { return };
-    // SAFETY: the callback has the signature that the linker calls, and wants no data.
-    unsafe { dl_iterate_phdr(note, core::ptr::null_mut()) };
+    let mut loaded = 0_u64;
+    // SAFETY: the callback has the signature that the linker calls, and its data is a number that outlives the call.
+    if unsafe { dl_iterate_phdr(note, (&raw mut loaded).cast()) } == 0 {
+        SCANNED.store(loaded, Relaxed);
+    }
 }
 
-unsafe extern "C" fn note(info: *const Info, bytes: usize, _: *mut c_void) -> c_int {
+unsafe extern "C" fn note(info: *const Info, bytes: usize, loaded: *mut c_void) -> c_int {
     if bytes < size_of::<Info>() {
         return 1;
     }
@@ -71,6 +80,11 @@ unsafe extern "C" fn note(info: *const Info, bytes: usize, _: *mut c_void) -> c_
         );
         (info, headers)
     };
+    if info.loaded == SCANNED.load(Relaxed) {
+        return 1;
+    }
+    // SAFETY: `scan` passes a number of its own.
+    unsafe { *loaded.cast::<u64>() = info.loaded };
     let segments = || headers.iter().filter(|header| header.kind == PT_LOAD);
     let start = segments().map(|header| header.address).min().unwrap_or(0).wrapping_add(info.bias);
     let end = segments()
