@@ -103,6 +103,14 @@ pub struct Line {
     pub possible: Possible,
 }
 
+impl Line {
+    /// Where the object starts that it is part of.
+    pub(crate) fn object(&self) -> Option<u64> {
+        let offset = self.allocation.as_ref()?.line_offset;
+        Some(self.address.wrapping_sub(offset.cast_unsigned()))
+    }
+}
+
 /// Where an object comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allocation {

@@ -19,10 +19,9 @@ pub(super) fn merged(process: &Process) -> Vec<Vec<usize>> {
     for &index in &lines {
         let line = &process.lines[index];
         for entry in significant(line).filter(|entry| entry.access.writes()) {
-            if let Some(allocation) = &line.allocation {
+            if let (Some(allocation), Some(object)) = (&line.allocation, line.object()) {
                 let offset = allocation.line_offset + i64::from(entry.offset);
                 sets.join(index, &mut by_member, (&allocation.stack, allocation.size, offset));
-                let object = line.address.wrapping_sub(allocation.line_offset.cast_unsigned());
                 sets.join(index, &mut by_object, (object, entry.code));
             }
         }

@@ -29,8 +29,9 @@ pub fn report(recording: &Recording, command: &str, line_bytes: u32, predicted: 
     let mut found: Vec<(u64, Finding, Option<Pattern>)> = Vec::new();
     for process in &recording.processes {
         let names = Names::new(process, &programs);
+        let groups = Groups::of(process, &names);
         for contended in contend::contended(process) {
-            let (mut finding, pattern) = finding(process, &contended, &names);
+            let (mut finding, pattern) = finding(process, &contended, &names, &groups);
             let accesses = finding.observed.as_ref().map_or(0, |observed| observed.accesses);
             finding.score = 100.0 * accesses as f64 / all_accesses.max(1) as f64;
             found.push((contended.possible.capped, finding, pattern));
@@ -112,15 +113,17 @@ fn finding(
     process: &Process,
     contended: &Contended,
     names: &Names<'_>,
+    groups: &Groups<'_>,
 ) -> (Finding, Option<Pattern>) {
     let worst = &process.lines[contended.lines[0]];
     let named = Named::new(contended, worst, names);
-    let mut words = words::words(process, contended, &named, names);
+    let shown = words::shown(contended, &named);
+    let mut words = words::words(worst, contended, &shown, &named, names, groups);
     let observed = observed(process, contended, &named, names);
     let paths = words.iter().map(|(word, _)| word.path.clone());
-    let in_pattern: Vec<_> = words::shown(contended, &named).into_iter().zip(paths).collect();
+    let in_pattern: Vec<_> = shown.into_iter().zip(paths).collect();
     let memory = memory(process, contended, &named, &observed);
-    let pattern = pattern::pattern(&memory, &in_pattern, &Groups::of(process, names));
+    let pattern = pattern::pattern(&memory, &in_pattern, groups);
     // The word that moves the line most is the one to mend; the others suffer.
     let hottest = (0..words.len()).max_by_key(|&at| words[at].1).unwrap_or(0);
     let (contended_word, _) = words.remove(hottest);
@@ -161,10 +164,7 @@ fn memory(process: &Process, contended: &Contended, named: &Named, observed: &Ob
         // One after the other at the same place is one at a time.
         objects: match observed.storage {
             Storage::Heap { .. } => {
-                let object = |line: &Line| {
-                    let offset = line.allocation.as_ref().map_or(0, |it| it.line_offset);
-                    line.address.wrapping_sub(offset.cast_unsigned())
-                };
+                let object = |line: &Line| line.object().unwrap_or(line.address);
                 let objects = contended.lines.iter().map(|&line| object(&process.lines[line]));
                 objects.collect::<BTreeSet<_>>().len() as u64
             }
@@ -218,9 +218,7 @@ fn observed(
             // Lines of the same object count once.
             let mut by_object: BTreeMap<u64, u64> = BTreeMap::new();
             for line in lines() {
-                let offset = line.allocation.as_ref().map_or(0, |it| it.line_offset);
-                let object = line.address.wrapping_sub(offset.cast_unsigned());
-                let known = by_object.entry(object).or_default();
+                let known = by_object.entry(line.object().unwrap_or(line.address)).or_default();
                 *known = objects(line).max(*known);
             }
             Storage::Heap {

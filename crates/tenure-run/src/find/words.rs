@@ -130,15 +130,15 @@ pub(super) fn shown(contended: &Contended, named: &Named) -> Vec<contend::Word> 
 
 /// [`shown`] with their names, each with how often it was written per second.
 pub(super) fn words(
-    process: &Process,
+    worst: &Line,
     contended: &Contended,
+    shown: &[contend::Word],
     named: &Named,
     names: &Names<'_>,
+    groups: &Groups<'_>,
 ) -> Vec<(Word, u64)> {
-    let worst = &process.lines[contended.lines[0]];
     let elements = named.elements(contended);
-    let groups = Groups::of(process, names);
-    shown(contended, named)
+    shown
         .iter()
         .map(|word| {
             // A word of an element has the name of the first that it stands for.
