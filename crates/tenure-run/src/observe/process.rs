@@ -60,7 +60,9 @@ impl Observed {
             }
         }
         for line in &self.reader.lines[self.lines..] {
-            changed.extend(before(line).map(|share| (line.index, share)));
+            changed.extend(
+                before(line, self.reader.header.line_bytes).map(|share| (line.index, share)),
+            );
         }
         self.lines = self.reader.lines.len();
         changed.sort_by_key(|(line, _)| *line);
@@ -168,15 +170,17 @@ type Objects = FxHashMap<(u32, i64), u64>;
 const MANY: u16 = 4096;
 
 /// What a thread did to a line that it had to itself until another came: on a busy machine that may be all it does.
-fn before(line: &Line) -> impl Iterator<Item = Share> {
+fn before(line: &Line, line_bytes: u32) -> impl Iterator<Item = Share> {
+    // At most 16 bytes: lines have 64 or 128.
+    let bytes = (line_bytes / 8) as u8;
     let (read, written) = (line.read_before(), line.written_before());
     let places = u64::from((read.count_ones() + written.count_ones()).max(1));
     let count = u64::from(line.accesses_before()) / places;
     let of = move |eighths: u8, writes| {
         (0..8).filter(move |eighth| eighths >> eighth & 1 == 1).map(move |eighth| Share {
             thread: line.before,
-            offset: eighth * 8,
-            size: 8,
+            offset: eighth * bytes,
+            size: bytes,
             writes,
             count,
         })
@@ -200,4 +204,18 @@ fn recorded(entry: &Entry) -> Option<record::Entry> {
         code: entry.code,
         count: entry.count,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_eighth_of_a_line_has_as_many_bytes_as_the_line_says() {
+        let line = Line { before: 1, before_use: 1 << 16 | 1 << 31 | 40_000, ..Line::read(&[]) };
+        for (line_bytes, places) in [(64, [(0, 8), (56, 8)]), (128, [(0, 16), (112, 16)])] {
+            let shares = before(&line, line_bytes).map(|share| (share.offset, share.size));
+            assert_eq!(shares.collect::<Vec<_>>(), places);
+        }
+    }
 }
