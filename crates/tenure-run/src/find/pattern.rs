@@ -138,7 +138,7 @@ fn roles(words: &[(Word, String)], groups: &Groups<'_>) -> Vec<(String, Vec<u32>
     };
     roles.sort_by(|one, other| weight(other).total_cmp(&weight(one)));
     roles.truncate(MOST_ROLES);
-    // Roles are told apart by their names.
+    // No two roles have the same name.
     for at in 1..roles.len() {
         if roles[..at].iter().any(|(name, ..)| *name == roles[at].0) {
             roles[at].0 += &format!(" {}", at + 1);

@@ -111,7 +111,7 @@ fn stats_without_memory_for_its_lines_says_so() {
     let (mut handler, buffers) =
         (cache.handler(), Buffers::new(PoolKind::Magazines, 4096).unwrap());
     let mut connection = Connection::open(&mut handler, &buffers, 4096);
-    // What a first request allocates for good.
+    // The first request allocates this once.
     connection.receive(&mut handler, b"mn\r\n");
     for kind in ["", " settings", " items", " slabs"] {
         let request = format!("stats{kind}\r\n");

@@ -7,7 +7,7 @@ use crate::memory::{Atomic, Memory, Ordering, Plain};
 pub(super) const OPEN: u32 = 0;
 /// Another thread takes back what threads keep.
 pub(super) const RECLAIM: u32 = 1;
-/// The list is closed, for good.
+/// The list is closed, and stays so.
 pub(super) const CLOSED: u32 = 1 << 1;
 /// The magazine has no owner, who would empty it at the end of the thread.
 pub(super) const UNOWNED: u32 = 1 << 2;

@@ -104,7 +104,7 @@ pub struct Magazines<M: Memory = Native, const BATCH: usize = BATCH_SIZE> {
     owner: Weak<dyn Resident>,
 }
 
-/// The bit of `owners` that says that the list is closed, for good.
+/// The bit of `owners` that says that the list is closed. It stays set.
 const CLOSED: u32 = 1 << 31;
 /// The bit of `owners` that says that idle slots are being gathered. Written under the lock.
 const GATHERED: u32 = 1 << 30;
