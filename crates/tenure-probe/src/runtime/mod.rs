@@ -61,10 +61,8 @@ static FORKED: AtomicBool = AtomicBool::new(false);
 ///
 /// The process has one thread so far, and this is called once.
 unsafe fn start() {
-    let Some(directory) = variable(c"TENURE_PROBE_DIR") else { return };
-    let memory = variable(c"TENURE_PROBE_MEMORY").and_then(|text| text.to_str().ok()?.parse().ok());
     // SAFETY: the caller's promise.
-    if unsafe { !store::create(directory, memory, shadow::LINE_BYTES as u32) } {
+    if unsafe { !create_segment() } {
         return;
     }
     if heap::start() && lines::start() {
@@ -88,14 +86,24 @@ fn start_forked() {
     if !FORKED.swap(false, Relaxed) {
         return;
     }
-    let Some(directory) = variable(c"TENURE_PROBE_DIR") else { return };
-    let memory = variable(c"TENURE_PROBE_MEMORY").and_then(|text| text.to_str().ok()?.parse().ok());
     lines::restart();
     modules::restart();
     // SAFETY: no thread records, so none uses the store.
-    if unsafe { store::create(directory, memory, shadow::LINE_BYTES as u32) } && heap::restart() {
+    if unsafe { create_segment() } && heap::restart() {
         threads::start();
     }
+}
+
+/// Makes a segment where the environment says. `false` if it does not, or if that cannot be done.
+///
+/// # Safety
+///
+/// No other thread uses the store.
+unsafe fn create_segment() -> bool {
+    let Some(directory) = variable(c"TENURE_PROBE_DIR") else { return false };
+    let memory = variable(c"TENURE_PROBE_MEMORY").and_then(|text| text.to_str().ok()?.parse().ok());
+    // SAFETY: the caller's promise.
+    unsafe { store::create(directory, memory, shadow::LINE_BYTES as u32) }
 }
 
 /// An environment variable that is set and not empty.

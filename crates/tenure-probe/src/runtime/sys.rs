@@ -1,7 +1,7 @@
 //! The kernel, the C library, thread-locals and frames.
 
 use core::arch::{asm, global_asm};
-use core::ffi::{c_char, c_int, c_long, c_ulong, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_ulong, c_void};
 
 unsafe extern "C" {
     pub(super) fn __errno_location() -> *mut c_int;
@@ -16,6 +16,7 @@ unsafe extern "C" {
     pub(super) fn sched_yield() -> c_int;
     pub(super) fn prctl(option: c_int, ...) -> c_int;
     pub(super) fn getrlimit(resource: c_int, limit: *mut [c_ulong; 2]) -> c_int;
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
     fn clock_gettime(clock: c_int, time: *mut [c_long; 2]) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
     fn pthread_self() -> c_ulong;
@@ -133,6 +134,13 @@ pub(super) fn reserve(bytes: usize) -> *mut u8 {
         map(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
     };
     if address > 0 { address as *mut u8 } else { core::ptr::null_mut() }
+}
+
+/// The definition of a function that this library's hides; null if there is none.
+pub(super) fn next(name: &CStr) -> *mut c_void {
+    const RTLD_NEXT: *mut c_void = core::ptr::without_provenance_mut(usize::MAX);
+    // SAFETY: a pseudo-handle, and a name that ends with a zero.
+    unsafe { dlsym(RTLD_NEXT, name.as_ptr()) }
 }
 
 /// `CLOCK_MONOTONIC` in nanoseconds.

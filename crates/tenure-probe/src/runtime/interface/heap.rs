@@ -1,6 +1,6 @@
 //! The allocator's functions: glibc's own do the work, the runtime notes what belongs to whom.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::ptr::null_mut;
 
 use crate::runtime::{heap, lines, shadow, sys};
@@ -11,7 +11,6 @@ unsafe extern "C" {
     fn __libc_realloc(old: *mut c_void, size: usize) -> *mut c_void;
     fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
     fn __libc_free(old: *mut c_void);
-    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
 const ENOMEM: c_int = 12;
@@ -133,9 +132,9 @@ macro_rules! new {
                 let align: fn(usize) -> usize = $align;
                 // SAFETY: as the program's own call; the frame is this function's.
                 unsafe {
-                    let new = __libc_memalign_or_malloc(align(second), size.max(1));
+                    let new = allocate(align(second), size.max(1));
                     if new.is_null() {
-                        new_without_memory($real.as_ptr(), size, second, third)
+                        new_without_memory($real, size, second, third)
                     } else {
                         noted(new, size, sys::frame())
                     }
@@ -157,7 +156,7 @@ new! {
 }
 
 #[inline(always)]
-unsafe fn __libc_memalign_or_malloc(align: usize, size: usize) -> *mut c_void {
+unsafe fn allocate(align: usize, size: usize) -> *mut c_void {
     // SAFETY: as the program's own call.
     unsafe { if align == 0 { __libc_malloc(size) } else { __libc_memalign(align, size) } }
 }
@@ -168,17 +167,11 @@ unsafe fn __libc_memalign_or_malloc(align: usize, size: usize) -> *mut c_void {
 ///
 /// The name is that of a form of `new`, and the others are its arguments.
 #[cold]
-unsafe fn new_without_memory(
-    name: *const c_char,
-    size: usize,
-    second: usize,
-    third: usize,
-) -> *mut c_void {
-    // SAFETY: the pseudo-handle RTLD_NEXT, and a name that ends with a zero. The next function of this name has this
-    // signature or fewer arguments. Its exception passes through this frame and its caller's, which own nothing and
-    // have unwind tables.
+unsafe fn new_without_memory(name: &CStr, size: usize, second: usize, third: usize) -> *mut c_void {
+    // SAFETY: the next function of this name has this signature or fewer arguments. Its exception passes through this
+    // frame and its caller's, which own nothing and have unwind tables.
     unsafe {
-        let real = dlsym(usize::MAX as *mut c_void, name);
+        let real = sys::next(name);
         if real.is_null() {
             return null_mut();
         }

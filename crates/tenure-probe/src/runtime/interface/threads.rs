@@ -1,6 +1,6 @@
 //! Threads and their locks: the C library's own do the work.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
@@ -13,7 +13,6 @@ type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 unsafe extern "C" {
     fn __libc_malloc(size: usize) -> *mut c_void;
     fn __libc_free(old: *mut c_void);
-    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
     fn abort() -> !;
     fn pthread_key_create(key: *mut u32, end: unsafe extern "C" fn(*mut c_void)) -> c_int;
     fn pthread_setspecific(key: u32, value: *const c_void) -> c_int;
@@ -82,16 +81,14 @@ fn real(cache: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
     if !known.is_null() {
         return known;
     }
-    // SAFETY: the pseudo-handle RTLD_NEXT, and a name that ends with a zero. A C library without the function could not
-    // have started a program that calls it.
-    unsafe {
-        let found = dlsym(usize::MAX as *mut c_void, name.as_ptr());
-        if found.is_null() {
-            abort();
-        }
-        cache.store(found, Relaxed);
-        found
+    let found = sys::next(name);
+    if found.is_null() {
+        // A C library without the function could not have started a program that calls it.
+        // SAFETY: has no preconditions.
+        unsafe { abort() };
     }
+    cache.store(found, Relaxed);
+    found
 }
 
 #[unsafe(no_mangle)]
