@@ -54,7 +54,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
                             lines.stat(format_args!("{number}:addr"), "unix");
                         }
                         from => {
-                            lines.stat(format_args!("{number}:addr"), format_args!("tcp:{from}"))
+                            lines.stat(format_args!("{number}:addr"), format_args!("tcp:{from}"));
                         }
                     }
                     let idle = self.visit.now.saturating_sub(one.heard());
