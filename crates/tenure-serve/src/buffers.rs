@@ -1,7 +1,6 @@
 //! The buffers of connections: one pool, whose free list is chosen when the server starts.
 //!
-//! [`BufferPool`] has its list as a type parameter. One binary that measures all lists chooses among three pools, which
-//! costs a branch for each use of a buffer.
+//! [`BufferPool`] has its list as a type parameter. Choosing among three pools costs a branch for each use of a buffer.
 
 use std::fmt;
 use std::ops::Deref;
@@ -11,20 +10,20 @@ use tenure::pool::{
     AcquireError, BufferPool, BufferStatistics, ConfigError, Magazines, PooledBuf, TaggedStack,
 };
 
-/// Bytes of a connection's buffer by default: the smallest size class of SMC sockets.
+/// Bytes of a buffer by default: the smallest size class of SMC sockets.
 pub const DEFAULT_BYTES: usize = 16 << 10;
 
-/// Size classes, from the smallest on: more than a server of this crate asks for.
+/// More size classes than a server of this crate asks for.
 const CLASSES: usize = 8;
 
 choice! {
     /// Which free list a pool has.
     PoolKind, "a pool is scan, tagged or magazines";
-    /// All buffers are walked for a free one: the baseline.
+    /// The baseline: all buffers are walked for a free one.
     Scan = "scan",
-    /// One list that all threads pop from and push to.
+    /// One list for all threads.
     Tagged = "tagged",
-    /// Each thread keeps some free buffers to itself.
+    /// Each thread keeps some free buffers.
     #[default]
     Magazines = "magazines",
 }
@@ -61,11 +60,11 @@ pub enum Buffers {
 }
 
 impl Buffers {
-    /// A pool of that kind, whose smallest buffers have `bytes`, a power of two.
+    /// A pool whose smallest buffers have `bytes`.
     ///
     /// # Errors
     ///
-    /// A size that is no power of two, or less than 64.
+    /// `bytes` is no power of two, or less than 64.
     pub fn new(kind: PoolKind, bytes: usize) -> Result<Self, ConfigError> {
         let settings = BufferPool::builder().classes(bytes, CLASSES);
         Ok(match kind {
@@ -75,7 +74,7 @@ impl Buffers {
         })
     }
 
-    /// An empty buffer of the smallest class, to append to.
+    /// An empty buffer of the smallest class.
     ///
     /// # Errors
     ///
@@ -85,7 +84,7 @@ impl Buffers {
         each!(Self, self, |pool, wrap| pool.acquire(0).map(wrap))
     }
 
-    /// Two empty buffers of the smallest class, for sending and receiving, or none.
+    /// Two empty buffers of the smallest class, or none.
     ///
     /// # Errors
     ///
@@ -100,7 +99,7 @@ impl Buffers {
         each!(Self, self, |pool, _wrap| pool.trim());
     }
 
-    /// What the pool did and has.
+    /// The pool's statistics.
     #[must_use]
     pub fn statistics(&self) -> BufferStatistics {
         each!(Self, self, |pool, _wrap| pool.statistics())
@@ -113,7 +112,7 @@ impl fmt::Debug for Buffers {
     }
 }
 
-/// A buffer of [`Buffers`]: bytes that were written, and room for more. Its drop gives it back, zeroed.
+/// Bytes that were written, and room for more. Its drop zeroes it and gives it back.
 #[derive(Debug)]
 pub enum Buffer {
     /// From [`Buffers::Scan`].
@@ -125,26 +124,26 @@ pub enum Buffer {
 }
 
 impl Buffer {
-    /// Appends as many of the bytes as there is room for, and returns how many those were.
+    /// Appends what there is room for, and returns how many bytes that was.
     #[inline]
     pub fn append(&mut self, bytes: &[u8]) -> usize {
         each!(Self, self, |buffer, _wrap| buffer.append(bytes))
     }
 
-    /// How many bytes can be appended.
+    /// Bytes of room.
     #[inline]
     #[must_use]
     pub fn spare(&self) -> usize {
         each!(Self, self, |buffer, _wrap| buffer.spare())
     }
 
-    /// The room behind the bytes, to be written to and then [committed](Self::commit).
+    /// The room, to be written to and then [committed](Self::commit).
     #[inline]
     pub fn spare_mut(&mut self) -> &mut [u8] {
         each!(Self, self, |buffer, _wrap| buffer.spare_mut())
     }
 
-    /// Takes `count` bytes of the room as written.
+    /// Counts `count` bytes of the room as written.
     ///
     /// # Panics
     ///

@@ -1,7 +1,7 @@
 //! What a protocol is to the event loop: a [`Handler`] for each thread, which turns bytes into an [`Output`].
 //!
-//! A handler knows no sockets and never waits, so the event loop, tests that cut a request at every byte, a fuzzer,
-//! and the benchmark without the kernel all feed the same one.
+//! A handler knows no sockets and never waits: the event loop, tests that cut requests at every byte, a fuzzer, and the
+//! benchmark without the kernel feed the same one.
 //!
 //! ```text
 //!  socket ──recv──▶ input ──▶ Handler::handle ──▶ Output ──sendmsg──▶ socket
@@ -18,23 +18,23 @@ use crate::buffers::Buffer;
 
 /// A protocol, on one thread of a server.
 pub trait Handler {
-    /// What the handler remembers of a connection.
+    /// The state of a connection.
     type Session;
-    /// A counted object whose bytes are sent without a copy. It is dropped once they are sent.
+    /// A counted object whose bytes are sent without a copy. It is dropped afterwards.
     type Chunk: AsRef<[u8]>;
 
-    /// Whether a connection has its own buffers from the first byte of a request to the last byte of the answer. If
-    /// not, it has one only while many bytes wait in it. An idle connection has none.
+    /// Whether a connection has its own buffers from a request's first byte to its answer's last. If not, it has one
+    /// only while many bytes wait in it. An idle connection has none.
     const KEEPS_BUFFERS: bool;
 
-    /// A connection from that address. `None` refuses it: it is closed at once.
+    /// A connection from that address; `None` closes it at once.
     fn open(&mut self, from: IpAddr) -> Option<Self::Session>;
 
     /// Takes requests from the front of `input`, and puts answers into `output`.
     ///
-    /// Returns when a request is incomplete, when the output [is full](Output::is_full), or when the
-    /// connection is to end. It may consume a part of a request. With `input` as full as buffers get
-    /// ([`Settings::buffer`](crate::net::Settings)) it consumes something, asks for the end, or has filled the output.
+    /// Returns when a request is incomplete, the output [is full](Output::is_full), or the connection is to end. It may
+    /// consume a part of a request. With `input` as full as buffers get ([`Settings::buffer`](crate::net::Settings)) it
+    /// consumes something, asks for the end, or has filled the output.
     fn handle(
         &mut self,
         session: &mut Self::Session,
@@ -42,8 +42,7 @@ pub trait Handler {
         output: &mut Output<Self::Chunk>,
     ) -> Progress;
 
-    /// Whether the connection is between two requests, as far as the handler has taken input. A server that stops
-    /// closes such connections at once.
+    /// Whether the input taken so far ends with a request. A server that stops closes such connections at once.
     fn is_idle(&self, _session: &Self::Session) -> bool {
         true
     }
@@ -58,7 +57,7 @@ pub trait Handler {
         false
     }
 
-    /// The connection has ended, in any way and state.
+    /// The connection has ended, in any state.
     fn close(&mut self, session: Self::Session);
 
     /// Called before each round of events, and about once a second without any.
@@ -69,7 +68,7 @@ pub trait Handler {
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes of the input that are done with.
+    /// Bytes of the input done with.
     pub consumed: usize,
     /// What the handler waits for.
     pub next: Next,
@@ -80,36 +79,36 @@ pub struct Progress {
 pub enum Next {
     /// More input.
     Input,
-    /// Room in the output: there may be more requests in the input.
+    /// Room in the output; the input may have more requests.
     Room,
-    /// A turn after those of other connections: there are more requests in the input.
+    /// A turn after other connections; the input has more requests.
     Turn,
     /// Nothing: the connection ends once the output is sent.
     End,
-    /// As `End`, because of what the client does. The first reason is logged; a
-    /// [verbose](crate::net::Settings::verbose) server logs each.
+    /// As `End`, for what the client does. The first reason is logged; a [verbose](crate::net::Settings::verbose)
+    /// server logs each.
     Refuse(&'static str),
     /// As `End`, but the client may still be sending. Its bytes are read and dropped for a while: closing a socket with
     /// unread bytes would take the answer back.
     Linger,
 }
 
-/// Bytes that a handler may write between two looks whether the output is full.
+/// Bytes that a handler may write between two calls of [`Output::is_full`].
 const RESERVE: usize = 4096;
 
-/// Chunks that wait at once. With the bytes between them they fit into one `sendmsg`.
+/// Segments that wait at once: they fit into one `sendmsg`.
 const MOST_SEGMENTS: usize = 512;
 
-/// Bytes that wait at once, those of chunks included; one chunk may be longer.
+/// Bytes that wait at once, with those of chunks; one chunk may be longer.
 const MOST_PENDING: usize = 1 << 20;
 
-/// Bytes that are to be sent: in a buffer, and in chunks between them.
+/// Bytes to send: in a buffer, and in chunks between them.
 #[derive(Debug)]
 pub struct Output<C> {
     buffer: Buffer,
     segments: VecDeque<Segment<C>>,
     pending: usize,
-    /// There was no memory for something; it and all after it are left out.
+    /// Want of memory: something and all after it are left out.
     cut: bool,
 }
 
@@ -149,7 +148,7 @@ impl<C: AsRef<[u8]>> Segment<C> {
 }
 
 impl<C: AsRef<[u8]>> Output<C> {
-    /// Nothing to send yet; `buffer` has the bytes that are written.
+    /// An empty output that writes into `buffer`.
     #[must_use]
     pub fn new(mut buffer: Buffer) -> Self {
         buffer.clear();
@@ -177,7 +176,7 @@ impl<C: AsRef<[u8]>> Output<C> {
         }
     }
 
-    /// Handlers stop at a full output, so only answers longer than its reserve spill.
+    /// Only answers longer than the reserve spill: handlers stop at a full output.
     #[cold]
     fn spill(&mut self, bytes: &[u8]) {
         if !matches!(self.segments.back(), Some(Segment::Spilled { .. }))
@@ -196,7 +195,7 @@ impl<C: AsRef<[u8]>> Output<C> {
         self.pending += bytes.len();
     }
 
-    /// Appends `chunk`, from byte `start` on, without a copy, or [cuts](Self::take_cut) the output.
+    /// Appends `chunk` from byte `start` on, without a copy, or [cuts](Self::take_cut) the output.
     ///
     /// # Panics
     ///
@@ -221,14 +220,14 @@ impl<C: AsRef<[u8]>> Output<C> {
         true
     }
 
-    /// Whether something was left out since the last call, for want of memory. The connection has to end once the
-    /// rest is sent: its client would take the next answer for this one.
+    /// Whether want of memory cut the output since the last call. Then the connection has to end once the rest is sent:
+    /// its client would take the next answer for this one.
     #[must_use]
     pub fn take_cut(&mut self) -> bool {
         std::mem::take(&mut self.cut)
     }
 
-    /// Whether a handler has to wait until some of this is sent.
+    /// Whether handlers wait until some of this is sent.
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
@@ -237,7 +236,7 @@ impl<C: AsRef<[u8]>> Output<C> {
             || self.pending >= MOST_PENDING
     }
 
-    /// Bytes that are to be sent.
+    /// Bytes to send.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.pending
@@ -249,7 +248,7 @@ impl<C: AsRef<[u8]>> Output<C> {
         self.pending == 0
     }
 
-    /// The first bytes to send, in as many pieces as `slices` has. Returns the pieces that are used.
+    /// Fills `slices` with the first bytes to send, and returns those used.
     pub fn fill<'a, 's>(&'a self, slices: &'s mut [IoSlice<'a>]) -> &'s [IoSlice<'a>] {
         let count = self.segments.len().min(slices.len());
         for (slice, segment) in slices.iter_mut().zip(&self.segments) {
@@ -282,7 +281,7 @@ impl<C: AsRef<[u8]>> Output<C> {
         }
     }
 
-    /// All bytes in one piece, for tests.
+    /// All bytes, for tests.
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         self.segments.iter().map(|segment| segment.bytes(&self.buffer)).collect::<Vec<_>>().concat()

@@ -2,10 +2,10 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files that a process has beside its connections.
+/// Files beside the connections.
 const OTHERS: u64 = 64;
 
-/// Raises the limit of open files for `count` connections, as far as this process may. Returns whether they all fit.
+/// Raises the limit of open files for `count` connections, as far as it may. Returns whether they all fit.
 #[must_use]
 pub fn allow_connections(count: usize) -> bool {
     let needed = count as u64 + OTHERS;
@@ -18,7 +18,7 @@ pub fn allow_connections(count: usize) -> bool {
     setrlimit(Resource::Nofile, Rlimit { current: wanted, ..limit }).is_ok() && allowed
 }
 
-/// Has the allocator give its free memory back to the system: glibc's keeps what lies below memory in use.
+/// Has the allocator return free memory to the system: glibc's keeps what lies below memory in use.
 pub(crate) fn return_to_system() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: the function takes a number, and locks each arena that it trims.

@@ -15,10 +15,8 @@ impl Word for u64 {
     type Atomic = <Native as Memory>::AtomicU64;
 }
 
-/// A statistic, a setting, a hint, or a field that a lock guards: no thread reads other memory on the strength of
-/// its value.
-///
-/// So every operation is Relaxed. What needs an order says so where it is used, and uses an atomic.
+/// A statistic, a setting, a hint, or a field that a lock guards: no thread reads other memory on the strength of its
+/// value, so every operation is Relaxed. What needs an order uses an atomic.
 pub(crate) struct Relaxed<T: Word>(T::Atomic);
 
 impl<T: Word> Relaxed<T> {
@@ -36,7 +34,7 @@ impl<T: Word> Relaxed<T> {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// Adds, and returns the value from before.
+    /// Returns the value from before.
     #[inline]
     pub(crate) fn fetch_add(&self, more: T) -> T {
         self.0.fetch_add(more, Ordering::Relaxed)
@@ -52,7 +50,7 @@ impl<T: Word> Relaxed<T> {
         self.0.fetch_or(bits, Ordering::Relaxed);
     }
 
-    /// Applies `change` until no other thread interferes, and returns the value from before.
+    /// Applies `change` until no thread interferes, and returns the value from before.
     pub(crate) fn update(&self, change: impl Fn(T) -> T) -> T {
         let mut old = self.get();
         loop {

@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 
 use crate::net::{Address, Server, Shared};
 
-/// Names and figures.
 type Figures = Vec<(&'static str, u64)>;
 
 /// A server of one of the protocols. Its drop stops it.
@@ -61,15 +60,15 @@ pub(crate) fn not_listening(address: &Address, error: &io::Error) -> String {
 /// The version of the JSON.
 pub const SCHEMA: &str = "tenure-serve/1";
 
-/// What happened on a server so far: named figures.
+/// What happened on a server so far.
 ///
-/// As JSON, an object with `schema`, `protocol`, `figures` (names and whole numbers) and, where
-/// acquires were timed, `acquire_ns` (`count`, `p50`, `p90`, `p99`, `p999`, `max`).
+/// As JSON, an object with `schema`, `protocol`, `figures` (names and whole numbers) and, where acquires were timed,
+/// `acquire_ns` (`count`, `p50`, `p90`, `p99`, `p999`, `max`).
 #[derive(Debug, Clone)]
 pub struct Summary {
     protocol: String,
     figures: Figures,
-    /// How long acquires of buffers took, if they were timed: names and nanoseconds.
+    /// Acquire times, if taken: names and nanoseconds.
     acquires: Figures,
 }
 

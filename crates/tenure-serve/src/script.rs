@@ -91,9 +91,8 @@ pub fn answers<H: Handler>(
     connection.sent
 }
 
-/// Calls `work` in `threads` threads at once, each with its number, and returns the results.
-///
-/// When all are done, the handlers are dropped one after another. That frees what a thread unlinked while others read.
+/// Calls `work` in `threads` threads at once, each with its number, and returns the results. When all are done, the
+/// handlers are dropped one after another, which frees what a thread unlinked while others read.
 ///
 /// # Panics
 ///
@@ -131,11 +130,9 @@ pub fn in_threads<H: Handler, R: Send>(
     })
 }
 
-/// Feeds `script` to a handler `rounds` times in each of `threads` at once, all from one address. Returns the longest
-/// that a thread took.
-///
-/// This is the server without the kernel: the protocol, the store and the counts. Pieces have at most `piece`
-/// bytes, and the script must end with a request.
+/// Feeds `script`, which must end with a request, to a handler `rounds` times in each of `threads` at once, all from
+/// one address, in pieces of at most `piece` bytes: the server without the kernel. Returns the longest that a thread
+/// took.
 ///
 /// # Errors
 ///

@@ -22,7 +22,6 @@ pub(crate) fn cache() -> Cache<TicketRef, Peer> {
 /// The handler of a thread.
 pub(crate) type Protocol = Memcached<TicketRef, Peer>;
 
-/// A connection's state and buffers.
 pub(crate) struct Connection {
     session: Option<Session<TicketRef, Peer>>,
     pub(crate) input: Buffer,
@@ -41,7 +40,6 @@ impl Connection {
         Ok(Self { session, input: receive, output: Output::new(send), next: Next::Input })
     }
 
-    /// Room for input.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         if self.input.is_empty() {
             self.input.clear();
@@ -51,8 +49,8 @@ impl Connection {
         self.input.spare_mut()
     }
 
-    /// Answers the input, and sends the answers by `send`. An error means that the connection waits for room, or
-    /// has ended.
+    /// Answers the input, and sends the answers by `send`. An error means that the connection waits for room, or has
+    /// ended.
     pub(crate) fn answer(
         &mut self,
         protocol: &mut Protocol,

@@ -1,13 +1,13 @@
-//! Which event loop: the same cache behind the one of this crate, behind mio, and behind tokio.
+//! The same cache behind three event loops: this crate's, mio and tokio.
 //!
 //! ```text
 //! cargo run --release -p tenure-serve --example loops -- epoll|mio|tokio [ADDRESS [THREADS]]
 //! tenure load memcached ADDRESS --pid PID
 //! ```
 //!
-//! All three call the same [`Handler`](tenure_serve::handler::Handler) with the same buffers, read once for each event
-//! unless more is there than fits, and send all answers by one system call. Connections go round the threads in
-//! turn. The loops of mio and tokio have no limits, no timeouts and no shutdown: what they lack is to their advantage.
+//! All call the same [`Handler`](tenure_serve::handler::Handler) with the same buffers, read once for each event unless
+//! more is there than fits, and send all answers by one system call. Connections go round the threads. The loops of mio
+//! and tokio have no limits, no timeouts and no shutdown, which is to their advantage.
 
 #[cfg(target_os = "linux")]
 mod connection;

@@ -1,4 +1,4 @@
-//! The loop with mio: a `Poll` for each thread, edge-triggered as mio has it.
+//! The loop with mio: an edge-triggered `Poll` for each thread.
 
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -95,7 +95,7 @@ fn drive(
     connection: &mut Connection,
     protocol: &mut Protocol,
 ) -> io::Result<()> {
-    // Edge-triggered: read until there is no more; a read that does not fill the buffer is the last.
+    // Edge-triggered: reads until there is no more; a read that does not fill the buffer is the last.
     let mut drained = false;
     loop {
         connection.answer(protocol, |slices: &[IoSlice<'_>]| socket.write_vectored(slices))?;

@@ -1,4 +1,4 @@
-//! The bodies of the fuzz targets: bytes as a connection, without a socket, which holds handlers to their promises.
+//! The fuzz targets: bytes as a connection, without a socket, which holds handlers to their promises.
 //! `tests/memcached/fuzz.rs` runs them over the seeds.
 
 use std::cell::RefCell;
@@ -39,8 +39,8 @@ fn http() -> Http {
     Http::new(Arc::new(site), || "{}".to_owned())
 }
 
-/// Requests at once, and in pieces of a size that the first byte says. The answers are the same, and nothing that
-/// is not below the root is among them.
+/// Requests at once, and in pieces as long as the first byte says: the answers are the same, and nothing outside the
+/// root is among them.
 pub fn as_http(bytes: &[u8]) {
     let Some((&size, bytes)) = bytes.split_first() else { return };
     HTTP.with_borrow_mut(|http| {
@@ -53,7 +53,7 @@ pub fn as_http(bytes: &[u8]) {
     });
 }
 
-/// Talks to an empty server. Afterwards nothing is left of the connection.
+/// Talks to an empty server. Nothing is left of the connection.
 fn talk_to_cache<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Conversation {
     let cache: Cache<TicketRef, TicketRef> = Cache::new(&Config::default());
     let mut handler = cache.handler();
@@ -64,18 +64,17 @@ fn talk_to_cache<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Conversation {
     conversation
 }
 
-/// A connection to the cache, at once and in pieces of a size that the first byte says.
+/// A connection to the cache, at once and in pieces as long as the first byte says.
 pub fn as_memcached(bytes: &[u8]) {
     let Some((&size, bytes)) = bytes.split_first() else { return };
     let whole = talk_to_cache([bytes].into_iter());
     let pieces = talk_to_cache(bytes.chunks(usize::from(size).max(1)));
-    // A line that is too long is one only while its end has not come, and `stats` tells what is different each time.
+    // An overlong line is one only while its end has not come, and `stats` differs each time.
     let long = bytes.split(|byte| *byte == b'\n').any(|line| line.len() > 2048);
     let tells = bytes.windows(5).any(|word| word == b"stats");
     assert!(long || tells || whole == pieces);
 }
 
-/// Bytes of a receive buffer.
 const BUFFER: usize = 16 << 10;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -84,7 +83,7 @@ struct Conversation {
     ended: bool,
 }
 
-/// Feeds a new connection one piece after the other, as the event loop does.
+/// Feeds a new connection one piece after the other.
 fn converse<'a, H: Handler>(
     handler: &mut H,
     pieces: impl Iterator<Item = &'a [u8]>,

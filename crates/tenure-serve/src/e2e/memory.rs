@@ -1,4 +1,4 @@
-//! Handlers of memcached fed from memory: what is left of a server without the kernel.
+//! memcached's handlers fed from memory: a server without the kernel's share.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -9,15 +9,14 @@ use crate::script;
 use tenure::count::RefCount;
 use tenure::registry::RegistryCount;
 
-/// Keys, values and requests: those of the load on sockets.
+/// As in the load on sockets.
 const KEYS: usize = 10_000;
 const VALUE: &str = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
 const GETS_TO_A_SET: usize = 100;
 
-/// Requests that are fed over and over.
+/// Fed over and over.
 const REQUESTS: usize = 20_000;
 
-/// The counts and layouts.
 pub(super) const CELLS: [(&str, CountKind, LineKind); 6] = [
     ("inc_not_zero, shared", CountKind::IncNotZero, LineKind::Shared),
     ("inc_not_zero, isolated", CountKind::IncNotZero, LineKind::Isolated),
@@ -27,11 +26,10 @@ pub(super) const CELLS: [(&str, CountKind, LineKind); 6] = [
     ("ticket, isolated", CountKind::Ticket, LineKind::Isolated),
 ];
 
-/// A cache with its keys set, whatever its counts are: feeds requests to so many threads for about so many seconds.
-/// Returns the requests of all and the time.
+/// Feeds a filled cache requests from so many threads for about so many seconds. Returns the requests of all and the
+/// time.
 pub(super) type Player = Box<dyn Fn(usize, f64) -> Result<(u64, Duration), String>>;
 
-/// The cache of a cell.
 pub(super) fn player(count: CountKind, line: LineKind, seed: u64) -> Result<Player, String> {
     let mut config = Config::default();
     (config.count, config.line, config.memory) = (count, line, 256 << 20);
@@ -67,7 +65,7 @@ impl Visitor for Prepare {
         };
         feed(&keys, 1, 1)?;
         Ok(Box::new(move |threads, seconds| {
-            // How many rounds that takes; and the caches are warm then.
+            // Finds the number of rounds, and warms the CPU's caches.
             let once = feed(&script, threads, 1)?.as_secs_f64().max(1e-6);
             let rounds = (seconds / once).ceil().max(1.0) as u64;
             let time = feed(&script, threads, rounds)?;

@@ -1,20 +1,20 @@
-//! Whole servers: what each repair is worth to a program that does real work, beside programs that others use.
+//! Whole servers: what each repair is worth in real work, beside other programs.
 //!
-//! A [`run`] starts every server of a scenario, as processes of their own, and drives one after the other in
-//! short rounds, in random order. Ratios are of two servers in the same round.
+//! A [`run`] starts each server of a scenario as a process, and drives one after the other in short rounds, in random
+//! order. Ratios are of two servers in the same round.
 //!
 //! | figure | what it has in it |
 //! |---|---|
-//! | requests/s | server, kernel **and load generator**, on the same CPUs: what the load generator uses, the server does not get |
-//! | CPU per request | what the server's threads were on a CPU for, the kernel's work for them included: the figure that resolves on a small machine |
-//! | latencies | as the clients saw them, waiting for a CPU included |
-//! | CPU per request, `e2e/memory` | the same handlers fed from memory: **no kernel, no load generator**. Elapsed time times threads: on a busy machine it is too high |
-//! | acquire | the one call that a free list is there for, timed by itself inside of the server |
+//! | requests/s | server, kernel **and load generator**, on the same CPUs |
+//! | CPU per request | CPU time of the server's threads, the kernel's work for them included: the figure that resolves on a small machine |
+//! | latencies | as the clients saw them, waits for a CPU included |
+//! | CPU per request, `e2e/memory` | the same handlers fed from memory: **no kernel, no load generator**. Elapsed time times threads: too high on a busy machine |
+//! | acquire | the one call that a free list is there for, timed inside the server |
 //!
-//! Each server is one process for all rounds, so that intervals tell how rounds differ, and not how processes do:
-//! differences of a few per cent between cells should be seen in several runs.
+//! A server is one process for all rounds: intervals show how rounds differ, not processes. Repeat the run before you
+//! trust a few per cent between cells.
 //!
-//! Through sockets the memcached server has four cells: the compare-exchange loop or `TicketRef`, on the line of what
+//! Through sockets the memcached server has four cells: the compare-exchange loop or `TicketRef`, on the line that
 //! requests read or on its own ([`memcached`](crate::memcached)). `e2e/memory` adds `RcuRef`: six.
 
 mod memory;
@@ -32,7 +32,7 @@ pub use scenario::{GROUP, listed};
 pub const ABOUT: &str =
     "Whole servers under load, as processes of their own; runs when it is named.";
 
-/// Whether `name` asks for this, and not for another group of benchmarks.
+/// Whether `name` asks for this group of benchmarks.
 #[must_use]
 pub fn is_meant(name: &str) -> bool {
     name == scenario::GROUP || name.starts_with(&format!("{}/", scenario::GROUP))

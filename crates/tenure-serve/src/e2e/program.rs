@@ -1,4 +1,4 @@
-//! [`Program`]: a server that runs as a process of its own.
+//! [`Program`]: a server as a process.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
@@ -16,22 +16,22 @@ use tempfile::TempDir;
 
 use super::result::Acquires;
 
-/// How long a server may take to start, and to end.
+/// The most time for a start, and for an end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A server that runs. Its drop ends it.
+/// Its drop ends the server.
 pub(super) struct Program {
     child: Child,
-    /// What the server prints goes here; a pipe without a reader would end it.
+    /// A server without a reader of its output would end.
     _stdout: Option<ChildStdout>,
     pub(super) address: SocketAddr,
-    /// Its name and version.
+    /// With its version.
     pub(super) name: String,
     folder: TempDir,
 }
 
 impl Program {
-    /// Our own server: `tenure serve OPTIONS`. It has the folder for as long as it runs.
+    /// `tenure serve OPTIONS`. Keeps `folder` while it runs.
     pub(super) fn tenure(
         tenure: &Path,
         threads: usize,
@@ -67,7 +67,6 @@ impl Program {
         Ok(Self { child, _stdout: Some(reader.into_inner()), address, name, folder })
     }
 
-    /// memcached, if it is installed.
     pub(super) fn memcached(threads: usize) -> Result<Self, String> {
         let name = version("memcached", "-V")?;
         let address = free_address()?;
@@ -80,7 +79,7 @@ impl Program {
         Self::other(command, name, address, folder()?)
     }
 
-    /// nginx, if it is installed, with the file of [`site`].
+    /// nginx with the file of [`site`].
     pub(super) fn nginx(threads: usize) -> Result<Self, String> {
         let name = version("nginx", "-v")?.replace("nginx version: nginx/", "nginx ");
         let (address, folder) = (free_address()?, folder()?);
@@ -124,12 +123,11 @@ impl Program {
         Ok(program)
     }
 
-    /// The process.
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Ends it as its operator would, and returns how long its acquires took if it timed them.
+    /// Ends it by SIGTERM, and returns how long its acquires took if it timed them.
     pub(super) fn stop(mut self) -> Option<Acquires> {
         self.terminate();
         let text = fs::read_to_string(summary(&self.folder)).ok()?;
@@ -159,17 +157,17 @@ impl Drop for Program {
     }
 }
 
-/// Has the system end the program if this one is killed.
+/// The system ends the program if this one is killed.
 fn end_with_us(command: &mut Command) {
     let ask = || set_pdeathsig(Signal::SIGTERM).map_err(io::Error::from);
     // SAFETY: one system call, which allocates nothing and takes no lock.
     unsafe { command.pre_exec(ask) };
 }
 
-/// The bytes of the file that HTTP servers serve: those of the page that nginx comes with.
+/// Bytes of the page that HTTP servers serve: as many as nginx's own has.
 pub(super) const PAGE_BYTES: usize = 612;
 
-/// A folder with one page in it, `index.html`.
+/// A folder with `index.html`.
 pub(super) fn site(folder: &TempDir) -> Result<PathBuf, String> {
     let site = folder.path().join("site");
     let page = site.join("index.html");
@@ -178,7 +176,6 @@ pub(super) fn site(folder: &TempDir) -> Result<PathBuf, String> {
     Ok(site)
 }
 
-/// A folder that goes with its owner.
 pub(super) fn folder() -> Result<TempDir, String> {
     tempfile::tempdir().map_err(|error| format!("cannot make a temporary folder: {error}"))
 }
@@ -187,7 +184,7 @@ fn summary(folder: &TempDir) -> PathBuf {
     folder.path().join("summary.json")
 }
 
-/// The name and version that a program tells of itself.
+/// A program's name and version, as it prints them.
 fn version(program: &str, option: &str) -> Result<String, String> {
     let output = Command::new(program).arg(option).stdin(Stdio::null()).output();
     let output = output.map_err(|_| format!("{program} is not installed"))?;

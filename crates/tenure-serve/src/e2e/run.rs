@@ -23,24 +23,23 @@ use crate::process::allow_connections;
 pub struct Request {
     /// Names of scenarios, or `e2e` for all.
     pub names: Vec<String>,
-    /// Threads of each server and of the load generator; all CPUs by default.
+    /// Threads of each server and of the load generator; by default all CPUs.
     pub threads: Option<usize>,
-    /// Seconds of each round of each server.
+    /// Seconds of a server's round.
     pub seconds: Option<f64>,
-    /// Only see that everything works.
+    /// Only checks that everything works.
     pub quick: bool,
     /// The seed of the order.
     pub seed: Option<u64>,
-    /// The command `tenure`, which is started to serve.
+    /// The command `tenure`, which serves.
     pub tenure: PathBuf,
-    /// What makes the load on sockets. `wrk` makes that of HTTP alone, memtier that of memcached; the own
-    /// generator makes the rest.
+    /// Makes the load on sockets: `wrk` that of HTTP, memtier that of memcached. The own generator makes the rest.
     pub generator: Generator,
 }
 
 const SECONDS: f64 = 1.0;
 const ROUNDS: usize = 12;
-/// More than all servers of a scenario have at once.
+/// More than the servers of a scenario have together.
 const MOST_CONNECTIONS: usize = 4096;
 const QUICK_SECONDS: f64 = 0.1;
 
@@ -57,7 +56,7 @@ struct Sample {
 ///
 /// # Errors
 ///
-/// In one line: a name that does not exist, a server that does not start, or a load that cannot be made.
+/// In one line: an unknown name, a server that does not start, or a load that cannot be made.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, String> {
     let (began, clock) = (SystemTime::now(), Instant::now());
     let chosen = chosen(&request.names)?;
@@ -84,8 +83,8 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, String>
         }
         .to_owned(),
     };
-    // Those that are held, and those of the load; the servers inherit it. Where it is not allowed, connections fail
-    // and say so.
+    // For the held connections and the load's; servers inherit it. Where it is not allowed, connections fail and say
+    // so.
     let _ = allow_connections(MOST_CONNECTIONS);
     let mut random = fastrand::Rng::with_seed(seed);
     let cells = |one: &Scenario| match one.load {
@@ -120,7 +119,7 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, String>
         seconds: clock.elapsed().as_secs_f64(),
         settings,
         machine: machine::describe(),
-        // The figures of a quick run are too few.
+        // A quick run has too few figures.
         verdicts: if request.quick { Vec::new() } else { verdicts::judge(&scenarios) },
         scenarios,
         missing,
@@ -141,15 +140,15 @@ fn chosen(names: &[String]) -> Result<Vec<Scenario>, String> {
     Ok(all)
 }
 
-/// A server under a load, and what was measured.
+/// A server under load, and its samples.
 struct Driven {
     /// Its place in the report.
     at: usize,
     name: &'static str,
-    /// The program and its version.
+    /// With its version.
     program: String,
     is_rival: bool,
-    /// The process, and connections that are only held. None where requests come from memory.
+    /// The process, and connections that are only held. None without sockets.
     server: Option<(Program, Vec<TcpStream>)>,
     round: Box<dyn Fn() -> Result<Sample, String>>,
     samples: Vec<Sample>,
@@ -202,7 +201,7 @@ fn servers(
     Ok(driven)
 }
 
-/// A connection with half a request, which takes a pair of buffers: an idle one has none.
+/// Half a request takes a pair of buffers; an idle connection has none.
 fn half_a_request(server: SocketAddr) -> std::io::Result<TcpStream> {
     let mut connection = TcpStream::connect(server)?;
     connection.write_all(b"GET / HTTP/1.1\r\n")?;
@@ -216,7 +215,7 @@ fn players(settings: &Settings) -> Result<Vec<Driven>, String> {
         let round = move || {
             let (requests, time) = play(threads, seconds)?;
             let (requests, seconds) = (requests as f64, time.as_secs_f64());
-            // Each of its threads was on a CPU all the time, or waited for one.
+            // Each thread was always on a CPU, or waited for one.
             let cpu = seconds * 1e9 * threads as f64 / requests;
             Ok(Sample { rate: requests / seconds, cpu, latency: None, errors: 0 })
         };
@@ -272,7 +271,7 @@ fn sample(outcome: &Outcome) -> Sample {
     }
 }
 
-/// Ends the servers, and compares what was measured.
+/// Ends the servers, and compares their samples.
 fn measured(scenario: &Scenario, mut driven: Vec<Driven>) -> result::Scenario {
     driven.sort_by_key(|one| one.at);
     let mut acquires = Vec::new();
@@ -364,7 +363,7 @@ mod tests {
 
     #[test]
     fn ratios_are_of_the_same_round_and_not_of_medians() {
-        // Each round twice as slow as the one before, for both.
+        // For both, each round is twice as slow as the last.
         let ours: Vec<_> = (0..8).map(|round| sample(300.0 / 2_f64.powi(round), 1.0)).collect();
         let others: Vec<_> = (0..8).map(|round| sample(200.0 / 2_f64.powi(round), 2.0)).collect();
         let row = row("ours", "program", &ours, Some(ratios(&ours, &others)), None);

@@ -1,4 +1,4 @@
-//! Which servers are measured, under which load, and what is claimed of them.
+//! The servers that are measured, their load, and the claims about them.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -7,31 +7,30 @@ use crate::load::{self, settings::Settings};
 
 use super::program::{self, Program};
 
-/// The name of the whole on the command line.
+/// Its name on the command line.
 pub const GROUP: &str = "e2e";
 
-/// What is measured.
 pub(super) struct Scenario {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
     pub(super) about: &'static str,
     pub(super) load: Load,
-    /// None where requests come from memory: those of `memory::CELLS` are measured then.
+    /// Empty where requests come from memory: `memory::CELLS` are measured then.
     pub(super) cells: &'static [Cell],
     pub(super) baseline: &'static str,
-    /// The cell that the claims are about: the one with every repair.
+    /// The cell with every repair, which the claims are about.
     pub(super) repaired: &'static str,
     pub(super) claims: &'static [Claim],
 }
 
-/// Where the requests come from: clients, through sockets, or memory.
+/// Clients on sockets, or memory.
 #[derive(Clone, Copy)]
 pub(super) enum Load {
     Memcached {
         pipeline: usize,
     },
     HttpClose {
-        /// Connections that hold two buffers each meanwhile, and ask for nothing.
+        /// More connections, which hold two buffers each.
         held: usize,
     },
     Memory,
@@ -41,13 +40,13 @@ pub(super) enum Load {
 pub(super) type Cell = (&'static str, Server);
 
 pub(super) enum Server {
-    /// `tenure serve memcached` with that count and that line.
+    /// `tenure serve memcached`: its count and its line.
     Memcached(&'static str, &'static str),
-    /// `tenure serve http` with that free list.
+    /// `tenure serve http`: its free list.
     Http(&'static str),
-    /// The same, with its acquires timed.
+    /// With timed acquires.
     HttpTimed(&'static str),
-    /// Debian's, or whichever is on PATH.
+    /// The one on `PATH`.
     RealMemcached,
     Nginx,
 }
@@ -63,19 +62,17 @@ pub(super) enum Against {
 pub(super) enum Figure {
     /// At least so many times the requests per second.
     Rate(f64),
-    /// Less CPU time for each.
+    /// Less CPU time for each request.
     Cpu,
     /// No longer tail.
     Tail,
 }
 
 impl Server {
-    /// Whether others wrote it.
     pub(super) fn is_rival(&self) -> bool {
         matches!(self, Self::RealMemcached | Self::Nginx)
     }
 
-    /// Starts it.
     pub(super) fn start(&self, tenure: &Path, threads: usize) -> Result<Program, String> {
         match self {
             Self::Memcached(count, line) => {
@@ -103,7 +100,7 @@ const MEMCACHED: &[Cell] = &[
     ("memcached", Server::RealMemcached),
 ];
 
-/// All scenarios, in the order of the report.
+/// In the order of the report.
 pub(super) const ALL: [Scenario; 5] = [
     Scenario {
         id: "e2e/memcached",
@@ -214,7 +211,7 @@ pub fn listed() -> Vec<(String, String)> {
     ALL.iter().map(|one| (one.id.to_owned(), one.title.to_owned())).collect()
 }
 
-/// What drives a server for a round; none from memory.
+/// The load of a round; none from memory.
 pub(super) fn plan(load: Load, target: SocketAddr, settings: Settings) -> Option<load::Plan> {
     let settings = Settings { target, ..settings };
     match load {

@@ -1,11 +1,10 @@
-//! What the figures of whole servers say about the claims made for them.
+//! What the figures say about the claims.
 
 use super::result::Scenario;
 use super::scenario::{self, Against, Claim, Figure};
 use tenure_report::stats::Estimate;
 use tenure_report::verdict::{Outcome, Verdict};
 
-/// The verdicts on the claims that were measured.
 pub(super) fn judge(scenarios: &[Scenario]) -> Vec<Verdict> {
     let of = |one: &scenario::Scenario| {
         let measured = scenarios.iter().find(|scenario| scenario.id == one.id);

@@ -10,10 +10,10 @@ use super::status::Status;
 use super::{Http, target};
 use crate::handler::Output;
 
-/// Bytes of a file that are read at once, if it is not held in memory.
+/// Bytes read at once of a file not in memory.
 const PIECE: usize = 64 << 10;
 
-/// Bytes that may wait for a connection before the next piece is read.
+/// Bytes that may wait before the next piece is read.
 const MOST_PIECES: usize = 256 << 10;
 
 /// A file that is read while it is sent.
@@ -53,20 +53,20 @@ impl Transfer {
     }
 }
 
-/// How the connection goes on after an answer, and whether the client wants its body.
+/// How the connection goes on, and whether the client wants the body.
 type Ending = (Persistence, bool);
 
-/// What a name means that is no file.
+/// What a name without a file means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Instead {
     Statistics,
-    /// A directory, without the slash at the end.
+    /// A directory's name without its slash.
     Directory,
     Refusal(Status),
 }
 
 impl Http {
-    /// Answers a request. The returned transfer follows.
+    /// The returned transfer follows the answer.
     pub(super) fn answer(
         &mut self,
         head: &Head<'_>,

@@ -7,7 +7,6 @@ use super::file::{File, Version};
 use super::request::{Conditions, Field, Method};
 use crate::number::unsigned;
 
-/// The part of a file to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wanted {
     All,
@@ -44,7 +43,7 @@ pub(super) fn wanted(method: Method, conditions: &Conditions<'_>, file: &File) -
             tag == version.tag.as_bytes()
         }
         Some(date) => parse_date(date) == Some(version.modified),
-        // With two of them, neither can be trusted: the client might join parts of two versions.
+        // With two, neither can be trusted: the client might join parts of two versions.
         None => conditions.if_range == Field::Absent,
     };
     match conditions.range.once() {
@@ -53,14 +52,14 @@ pub(super) fn wanted(method: Method, conditions: &Conditions<'_>, file: &File) -
     }
 }
 
-/// How tags are compared. Ours are strong, so no weak one equals them strongly.
+/// Our tags are strong: no weak one equals them strongly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comparison {
     Strong,
     Weak,
 }
 
-/// Whether a list of tags, in any number of lines, is `*` or has that of the version. Our tags have no comma.
+/// Whether a list of tags, over any number of lines, is `*` or has the version's. Our tags have no comma.
 fn has(lines: &[&[u8]], version: &Version, comparison: Comparison) -> bool {
     let mut tags = lines.iter().flat_map(|line| line.split(|byte| *byte == b','));
     let is_ours = |tag: &[u8]| {
@@ -74,7 +73,7 @@ fn parse_date(text: &[u8]) -> Option<SystemTime> {
     httpdate::parse_http_date(std::str::from_utf8(text).ok()?).ok()
 }
 
-/// What a `Range` means for a file of `len` bytes. Only a single valid range counts.
+/// Only a single valid range counts.
 fn range(text: &[u8], len: u64) -> Wanted {
     let Some((unit, text)) = split(text, b'=') else { return Wanted::All };
     let Some((first, last)) = split(text.trim_ascii(), b'-') else { return Wanted::All };
@@ -83,7 +82,7 @@ fn range(text: &[u8], len: u64) -> Wanted {
     if !unit.eq_ignore_ascii_case(b"bytes") || !numbers || len == 0 {
         return Wanted::All;
     }
-    // A number that does not fit is beyond the end of any file.
+    // A number that does not fit is beyond any file.
     let number = |text| unsigned(text).unwrap_or(u64::MAX);
     let part = match (first, last) {
         (b"", b"") => return Wanted::All,

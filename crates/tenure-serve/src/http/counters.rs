@@ -10,14 +10,13 @@ use crate::relaxed::Relaxed;
 
 pub(super) type Counters = Isolated<Words>;
 
-/// The counters of a worker.
 #[derive(Default)]
 pub(super) struct Words {
     pub(super) requests: Relaxed<u64>,
     pub(super) refused: Relaxed<u64>,
 }
 
-/// The counters of all workers, past and present.
+/// Of all workers, past and present.
 #[derive(Default)]
 pub(super) struct All(Lock<Vec<Arc<Counters>>>);
 
@@ -52,9 +51,9 @@ impl fmt::Debug for All {
 pub struct Statistics {
     /// Requests, good and bad.
     pub requests: u64,
-    /// Of those: answered with an error.
+    /// Those answered with an error.
     pub refused: u64,
-    /// Versions of files that a worker or an answer has now; the answer of a fixed size is none.
+    /// Versions of files in use, without the answer of a fixed size.
     pub files: u64,
 }
 

@@ -7,7 +7,7 @@ use httpdate::HttpDate;
 
 use super::request::Persistence;
 
-/// The end of every head: `Date`, `Connection` where it is needed, the empty line.
+/// The end of every head: `Date`, `Connection` where needed, the empty line.
 #[derive(Debug)]
 pub(super) struct Tails {
     close: Vec<u8>,

@@ -1,8 +1,7 @@
-//! [`File`]: one version of a file, ready to be sent. [`FileRef`]: what workers and connections share of it. [`Chunk`]: what
-//! of it waits in an output.
+//! [`File`]: one version of a file, ready to be sent. [`FileRef`]: what workers and connections share. [`Chunk`]: what waits in an output.
 //!
-//! The key identifies a version: connections that still send an old version keep it, and later ones share the new
-//! one. A file goes with the last answer or cache that has it.
+//! The key identifies a version: connections that still send an old one keep it, and later ones share the new one. A
+//! version goes with the last answer or cache that has it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -22,7 +21,6 @@ pub(super) const SERVER: &str = concat!("Server: tenure/", env!("CARGO_PKG_VERSI
 /// The first second without an HTTP date: the year 10000.
 const END_OF_DATES: u64 = 253_402_300_800;
 
-/// One version of a file.
 #[derive(Debug)]
 pub(super) struct File {
     /// The head of its answer, without the lines of [`Tails`](super::date::Tails).
@@ -39,7 +37,7 @@ pub(super) struct File {
 pub(super) struct Version {
     /// In whole seconds, as in the protocol.
     pub(super) modified: SystemTime,
-    /// The entity tag, in quotes.
+    /// In quotes.
     pub(super) tag: String,
 }
 
@@ -50,11 +48,11 @@ pub(super) enum Contents {
     OnDisk(fs::File),
 }
 
-/// When a file was last modified: seconds since 1970, and nanoseconds.
+/// Seconds since 1970, and nanoseconds.
 pub(super) type Modified = (i64, u64);
 
 impl File {
-    /// A file of `len` bytes. Without a time of its last change it has no versions.
+    /// Without `modified` the file has no versions.
     pub(super) fn new(
         media: &'static str,
         modified: Option<Modified>,
@@ -100,8 +98,7 @@ impl File {
         }
     }
 
-    /// Reads up to `len` bytes of a file that is not in memory, from `at` on. Fewer, or none, where the file has
-    /// shrunk.
+    /// Reads up to `len` bytes from `at` on of a file not in memory: fewer, or none, where it has shrunk.
     pub(super) fn read(&self, at: u64, len: usize) -> io::Result<Vec<u8>> {
         let Contents::OnDisk(file) = &self.contents else { return Ok(Vec::new()) };
         let mut piece = Vec::new();
@@ -118,22 +115,21 @@ impl File {
     }
 }
 
-/// Every answer takes and puts a reference. The count is kept off the lines of the file, which every answer reads.
+/// Every answer writes the count and reads the file, so the count has a line of its own.
 type Count = Isolated<TicketRef>;
 
 pub(super) type Live = Registry<Key, File, Count>;
 
 pub(super) type FileRef = Ref<Key, File, Count>;
 
-/// A version of a file: its name, and what the system says of it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) name: PathBuf,
     pub(super) stamp: Stamp,
 }
 
-/// What changes when a file does: device, inode, length, and the times of the last change of its bytes and its inode. A
-/// change within a tick of the file system's clock that keeps the length is not seen.
+/// Changes when a file does; `changed` is its inode's time. A change within a tick of the file system's clock that
+/// keeps the length is not seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Stamp {
     pub(super) device: u64,
@@ -149,7 +145,7 @@ pub struct Chunk(Bytes);
 
 #[derive(Debug)]
 enum Bytes {
-    /// The first bytes of a file, sent from where all connections share them.
+    /// The first bytes of a file, from where all connections share them.
     Shared { file: FileRef, end: usize },
     /// Read for one connection.
     Own(Vec<u8>),
@@ -179,7 +175,7 @@ impl AsRef<[u8]> for Chunk {
     }
 }
 
-/// Extensions and their media types. Text is UTF-8.
+/// Media types by extension. Text is UTF-8.
 const TYPES: &[(&str, &str)] = &[
     ("html", "text/html; charset=utf-8"),
     ("htm", "text/html; charset=utf-8"),
@@ -216,7 +212,6 @@ const TYPES: &[(&str, &str)] = &[
     ("webm", "video/webm"),
 ];
 
-/// The media type of a file of that name.
 pub(super) fn media_of(name: &[u8]) -> &'static str {
     let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     let dot = last.iter().rposition(|byte| *byte == b'.');

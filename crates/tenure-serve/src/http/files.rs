@@ -1,21 +1,15 @@
 //! Files below a root: [`Root`] opens them, and each worker's [`Cache`] keeps references to those it sends.
 //!
-//! # Below the root
-//!
 //! Names are opened with `openat2` and `RESOLVE_BENEATH`: the kernel follows no symbolic link out of the root, even
-//! while directories move. Relative links within the root work. The kernel refuses every absolute one; if it leads
-//! below the root, the target is opened by its own name, without links.
+//! while directories move. It refuses every absolute link; if one leads below the root, the target is opened by its own
+//! name, without links.
 //!
-//! # In memory or not
+//! Files up to [`Limits::held`](super::Limits::held) are read once, and again if they change meanwhile; they are sent
+//! from memory. Larger ones stay open and are read piece by piece as they are sent. Nothing is mapped, so a file that
+//! shrinks only ends its answer early.
 //!
-//! Files up to [`Limits::held`](super::Limits::held) are read once, and then sent from memory. A file that changes
-//! while it is read is read again. Larger ones stay open, and are read piece by piece as they are sent: nothing is
-//! mapped, so a file that shrinks only ends its answer early.
-//!
-//! # Until when
-//!
-//! A cached file is checked again after a second. If it has changed, the worker takes the new version, and the old
-//! one goes with the last answer that sends it. Files that no client requests are dropped after half a minute.
+//! A cached file is checked again after a second. If it has changed, the worker takes the new version, and the old one
+//! goes with the last answer that sends it. Files that no client requests are dropped after half a minute.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -33,13 +27,13 @@ use super::Limits;
 use super::file::{Contents, File, FileRef, Key, Live, Stamp, media_of};
 use super::status::Status;
 
-/// How long a cached file is good without a look at the file system.
+/// How long a cached file needs no look at the file system.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// A file that no client requests leaves the cache after that time.
+/// How long a file stays in the cache without a request.
 const UNUSED: Duration = Duration::from_secs(30);
 
-/// Open files that a worker keeps, of those not in memory.
+/// Files not in memory that a worker keeps open.
 const MOST_ON_DISK: usize = 64;
 
 /// Attempts to read a file that changes meanwhile.
@@ -50,7 +44,7 @@ pub(super) enum Missing {
     Directory,
     /// There is none, or it may not be read.
     Refused(Status),
-    /// There may be one, but the system is short of something, or the file keeps changing.
+    /// The system is short of something, or the file keeps changing.
     Busy,
 }
 
@@ -70,7 +64,6 @@ impl From<Errno> for Missing {
     }
 }
 
-/// The directory that is served, and its live files.
 #[derive(Debug)]
 pub(super) struct Root {
     directory: Option<OwnedFd>,
@@ -79,7 +72,7 @@ pub(super) struct Root {
 }
 
 impl Root {
-    /// The files below `path`, or none.
+    /// `None` serves no files.
     pub(super) fn open(path: Option<&Path>, limits: Limits) -> Result<Self, String> {
         let directory = path.map(|path| {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -106,12 +99,12 @@ impl Root {
         self.live.acquire(&key, || file)
     }
 
-    /// Versions of files in use.
+    /// Versions in use.
     pub(super) fn live(&self) -> usize {
         self.live.len()
     }
 
-    /// The newest version of a file, and its stamp: `known` if that is still the newest.
+    /// The newest version of a file, and its stamp: `known` if it still is that.
     fn find(&self, name: &[u8], known: Option<&Entry>) -> Result<(FileRef, Stamp), Missing> {
         let directory = self.directory.as_ref().ok_or(Missing::Refused(Status::NOT_FOUND))?;
         for _ in 0..ATTEMPTS {
@@ -155,7 +148,7 @@ impl Root {
                 read.map_err(|error| {
                     Errno::from_io_error(&error).map_or(Missing::Busy, Missing::from)
                 })?;
-                // Its name may have gone to another one meanwhile: that changes no byte of it.
+                // Without `changed`: a rename meanwhile changes no byte.
                 let now = self::stamp(&rustix::fs::fstat(&file)?);
                 if bytes.len() < len || (now.len, now.modified) != (stamp.len, stamp.modified) {
                     return Err(Missing::Busy);
@@ -168,14 +161,13 @@ impl Root {
     }
 }
 
-/// Opens `name`, if that is below the directory.
 fn beneath(directory: &OwnedFd, name: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     rustix::fs::openat2(directory, name, flags | OFlags::CLOEXEC, Mode::empty(), resolve)
 }
 
-/// Opens `name` through absolute links, if the target is below the directory: by its own name, without links, so
-/// that no link leads out by the time it is opened.
+/// Opens `name` through absolute links if the target is below the directory: by its own name, without links, so that
+/// none leads out meanwhile.
 fn through_absolute_links(
     directory: &OwnedFd,
     name: &[u8],
@@ -204,7 +196,7 @@ fn stamp(stat: &Stat) -> Stamp {
     }
 }
 
-/// The files of one worker: most requests touch no file system, and write nothing shared but the count of the file.
+/// One worker's files: most requests touch no file system, and write nothing shared but the file's count.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     entries: HashMap<Vec<u8>, Entry>,
@@ -272,7 +264,7 @@ impl Cache {
         self.entries.iter().filter(|(_, entry)| entry.file.held().is_none())
     }
 
-    /// Drops files that no client requested for a while.
+    /// Drops files that were not requested for a while.
     pub(super) fn sweep(&mut self, now: Instant) {
         let bytes = &mut self.bytes;
         self.entries.retain(|_, entry| {

@@ -1,13 +1,13 @@
 //! HTTP/1.1: static files, and an answer of a fixed size for benchmarks.
 //!
 //! `GET` and `HEAD`, with conditions and single ranges, as a [`Handler`]. Small files are in memory once for all
-//! workers, and each answer sends from there: it takes a reference to the file, and puts it at its end. Files over
-//! 1 MiB are read while they are sent. A change is seen within a second.
+//! workers: an answer takes a reference, sends from there, and puts it at its end. Files over 1 MiB are read while they
+//! are sent. A change is seen within a second.
 //!
-//! A directory answers with its `index.html`, or 404: there are no listings, no compression and no multiple ranges.
-//! Links out of the root are not followed (`openat2`, Linux 5.6). Other methods get 405 or 501, ambiguous lengths
-//! 400, and heads that exceed a buffer or 64 fields 414 or 431. A request with a body is answered, and ends its
-//! connection. Without memory for a file the answer is 503, or ends early.
+//! A directory answers with its `index.html`, or 404. There are no listings, no compression and no multiple ranges.
+//! Links out of the root are not followed (`openat2`, Linux 5.6). Other methods get 405 or 501, ambiguous lengths 400,
+//! heads beyond a buffer or 64 fields 414 or 431. A request with a body is answered, and ends its connection. Without
+//! memory for a file the answer is 503, or ends early.
 
 mod answer;
 mod condition;
@@ -46,11 +46,11 @@ const PROTOCOL: &str = "http";
 /// What is served.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// The directory whose files are served.
+    /// The directory with the files.
     pub root: Option<PathBuf>,
     /// An answer of a fixed size.
     pub fixed: Option<Fixed>,
-    /// The path at which the server's statistics are, such as `/stats`.
+    /// The path of the server's statistics, such as `/stats`.
     pub stats: Option<String>,
     /// Limits.
     pub limits: Limits,
@@ -68,13 +68,13 @@ pub struct Fixed {
 /// Limits of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes of a request's head; no more than a receive buffer has.
+    /// Bytes of a request's head; at most those of a receive buffer.
     pub head: usize,
-    /// Bytes of a file that is held in memory; larger ones are read while they are sent.
+    /// Bytes of the largest file held in memory; larger ones are read while they are sent.
     pub held: usize,
-    /// Files that each worker keeps at hand.
+    /// Files that each worker caches.
     pub cached_files: usize,
-    /// Bytes in memory of the files that each worker keeps at hand. Workers share what they have in common.
+    /// Bytes of files that each worker caches in memory. Workers share what they have in common.
     pub cached_bytes: usize,
 }
 
@@ -88,7 +88,6 @@ impl Default for Limits {
 #[derive(Debug)]
 pub struct Site {
     root: Root,
-    /// Its name, and its file.
     fixed: Option<(Vec<u8>, FileRef)>,
     stats: Option<Vec<u8>>,
     limits: Limits,
@@ -123,7 +122,7 @@ impl Site {
     }
 }
 
-/// The name that a path of the configuration means.
+/// The name that a configured path means.
 fn name(path: &str) -> Result<Vec<u8>, String> {
     let name = target::name(path.as_bytes(), &mut Vec::new()).map(<[u8]>::to_vec);
     name.map_err(|_| format!("{path:?} is no path; give one such as /stats"))
@@ -139,7 +138,7 @@ pub struct Http {
     now: Instant,
     /// For decoded names.
     scratch: Vec<u8>,
-    /// For the names of directories' pages.
+    /// For names of directories' pages.
     index: Vec<u8>,
 }
 
@@ -161,12 +160,11 @@ impl Http {
     }
 }
 
-/// Starts an HTTP server. Connections stay with the worker that accepts them, and a head has at most the bytes of a
-/// buffer.
+/// Starts an HTTP server. Connections stay with the worker that accepts them, and a head fits into a buffer.
 ///
 /// # Errors
 ///
-/// In one line: what is wrong with `config` (see [`Site::new`]), or why the server does not [start](Server::start).
+/// In one line: what is wrong with `config` ([`Site::new`]), or why the server does not [start](Server::start).
 pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
     let mut config = config.clone();
     config.limits.head = settings.buffer;
@@ -187,12 +185,12 @@ pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
     Ok(Running::new(server, PROTOCOL, move || site.statistics().named()))
 }
 
-/// What is remembered of a connection.
+/// The state of a connection.
 #[derive(Debug, Default)]
 pub struct Session {
-    /// The rest of a file that is being sent.
+    /// The rest of a file being sent.
     transfer: Option<Transfer>,
-    /// How the connection ends after that.
+    /// How the connection ends afterwards.
     end: Option<Next>,
 }
 

@@ -1,7 +1,7 @@
 //! The head of a request.
 //!
-//! httparse finds the lines and the fields. This decides where a message ends, which attackers exploit: what could
-//! be read in two ways is refused, and no request with a body leaves its connection open.
+//! httparse finds lines and fields. This module decides where a message ends, which attackers exploit: what could be
+//! read in two ways is refused, and no request with a body leaves its connection open.
 
 use std::mem::MaybeUninit;
 
@@ -15,19 +15,18 @@ const MOST_FIELDS: usize = 64;
 pub(super) enum Parsed<'a> {
     Incomplete,
     Head(Head<'a>),
-    /// Not a request. Where the next one begins is unknown.
+    /// Not a request: where the next one begins is unknown.
     Refused(Status),
 }
 
 #[derive(Debug)]
 pub(super) struct Head<'a> {
-    /// The method, or why it is refused.
+    /// Or why it is refused.
     pub(super) method: Result<Method, Status>,
     pub(super) target: &'a [u8],
-    /// How the connection goes on after the answer.
     pub(super) persistence: Persistence,
     pub(super) has_body: bool,
-    /// Whether the client expects something unsupported.
+    /// The client expects something unsupported.
     pub(super) expects_more: bool,
     pub(super) conditions: Conditions<'a>,
     pub(super) len: usize,
@@ -44,11 +43,10 @@ pub(super) enum Persistence {
     Close,
     /// Stays, as in HTTP/1.1.
     Keep,
-    /// Stays, and the answer has to say so: HTTP/1.0.
+    /// Stays, and the answer says so: HTTP/1.0.
     KeepAsAsked,
 }
 
-/// The fields of conditional requests and ranges.
 #[derive(Debug, Default)]
 pub(super) struct Conditions<'a> {
     /// A list, over any number of lines.
@@ -58,7 +56,7 @@ pub(super) struct Conditions<'a> {
     pub(super) if_modified_since: Field<'a>,
     pub(super) if_range: Field<'a>,
     pub(super) range: Field<'a>,
-    /// Whether there is any, so that other requests need one check.
+    /// Whether there is any: other requests need one check.
     pub(super) any: bool,
 }
 
@@ -87,7 +85,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Reads the head at the front of `input`. One that is not complete in `limit` bytes is too long.
+/// Reads the head at the front of `input`. One incomplete in `limit` bytes is too long.
 pub(super) fn parse(input: &[u8], limit: usize) -> Parsed<'_> {
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let mut request = httparse::Request::new(&mut []);
@@ -109,8 +107,7 @@ pub(super) fn parse(input: &[u8], limit: usize) -> Parsed<'_> {
     }
 }
 
-/// Reads a head with a version that httparse does not know. A minor one is answered as HTTP/1.1 (RFC 9110, section
-/// 2.5).
+/// Reads a head of a version unknown to httparse. A minor one is answered as HTTP/1.1 (RFC 9110, section 2.5).
 fn other_version(input: &[u8], limit: usize) -> Parsed<'_> {
     // Empty lines before a request are skipped, as in httparse.
     let start = input.iter().position(|byte| !b"\r\n".contains(byte)).unwrap_or(input.len());
@@ -149,7 +146,7 @@ fn other_version(input: &[u8], limit: usize) -> Parsed<'_> {
     }
 }
 
-/// Reads the fields. `old` is HTTP/1.0.
+/// `old` is HTTP/1.0.
 fn head<'a>(
     method: &str,
     target: &'a str,

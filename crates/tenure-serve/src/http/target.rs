@@ -1,11 +1,11 @@
 //! From the target of a request to the name of a file below the root.
 //!
-//! A name has no `.`, `..` or empty segment, no NUL and no leading slash; the name of a directory ends with a
-//! slash, or is empty. Escapes are decoded once, before the segments are checked.
+//! A name has no `.`, `..` or empty segment, no NUL and no leading slash; a directory's ends with a slash, or is empty.
+//! Escapes are decoded once, before the segments are checked.
 
 use super::status::Status;
 
-/// The name that `target` means. `scratch` holds it if it differs from the target.
+/// `scratch` holds the name if it differs from the target.
 pub(super) fn name<'a>(target: &'a [u8], scratch: &'a mut Vec<u8>) -> Result<&'a [u8], Status> {
     let path = path(target).ok_or(Status::BAD_REQUEST)?;
     let plain = path.iter().zip(path.iter().skip(1).chain(b"x")).all(|(&byte, &next)| {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-/// The CPU time of some processes, with their threads and children, at a moment.
+/// The CPU time of processes, with their threads and children, at a moment.
 ///
-/// From `/proc/PID/task/TID/schedstat`, in nanoseconds: `/proc/PID/stat` has hundredths of a second. The time of a
-/// running thread is up to a tick old.
+/// From `/proc/PID/task/TID/schedstat`, in nanoseconds (`/proc/PID/stat` has hundredths of a second). A running
+/// thread's is up to a tick old.
 #[derive(Debug, Default)]
 pub(crate) struct CpuTimes(BTreeMap<u32, u64>);
 
@@ -67,7 +67,7 @@ mod tests {
             .spawn()
             .unwrap();
         let pid = [child.id()];
-        // At least a few milliseconds of counting, whenever it gets to them.
+        // Some milliseconds of counting.
         while CpuTimes::of(&pid).since(&CpuTimes::default()) < 5_000_000 {
             std::thread::yield_now();
         }

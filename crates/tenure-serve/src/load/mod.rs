@@ -13,22 +13,21 @@
 //! |---|---|
 //! | [`settings`] | from where, to where, how much and for how long |
 //! | [`memcached`], [`http`] | plans: what to ask, and how to read the answers |
-//! | `engine` | connections, requests under way, the schedule of an open loop |
-//! | `tool` | other generators, and what they print |
+//! | `engine` | connections, and requests under way |
+//! | `tool` | other generators |
 //! | [`outcome`] | what a run found: `docs/load.schema.json` |
 //! | [`table`] | the same for a terminal |
 //!
 //! # Closed and open loops
 //!
-//! In a *closed loop* each answer triggers the client's next request. That finds the capacity of a server;
-//! latencies are those of a fully busy server, and a stop of a second delays one request of each client. In an
-//! *open loop* requests are due at fixed times, and latencies count from then, sent or not: those of users who do
-//! not wait for each other.
+//! In a *closed loop* each answer triggers the client's next request. That finds a server's capacity; latencies are
+//! those of a fully busy server, and a stop of a second delays one request of each client. In an *open loop* requests
+//! are due at fixed times, and latencies count from then, sent or not: those of users who do not wait for each other.
 //!
 //! # Cost
 //!
 //! Generator and server share a machine, so every result has the generator's CPU time ([`Outcome::client_cpu`]). An
-//! unpipelined request costs it a `send`, a `recv` and a share of an `epoll_wait`. Linux only.
+//! unpipelined request costs it a `send`, a `recv` and a share of an `epoll_wait`.
 
 use std::fmt::{self, Display};
 
@@ -58,7 +57,7 @@ impl Error {
         Self(line.into())
     }
 
-    /// The system refuses what every run needs.
+    /// The system refuses something that every run needs.
     pub(crate) fn system(error: Errno) -> Self {
         let hint = match error {
             Errno::MFILE | Errno::NFILE => "; use fewer clients, or raise the limit (`ulimit -n`)",

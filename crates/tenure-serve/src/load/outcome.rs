@@ -1,11 +1,8 @@
-//! What a run found: the one shape behind the table and JSON, whichever generator made the load.
+//! What a run found, whichever generator made the load: the one shape behind table and JSON.
 //!
-//! # Schema
-//!
-//! `--json` writes an [`Outcome`]. [`SCHEMA`] names the version: it changes when a field changes its meaning or
-//! goes away; new fields may appear at any time. `docs/load.schema.json` is the JSON Schema.
-//!
-//! Times are nanoseconds unless a name says otherwise. What another generator does not tell is `null`.
+//! `--json` writes an [`Outcome`]. [`SCHEMA`] names the version: it changes when a field changes its meaning or goes;
+//! new fields may appear at any time. `docs/load.schema.json` is the JSON Schema. Times are nanoseconds unless a name
+//! says otherwise. What another generator does not report is `null`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -49,8 +49,8 @@ const STEADY: f64 = 20.0;
 ///
 /// # Errors
 ///
-/// A bad plan, a server that does not answer or does not store keys, a system without room for the connections, or
-/// another generator that is missing or fails. Failures of single requests are counted and end no run.
+/// A bad plan, a server that does not answer or store keys, a system without room for the connections, or another
+/// generator that is missing or fails. Failures of single requests are counted and end no run.
 pub fn run(plan: &Plan, progress: &dyn Progress) -> Result<Outcome, Error> {
     match plan {
         Plan::Memcached(plan) => run_workload(plan, progress),
@@ -157,7 +157,7 @@ fn measure<P: Workload>(plan: &P, progress: &dyn Progress) -> Result<Outcome, Er
     let tally = tally?;
     let ended = match settings.length {
         Length::Time(time) => time,
-        // With unanswered requests, the run waited until now.
+        // With unanswered requests, the run lasted until now.
         Length::Requests(_) if tally.unanswered > 0 => base.elapsed().saturating_sub(warmup),
         Length::Requests(_) => Duration::from_nanos(tally.last_ns).saturating_sub(warmup),
     };
@@ -167,8 +167,8 @@ fn measure<P: Workload>(plan: &P, progress: &dyn Progress) -> Result<Outcome, Er
     Ok(outcome(tally, <P::Protocol as Protocol>::KINDS, ended, server_ns, is_steady))
 }
 
-/// Runs a thread for each of `requests`. Calls `look` now and then, and at the end of the warm-up, with the time since
-/// the start and the answers since the last call.
+/// Runs a thread for each of `requests`. Calls `look` now and then, and after the warm-up, with the time since the
+/// start and the answers since the last call.
 fn drive<P: Protocol>(
     requests: Vec<P>,
     job: impl Fn(usize) -> Job,
@@ -182,7 +182,7 @@ fn drive<P: Protocol>(
             scope.spawn(move || {
                 let found = Worker::new(protocol, job).and_then(|worker| worker.run(&sender));
                 if found.is_err() {
-                    // Ends all threads: the receiver goes.
+                    // The receiver goes, which ends all threads.
                     let _ = sender.send(FAILED);
                 }
                 found
@@ -204,10 +204,10 @@ fn drive<P: Protocol>(
     })
 }
 
-/// A thread's message that it failed, in place of a number of answers.
+/// A thread failed: sent in place of a number of answers.
 const FAILED: u64 = u64::MAX;
 
-/// Waits until all threads have ended, or one has failed.
+/// Returns once all threads have ended, or one has failed.
 fn watch(
     receiver: &Receiver<u64>,
     base: Instant,
@@ -221,7 +221,7 @@ fn watch(
             is_warm = true;
             look(elapsed, 0);
         }
-        // Wakes at the end of the warm-up, if that is sooner.
+        // Wakes for the end of the warm-up.
         let wait = warmup.checked_sub(elapsed).filter(|left| !left.is_zero()).unwrap_or(LOOK);
         match receiver.recv_timeout(wait.min(LOOK)) {
             Ok(FAILED) | Err(RecvTimeoutError::Disconnected) => return,
@@ -231,7 +231,7 @@ fn watch(
     }
 }
 
-/// The outcome of what was counted, but for the run's description. A steady run has an answer in every second.
+/// Without the run's description. A steady run has an answer in every second.
 fn outcome(
     tally: Tally,
     names: &[&str],

@@ -16,15 +16,15 @@ pub struct Settings {
     pub clients: usize,
     /// Requests under way on each connection.
     pub pipeline: usize,
-    /// Requests a second, in all: an open loop. Without it a request follows an answer: a closed loop.
+    /// Requests a second in all: an open loop. Without it, an answer triggers the next request: a closed loop.
     pub rate: Option<f64>,
     /// How long is measured.
     pub length: Length,
-    /// Load before that, which is not measured.
+    /// Unmeasured load before that.
     pub warmup: Duration,
     /// How long a client waits for anything to come.
     pub timeout: Duration,
-    /// Processes of the server, whose CPU time is measured along with that of their children.
+    /// Processes of the server, whose CPU time is measured with that of their children.
     pub pids: Vec<u32>,
     /// What makes the load.
     pub generator: Generator,
@@ -117,7 +117,7 @@ impl Settings {
 pub fn resolve(address: &str) -> Result<SocketAddr, Error> {
     let mut found = address.to_socket_addrs().map_err(|error| {
         let error = error.to_string();
-        // Several lines of detail would follow from the resolver.
+        // The resolver adds lines of detail.
         let why = error.lines().next().unwrap_or_default();
         Error::new(format!(
             "`{address}` is no address ({why}); it is HOST:PORT, such as 127.0.0.1:8080, without `http://` and without a path"

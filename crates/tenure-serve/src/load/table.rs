@@ -30,7 +30,7 @@ pub fn render(outcome: &Outcome, style: Style) -> String {
     text
 }
 
-/// Says when the server stood still.
+/// When the server stood still.
 fn silence(outcome: &Outcome) -> Option<String> {
     let whole = &outcome.series[..outcome.series.len().min(outcome.seconds as usize)];
     let first = whole.iter().position(|second| second.ops == 0)? + 1;

@@ -21,10 +21,10 @@ pub(super) trait Workload {
         false
     }
 
-    /// The same load as arguments for another generator, beside those for the [settings](Self::settings).
+    /// The load as another generator's arguments, beside those for the [settings](Self::settings).
     fn arguments(&self) -> Vec<String>;
 
-    /// What each thread asks to set the keys, if there are any.
+    /// What each thread asks to set the keys, if any.
     fn fill(&self) -> Option<Vec<Self::Protocol>>;
 
     /// What each thread asks while measuring.

@@ -1,4 +1,4 @@
-//! What answers are made of: lines that several commands share, lines written in pieces, and what `ms` repeats.
+//! Parts of answers: shared lines, lines written in pieces, and what `ms` repeats.
 
 use std::fmt::{self, Display, Write as _};
 
@@ -12,11 +12,10 @@ use crate::handler::Output;
 
 pub(super) type Answer<C> = Output<Chunk<C>>;
 
-/// Nothing left to do but what is in it, or the line that refuses.
+/// A result, or the line that refuses.
 pub(super) type Answered<T = ()> = Result<T, &'static [u8]>;
 
-/// The memcached whose answers these are, then this server: clients read the numbers in front, and one of them
-/// refuses a 0.
+/// The memcached whose answers these are, then this server: clients read the leading numbers, and one refuses a 0.
 pub(super) const VERSION: &str = concat!("1.6.45-tenure-", env!("CARGO_PKG_VERSION"));
 
 pub(super) const BAD_LINE: &[u8] = b"CLIENT_ERROR bad command line format\r\n";
@@ -46,9 +45,7 @@ impl Line {
         line
     }
 
-    /// # Panics
-    ///
-    /// If the line becomes longer than any answer is.
+    /// Panics if the line becomes longer than any answer is.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes[self.len..][..bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();
@@ -77,7 +74,7 @@ impl std::ops::Deref for Line {
     }
 }
 
-/// Any number of lines. Without memory for one, it and all after it are left out.
+/// Without memory for a line, it and all after it are left out.
 #[derive(Default)]
 pub(super) struct Lines {
     pub(super) bytes: Vec<u8>,
@@ -116,7 +113,7 @@ impl fmt::Write for Lines {
 pub(super) struct Echo {
     opaque: [u8; MOST_OPAQUE],
     opaque_len: usize,
-    /// The flags `O`, `k`, `c` and `s`, in the order of the request.
+    /// `O`, `k`, `c` and `s`, in the order of the request.
     order: [u8; 4],
 }
 

@@ -1,4 +1,4 @@
-//! Keys in base64: with the standard alphabet, and as tolerant in decoding as memcached is.
+//! Keys in base64: the standard alphabet, decoded as tolerantly as by memcached.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -25,9 +25,8 @@ pub(super) fn encode(bytes: &[u8], mut write: impl FnMut(&[u8])) {
     }
 }
 
-/// Decodes `text` into `bytes`, and returns their number. Characters outside the alphabet are ignored.
-///
-/// `None` if the rest is empty or not a multiple of four.
+/// Decodes `text` into `bytes`, and returns their number. Characters outside the alphabet are ignored; `None` if the
+/// rest is empty or no multiple of four.
 pub(super) fn decode(text: &[u8], bytes: &mut [u8]) -> Option<usize> {
     let known =
         || text.iter().filter_map(|byte| Some((VALUES[usize::from(*byte)]?, *byte == b'=')));

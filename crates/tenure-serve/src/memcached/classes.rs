@@ -1,10 +1,10 @@
 //! Classes of items by size, for `stats items` and `stats slabs`.
 //!
-//! The bounds are the defaults of memcached's slab classes, so that its monitors read the same figures here. They
-//! only sort figures: memory is not kept by class.
+//! The bounds are those of memcached's default slab classes, so that its monitors read the same figures. They only sort
+//! figures: memory is not kept by class.
 //!
-//! Each worker counts on its own lines. One worker counts that an item is linked, another that it is unlinked: the
-//! sums over all workers are right, and those of one worker may be negative.
+//! Each worker counts on its own lines. One may count that an item is linked, another that it is unlinked: the sums
+//! over all are right, a worker's own may be negative.
 
 use crate::relaxed::Relaxed;
 
@@ -56,7 +56,7 @@ const OF_SMALL: [u8; 256] = {
     table
 };
 
-/// A class of items. To clients it is a number from 1 on.
+/// Clients number them from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Class(u8);
 
@@ -115,7 +115,6 @@ pub(super) fn footprint(key: usize, flags: u32, len: usize) -> usize {
     56 + key + 1 + flags + len + 2
 }
 
-/// What is counted for each class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
     Linked,
@@ -124,7 +123,7 @@ pub(super) enum Event {
     EvictedUnfetched,
     Reclaimed,
     ExpiredUnfetched,
-    /// Reclaimed by a crawl.
+    /// By a crawl.
     Crawled,
 }
 
@@ -133,7 +132,7 @@ const EVENTS: usize = Event::Crawled as usize + 1;
 /// Bytes of the linked items, behind the events.
 const BYTES: usize = EVENTS;
 
-/// What one or several workers counted.
+/// Of one or several workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Figures([[u64; EVENTS + 1]; CLASSES]);
 
@@ -171,7 +170,7 @@ impl Figures {
     }
 }
 
-/// The counts of one worker, their only writer.
+/// One worker's counts; it alone writes them.
 pub(super) struct Tally([[Relaxed<u64>; EVENTS + 1]; CLASSES]);
 
 impl Tally {

@@ -4,11 +4,11 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::relaxed::Relaxed;
 
-/// A moment: whole seconds since a little before the server started. As an expiry, 0 is "never".
+/// Whole seconds since a little before the server started. As an expiry, 0 is "never".
 pub(super) type Seconds = u32;
 
-/// The moment of the start, so that an expiry before it can be 1. The number is memcached's; `mg t` of an expired item
-/// shows it.
+/// The moment of the start: an expiry before it can be 1. The number is memcached's; `mg t` of an expired item shows
+/// it.
 const START: Seconds = 62;
 
 /// Longer expiries are moments since 1970.
@@ -18,7 +18,7 @@ pub(super) struct Clock {
     start: Instant,
     /// The moment 0, in seconds since 1970.
     zero: i64,
-    /// Seconds that a test has moved the clock forward.
+    /// Seconds that a test moved the clock forward.
     moved: Relaxed<u32>,
 }
 
@@ -35,7 +35,7 @@ impl Clock {
 
     #[cfg(debug_assertions)]
     pub(super) fn move_on(&self, seconds: Seconds) {
-        // Some decades are enough, and sums with them fit.
+        // Some decades suffice, and sums with them fit.
         self.moved.set(self.moved.get().saturating_add(seconds).min(1 << 30));
     }
 
@@ -43,12 +43,12 @@ impl Clock {
         now - START
     }
 
-    /// `now` in seconds since 1970.
+    /// In seconds since 1970.
     pub(super) fn wall(&self, now: Seconds) -> i64 {
         self.zero + i64::from(now)
     }
 
-    /// The moment of a client's expiry: up to 30 days count from now, more from 1970; a negative one is in the past.
+    /// The moment of a client's expiry: up to 30 days count from now, more from 1970; negative ones are past.
     pub(super) fn expiry(&self, expiry: i32, now: Seconds) -> Seconds {
         match expiry {
             0 => 0,

@@ -15,7 +15,7 @@ macro_rules! counters {
         }
 
         impl Counter {
-            /// All of them, with the names that clients expect.
+            /// With the names that clients expect.
             pub(super) const ALL: &'static [(Self, &'static str)] = &[$((Self::$name, $text),)*];
         }
     };
@@ -49,31 +49,31 @@ counters! {
     StoreTooLarge = "store_too_large",
     StoreNoMemory = "store_no_memory",
     AuthCommands = "auth_cmds",
-    /// Of those: the wrong ones.
+    /// The wrong ones of those.
     AuthErrors = "auth_errors",
     TotalItems = "total_items",
     Evictions = "evictions",
-    /// Items evicted without a hit.
+    /// Without a hit.
     EvictedUnfetched = "evicted_unfetched",
-    /// Expired or flushed items that were unlinked before a client asked for them.
+    /// Expired or flushed items unlinked before a client asked for them.
     Reclaimed = "reclaimed",
-    /// Of those: by a crawl.
+    /// Those unlinked by a crawl.
     CrawlerReclaimed = "crawler_reclaimed",
-    /// Items that expired without a hit.
+    /// Without a hit.
     ExpiredUnfetched = "expired_unfetched",
-    /// Times that the system had no memory for an item.
+    /// The system had no memory for an item.
     MallocFails = "malloc_fails",
 }
 
 const COUNT: usize = Counter::ALL.len();
 
-/// What one worker counts and remembers; it alone writes that.
+/// What one worker counts and remembers; it alone writes it.
 pub(super) struct Worker {
     counts: Isolated<[Relaxed<u64>; COUNT]>,
     pub(super) classes: Isolated<Tally>,
     /// New blocks of the arena when it last looked.
     taken: Isolated<Relaxed<u64>>,
-    /// Bytes of items that it unlinked since it last asked for the end of the grace period.
+    /// Bytes of items unlinked since it last asked for the end of the grace period.
     unlinked: Isolated<Relaxed<u64>>,
     /// Calls of [`now_and_then`](Self::now_and_then), and the last answer.
     asked: Isolated<(Relaxed<u64>, Relaxed<u64>)>,
@@ -93,7 +93,7 @@ impl Worker {
         }
     }
 
-    /// The answer of one of the last calls of `find_out`, which costs too much for each value.
+    /// The answer of one of the last calls of `find_out`: one for each value costs too much.
     pub(super) fn now_and_then(&self, find_out: impl FnOnce() -> bool) -> bool {
         let (asked, is_so) = &*self.asked;
         let times = asked.get();
@@ -104,7 +104,7 @@ impl Worker {
         is_so.get() != 0
     }
 
-    /// Notes how many blocks were ever taken, and returns what was noted before.
+    /// Notes the blocks ever taken, and returns the last note.
     pub(super) fn exchange_taken(&self, taken: u64) -> u64 {
         let before = self.taken.get();
         self.taken.note(taken);
@@ -137,7 +137,7 @@ pub(super) struct Workers(Lock<Inner>);
 
 struct Inner {
     workers: Vec<Arc<Worker>>,
-    /// Counts of workers that ended, less those before the last reset; wraps around.
+    /// Counts of ended workers, less those before the last reset; wraps around.
     rest: Sum,
 }
 
@@ -188,7 +188,7 @@ impl Workers {
         self.0.lock().workers.len()
     }
 
-    /// All counts, in the order of [`Counter::ALL`].
+    /// In the order of [`Counter::ALL`].
     pub(super) fn sum(&self) -> [u64; COUNT] {
         self.0.lock().sum().counts
     }

@@ -24,7 +24,7 @@ const INVALID_FLAG: &[u8] = b"CLIENT_ERROR invalid or duplicate flag\r\n";
 
 const MOST_WORDS: usize = 20;
 
-/// What the flags of a command say. The words say which are answered, and in which order.
+/// What a command's flags say. The words say which are answered, and in which order.
 #[derive(Default)]
 struct Flags {
     vivify: Option<Seconds>,
@@ -45,16 +45,14 @@ struct Flags {
     delta: Option<u64>,
 }
 
-/// A key, decoded if it came in base64.
+/// Decoded if it came in base64.
 struct KeyBytes {
     bytes: [u8; MOST_KEY],
     len: usize,
 }
 
 impl KeyBytes {
-    /// # Panics
-    ///
-    /// If the key is too long.
+    /// Panics if the key is too long.
     fn new(word: &[u8]) -> Self {
         let mut key = Self { bytes: [0; MOST_KEY], len: word.len() };
         key.bytes[..word.len()].copy_from_slice(word);
@@ -104,7 +102,7 @@ fn push_echo(line: &mut Line, word: &[u8], key: &[u8], binary: bool) -> Answered
     Ok(())
 }
 
-/// A line that answers with a code and what it repeats.
+/// A code and what it repeats.
 fn echo(code: &[u8], words: &[&[u8]], key: &[u8], flags: &Flags) -> Answered<Line> {
     let mut line = Line::new(code);
     for word in words {
@@ -121,7 +119,7 @@ fn set<T>(flag: &mut Option<T>, number: Option<T>, error: &'static [u8]) -> Answ
 }
 
 impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
-    /// Reads the flags. The error is the last one, as in memcached.
+    /// The error is the last one, as in memcached.
     fn flags(&self, words: &[&[u8]], key: &mut KeyBytes) -> Answered<Flags> {
         let mut flags = Flags::default();
         let mut seen = [false; 127];
@@ -240,7 +238,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         };
 
         self.fetched(&bytes, Some(item));
-        // A client that already has this value does not get it again.
+        // A client that has this value does not get it again.
         let sends = flags.value && flags.cas != Some(item.cas.get());
         let mut line = Line::new(b"HD");
         if sends {
@@ -302,7 +300,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
     }
 
     pub(super) fn meta_set(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
-        // No flag begins with a digit: a length there means that the key has spaces in it.
+        // No flag begins with a digit: a length there means that the key has spaces.
         let is_clear =
             words.are_all() && !words.iter().skip(3).any(|flag| flag[0].is_ascii_digit());
         let Some(len) = words.get(2).filter(|_| is_clear).and_then(|len| value_length(len)) else {

@@ -1,47 +1,40 @@
 //! A cache that speaks memcached's text protocol, in which each item and each peer is a counted object.
 //!
 //! Answers are those of memcached 1.6.45, byte for byte, unless they reveal its internals
-//! (`tests/memcached/transcripts.rs` compares them).
+//! (`tests/memcached/transcripts.rs` compares them). Deliberate differences:
 //!
-//! Deliberate differences:
-//!
-//! - After a key that is too long in a retrieval, memcached drops the unsent answers to earlier requests. This
-//!   server does not.
-//! - The value of a refused line is always dropped. Where its length is not certain, the connection ends after the
-//!   error: a key with spaces in it, for example, moves the length to another place. memcached reads such a value
-//!   as commands.
-//! - A storage command has no words behind its last one but `noreply`; expiries and flags that do not fit into 32
-//!   bits are refused.
-//! - The number of a value starts at 1 and grows only when something is stored. A line may begin with spaces.
+//! - After an overlong key in a retrieval, memcached drops unsent answers to earlier requests. This server does not.
+//! - The value of a refused line is always dropped, where memcached may read it as commands. Where its length is not
+//!   certain, the connection ends after the error: spaces in a key, for example, move the length.
+//! - A storage command has no words behind its last one but `noreply`; expiries and flags beyond 32 bits are refused.
+//! - A value's number starts at 1 and grows only when something is stored. A line may begin with spaces.
 //! - An item that `mg`, `ma` or `md` makes under a key in base64 goes to clients with its key in base64.
-//! - `incr` and `decr` leave a number that becomes shorter its length and pad it with spaces. memcached does so too,
-//!   unless an unsent answer holds the item.
+//! - `incr` and `decr` pad a number that becomes shorter with spaces. memcached does so too, unless an unsent answer
+//!   holds the item.
 //! - A value of spaces alone is no number. memcached reads past its end.
-//! - The classes of `stats items`, `stats slabs`, `me` and `lru_crawler metadump` go by size, with memcached's
-//!   default bounds. Memory is not kept by class: `stats slabs` has no pages and no free chunks, and commands that
-//!   tune slabs are refused. `lru_crawler crawl` searches all classes, whichever are named.
+//! - The classes of `stats items`, `stats slabs`, `me` and `lru_crawler metadump` go by size, with memcached's default
+//!   bounds. Memory is not kept by class: `stats slabs` has no pages and no free chunks, and commands that tune slabs
+//!   are refused. `lru_crawler crawl` searches all classes, whichever are named.
 //! - `stats detail` counts meta commands, too.
-//! - Eviction is SIEVE, not a segmented LRU. A cache with fewer than about 16,000 items evicts as if it had one
-//!   queue. With more, each of 256 shards evicts from its own: of 100 items that one queue would keep, about 95 are
-//!   kept.
+//! - Eviction is SIEVE, not a segmented LRU. A cache with fewer than about 16,000 items evicts as if it had one queue.
+//!   With more, each of 256 shards evicts from its own, which keeps about 95 of 100 items that one queue would keep.
 //! - One connection too many, and one whose client speaks the binary protocol, is closed without a line.
-//! - `stats conns` lists addresses, then connections, which have their own numbers; it has no states and no ports.
-//!   `watch` uses the same numbers, and has no raw commands, system events and proxies.
-//! - A build with debug assertions has `debugtime SECONDS`, which moves the clock forward, as memcached's debug
-//!   build has.
+//! - `stats conns` lists addresses, then connections with their own numbers, but no states and no ports. `watch` uses
+//!   the same numbers, and has no raw commands, system events and proxies.
+//! - A build with debug assertions has memcached's `debugtime SECONDS`, which moves the clock forward.
 //!
-//! | room | what it is for |
+//! | module | what it is for |
 //! |---|---|
 //! | `connection` | the state of a connection, retrievals, the [`Handler`](crate::handler::Handler) |
 //! | `request` | the other commands: `text`, `meta`, `stats` |
 //! | `passwords` | authentication |
 //! | `watch` | log lines for clients that watch others |
-//! | `prefixes`, `classes`, `counters` | statistics: by the beginnings of keys, by the sizes of items, of all |
+//! | `prefixes`, `classes`, `counters` | statistics by prefix of key, by size of item, of all |
 //! | `store` | items by key: a map that is read without a lock, shards with a lock for changes, eviction |
 //! | `item` | cells of memory with a count; who owns it when |
 //! | `arena` | the memory of items: equal blocks, cut into cells |
 //! | `queue` | the order of eviction: SIEVE |
-//! | `peer` | what all connections of an address share; the open connections |
+//! | `peer` | what an address's connections share; the open connections |
 //!
 //! # A get
 //!
@@ -50,30 +43,30 @@
 //! ```
 //!
 //! It takes and releases two counts. No other shared line is written, but for the mark of a hit: once between two
-//! passes of the eviction's hand, and once a second. Nothing is allocated or copied, and the answer to one key is
-//! one piece, its end included.
+//! passes of the eviction's hand, and once a second. Nothing is allocated or copied, and the answer to one key is one
+//! piece.
 //!
 //! # Memory
 //!
-//! Items lie in blocks of 64 KiB, which are cut into cells of one size. However the sizes of values shift, the process
-//! takes at most about 1.3 times its limit, and some MiB for its buffers and code. `stats` has:
+//! Items lie in blocks of 64 KiB, cut into cells of one size. However the sizes of values shift, the process takes at
+//! most about 1.3 times its limit, and some MiB for buffers and code. `stats` has:
 //!
 //! | line | bytes |
 //! |---|---|
 //! | `limit_maxbytes` | that items may take, with their share of the map |
 //! | `bytes` | that linked items take, counted so |
-//! | `arena_bytes` | of blocks that have items in them |
-//! | `arena_overhead_bytes` | of these, in free cells: up to a sixteenth of the limit, then items are moved together; they count towards it |
-//! | `arena_free_bytes` | of free blocks; more than a sixteenth of the limit goes back to the system within seconds |
+//! | `arena_bytes` | of blocks with items |
+//! | `arena_overhead_bytes` | of these, in free cells, which count towards the limit: beyond a sixteenth of it, items are moved together |
+//! | `arena_free_bytes` | of free blocks; beyond a sixteenth of the limit they go back to the system within seconds |
 //! | `resident_bytes` | of the whole process in memory |
 //!
-//! Where the system has less memory than the limit allows, the cache makes do with that (`malloc_fails` counts
-//! the refused values), and each second tries to grow again by a 256th of the limit.
+//! Where the system has less memory than the limit, the cache makes do with that (`malloc_fails` counts the refused
+//! values), and tries to grow by a 256th of the limit each second.
 //!
 //! # Counts
 //!
-//! A server has one of six cells: [`CountKind`] chooses the count of items and peers, [`LineKind`] whether the count of
-//! a peer has its own line. Each is compiled separately; [`with_cell`] chooses at run time.
+//! A server has one of six cells: [`CountKind`] chooses the count of items and peers, [`LineKind`] whether a peer's
+//! count has its own line. Each is compiled separately; [`with_cell`] chooses at run time.
 
 mod answer;
 mod arena;
@@ -147,19 +140,19 @@ pub struct Config {
     pub count: CountKind,
     /// Where the count of a peer lies.
     pub line: LineKind,
-    /// Bytes of all linked items, with their overhead; beyond it items are evicted. Values that are still arriving,
-    /// items that are being sent or wait for the end of a grace period, and buffers are not in it. Where all items,
-    /// these included, take twice as much, values over 16 KiB are refused; at four times as much, or 64 MiB more if
+    /// Bytes of all linked items, with their overhead; beyond it items are evicted. Values still arriving, items being
+    /// sent or waiting for the end of a grace period, and buffers are not in it. Where all items, these included, take
+    /// twice as much, values over 16 KiB are refused; at four times as much, or 64 MiB more if that is more, all are.
     /// that is more, all are.
     pub memory: u64,
     /// Bytes of an item, as memcached counts them: value, key, and about 60 more.
     pub largest_item: usize,
-    /// Bytes of a request's line; that of a retrieval may have any length. If a line is not complete by then, the
-    /// connection ends without an answer.
+    /// Bytes of a request's line; a retrieval's may have any length. If a line is not complete by then, the connection
+    /// ends without an answer.
     pub longest_line: usize,
     /// Connections from one address at once.
     pub connections_per_peer: u64,
-    /// Whether values evict others where the memory is full. Otherwise they are refused.
+    /// Whether values evict others where memory is full, or are refused.
     pub evictions: bool,
     /// Whether `flush_all` is allowed.
     pub flush: bool,
@@ -169,15 +162,15 @@ pub struct Config {
     pub dump: bool,
     /// Whether clients may follow what others do, with `watch`.
     pub watch: bool,
-    /// Whether a crawl frees expired items before their memory is needed. Clients may change that with `lru_crawler
-    /// enable` and `disable`.
+    /// Whether a crawl frees expired items before their memory is needed; clients change that with `lru_crawler enable`
+    /// and `disable`.
     pub crawl: bool,
     /// Requests that a connection makes before others have their turn.
     pub requests_per_turn: u64,
-    /// Counts requests by the prefixes of their keys, up to this byte, for `stats detail`. Without it the byte is
-    /// `:`, and counting starts with `stats detail on`.
+    /// Counts requests by their keys' prefixes, up to this byte, for `stats detail`. Without it the byte is `:`, and
+    /// counting starts with `stats detail on`.
     pub prefix_delimiter: Option<u8>,
-    /// A connection has to send one of these before anything else.
+    /// A connection has to send one of these first.
     pub passwords: Option<Passwords>,
 }
 
@@ -212,7 +205,7 @@ struct Shared<C: RefCount + 'static, P: RegistryCount> {
     config: Config,
     connections: Connections,
     prefixes: Prefixes,
-    /// The server, if there is one. Weak: its workers own the cache.
+    /// Weak: the server's workers own the cache.
     server: OnceLock<std::sync::Weak<net::Shared>>,
 }
 
@@ -233,10 +226,10 @@ pub struct Cache<C: RefCount + 'static, P: RegistryCount> {
 }
 
 impl<C: RefCount + 'static, P: RegistryCount> Cache<C, P> {
-    /// An empty cache. Its counts are those of the type; the ones of `config` are for [`with_cell`].
+    /// An empty cache. Its counts are those of the type; those of `config` are for [`with_cell`].
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        // Half of the memory, so that one value does not evict all others.
+        // Half of the memory: one value must not evict all others.
         let half = usize::try_from(config.memory / 2).unwrap_or(usize::MAX);
         let largest = config.largest_item.min(1 << 30).min(half);
         let limits = Limits {
@@ -264,8 +257,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Cache<C, P> {
         Memcached::new(self.shared.clone())
     }
 
-    /// Linked items, and all that exist: also those being written or sent, and those that wait for the end of a grace
-    /// period.
+    /// Linked items, and all that exist: also those being written or sent, or waiting for the end of a grace period.
     #[must_use]
     pub fn items(&self) -> (u64, u64) {
         (self.shared.store.len() as u64, self.shared.store.alive().0)
@@ -332,7 +324,7 @@ pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
             let address = self.0.listen.clone();
             let server = Server::start(self.0, move |_, _| handlers.handler())
                 .map_err(|error| not_listening(&address, &error))?;
-            // The first server that serves the cache is the only one.
+            // A cache's first server is its only one.
             let _ = cache.shared.server.set(std::sync::Arc::downgrade(server.shared()));
             let figures = move || {
                 let (linked, alive) = cache.items();

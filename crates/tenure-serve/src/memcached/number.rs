@@ -15,8 +15,8 @@ pub(super) fn unsigned_32(word: &[u8]) -> Option<u32> {
     unsigned(word)?.try_into().ok()
 }
 
-/// The number of a value, for arithmetic, as C's `strtoull` reads it: after white space, and before white space and
-/// anything else. `decr` leaves spaces there.
+/// A value's number for arithmetic, as C's `strtoull` reads it: after white space, and before white space (which `decr`
+/// leaves) and anything else.
 pub(super) fn value(data: &[u8]) -> Option<u64> {
     let data = data.trim_ascii_start();
     let data = data.strip_prefix(b"+").unwrap_or(data);

@@ -1,11 +1,11 @@
-//! Authentication: names and passwords from a file, `NAME:PASSWORD` in each line.
+//! Authentication: a file with `NAME:PASSWORD` in each line.
 
 use std::fmt;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Names and passwords from a file. Clones share them, and see a reload.
+/// Names and passwords from a file. Clones share them and see a reload.
 #[derive(Clone)]
 pub struct Passwords(Arc<Inner>);
 
@@ -20,7 +20,7 @@ impl Passwords {
     ///
     /// # Errors
     ///
-    /// One line: why the file cannot be read, or which of its lines is not `NAME:PASSWORD`.
+    /// One line: why the file cannot be read, or which line is not `NAME:PASSWORD`.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, String> {
         let path = path.into();
         let tokens = RwLock::new(read(&path)?);
@@ -52,7 +52,7 @@ impl Passwords {
     }
 }
 
-/// Whether two tokens are the same, in a time that depends only on the length of the known one.
+/// In a time that depends only on the length of the known token.
 fn is_same(known: &[u8], given: &[u8]) -> bool {
     let differ = known.iter().enumerate().fold(known.len() ^ given.len(), |differ, (at, byte)| {
         let other = given.get(at).copied().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Peers: one object for each address that clients connect from, shared by all its connections. And the connections.
+//! Peers: one object for each address that clients connect from, shared by its connections. And the connections.
 //!
-//! A peer is to this server what the route's `dst_entry` is to the kernel: each request takes a reference, reads
-//! the limits, which hardly ever change, and gives the reference back. What is written often lies on other lines.
+//! A peer is to this server what a route's `dst_entry` is to the kernel: each request takes a reference, reads the
+//! limits, which hardly ever change, and gives the reference back. What is written often lies on other lines.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -50,12 +50,11 @@ impl Peer {
         self.counts.requests.get()
     }
 
-    /// Requests that were made since the last call.
+    /// Requests since the last call.
     pub(super) fn add_requests(&self, count: u64) {
         self.counts.requests.fetch_add(count);
     }
 
-    /// A connection ends.
     pub(super) fn leave(&self) {
         self.counts.connections.sub(1);
     }
@@ -95,7 +94,7 @@ impl<P: RegistryCount> Peers<P> {
 
 /// What `stats conns` and watchers show of a connection.
 pub(super) struct Known {
-    /// Counts from 1; no two connections share one.
+    /// Counts from 1, unique.
     pub(super) number: u64,
     /// The unspecified address where the client has none.
     pub(super) from: IpAddr,
@@ -114,7 +113,6 @@ impl Known {
     }
 }
 
-/// The open connections, for `stats conns`.
 #[derive(Default)]
 pub(super) struct Connections(Lock<All>);
 

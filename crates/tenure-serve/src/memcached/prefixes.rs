@@ -1,7 +1,7 @@
 //! `stats detail`: how often keys with the same beginning are read, stored and deleted.
 //!
-//! Off until a client or the command line switches it on. While it is on, each request takes one more lock: it
-//! shows which part of an application does what, and is not meant to stay on.
+//! Off until a client or the command line switches it on. While on, each request takes one more lock: it shows which
+//! part of an application does what, and is not meant to stay on.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use crate::relaxed::Relaxed;
 /// The default byte that ends a prefix.
 const USUAL: u8 = b':';
 
-/// Most prefixes that are counted, as clients choose them. Later ones are not.
+/// Most prefixes, as clients choose them. Later ones are not counted.
 const MOST: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

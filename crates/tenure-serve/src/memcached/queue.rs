@@ -1,10 +1,9 @@
-//! The order of eviction: a queue after the SIEVE algorithm.
+//! The order of eviction: a SIEVE queue.
 //!
-//! Objects are inserted at the head. A hand goes from the tail to the head: an object that was used since the hand
-//! passed loses that mark and stays in place; an unused one is evicted, and the hand stays there. So a hit writes
-//! only the mark, once between two passes, where LRU would take a lock to move the object. SIEVE also misses less
-//! often than LRU: Zhang, Yang, Yue, Vigfusson, Rashmi: "SIEVE is Simpler than LRU: an Efficient Turn-Key Eviction
-//! Algorithm for Web Caches", NSDI 2024.
+//! Objects are inserted at the head. A hand goes from the tail to the head: an object used since the hand passed loses
+//! that mark and stays in place; an unused one is evicted. So a hit writes only the mark, once between two passes,
+//! where LRU would take a lock to move the object. SIEVE also misses less often than LRU: Zhang, Yang, Yue, Vigfusson,
+//! Rashmi: "SIEVE is Simpler than LRU: an Efficient Turn-Key Eviction Algorithm for Web Caches", NSDI 2024.
 
 use std::ops::Range;
 
@@ -25,7 +24,7 @@ pub(super) enum Verdict {
     Evict,
 }
 
-/// A queue of values, each at a place that does not change.
+/// Values, each at a place that does not change.
 pub(super) struct Queue<T> {
     nodes: Vec<Node<T>>,
     free: u32,
@@ -47,11 +46,7 @@ impl<T> Queue<T> {
         &mut self.nodes[at as usize]
     }
 
-    /// Inserts a value at the head, and returns its place.
-    ///
-    /// # Panics
-    ///
-    /// With 2³² - 1 values.
+    /// Inserts a value at the head, and returns its place. Panics with 2³² - 1 values.
     pub(super) fn push(&mut self, value: T) -> u32 {
         let node = Node { value: Some(value), older: self.head, newer: NONE };
         let at = if self.free == NONE {
@@ -208,7 +203,7 @@ mod tests {
     use std::cell::Cell;
     use std::collections::VecDeque;
 
-    /// The same, slow and obvious: the front is the tail.
+    /// Slow and obvious: the front is the tail.
     #[derive(Default)]
     struct Model {
         values: VecDeque<(u32, bool)>,

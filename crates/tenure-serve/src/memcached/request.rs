@@ -26,22 +26,20 @@ pub(super) enum Then<C: RefCount + 'static> {
     Dump(Classes),
     Watch(Arc<Watcher>),
     End,
-    /// End it because the client speaks no protocol of a cache.
+    /// End it: the client speaks no protocol of a cache.
     Misled,
     /// End it once the answer is sent, and drop what still arrives.
     Linger,
 }
 
-/// A retrieval whose keys follow.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Keys {
-    /// Whether the answer has the values' numbers.
+    /// The answer has the values' numbers.
     pub(super) cas: bool,
     /// The new expiry of the items.
     pub(super) touch: Option<Seconds>,
 }
 
-/// A value whose data is coming in.
 pub(super) struct Pending<C: RefCount + 'static> {
     pub(super) draft: Draft<C>,
     pub(super) storing: Storing,
@@ -56,7 +54,7 @@ pub(super) struct Request<'a, C: RefCount + 'static, P: RegistryCount> {
     pub(super) connection: u64,
 }
 
-/// Answers with a line, unless the client asked for none.
+/// Unless the client asked for no answer.
 pub(super) fn reply<C: RefCount + 'static>(
     output: &mut Answer<C>,
     noreply: bool,
@@ -73,13 +71,13 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         self.visit.worker.count(counter);
     }
 
-    /// A key was looked up: counts it by its prefix and logs it to watchers, if these are on.
+    /// Counts a lookup by its key's prefix and logs it to watchers, if these are on.
     pub(super) fn fetched(&self, key: &[u8], item: Option<&ItemRef<C>>) {
         self.note(key, if item.is_some() { Use::Hit } else { Use::Miss });
         self.visit.watchers().log_get(key, item, self.connection);
     }
 
-    /// Counts a request by the prefix of its key, if that is on.
+    /// Counts a request by its key's prefix, if that is on.
     pub(super) fn note(&self, key: &[u8], what: Use) {
         if self.shared.prefixes.is_on() {
             self.shared.prefixes.note(key, what);
@@ -102,7 +100,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         })
     }
 
-    /// A new value was refused: the old one must not be taken for it.
+    /// The new value was refused: the old one must not pass for it.
     pub(super) fn forget(&self, key: Key<'_>) {
         let mut locked = self.visit.lock(key);
         if let Some(item) = locked.find(key) {

@@ -1,4 +1,4 @@
-//! `stats`: what the server counts, under the names that clients know.
+//! `stats`, under the names that clients know.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -156,7 +156,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         lines.stat("threads", shared.workers.len());
         lines.stat("bytes", shared.store.used());
         lines.stat("curr_items", shared.store.len());
-        // Also items that are being written, or that were unlinked and are being sent or wait for a grace period.
+        // With items being written, and unlinked ones being sent or waiting for a grace period.
         let (items, bytes) = shared.store.alive();
         lines.stat("items_alive", items);
         lines.stat("items_alive_bytes", bytes);
@@ -227,11 +227,11 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
 /// Clock ticks of `/proc` in a second: the same on every architecture.
 const TICKS: f64 = 100.0;
 
-/// Seconds that this process has spent in itself and in the kernel.
+/// Seconds of this process, in itself and in the kernel.
 fn cpu_seconds() -> Option<(f64, f64)> {
     let mut buffer = [0; 1024];
     let line = of_process("/proc/self/stat", &mut buffer)?;
-    // The name of the process may contain anything, and ends at the last parenthesis. The state follows it.
+    // The process's name may contain anything, and ends at the last parenthesis. The state follows it.
     let (_, fields) = line.rsplit_once(')')?;
     let mut ticks = fields.split_whitespace().skip(11).map(|field| field.parse::<u32>().ok());
     let mut seconds = || Some(f64::from(ticks.next()??) / TICKS);

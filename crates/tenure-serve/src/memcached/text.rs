@@ -1,4 +1,4 @@
-//! The classic commands: what a line asks for, but for retrievals, and the answer to it.
+//! The classic commands, but for retrievals.
 
 use tenure::count::RefCount;
 use tenure::registry::RegistryCount;
@@ -20,7 +20,6 @@ const NOT_FOUND: &[u8] = b"NOT_FOUND\r\n";
 const OK: &[u8] = b"OK\r\n";
 
 impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
-    /// Answers one line.
     pub(super) fn line(&self, line: &[u8], output: &mut Answer<C>) -> Then<C> {
         if line.len() < 2 {
             return reply(output, false, BAD_LINE);
@@ -31,7 +30,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         };
         let count = words.len();
         let noreply = words.noreply();
-        // Answers with the error of a meta command, if there is one.
+        // Answers with a meta command's error, if any.
         let meta = |answered: Answered, output: &mut Answer<C>| {
             reply(output, answered.is_ok(), answered.err().unwrap_or_default())
         };
@@ -79,7 +78,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
             },
             (b"cache_memlimit", _) => reply(output, noreply, self.memory_limit(&words)),
             (b"quit", _) => Then::End,
-            // In a debug build, as in memcached's: tests need not wait an hour for an expiry.
+            // As in memcached's debug build: tests need not wait an hour for an expiry.
             #[cfg(debug_assertions)]
             (b"debugtime", 2) => match number::unsigned_32(words[1]) {
                 Some(seconds) => {
@@ -111,15 +110,13 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         }
     }
 
-    /// A command that is followed by a value.
-    ///
-    /// The value of a refused line is dropped, never read as commands: an attacker who chose the key may have
-    /// chosen the value.
+    /// A command with a value. That of a refused line is dropped, never read as commands: an attacker who chose the key
+    /// may have chosen it.
     fn update(&self, words: &Words<'_>, verb: Verb, output: &mut Answer<C>) -> Then<C> {
         let noreply = words.noreply();
         let Some(len) = Self::announced(words, verb) else {
             output.write(BAD_LINE);
-            // Fewer words than even a line with an empty key: no value was announced.
+            // Fewer words than a line with an empty key: no value was announced.
             return if words.len() < 4 { Then::Done } else { Then::Linger };
         };
         let numbers = || {
@@ -151,7 +148,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         }
     }
 
-    /// The length of the announced value. `None` where that is not certain: spaces in the key, say, move it.
+    /// The length of the announced value. `None` where that is uncertain: spaces in the key, say, move it.
     fn announced(words: &Words<'_>, verb: Verb) -> Option<usize> {
         let is_whole = match (verb, words.len()) {
             (Verb::Cas, 5 | 6) | (_, 5) => true,
@@ -251,7 +248,6 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         OK
     }
 
-    /// From now on the connection receives log lines.
     fn watch(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
         if !self.shared.config.watch {
             return reply(output, false, b"CLIENT_ERROR watch commands not allowed\r\n");
@@ -283,7 +279,6 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         }
     }
 
-    /// Begins a list of the items of some classes.
     fn dump(&self, classes: &[u8], output: &mut Answer<C>) -> Then<C> {
         if !self.shared.config.dump {
             return reply(output, false, b"ERROR metadump not allowed\r\n");
@@ -300,7 +295,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         Then::Dump(classes)
     }
 
-    /// The line of an item in a list of all.
+    /// The line of an item in a list.
     pub(super) fn dump_item(&self, item: &ItemRef<C>, output: &mut Answer<C>) {
         let clock = &self.shared.clock;
         let expiry = if item.expiry.get() == 0 { -1 } else { clock.wall(item.expiry.get()) };
@@ -309,7 +304,6 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         output.write(format!("key={key} {facts} flags={flags}\n").as_bytes());
     }
 
-    /// Stops the server.
     fn shut_down(&self, words: &Words<'_>, output: &mut Answer<C>) -> Then<C> {
         if !self.shared.config.shutdown {
             return reply(output, false, b"SERVER_ERROR: shutdown not enabled\r\n");

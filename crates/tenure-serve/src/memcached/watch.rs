@@ -1,11 +1,11 @@
-//! `watch`: a connection follows what others do, while they do it.
+//! `watch`: a connection follows what others do.
 //!
-//! A thread that logs an event writes a line into the buffer of each watcher that asked for that kind. The worker
-//! of the watcher's connection sends the buffer a little later. A full buffer drops lines, and a later line says
-//! how many: no thread waits for a slow watcher.
+//! A thread that logs an event writes a line into the buffer of each watcher that asked for that kind; the worker of
+//! the watcher's connection sends it a little later. A full buffer drops lines, and a later line says how many: no
+//! thread waits for a slow watcher.
 //!
-//! Without a watcher, an event costs one load of a number that is hardly ever written. With one, each event that it
-//! asked for takes one more lock.
+//! Without a watcher, an event costs one load of a number that is hardly ever written. With one, each event of its
+//! kinds takes one more lock.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -48,10 +48,10 @@ pub(super) fn kinds(words: &[&[u8]]) -> Option<u32> {
 /// Most watchers at once: each has a buffer.
 const MOST: usize = 20;
 
-/// Most bytes that wait for a watcher.
+/// Bytes that wait for a watcher.
 const BUFFER: usize = 256 << 10;
 
-/// Most bytes of the note about skipped lines.
+/// Bytes of the note about skipped lines.
 const NOTE: usize = 32;
 
 pub(super) struct Watcher {
@@ -94,7 +94,7 @@ impl Watcher {
 
 #[derive(Default)]
 pub(super) struct Watchers {
-    /// The kinds that any of them asked for.
+    /// Kinds that any watcher asked for.
     wanted: Relaxed<u32>,
     all: Lock<Vec<Arc<Watcher>>>,
     /// Lines so far, which number them. These three are written under the lock.
@@ -132,12 +132,11 @@ impl Watchers {
         self.note_wanted(&all);
     }
 
-    /// How many watchers there are, lines written for them, and lines dropped.
+    /// Watchers, lines written for them, and lines dropped.
     pub(super) fn figures(&self) -> [u64; 3] {
         [self.all.lock().len() as u64, self.sent.get(), self.skipped.get()]
     }
 
-    /// Writes a line for the watchers of that kind.
     #[cold]
     fn log(&self, kind: u32, what: fmt::Arguments<'_>) {
         let all = self.all.lock();

@@ -1,18 +1,17 @@
-//! A request's line, cut into words. And keys as words of a line.
+//! A request's line cut into words, and keys as words of a line.
 
 use std::fmt::{self, Write as _};
 
 /// Words after these are ignored, as in memcached.
 const MOST: usize = 23;
 
-/// The first words of a line.
+/// The first words of a line, cut at its spaces.
 pub(super) struct Words<'a> {
     words: [&'a [u8]; MOST],
     len: usize,
 }
 
 impl<'a> Words<'a> {
-    /// Cuts a line at its spaces.
     pub(super) fn new(line: &'a [u8]) -> Self {
         let mut words = Self { words: [&[]; MOST], len: 0 };
         let cut = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
@@ -28,7 +27,6 @@ impl<'a> Words<'a> {
         self.len < MOST
     }
 
-    /// Whether the last word asks for no reply.
     pub(super) fn noreply(&self) -> bool {
         self.last().is_some_and(|word| *word == b"noreply")
     }

@@ -1,4 +1,4 @@
-//! [`Connection`]: a socket, what the handler remembers of it, and the bytes that wait.
+//! [`Connection`]: a socket, the handler's session, and the bytes that wait.
 
 use std::io::IoSlice;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,36 +13,36 @@ use crate::handler::{Handler, Next, Output};
 /// Pieces that are sent by one system call.
 const SLICES: usize = 64;
 
-/// Times that a connection is read before others have their turn.
+/// Reads before others have their turn.
 const READS: usize = 8;
 
-/// Times that its output is filled and sent before others have theirs, however fast the client reads.
+/// Times that output is filled and sent before others have their turn, however fast the client reads.
 const FILLS: usize = 8;
 
 pub(super) struct Connection<H: Handler> {
     pub(super) socket: OwnedFd,
     pub(super) session: H::Session,
-    /// The start of a request, if it is short; `input` is `None` then.
+    /// The start of a short request; `input` is `None` then.
     pub(super) rest: Vec<u8>,
-    /// The start of a request. With [`Handler::KEEPS_BUFFERS`] it is present exactly when `output` is.
+    /// The start of a request. With [`Handler::KEEPS_BUFFERS`] present exactly when `output` is.
     pub(super) input: Option<Buffer>,
     /// Answers that the socket did not take yet.
     pub(super) output: Option<Output<H::Chunk>>,
     pub(super) phase: Phase,
-    /// What epoll waits for; `None` if it does not know the socket.
+    /// `None` if epoll does not know the socket.
     pub(super) interest: Option<Interest>,
     /// Whether the client left bytes untaken in the last turn.
     pub(super) stalls: bool,
     pub(super) active: Instant,
     pub(super) refused: Option<&'static str>,
-    /// Tells this connection from earlier ones with the same key, whose events may still come.
+    /// Tells it from earlier connections with its key, whose events may still come.
     pub(super) generation: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Open,
-    /// The handler has more to write although no more input came.
+    /// The handler has more to write without more input.
     Writing,
     /// Ends once the output is sent.
     Ending,
@@ -54,7 +54,7 @@ pub(super) enum Phase {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// The connection goes on, when there is something to read or room to write.
+    /// Goes on when there is something to read, or room to write.
     Waits(Interest),
     /// The socket is to be closed.
     Over,

@@ -7,18 +7,17 @@ use crate::relaxed::Relaxed;
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])* $field:ident $(= $name:literal)?,)*) => {
-        /// The counters of one worker.
         #[derive(Default)]
         pub(super) struct Counters {
             $(pub(super) $field: Relaxed<u64>,)*
         }
 
-        /// What happened on a server so far, and what it has now. A snapshot: the figures are read one after the other.
+        /// What happened on a server so far, and what it has now. The figures are read one after the other.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Statistics {
             $($(#[doc = $doc])* pub $field: u64,)*
-            /// The pool of buffers, all size classes together.
+            /// All size classes together.
             pub buffers: BufferCounts,
         }
 
@@ -50,30 +49,30 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Connections that are open now, or on their way to the worker. Other workers write it too.
+    /// Connections that are open or on their way to the worker. Other workers write it too.
     open = "curr_connections",
     /// Connections that arrived.
     accepted = "total_connections",
-    /// Of those: closed at once, because there were too many or the handler did not want them.
+    /// Those closed at once: too many, or not wanted by the handler.
     refused = "rejected_connections",
     /// Closed because nothing moved for too long.
     timed_out = "idle_kicks",
     /// Ended by an error of the connection, such as a reset.
     broken = "broken_connections",
-    /// Handed to another worker, which had fewer.
+    /// Handed to a worker that had fewer.
     handed_over = "handed_over_connections",
     /// Closed because the pool had no buffer.
     without_buffer = "connections_without_buffer",
-    /// Times that the process had no more files for connections.
+    /// Times without files for more connections.
     exhausted = "listen_disabled_num",
-    /// Bytes that were read.
+    /// Bytes read.
     read = "bytes_read",
-    /// Bytes that were sent.
+    /// Bytes sent.
     written = "bytes_written",
-    /// Times that a connection had to wait for room to write. Nothing is read from it meanwhile.
+    /// Times that a connection waited for room to write. Nothing is read from it meanwhile.
     stalled = "stalled_writes",
-    /// Times that a connection had more to do and let others have their turn.
+    /// Times that a connection had more to do and gave way to others.
     yielded = "conn_yields",
-    /// Workers that accept no connection now, because the process has no more files.
+    /// Workers that accept nothing now, for want of files.
     paused,
 }

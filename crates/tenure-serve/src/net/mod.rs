@@ -15,23 +15,22 @@
 //! | writing | room in the socket | all is sent. **Nothing is read meanwhile**: a client that does not read its answers cannot ask for more |
 //! | lingering | the client's end | it came, or two seconds later |
 //!
-//! A connection that neither sends nor takes a byte for [`Settings::idle`] is closed, in any state. The time of a whole
-//! request has no limit: a client that sends a byte within each such time keeps its connection.
+//! A connection that moves no byte for [`Settings::idle`] is closed, in any state. A whole request has no limit: a
+//! client that sends a byte within each such time keeps its connection.
 //!
 //! # Buffers
 //!
-//! A worker has one receive buffer and one send buffer, which serve all of its connections in turn. A connection
-//! keeps them only while many bytes wait in them, and the worker then takes new ones from the pool. A short part of
-//! a request is copied to memory of its own length. With a handler that [keeps
-//! buffers](crate::handler::Handler::KEEPS_BUFFERS) a connection has its own pair, from the first byte of a request
-//! to the last byte of its answer. Either way ten thousand idle connections need no buffers, and after a burst the
-//! pool gives its memory back.
+//! A worker has one receive and one send buffer, which serve its connections in turn. A connection keeps them only
+//! while many bytes wait in them, and the worker takes new ones from the pool. A short part of a request is copied to
+//! memory of its own length. With a handler that [keeps buffers](crate::handler::Handler::KEEPS_BUFFERS) a connection
+//! has its own pair, from a request's first byte to its answer's last. Either way ten thousand idle connections need no
+//! buffers, and the pool gives a burst's memory back.
 //!
 //! # System calls
 //!
-//! A request on an open connection costs `recv`, `sendmsg` and its share of an `epoll_wait`; a read that does not
-//! fill the buffer is the last one. A short connection costs `accept4`, `recv`, `sendmsg` and `close`: a new socket
-//! is read at once, and is added to epoll only if nothing was there.
+//! A request on an open connection costs `recv`, `sendmsg` and a share of an `epoll_wait`; a read that does not fill
+//! the buffer is the last. A short connection costs `accept4`, `recv`, `sendmsg` and `close`: a new socket is read at
+//! once, and added to epoll only if nothing was there.
 
 mod connection;
 mod counters;

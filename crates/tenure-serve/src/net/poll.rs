@@ -11,7 +11,7 @@ const EVENTS: usize = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interest {
-    /// A connection to accept. The system wakes one of several workers that wait for the same socket.
+    /// A connection to accept. The system wakes one of the workers that wait for the same socket.
     Accept,
     Read,
     Write,
@@ -62,7 +62,7 @@ impl Poll {
         }
     }
 
-    /// The token of an event of the last wait.
+    /// Of an event of the last wait.
     pub(super) fn token(&self, at: usize) -> u64 {
         self.events[at].data.u64()
     }

@@ -24,7 +24,7 @@ impl Server {
     /// # Errors
     ///
     /// An address that cannot be listened at, a buffer size that is no power of two, or threads that the system
-    /// does not give.
+    /// refuses.
     pub fn start<H: Handler + 'static>(
         settings: Settings,
         handler: impl Fn(usize, &Arc<Shared>) -> H + Send + Sync + 'static,
@@ -59,19 +59,19 @@ impl Server {
         &self.address
     }
 
-    /// What the workers share, such as the statistics.
+    /// What the workers share.
     #[must_use]
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// Whether a worker has ended by itself: by an error, or because a client stopped the server.
+    /// Whether a worker has ended by itself: by an error, or at a client's request.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.workers.iter().any(JoinHandle::is_finished)
     }
 
-    /// Stops listening, closes idle connections, gives the others [`Settings::grace`] to finish, and joins the workers.
+    /// Stops listening, closes idle connections, gives the others [`Settings::grace`], and joins the workers.
     ///
     /// # Errors
     ///
@@ -89,7 +89,7 @@ impl Server {
                 worker.join().unwrap_or_else(|_| Err(io::Error::other("a worker panicked")));
             first = first.and(ended);
         }
-        // Handed over to a worker that had ended, by one that did not know yet.
+        // Handed over to an ended worker, by one that did not know yet.
         for (inbox, worker) in self.shared.inboxes.iter().zip(&self.shared.counters) {
             worker.open.sub(inbox.take().len() as u64);
         }
@@ -99,7 +99,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // A caller that wants the error calls `stop`.
+        // For the error, call `stop`.
         let _ = self.end();
     }
 }

@@ -12,7 +12,7 @@ use crate::buffers::{DEFAULT_BYTES, PoolKind};
 pub enum Address {
     /// At an internet address. Port 0 lets the system choose one.
     Internet(SocketAddr),
-    /// At a path of the file system, for clients of this machine.
+    /// At a path, for clients of this machine.
     Unix(PathBuf),
 }
 
@@ -47,15 +47,15 @@ impl fmt::Display for Address {
 pub struct Settings {
     /// Where to listen.
     pub listen: Address,
-    /// The permissions of the socket file, at a path.
+    /// Permissions of the socket file at a path.
     pub socket_mode: u32,
     /// Worker threads; at least one.
     pub threads: usize,
-    /// Open connections of all workers together; more are closed as they arrive.
+    /// Open connections of all workers; more are closed as they arrive.
     pub connections: usize,
-    /// Closes a connection that sends and takes nothing for so long. `None` closes none.
+    /// Closes a connection that moves no byte for so long. `None` closes none.
     pub idle: Option<Duration>,
-    /// How long connections may take to finish when the server stops.
+    /// Time for connections to finish when the server stops.
     pub grace: Duration,
     /// The free list of the buffer pool.
     pub pool: PoolKind,
@@ -65,7 +65,7 @@ pub struct Settings {
     pub spread: bool,
     /// Times each acquire of a connection's buffers, with two clock reads each.
     pub time_acquires: bool,
-    /// Logs each connection to standard error: when it begins, when it ends and why, or why it is refused.
+    /// Logs each connection to standard error: its beginning, its end with the reason, or its refusal.
     pub verbose: bool,
 }
 

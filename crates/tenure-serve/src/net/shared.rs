@@ -18,7 +18,7 @@ use crate::relaxed::Relaxed;
 /// A connection on its way to the worker that will own it.
 type Arrival = (OwnedFd, IpAddr);
 
-/// Where connections are handed over, and what wakes a worker that waits for events.
+/// Where connections are handed over, and what wakes a waiting worker.
 pub(super) struct Inbox {
     bell: OwnedFd,
     arrivals: Lock<Vec<Arrival>>,
@@ -60,10 +60,10 @@ pub struct Shared {
     pub(super) buffers: Buffers,
     pub(super) inboxes: Vec<Inbox>,
     pub(super) counters: Vec<Isolated<Counters>>,
-    /// How long acquires of a connection's buffers took, in nanoseconds, by worker.
+    /// In nanoseconds, by worker.
     pub(super) acquires: Vec<Lock<Histogram<u64>>>,
     stopping: <Native as Memory>::AtomicU32,
-    /// How many clients were refused for what they do.
+    /// Clients refused for what they do.
     pub(super) refused: Relaxed<u64>,
 }
 
@@ -97,10 +97,6 @@ impl Shared {
 
     /// How long acquires of a connection's buffers took so far, in nanoseconds. Empty unless the
     /// [settings](Settings::time_acquires) ask for it.
-    ///
-    /// # Panics
-    ///
-    /// Never: the histograms of all workers have the same bounds.
     #[must_use]
     pub fn acquires(&self) -> Histogram<u64> {
         self.acquires.iter().fold(acquires(), |mut all, one| {
@@ -115,7 +111,6 @@ impl Shared {
         &self.settings
     }
 
-    /// Has the workers stop.
     pub(crate) fn stop(&self) {
         // Release: pairs with the Acquire in `is_stopping`. The worker sees what happened before the stop.
         self.stopping.store(1, Ordering::Release);
@@ -128,7 +123,7 @@ impl Shared {
     }
 }
 
-/// A histogram from a nanosecond to ten seconds.
+/// From a nanosecond to ten seconds.
 fn acquires() -> Histogram<u64> {
     let mut acquires = Histogram::new_with_bounds(1, 10_000_000_000, 3).expect("sound bounds");
     acquires.auto(true);

@@ -17,13 +17,13 @@ use rustix::net::{
 
 use super::{Address, Settings};
 
-/// Connections that wait to be accepted; the system may allow fewer.
+/// The system may allow fewer.
 const BACKLOG: i32 = 4096;
 
 pub(super) struct Listeners {
     pub(super) sockets: Vec<OwnedFd>,
     pub(super) address: Address,
-    /// Present when they listen at a path.
+    /// Where they listen at a path.
     pub(super) file: Option<SocketFile>,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn listen(settings: &Settings) -> io::Result<Listeners> {
         Address::Unix(path) => {
             let (socket, file) = SocketFile::bind(path, settings.socket_mode)?;
             rustix::net::listen(&socket, BACKLOG)?;
-            // All workers share one queue of connections: such sockets cannot share a path.
+            // Such sockets cannot share a path: all workers share one queue.
             let others = (1..settings.threads).map(|_| socket.try_clone());
             let mut sockets = others.collect::<io::Result<Vec<_>>>()?;
             sockets.push(socket);
@@ -48,8 +48,8 @@ pub(super) fn listen(settings: &Settings) -> io::Result<Listeners> {
 
 /// With port 0, all listen at the port that the first one gets.
 fn listen_at_address(address: SocketAddr, count: usize) -> io::Result<Vec<OwnedFd>> {
-    // Another server could bind beside sockets that share an address, and would get half of the connections. It
-    // cannot bind beside this one.
+    // Another server could bind beside sockets that share an address, and would get half of the connections. It cannot
+    // bind beside this one.
     drop(bound(address, false)?);
     let first = bound(address, true)?;
     let address = self::address(&first)?;
@@ -93,9 +93,7 @@ pub(super) struct SocketFile {
 }
 
 impl SocketFile {
-    /// A socket that is bound to a path, and its file.
-    ///
-    /// Replaces a socket that no process listens to: a killed server left it.
+    /// A socket bound to a path, and its file. Replaces a socket without a listener, which a killed server left.
     fn bind(path: &Path, permissions: u32) -> io::Result<(OwnedFd, Self)> {
         let address = SocketAddrUnix::new(path)?;
         let socket = socket(AddressFamily::UNIX)?;
@@ -127,14 +125,13 @@ impl Drop for SocketFile {
     }
 }
 
-/// Whether there is a socket at the path to which no process listens.
+/// Whether the path has a socket without a listener.
 fn is_stale(path: &Path, address: &SocketAddrUnix) -> io::Result<bool> {
     let is_socket = fs::symlink_metadata(path)?.file_type().is_socket();
     Ok(is_socket
         && rustix::net::connect(&socket(AddressFamily::UNIX)?, address) == Err(Errno::CONNREFUSED))
 }
 
-/// Why nothing was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotAccepted {
     NoneWaits,
@@ -144,7 +141,6 @@ pub(super) enum NotAccepted {
     Exhausted,
 }
 
-/// The next connection that waits, and where it comes from.
 pub(super) fn accept(listener: &OwnedFd) -> Result<(OwnedFd, IpAddr), NotAccepted> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     match rustix::net::acceptfrom_with(listener, flags) {
@@ -186,8 +182,8 @@ pub(super) fn read(socket: BorrowedFd<'_>, into: &mut [u8]) -> Moved {
     Moved::from(rustix::net::recv(socket, into, RecvFlags::empty()).map(|(_, count)| count))
 }
 
-/// Writes what there is room for. What is written `last` waits for the end of the connection, which has to follow: so a
-/// short answer and the end make one packet.
+/// Writes what there is room for. What is written `last` waits for the connection's end, which has to follow: a short
+/// answer and the end make one packet.
 pub(super) fn write(socket: BorrowedFd<'_>, slices: &[IoSlice<'_>], last: bool) -> Moved {
     // No signal if the client has gone.
     let mut flags = SendFlags::NOSIGNAL;

@@ -18,25 +18,25 @@ use crate::buffers::Buffer;
 use crate::handler::{Handler, Output};
 use crate::process::return_to_system;
 
-/// Tokens; those of connections have a smaller upper half.
+/// Connections' tokens have a smaller upper half.
 const LISTENER: u64 = u64::MAX;
 const INBOX: u64 = u64::MAX - 1;
 
-/// So many events at once mean that there is more to do than CPUs.
+/// So many events at once: there is more to do than CPUs.
 const CROWD: usize = 4;
 
 const ACCEPTS: usize = 64;
 
-/// A part of a request up to this length is copied out of its buffer.
+/// A request's part up to this length is copied out of its buffer.
 const MOST_REST: usize = 2048;
 
-/// So many idle buffers stay in the pool, however few are in use.
+/// Idle buffers that stay in the pool, however few are in use.
 const MOST_IDLE_BUFFERS: u64 = 512;
 
 /// The longest wait for events, and so between two calls of [`Handler::tick`].
 const TICK: Duration = Duration::from_millis(500);
 
-/// How long unrequested output of a connection may wait.
+/// The longest wait of unrequested output.
 const NEWS: Duration = Duration::from_millis(20);
 
 const LINGER: Duration = Duration::from_secs(2);
@@ -47,7 +47,7 @@ pub(super) struct Worker<H: Handler> {
     handler: H,
     poll: Poll,
     listener: Option<OwnedFd>,
-    /// The process has no more files: nothing is accepted until then.
+    /// No more files: nothing is accepted until then.
     paused: Option<Instant>,
     connections: Slab<Connection<H>>,
     generation: u32,
@@ -58,7 +58,7 @@ pub(super) struct Worker<H: Handler> {
     swept: Instant,
     /// When connections were last asked for news.
     pushed: Instant,
-    /// More buffers were idle at the last look than a pool should keep.
+    /// The last look found more idle buffers than a pool should keep.
     idle_buffers: bool,
 }
 
@@ -110,9 +110,8 @@ impl<H: Handler> Worker<H> {
                 }
             }
             if events >= CROWD {
-                // Clients on this machine get the CPU now, not when the time slice ends: with two threads of the
-                // server and two of clients on two CPUs, the slowest 1 % of requests took 6 ms without this and 1
-                // to 4 ms with it.
+                // Clients on this machine get the CPU now, not when the time slice ends. On two CPUs, with two threads
+                // of each, the slowest 1 % of requests took 6 ms without this, and 1 to 4 ms with it.
                 std::thread::yield_now();
             }
             self.push_news();
@@ -133,7 +132,7 @@ impl<H: Handler> Worker<H> {
         }
     }
 
-    /// How long to wait for events: late connections and news have to be noticed in time.
+    /// Late connections and news have to be noticed in time.
     fn patience(&self) -> Duration {
         let settings = &self.shared.settings;
         let until = settings.idle.map_or(settings.grace, |idle| idle.min(settings.grace)) / 16;
@@ -189,7 +188,7 @@ impl<H: Handler> Worker<H> {
         }
     }
 
-    /// There are no more files: accepts nothing for a while, instead of failing again and again.
+    /// No more files: accepts nothing for a while, instead of failing again and again.
     fn pause(&mut self) {
         self.counters().exhausted.count(1);
         if let Some(listener) = &self.listener
@@ -201,7 +200,7 @@ impl<H: Handler> Worker<H> {
         }
     }
 
-    /// Writes a line to standard error if the server is verbose.
+    /// If the server is verbose.
     fn log(&self, line: fmt::Arguments<'_>) {
         if self.shared.settings.verbose {
             log(line);
@@ -238,7 +237,7 @@ impl<H: Handler> Worker<H> {
             generation: self.generation,
         };
         let key = self.connections.insert(connection);
-        // The first request is often there already. A short connection then never meets epoll.
+        // The first request is often there already: a short connection never meets epoll.
         self.turn(key);
     }
 
@@ -304,7 +303,7 @@ impl<H: Handler> Worker<H> {
     fn wait(&mut self, key: usize, interest: Interest) {
         let connection = &mut self.connections[key];
         let token = u64::from(connection.generation) << 32 | key as u64;
-        // A connection that gave way to others also waits for room, with nothing to write.
+        // A connection that gave way also waits for room, with nothing to write.
         let stalls = connection.output.as_ref().is_some_and(|output| !output.is_empty());
         if stalls && !connection.stalls {
             self.shared.counters[self.at].stalled.count(1);
@@ -338,13 +337,13 @@ impl<H: Handler> Worker<H> {
         keys.len() as u64
     }
 
-    /// Now and then: closes connections on which nothing moved for too long, and accepts again after a pause.
+    /// Closes connections on which nothing moved for too long, and accepts again after a pause.
     fn sweep(&mut self) {
         if self.paused.is_some_and(|until| self.now >= until) {
             self.paused = None;
             self.counters().paused.sub(1);
             if let Some(listener) = &self.listener {
-                // If epoll has no memory yet either, pauses again.
+                // If epoll still has no memory, pauses again.
                 if self.poll.add(listener, LISTENER, Interest::Accept).is_err() {
                     self.counters().paused.count(1);
                     self.paused = Some(self.now + TICK);
@@ -399,7 +398,7 @@ fn log(line: fmt::Arguments<'_>) {
 }
 
 impl Shared {
-    /// Logs why a client is refused: once. A verbose server logs each end anyway.
+    /// Logs the first refusal. A verbose server logs each end anyway.
     fn log_refusal(&self, why: &str) {
         if !self.settings.verbose && self.refused.fetch_add(1) == 0 {
             log(format_args!("warning: a connection was closed: {why} (-v logs each)"));
@@ -408,7 +407,7 @@ impl Shared {
 }
 
 impl<H: Handler> Connection<H> {
-    /// Whether there is no half request and no waiting answer.
+    /// Without half a request or a waiting answer.
     fn is_idle(&self) -> bool {
         let waits = !self.rest.is_empty()
             || self.input.as_ref().is_some_and(|input| !input.is_empty())

@@ -13,7 +13,7 @@ use tenure_serve::load::settings::{Length, Settings};
 const LAST: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
 const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// A server that calls `answer` with the head of each request, and ends a connection when that returns `false`.
+/// Calls `answer` with each request's head, and ends a connection where that returns `false`.
 fn http(
     answer: impl Fn(&str, &mut TcpStream) -> bool + Send + Sync + 'static,
 ) -> (SocketAddr, Arc<Counter>) {

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tenure_serve::load::settings::{Length, Settings};
 use tenure_serve::load::{Outcome, Plan, run};
 
-/// A server on its own port that calls `serve` with each connection and its number from 0 on, each on its own
-/// thread. The threads end with the test's process.
+/// Calls `serve` with each connection and its number from 0 on, each on a thread of its own, which ends with the test's
+/// process.
 pub(crate) fn server(serve: impl Fn(usize, TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -27,18 +27,16 @@ pub(crate) fn server(serve: impl Fn(usize, TcpStream) + Send + Sync + 'static) -
     address
 }
 
-/// What a run found.
 #[track_caller]
 pub(crate) fn made(plan: impl Into<Plan>) -> Outcome {
     run(&plan.into(), &()).unwrap()
 }
 
-/// What a test counts on a server.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(Mutex<u64>);
 
 impl Counter {
-    /// One more. Returns how many there were before.
+    /// Returns how many there were before.
     pub(crate) fn add(&self) -> u64 {
         let mut count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *count += 1;
@@ -50,14 +48,13 @@ impl Counter {
     }
 }
 
-/// A request to a memcached server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
     Get(String),
     Set(String, Vec<u8>),
 }
 
-/// The next request of the text protocol; `None` at the end of the connection.
+/// `None` at the end of the connection.
 pub(crate) fn request(stream: &mut BufReader<TcpStream>) -> Option<Request> {
     let mut line = String::new();
     if stream.read_line(&mut line).ok()? == 0 {
@@ -77,12 +74,10 @@ pub(crate) fn request(stream: &mut BufReader<TcpStream>) -> Option<Request> {
     }
 }
 
-/// What is stored.
 #[derive(Debug, Default)]
 pub(crate) struct Store(Mutex<HashMap<String, Vec<u8>>>);
 
 impl Store {
-    /// The right answer.
     pub(crate) fn answer(&self, request: Request) -> Vec<u8> {
         let mut store = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match request {
@@ -101,8 +96,8 @@ impl Store {
     }
 }
 
-/// A memcached server whose answers go through `send` with the number of the request, from 0 on; it
-/// ends a connection where that returns `false`.
+/// A memcached server whose answers go through `send`, with the request's number from 0 on. A connection ends where
+/// that returns `false`.
 pub(crate) fn memcached(
     send: impl Fn(u64, &Request, Vec<u8>, &mut TcpStream) -> bool + Send + Sync + 'static,
 ) -> SocketAddr {
@@ -119,12 +114,12 @@ pub(crate) fn memcached(
     })
 }
 
-/// Sends `bytes`. A client that has gone away ends the connection.
+/// A client that has gone ends the connection.
 pub(crate) fn send(bytes: &[u8], stream: &mut TcpStream) -> bool {
     stream.write_all(bytes).is_ok()
 }
 
-/// The head of the next HTTP request; `None` at the end of the connection.
+/// The next HTTP request's head; `None` at the end of the connection.
 pub(crate) fn head(stream: &mut BufReader<TcpStream>) -> Option<String> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {

@@ -35,7 +35,7 @@ fn a_new_value_stays_though_all_others_are_used() {
         assert_eq!(server.set(&key, 10_000), "STORED\r\n");
         assert!(server.has(&key), "{key} has gone");
         assert!(server.cache.used() <= 1 << 20);
-        // A longer value for a key that is the only one of its shard, mostly.
+        // A longer value for a key that is mostly the only one of its shard.
         assert_eq!(server.ask(set(&key, 5000).replace("set", "append")), "STORED\r\n");
         assert!(server.has(&key), "the longer {key} has gone");
     }
@@ -93,7 +93,6 @@ fn a_lowered_limit_refuses_no_value_of_any_size() {
     }
 }
 
-/// What a client does to a cache with little memory.
 #[derive(Debug, Clone)]
 enum Step {
     Limit(u32),
@@ -132,8 +131,7 @@ proptest! {
     }
 }
 
-/// How many of the newest values are found after three times as many as fit were stored once, and how many there
-/// are in all.
+/// How many of the newest values are found after three times as many as fit were stored, and how many are left in all.
 fn newest_that_stay(memory: u64, len: usize) -> (usize, usize) {
     let mut server = Server::with_memory(memory);
     let stored = 3 * memory as usize / len;

@@ -1,4 +1,4 @@
-//! Clients that are slow, die, ask for too much, or read the statistics.
+//! Clients that are slow, die or ask for too much.
 
 use std::net::{IpAddr, Ipv4Addr};
 

@@ -8,7 +8,6 @@ use tenure_serve::script;
 
 use crate::support::{Client, Server, text};
 
-/// A server that asks for one of these passwords, and the file that has them.
 fn server_with_passwords(lines: &str) -> (Server, Passwords, tempfile::NamedTempFile) {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), lines).unwrap();

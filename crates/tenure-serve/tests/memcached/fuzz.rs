@@ -1,10 +1,10 @@
-//! The fuzz targets' bodies, over their seeds: so that they compile and hold without a fuzzer.
+//! The fuzz targets over their seeds, without a fuzzer.
 
 #[path = "../../fuzz/src/lib.rs"]
 #[allow(unreachable_pub, reason = "public for the targets")]
 mod targets;
 
-/// In pieces of 1 and of 7 bytes.
+/// Bytes of a piece.
 const SIZES: [u8; 2] = [1, 7];
 
 #[test]

@@ -1,4 +1,4 @@
-//! How much memory the cache takes from the system, and what it does when there is none: each test in its own process.
+//! How much memory the cache takes, and what it does without: each test in its own process.
 
 use std::process::Command;
 
@@ -6,11 +6,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::support::{Server, text};
 
-/// Set in the process that has a test for itself.
+/// Set in a process with one test.
 const ALONE: &str = "TENURE_TEST_ALONE";
 
-/// Runs the test of that name in a process of its own. `true` in that process, `false` in this one once it has
-/// succeeded.
+/// Runs the test of that name in its own process. `true` there, `false` here once it has succeeded.
 fn is_alone(test: &str) -> bool {
     if std::env::var_os(ALONE).is_some() {
         return true;
@@ -42,7 +41,7 @@ fn resident_memory_is_at_most_three_tenths_above_the_limit_however_sizes_shift()
     }
     let mut server = Server::with_memory(LIMIT);
     let value = "x".repeat(1 << 20);
-    // Allocated before the first measure, as these bytes are the test's.
+    // Allocated before the first measure: these bytes are the test's.
     let mut requests = "x".repeat(2 << 20);
     let (_, before) = bytes();
     let mut random = fastrand::Rng::with_seed(7);
@@ -58,7 +57,7 @@ fn resident_memory_is_at_most_three_tenths_above_the_limit_however_sizes_shift()
             while requests.len() < 100_000 {
                 let len = random.usize(size * 4 / 5..size * 21 / 20);
                 requests += &format!("set k{key} 0 0 {len} noreply\r\n{}\r\n", &value[..len]);
-                // Some are used, so that they stay where they are while all around them go.
+                // Some are used and stay, while all around them go.
                 if key % 16 == 0 {
                     hot.push(key);
                 }

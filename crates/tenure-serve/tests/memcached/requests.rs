@@ -1,4 +1,4 @@
-//! Requests made at random: mostly as clients make them, some in which anything may be wrong.
+//! Random requests: mostly as clients make them, some with anything wrong.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -11,17 +11,16 @@ fn short_key() -> impl Strategy<Value = String> {
     ]
 }
 
-/// With one that is too long. Not for retrievals: with their error memcached throws the answers to earlier requests
-/// away.
+/// Also too long a key. Not for retrievals: with their error memcached drops the answers to earlier requests.
 fn key() -> impl Strategy<Value = String> {
     prop_oneof![20 => short_key(), 1 => Just("y".repeat(251))]
 }
 
-/// Has memcached send what it answered. Until then the answer to `get` or `mg` holds its item, and an `incr` of that
-/// makes a new one, which may be shorter.
+/// Has memcached send its answers. Until then the answer to `get` or `mg` holds its item, and an `incr` of that makes a
+/// new one, which may be shorter.
 const SENT: &str = "mn\r\n";
 
-/// Keys in base64: of "a", "b", some bytes, and of nothing.
+/// Keys in base64: "a", "b", some bytes, nothing.
 fn binary_key() -> impl Strategy<Value = &'static str> {
     select(vec!["YQ==", "Yg==", "AP8KDSA=", "YWJj", "Y", "!", "Y===", "YQ"])
 }
@@ -43,12 +42,12 @@ fn large_number() -> impl Strategy<Value = String> {
     ]
 }
 
-/// The number of a value. The server's own are smaller.
+/// The server's own numbers are smaller.
 fn chosen() -> impl Strategy<Value = String> {
     prop_oneof![4 => (1000..1003_u32).prop_map(|n| n.to_string()), 1 => Just("x".to_owned())]
 }
 
-/// Not so near that a second more or less matters.
+/// So far away that a second does not matter.
 fn expiry() -> impl Strategy<Value = &'static str> {
     select("0,0,0,100,100,-1,2592000,2592001,1000000000,x,1000 ".split(',').collect::<Vec<_>>())
 }
@@ -62,14 +61,14 @@ fn data() -> impl Strategy<Value = String> {
         4 => (0..300_u64).prop_map(|n| n.to_string()),
         1 => Just("18446744073709551615".to_owned()),
         1 => Just("12 ".to_owned()),
-        // Not of spaces alone: memcached looks for a number behind the end of such.
+        // Not spaces alone: memcached looks for a number behind their end.
         4 => "([a-z]([a-z ]|\r\n){0,11})?",
-        // As lines they are not too long.
+        // Not too long for a line.
         1 => "z{0,1800}",
     ]
 }
 
-/// The words of a command, and the data, whose length may not be the one that was said.
+/// A command's words and its data, whose length may differ from the announced one.
 fn with_data(
     line: impl Strategy<Value = (String, String, String)>,
 ) -> impl Strategy<Value = Vec<u8>> {
@@ -144,7 +143,7 @@ fn meta() -> impl Strategy<Value = Vec<u8>> {
     };
     let short = (select(vec!["mg", "mg", "mg", "md", "ma"]), key(), flags()).prop_map(
         |(name, (key, binary), mut flags)| {
-            // An item that one of these makes answers with the bytes of its key, there.
+            // An item that one of these makes answers with its key's bytes there.
             if !binary.is_empty() {
                 let kept = flags.split(' ').filter(|flag| !flag.starts_with(['N', 'x']));
                 flags = kept.collect::<Vec<_>>().join(" ");
@@ -163,7 +162,7 @@ fn meta() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// A line of words that belong to some command.
+/// Words of any commands.
 fn soup() -> impl Strategy<Value = Vec<u8>> {
     let words = "get gat delete incr decr touch mg md ma noreply flush_all verbosity".split(' ');
     let word = prop_oneof![
@@ -177,7 +176,7 @@ fn soup() -> impl Strategy<Value = Vec<u8>> {
         .prop_map(|(words, end)| format!("{}{end}{SENT}", words.join(" ")).into_bytes())
 }
 
-/// The requests of a connection. The last is complete: memcached would not answer those before one that is not.
+/// The last request of a connection is complete: memcached would not answer those before one that is not.
 pub(crate) fn requests() -> impl Strategy<Value = Vec<u8>> {
     let request = prop_oneof![
         5 => storage(),

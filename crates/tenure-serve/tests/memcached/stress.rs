@@ -1,4 +1,4 @@
-//! The memcached server under many threads, and under input that makes no sense.
+//! The memcached server under many threads and senseless input.
 
 use proptest::prelude::*;
 use tenure::count::RefCount;
@@ -15,7 +15,7 @@ const KEYS: u64 = 8;
 const THREADS: usize = 4;
 const ROUNDS: u64 = 3000;
 
-/// A token that says which key it belongs to, who wrote it, and when.
+/// Its key, its writer, and when.
 fn token(key: u64, thread: u64, round: u64) -> String {
     format!("[{key} {thread} {round:>5} {}]", "x".repeat((round % 60) as usize))
 }
@@ -89,7 +89,7 @@ struct Evicting;
 impl Visitor for Evicting {
     type Result = ();
 
-    /// Far more than there is memory for, from several threads.
+    /// Several threads store far more than there is memory for.
     fn visit<C: RefCount + 'static, P: RegistryCount>(self, cache: Cache<C, P>) {
         let buffers = Buffers::new(PoolKind::Magazines, 16 << 10).unwrap();
         let script: Vec<u8> = (0..2000)
@@ -113,7 +113,6 @@ fn threads_that_store_more_than_fits_stay_within_the_limit() {
     with_cell(&config, Evicting);
 }
 
-/// A connection with a receive buffer of `buffer` bytes.
 fn feed(bytes: &[u8], buffer: usize) {
     let mut server = Server::new();
     let mut connection = Connection::open(&mut server.handler, &server.buffers, buffer);

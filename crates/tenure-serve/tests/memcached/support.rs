@@ -11,7 +11,6 @@ use tenure_serve::handler::{Handler, Next, Progress};
 use tenure_serve::memcached::{Cache, Config, Memcached};
 use tenure_serve::script::{self, Connection};
 
-/// A cache with one handler.
 pub(crate) struct Server {
     pub(crate) cache: Cache<TicketRef, TicketRef>,
     pub(crate) handler: Memcached<TicketRef, TicketRef>,
@@ -24,7 +23,6 @@ impl Server {
         Self::with(|_| {})
     }
 
-    /// With the default settings but for what `change` changes.
     pub(crate) fn with(change: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::default();
         change(&mut config);
@@ -37,7 +35,7 @@ impl Server {
         Self::with(|config| config.memory = bytes)
     }
 
-    /// Moves the handler's clock to that many seconds after the start.
+    /// In seconds from the start.
     pub(crate) fn tick(&mut self, seconds: u64) {
         self.tick_at(Duration::from_secs(seconds));
     }
@@ -46,12 +44,12 @@ impl Server {
         self.handler.tick(self.start + since_start);
     }
 
-    /// The answers to a connection's requests, which arrive in pieces of `piece` bytes.
+    /// Requests arrive in pieces of `piece` bytes.
     pub(crate) fn cut(&mut self, requests: &[u8], piece: usize) -> Vec<u8> {
         self.cut_at(requests, (1..).map(|at| at * piece).take_while(|at| *at < requests.len()))
     }
 
-    /// The answers to a connection's requests, which arrive in pieces that end at `ends`.
+    /// Requests arrive in pieces that end at `ends`.
     pub(crate) fn cut_at(
         &mut self,
         requests: &[u8],
@@ -60,12 +58,10 @@ impl Server {
         script::answers(&mut self.handler, &self.buffers, requests, ends)
     }
 
-    /// The answers to a connection's requests.
     pub(crate) fn ask(&mut self, requests: impl AsRef<[u8]>) -> String {
         text(&self.cut(requests.as_ref(), 16 << 10))
     }
 
-    /// The answer to a `set` of `len` bytes.
     pub(crate) fn set(&mut self, key: impl Display, len: usize) -> String {
         self.ask(set(key, len))
     }
@@ -75,18 +71,17 @@ impl Server {
         keys.for_each(|key| drop(self.set(format_args!("k{key}"), len)));
     }
 
-    /// Whether `get` finds the key.
     pub(crate) fn has(&mut self, key: impl Display) -> bool {
         self.ask(format!("get {key}\r\n")).starts_with("VALUE")
     }
 
-    /// What `stats` says under that name.
+    /// A line of `stats`.
     pub(crate) fn stat(&mut self, name: &str) -> u64 {
         let stats = self.stats("");
         stats.get(name).unwrap_or_else(|| panic!("{name} in {stats:?}")).parse().unwrap()
     }
 
-    /// What `stats` of that kind says, by name.
+    /// `stats` of that kind, by name.
     pub(crate) fn stats(&mut self, kind: &str) -> BTreeMap<String, String> {
         let answer = self.ask(format!("stats {kind}\r\n"));
         let lines = answer.lines().filter_map(|line| line.strip_prefix("STAT ")?.split_once(' '));
@@ -102,7 +97,7 @@ impl Client {
         Self(Connection::open(&mut server.handler, &server.buffers, usize::MAX))
     }
 
-    /// One call of the handler. Its output waits.
+    /// One call of the handler; its output waits.
     pub(crate) fn handle(&mut self, server: &mut Server, requests: &[u8]) -> Progress {
         server.handler.handle(&mut self.0.session, requests, &mut self.0.output)
     }
@@ -113,7 +108,7 @@ impl Client {
         text(&std::mem::take(&mut self.0.sent))
     }
 
-    /// What a watcher is sent: each line from its type on, without the connections' numbers.
+    /// A watcher's lines from their type on, without the connections' numbers.
     pub(crate) fn news(&mut self, server: &mut Server) -> Vec<String> {
         let all = self.ask(server, "");
         let line = |line: &str| {
@@ -128,12 +123,10 @@ impl Client {
     }
 }
 
-/// A request that stores `len` bytes.
 pub(crate) fn set(key: impl Display, len: usize) -> String {
     format!("set {key} 0 0 {len}\r\n{}\r\n", "x".repeat(len))
 }
 
-/// Bytes as people can read them.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -1,5 +1,4 @@
-//! Every command of the memcached server by its transcript, however the connection is cut; and the same requests to the
-//! real memcached, whose answers are the same bytes.
+//! Every command by its transcript, however the connection is cut; the real memcached answers with the same bytes.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -16,7 +15,7 @@ use tenure_serve::memcached::Passwords;
 use crate::requests::requests;
 use crate::support::{Server, text};
 
-/// Connections, one after another, with a server that is empty at first.
+/// Connections one after another, with a server that is empty at first.
 struct Transcript {
     name: String,
     /// Whether memcached answers otherwise.
@@ -25,10 +24,9 @@ struct Transcript {
     parts: Vec<Part>,
 }
 
-/// A connection.
 #[derive(Default)]
 struct Part {
-    /// Where the clock is, in seconds from the start.
+    /// The clock's seconds from the start.
     second: Option<u64>,
     requests: Vec<u8>,
     answers: Vec<u8>,
@@ -70,7 +68,7 @@ fn transcripts() -> Vec<Transcript> {
 }
 
 impl Transcript {
-    /// A server fed by `feed` answers as written.
+    /// Asserts that a server fed by `feed` answers as written.
     fn check(&self, how: &str, feed: impl Fn(&mut Server, &[u8]) -> Vec<u8>) {
         let mut server = Server::with(|config| {
             for option in &self.options {
@@ -113,14 +111,13 @@ impl Transcript {
         }
     }
 
-    /// Bytes of the longest connection. Those with a megabyte of data are cut less often: a byte is a call of the
-    /// handler.
+    /// Bytes of the longest connection. One with a megabyte is cut less often: a byte is a call of the handler.
     fn len(&self) -> usize {
         self.parts.iter().map(|part| part.requests.len()).max().unwrap_or(0)
     }
 }
 
-/// The bytes that a line of a transcript stands for: `\r`, `\n`, `\NN` in hexadecimal, and `{x*n}` for n times `x`.
+/// A line's bytes: `\r`, `\n`, `\NN` in hexadecimal, and `{x*n}` for n times `x`.
 fn bytes_of(line: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = line;
@@ -176,7 +173,7 @@ fn no_transcript_is_answered_otherwise_when_it_is_cut() {
     }
 }
 
-/// Twice in a row, so that the second part meets each state that a connection can be in.
+/// Twice in a row: the second part meets each state of a connection.
 #[test]
 fn a_transcript_in_two_parts_is_answered_as_in_one() {
     for transcript in transcripts().iter().filter(|transcript| transcript.len() < 4096) {
@@ -188,11 +185,11 @@ fn a_transcript_in_two_parts_is_answered_as_in_one() {
     }
 }
 
-/// The memcached of this machine, on a socket of its own.
+/// This machine's memcached, on a socket of its own.
 struct Real(NamedTempFile<Child>);
 
 impl Real {
-    /// `None`, and a line that says so, where there is no memcached of the right version.
+    /// `None`, and a line that says so, without memcached of the right version.
     fn start() -> Option<Self> {
         let version = Command::new("memcached").arg("-V").output().ok();
         let version = version.map(|output| text(&output.stdout)).unwrap_or_default();
@@ -216,11 +213,10 @@ impl Real {
         Some(real)
     }
 
-    /// The answers to a connection's requests.
     fn ask(&self, requests: &[u8]) -> Vec<u8> {
         let mut stream = UnixStream::connect(self.0.path()).expect("memcached listens");
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        // It may have ended the connection already.
+        // It may have ended the connection.
         let _ = stream.write_all(requests);
         let _ = stream.shutdown(Shutdown::Write);
         let mut answers = Vec::new();
@@ -248,7 +244,7 @@ fn the_real_memcached_answers_every_transcript_as_written() {
     }
 }
 
-/// The numbers of values are compared only where a request has chosen them.
+/// Values' numbers are compared only where a request chose them.
 #[test]
 fn the_real_memcached_answers_random_requests_as_this_server_does() {
     if Real::start().is_none() {
@@ -257,7 +253,7 @@ fn the_real_memcached_answers_random_requests_as_this_server_does() {
     let config = Config { failure_persistence: None, ..Config::default() };
     let run = TestRunner::new(config).run(&requests(), |requests| {
         let mut last = Ok(());
-        // A second may end between two commands: lifetimes and idle times then differ, once.
+        // A second may end between two commands: lifetimes and idle times then differ once.
         for _ in 0..3 {
             let real = Real::start().expect("it was there");
             let (ours, theirs) = (Server::new().cut(&requests, 16 << 10), real.ask(&requests));

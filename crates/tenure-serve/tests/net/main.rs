@@ -1,4 +1,4 @@
-//! The event loop, with a small protocol: each line is answered by itself, by a chunk or by a copy.
+//! The event loop, with a small protocol of lines.
 
 #![cfg(target_os = "linux")]
 
@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 use tenure_serve::handler::{Handler, Next, Output, Progress};
 use tenure_serve::net::{Address, Server, Settings, Shared, Statistics};
 
-/// Answers lines: `copy ...` and `chunk ...` with themselves, `big` with a megabyte, `end` and `linger` with the end,
+/// Answers `copy ...` and `chunk ...` with themselves, `big` with a megabyte, `end` and `linger` with the end,
 /// `endless` with byte after byte until a client says `enough`.
 struct Lines<const KEEPS: bool> {
-    /// Has as many references as there are chunks under way, and one more.
+    /// Referenced by each chunk under way.
     big: Arc<[u8]>,
     refuses: bool,
-    /// When what is endless ends all the same.
+    /// When `endless` ends all the same.
     enough: Instant,
 }
 
@@ -81,7 +81,7 @@ fn settings() -> Settings {
     Settings { threads: 2, ..Settings::at(SocketAddr::from(([127, 0, 0, 1], 0))) }
 }
 
-/// A server whose drop stops it and sees that nothing is left.
+/// Its drop stops the server and asserts that nothing is left.
 struct Lent {
     server: Option<Server>,
     big: Arc<[u8]>,
@@ -147,7 +147,6 @@ fn assert_answered(client: &mut TcpStream, request: &[u8], expected: &[u8]) {
     assert_eq!(answer(client, expected.len()), expected);
 }
 
-/// Waits until it is so.
 fn eventually(what: &str, mut is: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !is() {
@@ -171,7 +170,7 @@ fn lines_are_answered<const KEEPS: bool>() {
     assert_answered(&mut clients[0], b" and half\n", b"half and half\n");
     let statistics = server.statistics();
     assert_eq!((statistics.open, statistics.accepted), (10, 10));
-    // A pair for each of two workers at most; none for an idle connection.
+    // At most a pair for each of two workers; none for an idle connection.
     let buffers = || server.statistics().buffers.in_use;
     eventually("idle connections have no buffers", || buffers() <= if KEEPS { 0 } else { 4 });
 }
@@ -200,7 +199,7 @@ fn half_a_line_takes_no_buffer_from_the_pool_unless_the_handler_keeps_buffers() 
 
 #[test]
 fn a_pool_gives_the_memory_of_a_burst_back() {
-    // A worker looks every sixteenth of that time.
+    // A worker looks every sixteenth of this time.
     let idle = Some(Duration::from_secs(4));
     let server = start::<true>(Settings { idle, ..settings() });
     let mut clients: Vec<_> = (0..400).map(|_| client(&server)).collect();
@@ -244,17 +243,16 @@ fn connections_are_spread_evenly_or_stay_where_they_come() {
 fn a_client_that_does_not_read_is_not_read<const KEEPS: bool>() {
     let server = start::<KEEPS>(settings());
     let mut slow = client(&server);
-    // A thousand megabytes of answers are asked for, in one write.
+    // Asks for a thousand megabytes in one write.
     slow.write_all(&b"big\n".repeat(1000)).unwrap();
     eventually("a stall", || server.statistics().stalled > 0);
     std::thread::sleep(Duration::from_millis(50));
     assert!(Arc::strong_count(&server.big) <= 6, "{} chunks wait", Arc::strong_count(&server.big));
-    // Others are served meanwhile, on both workers.
+    // Others are served meanwhile, by both workers.
     for _ in 0..4 {
         let mut other = client(&server);
         assert_answered(&mut other, b"copy\n", b"copy\n");
     }
-    // It reads some, and gets on.
     for _ in 0..50 {
         assert!(answer(&mut slow, BIG).iter().all(|&byte| byte == b'x'));
     }
@@ -347,7 +345,7 @@ fn clients_that_die_at_any_moment_leave_nothing_behind() {
         let request = [b"big\n", b"half", b"end\n"][at % 3];
         client.write_all(&request.repeat(at)).unwrap();
         if at % 2 == 0 && at % 3 == 0 && at > 0 {
-            // With unread bytes, the system resets the connection.
+            // The system resets a connection with unread bytes.
             let _ = client.read(&mut [0; 1]);
         }
     }
@@ -431,14 +429,14 @@ fn connections_that_come_while_a_server_stops_are_closed_wherever_they_are() {
                     let mut clients = VecDeque::new();
                     while let Ok(client) = TcpStream::connect(address) {
                         clients.push_back(client);
-                        // Files are not without number.
+                        // Files are limited.
                         if clients.len() > 30 {
                             clients.pop_front();
                         }
                     }
                     for mut client in clients {
                         client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-                        // If it was never accepted, the system may report that only to a sender.
+                        // The system may report to a sender alone that it was never accepted.
                         let _ = client.write_all(b"x\n");
                         if let Err(error) = client.read_to_end(&mut Vec::new()) {
                             assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
@@ -482,7 +480,6 @@ fn at_path(path: &Path) -> Settings {
     Settings { listen: Address::Unix(path.to_owned()), ..settings() }
 }
 
-/// Why a server does not start at a path.
 fn refused_at(path: &Path) -> std::io::Error {
     let handler = |_, _: &Arc<Shared>| Lines::<true>::new(Arc::from([]), false);
     Server::start(at_path(path), handler).err().unwrap()
@@ -519,7 +516,7 @@ fn a_socket_that_a_dead_server_left_makes_way_and_nothing_else_does() {
     let server = start::<false>(at_path(&path));
     assert_eq!(refused_at(&path).kind(), std::io::ErrorKind::AddrInUse);
     drop(UnixStream::connect(&path).expect("the first still answers"));
-    // Another that has the path by now keeps it.
+    // Another file that has the path by now stays.
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, "precious").unwrap();
     drop(server);

@@ -1,4 +1,4 @@
-//! An answer for which there is no memory ends its connection, and not the server.
+//! An answer without memory ends its connection, not the server.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -12,7 +12,7 @@ use tenure_serve::http::{self, Http, Limits, Site};
 use tenure_serve::memcached::{Cache, Config};
 use tenure_serve::script::Connection;
 
-/// The system's allocator, but for threads that are to have little.
+/// The system's allocator, which refuses some threads.
 struct Refusing;
 
 thread_local! {
@@ -34,7 +34,7 @@ unsafe impl GlobalAlloc for Refusing {
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: `memory` is of `alloc`, that is of `System`.
+        // SAFETY: `memory` is from `alloc`, and so from `System`.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -43,7 +43,7 @@ fn without_memory(work: impl FnOnce()) {
     without_pieces_of(0, work);
 }
 
-/// No allocation has so many bytes or more.
+/// Refuses allocations of so many bytes or more.
 fn without_pieces_of(bytes: usize, work: impl FnOnce()) {
     REFUSED.set(bytes);
     work();
@@ -54,7 +54,7 @@ fn output() -> Output<Arc<[u8]>> {
     Output::new(Buffers::new(PoolKind::Magazines, 4096).unwrap().acquire().unwrap())
 }
 
-/// What a client gets of it: `before`, and nothing of what came after the gap.
+/// A client gets `before`, and nothing after the gap.
 fn assert_cut_after(before: &[u8], output: &mut Output<Arc<[u8]>>) {
     output.write(b"after");
     output.send(Arc::from(&b"after"[..]), 0);

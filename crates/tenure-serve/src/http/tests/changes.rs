@@ -157,7 +157,7 @@ fn a_file_that_is_replaced_all_the_time_is_never_sent_as_a_mixture() {
     assert_eq!(site.statistics().files, 0);
 }
 
-/// A file of 1,000,003 bytes, which is not held in memory.
+/// Too large to be held in memory.
 fn large(directory: &TempDir) -> Vec<u8> {
     let bytes: Vec<u8> = (0..1_000_003_u32).map(|at| (at % 251) as u8).collect();
     fs::write(directory.path().join("root/large"), &bytes).unwrap();
@@ -193,7 +193,7 @@ fn of_a_large_file_no_more_is_read_than_may_wait() {
     assert_eq!((progress.consumed, progress.next), (request.len(), Next::Room));
     let waits = client.connection.output.pending();
     assert!((256 << 10..512 << 10).contains(&waits), "{waits}");
-    // Nothing more comes as long as nothing was sent.
+    // Nothing more comes until some is sent.
     let again = client.handle(b"");
     assert_eq!((again.next, client.connection.output.pending()), (Next::Room, waits));
 }

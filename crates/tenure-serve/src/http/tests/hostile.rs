@@ -1,4 +1,4 @@
-//! Requests that come in pieces, many at once, or are none.
+//! Requests in pieces, many at once, or malformed.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The handler without sockets: transcripts, cuts at every byte, and whatever else a client may send.
+//! The handler without sockets.
 
 mod changes;
 mod hostile;
@@ -16,12 +16,10 @@ use super::*;
 use crate::buffers::{Buffers, PoolKind};
 use crate::script::Connection;
 
-/// Bytes of a receive buffer.
 const BUFFER: usize = 16 << 10;
 
 const PAGE: &str = "<p>hello</p>\n";
 
-/// A site, a worker of it, and a connection.
 struct Client {
     http: Http,
     connection: Connection<Http>,
@@ -39,7 +37,7 @@ impl Client {
         self.connection.receive(&mut self.http, bytes);
     }
 
-    /// One call of the handler. Its output waits.
+    /// One call of the handler; its output waits.
     fn handle(&mut self, bytes: &[u8]) -> Progress {
         self.http.handle(&mut self.connection.session, bytes, &mut self.connection.output)
     }

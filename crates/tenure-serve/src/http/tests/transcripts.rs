@@ -1,10 +1,9 @@
-//! Every answer that there is, word for word.
+//! Every answer, word for word.
 
 use super::super::files::Missing;
 use super::super::status::Status;
 use super::*;
 
-/// A request for `target`, with more lines.
 fn get(target: &str, lines: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: x\r\n{lines}\r\n")
 }
@@ -113,13 +112,12 @@ fn a_connection_ends_when_the_client_says_so_or_is_of_the_old_kind() {
         assert_eq!(client.ask(&request), page(line), "{request}");
         assert_eq!(client.connection.next, next, "{request}");
     }
-    // What comes after it is not answered, and not taken back by closing at once.
+    // A request behind it is not answered, and does not take the answer back.
     let mut client = Client::of(&site);
     let answer = client.ask("GET / HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n\r\n");
     assert_eq!((answer, client.connection.next), (page("Connection: close\r\n"), Next::Linger));
 }
 
-/// A refusal.
 fn refusal(status: &str, more: &str, ends: bool) -> String {
     let close = if ends { "Connection: close\r\n" } else { "" };
     let len = status.len() + 1;
@@ -287,7 +285,7 @@ fn a_directory_without_its_slash_is_elsewhere() {
     }
 }
 
-/// The value of a header of the answer to `GET /`.
+/// A header of the answer to `GET /`.
 fn value(client: &mut Client, name: &str) -> String {
     client.receive(get("/", "").as_bytes());
     let text = String::from_utf8(std::mem::take(&mut client.connection.sent)).unwrap();

@@ -1,4 +1,4 @@
-//! A client: one connection at a time, what is under way on it, and how it goes on.
+//! A client: one connection at a time, and what is under way on it.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use crate::load::outcome::ErrorKind;
 /// A request without an answer yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flight<A> {
-    /// When it was sent, or due, in nanoseconds from the start of the run.
+    /// When sent, or due, in nanoseconds from the start of the run.
     pub(super) start_ns: u64,
     pub(super) ask: A,
 }
@@ -28,15 +28,15 @@ pub(super) struct Client<P: Protocol> {
     pub(super) socket: Option<OwnedFd>,
     /// The oldest first.
     pub(super) flights: VecDeque<Flight<P::Ask>>,
-    /// The state of the oldest one's answer.
+    /// Of the oldest one's answer.
     pub(super) scan: P::Scan,
     /// Bytes that the socket had no room for.
     unsent: Vec<u8>,
-    /// When something was last sent or received, while requests were under way.
+    /// When bytes last moved while requests were under way.
     pub(super) active_ns: u64,
-    /// Whether bytes were received on this connection.
+    /// Whether this connection received bytes.
     pub(super) answered: bool,
-    /// Whether it is in the list of clients with room for a request, which only an open loop has.
+    /// Whether it is in the list of clients with room for a request: open loops only.
     pub(super) is_listed: bool,
 }
 
@@ -53,7 +53,6 @@ impl<P: Protocol> Client<P> {
         }
     }
 
-    /// Takes a connection, and registers it with `epoll`.
     pub(super) fn connected(
         &mut self,
         epoll: &OwnedFd,
@@ -65,7 +64,7 @@ impl<P: Protocol> Client<P> {
         Ok(())
     }
 
-    /// Ends the connection, and drops what was under way.
+    /// Drops what was under way, too.
     pub(super) fn disconnect(&mut self) {
         // Its last descriptor: epoll forgets it too.
         self.socket = None;
@@ -121,8 +120,8 @@ fn send_some(socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     }
 }
 
-/// Starts a connection. Over loopback it is complete when this returns, so the caller may write at once; elsewhere
-/// that write takes no bytes yet.
+/// Starts a connection. Over loopback it is complete on return, so the caller may write at once; elsewhere that write
+/// takes no bytes yet.
 pub(super) fn open(target: &SocketAddr) -> Result<OwnedFd, Errno> {
     let family = if target.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -143,7 +142,7 @@ pub(super) enum After {
     Lost(ErrorKind, String),
 }
 
-/// Counts an answer. A broken one loses the connection.
+/// A broken answer loses the connection.
 #[inline]
 pub(super) fn count(
     job: &Job,
@@ -166,7 +165,7 @@ pub(super) fn count(
         }
         Verdict::Broken(said) => return Err(After::Lost(ErrorKind::Wrong, said)),
     };
-    // With a fixed number of requests those count that were asked in time, otherwise those answered in time.
+    // With a number of requests those asked in time count, otherwise those answered in time.
     let decides_ns = if job.quota.is_some() { start_ns } else { now_ns };
     if decides_ns >= job.from_ns && now_ns < job.until_ns {
         let at_ns = now_ns - job.from_ns;
@@ -176,7 +175,7 @@ pub(super) fn count(
     Ok(())
 }
 
-/// How a connection failed: before any byte arrived, there was none.
+/// Before any byte arrived, there was no connection.
 pub(super) fn lost(answered: bool, error: Errno) -> After {
     let kind = match error {
         Errno::CONNREFUSED | Errno::TIMEDOUT | Errno::HOSTUNREACH | Errno::NETUNREACH

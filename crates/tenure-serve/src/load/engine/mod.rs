@@ -1,4 +1,4 @@
-//! The engine: threads with connections, each of which has requests under way.
+//! The engine: threads with connections, each with requests under way.
 //!
 //! ```text
 //!  Protocol::ask ──▶ one write ──▶ server ──▶ one read ──▶ Protocol::scan ──▶ Tally
@@ -7,8 +7,8 @@
 //!       └──── open loop: as many as are due (Schedule)
 //! ```
 //!
-//! A thread has one epoll instance, one buffer to read into and one to write from; a request allocates nothing. It
-//! reads the clock once for each read from a socket: requests that are answered in one piece have the same latency.
+//! A thread has one epoll instance and one buffer for each direction; a request allocates nothing. The clock is read
+//! once for each read from a socket: requests answered in one piece have the same latency.
 
 mod client;
 pub(super) mod protocol;
@@ -25,13 +25,12 @@ use schedule::Schedule;
 /// Requests under way while the keys are set.
 const FILL_DEPTH: usize = 64;
 
-/// The work of a thread.
 pub(crate) struct Job {
     pub(crate) target: SocketAddr,
     pub(crate) clients: usize,
     /// Requests under way on each connection.
     pub(crate) depth: usize,
-    /// Whether a connection serves only one request.
+    /// Each connection serves one request.
     pub(crate) close: bool,
     /// When requests are due. Without it, each answer triggers the next.
     pub(crate) schedule: Option<Schedule>,
@@ -43,7 +42,7 @@ pub(crate) struct Job {
     pub(crate) until_ns: u64,
     /// Requests after which it ends, if that is sooner.
     pub(crate) quota: Option<u64>,
-    /// Whether the first error ends it.
+    /// The first error ends it.
     pub(crate) is_strict: bool,
 }
 
@@ -65,7 +64,7 @@ impl Job {
         }
     }
 
-    /// Measures, in thread `index`, from the end of the warm-up on; `base` is its start.
+    /// Measures in thread `index`, after a warm-up from `base` on.
     pub(crate) fn measuring(settings: &Settings, close: bool, base: Instant, index: usize) -> Self {
         let Settings { threads, clients, pipeline, warmup, .. } = *settings;
         let bound = |count: u64, index: usize| u128::from(count) * index as u128 / threads as u128;

@@ -1,4 +1,4 @@
-//! [`Protocol`]: what a protocol is to the engine. And [`Lines`]: the lines of answers that arrive in pieces.
+//! [`Protocol`]: what a protocol is to the engine. [`Lines`]: lines of answers that arrive in pieces.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,6 @@ use memchr::memchr;
 pub(crate) trait Protocol: Send {
     /// What was asked, as far as it decides the answer.
     type Ask: Copy + Send;
-    /// The state of an answer.
     type Scan: Default + Send;
 
     const KINDS: &'static [&'static str];
@@ -22,14 +21,14 @@ pub(crate) trait Protocol: Send {
     /// Takes bytes of the answer to `ask` from the front of `input`, up to its end.
     fn scan(&self, scan: &mut Self::Scan, ask: Self::Ask, input: &[u8]) -> Step;
 
-    /// The connection has ended: the answer, if it ends with it.
+    /// The answer, if it ends with the connection.
     fn end(&self, scan: &mut Self::Scan, ask: Self::Ask) -> Option<Answer>;
 }
 
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// Bytes taken: all of them if there is no answer yet.
+    /// All bytes if there is no answer yet.
     pub(crate) consumed: usize,
     pub(crate) answer: Option<Answer>,
 }
@@ -45,7 +44,7 @@ pub(crate) struct Answer {
 pub(crate) enum Verdict {
     Done,
     Miss,
-    /// The server refuses, in these words.
+    /// In the server's words.
     Refused(String),
     /// Not what was asked for, but with a known end.
     Wrong(String),
@@ -66,7 +65,7 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..bytes.len().min(80)]).escape_debug().to_string()
 }
 
-/// The lines of answers; keeps the beginning of a cut one.
+/// Keeps the beginning of a cut line.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     cut: Vec<u8>,

@@ -1,7 +1,7 @@
 //! Time: when requests are due in an open loop, the timer that wakes a thread, and its CPU time.
 //!
-//! Times follow the plan, not the server: a request that waits because the server is slow has its wait counted. So
-//! the latency has no coordinated omission.
+//! Times follow the plan, not the server: the wait behind a slow server counts, so latencies have no coordinated
+//! omission.
 
 use std::os::fd::OwnedFd;
 
@@ -13,7 +13,7 @@ use rustix::time::{
     timerfd_create, timerfd_settime,
 };
 
-/// The times of one thread's requests, evenly spaced.
+/// One thread's requests, evenly spaced.
 #[derive(Debug, Clone)]
 pub(crate) struct Schedule {
     interval_ns: f64,
@@ -22,13 +22,13 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// For thread `index` of `threads` that together make `rate` requests a second: their times interleave.
+    /// For thread `index` of `threads`, whose interleaved requests make `rate` a second.
     pub(crate) fn new(rate: f64, index: usize, threads: usize) -> Self {
         let all_ns = 1e9 / rate;
         Self { interval_ns: all_ns * threads as f64, offset_ns: all_ns * index as f64, next: 0 }
     }
 
-    /// When the next request is due, in nanoseconds from the start of the run.
+    /// In nanoseconds from the start of the run.
     pub(crate) fn next_ns(&self) -> u64 {
         (self.next as f64).mul_add(self.interval_ns, self.offset_ns) as u64
     }
@@ -67,7 +67,7 @@ pub(super) fn timer(epoll: &OwnedFd, data: u64) -> Result<OwnedFd, Errno> {
     Ok(timer)
 }
 
-/// Sets the timer. That also forgets its last event, which is never read.
+/// Also forgets the last event, which is never read.
 pub(super) fn arm(timer: &OwnedFd, left_ns: u64) -> Result<(), Errno> {
     let time = Itimerspec { it_interval: timespec(0), it_value: timespec(left_ns) };
     timerfd_settime(timer, TimerfdTimerFlags::empty(), &time).map(drop)

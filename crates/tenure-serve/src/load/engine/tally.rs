@@ -4,22 +4,21 @@ use hdrhistogram::Histogram;
 
 use crate::load::outcome::ErrorKind;
 
-/// Digits of latencies.
+/// Significant digits of latencies.
 const DIGITS: u8 = 3;
 
-/// Longer latencies count as this: an hour.
+/// An hour. Longer latencies count as this.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).expect("these are sound bounds")
 }
 
-/// What is counted while a run is measured.
 #[derive(Debug)]
 pub(crate) struct Tally {
     pub(crate) kinds: Vec<Kind>,
     pub(crate) seconds: Vec<Second>,
-    /// By [`ErrorKind::index`]: how many, and the text of the first.
+    /// By [`ErrorKind::index`]: how many, and the first one's text.
     pub(crate) errors: [(u64, Option<String>); ErrorKind::ALL.len()],
     pub(crate) sent: u64,
     pub(crate) received: u64,

@@ -40,7 +40,7 @@ pub(crate) struct Worker<P: Protocol> {
     timer: Option<OwnedFd>,
     armed_ns: u64,
     clients: Vec<Client<P>>,
-    /// Clients with room for a request, the longest waiting first. For an open loop.
+    /// Clients with room for a request, the longest waiting first: open loops only.
     listed: VecDeque<usize>,
     /// Clients without a connection.
     waiting: Vec<usize>,
@@ -80,8 +80,7 @@ impl<P: Protocol> Worker<P> {
         })
     }
 
-    /// Runs until the end of the measuring, and reports the number of new answers now and then. Ends early once the
-    /// receiver is gone.
+    /// Runs to the end of the measuring, and reports new answers now and then. Ends early once the receiver is gone.
     pub(crate) fn run(mut self, progress: &Sender<u64>) -> Result<Tally, Error> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         let mut buffer = vec![0; BUFFER];
@@ -158,7 +157,7 @@ impl<P: Protocol> Worker<P> {
         due + self.clients.iter().map(|client| client.flights.len() as u64).sum::<u64>()
     }
 
-    /// Waits for events, until the next tick, the end or the next due request.
+    /// Waits for events until the next tick, end or due request.
     fn wait(&mut self, events: &mut Vec<Event>, next_tick_ns: u64) -> Result<(), Error> {
         let now_ns = self.now_ns();
         let until_ns = next_tick_ns.min(self.job.until_ns);
@@ -173,7 +172,7 @@ impl<P: Protocol> Worker<P> {
                 }
             }
         }
-        // Up to a millisecond late, which is fine for ticks and ends.
+        // Up to a millisecond late: fine for ticks and ends.
         let left = timespec(until_ns.saturating_sub(now_ns));
         match epoll::wait(&self.epoll, spare_capacity(events), Some(&left)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -181,7 +180,7 @@ impl<P: Protocol> Worker<P> {
         }
     }
 
-    /// Checks clients without events: those that wait too long, and those without a connection.
+    /// Checks clients without events: late ones, and those without a connection.
     fn tick(&mut self, now_ns: u64) -> Result<(), Error> {
         for index in std::mem::take(&mut self.waiting) {
             self.begin(index, now_ns)?;
@@ -229,7 +228,7 @@ impl<P: Protocol> Worker<P> {
                 connected.map_err(Error::system)?;
                 return Ok(true);
             }
-            // Other threads and programs do not give any back soon.
+            // None will be given back soon.
             Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
                 return Err(Error::system(error));
             }
@@ -267,7 +266,7 @@ impl<P: Protocol> Worker<P> {
         self.is_done || self.job.quota.is_some_and(|quota| self.asked >= quota)
     }
 
-    /// Sends requests of a client in one write: as many as it has room for, and at most `most`.
+    /// In one write: as many as the client has room for, at most `most`.
     #[inline]
     fn fill(&mut self, index: usize, most: usize, now_ns: u64) -> Result<(), Error> {
         if self.is_asked_out() || !self.connect(index)? {

@@ -1,13 +1,12 @@
-//! Answers of HTTP/1.1, recognised as they arrive.
-//!
-//! A body has a `Content-Length`, comes in chunks, or ends with the connection. Its bytes are not checked.
+//! HTTP/1.1 answers, recognised as they arrive. A body has a `Content-Length`, comes in chunks, or ends with the
+//! connection; its bytes are not checked.
 
 use memchr::memchr;
 
 use crate::load::engine::protocol::{Answer, Step, Verdict, shown};
 use crate::load::engine::protocol::{Lines, Piece};
 
-/// Most bytes of a line of a head.
+/// Bytes of a line of a head.
 const MOST_LINE: usize = 64 << 10;
 
 #[derive(Debug, Default)]
@@ -30,12 +29,12 @@ enum State {
     #[default]
     Status,
     Head,
-    /// Bytes of the body to come.
+    /// Bytes still to come.
     Body(u64),
-    /// A body that ends with the connection.
+    /// Ends with the connection.
     Endless,
     Size,
-    /// Bytes of a chunk and its line break to come.
+    /// Bytes still to come, with the line break.
     Chunk(u64),
     Trailer,
 }
@@ -104,7 +103,7 @@ impl Scan {
         Step { consumed, answer: Some(Verdict::Broken(shown(line)).into()) }
     }
 
-    /// Takes a line. Returns whether the answer ends with it; fails if it belongs to no answer.
+    /// Returns whether the answer ends with the line; fails if the line belongs to no answer.
     #[inline]
     fn line(&mut self, line: &[u8]) -> Result<bool, ()> {
         match self.state {
@@ -146,7 +145,7 @@ impl Scan {
     fn end_of_head(&mut self) -> Result<bool, ()> {
         let Head { status, length, chunked, .. } = self.head;
         match status {
-            // Continue, and the like: the answer is yet to come.
+            // 100 Continue and the like: the answer is yet to come.
             100..200 => self.state = State::Status,
             204 | 304 => return Ok(true),
             _ if chunked => self.state = State::Size,
@@ -160,7 +159,7 @@ impl Scan {
     }
 }
 
-/// Reads a status line: `HTTP/1.1 200 OK`.
+/// `HTTP/1.1 200 OK`.
 #[inline]
 fn status(line: &[u8]) -> Option<Head> {
     let rest = line.strip_prefix(b"HTTP/1.")?;
@@ -169,7 +168,7 @@ fn status(line: &[u8]) -> Option<Head> {
     let status = number(digits, 10)? as u16;
     (100..1000).contains(&status).then_some(Head {
         status,
-        // HTTP/1.0 closes connections by default, and this generator does not ask otherwise.
+        // HTTP/1.0 closes by default, and this generator does not ask otherwise.
         closes: *version == b'0',
         ..Head::default()
     })

@@ -1,4 +1,4 @@
-//! Load for HTTP/1.1 servers: one request, over and over, on connections that stay or on one for each.
+//! Load for HTTP/1.1 servers: one request over and over, on connections that stay or on one for each.
 
 mod answers;
 
@@ -16,7 +16,7 @@ pub struct Plan {
     pub settings: Settings,
     /// What to get: `/index.html`.
     pub path: String,
-    /// The name of the host in requests; by default the address.
+    /// The host in requests; by default the address.
     pub host: Option<String>,
     /// Uses a connection for each request, and asks the server to close it.
     pub close: bool,

@@ -1,4 +1,4 @@
-//! Answers of the text protocol, recognised as they come.
+//! Answers of the text protocol, recognised as they arrive.
 
 use super::keys::Values;
 use crate::load::engine::protocol::{Lines, Piece};
@@ -113,7 +113,7 @@ impl Scan {
         Line::Value(len)
     }
 
-    /// Takes bytes from `at` on of a value and its line break.
+    /// Takes bytes of a value and its line break, from `at` on.
     #[inline]
     fn value(
         &mut self,
@@ -138,7 +138,7 @@ impl Scan {
 }
 
 fn is_error(line: &[u8]) -> bool {
-    // `ERROR Too many open connections` is the one with words after it.
+    // `ERROR Too many open connections` has more words.
     let first = line.split(|&byte| byte == b' ').next();
     matches!(first, Some(b"ERROR" | b"SERVER_ERROR" | b"CLIENT_ERROR"))
 }

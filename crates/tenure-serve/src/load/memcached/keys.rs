@@ -23,8 +23,8 @@ pub(super) enum Draw {
     Hot,
 }
 
-/// A column of Walker's alias method. All keys have columns of the same width; the part that a rare key does not
-/// need belongs to another key. A draw is one column and one throw, however many keys.
+/// A column of Walker's alias method. All are equally wide; the part that a rare key does not need belongs to another
+/// key. A draw is one column and one throw, however many keys.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Column {
     own: f32,
@@ -80,11 +80,11 @@ fn columns(weights: &[f64]) -> Arc<[Column]> {
 /// Places in the text at which values begin.
 const STARTS: usize = 4096;
 
-/// The values of all keys: length and bytes follow from the key, so that every answer can be checked.
+/// Length and bytes of a value follow from its key, so that every answer can be checked.
 #[derive(Debug, Clone)]
 pub(super) struct Values {
     shortest: usize,
-    /// How many lengths there are.
+    /// Number of lengths.
     lengths: u64,
     text: Arc<[u8]>,
 }

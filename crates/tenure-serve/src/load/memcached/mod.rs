@@ -1,6 +1,5 @@
-//! Load for servers that speak memcached's text protocol.
-//!
-//! Every value follows from its key, so that each answer to a `get` is checked in full: its key, its length, its bytes.
+//! Load for servers of memcached's text protocol. Every value follows from its key, so that each answer to a `get` is
+//! checked in full.
 
 mod answers;
 mod keys;
@@ -35,11 +34,11 @@ pub struct Plan {
     pub sets: u32,
     /// ... to so many gets.
     pub gets: u32,
-    /// How many keys there are; they are numbered from 1.
+    /// How many keys, numbered from 1.
     pub keys: u32,
-    /// The beginning of a key, before its number.
+    /// What precedes the number in a key.
     pub prefix: String,
-    /// Bytes of a value, from the shortest to the longest.
+    /// Bytes of a value, shortest to longest.
     pub value: RangeInclusive<usize>,
     /// How often each key is asked for.
     pub choice: Keys,
@@ -63,7 +62,6 @@ impl Plan {
         }
     }
 
-    /// What each thread asks.
     fn requests(&self, order: impl Fn(usize) -> Order) -> Vec<Requests> {
         let values = Values::new(&self.value);
         let requests = |index| Requests {

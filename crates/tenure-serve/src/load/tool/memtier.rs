@@ -88,7 +88,7 @@ fn kind(name: &str, of: &Value, seconds: f64) -> Kind {
     }
 }
 
-/// memtier counts in milliseconds.
+/// memtier has milliseconds.
 fn latency(of: &Value) -> Option<Latency> {
     let ns = |value: &Value| value.as_f64().map(|ms| ms * 1e6);
     let at = |name: &str| ns(&of["Percentile Latencies"][name]);

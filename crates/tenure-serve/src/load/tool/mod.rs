@@ -18,7 +18,7 @@ use super::settings::{Generator, Length, Settings};
 
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs the generator that the settings name. `arguments` are the plan's.
+/// `arguments` are the plan's.
 pub(super) fn run(
     arguments: &[String],
     settings: &Settings,
@@ -79,7 +79,6 @@ pub(super) fn check(settings: &Settings) -> Result<(), Error> {
     Err(Error::new(line))
 }
 
-/// Runs a program to its end, and returns its output.
 fn output(command: &mut Command, progress: &dyn Progress) -> Result<String, Error> {
     let name = command.get_program().to_string_lossy().into_owned();
     let cannot = |error: io::Error| match error.kind() {

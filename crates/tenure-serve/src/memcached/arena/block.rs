@@ -10,16 +10,16 @@ use crate::relaxed::Relaxed;
 /// The start of every cell in use.
 #[repr(C)]
 pub(crate) struct Cell {
-    /// The hash of the cell's item. Written when the cell is taken, under the lock of its class.
+    /// The hash of its item. Written when the cell is taken, under the lock of its class.
     pub(crate) hash: Relaxed<u64>,
-    /// The next cell of the item. Written by the thread that makes the item, before it is shared.
+    /// The next cell of the item. Written by the item's maker, before the item is shared.
     pub(crate) next: *mut Cell,
 }
 
-/// The head of a block in use. It lies at a multiple of [`BLOCK`], so that each cell leads to it.
+/// Lies at a multiple of [`BLOCK`], so that each cell leads to it.
 #[repr(C)]
 pub(super) struct Block {
-    /// The block's reference, from `Arc::into_raw`.
+    /// A reference from `Arc::into_raw`.
     pub(super) arena: *const Arena,
     pub(super) class: usize,
     /// Guarded by the lock of the class.
@@ -28,7 +28,7 @@ pub(super) struct Block {
 
 pub(super) struct State {
     pub(super) used: usize,
-    /// The list that the block is in.
+    /// The list it is in.
     pub(super) level: usize,
     pub(super) before: *mut Block,
     pub(super) after: *mut Block,
@@ -38,7 +38,7 @@ pub(super) struct State {
 const _: () = assert!(size_of::<Block>() <= HEAD && HEAD.is_multiple_of(16));
 
 impl Block {
-    /// Makes memory a block without cells in use.
+    /// Makes memory a block without used cells.
     ///
     /// # Safety
     ///
@@ -51,7 +51,7 @@ impl Block {
             after: ptr::null_mut(),
             taken: [0; MOST_CELLS.div_ceil(64)],
         };
-        // SAFETY: the caller passes a whole block of its own, which is aligned to its size.
+        // SAFETY: the caller's own whole block, which is aligned to its size.
         unsafe { memory.write(Self { arena, class, state: UnsafeCell::new(state) }) };
     }
 
@@ -67,7 +67,7 @@ impl Block {
     ///
     /// The block is in use, the caller holds the lock of its class, and no other reference from this function is live.
     pub(super) unsafe fn state<'a>(block: NonNull<Self>) -> &'a mut State {
-        // SAFETY: the caller says that the block is in use. Its lock keeps other threads away from the state.
+        // SAFETY: the caller says that the block is in use, and its lock keeps other threads away.
         unsafe { &mut *block.as_ref().state.get() }
     }
 
@@ -83,7 +83,7 @@ impl Block {
 }
 
 impl State {
-    /// Takes the first free cell, which there must be.
+    /// Takes the first free cell; there must be one.
     pub(super) fn take(&mut self) -> usize {
         let free = self.taken.iter().position(|word| *word != u64::MAX);
         let word = free.expect("a block in a list has a free cell");

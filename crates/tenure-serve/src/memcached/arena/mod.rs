@@ -7,15 +7,15 @@
 //! ```
 //!
 //! A cache of 64 MiB takes little more than that from the system, however the sizes of its values shift: all blocks
-//! have one size, so a free one serves every class, and an item longer than a quarter of a block takes several
-//! cells. That leaves blocks with few cells in use. [`sparse`](Arena::sparse) names the emptiest, and the store
-//! moves its items elsewhere.
+//! have one size, so a free one serves every class, and an item longer than a quarter of a block takes several cells.
+//! That leaves blocks with few used cells. [`sparse`](Arena::sparse) names the emptiest, and the store moves its items
+//! elsewhere.
 //!
-//! # Who may do what when
+//! # Rules
 //!
-//! 1. The lock of a class guards the lists of its blocks and their heads. No other lock is taken under it.
-//! 2. A cell in use belongs to the thread that took it, but for its hash: that is written and read under the lock
-//!    of the class, so that [`sparse`](Arena::sparse) finds what is in a block without a reference to it.
+//! 1. The lock of a class guards its blocks' lists and heads. No other lock is taken under it.
+//! 2. A cell in use belongs to the thread that took it, but for its hash: that is written and read under the lock of
+//!    the class, so that [`sparse`](Arena::sparse) finds a block's items without references to them.
 //! 3. A block in use has a reference to the arena, so that an item may outlive the store.
 
 mod block;
@@ -41,7 +41,7 @@ const LEVELS: usize = 8;
 /// The list of sparse blocks.
 const SPARSE: usize = LEVELS;
 
-/// In no list, as no cell is free.
+/// In no list: no cell is free.
 const FULL: usize = LEVELS + 1;
 
 struct Class {
@@ -196,8 +196,7 @@ impl Arena {
         SIZES[class]
     }
 
-    /// A cell for an item with that hash. `None` where the system has no memory. `begins` for the first cell of the
-    /// item.
+    /// A cell for an item with that hash, or `None` without memory. `begins` for the item's first cell.
     pub(crate) fn take(
         arena: &Arc<Self>,
         class: usize,
@@ -215,8 +214,7 @@ impl Arena {
             add(&arena.used, 1);
             block
         };
-        // SAFETY: a whole block, which only this thread has. The reference becomes the block's, and `put` takes it
-        // back.
+        // SAFETY: a whole block, which only this thread has. The reference becomes the block's; `put` takes it back.
         unsafe { Block::init(block, Arc::into_raw(arena.clone()), class) };
         let mut lists = blocks.lists.lock();
         // SAFETY: it is in use now, has this class, and is in no list.
@@ -229,17 +227,16 @@ impl Arena {
     ///
     /// # Safety
     ///
-    /// The caller owns the cell and does not use it any more. `begins` is as in [`take`](Self::take).
+    /// The caller owns the cell and no longer uses it. `begins` is as in [`take`](Self::take).
     pub(crate) unsafe fn put(cell: NonNull<Cell>, begins: bool) {
         let block = Block::of(cell);
-        // SAFETY: a block with a cell in use is in use itself: its class and arena stay, and its reference keeps
-        // the arena.
+        // SAFETY: a block with a used cell is in use: its class and arena stay, and its reference keeps the arena.
         let (class, arena, blocks) = unsafe {
             let Block { class, arena, .. } = *block.as_ref();
             (class, arena, &(&*arena).classes[class])
         };
         if cfg!(debug_assertions) {
-            // Makes a late read visible.
+            // Makes late reads visible.
             let bytes = SIZES[class] - size_of::<Cell>();
             // SAFETY: the rest of the cell, which the caller owns.
             unsafe { cell.add(1).cast::<u8>().write_bytes(0xDD, bytes) };
@@ -264,7 +261,7 @@ impl Arena {
         }
         drop(lists);
         if is_empty {
-            // SAFETY: the reference that the block got in `take`. No cell of it is in use, and no list has it.
+            // SAFETY: the block's reference from `take`. No cell of the block is in use, and no list has it.
             let arena = unsafe { Arc::from_raw(arena) };
             let mut free = arena.blocks.lock();
             free.put(block);
@@ -282,7 +279,6 @@ impl Arena {
         self.classes.iter().enumerate().map(|(class, blocks)| of(class, blocks)).sum()
     }
 
-    /// Blocks ever taken, or refused by the system.
     pub(crate) fn taken(&self) -> u64 {
         self.taken.get()
     }
@@ -297,7 +293,7 @@ impl Arena {
         let blocks = |bytes: u64| usize::try_from(bytes / BLOCK as u64).unwrap_or(usize::MAX);
         let (kept, mut most) = (blocks(kept), blocks(most));
         while most > 0 {
-            // A few under each lock: other threads want blocks.
+            // A few under each lock: others want blocks.
             let given = self.blocks.lock().give_back(kept, most.min(16));
             if given == 0 {
                 return;
@@ -320,9 +316,9 @@ impl Arena {
         Figures { blocks, free: (free * BLOCK) as u64, live: self.live(), items: self.items() }
     }
 
-    /// Finds the emptiest block of the class with the most free cells, and puts its cells in use into `found`, with
-    /// the hashes of their items. From now on the block is only used if no other has a free cell. `false` if no
-    /// class could do with a block less.
+    /// Finds the emptiest block of the class with the most free cells, and puts its used cells into `found`, with their
+    /// items' hashes. From then on the block is used only if no other has a free cell. `false` if no class can spare a
+    /// block.
     pub(crate) fn sparse(&self, found: &mut Vec<(u64, NonNull<Cell>)>) -> bool {
         let spare = |class: usize| self.classes[class].spare.get();
         let could = (0..CLASSES).filter(|class| spare(*class) >= cells(*class) as u64);
@@ -347,7 +343,8 @@ impl Arena {
         add(&blocks.spare, -((cells(class) - state.used) as i64));
         found.extend(state.taken().map(|index| {
             let cell = Block::cell(block, class, index);
-            // SAFETY: a cell in use: its hash was written under this lock, and stays until it is given back under it.
+            // SAFETY: a cell in use: its hash was written under this lock, and stays until the cell is given back under
+            // it.
             (unsafe { &(*cell.as_ptr()).hash }.get(), cell)
         }));
         true
@@ -401,7 +398,7 @@ mod tests {
             .collect();
         let mut found = Vec::new();
         assert!(!arena.sparse(&mut found), "all are full");
-        // Of the second block two stay, of the others three of four.
+        // Two cells of the second block stay, and three of four of the others.
         let block = Block::of(all[cells(class)].1);
         let (kept, given): (Vec<_>, Vec<_>) = all.into_iter().partition(|(hash, cell)| {
             if Block::of(*cell) == block { hash % 100 == 0 } else { hash % 4 != 0 }

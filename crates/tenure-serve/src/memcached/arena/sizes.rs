@@ -6,15 +6,14 @@ pub(super) const HEAD: usize = 192;
 
 const USABLE: usize = BLOCK - HEAD;
 
-/// Sizes of cells are multiples of this, which is their alignment.
+/// All sizes are multiples of this, which is the cells' alignment.
 const STEP: usize = 16;
 
 const SMALLEST: usize = 96;
 
 pub(super) const MOST_CELLS: usize = USABLE / SMALLEST;
 
-/// Each size an eighth larger than the last; of those with as many cells in a block, the largest. Returns how many
-/// there are.
+/// Each size an eighth larger than the last, and the largest with as many cells in a block. Returns how many there are.
 const fn fill(sizes: &mut [usize]) -> usize {
     let (mut count, mut least) = (0, SMALLEST);
     loop {
@@ -44,8 +43,8 @@ pub(super) const fn cells(class: usize) -> usize {
     USABLE / SIZES[class]
 }
 
-/// The class with four cells in a block: the largest for the last bytes of an item. Larger cells are only used in
-/// full, so that no item takes an eighth more than its length.
+/// The class with four cells in a block: the largest for an item's last bytes. Larger cells are only used in full, so
+/// that no item takes an eighth more than its length.
 const QUARTER: usize = {
     let mut class = 0;
     while cells(class) > 4 {
@@ -76,18 +75,18 @@ pub(crate) struct Piece {
     pub(crate) text: usize,
 }
 
-/// The cells of an item, from the first on: full ones as large as possible, and one for the rest.
+/// An item's cells: full ones as large as possible, then one for the rest.
 #[derive(Debug, Clone)]
 pub(crate) struct Pieces {
     left: usize,
     /// Bytes before the text in the next cell.
     before: usize,
-    /// The same in later cells.
+    /// In later cells.
     then: usize,
 }
 
 impl Pieces {
-    /// Those of `text` bytes, where `first` others come before them and `then` in each cell but the first.
+    /// For `text` bytes, with `first` others before them in the first cell, and `then` in each later one.
     #[inline]
     pub(crate) fn new(text: usize, first: usize, then: usize) -> Self {
         Self { left: text, before: first, then }

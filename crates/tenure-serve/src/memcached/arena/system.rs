@@ -9,8 +9,7 @@ use super::sizes::BLOCK;
 
 const REGION: usize = 16 * BLOCK;
 
-/// Bytes that must be left for everything else when blocks are mapped: the map grows by doubling, and aborts
-/// without memory.
+/// Bytes that must stay free when blocks are mapped: the map grows by doubling, and aborts without memory.
 const SLACK: usize = 8 << 20;
 
 /// With fewer free blocks the system is asked for more.
@@ -40,8 +39,8 @@ impl Blocks {
         std::mem::take(&mut self.is_short)
     }
 
-    /// A block, which the caller owns until it puts it back. More are mapped while some are left, so that the store
-    /// learns of a shortage before there are none.
+    /// A block, which the caller owns until it is put back. More are mapped while some are left, so that the store
+    /// learns of a shortage early.
     pub(super) fn take(&mut self) -> Option<NonNull<Block>> {
         if self.free.len() < RESERVE && self.map().is_none() {
             self.is_short = true;

@@ -1,6 +1,5 @@
-//! Passwords: a connection has to send one as the value of a `set` first.
-//!
-//! Lines and answers are memcached's. A line shorter than any `set`, such as `quit`, ends the connection.
+//! Passwords: a connection first has to send one as the value of a `set`. Lines and answers are memcached's. A line
+//! shorter than any `set`, such as `quit`, ends the connection.
 
 use memchr::memchr;
 use tenure::count::RefCount;
@@ -45,7 +44,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
         None
     }
 
-    /// Takes a password of `len` bytes, with the end of its line.
+    /// Takes a password of `len` bytes, line end included.
     #[cold]
     pub(super) fn password(&mut self, len: usize, output: &mut Answer<C>) -> Option<Next> {
         let Some(token) = self.rest().get(..len) else {

@@ -11,12 +11,11 @@
 //!  └──────────────────────┴────────────────────┴──▶ Command
 //! ```
 //!
-//! `Dump` lists items, some at a time, until all are listed; `Watch` sends log lines until the connection ends. Where
-//! passwords are required, a connection begins in `Login`, and only a password leads from there to `Command`.
+//! `Dump` lists items, some at a time; `Watch` sends log lines until the connection ends. Where passwords are required,
+//! a connection begins in `Login`, and only a password leads from there to `Command`.
 //!
-//! A line is parsed once its end has arrived. A retrieval may have any length: if it is longer than the limit, its
-//! keys are looked up before that. Data goes from the input into the new item as it arrives, so the input needs
-//! room for a line only.
+//! A line is parsed once its end has arrived; only a retrieval longer than the limit has its keys looked up before.
+//! Data goes from the input into the new item as it arrives, so the input needs room for a line only.
 
 mod login;
 mod retrieval;
@@ -45,10 +44,10 @@ use retrieval::{Retrieval, retrieval};
 /// Requests of a connection before they are added to its peer's.
 const BATCH: u64 = 1024;
 
-/// Spaces before a retrieval that is longer than a line.
+/// Leading spaces of a retrieval longer than a line.
 const MOST_SPACES: usize = 100;
 
-/// The first byte of a request in memcached's binary protocol. No command of the text protocol begins with it.
+/// The first byte of memcached's binary protocol. No text command begins with it.
 const BINARY: u8 = 0x80;
 
 const NO_BINARY: &str = "the client speaks memcached's binary protocol, which this server does not; set it to the text protocol";
@@ -58,9 +57,9 @@ pub struct Session<C: RefCount + 'static, P: RegistryCount> {
     peer: PeerRef<P>,
     known: Arc<Known>,
     state: State<C>,
-    /// Requests that the peer has not counted yet.
+    /// Requests not yet added to the peer's.
     requests: u64,
-    /// Whether it ends for an error of the client.
+    /// It ends for an error of the client.
     failed: bool,
 }
 
@@ -71,7 +70,7 @@ enum State<C: RefCount + 'static> {
     Swallow(usize),
     /// Drops the rest of the line.
     Rest,
-    /// Lists items of some classes, from there on.
+    /// Lists items of these classes from there on.
     Dump(Place, Classes),
     /// Sends log lines, and drops all input.
     Watch(Arc<Watcher>),
@@ -107,7 +106,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Drop for Memcached<C, P> {
     fn drop(&mut self) {
         self.shared.workers.leave(&self.worker, |workers| {
             self.visit().leave(workers);
-            // Again: that visit itself may have kept entries back until its end.
+            // Again: that visit may have kept entries back until its end.
             self.visit().leave(workers);
         });
     }
@@ -182,7 +181,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Handler for Memcached<C, P> {
             self.now = seconds;
             self.visit().keep_house();
         }
-        // An item takes 100 ns, so this is a hundredth of the time; and one call delays no client noticeably.
+        // An item takes 100 ns, so this is a hundredth of the time, and no call delays a client noticeably.
         let items = now.saturating_duration_since(self.crawled).as_micros() / 10;
         if items >= 128 {
             self.crawled = now;
@@ -205,7 +204,7 @@ struct Run<'a, C: RefCount + 'static, P: RegistryCount> {
     at: usize,
     /// Whether lookups are counted by prefix or watched.
     observed: bool,
-    /// The last request before others have their turn, as the session counts them.
+    /// The session's last request before others have their turn.
     last: u64,
 }
 
@@ -229,7 +228,7 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
         Request { shared: self.shared, visit: self.visit, limits, connection }
     }
 
-    /// Goes on until something is missing, and returns what.
+    /// Goes on until something is missing.
     fn all(&mut self, output: &mut Answer<C>) -> Next {
         loop {
             let goes_on = matches!(self.session.state, State::Dump(..) | State::Watch(_));
@@ -257,7 +256,6 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
         }
     }
 
-    /// Sends log lines, and drops all input.
     #[cold]
     fn news(&mut self, output: &mut Answer<C>) -> Next {
         self.at = self.input.len();
@@ -267,7 +265,6 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
         Next::Input
     }
 
-    /// Ends the connection for an error of the client.
     fn fail(&mut self, next: Next) -> Option<Next> {
         self.session.failed = true;
         Some(next)
@@ -333,7 +330,7 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
             return self.long_line();
         };
         let line = match &rest[..end] {
-            // As in memcached, a return alone is a line of one character.
+            // As in memcached, a lone return is a line of one character.
             [line @ .., b'\r'] if !line.is_empty() => line,
             line => line,
         };

@@ -71,7 +71,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
             self.at += self.rest().iter().take_while(|byte| **byte == b' ').count();
             let rest = self.rest();
             let Some(len) = rest.iter().position(|byte| matches!(byte, b' ' | b'\n')) else {
-                // One more for the return that may be the end of the line.
+                // One more: a return may end the line.
                 if rest.len() > MOST_KEY + 1 {
                     output.write(BAD_LINE);
                     self.session.state = State::Rest;
@@ -106,14 +106,14 @@ impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
         None
     }
 
-    /// Reports a lookup in advance, so that unobserved lookups pay nothing for it.
+    /// Reports a lookup in advance, so that unobserved lookups pay nothing.
     #[cold]
     pub(super) fn observe(&self, key: &[u8]) {
         let item = self.visit.find(self.visit.key(key));
         self.request(self.session.peer.limits).fetched(key, item);
     }
 
-    /// Answers one key. `ends` is whether it is the last.
+    /// `ends` is whether the key is the last.
     #[inline]
     pub(super) fn get(&self, key: &[u8], keys: Keys, ends: bool, output: &mut Answer<C>) {
         let visit = self.visit;

@@ -20,16 +20,16 @@ pub(crate) struct Recipe<'a> {
     pub(crate) expiry: Seconds,
     pub(crate) len: usize,
     pub(crate) state: u32,
-    /// The number that a client chose for the value, or 0 for the next one.
+    /// Chosen by a client, or 0 for the next one.
     pub(crate) number: u64,
 }
 
-/// An item whose data is not complete. It is not shared.
+/// Not shared: its data is not complete.
 pub(crate) struct Draft<C: RefCount + 'static> {
     item: ItemRef<C>,
     filled: usize,
     cell: NonNull<Cell>,
-    /// Where the next byte goes, and bytes of the text from there to the end of the cell.
+    /// Where the next byte goes, and the cell's room from there.
     at: *mut u8,
     room: usize,
     /// The last two bytes that came.
@@ -40,11 +40,7 @@ pub(crate) struct Draft<C: RefCount + 'static> {
 unsafe impl<C: RefCount + 'static> Send for Draft<C> {}
 
 impl<C: RefCount + 'static> Draft<C> {
-    /// Memory for an item, or `None` if the system has none.
-    ///
-    /// # Panics
-    ///
-    /// If the key is longer than [`MOST_KEY`], or the data longer than 2³¹ bytes.
+    /// Memory for an item, or `None`. Panics if the key is longer than [`MOST_KEY`], or the data than 2³¹ bytes.
     pub(crate) fn new(recipe: &Recipe<'_>, arena: &Arc<Arena>) -> Option<Self> {
         assert!(recipe.key.len() <= MOST_KEY && recipe.len <= 1 << 31);
         let (flags, len) = (Decimal::new(recipe.flags.into()), Decimal::new(recipe.len as u64));
@@ -67,8 +63,8 @@ impl<C: RefCount + 'static> Draft<C> {
             key: recipe.key.len() as u8,
             class: Class::of(footprint(recipe.key.len(), recipe.flags, recipe.len)),
         };
-        // SAFETY: the first cell is this thread's, and is aligned and large enough for a header and the start of
-        // the text. `Arena::take` has written the header's `Cell`.
+        // SAFETY: this thread's first cell is aligned and large enough for a header and the start of the text.
+        // `Arena::take` has written the header's `Cell`.
         let at = unsafe {
             (&raw mut (*header.as_ptr()).body).write(body);
             header.as_ptr().add(1).cast()
@@ -134,7 +130,7 @@ impl<C: RefCount + 'static> Draft<C> {
         self.item.size()
     }
 
-    /// Bytes that have not arrived yet, with the end of the line.
+    /// Bytes still to arrive, with the end of the line.
     pub(crate) fn missing(&self) -> usize {
         self.item.text as usize - END.len() - self.filled
     }
@@ -156,11 +152,7 @@ impl<C: RefCount + 'static> Draft<C> {
         self.missing() == 0 && self.last == *b"\r\n"
     }
 
-    /// The item.
-    ///
-    /// # Panics
-    ///
-    /// If data is missing.
+    /// Panics if data is missing.
     pub(crate) fn finish(mut self) -> ItemRef<C> {
         assert_eq!(self.missing(), 0, "an item without all of its data");
         self.write(END);

@@ -12,16 +12,15 @@
 //!
 //! # Who owns an item when
 //!
-//! 1. A [`Draft`] has the only reference, while its data arrives on a connection. If the connection ends, the draft is
-//!    dropped and the item is gone.
-//! 2. A linked item has two owners: the map and the queue of its shard. A hit adds the output of a connection.
-//! 3. When it is unlinked, the queue's reference is put at once, and the map's after the grace period: a thread
-//!    that finds the item in the map while it holds a guard finds it alive, and its get succeeds.
-//! 4. The last put frees the memory, in most cases at once. It needs no grace period: the map no longer has the item.
-//! 5. An item in a sparse block is replaced by a [copy](ItemRef::copy) elsewhere, and is unlinked as in 3.
+//! 1. A [`Draft`] has the only reference, while its data arrives. Both go if the connection ends.
+//! 2. A linked item has two owners: the map and the queue of its shard. A hit adds a connection's output.
+//! 3. When it is unlinked, the queue's reference is put at once, the map's after the grace period: a thread that finds
+//!    the item in the map under a guard finds it alive, and its get succeeds.
+//! 4. The last put frees the memory, mostly at once. It needs no grace period: the map no longer has the item.
+//! 5. An item in a sparse block is replaced by a [copy](ItemRef::copy) elsewhere, and unlinked as in 3.
 //!
 //! After the link the text never changes. What changes is in atomics of the header, on the line that each hit writes
-//! anyway because the count is there. They are stored under the lock of the shard, but for the marks of a hit.
+//! anyway for the count. They are stored under the shard's lock, but for the marks of a hit.
 
 mod draft;
 
@@ -43,19 +42,19 @@ pub(super) const MOST_KEY: usize = 250;
 /// Makes a put of an item's count safe without a guard.
 struct Unrevived;
 
-// SAFETY: a get goes through a reference, or through the map with a guard, for whose length the map has a
-// reference. So no thread revives an item without references: between the two operations of a last put no other
-// thread puts it, and only that thread destroys it. Only items of this module are put with this witness.
+// SAFETY: a get goes through a reference, or through the map under a guard, during which the map has a reference. So no
+// thread revives an item without references: between the two operations of a last put no other thread puts it, and only
+// that thread destroys it. Only items of this module are put with this witness.
 unsafe impl ReadSide for Unrevived {}
 
 pub(super) mod state {
     /// Hit since it was stored.
     pub(crate) const FETCHED: u32 = 1;
-    /// Hit since the hand of the eviction passed.
+    /// Hit since the eviction's hand passed.
     pub(crate) const REFERENCED: u32 = 2;
     /// Invalidated by a client.
     pub(crate) const STALE: u32 = 4;
-    /// A client has been chosen to store a new value.
+    /// A client was chosen to store a new value.
     pub(crate) const WON: u32 = 8;
     /// The key goes to clients in base64.
     pub(crate) const BINARY: u32 = 16;
@@ -109,7 +108,6 @@ impl<C: RefCount + 'static> Deref for ItemRef<C> {
 }
 
 impl<C: RefCount + 'static> ItemRef<C> {
-    /// The cells of an item with so much text.
     #[inline]
     fn cells(text: usize) -> Pieces {
         Pieces::new(text, size_of::<Header<C>>(), size_of::<Cell>())
@@ -120,12 +118,12 @@ impl<C: RefCount + 'static> ItemRef<C> {
         unsafe { &self.header.as_ref().cell }
     }
 
-    /// The pieces of the text, one from each cell: where they are, and how many bytes.
+    /// The text's pieces, one from each cell: where they are, and how many bytes.
     fn pieces(&self) -> impl Iterator<Item = (*mut u8, usize)> + use<'_, C> {
         let mut cell: *mut Cell = self.header.as_ptr().cast();
         let mut before = size_of::<Header<C>>();
         Self::cells(self.text as usize).map(move |piece| {
-            // SAFETY: the item has a cell for each piece, linked by `Draft::new`, and `before` bytes precede its text.
+            // SAFETY: the item has a cell for each piece, linked by `Draft::new`, with `before` bytes before its text.
             let (text, next) = unsafe { (cell.cast::<u8>().add(before), (*cell).next) };
             (cell, before) = (next, size_of::<Cell>());
             (text, piece.text)
@@ -140,8 +138,8 @@ impl<C: RefCount + 'static> ItemRef<C> {
             true => text,
             false => Self::cells(text).next().map_or(0, |piece| piece.text),
         };
-        // SAFETY: the text follows the header in the first cell, which has `len` bytes of it. All were written
-        // before the draft became a reference.
+        // SAFETY: the text follows the header in the first cell, which has `len` bytes of it, all written before the
+        // draft became a reference.
         unsafe { std::slice::from_raw_parts(self.header.as_ptr().add(1).cast(), len) }
     }
 
@@ -179,7 +177,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
         true
     }
 
-    /// Where the data starts in the text. Two bytes for the end of the line follow it.
+    /// Where the data starts in the text. A line end of two bytes follows the data.
     #[inline]
     pub(super) fn data_start(&self) -> usize {
         self.data.into()
@@ -195,12 +193,12 @@ impl<C: RefCount + 'static> ItemRef<C> {
         self.text(start..start + self.len())
     }
 
-    /// The data, if it is short enough to be one piece.
+    /// The data, if it is in one piece.
     pub(super) fn short_data(&self) -> Option<&[u8]> {
         self.front().get(self.data_start()..)?.get(..self.len())
     }
 
-    /// The first line of the answer, without its end.
+    /// The answer's first line, without its end.
     #[inline]
     pub(super) fn before_data(&self) -> &[u8] {
         &self.front()[..self.data_start() - 2]
@@ -243,7 +241,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
         self.time.get()
     }
 
-    /// Never back: the clocks of workers differ by a second, and an item must not look older than a flush.
+    /// Never back: workers' clocks differ by a second, and an item must not look older than a flush.
     pub(super) fn set_time(&self, now: Seconds) {
         if now > self.time() {
             self.time.set(now);
@@ -257,7 +255,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
         format!("exp={expiry} la={used} cas={cas} fetch={fetched} cls={class} size={size}")
     }
 
-    /// Moves the reference to an output, which sends the text from byte `start` on; with its end if `ends`.
+    /// Moves the reference to an output, which sends the text from `start` on, with its end if `ends`.
     #[inline]
     pub(super) fn send(self, start: usize, ends: bool, output: &mut Output<Chunk<C>>) {
         let end = self.text as usize - if ends { 0 } else { END.len() };
@@ -270,7 +268,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
         }
     }
 
-    /// The same item in other cells, not shared yet. `None` without memory for it.
+    /// The same item in other cells, not shared yet. `None` without memory.
     pub(super) fn copy(&self, arena: &Arc<Arena>) -> Option<Self> {
         let key = self.key();
         let (flags, expiry) = (self.flags, self.expiry.get());
@@ -286,7 +284,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
         Some(copy)
     }
 
-    /// Another reference, for a caller who owns one.
+    /// For a caller who owns a reference.
     pub(super) fn share(&self) -> Self {
         self.get().expect("an item with a reference is alive")
     }
@@ -329,18 +327,18 @@ impl<C: RefCount + 'static> Drop for ItemRef<C> {
 impl<C: RefCount + 'static> ItemRef<C> {
     #[cold]
     fn free(&mut self) {
-        // SAFETY: the last reference was put, so no other thread has the item, and nothing uses it after this.
+        // SAFETY: the last reference was put: no other thread has the item, and nothing uses it after this.
         unsafe {
             (&raw mut (*self.header.as_ptr()).body).drop_in_place();
             Self::put_cells(self.header.cast());
         }
     }
 
-    /// Gives back the cells of an item: the first one, and those linked to it.
+    /// Gives back an item's cells, from the first one on.
     ///
     /// # Safety
     ///
-    /// The caller owns them and does not use them any more.
+    /// The caller owns them and no longer uses them.
     unsafe fn put_cells(first: NonNull<Cell>) {
         let (mut next, mut begins) = (Some(first), true);
         while let Some(cell) = next {

@@ -32,11 +32,10 @@ impl Verb {
     }
 }
 
-/// How a value is stored, and over which one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Storing {
     pub(crate) verb: Verb,
-    /// The number that the old value must have, unless this is 0.
+    /// The number of the old value, or 0 for any.
     pub(crate) cas: u64,
     /// Whether a value with a smaller number is stored, as stale.
     pub(crate) stale: bool,
@@ -117,8 +116,8 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         })
     }
 
-    /// Replaces the value of a key by one without data, if it has that number. It then is stale, or keeps the
-    /// number unless the new one has its own.
+    /// Replaces a key's value by one without data, if it has that number. The new one is stale, or keeps the number
+    /// unless it has its own.
     pub(crate) fn empty(
         &self,
         key: Key<'_>,
@@ -136,7 +135,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         })
     }
 
-    /// Marks the value of a key as stale, if it has that number. It gets the next number, or the given one.
+    /// Marks a key's value as stale, if it has that number. It gets the next number, or the given one.
     pub(crate) fn invalidate(
         &self,
         key: Key<'_>,
@@ -153,8 +152,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         })
     }
 
-    /// Calls `remove` with the value of a key, if it has that number. Counts what came of it; a hit only if
-    /// `counts_hits`.
+    /// Calls `remove` with a key's value, if it has that number. Counts the outcome; a hit only if `counts_hits`.
     fn remove(
         &self,
         key: Key<'_>,

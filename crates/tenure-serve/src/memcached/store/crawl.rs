@@ -8,8 +8,8 @@ use crate::memcached::clock::Seconds;
 use crate::memcached::counters::Counter;
 use crate::memcached::item::{ItemRef, state};
 
-/// Seconds from the start of a crawl to that of the next, unless there was a flush. A crawl over many items takes
-/// longer, as workers give it little time.
+/// Seconds from one crawl's start to the next, unless there was a flush. A crawl over many items takes longer, as
+/// workers give it little time.
 const PAUSE: Seconds = 1;
 
 /// Places that a crawl visits while it holds the lock of a shard.
@@ -65,7 +65,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
             let shard = crawl.shard;
             let visited = match store.try_lock(shard) {
                 Some(mut queue) => {
-                    // It may have shrunk since the last time.
+                    // It may have shrunk.
                     let start = if crawl.place < queue.places() { crawl.place } else { 0 };
                     let most = AT_ONCE.min(u32::try_from(items).unwrap_or(AT_ONCE));
                     let end = queue.places().min(start + most);
@@ -140,8 +140,8 @@ impl<C: RefCount + 'static> Visit<'_, C> {
 
     /// Shows some live items from a place on. Returns where to go on, unless these were the last.
     ///
-    /// Items that are stored or unlinked meanwhile may be missed. All others are shown once, but in a shard that
-    /// loses most of its items meanwhile: the rest move together, and may be missed or shown again.
+    /// Items stored or unlinked meanwhile may be missed. All others are shown once, but in a shard that loses most of
+    /// its items meanwhile: the rest move together, and may be missed or shown again.
     pub(crate) fn walk(&self, from: Place, mut show: impl FnMut(&ItemRef<C>)) -> Option<Place> {
         let Place { shard, at } = from;
         let queue = self.store.shards.get(shard)?.lock().expect("no panic under this lock");

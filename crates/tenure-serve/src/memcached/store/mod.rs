@@ -1,11 +1,10 @@
-//! The store: a map that is read without a lock, and shards with a lock for all that changes.
+//! The store: a map that is read without a lock, and shards with a lock for changes.
 //!
 //! A lookup takes a guard of the map, finds the item, checks whether it has expired or was flushed, and takes a
 //! reference: the line of the item's count is the only shared one that it writes.
 //!
-//! A change of a key holds the lock of its shard: the map, the queue of the eviction and the bytes in use change
-//! together. The map (an insert releases, a lookup acquires) and the locks order memory; the numbers here are
-//! counted and compared.
+//! A change of a key holds the lock of its shard: the map, the eviction's queue and the bytes in use change together.
+//! The map (an insert releases, a lookup acquires) and the locks order memory; numbers are only counted and compared.
 
 mod change;
 mod crawl;
@@ -72,7 +71,7 @@ pub(super) struct Store<C: RefCount + 'static> {
     /// Flushes so far, in steps of [`state::FLUSH`]. Items stored at another count are gone.
     flushes: Relaxed<u32>,
     used: Isolated<Relaxed<u64>>,
-    /// The number of the last value.
+    /// The last value's number.
     cas: Isolated<Relaxed<u64>>,
 }
 
@@ -112,7 +111,6 @@ impl<C: RefCount + 'static> Store<C> {
         (hash >> 24) as usize % SHARDS
     }
 
-    /// Takes the lock of a shard, unless another thread has it.
     fn try_lock(&self, shard: usize) -> Option<MutexGuard<'_, Queue<ItemRef<C>>>> {
         match self.shards[shard].try_lock() {
             Err(TryLockError::Poisoned(_)) => panic!("a panic under the lock of a shard"),
@@ -129,7 +127,7 @@ impl<C: RefCount + 'static> Store<C> {
         self.map.len()
     }
 
-    /// Bytes of linked items, with their overhead.
+    /// With their overhead.
     pub(super) fn used(&self) -> u64 {
         self.used.get()
     }
@@ -155,13 +153,13 @@ impl<C: RefCount + 'static> Store<C> {
         room - self.spare.get().min(room / 8)
     }
 
-    /// The system had no memory: lowers the room, so that something is left for what is not an item.
+    /// The system had no memory: leaves something for what is not an item.
     fn lower_room(&self) {
         let used = self.used();
         self.possible.update(|possible| possible.min(used - used / 8));
     }
 
-    /// The system may have memory again: raises the room. Returns the bytes of free blocks to keep for new items.
+    /// The system may have memory again. Returns the bytes of free blocks to keep for new items.
     fn raise_room(&self) -> u64 {
         let limit = self.limit();
         let possible = self.possible.get();
@@ -169,7 +167,7 @@ impl<C: RefCount + 'static> Store<C> {
             return limit / 16;
         }
         let more = possible.saturating_add(limit / 256);
-        // A worker that lowers it at the same time will have to do so again.
+        // A worker that lowers it meanwhile will do so again.
         self.possible.set(if more >= limit { u64::MAX } else { more });
         0
     }
@@ -193,7 +191,7 @@ impl<C: RefCount + 'static> Store<C> {
         self.flushed_time.set(later);
     }
 
-    /// The flushes so far, as the state of an item has them.
+    /// As the state of an item has them.
     fn flushes(&self) -> u32 {
         self.flushes.get()
     }
@@ -222,7 +220,7 @@ impl<C: RefCount + 'static> Store<C> {
 /// Longer values do not arrive in one buffer.
 const LARGE: usize = 16 << 10;
 
-/// A worker's guard of the store: what it finds stays readable as long as this exists.
+/// A worker's guard of the store: what it finds stays readable meanwhile.
 pub(super) struct Visit<'a, C: RefCount + 'static> {
     store: &'a Store<C>,
     guard: LocalGuard<'a>,
@@ -242,12 +240,12 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
 
     /// Has the collector free what this worker unlinked, once no thread reads it.
     pub(super) fn settle(&self) {
-        // Even with nothing new: a flush keeps a few entries back while other threads read.
+        // Even with nothing new: a flush keeps a few entries back while others read.
         self.guard.flush();
         self.worker.clear_unlinked();
     }
 
-    /// Settles for a thread that does not return, while at most `threads` are in the store, with this one.
+    /// Settles for a thread that does not return, while at most `threads`, this one included, are in the store.
     ///
     /// Otherwise the few entries that a flush keeps back would wait for a thread that reuses this one's number, and
     /// those unlinked while the map grew for a thread that continues the growth.
@@ -255,7 +253,7 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
         // Iterating makes the map complete a growth.
         let _ = self.store.map.iter(&self.guard).next();
         for _ in 0..threads {
-            // A flush needs an entry of the batch for each thread that reads, or keeps the batch back.
+            // A flush needs an entry of the batch for each reading thread, or keeps the batch back.
             // SAFETY: no thread reads through the pointer, and its destructor does nothing.
             unsafe { self.guard.defer_retire(std::ptr::dangling_mut::<()>(), |_, _| {}) };
         }
@@ -266,7 +264,7 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
         self.store.map.get_key_value(&key, &self.guard).map(|(entry, ())| &entry.0)
     }
 
-    /// The item of a key, without a lock.
+    /// Without a lock.
     #[inline]
     pub(super) fn find(&self, key: Key<'_>) -> Option<&ItemRef<C>> {
         let item = self.peek(key)?;
@@ -285,8 +283,8 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
 
     /// Memory for a value.
     ///
-    /// Values that are still arriving, and items that are only being sent, do not count towards the limit. Where
-    /// these take as much again, large values are refused; where they take [more](Self::is_crowded), all are.
+    /// Values still arriving, and items only being sent, do not count towards the limit. Where these take as much
+    /// again, large values are refused; where they take [more](Self::is_crowded), all are.
     pub(super) fn draft(&self, recipe: &Recipe<'_>) -> Option<Draft<C>> {
         let is_crowded = if recipe.len > LARGE {
             self.held_bytes() > self.store.limit().saturating_mul(2)
@@ -310,20 +308,20 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
         draft.filter(|draft| self.store.evicts || self.has_room(draft))
     }
 
-    /// Whether an item fits beside the linked ones. Values that arrive at the same time do not count yet, and may
-    /// exceed the limit together.
+    /// Whether an item fits beside the linked ones. Values arriving at the same time do not count yet, and may exceed
+    /// the limit together.
     fn has_room(&self, draft: &Draft<C>) -> bool {
         self.store.used() + draft.size() as u64 + OVERHEAD as u64 <= self.store.limit()
     }
 
-    /// Bytes of all items, linked or not, without what the next store evicts: a lowered limit refuses no values.
+    /// Bytes of all items, without what the next store evicts: a lowered limit refuses no values.
     fn held_bytes(&self) -> u64 {
         let over = self.store.used().saturating_sub(self.store.limit());
         self.store.arena.live().saturating_sub(over)
     }
 
     /// Whether all items take four times the limit, or 64 MiB more if that is more: clients do not read what they
-    /// requested. A worker checks at every 64th value.
+    /// requested. Checked at every 64th value.
     fn is_crowded(&self) -> bool {
         self.worker.now_and_then(|| {
             let limit = self.store.limit();

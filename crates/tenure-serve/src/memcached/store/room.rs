@@ -1,8 +1,8 @@
 //! Making room: which shard evicts, and how much.
 //!
-//! Each shard has its own queue, and the cache should evict as if there were one: the oldest unused item first. A
-//! shard with many items is a fair sample of all, so a store evicts from its own shard. The only item of a shard
-//! with few may be the newest of all. Then [`Hands`] names the shard whose hand is furthest behind.
+//! Each shard has its own queue, but the cache should evict as if there were one: the oldest unused item first. A shard
+//! with many items is a fair sample, so a store evicts from its own. The only item of a shard with few may be the
+//! newest of all: then [`Hands`] names the shard whose hand is furthest behind.
 
 use tenure::count::RefCount;
 
@@ -13,8 +13,7 @@ use crate::memcached::item::{ItemRef, state};
 use crate::memcached::queue::{Queue, Verdict};
 use crate::relaxed::Relaxed;
 
-/// Items of a shard that are a fair sample of all: with as many in each, 19 of 20 items that one queue would keep
-/// are kept.
+/// Items that make a shard a fair sample: 19 of 20 items that one queue would keep are kept.
 const SAMPLE: usize = 64;
 
 /// A shard evicts this part of its items before another one's turn.
@@ -35,7 +34,7 @@ impl Hands {
         Self { at: (0..SHARDS).map(|_| Relaxed::default()).collect(), laps: Relaxed::default() }
     }
 
-    /// Notes where the hand of a shard is, whose lock is held.
+    /// The shard's lock is held.
     pub(super) fn note<C: RefCount + 'static>(&self, shard: usize, queue: &Queue<ItemRef<C>>) {
         let at = queue.at_hand().map_or(0, |at| {
             let laps = u64::from(queue.laps().min(u32::MAX >> 1));
@@ -44,12 +43,12 @@ impl Hands {
         self.at[shard].note(at);
     }
 
-    /// The laps of a shard that gets its first item.
+    /// For a shard that gets its first item.
     pub(super) fn laps(&self) -> u32 {
         self.laps.get()
     }
 
-    /// The shard whose hand is furthest behind, but for those `asked` already. `now` is the time of the next item.
+    /// The shard whose hand is furthest behind, but for those `asked`. `now` is the next item's time.
     fn last(&self, now: u32, asked: &[bool; SHARDS]) -> Option<usize> {
         let behind = |at: u64| at >> 33 << 32 | u64::from(!now.wrapping_sub(at as u32));
         let hands = self.at.iter().map(Relaxed::get).zip(asked).enumerate();
@@ -76,7 +75,7 @@ pub(super) struct Mine<'q, C: RefCount + 'static> {
 }
 
 impl<C: RefCount + 'static> Visit<'_, C> {
-    /// Evicts until the bytes in use are within the limit. Used items go only if all others are not enough. Returns the
+    /// Evicts until the bytes in use are within the limit, used items only if all others are not enough. Returns the
     /// unlinked bytes.
     pub(super) fn make_room(&self, mut mine: Option<Mine<'_, C>>) -> usize {
         let store = self.store;
@@ -113,8 +112,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         evicted
     }
 
-    /// Evicts items of a shard, but not `spared`, up to its share or until the bytes in use are within the limit.
-    /// Returns their bytes.
+    /// Evicts items of a shard but `spared`, up to its share or to the limit. Returns their bytes.
     fn evict(
         &self,
         queue: &mut Queue<ItemRef<C>>,
@@ -138,7 +136,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
             }
             let found = match effort {
                 Effort::Spares => queue.sweep(judge),
-                // Items that are in constant use do not hold it up.
+                // Items in constant use do not hold it up.
                 Effort::Takes => queue.sweep(judge).or_else(|| queue.sweep(judge)).or_else(|| {
                     queue
                         .at_hand()

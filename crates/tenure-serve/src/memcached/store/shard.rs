@@ -15,14 +15,14 @@ use crate::memcached::queue::Queue;
 /// What an item costs beside its cells: the map's entry and slot, the queue's node, the allocator's share.
 pub(super) const OVERHEAD: usize = 80;
 
-/// Unlinked bytes after which a worker asks for the end of the grace period: the collector waits for a number of
-/// items, which may be large.
+/// Unlinked bytes after which a worker asks for the end of the grace period: the collector waits for a number of items,
+/// however large.
 const FLUSH_BYTES: u64 = 1 << 20;
 
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// With the number and the length of the value.
+    /// The number and length of the value.
     Done {
         cas: u64,
         len: usize,
@@ -60,14 +60,13 @@ pub(crate) struct Locked<'v, 'a, C: RefCount + 'static> {
     visit: &'v Visit<'a, C>,
     shard: usize,
     queue: MutexGuard<'v, Queue<ItemRef<C>>>,
-    /// Bytes of items that were unlinked.
+    /// Bytes unlinked.
     unlinked: usize,
     /// Whether the item of a key had expired.
     pub(super) over: bool,
 }
 
 impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
-    /// Takes the lock of a key.
     pub(super) fn new(visit: &'v Visit<'a, C>, key: Key<'_>) -> Self {
         let shard = visit.store.shard(key.hash);
         let queue = visit.store.shards[shard].lock().expect("no panic under this lock");
@@ -78,7 +77,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         (item.size() + OVERHEAD) as u64
     }
 
-    /// The item of a key of this shard. Unlinks an expired one.
+    /// Unlinks an expired item.
     pub(crate) fn find(&mut self, key: Key<'_>) -> Option<&'v ItemRef<C>> {
         let visit = self.visit;
         let item = visit.peek(key)?;
@@ -147,8 +146,8 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         cas
     }
 
-    /// Replaces the data of an item, and its number unless `number` is 0. The pieces of `data` have `len` bytes.
-    /// The error says whether the item would be too large, or there is no memory.
+    /// Replaces an item's data, and its number unless `number` is 0. The pieces of `data` have `len` bytes. Fails if
+    /// the item would be too large, or without memory.
     pub(crate) fn rewrite<'d>(
         &mut self,
         old: &ItemRef<C>,
@@ -172,7 +171,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         Ok(new)
     }
 
-    /// Adds to the number that is the value of a key, or subtracts.
+    /// Adds to the number that a key's value is, or subtracts.
     pub(crate) fn add(&mut self, key: Key<'_>, up: bool, delta: u64, cas: u64) -> Delta<C> {
         let Some(old) = self.find(key) else { return Delta::NotFound };
         if old.len() == 0 {
@@ -187,7 +186,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         let value = if up { value.wrapping_add(delta) } else { value.saturating_sub(delta) };
         self.visit.worker.count(if up { Counter::IncrHits } else { Counter::DecrHits });
         let digits = Decimal::new(value);
-        // As in memcached, a number that did not become longer is padded with spaces and keeps its marks.
+        // As in memcached, a number that did not grow longer is padded with spaces and keeps its marks.
         let len = old.len().max(digits.len());
         let marks = if digits.len() <= old.len() { old.state() } else { 0 };
         let spaces = std::iter::repeat_n(&b" "[..], len - digits.len());

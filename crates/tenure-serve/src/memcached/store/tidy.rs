@@ -9,8 +9,8 @@ use super::{Entry, Visit};
 use crate::memcached::arena::Cell;
 use crate::process::return_to_system;
 
-/// Most blocks that are emptied for each new one. With [`SPARE`] it bounds the bytes copied for each stored byte:
-/// where all blocks are equally full, sixteen are emptied to gain one.
+/// Most blocks emptied for each new one. With [`SPARE`] it bounds the bytes copied for each stored byte: where all
+/// blocks are equally full, sixteen are emptied to gain one.
 const BLOCKS: usize = 20;
 
 /// The part of the limit that free cells of used blocks may take. They count towards it.
@@ -46,7 +46,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         self.add_unlinked(unlinked);
     }
 
-    /// The system had no memory: evicts some items, so that there is memory for the next, and for what is not an item.
+    /// The system had no memory: evicts some items, for the next and for what is not an item.
     #[cold]
     pub(super) fn give_way(&self) {
         self.store.lower_room();
@@ -55,8 +55,8 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         self.settle();
     }
 
-    /// Has the allocator give back the map's memory once half of the items are gone. It would keep such small
-    /// pieces: as much as half of the limit where values grow from 50 bytes to a megabyte.
+    /// Has the allocator give back the map's memory once half of the items are gone. It would keep such small pieces:
+    /// half of the limit where values grow from 50 bytes to a megabyte.
     fn trim_index(&self) {
         let items = self.store.len() as u64;
         let most = self.store.most_items.update(|most| most.max(items));
@@ -66,7 +66,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         }
     }
 
-    /// Once a second: enforces a lowered limit although no client stores, and gives unused memory back to the system.
+    /// Once a second: enforces a lowered limit without a store, and gives unused memory back to the system.
     pub(crate) fn keep_house(&self) {
         let evicted = self.make_room(None);
         self.add_unlinked(evicted);
@@ -76,7 +76,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         self.settle();
     }
 
-    /// Copies the item that has a cell to other cells, if it is linked. Returns the unlinked bytes.
+    /// Copies the linked item that has a cell to other cells. Returns the unlinked bytes.
     fn move_item(&self, hash: u64, cell: NonNull<Cell>) -> usize {
         let shard = self.store.shard(hash);
         // Without waiting: the caller may hold it, or another one.
