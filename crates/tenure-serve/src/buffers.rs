@@ -13,7 +13,7 @@ use tenure::pool::{
 /// Bytes of a buffer by default: the smallest size class of SMC sockets.
 pub const DEFAULT_BYTES: usize = 16 << 10;
 
-/// More size classes than a server of this crate asks for.
+/// More than a server of this crate asks for.
 const CLASSES: usize = 8;
 
 choice! {
@@ -94,7 +94,7 @@ impl Buffers {
         each!(Self, self, |pool, wrap| pool.acquire_pair(0, 0).map(|(a, b)| (wrap(a), wrap(b))))
     }
 
-    /// Gives idle buffers back to the allocator.
+    /// Frees idle buffers.
     pub fn trim(&self) {
         each!(Self, self, |pool, _wrap| pool.trim());
     }
@@ -112,7 +112,7 @@ impl fmt::Debug for Buffers {
     }
 }
 
-/// Bytes that were written, and room for more. Its drop zeroes it and gives it back.
+/// Written bytes, and room for more. Its drop zeroes it and gives it back.
 #[derive(Debug)]
 pub enum Buffer {
     /// From [`Buffers::Scan`].
@@ -124,7 +124,7 @@ pub enum Buffer {
 }
 
 impl Buffer {
-    /// Appends what there is room for, and returns how many bytes that was.
+    /// Appends what fits, and returns how many bytes that was.
     #[inline]
     pub fn append(&mut self, bytes: &[u8]) -> usize {
         each!(Self, self, |buffer, _wrap| buffer.append(bytes))
@@ -163,7 +163,7 @@ impl Buffer {
         each!(Self, self, |buffer, _wrap| buffer.consume_front(count));
     }
 
-    /// Moves the bytes to the front, so that what was consumed is room again.
+    /// Moves the bytes to the front: what was consumed is room again.
     #[inline]
     pub fn compact(&mut self) {
         each!(Self, self, |buffer, _wrap| buffer.compact());

@@ -42,7 +42,7 @@ pub trait Handler {
         output: &mut Output<Self::Chunk>,
     ) -> Progress;
 
-    /// Whether the input taken so far ends with a request. A server that stops closes such connections at once.
+    /// Whether the input taken so far ends with a request. A server that stops closes such connections.
     fn is_idle(&self, _session: &Self::Session) -> bool {
         true
     }

@@ -31,7 +31,7 @@ macro_rules! choice {
         }
 
         impl $kind {
-            /// All, with their names on the command line.
+            /// With their names on the command line.
             pub const ALL: [(Self, &'static str); [$($text),*].len()] =
                 [$((Self::$name, $text)),*];
         }

@@ -12,7 +12,6 @@ pub(crate) fn unsigned(word: &[u8]) -> Option<u64> {
     })
 }
 
-/// A number in decimal digits.
 pub(crate) struct Decimal {
     digits: [u8; 20],
     start: usize,

@@ -42,7 +42,6 @@ impl fmt::Debug for Running {
     }
 }
 
-/// The error for an address that cannot be listened at.
 pub(crate) fn not_listening(address: &Address, error: &io::Error) -> String {
     let hint = match error.kind() {
         io::ErrorKind::AddrInUse if address.internet().is_none() => {

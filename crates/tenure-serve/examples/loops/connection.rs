@@ -9,17 +9,14 @@ use tenure_serve::buffers::{Buffer, Buffers};
 use tenure_serve::handler::{Handler, Next, Output};
 use tenure_serve::memcached::{Cache, Chunk, Config, Memcached, Session};
 
-/// Pieces that are sent by one system call.
 const SLICES: usize = 64;
 
 type Peer = Isolated<TicketRef>;
 
-/// The cache of the default cell.
 pub(crate) fn cache() -> Cache<TicketRef, Peer> {
     Cache::new(&Config::default())
 }
 
-/// The handler of a thread.
 pub(crate) type Protocol = Memcached<TicketRef, Peer>;
 
 pub(crate) struct Connection {
@@ -49,8 +46,7 @@ impl Connection {
         self.input.spare_mut()
     }
 
-    /// Answers the input, and sends the answers by `send`. An error means that the connection waits for room, or has
-    /// ended.
+    /// Answers the input by `send`. An error means that the connection waits for room, or has ended.
     pub(crate) fn answer(
         &mut self,
         protocol: &mut Protocol,

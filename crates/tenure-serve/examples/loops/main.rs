@@ -6,8 +6,8 @@
 //! ```
 //!
 //! All call the same [`Handler`](tenure_serve::handler::Handler) with the same buffers, read once for each event unless
-//! more is there than fits, and send all answers by one system call. Connections go round the threads. The loops of mio
-//! and tokio have no limits, no timeouts and no shutdown, which is to their advantage.
+//! more is there than fits, and send all answers by one system call. The loops of mio and tokio have no limits,
+//! timeouts or shutdown, which is to their advantage.
 
 #[cfg(target_os = "linux")]
 mod connection;

@@ -89,13 +89,12 @@ impl Worker {
     }
 }
 
-/// Reads, answers and sends until there is nothing to do at the moment.
 fn drive(
     socket: &mut mio::net::TcpStream,
     connection: &mut Connection,
     protocol: &mut Protocol,
 ) -> io::Result<()> {
-    // Edge-triggered: reads until there is no more; a read that does not fill the buffer is the last.
+    // Edge-triggered: reads until a read does not fill the buffer.
     let mut drained = false;
     loop {
         connection.answer(protocol, |slices: &[IoSlice<'_>]| socket.write_vectored(slices))?;

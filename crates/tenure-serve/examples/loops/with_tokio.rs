@@ -63,7 +63,6 @@ async fn accept(
     }
 }
 
-/// Reads, answers and sends until the client ends.
 async fn drive(
     socket: &tokio::net::TcpStream,
     connection: &mut Connection,

@@ -1,5 +1,4 @@
-//! The fuzz targets: bytes as a connection, without a socket, which holds handlers to their promises.
-//! `tests/memcached/fuzz.rs` runs them over the seeds.
+//! The fuzz targets: bytes as a connection, without a socket. `tests/memcached/fuzz.rs` runs them over the seeds.
 
 use std::cell::RefCell;
 use std::fs;
@@ -39,8 +38,8 @@ fn http() -> Http {
     Http::new(Arc::new(site), || "{}".to_owned())
 }
 
-/// Requests at once, and in pieces as long as the first byte says: the answers are the same, and nothing outside the
-/// root is among them.
+/// Requests at once, and in pieces as long as the first byte says, have the same answers, and none from outside the
+/// root.
 pub fn as_http(bytes: &[u8]) {
     let Some((&size, bytes)) = bytes.split_first() else { return };
     HTTP.with_borrow_mut(|http| {
@@ -53,7 +52,7 @@ pub fn as_http(bytes: &[u8]) {
     });
 }
 
-/// Talks to an empty server. Nothing is left of the connection.
+/// Asserts that nothing is left of the connection.
 fn talk_to_cache<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Conversation {
     let cache: Cache<TicketRef, TicketRef> = Cache::new(&Config::default());
     let mut handler = cache.handler();
@@ -64,7 +63,7 @@ fn talk_to_cache<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Conversation {
     conversation
 }
 
-/// A connection to the cache, at once and in pieces as long as the first byte says.
+/// As [`as_http`], for the cache.
 pub fn as_memcached(bytes: &[u8]) {
     let Some((&size, bytes)) = bytes.split_first() else { return };
     let whole = talk_to_cache([bytes].into_iter());
@@ -83,7 +82,6 @@ struct Conversation {
     ended: bool,
 }
 
-/// Feeds a new connection one piece after the other.
 fn converse<'a, H: Handler>(
     handler: &mut H,
     pieces: impl Iterator<Item = &'a [u8]>,

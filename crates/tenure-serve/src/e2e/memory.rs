@@ -14,7 +14,6 @@ const KEYS: usize = 10_000;
 const VALUE: &str = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
 const GETS_TO_A_SET: usize = 100;
 
-/// Fed over and over.
 const REQUESTS: usize = 20_000;
 
 pub(super) const CELLS: [(&str, CountKind, LineKind); 6] = [
@@ -26,8 +25,7 @@ pub(super) const CELLS: [(&str, CountKind, LineKind); 6] = [
     ("ticket, isolated", CountKind::Ticket, LineKind::Isolated),
 ];
 
-/// Feeds a filled cache requests from so many threads for about so many seconds. Returns the requests of all and the
-/// time.
+/// Feeds a filled cache from so many threads for about so many seconds. Returns the number of requests and the time.
 pub(super) type Player = Box<dyn Fn(usize, f64) -> Result<(u64, Duration), String>>;
 
 pub(super) fn player(count: CountKind, line: LineKind, seed: u64) -> Result<Player, String> {

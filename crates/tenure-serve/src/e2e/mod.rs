@@ -11,8 +11,8 @@
 //! | CPU per request, `e2e/memory` | the same handlers fed from memory: **no kernel, no load generator**. Elapsed time times threads: too high on a busy machine |
 //! | acquire | the one call that a free list is there for, timed inside the server |
 //!
-//! A server is one process for all rounds: intervals show how rounds differ, not processes. Repeat the run before you
-//! trust a few per cent between cells.
+//! A server is one process for all rounds: intervals show how rounds differ, not processes. Repeat a run before you
+//! trust a few per cent.
 //!
 //! Through sockets the memcached server has four cells: the compare-exchange loop or `TicketRef`, on the line that
 //! requests read or on its own ([`memcached`](crate::memcached)). `e2e/memory` adds `RcuRef`: six.

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use super::result::Acquires;
 
-/// The most time for a start, and for an end.
+/// Bounds a start, and an end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Its drop ends the server.
@@ -25,7 +25,6 @@ pub(super) struct Program {
     /// A server without a reader of its output would end.
     _stdout: Option<ChildStdout>,
     pub(super) address: SocketAddr,
-    /// With its version.
     pub(super) name: String,
     folder: TempDir,
 }
@@ -79,7 +78,6 @@ impl Program {
         Self::other(command, name, address, folder()?)
     }
 
-    /// nginx with the file of [`site`].
     pub(super) fn nginx(threads: usize) -> Result<Self, String> {
         let name = version("nginx", "-v")?.replace("nginx version: nginx/", "nginx ");
         let (address, folder) = (free_address()?, folder()?);
@@ -127,7 +125,7 @@ impl Program {
         self.child.id()
     }
 
-    /// Ends it by SIGTERM, and returns how long its acquires took if it timed them.
+    /// Ends it by SIGTERM, and returns its acquires if it timed them.
     pub(super) fn stop(mut self) -> Option<Acquires> {
         self.terminate();
         let text = fs::read_to_string(summary(&self.folder)).ok()?;
@@ -157,17 +155,15 @@ impl Drop for Program {
     }
 }
 
-/// The system ends the program if this one is killed.
 fn end_with_us(command: &mut Command) {
     let ask = || set_pdeathsig(Signal::SIGTERM).map_err(io::Error::from);
     // SAFETY: one system call, which allocates nothing and takes no lock.
     unsafe { command.pre_exec(ask) };
 }
 
-/// Bytes of the page that HTTP servers serve: as many as nginx's own has.
+/// As many as nginx's own page has.
 pub(super) const PAGE_BYTES: usize = 612;
 
-/// A folder with `index.html`.
 pub(super) fn site(folder: &TempDir) -> Result<PathBuf, String> {
     let site = folder.path().join("site");
     let page = site.join("index.html");
@@ -184,7 +180,6 @@ fn summary(folder: &TempDir) -> PathBuf {
     folder.path().join("summary.json")
 }
 
-/// A program's name and version, as it prints them.
 fn version(program: &str, option: &str) -> Result<String, String> {
     let output = Command::new(program).arg(option).stdin(Stdio::null()).output();
     let output = output.map_err(|_| format!("{program} is not installed"))?;

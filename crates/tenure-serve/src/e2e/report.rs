@@ -56,7 +56,7 @@ impl Measured for Report {
     }
 }
 
-/// The figures of a row, in their order. A rival adds two.
+/// A rival adds two figures.
 fn measures(rival: Option<&str>) -> Vec<Measure> {
     let plain = |heading: &str| Measure::new(heading, Show::Number);
     let against = |other: &str| {
@@ -112,7 +112,7 @@ fn scenario(scenario: &Scenario) -> curves::Scenario {
     }
 }
 
-/// The row's name, or a rival's with its version, and its errors.
+/// A rival's name has its version.
 fn name(row: &Row, scenario: &Scenario) -> String {
     let name = match &scenario.rival {
         Some(rival) if *rival == row.cell => row.program.clone(),
@@ -124,7 +124,6 @@ fn name(row: &Row, scenario: &Scenario) -> String {
     }
 }
 
-/// How long acquires took, where timed.
 fn acquires(scenario: &Scenario) -> Option<Table> {
     let line = |row: &Row| {
         let Acquires { count, p50, p90, p99, p999, max } = row.acquires?;
@@ -176,7 +175,7 @@ mod tests {
         Some(Ratios { rate: about(rate), cpu: about(1.0 / rate), p99: Some(about(0.5)) })
     }
 
-    /// Two scenarios: one with a rival, one with timed acquires.
+    /// One scenario with a rival, one with timed acquires.
     fn report() -> Report {
         let mut ours = row("ticket, isolated", 1_500_000.0);
         (ours.to_baseline, ours.to_rival) = (ratios(1.01), ratios(2.90));

@@ -43,7 +43,6 @@ const ROUNDS: usize = 12;
 const MOST_CONNECTIONS: usize = 4096;
 const QUICK_SECONDS: f64 = 0.1;
 
-/// A round of a row.
 #[derive(Clone, Copy)]
 struct Sample {
     rate: f64,
@@ -83,8 +82,7 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, String>
         }
         .to_owned(),
     };
-    // For the held connections and the load's; servers inherit it. Where it is not allowed, connections fail and say
-    // so.
+    // Held connections and the load's; servers inherit the limit. Where it is not allowed, connections fail and say so.
     let _ = allow_connections(MOST_CONNECTIONS);
     let mut random = fastrand::Rng::with_seed(seed);
     let cells = |one: &Scenario| match one.load {
@@ -140,15 +138,13 @@ fn chosen(names: &[String]) -> Result<Vec<Scenario>, String> {
     Ok(all)
 }
 
-/// A server under load, and its samples.
 struct Driven {
-    /// Its place in the report.
+    /// The place in the report.
     at: usize,
     name: &'static str,
-    /// With its version.
     program: String,
     is_rival: bool,
-    /// The process, and connections that are only held. None without sockets.
+    /// The process, and connections that are only held.
     server: Option<(Program, Vec<TcpStream>)>,
     round: Box<dyn Fn() -> Result<Sample, String>>,
     samples: Vec<Sample>,
@@ -271,7 +267,6 @@ fn sample(outcome: &Outcome) -> Sample {
     }
 }
 
-/// Ends the servers, and compares their samples.
 fn measured(scenario: &Scenario, mut driven: Vec<Driven>) -> result::Scenario {
     driven.sort_by_key(|one| one.at);
     let mut acquires = Vec::new();

@@ -15,7 +15,7 @@ pub(super) struct Scenario {
     pub(super) title: &'static str,
     pub(super) about: &'static str,
     pub(super) load: Load,
-    /// Empty where requests come from memory: `memory::CELLS` are measured then.
+    /// Empty without sockets: `memory::CELLS` are measured then.
     pub(super) cells: &'static [Cell],
     pub(super) baseline: &'static str,
     /// The cell with every repair, which the claims are about.
@@ -23,30 +23,27 @@ pub(super) struct Scenario {
     pub(super) claims: &'static [Claim],
 }
 
-/// Clients on sockets, or memory.
 #[derive(Clone, Copy)]
 pub(super) enum Load {
     Memcached {
         pipeline: usize,
     },
     HttpClose {
-        /// More connections, which hold two buffers each.
+        /// More connections, with two buffers each.
         held: usize,
     },
     Memory,
 }
 
-/// A server, by its name in reports.
 pub(super) type Cell = (&'static str, Server);
 
 pub(super) enum Server {
-    /// `tenure serve memcached`: its count and its line.
+    /// Its count and its line.
     Memcached(&'static str, &'static str),
-    /// `tenure serve http`: its free list.
+    /// Its free list.
     Http(&'static str),
     /// With timed acquires.
     HttpTimed(&'static str),
-    /// The one on `PATH`.
     RealMemcached,
     Nginx,
 }
@@ -60,11 +57,10 @@ pub(super) enum Against {
 }
 
 pub(super) enum Figure {
-    /// At least so many times the requests per second.
+    /// At least so many times the requests.
     Rate(f64),
-    /// Less CPU time for each request.
+    /// Less CPU time.
     Cpu,
-    /// No longer tail.
     Tail,
 }
 
@@ -100,7 +96,6 @@ const MEMCACHED: &[Cell] = &[
     ("memcached", Server::RealMemcached),
 ];
 
-/// In the order of the report.
 pub(super) const ALL: [Scenario; 5] = [
     Scenario {
         id: "e2e/memcached",
@@ -211,7 +206,7 @@ pub fn listed() -> Vec<(String, String)> {
     ALL.iter().map(|one| (one.id.to_owned(), one.title.to_owned())).collect()
 }
 
-/// The load of a round; none from memory.
+/// None from memory.
 pub(super) fn plan(load: Load, target: SocketAddr, settings: Settings) -> Option<load::Plan> {
     let settings = Settings { target, ..settings };
     match load {

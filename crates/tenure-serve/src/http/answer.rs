@@ -10,10 +10,10 @@ use super::status::Status;
 use super::{Http, target};
 use crate::handler::Output;
 
-/// Bytes read at once of a file not in memory.
+/// Bytes read at once of a file on disk.
 const PIECE: usize = 64 << 10;
 
-/// Bytes that may wait before the next piece is read.
+/// Bytes that wait before another piece is read.
 const MOST_PIECES: usize = 256 << 10;
 
 /// A file that is read while it is sent.
@@ -27,14 +27,12 @@ pub(super) struct Transfer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Done,
-    /// The output has to be sent first.
     Room,
     /// The file no longer has the promised bytes.
     CutShort,
 }
 
 impl Transfer {
-    /// Reads as much as may wait.
     pub(super) fn proceed(&mut self, output: &mut Output<Chunk>) -> Step {
         while self.at < self.end {
             if output.is_full() || output.pending() >= MOST_PIECES {
@@ -53,10 +51,9 @@ impl Transfer {
     }
 }
 
-/// How the connection goes on, and whether the client wants the body.
+/// How the connection goes on, and whether there is a body.
 type Ending = (Persistence, bool);
 
-/// What a name without a file means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Instead {
     Statistics,
@@ -190,7 +187,6 @@ impl Http {
         self.message(Status::MOVED_PERMANENTLY, &lines, b"", ending, output);
     }
 
-    /// Refuses, in a line of text.
     pub(super) fn refuse(&mut self, status: Status, ending: Ending, output: &mut Output<Chunk>) {
         self.counters.refused.count(1);
         let Status { code, reason } = status;
@@ -203,7 +199,6 @@ impl Http {
         self.message(status, lines, body.as_bytes(), ending, output);
     }
 
-    /// Sends an answer that is no file.
     fn message(
         &mut self,
         status: Status,

@@ -11,11 +11,9 @@ use crate::number::unsigned;
 pub(super) enum Wanted {
     All,
     Part(Range<u64>),
-    /// The client has this version.
     NotModified,
-    /// The client wants another version.
     Failed,
-    /// The range is outside the file.
+    /// Outside the file.
     NoSuchPart,
 }
 
@@ -59,7 +57,7 @@ enum Comparison {
     Weak,
 }
 
-/// Whether a list of tags, over any number of lines, is `*` or has the version's. Our tags have no comma.
+/// Whether a list of tags, over any number of lines, is `*` or has ours, which has no comma.
 fn has(lines: &[&[u8]], version: &Version, comparison: Comparison) -> bool {
     let mut tags = lines.iter().flat_map(|line| line.split(|byte| *byte == b','));
     let is_ours = |tag: &[u8]| {
@@ -82,7 +80,7 @@ fn range(text: &[u8], len: u64) -> Wanted {
     if !unit.eq_ignore_ascii_case(b"bytes") || !numbers || len == 0 {
         return Wanted::All;
     }
-    // A number that does not fit is beyond any file.
+    // Beyond any file.
     let number = |text| unsigned(text).unwrap_or(u64::MAX);
     let part = match (first, last) {
         (b"", b"") => return Wanted::All,

@@ -1,4 +1,4 @@
-//! The last lines of a head: rendered once a second, and copied for each answer.
+//! The last lines of a head, rendered once a second: `Date`, `Connection` where needed, the empty line.
 
 use std::io::Write;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -7,7 +7,6 @@ use httpdate::HttpDate;
 
 use super::request::Persistence;
 
-/// The end of every head: `Date`, `Connection` where needed, the empty line.
 #[derive(Debug)]
 pub(super) struct Tails {
     close: Vec<u8>,

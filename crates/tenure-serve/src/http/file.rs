@@ -1,6 +1,6 @@
-//! [`File`]: one version of a file, ready to be sent. [`FileRef`]: what workers and connections share. [`Chunk`]: what waits in an output.
+//! One version of a file, ready to be sent; workers and connections share it by [`FileRef`], and outputs by [`Chunk`].
 //!
-//! The key identifies a version: connections that still send an old one keep it, and later ones share the new one. A
+//! The key identifies a version: connections that still send an old one keep it, later ones share the new one. A
 //! version goes with the last answer or cache that has it.
 
 use std::fs;
@@ -26,7 +26,6 @@ pub(super) struct File {
     /// The head of its answer, without the lines of [`Tails`](super::date::Tails).
     pub(super) head: Vec<u8>,
     media: &'static str,
-    /// The lines that identify this version.
     pub(super) validators: String,
     pub(super) version: Option<Version>,
     pub(super) len: u64,
@@ -80,7 +79,7 @@ impl File {
         file
     }
 
-    /// Writes the head of an answer with `len` bytes, without the last lines.
+    /// Without the last lines.
     pub(super) fn write_head(&self, status: Status, len: u64, into: &mut Vec<u8>) {
         let Status { code, reason } = status;
         let Self { media, validators, .. } = self;
@@ -98,7 +97,7 @@ impl File {
         }
     }
 
-    /// Reads up to `len` bytes from `at` on of a file not in memory: fewer, or none, where it has shrunk.
+    /// Reads up to `len` bytes from `at` on of a file on disk: fewer, or none, where it has shrunk.
     pub(super) fn read(&self, at: u64, len: usize) -> io::Result<Vec<u8>> {
         let Contents::OnDisk(file) = &self.contents else { return Ok(Vec::new()) };
         let mut piece = Vec::new();
@@ -145,9 +144,7 @@ pub struct Chunk(Bytes);
 
 #[derive(Debug)]
 enum Bytes {
-    /// The first bytes of a file, from where all connections share them.
     Shared { file: FileRef, end: usize },
-    /// Read for one connection.
     Own(Vec<u8>),
 }
 

@@ -4,12 +4,11 @@
 //! while directories move. It refuses every absolute link; if one leads below the root, the target is opened by its own
 //! name, without links.
 //!
-//! Files up to [`Limits::held`](super::Limits::held) are read once, and again if they change meanwhile; they are sent
-//! from memory. Larger ones stay open and are read piece by piece as they are sent. Nothing is mapped, so a file that
-//! shrinks only ends its answer early.
+//! Files up to [`Limits::held`](super::Limits::held) are sent from memory. Larger ones stay open and are read piece by
+//! piece as they are sent. Nothing is mapped, so a file that shrinks only ends its answer early.
 //!
 //! A cached file is checked again after a second. If it has changed, the worker takes the new version, and the old one
-//! goes with the last answer that sends it. Files that no client requests are dropped after half a minute.
+//! goes with the last answer that sends it. Files without a request are dropped after half a minute.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -30,19 +29,18 @@ use super::status::Status;
 /// How long a cached file needs no look at the file system.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// How long a file stays in the cache without a request.
+/// How long a file stays without a request.
 const UNUSED: Duration = Duration::from_secs(30);
 
-/// Files not in memory that a worker keeps open.
+/// Open files that a worker keeps.
 const MOST_ON_DISK: usize = 64;
 
-/// Attempts to read a file that changes meanwhile.
+/// Attempts to read a file that keeps changing.
 const ATTEMPTS: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
     Directory,
-    /// There is none, or it may not be read.
     Refused(Status),
     /// The system is short of something, or the file keeps changing.
     Busy,
@@ -92,19 +90,17 @@ impl Root {
         Ok(Self { directory: directory.transpose()?, live: Live::default(), limits })
     }
 
-    /// An answer of fixed bytes, which lives as files do.
     pub(super) fn fixed(&self, name: &str, media: &'static str, bytes: Vec<u8>) -> FileRef {
         let key = Key { name: PathBuf::from(name), stamp: Stamp::default() };
         let file = File::new(media, None, bytes.len() as u64, Contents::Held(bytes));
         self.live.acquire(&key, || file)
     }
 
-    /// Versions in use.
     pub(super) fn live(&self) -> usize {
         self.live.len()
     }
 
-    /// The newest version of a file, and its stamp: `known` if it still is that.
+    /// The newest version and its stamp: `known` if it still is that.
     fn find(&self, name: &[u8], known: Option<&Entry>) -> Result<(FileRef, Stamp), Missing> {
         let directory = self.directory.as_ref().ok_or(Missing::Refused(Status::NOT_FOUND))?;
         for _ in 0..ATTEMPTS {
@@ -137,7 +133,6 @@ impl Root {
         Err(Missing::Busy)
     }
 
-    /// Reads a file that was opened and checked, or keeps it open.
     fn load(&self, name: &[u8], file: fs::File, stamp: Stamp) -> Result<File, Missing> {
         let held = usize::try_from(stamp.len).ok().filter(|len| *len <= self.limits.held);
         let contents = match held {
@@ -196,7 +191,7 @@ fn stamp(stat: &Stat) -> Stamp {
     }
 }
 
-/// One worker's files: most requests touch no file system, and write nothing shared but the file's count.
+/// Most requests touch no file system, and write nothing shared but the file's count.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     entries: HashMap<Vec<u8>, Entry>,
@@ -276,7 +271,6 @@ impl Cache {
         });
     }
 
-    /// Drops the least recently requested file.
     fn evict(&mut self) {
         let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used);
         if let Some(name) = oldest.map(|(name, _)| name.clone()) {

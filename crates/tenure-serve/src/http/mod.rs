@@ -122,7 +122,6 @@ impl Site {
     }
 }
 
-/// The name that a configured path means.
 fn name(path: &str) -> Result<Vec<u8>, String> {
     let name = target::name(path.as_bytes(), &mut Vec::new()).map(<[u8]>::to_vec);
     name.map_err(|_| format!("{path:?} is no path; give one such as /stats"))
@@ -136,9 +135,7 @@ pub struct Http {
     tails: Tails,
     counters: std::sync::Arc<Counters>,
     now: Instant,
-    /// For decoded names.
     scratch: Vec<u8>,
-    /// For names of directories' pages.
     index: Vec<u8>,
 }
 
@@ -188,9 +185,8 @@ pub fn start(config: &Config, settings: Settings) -> Result<Running, String> {
 /// The state of a connection.
 #[derive(Debug, Default)]
 pub struct Session {
-    /// The rest of a file being sent.
     transfer: Option<Transfer>,
-    /// How the connection ends afterwards.
+    /// How the connection ends after the transfer.
     end: Option<Next>,
 }
 

@@ -1,7 +1,7 @@
 //! The head of a request.
 //!
-//! httparse finds lines and fields. This module decides where a message ends, which attackers exploit: what could be
-//! read in two ways is refused, and no request with a body leaves its connection open.
+//! httparse finds lines and fields. This decides where a message ends, which attackers exploit: what could be read in
+//! two ways is refused, and no request with a body leaves its connection open.
 
 use std::mem::MaybeUninit;
 
@@ -26,7 +26,6 @@ pub(super) struct Head<'a> {
     pub(super) target: &'a [u8],
     pub(super) persistence: Persistence,
     pub(super) has_body: bool,
-    /// The client expects something unsupported.
     pub(super) expects_more: bool,
     pub(super) conditions: Conditions<'a>,
     pub(super) len: usize,
@@ -41,9 +40,8 @@ pub(super) enum Method {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Persistence {
     Close,
-    /// Stays, as in HTTP/1.1.
     Keep,
-    /// Stays, and the answer says so: HTTP/1.0.
+    /// The answer says so: HTTP/1.0.
     KeepAsAsked,
 }
 
@@ -56,7 +54,7 @@ pub(super) struct Conditions<'a> {
     pub(super) if_modified_since: Field<'a>,
     pub(super) if_range: Field<'a>,
     pub(super) range: Field<'a>,
-    /// Whether there is any: other requests need one check.
+    /// Other requests need one check.
     pub(super) any: bool,
 }
 
@@ -65,7 +63,6 @@ pub(super) enum Field<'a> {
     #[default]
     Absent,
     Once(&'a [u8]),
-    /// Ambiguous.
     Repeated,
 }
 
@@ -85,7 +82,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Reads the head at the front of `input`. One incomplete in `limit` bytes is too long.
+/// A head incomplete in `limit` bytes is too long.
 pub(super) fn parse(input: &[u8], limit: usize) -> Parsed<'_> {
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let mut request = httparse::Request::new(&mut []);
@@ -107,7 +104,7 @@ pub(super) fn parse(input: &[u8], limit: usize) -> Parsed<'_> {
     }
 }
 
-/// Reads a head of a version unknown to httparse. A minor one is answered as HTTP/1.1 (RFC 9110, section 2.5).
+/// A version unknown to httparse. A minor one is answered as HTTP/1.1 (RFC 9110, section 2.5).
 fn other_version(input: &[u8], limit: usize) -> Parsed<'_> {
     // Empty lines before a request are skipped, as in httparse.
     let start = input.iter().position(|byte| !b"\r\n".contains(byte)).unwrap_or(input.len());

@@ -25,7 +25,7 @@ pub(super) fn query(target: &[u8]) -> &[u8] {
     target.iter().position(|byte| *byte == b'?').map_or(&[], |at| &target[at..])
 }
 
-/// The path of a target in origin or absolute form.
+/// In origin or absolute form.
 fn path(target: &[u8]) -> Option<&[u8]> {
     let path = target.split(|byte| *byte == b'?').next()?;
     if path.contains(&b'#') {
@@ -48,7 +48,7 @@ fn path(target: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Appends `path` with its escapes decoded; `None` for a bad escape or NUL.
+/// `None` for a bad escape or NUL.
 fn decode(path: &[u8], into: &mut Vec<u8>) -> Option<()> {
     let mut rest = path;
     while let Some((&byte, after)) = rest.split_first() {
@@ -99,7 +99,6 @@ fn join(path: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Appends a name, escaped.
 pub(super) fn encode(name: &[u8], into: &mut Vec<u8>) {
     for &byte in name {
         if byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@".contains(&byte) {

@@ -67,7 +67,6 @@ mod tests {
             .spawn()
             .unwrap();
         let pid = [child.id()];
-        // Some milliseconds of counting.
         while CpuTimes::of(&pid).since(&CpuTimes::default()) < 5_000_000 {
             std::thread::yield_now();
         }

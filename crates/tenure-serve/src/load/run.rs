@@ -94,7 +94,7 @@ fn run_workload<P: Workload>(plan: &P, progress: &dyn Progress) -> Result<Outcom
     })
 }
 
-/// Fails if there is no server, before a hundred clients do.
+/// Fails without a server, before a hundred clients do.
 fn reach(settings: &Settings) -> Result<(), Error> {
     let target = settings.target;
     let reached = TcpStream::connect_timeout(&target, settings.timeout);
@@ -182,7 +182,7 @@ fn drive<P: Protocol>(
             scope.spawn(move || {
                 let found = Worker::new(protocol, job).and_then(|worker| worker.run(&sender));
                 if found.is_err() {
-                    // The receiver goes, which ends all threads.
+                    // Ends all threads: the receiver goes.
                     let _ = sender.send(FAILED);
                 }
                 found

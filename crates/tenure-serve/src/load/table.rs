@@ -30,7 +30,6 @@ pub fn render(outcome: &Outcome, style: Style) -> String {
     text
 }
 
-/// When the server stood still.
 fn silence(outcome: &Outcome) -> Option<String> {
     let whole = &outcome.series[..outcome.series.len().min(outcome.seconds as usize)];
     let first = whole.iter().position(|second| second.ops == 0)? + 1;
@@ -61,7 +60,6 @@ fn shape(outcome: &Outcome) -> String {
     format!("{}; {} s, by {}", parts.join(", "), number(outcome.seconds), outcome.generator)
 }
 
-/// A row for each kind of request, and one for all.
 fn kinds(outcome: &Outcome, style: Style, full: bool) -> Table {
     let mut table = grid::table(style);
     let has_misses = outcome.kinds.iter().any(|kind| kind.misses > 0);
@@ -139,7 +137,6 @@ fn used(cpu: Cpu, outcome: &Outcome) -> String {
     )
 }
 
-/// How even the whole seconds were.
 fn stability(series: &[Second], seconds: f64) -> Option<String> {
     let whole = &series[..series.len().min(seconds as usize)];
     let (least, most) =

@@ -13,10 +13,8 @@ pub(super) trait Workload {
 
     fn check(&self) -> Result<(), Error>;
 
-    /// The load in words.
     fn load(&self) -> String;
 
-    /// Whether each request has a connection of its own.
     fn closes(&self) -> bool {
         false
     }
@@ -27,6 +25,5 @@ pub(super) trait Workload {
     /// What each thread asks to set the keys, if any.
     fn fill(&self) -> Option<Vec<Self::Protocol>>;
 
-    /// What each thread asks while measuring.
     fn measure(&self) -> Vec<Self::Protocol>;
 }

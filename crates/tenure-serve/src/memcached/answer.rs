@@ -25,7 +25,7 @@ pub(super) const ERROR: &[u8] = b"ERROR\r\n";
 pub(super) const NON_NUMERIC: &[u8] =
     b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
 
-/// Longest opaque token, with the letter of its flag.
+/// With the letter of its flag.
 pub(super) const MOST_OPAQUE: usize = 32;
 
 pub(super) const LONG_OPAQUE: &[u8] = b"CLIENT_ERROR opaque token too long\r\n";
@@ -45,7 +45,6 @@ impl Line {
         line
     }
 
-    /// Panics if the line becomes longer than any answer is.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes[self.len..][..bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();
@@ -93,7 +92,7 @@ impl Lines {
         }
     }
 
-    /// Answers with all lines and an end, or with the want of memory.
+    /// With `END`, or with the want of memory.
     pub(super) fn send<C: RefCount + 'static>(self, output: &mut Answer<C>) {
         if self.cut {
             return output.write(b"SERVER_ERROR out of memory writing stats\r\n");

@@ -2,7 +2,6 @@
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Six bits of each character.
 const VALUES: [Option<u8>; 256] = {
     let mut values = [None; 256];
     let mut at = 0;

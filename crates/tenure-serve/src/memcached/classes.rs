@@ -8,7 +8,6 @@
 
 use crate::relaxed::Relaxed;
 
-/// The largest item of the first class, in bytes.
 const SMALLEST: u32 = 96;
 
 const STEP: u32 = 8;
@@ -80,7 +79,7 @@ impl Class {
         usize::from(self.0) + 1
     }
 
-    /// Its largest item in bytes; for the last class the least bound.
+    /// For the last class the least bound.
     pub(super) fn bound(self) -> u32 {
         BOUNDS[usize::from(self.0)]
     }
@@ -92,7 +91,7 @@ pub(super) struct Classes(u64);
 const _: () = assert!(CLASSES <= 64);
 
 impl Classes {
-    /// Those that a client names: numbers separated by commas, or `all`.
+    /// Numbers separated by commas, or `all`.
     pub(super) fn named(word: &[u8]) -> Option<Self> {
         if word == b"all" {
             return Some(Self(u64::MAX));
@@ -109,7 +108,7 @@ impl Classes {
     }
 }
 
-/// Bytes of an item as memcached counts them: with its header.
+/// As memcached counts: with the header.
 pub(super) fn footprint(key: usize, flags: u32, len: usize) -> usize {
     let flags = if flags == 0 { 0 } else { size_of_val(&flags) };
     56 + key + 1 + flags + len + 2
@@ -129,7 +128,7 @@ pub(super) enum Event {
 
 const EVENTS: usize = Event::Crawled as usize + 1;
 
-/// Bytes of the linked items, behind the events.
+/// Of the linked items.
 const BYTES: usize = EVENTS;
 
 /// Of one or several workers.
@@ -191,7 +190,6 @@ impl Tally {
         }
     }
 
-    /// Counts that an item replaces another.
     pub(super) fn count_change(&self, old: (Class, usize), new: (Class, usize)) {
         if old.0 == new.0 {
             self.add(new.0, BYTES, (new.1 as u64).wrapping_sub(old.1 as u64));

@@ -1,4 +1,4 @@
-//! What workers did: each counts on lines of its own, and `stats` adds them up.
+//! What workers did: each counts on its own lines, and `stats` adds them up.
 
 use tenure::line::Isolated;
 use tenure::sync::Arc;
@@ -31,9 +31,9 @@ counters! {
     Metas = "cmd_meta",
     GetHits = "get_hits",
     GetMisses = "get_misses",
-    /// Lookups of any kind that found an expired item.
+    /// By lookups of any kind.
     GetExpired = "get_expired",
-    /// Lookups of any kind that found an item from before a flush.
+    /// By lookups of any kind, after a flush.
     GetFlushed = "get_flushed",
     DeleteMisses = "delete_misses",
     DeleteHits = "delete_hits",
@@ -57,11 +57,11 @@ counters! {
     EvictedUnfetched = "evicted_unfetched",
     /// Expired or flushed items unlinked before a client asked for them.
     Reclaimed = "reclaimed",
-    /// Those unlinked by a crawl.
+    /// By a crawl.
     CrawlerReclaimed = "crawler_reclaimed",
     /// Without a hit.
     ExpiredUnfetched = "expired_unfetched",
-    /// The system had no memory for an item.
+    /// The system had no memory.
     MallocFails = "malloc_fails",
 }
 
@@ -111,7 +111,7 @@ impl Worker {
         before
     }
 
-    /// Adds to the bytes that were unlinked, and returns them.
+    /// Returns the new sum.
     pub(super) fn add_unlinked(&self, bytes: usize) -> u64 {
         self.unlinked.count(bytes as u64);
         self.unlinked.get()
@@ -126,7 +126,7 @@ impl Worker {
         self.counts[counter as usize].count(1);
     }
 
-    /// Counts an event of an item for its class, too.
+    /// Counts an item's event for its class, too.
     pub(super) fn count_item(&self, counter: Counter, item: (Class, usize), event: Event) {
         self.count(counter);
         self.classes.count(item, event);
@@ -176,7 +176,7 @@ impl Workers {
         worker
     }
 
-    /// A worker ends. Calls `last` with the number of workers, this one among them; none joins meanwhile.
+    /// Calls `last` with the number of workers, this one among them; none joins meanwhile.
     pub(super) fn leave(&self, worker: &Arc<Worker>, last: impl FnOnce(usize)) {
         let mut inner = self.0.lock();
         last(inner.workers.len());

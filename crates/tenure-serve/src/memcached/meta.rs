@@ -24,7 +24,7 @@ const INVALID_FLAG: &[u8] = b"CLIENT_ERROR invalid or duplicate flag\r\n";
 
 const MOST_WORDS: usize = 20;
 
-/// What a command's flags say. The words say which are answered, and in which order.
+/// The words say which flags are answered, and in which order.
 #[derive(Default)]
 struct Flags {
     vivify: Option<Seconds>,
@@ -35,7 +35,7 @@ struct Flags {
     binary: bool,
     no_bump: bool,
     invalidate: bool,
-    /// Removes the value and keeps the item.
+    /// Removes the value alone.
     empty: bool,
     client: u32,
     cas: Option<u64>,
@@ -52,7 +52,6 @@ struct KeyBytes {
 }
 
 impl KeyBytes {
-    /// Panics if the key is too long.
     fn new(word: &[u8]) -> Self {
         let mut key = Self { bytes: [0; MOST_KEY], len: word.len() };
         key.bytes[..word.len()].copy_from_slice(word);
@@ -74,7 +73,7 @@ impl std::ops::Deref for KeyBytes {
     }
 }
 
-/// Whether there is a key, and flags that begin with a letter or a digit.
+/// There is a key, and flags begin with a letter or a digit.
 fn is_meta(words: &Words<'_>) -> bool {
     words.len() > 1 && words[2..].iter().all(|flag| matches!(flag[0], b'0'..=b'9' | b'A'..=b'z'))
 }
@@ -88,7 +87,7 @@ fn push_ttl<C: RefCount + 'static>(line: &mut Line, item: &ItemRef<C>, now: Seco
     }
 }
 
-/// Repeats a flag of the request: an opaque token or the key.
+/// An opaque token or the key.
 fn push_echo(line: &mut Line, word: &[u8], key: &[u8], binary: bool) -> Answered {
     match word[0] {
         b'O' if word.len() > MOST_OPAQUE => return Err(LONG_OPAQUE),
@@ -102,7 +101,6 @@ fn push_echo(line: &mut Line, word: &[u8], key: &[u8], binary: bool) -> Answered
     Ok(())
 }
 
-/// A code and what it repeats.
 fn echo(code: &[u8], words: &[&[u8]], key: &[u8], flags: &Flags) -> Answered<Line> {
     let mut line = Line::new(code);
     for word in words {
@@ -112,7 +110,7 @@ fn echo(code: &[u8], words: &[&[u8]], key: &[u8], flags: &Flags) -> Answered<Lin
     Ok(line)
 }
 
-/// Sets a flag to its number. A word that is none leaves it unset.
+/// A word that is none leaves the flag unset.
 fn set<T>(flag: &mut Option<T>, number: Option<T>, error: &'static [u8]) -> Answered {
     *flag = number;
     flag.as_ref().map(|_| ()).ok_or(error)
@@ -185,7 +183,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         Ok(KeyBytes::new(key))
     }
 
-    /// A new item with that data, not linked yet.
+    /// Not linked yet.
     fn made(&self, key: Key<'_>, flags: &Flags, client: u32, data: &[u8]) -> Option<ItemRef<C>> {
         let mut draft = self.visit.draft(&Recipe {
             key: key.bytes,

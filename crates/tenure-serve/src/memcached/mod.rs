@@ -4,8 +4,8 @@
 //! (`tests/memcached/transcripts.rs` compares them). Deliberate differences:
 //!
 //! - After an overlong key in a retrieval, memcached drops unsent answers to earlier requests. This server does not.
-//! - The value of a refused line is always dropped, where memcached may read it as commands. Where its length is not
-//!   certain, the connection ends after the error: spaces in a key, for example, move the length.
+//! - The value of a refused line is always dropped; memcached may read it as commands. Where its length is uncertain
+//!   (spaces in a key move it), the connection ends after the error.
 //! - A storage command has no words behind its last one but `noreply`; expiries and flags beyond 32 bits are refused.
 //! - A value's number starts at 1 and grows only when something is stored. A line may begin with spaces.
 //! - An item that `mg`, `ma` or `md` makes under a key in base64 goes to clients with its key in base64.
@@ -13,28 +13,26 @@
 //!   holds the item.
 //! - A value of spaces alone is no number. memcached reads past its end.
 //! - The classes of `stats items`, `stats slabs`, `me` and `lru_crawler metadump` go by size, with memcached's default
-//!   bounds. Memory is not kept by class: `stats slabs` has no pages and no free chunks, and commands that tune slabs
-//!   are refused. `lru_crawler crawl` searches all classes, whichever are named.
+//!   bounds. Memory is not kept by class: `stats slabs` has no pages and free chunks, and commands that tune slabs are
+//!   refused. `lru_crawler crawl` searches all classes.
 //! - `stats detail` counts meta commands, too.
 //! - Eviction is SIEVE, not a segmented LRU. A cache with fewer than about 16,000 items evicts as if it had one queue.
-//!   With more, each of 256 shards evicts from its own, which keeps about 95 of 100 items that one queue would keep.
+//!   With more, each of 256 shards evicts from its own: of 100 items that one queue would keep, about 95 stay.
 //! - One connection too many, and one whose client speaks the binary protocol, is closed without a line.
-//! - `stats conns` lists addresses, then connections with their own numbers, but no states and no ports. `watch` uses
-//!   the same numbers, and has no raw commands, system events and proxies.
+//! - `stats conns` lists addresses, then connections with their own numbers, without states and ports. `watch` uses the
+//!   same numbers, and has no raw commands, system events and proxies.
 //! - A build with debug assertions has memcached's `debugtime SECONDS`, which moves the clock forward.
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | `connection` | the state of a connection, retrievals, the [`Handler`](crate::handler::Handler) |
+//! | `connection` | a connection's state, retrievals, the [`Handler`](crate::handler::Handler) |
 //! | `request` | the other commands: `text`, `meta`, `stats` |
-//! | `passwords` | authentication |
-//! | `watch` | log lines for clients that watch others |
-//! | `prefixes`, `classes`, `counters` | statistics by prefix of key, by size of item, of all |
-//! | `store` | items by key: a map that is read without a lock, shards with a lock for changes, eviction |
-//! | `item` | cells of memory with a count; who owns it when |
-//! | `arena` | the memory of items: equal blocks, cut into cells |
-//! | `queue` | the order of eviction: SIEVE |
-//! | `peer` | what an address's connections share; the open connections |
+//! | `passwords`, `watch` | authentication; log lines for watching clients |
+//! | `prefixes`, `classes`, `counters` | statistics by prefix, by size, of all |
+//! | `store` | items by key: a map read without a lock, shards with a lock for changes |
+//! | `item`, `arena` | counted items, in cells of equal blocks |
+//! | `queue` | the order of eviction |
+//! | `peer` | what an address's connections share |
 //!
 //! # A get
 //!
@@ -43,8 +41,7 @@
 //! ```
 //!
 //! It takes and releases two counts. No other shared line is written, but for the mark of a hit: once between two
-//! passes of the eviction's hand, and once a second. Nothing is allocated or copied, and the answer to one key is one
-//! piece.
+//! passes of the eviction's hand, and once a second. Nothing is allocated or copied.
 //!
 //! # Memory
 //!
@@ -143,7 +140,6 @@ pub struct Config {
     /// Bytes of all linked items, with their overhead; beyond it items are evicted. Values still arriving, items being
     /// sent or waiting for the end of a grace period, and buffers are not in it. Where all items, these included, take
     /// twice as much, values over 16 KiB are refused; at four times as much, or 64 MiB more if that is more, all are.
-    /// that is more, all are.
     pub memory: u64,
     /// Bytes of an item, as memcached counts them: value, key, and about 60 more.
     pub largest_item: usize,
@@ -152,18 +148,17 @@ pub struct Config {
     pub longest_line: usize,
     /// Connections from one address at once.
     pub connections_per_peer: u64,
-    /// Whether values evict others where memory is full, or are refused.
+    /// Evicts items where memory is full; otherwise values are refused.
     pub evictions: bool,
-    /// Whether `flush_all` is allowed.
+    /// Allows `flush_all`.
     pub flush: bool,
-    /// Whether clients may end the server with `shutdown`.
+    /// Lets clients end the server with `shutdown`.
     pub shutdown: bool,
-    /// Whether clients may list all keys, with `lru_crawler metadump`.
+    /// Lets clients list all keys with `lru_crawler metadump`.
     pub dump: bool,
-    /// Whether clients may follow what others do, with `watch`.
+    /// Lets clients follow others with `watch`.
     pub watch: bool,
-    /// Whether a crawl frees expired items before their memory is needed; clients change that with `lru_crawler enable`
-    /// and `disable`.
+    /// Frees expired items before their memory is needed; clients change that with `lru_crawler enable` and `disable`.
     pub crawl: bool,
     /// Requests that a connection makes before others have their turn.
     pub requests_per_turn: u64,
@@ -196,7 +191,6 @@ impl Default for Config {
     }
 }
 
-/// What the handlers of a cache share.
 struct Shared<C: RefCount + 'static, P: RegistryCount> {
     store: Store<C>,
     peers: Peers<P>,
@@ -290,7 +284,7 @@ pub trait Visitor {
     fn visit<C: RefCount + 'static, P: RegistryCount>(self, cache: Cache<C, P>) -> Self::Result;
 }
 
-/// Makes the cache that `config` asks for, and calls the visitor with it.
+/// Calls the visitor with the cache that `config` asks for.
 pub fn with_cell<V: Visitor>(config: &Config, visitor: V) -> V::Result {
     fn on_line<C: RegistryCount, V: Visitor>(config: &Config, visitor: V) -> V::Result {
         match config.line {

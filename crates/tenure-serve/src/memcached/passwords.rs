@@ -44,7 +44,7 @@ impl Passwords {
         &self.0.path
     }
 
-    /// Whether `NAME PASSWORD` is in the file. The time does not depend on which bytes are wrong.
+    /// Takes a time that does not depend on which bytes are wrong.
     pub(super) fn admit(&self, token: &[u8]) -> bool {
         let tokens = self.0.tokens.read().unwrap_or_else(PoisonError::into_inner);
         // Not `any`, which stops at the first match.

@@ -17,15 +17,14 @@ use crate::relaxed::Relaxed;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
     pub(super) connections: u64,
-    /// Bytes of an item, as memcached counts them.
+    /// As memcached counts them.
     pub(super) item: usize,
-    /// Bytes of a request's line, but for that of a retrieval.
+    /// Not of retrievals.
     pub(super) line: usize,
     pub(super) key: usize,
 }
 
 pub(super) struct Peer {
-    /// Read by each request.
     pub(super) limits: Limits,
     /// Written when a connection begins or ends.
     counts: Isolated<Counts>,
@@ -50,7 +49,6 @@ impl Peer {
         self.counts.requests.get()
     }
 
-    /// Requests since the last call.
     pub(super) fn add_requests(&self, count: u64) {
         self.counts.requests.fetch_add(count);
     }
@@ -62,7 +60,6 @@ impl Peer {
 
 pub(super) type PeerRef<P> = Ref<IpAddr, Peer, P>;
 
-/// All peers that have connections.
 pub(super) struct Peers<P: RegistryCount> {
     peers: Registry<IpAddr, Peer, P>,
     limits: Limits,
@@ -73,7 +70,7 @@ impl<P: RegistryCount> Peers<P> {
         Self { peers: Registry::default(), limits }
     }
 
-    /// The peer of a connection that begins. `None` if it has too many.
+    /// `None` if it has too many connections.
     pub(super) fn join(&self, address: IpAddr) -> Option<PeerRef<P>> {
         let peer = self.peers.acquire(&address, || Peer::new(self.limits));
         if peer.counts.connections.fetch_add(1) >= self.limits.connections {
@@ -92,13 +89,13 @@ impl<P: RegistryCount> Peers<P> {
     }
 }
 
-/// What `stats conns` and watchers show of a connection.
+/// For `stats conns` and watchers.
 pub(super) struct Known {
     /// Counts from 1, unique.
     pub(super) number: u64,
     /// The unspecified address where the client has none.
     pub(super) from: IpAddr,
-    /// When the client last sent something.
+    /// When the client last sent.
     heard: Relaxed<u32>,
 }
 
@@ -139,7 +136,7 @@ impl Connections {
         self.0.lock().open.len()
     }
 
-    /// In the order in which they began.
+    /// The oldest first.
     pub(super) fn list(&self) -> Vec<Arc<Known>> {
         self.0.lock().open.values().cloned().collect()
     }

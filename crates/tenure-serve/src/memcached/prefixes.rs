@@ -12,10 +12,9 @@ use super::answer::Lines;
 use crate::lock::Lock;
 use crate::relaxed::Relaxed;
 
-/// The default byte that ends a prefix.
 const USUAL: u8 = b':';
 
-/// Most prefixes, as clients choose them. Later ones are not counted.
+/// Clients choose prefixes. Later ones are not counted.
 const MOST: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +40,7 @@ pub(super) struct Prefixes {
 }
 
 impl Prefixes {
-    /// Counts from the start where a delimiter is given.
+    /// On from the start where a delimiter is given.
     pub(super) fn new(delimiter: Option<u8>) -> Self {
         Self {
             delimiter: delimiter.unwrap_or(USUAL),
@@ -82,7 +81,7 @@ impl Prefixes {
         self.counts.lock().clear();
     }
 
-    /// A line for each prefix, which may contain any bytes.
+    /// A prefix may contain any bytes.
     pub(super) fn dump(&self, lines: &mut Lines) {
         for (prefix, counts) in self.counts.lock().iter() {
             let Counts { gets, hits, sets, deletes } = counts;

@@ -68,7 +68,7 @@ impl<T> Queue<T> {
         at
     }
 
-    /// Replaces the value at a place, which must have one.
+    /// The place must have a value.
     pub(super) fn replace(&mut self, at: u32, value: T) -> T {
         self.node(at).value.replace(value).expect("a place that is in use")
     }
@@ -84,7 +84,7 @@ impl<T> Queue<T> {
         self.nodes[places].iter().filter_map(|node| node.value.as_ref())
     }
 
-    /// Removes the value at a place, which must have one.
+    /// The place must have a value.
     pub(super) fn remove(&mut self, at: u32) -> T {
         let free = self.free;
         let node = self.node(at);
@@ -122,7 +122,7 @@ impl<T> Queue<T> {
         self.laps
     }
 
-    /// Raises the laps, so that this queue is not behind others.
+    /// Keeps this queue from being behind others.
     pub(super) fn catch_up(&mut self, laps: u32) {
         self.laps = self.laps.max(laps);
     }
@@ -144,7 +144,6 @@ impl<T> Queue<T> {
         None
     }
 
-    /// The place of the value at the hand.
     pub(super) fn at_hand(&self) -> Option<u32> {
         match (self.hand, self.tail) {
             (NONE, NONE) => None,
@@ -153,12 +152,11 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The value at a place, if there is one.
     pub(super) fn find(&self, at: u32) -> Option<&T> {
         self.nodes.get(at as usize)?.value.as_ref()
     }
 
-    /// Frees the memory of places if most are unused. Calls `moved` with each value and its new place.
+    /// Frees places if most are unused. Calls `moved` with each value and its new place.
     pub(super) fn shrink(&mut self, mut moved: impl FnMut(&T, u32)) {
         if self.nodes.len() < 64 || self.len > self.nodes.len() / 4 {
             return;
@@ -190,7 +188,7 @@ impl<T> Queue<T> {
         (self.nodes, self.hand, self.free) = (nodes, hand, NONE);
     }
 
-    /// The value at a place, which must have one.
+    /// The place must have a value.
     pub(super) fn get(&self, at: u32) -> &T {
         self.nodes[at as usize].value.as_ref().expect("a place that is in use")
     }

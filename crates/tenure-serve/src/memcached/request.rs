@@ -17,11 +17,10 @@ use super::watch::Watcher;
 
 pub(super) enum Then<C: RefCount + 'static> {
     Done,
-    /// Look up a retrieval's keys, which follow in the input.
+    /// A retrieval's keys follow in the input.
     Keys(Keys),
-    /// Take the data of a value, which follows in the input.
+    /// A value's data follows in the input.
     Data(Pending<C>),
-    /// Drop so many bytes of the input.
     Swallow(usize),
     Dump(Classes),
     Watch(Arc<Watcher>),
@@ -71,13 +70,13 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         self.visit.worker.count(counter);
     }
 
-    /// Counts a lookup by its key's prefix and logs it to watchers, if these are on.
+    /// By prefix, and to watchers, if these are on.
     pub(super) fn fetched(&self, key: &[u8], item: Option<&ItemRef<C>>) {
         self.note(key, if item.is_some() { Use::Hit } else { Use::Miss });
         self.visit.watchers().log_get(key, item, self.connection);
     }
 
-    /// Counts a request by its key's prefix, if that is on.
+    /// By prefix, if that is on.
     pub(super) fn note(&self, key: &[u8], what: Use) {
         if self.shared.prefixes.is_on() {
             self.shared.prefixes.note(key, what);
@@ -88,7 +87,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         self.shared.clock.expiry(expiry, self.visit.now)
     }
 
-    /// Memory for an item, or the answer that says why there is none.
+    /// Or the answer that says why there is no memory.
     pub(super) fn draft(&self, recipe: &Recipe<'_>) -> Answered<Draft<C>> {
         if !self.shared.store.takes(recipe.key, recipe.flags, recipe.len) {
             self.count(Counter::StoreTooLarge);

@@ -81,7 +81,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         Then::Done
     }
 
-    /// Figures of the items of each class that ever had one.
+    /// Of each class that ever had an item.
     fn items(&self, lines: &mut Lines) {
         let figures = self.shared.workers.classes();
         for class in Class::all().filter(|class| figures.events(*class, Event::Linked) > 0) {
@@ -227,7 +227,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
 /// Clock ticks of `/proc` in a second: the same on every architecture.
 const TICKS: f64 = 100.0;
 
-/// Seconds of this process, in itself and in the kernel.
+/// In the process itself, and in the kernel.
 fn cpu_seconds() -> Option<(f64, f64)> {
     let mut buffer = [0; 1024];
     let line = of_process("/proc/self/stat", &mut buffer)?;

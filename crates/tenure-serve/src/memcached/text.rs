@@ -158,7 +158,6 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         value_length(words.get(4).filter(|_| is_whole)?)
     }
 
-    /// Stores a value whose data is complete.
     pub(super) fn complete(&self, pending: Pending<C>, output: &mut Answer<C>) {
         let Pending { draft, storing, noreply, echo } = pending;
         self.count(Counter::Sets);
@@ -266,7 +265,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         Then::Watch(watcher)
     }
 
-    /// Begins to unlink all expired items, of whatever class.
+    /// All expired items, of whatever class.
     fn crawl(&self, classes: &[u8]) -> &'static [u8] {
         if !self.visit.crawls() {
             b"CLIENT_ERROR lru crawler disabled\r\n"
@@ -295,7 +294,6 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         Then::Dump(classes)
     }
 
-    /// The line of an item in a list.
     pub(super) fn dump_item(&self, item: &ItemRef<C>, output: &mut Answer<C>) {
         let clock = &self.shared.clock;
         let expiry = if item.expiry.get() == 0 { -1 } else { clock.wall(item.expiry.get()) };

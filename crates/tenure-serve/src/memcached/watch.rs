@@ -1,8 +1,8 @@
 //! `watch`: a connection follows what others do.
 //!
-//! A thread that logs an event writes a line into the buffer of each watcher that asked for that kind; the worker of
-//! the watcher's connection sends it a little later. A full buffer drops lines, and a later line says how many: no
-//! thread waits for a slow watcher.
+//! A thread that logs an event writes a line into the buffer of each watcher of that kind; the worker of the watcher's
+//! connection sends it a little later. A full buffer drops lines, and a later line says how many: no thread waits for a
+//! slow watcher.
 //!
 //! Without a watcher, an event costs one load of a number that is hardly ever written. With one, each event of its
 //! kinds takes one more lock.
@@ -30,7 +30,7 @@ pub(super) mod kind {
     pub(crate) const DELETIONS: u32 = 16;
 }
 
-/// The kinds that a client names; by default lookups.
+/// Lookups by default.
 pub(super) fn kinds(words: &[&[u8]]) -> Option<u32> {
     if words.is_empty() {
         return Some(kind::FETCHERS);
@@ -51,7 +51,6 @@ const MOST: usize = 20;
 /// Bytes that wait for a watcher.
 const BUFFER: usize = 256 << 10;
 
-/// Bytes of the note about skipped lines.
 const NOTE: usize = 32;
 
 pub(super) struct Watcher {
@@ -75,7 +74,7 @@ impl Watcher {
         std::mem::take(&mut self.waiting.lock().lines)
     }
 
-    /// Returns whether there was room for the line.
+    /// Returns whether there was room.
     fn push(&self, line: &[u8]) -> bool {
         let mut waiting = self.waiting.lock();
         let room = BUFFER.saturating_sub(waiting.lines.len());
@@ -94,7 +93,6 @@ impl Watcher {
 
 #[derive(Default)]
 pub(super) struct Watchers {
-    /// Kinds that any watcher asked for.
     wanted: Relaxed<u32>,
     all: Lock<Vec<Arc<Watcher>>>,
     /// Lines so far, which number them. These three are written under the lock.
@@ -108,13 +106,12 @@ impl Watchers {
         self.wanted.set(all.iter().fold(0, |wanted, watcher| wanted | watcher.kinds));
     }
 
-    /// Whether a watcher asked for one of those kinds.
     #[inline]
     pub(super) fn want(&self, kinds: u32) -> bool {
         self.wanted.get() & kinds != 0
     }
 
-    /// A new watcher, or `None` if there are too many.
+    /// `None` if there are too many.
     pub(super) fn join(&self, kinds: u32) -> Option<Arc<Watcher>> {
         let mut all = self.all.lock();
         if all.len() == MOST {
@@ -207,7 +204,7 @@ impl Watchers {
         }
     }
 
-    /// A connection begins, or ends for that reason.
+    /// Or its end, for that reason.
     pub(super) fn log_connection(&self, from: IpAddr, connection: u64, end: Option<&str>) {
         if self.want(kind::CONNEVENTS) {
             let transport = if from.is_unspecified() { "local" } else { "tcp" };

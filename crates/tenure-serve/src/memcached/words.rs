@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 /// Words after these are ignored, as in memcached.
 const MOST: usize = 23;
 
-/// The first words of a line, cut at its spaces.
+/// Cut at the spaces.
 pub(super) struct Words<'a> {
     words: [&'a [u8]; MOST],
     len: usize,

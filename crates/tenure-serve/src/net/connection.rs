@@ -10,7 +10,6 @@ use super::socket::{self, Moved};
 use crate::buffers::Buffer;
 use crate::handler::{Handler, Next, Output};
 
-/// Pieces that are sent by one system call.
 const SLICES: usize = 64;
 
 /// Reads before others have their turn.
@@ -67,7 +66,7 @@ pub(super) struct Hands<'a, C> {
 }
 
 impl<H: Handler> Connection<H> {
-    /// Reads, answers and sends, until there is nothing to do at the moment.
+    /// Until there is nothing to do at the moment.
     pub(super) fn turn(
         &mut self,
         handler: &mut H,
@@ -117,7 +116,7 @@ impl<H: Handler> Connection<H> {
         }
     }
 
-    /// Answers what the input has, and sends the answers. `None` if more input is wanted.
+    /// `None` if more input is wanted.
     fn answer(
         &mut self,
         handler: &mut H,
@@ -175,7 +174,7 @@ impl<H: Handler> Connection<H> {
         Some(Fate::Waits(Interest::Write))
     }
 
-    /// Sends all of the output. If that does not work now, says how the turn ends.
+    /// If not all can be sent now, says how the turn ends.
     fn flush(&mut self, output: &mut Output<H::Chunk>, counters: &Counters) -> Option<Fate> {
         let last = matches!(self.phase, Phase::Ending | Phase::EndingLate);
         while !output.is_empty() {
@@ -192,7 +191,6 @@ impl<H: Handler> Connection<H> {
         None
     }
 
-    /// Drops what the client still sends, until it ends.
     fn drop_input(&mut self, input: &mut Buffer, counters: &Counters) -> Fate {
         for _ in 0..READS {
             input.clear();

@@ -23,8 +23,8 @@
 //! A worker has one receive and one send buffer, which serve its connections in turn. A connection keeps them only
 //! while many bytes wait in them, and the worker takes new ones from the pool. A short part of a request is copied to
 //! memory of its own length. With a handler that [keeps buffers](crate::handler::Handler::KEEPS_BUFFERS) a connection
-//! has its own pair, from a request's first byte to its answer's last. Either way ten thousand idle connections need no
-//! buffers, and the pool gives a burst's memory back.
+//! has its own pair during a request. Either way ten thousand idle connections need no buffers, and the pool gives a
+//! burst's memory back.
 //!
 //! # System calls
 //!

@@ -39,7 +39,6 @@ impl Poll {
         Ok(Self { epoll, events: vec![none; EVENTS] })
     }
 
-    /// Waits for `file` under `token`.
     pub(super) fn add(&self, file: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, file, EventData::new_u64(token), interest.flags())?)
     }
@@ -52,7 +51,7 @@ impl Poll {
         Ok(epoll::delete(&self.epoll, file)?)
     }
 
-    /// Waits for events, and returns how many there are.
+    /// Returns how many events there are.
     pub(super) fn wait(&mut self, timeout: Duration) -> io::Result<usize> {
         let timeout = Timespec::try_from(timeout).ok();
         match epoll::wait(&self.epoll, &mut self.events[..], timeout.as_ref()) {
@@ -62,7 +61,6 @@ impl Poll {
         }
     }
 
-    /// Of an event of the last wait.
     pub(super) fn token(&self, at: usize) -> u64 {
         self.events[at].data.u64()
     }

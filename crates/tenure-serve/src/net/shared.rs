@@ -1,4 +1,4 @@
-//! [`Shared`]: what the workers of a server share.
+//! What the workers of a server share, and how they hand connections over.
 
 use std::io;
 use std::net::IpAddr;
@@ -15,7 +15,6 @@ use crate::buffers::Buffers;
 use crate::lock::Lock;
 use crate::relaxed::Relaxed;
 
-/// A connection on its way to the worker that will own it.
 type Arrival = (OwnedFd, IpAddr);
 
 /// Where connections are handed over, and what wakes a waiting worker.
@@ -40,7 +39,7 @@ impl Inbox {
         self.ring();
     }
 
-    /// What was handed over since the last call.
+    /// Since the last call.
     pub(super) fn take(&self) -> Vec<Arrival> {
         // The bell first: a push after this rings again.
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);

@@ -1,4 +1,4 @@
-//! Sockets: listening, accepting, reading and writing without waiting.
+//! Sockets, used without waiting.
 
 use std::fs::{self, Permissions};
 use std::io::{self, IoSlice};
@@ -135,9 +135,9 @@ fn is_stale(path: &Path, address: &SocketAddrUnix) -> io::Result<bool> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotAccepted {
     NoneWaits,
-    /// The client has gone already; another may wait.
+    /// Another client may wait.
     Gone,
-    /// The process or the system has no more files or memory.
+    /// There are no more files, or no memory.
     Exhausted,
 }
 
@@ -153,7 +153,7 @@ pub(super) fn accept(listener: &OwnedFd) -> Result<(OwnedFd, IpAddr), NotAccepte
     }
 }
 
-/// The address of a client; unspecified if it has none, as at a path.
+/// Unspecified if the client has none, as at a path.
 fn ip(from: Option<SocketAddrAny>) -> IpAddr {
     let address = from.and_then(|from| SocketAddr::try_from(from).ok());
     address.map_or(Ipv4Addr::UNSPECIFIED.into(), |address| address.ip().to_canonical())
@@ -161,9 +161,9 @@ fn ip(from: Option<SocketAddrAny>) -> IpAddr {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moved {
-    /// So many bytes; a read of 0 is the client's end.
+    /// A read of 0 is the client's end.
     Bytes(usize),
-    /// None: the socket has nothing, or no room.
+    /// Nothing to read, or no room.
     Blocked,
     Broken,
 }

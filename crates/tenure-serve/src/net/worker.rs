@@ -95,7 +95,6 @@ impl<H: Handler> Worker<H> {
         &self.shared.counters[self.at]
     }
 
-    /// Serves until the server stops.
     pub(super) fn run(&mut self) -> io::Result<()> {
         let mut deadline = None;
         loop {
@@ -200,7 +199,6 @@ impl<H: Handler> Worker<H> {
         }
     }
 
-    /// If the server is verbose.
     fn log(&self, line: fmt::Arguments<'_>) {
         if self.shared.settings.verbose {
             log(line);
@@ -316,7 +314,7 @@ impl<H: Handler> Worker<H> {
         };
         connection.interest = Some(interest);
         if registered.is_err() {
-            // The system has no memory for it.
+            // There is no memory for it.
             self.counters().exhausted.count(1);
             self.close(key, "epoll has no memory");
         }
@@ -398,7 +396,7 @@ fn log(line: fmt::Arguments<'_>) {
 }
 
 impl Shared {
-    /// Logs the first refusal. A verbose server logs each end anyway.
+    /// A verbose server logs each end anyway.
     fn log_refusal(&self, why: &str) {
         if !self.settings.verbose && self.refused.fetch_add(1) == 0 {
             log(format_args!("warning: a connection was closed: {why} (-v logs each)"));

@@ -119,7 +119,7 @@ pub(crate) fn send(bytes: &[u8], stream: &mut TcpStream) -> bool {
     stream.write_all(bytes).is_ok()
 }
 
-/// The next HTTP request's head; `None` at the end of the connection.
+/// `None` at the end of the connection.
 pub(crate) fn head(stream: &mut BufReader<TcpStream>) -> Option<String> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {

@@ -107,7 +107,7 @@ fn the_figures_of_classes_add_up_to_those_of_all_items() {
     server.ask("stats reset\r\n");
     assert_eq!(total(&mut server, "evicted") + total(&mut server, "reclaimed"), 0);
     assert_eq!(total(&mut server, "number"), server.stat("curr_items"));
-    // Another thread that deletes all, and ends.
+    // Another thread deletes all, and ends.
     let mut other = server.cache.handler();
     other.tick(Instant::now() + Duration::from_secs(40));
     let all: String = (0..900).map(|key| format!("delete k{key} noreply\r\n")).collect();

@@ -4,7 +4,6 @@
 #[allow(unreachable_pub, reason = "public for the targets")]
 mod targets;
 
-/// Bytes of a piece.
 const SIZES: [u8; 2] = [1, 7];
 
 #[test]

@@ -89,7 +89,6 @@ struct Evicting;
 impl Visitor for Evicting {
     type Result = ();
 
-    /// Several threads store far more than there is memory for.
     fn visit<C: RefCount + 'static, P: RegistryCount>(self, cache: Cache<C, P>) {
         let buffers = Buffers::new(PoolKind::Magazines, 16 << 10).unwrap();
         let script: Vec<u8> = (0..2000)

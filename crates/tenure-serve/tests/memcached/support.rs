@@ -97,7 +97,7 @@ impl Client {
         Self(Connection::open(&mut server.handler, &server.buffers, usize::MAX))
     }
 
-    /// One call of the handler; its output waits.
+    /// The output waits.
     pub(crate) fn handle(&mut self, server: &mut Server, requests: &[u8]) -> Progress {
         server.handler.handle(&mut self.0.session, requests, &mut self.0.output)
     }

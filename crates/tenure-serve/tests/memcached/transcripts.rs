@@ -15,7 +15,6 @@ use tenure_serve::memcached::Passwords;
 use crate::requests::requests;
 use crate::support::{Server, text};
 
-/// Connections one after another, with a server that is empty at first.
 struct Transcript {
     name: String,
     /// Whether memcached answers otherwise.
@@ -34,7 +33,6 @@ struct Part {
     stats: Vec<String>,
 }
 
-/// Those of `transcripts.txt`.
 fn transcripts() -> Vec<Transcript> {
     let mut all: Vec<Transcript> = Vec::new();
     for line in include_str!("transcripts.txt").lines() {
@@ -185,7 +183,6 @@ fn a_transcript_in_two_parts_is_answered_as_in_one() {
     }
 }
 
-/// This machine's memcached, on a socket of its own.
 struct Real(NamedTempFile<Child>);
 
 impl Real {

@@ -387,7 +387,6 @@ fn a_client_that_never_ends_does_not_linger_for_ever() {
     let server = start::<true>(settings());
     let mut client = client(&server);
     assert_answered(&mut client, b"linger\n", b"no\n");
-    // A byte now and then, until the server has had enough.
     eventually("its end", || {
         std::thread::sleep(Duration::from_millis(50));
         client.write_all(b"z").is_err() || server.statistics().open == 0
@@ -429,7 +428,6 @@ fn connections_that_come_while_a_server_stops_are_closed_wherever_they_are() {
                     let mut clients = VecDeque::new();
                     while let Ok(client) = TcpStream::connect(address) {
                         clients.push_back(client);
-                        // Files are limited.
                         if clients.len() > 30 {
                             clients.pop_front();
                         }

@@ -26,7 +26,6 @@ fn a_change_is_seen_after_a_second_and_a_file_that_went_is_gone() {
     assert_eq!(body(&mut client, "file"), ok("first"));
     client.second();
     assert_eq!(body(&mut client, "file"), ok("second one"));
-    // Replaced, as careful programs do.
     fs::write(directory.path().join("new"), "the third").unwrap();
     fs::rename(directory.path().join("new"), &file).unwrap();
     client.second();

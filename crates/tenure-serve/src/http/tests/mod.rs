@@ -37,12 +37,12 @@ impl Client {
         self.connection.receive(&mut self.http, bytes);
     }
 
-    /// One call of the handler; its output waits.
+    /// The output waits.
     fn handle(&mut self, bytes: &[u8]) -> Progress {
         self.http.handle(&mut self.connection.session, bytes, &mut self.connection.output)
     }
 
-    /// The answers, without the lines that differ from day to day.
+    /// Without the lines that differ from day to day.
     fn ask(&mut self, request: &str) -> String {
         self.receive(request.as_bytes());
         self.answers()

@@ -285,7 +285,6 @@ fn a_directory_without_its_slash_is_elsewhere() {
     }
 }
 
-/// A header of the answer to `GET /`.
 fn value(client: &mut Client, name: &str) -> String {
     client.receive(get("/", "").as_bytes());
     let text = String::from_utf8(std::mem::take(&mut client.connection.sent)).unwrap();

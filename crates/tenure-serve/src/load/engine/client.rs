@@ -16,10 +16,9 @@ use super::protocol::{Protocol, Verdict};
 use super::tally::Tally;
 use crate::load::outcome::ErrorKind;
 
-/// A request without an answer yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flight<A> {
-    /// When sent, or due, in nanoseconds from the start of the run.
+    /// When sent, or due, from the start of the run.
     pub(super) start_ns: u64,
     pub(super) ask: A,
 }
@@ -30,7 +29,6 @@ pub(super) struct Client<P: Protocol> {
     pub(super) flights: VecDeque<Flight<P::Ask>>,
     /// Of the oldest one's answer.
     pub(super) scan: P::Scan,
-    /// Bytes that the socket had no room for.
     unsent: Vec<u8>,
     /// When bytes last moved while requests were under way.
     pub(super) active_ns: u64,
@@ -64,7 +62,6 @@ impl<P: Protocol> Client<P> {
         Ok(())
     }
 
-    /// Drops what was under way, too.
     pub(super) fn disconnect(&mut self) {
         // Its last descriptor: epoll forgets it too.
         self.socket = None;
@@ -100,7 +97,6 @@ impl<P: Protocol> Client<P> {
         Ok(())
     }
 
-    /// Sends what waited for room.
     pub(super) fn flush(&mut self, epoll: &OwnedFd, index: usize) -> Result<(), Errno> {
         let Some(socket) = &self.socket else { return Ok(()) };
         let sent = send_some(socket, &self.unsent)?;
@@ -133,12 +129,11 @@ pub(super) fn open(target: &SocketAddr) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// How a connection goes on after an answer, an error or an end.
 pub(super) enum After {
     Go,
-    /// It has ended as it should.
+    /// As it should.
     Closed,
-    /// It has ended early.
+    /// Early.
     Lost(ErrorKind, String),
 }
 

@@ -22,25 +22,23 @@ use std::time::{Duration, Instant};
 use super::settings::{Length, Settings};
 use schedule::Schedule;
 
-/// Requests under way while the keys are set.
+/// While the keys are set.
 const FILL_DEPTH: usize = 64;
 
 pub(crate) struct Job {
     pub(crate) target: SocketAddr,
     pub(crate) clients: usize,
-    /// Requests under way on each connection.
+    /// On each connection.
     pub(crate) depth: usize,
-    /// Each connection serves one request.
     pub(crate) close: bool,
     /// When requests are due. Without it, each answer triggers the next.
     pub(crate) schedule: Option<Schedule>,
-    /// How long a client waits for an answer.
     pub(crate) timeout: Duration,
     pub(crate) base: Instant,
-    /// When measuring begins, in nanoseconds from the start.
+    /// When measuring begins, from the start of the run.
     pub(crate) from_ns: u64,
     pub(crate) until_ns: u64,
-    /// Requests after which it ends, if that is sooner.
+    /// Requests that end it sooner.
     pub(crate) quota: Option<u64>,
     /// The first error ends it.
     pub(crate) is_strict: bool,

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
-/// A protocol, on one thread of the generator.
 pub(crate) trait Protocol: Send {
     /// What was asked, as far as it decides the answer.
     type Ask: Copy + Send;
@@ -12,13 +11,12 @@ pub(crate) trait Protocol: Send {
 
     const KINDS: &'static [&'static str];
 
-    /// Appends a request, if there is one left.
+    /// `None` if no request is left.
     fn ask(&mut self, out: &mut Vec<u8>) -> Option<Self::Ask>;
 
-    /// Its index in [`KINDS`](Self::KINDS).
     fn kind(ask: Self::Ask) -> usize;
 
-    /// Takes bytes of the answer to `ask` from the front of `input`, up to its end.
+    /// Takes bytes of the answer to `ask`, up to its end.
     fn scan(&self, scan: &mut Self::Scan, ask: Self::Ask, input: &[u8]) -> Step;
 
     /// The answer, if it ends with the connection.
@@ -58,7 +56,6 @@ impl From<Verdict> for Answer {
     }
 }
 
-/// The beginning of some bytes, as a line.
 #[cold]
 pub(crate) fn shown(bytes: &[u8]) -> String {
     let bytes = bytes.trim_ascii_end();

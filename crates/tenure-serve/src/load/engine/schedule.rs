@@ -13,7 +13,6 @@ use rustix::time::{
     timerfd_create, timerfd_settime,
 };
 
-/// One thread's requests, evenly spaced.
 #[derive(Debug, Clone)]
 pub(crate) struct Schedule {
     interval_ns: f64,
@@ -28,7 +27,7 @@ impl Schedule {
         Self { interval_ns: all_ns * threads as f64, offset_ns: all_ns * index as f64, next: 0 }
     }
 
-    /// In nanoseconds from the start of the run.
+    /// From the start of the run.
     pub(crate) fn next_ns(&self) -> u64 {
         (self.next as f64).mul_add(self.interval_ns, self.offset_ns) as u64
     }
@@ -37,7 +36,6 @@ impl Schedule {
         self.next += 1;
     }
 
-    /// Requests that are due by now.
     pub(crate) fn due(&self, now_ns: u64) -> u64 {
         if now_ns < self.next_ns() {
             return 0;
@@ -57,7 +55,6 @@ pub(super) fn timespec(ns: u64) -> Timespec {
     Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ }
 }
 
-/// A timer whose events in `epoll` have `data`.
 pub(super) fn timer(epoll: &OwnedFd, data: u64) -> Result<OwnedFd, Errno> {
     let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
     let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;

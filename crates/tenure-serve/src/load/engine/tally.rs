@@ -25,7 +25,7 @@ pub(crate) struct Tally {
     /// Requests that were due or sent by the end, without an answer.
     pub(crate) unanswered: u64,
     pub(crate) cpu_ns: u64,
-    /// When the last answer arrived, in nanoseconds from the start of the run.
+    /// When the last answer arrived, from the start of the run.
     pub(crate) last_ns: u64,
 }
 
@@ -57,7 +57,7 @@ impl Tally {
         }
     }
 
-    /// Counts an answer that arrived `at_ns` after the measuring began.
+    /// `at_ns` counts from the start of the measuring.
     #[inline]
     pub(crate) fn record(&mut self, kind: usize, hit: bool, latency_ns: u64, at_ns: u64) {
         let of = &mut self.kinds[kind];

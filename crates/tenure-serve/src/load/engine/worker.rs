@@ -19,7 +19,7 @@ use crate::load::outcome::ErrorKind;
 
 const BUFFER: usize = 256 << 10;
 
-/// A burst ends after so many bytes.
+/// Ends a burst.
 const MOST_BURST: usize = 128 << 10;
 
 const EVENTS: usize = 512;
@@ -40,13 +40,13 @@ pub(crate) struct Worker<P: Protocol> {
     timer: Option<OwnedFd>,
     armed_ns: u64,
     clients: Vec<Client<P>>,
-    /// Clients with room for a request, the longest waiting first: open loops only.
+    /// With room for a request, the longest waiting first: open loops only.
     listed: VecDeque<usize>,
-    /// Clients without a connection.
+    /// Without a connection.
     waiting: Vec<usize>,
     tally: Tally,
     burst: Vec<u8>,
-    /// Requests asked while measuring.
+    /// While measuring.
     asked: u64,
     is_done: bool,
     /// When any connection last received something.
@@ -80,7 +80,7 @@ impl<P: Protocol> Worker<P> {
         })
     }
 
-    /// Runs to the end of the measuring, and reports new answers now and then. Ends early once the receiver is gone.
+    /// Reports new answers now and then. Ends early once the receiver is gone.
     pub(crate) fn run(mut self, progress: &Sender<u64>) -> Result<Tally, Error> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         let mut buffer = vec![0; BUFFER];
@@ -149,7 +149,7 @@ impl<P: Protocol> Worker<P> {
             && self.clients.iter().all(|client| client.flights.is_empty())
     }
 
-    /// Requests that were sent, or due in an open loop, without an answer.
+    /// Requests sent, or due in an open loop.
     fn unanswered(&self) -> u64 {
         let end_ns = self.now_ns().min(self.job.until_ns);
         let quota = self.job.quota.map_or(u64::MAX, |quota| quota - self.asked.min(quota));
@@ -157,7 +157,7 @@ impl<P: Protocol> Worker<P> {
         due + self.clients.iter().map(|client| client.flights.len() as u64).sum::<u64>()
     }
 
-    /// Waits for events until the next tick, end or due request.
+    /// Until the next tick, end or due request.
     fn wait(&mut self, events: &mut Vec<Event>, next_tick_ns: u64) -> Result<(), Error> {
         let now_ns = self.now_ns();
         let until_ns = next_tick_ns.min(self.job.until_ns);
@@ -180,7 +180,7 @@ impl<P: Protocol> Worker<P> {
         }
     }
 
-    /// Checks clients without events: late ones, and those without a connection.
+    /// Clients without events: late ones, and those without a connection.
     fn tick(&mut self, now_ns: u64) -> Result<(), Error> {
         for index in std::mem::take(&mut self.waiting) {
             self.begin(index, now_ns)?;
@@ -197,7 +197,6 @@ impl<P: Protocol> Worker<P> {
         Ok(())
     }
 
-    /// Connects a client, and has it ask, or wait for a due request.
     fn begin(&mut self, index: usize, now_ns: u64) -> Result<(), Error> {
         if self.job.schedule.is_none() {
             return self.fill(index, usize::MAX, now_ns);
@@ -216,7 +215,7 @@ impl<P: Protocol> Worker<P> {
         }
     }
 
-    /// Returns whether there is a connection, or one under way.
+    /// Whether there is a connection, or one under way.
     fn connect(&mut self, index: usize) -> Result<bool, Error> {
         if self.clients[index].socket.is_some() {
             return Ok(true);
@@ -244,7 +243,6 @@ impl<P: Protocol> Worker<P> {
         Ok(false)
     }
 
-    /// Sends due requests, while clients have room for them.
     fn dispatch(&mut self, now_ns: u64) -> Result<(), Error> {
         loop {
             let Some(schedule) = &self.job.schedule else { return Ok(()) };
@@ -367,7 +365,7 @@ impl<P: Protocol> Worker<P> {
         self.begin(index, now_ns)
     }
 
-    /// Ends a client's connection. Its requests stay unanswered; the first `failed` of them already count as errors.
+    /// Its requests stay unanswered; the first `failed` of them already count as errors.
     fn disconnect(&mut self, index: usize, failed: usize) {
         let from_ns = self.job.from_ns;
         let flights = self.clients[index].flights.iter().skip(failed);

@@ -6,7 +6,6 @@ use memchr::memchr;
 use crate::load::engine::protocol::{Answer, Step, Verdict, shown};
 use crate::load::engine::protocol::{Lines, Piece};
 
-/// Bytes of a line of a head.
 const MOST_LINE: usize = 64 << 10;
 
 #[derive(Debug, Default)]
@@ -174,7 +173,6 @@ fn status(line: &[u8]) -> Option<Head> {
     })
 }
 
-/// A number of at most 12 digits.
 #[inline]
 fn number(digits: &[u8], radix: u32) -> Option<u64> {
     if digits.is_empty() || digits.len() > 12 {
@@ -192,7 +190,7 @@ mod tests {
 
     const HELLO: &str = "HTTP/1.1 200 OK\r\nServer: x\r\nContent-Length: 5\r\n\r\nhello";
 
-    /// The answer, however it is cut and with another one behind it.
+    /// However it is cut, and with another one behind it.
     fn answer(text: &str) -> Answer {
         let both = format!("{text}{HELLO}");
         let whole = Scan::default().take(both.as_bytes());

@@ -5,7 +5,7 @@ use crate::load::engine::protocol::{Lines, Piece};
 use crate::load::engine::protocol::{Step, Verdict, shown};
 use crate::number::unsigned;
 
-/// Most bytes of a line: a key has at most 250.
+/// A key has at most 250 bytes.
 const MOST_LINE: usize = 2048;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,6 @@ pub(crate) struct Ask {
 pub(crate) struct Scan {
     state: State,
     lines: Lines,
-    /// Why the value is not that of its key.
     wrong: Option<String>,
 }
 
@@ -113,7 +112,7 @@ impl Scan {
         Line::Value(len)
     }
 
-    /// Takes bytes of a value and its line break, from `at` on.
+    /// Takes bytes from `at` on, with the line break.
     #[inline]
     fn value(
         &mut self,
@@ -148,7 +147,7 @@ fn broken(line: &str) -> Verdict {
     Verdict::Broken(line.to_owned())
 }
 
-/// A number that is not absurd, for a key or a length.
+/// Not absurd, for a key or a length.
 #[inline]
 fn number(digits: &[u8]) -> Option<usize> {
     unsigned(digits).filter(|number| *number < 10_000_000_000).map(|number| number as usize)
@@ -169,7 +168,7 @@ mod tests {
         String::from_utf8(values().of(KEY).to_vec()).unwrap()
     }
 
-    /// The verdict, however the answer is cut and with another one behind it.
+    /// However it is cut, and with another one behind it.
     fn verdict(set: bool, text: &str) -> Verdict {
         let (values, ask) = (values(), Ask { key: KEY, set });
         let take = |scan: &mut Scan, input: &[u8]| scan.take(ask, "k-", &values, input);

@@ -77,14 +77,12 @@ fn columns(weights: &[f64]) -> Arc<[Column]> {
     columns.into()
 }
 
-/// Places in the text at which values begin.
 const STARTS: usize = 4096;
 
 /// Length and bytes of a value follow from its key, so that every answer can be checked.
 #[derive(Debug, Clone)]
 pub(super) struct Values {
     shortest: usize,
-    /// Number of lengths.
     lengths: u64,
     text: Arc<[u8]>,
 }

@@ -157,9 +157,7 @@ pub(crate) struct Requests {
 
 #[derive(Debug)]
 enum Order {
-    /// Sets each of these keys.
     Fill(Range<u32>),
-    /// Draws keys, and sets a share of them.
     Mixed { draw: Draw, sets_below: f64, random: Rng },
 }
 

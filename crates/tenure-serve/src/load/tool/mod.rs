@@ -1,4 +1,4 @@
-//! Other generators: found on `PATH`, run, and their output read into an [`Outcome`].
+//! Other generators on `PATH`, and how to read their output.
 
 mod memtier;
 mod wrk;
@@ -18,7 +18,6 @@ use super::settings::{Generator, Length, Settings};
 
 const LOOK: Duration = Duration::from_millis(20);
 
-/// `arguments` are the plan's.
 pub(super) fn run(
     arguments: &[String],
     settings: &Settings,
@@ -64,7 +63,6 @@ fn once(
     }
 }
 
-/// Fails if a generator cannot do this.
 pub(super) fn check(settings: &Settings) -> Result<(), Error> {
     let line = match (settings.generator, settings.length) {
         (Generator::Own, _) => return Ok(()),

@@ -61,8 +61,6 @@ impl Block {
         unsafe { NonNull::new_unchecked(start.cast()) }
     }
 
-    /// What the lock of the class guards.
-    ///
     /// # Safety
     ///
     /// The block is in use, the caller holds the lock of its class, and no other reference from this function is live.
@@ -83,7 +81,7 @@ impl Block {
 }
 
 impl State {
-    /// Takes the first free cell; there must be one.
+    /// There must be a free cell.
     pub(super) fn take(&mut self) -> usize {
         let free = self.taken.iter().position(|word| *word != u64::MAX);
         let word = free.expect("a block in a list has a free cell");

@@ -8,8 +8,7 @@
 //!
 //! A cache of 64 MiB takes little more than that from the system, however the sizes of its values shift: all blocks
 //! have one size, so a free one serves every class, and an item longer than a quarter of a block takes several cells.
-//! That leaves blocks with few used cells. [`sparse`](Arena::sparse) names the emptiest, and the store moves its items
-//! elsewhere.
+//! The store moves items out of blocks with few used cells, which [`sparse`](Arena::sparse) names.
 //!
 //! # Rules
 //!
@@ -38,19 +37,18 @@ use system::Blocks;
 /// Lists of blocks with free cells, by how full they are.
 const LEVELS: usize = 8;
 
-/// The list of sparse blocks.
 const SPARSE: usize = LEVELS;
 
-/// In no list: no cell is free.
+/// In no list.
 const FULL: usize = LEVELS + 1;
 
 struct Class {
     lists: Lock<Lists>,
     // Written under the lock.
     live: Relaxed<u64>,
-    /// Items that begin in them.
+    /// That begin in them.
     items: Relaxed<u64>,
-    /// Free cells of blocks that are not sparse.
+    /// Free cells, without those of sparse blocks.
     spare: Relaxed<u64>,
 }
 
@@ -63,9 +61,9 @@ unsafe impl Send for Lists {}
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Figures {
-    /// Blocks with cells in use.
+    /// With cells in use.
     pub(crate) blocks: u64,
-    /// Blocks kept for later.
+    /// Kept for later.
     pub(crate) free: u64,
     pub(crate) live: u64,
     pub(crate) items: u64,
@@ -74,7 +72,7 @@ pub(crate) struct Figures {
 pub(crate) struct Arena {
     classes: Box<[Isolated<Class>]>,
     blocks: Lock<Blocks>,
-    /// Blocks ever taken, or refused by the system. This and `used` are written under the lock of `blocks`.
+    /// Blocks ever taken, or refused by the system. The lock of `blocks` is held to write this and `used`.
     taken: Relaxed<u64>,
     used: Relaxed<u64>,
 }
@@ -89,7 +87,7 @@ impl Lists {
     ///
     /// The block is in use, of this class, and in no list.
     unsafe fn insert(&mut self, block: NonNull<Block>, level: usize) {
-        // SAFETY: the lock of the class is held: this is what it guards.
+        // SAFETY: `self` is inside the lock that guards the block.
         let state = unsafe { Block::state(block) };
         state.level = level;
         if level == FULL {
@@ -97,7 +95,7 @@ impl Lists {
         }
         (state.before, state.after) = (ptr::null_mut(), self.heads[level]);
         if let Some(next) = NonNull::new(self.heads[level]) {
-            // SAFETY: as above, for another block of the list.
+            // SAFETY: as above.
             unsafe { Block::state(next) }.before = block.as_ptr();
         }
         self.heads[level] = block.as_ptr();
@@ -107,35 +105,33 @@ impl Lists {
     ///
     /// The block is in use, of this class, and in the list of its level.
     unsafe fn remove(&mut self, block: NonNull<Block>) {
-        // SAFETY: the lock of the class is held: this is what it guards.
+        // SAFETY: `self` is inside the lock that guards the block.
         let state = unsafe { Block::state(block) };
         let (level, before, after) = (state.level, state.before, state.after);
         if level == FULL {
             return;
         }
         match NonNull::new(before) {
-            // SAFETY: as above, for another block of the list.
+            // SAFETY: as above.
             Some(before) => unsafe { Block::state(before) }.after = after,
             None => self.heads[level] = after,
         }
         if let Some(after) = NonNull::new(after) {
-            // SAFETY: as above, for another block of the list.
+            // SAFETY: as above.
             unsafe { Block::state(after) }.before = before;
         }
     }
 
-    /// Puts a block into the list for what it has in use.
-    ///
     /// # Safety
     ///
-    /// The block is in use and of this class, and in the list of its level.
+    /// The block is in use, of this class, and in the list of its level.
     unsafe fn sort(&mut self, block: NonNull<Block>, class: usize) {
-        // SAFETY: the lock of the class is held: this is what it guards.
+        // SAFETY: `self` is inside the lock that guards the block.
         let state = unsafe { Block::state(block) };
         let cells = cells(class);
         let level = if state.used == cells { FULL } else { state.used * LEVELS / cells };
         if level != state.level {
-            // SAFETY: the caller says that it is in the list of its level; removed, it is in none.
+            // SAFETY: it is in the list of its level; removed, it is in none.
             unsafe {
                 self.remove(block);
                 self.insert(block, level);
@@ -217,14 +213,12 @@ impl Arena {
         // SAFETY: a whole block, which only this thread has. The reference becomes the block's; `put` takes it back.
         unsafe { Block::init(block, Arc::into_raw(arena.clone()), class) };
         let mut lists = blocks.lists.lock();
-        // SAFETY: it is in use now, has this class, and is in no list.
+        // SAFETY: it is in use now, of this class, and in no list.
         unsafe { lists.insert(block, 0) };
         add(&blocks.spare, cells(class) as i64);
         blocks.take(&mut lists, class, hash, begins)
     }
 
-    /// Gives a cell back.
-    ///
     /// # Safety
     ///
     /// The caller owns the cell and no longer uses it. `begins` is as in [`take`](Self::take).
@@ -250,10 +244,10 @@ impl Arena {
         add(&blocks.live, -1);
         add(&blocks.items, -i64::from(begins));
         if is_empty {
-            // SAFETY: it is in the list of its level.
+            // SAFETY: in the list of its level.
             unsafe { lists.remove(block) };
         } else if !is_sparse {
-            // SAFETY: it is in the list of its level.
+            // SAFETY: in the list of its level.
             unsafe { lists.sort(block, class) };
         }
         if !is_sparse {
@@ -261,7 +255,7 @@ impl Arena {
         }
         drop(lists);
         if is_empty {
-            // SAFETY: the block's reference from `take`. No cell of the block is in use, and no list has it.
+            // SAFETY: the block's reference from `take`. No cell is in use, and no list has the block.
             let arena = unsafe { Arc::from_raw(arena) };
             let mut free = arena.blocks.lock();
             free.put(block);
@@ -270,7 +264,7 @@ impl Arena {
         }
     }
 
-    /// Bytes of free cells in used blocks that are not sparse.
+    /// Bytes of free cells, without those of sparse blocks.
     pub(crate) fn spare(&self) -> u64 {
         self.sum(|class, of| of.spare.get() * SIZES[class] as u64)
     }
@@ -283,12 +277,12 @@ impl Arena {
         self.taken.get()
     }
 
-    /// Whether the system had no memory since the last call.
+    /// Whether memory was short since the last call.
     pub(crate) fn take_shortage(&self) -> bool {
         self.blocks.lock().take_shortage()
     }
 
-    /// Gives up to `most` bytes of free blocks back to the system, but keeps `kept`.
+    /// Gives up to `most` bytes of free blocks back to the system; keeps `kept`.
     pub(crate) fn give_back(&self, kept: u64, most: u64) {
         let blocks = |bytes: u64| usize::try_from(bytes / BLOCK as u64).unwrap_or(usize::MAX);
         let (kept, mut most) = (blocks(kept), blocks(most));
@@ -316,8 +310,8 @@ impl Arena {
         Figures { blocks, free: (free * BLOCK) as u64, live: self.live(), items: self.items() }
     }
 
-    /// Finds the emptiest block of the class with the most free cells, and puts its used cells into `found`, with their
-    /// items' hashes. From then on the block is used only if no other has a free cell. `false` if no class can spare a
+    /// Finds the emptiest block of the class with the most free cells, and puts its used cells and their items' hashes
+    /// into `found`. From then on it is used only if no other block has a free cell. `false` if no class can spare a
     /// block.
     pub(crate) fn sparse(&self, found: &mut Vec<(u64, NonNull<Cell>)>) -> bool {
         let spare = |class: usize| self.classes[class].spare.get();
@@ -343,8 +337,7 @@ impl Arena {
         add(&blocks.spare, -((cells(class) - state.used) as i64));
         found.extend(state.taken().map(|index| {
             let cell = Block::cell(block, class, index);
-            // SAFETY: a cell in use: its hash was written under this lock, and stays until the cell is given back under
-            // it.
+            // SAFETY: a cell in use: its hash was written under this lock, under which it is given back.
             (unsafe { &(*cell.as_ptr()).hash }.get(), cell)
         }));
         true

@@ -68,7 +68,6 @@ const CLASS_OF: [u8; SIZES[QUARTER] / STEP + 1] = {
     table
 };
 
-/// A cell of an item, and its bytes of the item's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) class: usize,
@@ -79,7 +78,7 @@ pub(crate) struct Piece {
 #[derive(Debug, Clone)]
 pub(crate) struct Pieces {
     left: usize,
-    /// Bytes before the text in the next cell.
+    /// Before the text in the next cell.
     before: usize,
     /// In later cells.
     then: usize,

@@ -16,7 +16,7 @@ const SLACK: usize = 8 << 20;
 const RESERVE: usize = REGION / BLOCK;
 
 pub(super) struct Blocks {
-    /// Has capacity for all that are mapped.
+    /// With capacity for all that are mapped.
     free: Vec<NonNull<Block>>,
     mapped: usize,
     /// Whether the system refused more since the last look.
@@ -39,8 +39,7 @@ impl Blocks {
         std::mem::take(&mut self.is_short)
     }
 
-    /// A block, which the caller owns until it is put back. More are mapped while some are left, so that the store
-    /// learns of a shortage early.
+    /// The caller owns the block. More are mapped while some are left, so that the store learns of a shortage early.
     pub(super) fn take(&mut self) -> Option<NonNull<Block>> {
         if self.free.len() < RESERVE && self.map().is_none() {
             self.is_short = true;
@@ -53,7 +52,7 @@ impl Blocks {
         self.free.push(block);
     }
 
-    /// Gives up to `most` free blocks back to the system, but keeps `kept`. Returns how many it gave.
+    /// Gives up to `most` free blocks back to the system; keeps `kept`. Returns how many it gave.
     pub(super) fn give_back(&mut self, kept: usize, most: usize) -> usize {
         let mut given = 0;
         while given < most && self.free.len() > kept {

@@ -13,11 +13,11 @@ use crate::memcached::number;
 use crate::memcached::passwords::MOST_TOKEN;
 use crate::memcached::words::Words;
 
-/// Bytes of the shortest line that gets an answer, without its end.
+/// The shortest line with an answer, without its end.
 const LEAST_LINE: usize = 6;
 
 impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
-    /// Takes the line that announces the length of the password.
+    /// The line that announces the password's length.
     #[cold]
     pub(super) fn login(&mut self, output: &mut Answer<C>) -> Option<Next> {
         let rest = self.rest();
@@ -44,7 +44,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
         None
     }
 
-    /// Takes a password of `len` bytes, line end included.
+    /// With the end of its line.
     #[cold]
     pub(super) fn password(&mut self, len: usize, output: &mut Answer<C>) -> Option<Next> {
         let Some(token) = self.rest().get(..len) else {

@@ -1,4 +1,4 @@
-//! A connection's state, and the handler that takes requests from its input.
+//! A connection's state, and the handler.
 //!
 //! ```text
 //!             ┌───────── line ─────────┐
@@ -57,7 +57,6 @@ pub struct Session<C: RefCount + 'static, P: RegistryCount> {
     peer: PeerRef<P>,
     known: Arc<Known>,
     state: State<C>,
-    /// Requests not yet added to the peer's.
     requests: u64,
     /// It ends for an error of the client.
     failed: bool,
@@ -68,15 +67,12 @@ enum State<C: RefCount + 'static> {
     Keys(Keys),
     Data(Box<Pending<C>>),
     Swallow(usize),
-    /// Drops the rest of the line.
     Rest,
     /// Lists items of these classes from there on.
     Dump(Place, Classes),
-    /// Sends log lines, and drops all input.
     Watch(Arc<Watcher>),
-    /// Takes the line before a password.
     Login,
-    /// Takes so many bytes of a password.
+    /// Bytes still to come.
     Password(usize),
 }
 
@@ -202,7 +198,6 @@ struct Run<'a, C: RefCount + 'static, P: RegistryCount> {
     session: &'a mut Session<C, P>,
     input: &'a [u8],
     at: usize,
-    /// Whether lookups are counted by prefix or watched.
     observed: bool,
     /// The session's last request before others have their turn.
     last: u64,
@@ -388,7 +383,6 @@ impl<'a, C: RefCount + 'static, P: RegistryCount> Run<'a, C, P> {
         None
     }
 
-    /// A line whose end has not arrived.
     #[cold]
     fn long_line(&mut self) -> Option<Next> {
         let rest = self.rest();

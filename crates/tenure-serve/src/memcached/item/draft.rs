@@ -32,7 +32,6 @@ pub(crate) struct Draft<C: RefCount + 'static> {
     /// Where the next byte goes, and the cell's room from there.
     at: *mut u8,
     room: usize,
-    /// The last two bytes that came.
     last: [u8; 2],
 }
 
@@ -77,7 +76,7 @@ impl<C: RefCount + 'static> Draft<C> {
         Some(draft)
     }
 
-    /// The cells of an item, linked, and the bytes of its text that the first one has.
+    /// The item's linked cells, and the bytes of text in the first.
     fn take_cells(text: usize, hash: u64, arena: &Arc<Arena>) -> Option<(NonNull<Cell>, usize)> {
         let mut pieces = ItemRef::<C>::cells(text);
         let piece = pieces.next()?;
@@ -130,12 +129,12 @@ impl<C: RefCount + 'static> Draft<C> {
         self.item.size()
     }
 
-    /// Bytes still to arrive, with the end of the line.
+    /// With the end of the line.
     pub(crate) fn missing(&self) -> usize {
         self.item.text as usize - END.len() - self.filled
     }
 
-    /// Takes as many bytes as are missing, and returns how many.
+    /// Takes what is missing, and returns how many bytes that was.
     pub(crate) fn fill(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.missing());
         self.write(&bytes[..count]);
@@ -147,7 +146,6 @@ impl<C: RefCount + 'static> Draft<C> {
         count
     }
 
-    /// Whether the data is complete and ends a line.
     pub(crate) fn ends_line(&self) -> bool {
         self.missing() == 0 && self.last == *b"\r\n"
     }

@@ -7,8 +7,8 @@
 //!     └─▶ Cell │ more of the text ─▶ ...
 //! ```
 //!
-//! The first cell has the text up to the data at least. How much of the text each cell has follows from the length. The
-//! text includes the end of the answer, so that the answer to a retrieval of one key is one piece.
+//! The first cell has the text up to the data at least. Each cell's share of the text follows from the length. The text
+//! includes the end of the answer, so that the answer to a retrieval of one key is one piece.
 //!
 //! # Who owns an item when
 //!
@@ -118,7 +118,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
         unsafe { &self.header.as_ref().cell }
     }
 
-    /// The text's pieces, one from each cell: where they are, and how many bytes.
+    /// One from each cell: where, and how many bytes.
     fn pieces(&self) -> impl Iterator<Item = (*mut u8, usize)> + use<'_, C> {
         let mut cell: *mut Cell = self.header.as_ptr().cast();
         let mut before = size_of::<Header<C>>();
@@ -143,7 +143,6 @@ impl<C: RefCount + 'static> ItemRef<C> {
         unsafe { std::slice::from_raw_parts(self.header.as_ptr().add(1).cast(), len) }
     }
 
-    /// A part of the text, in its pieces.
     fn text(&self, part: Range<usize>) -> impl Iterator<Item = &[u8]> {
         let mut at = 0;
         self.pieces().filter_map(move |(start, len)| {
@@ -164,7 +163,6 @@ impl<C: RefCount + 'static> ItemRef<C> {
         self.cell().hash.get()
     }
 
-    /// Whether the cell belongs to this item.
     pub(super) fn has(&self, cell: NonNull<Cell>) -> bool {
         let mut one: *mut Cell = self.header.as_ptr().cast();
         while one != cell.as_ptr() {
@@ -187,18 +185,17 @@ impl<C: RefCount + 'static> ItemRef<C> {
         self.text as usize - self.data_start() - 2 - END.len()
     }
 
-    /// The data, in its pieces.
     pub(super) fn data(&self) -> impl Iterator<Item = &[u8]> {
         let start = self.data_start();
         self.text(start..start + self.len())
     }
 
-    /// The data, if it is in one piece.
+    /// If it is in one piece.
     pub(super) fn short_data(&self) -> Option<&[u8]> {
         self.front().get(self.data_start()..)?.get(..self.len())
     }
 
-    /// The answer's first line, without its end.
+    /// The first line, without its end.
     #[inline]
     pub(super) fn before_data(&self) -> &[u8] {
         &self.front()[..self.data_start() - 2]
@@ -212,7 +209,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
         footprint(self.key.into(), self.flags, self.len())
     }
 
-    /// What a tally counts.
+    /// For a tally.
     pub(super) fn sort(&self) -> (Class, usize) {
         (self.class, self.footprint())
     }
@@ -222,12 +219,12 @@ impl<C: RefCount + 'static> ItemRef<C> {
         self.state.get()
     }
 
-    /// Clears marks and sets others. Returns the marks from before.
+    /// Returns the old marks.
     pub(super) fn mark(&self, set: u32, clear: u32) -> u32 {
         self.state.update(|old| old & !clear | set)
     }
 
-    /// Marks a hit. Writes only what is new.
+    /// Writes only what is new.
     #[inline]
     pub(super) fn hit(&self, now: Seconds) {
         const HIT: u32 = state::FETCHED | state::REFERENCED;
@@ -248,7 +245,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
         }
     }
 
-    /// What `me` and `lru_crawler metadump` say of it.
+    /// For `me` and `lru_crawler metadump`.
     pub(super) fn facts(&self, expiry: i64, used: i64) -> String {
         let fetched = if self.state() & state::FETCHED != 0 { "yes" } else { "no" };
         let (cas, class, size) = (self.cas.get(), self.class.number(), self.size());
@@ -268,7 +265,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
         }
     }
 
-    /// The same item in other cells, not shared yet. `None` without memory.
+    /// In other cells, not shared yet. `None` without memory.
     pub(super) fn copy(&self, arena: &Arc<Arena>) -> Option<Self> {
         let key = self.key();
         let (flags, expiry) = (self.flags, self.expiry.get());
@@ -334,11 +331,9 @@ impl<C: RefCount + 'static> ItemRef<C> {
         }
     }
 
-    /// Gives back an item's cells, from the first one on.
-    ///
     /// # Safety
     ///
-    /// The caller owns them and no longer uses them.
+    /// The caller owns the item's cells, from the first one on, and no longer uses them.
     unsafe fn put_cells(first: NonNull<Cell>) {
         let (mut next, mut begins) = (Some(first), true);
         while let Some(cell) = next {

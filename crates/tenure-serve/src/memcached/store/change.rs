@@ -19,7 +19,7 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// Its name in watchers' lines.
+    /// In watchers' lines.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Set => "set",

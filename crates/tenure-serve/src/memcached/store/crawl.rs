@@ -1,4 +1,4 @@
-//! Visiting all items, some at a time: the crawl unlinks expired and flushed ones, a walk lists the others.
+//! Visits of all items, some at a time: the crawl unlinks expired and flushed ones, a walk lists the others.
 
 use tenure::count::RefCount;
 
@@ -12,10 +12,10 @@ use crate::memcached::item::{ItemRef, state};
 /// workers give it little time.
 const PAUSE: Seconds = 1;
 
-/// Places that a crawl visits while it holds the lock of a shard.
+/// Places visited under the lock of a shard.
 const AT_ONCE: u32 = 256;
 
-/// Places that a walk visits while it holds the lock of a shard.
+/// The same for a walk.
 const WALK_STEP: u32 = 32;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,7 +31,7 @@ pub(super) struct Crawl {
     place: u32,
     began: Seconds,
     flushes: u32,
-    /// Whether a client started it.
+    /// By a client.
     asked: bool,
 }
 
@@ -42,7 +42,7 @@ impl Crawl {
 }
 
 impl<C: RefCount + 'static> Visit<'_, C> {
-    /// Visits so many items, unless another thread does or it is too early.
+    /// Unless another thread crawls, or it is too early.
     pub(crate) fn crawl(&self, mut items: usize) {
         let store = self.store;
         if !self.crawls() {
@@ -115,7 +115,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         }
     }
 
-    /// Begins a crawl, or begins again unless a client started the present one. Returns whether it does.
+    /// Or begins again, unless a client started the present one. Returns whether it does.
     pub(crate) fn begin_crawl(&self) -> bool {
         let mut crawl = self.store.crawl.lock();
         let begins = !crawl.asked || crawl.shard == SHARDS;

@@ -42,7 +42,7 @@ pub(super) use shard::{Delta, Locked, Outcome};
 
 const SHARDS: usize = 256;
 
-/// The items of a shard, in the order of eviction.
+/// In the order of eviction.
 type Shard<C> = Mutex<Queue<ItemRef<C>>>;
 
 pub(super) struct Store<C: RefCount + 'static> {
@@ -57,14 +57,13 @@ pub(super) struct Store<C: RefCount + 'static> {
     possible: Relaxed<u64>,
     /// Bytes of gaps between items and in the map, when the last block was taken.
     spare: Relaxed<u64>,
-    /// The most items ever at once.
     most_ever: Relaxed<u64>,
     crawl: Lock<Crawl>,
     crawls: Relaxed<u32>,
     /// The most items at once since memory of the map was last given back.
     most_items: Relaxed<u64>,
     pub(super) watchers: Watchers,
-    /// Bytes of an item, as memcached counts them.
+    /// As memcached counts.
     largest: usize,
     /// A delayed flush: from this second on, items stored or hit up to then are gone. 0 for none.
     flushed_time: Relaxed<u32>,
@@ -132,12 +131,12 @@ impl<C: RefCount + 'static> Store<C> {
         self.used.get()
     }
 
-    /// Items that exist, linked or not, and the bytes of their cells.
+    /// Linked or not, with the bytes of their cells.
     pub(super) fn alive(&self) -> (u64, u64) {
         (self.arena.items(), self.arena.live())
     }
 
-    /// Whether a value of `len` bytes is not too large, as memcached counts.
+    /// As memcached counts.
     pub(super) fn takes(&self, key: &[u8], flags: u32, len: usize) -> bool {
         footprint(key.len(), flags, len) <= self.largest
     }

@@ -1,8 +1,8 @@
 //! Making room: which shard evicts, and how much.
 //!
 //! Each shard has its own queue, but the cache should evict as if there were one: the oldest unused item first. A shard
-//! with many items is a fair sample, so a store evicts from its own. The only item of a shard with few may be the
-//! newest of all: then [`Hands`] names the shard whose hand is furthest behind.
+//! with many items is a fair sample, so a store evicts from its own. The only item of a shard may be the newest of all:
+//! then [`Hands`] names the shard whose hand is furthest behind.
 
 use tenure::count::RefCount;
 
@@ -66,11 +66,10 @@ enum Effort {
     Takes,
 }
 
-/// The shard whose lock the thread already holds.
+/// Whose lock the thread already holds.
 pub(super) struct Mine<'q, C: RefCount + 'static> {
     pub(super) shard: usize,
     pub(super) queue: &'q mut Queue<ItemRef<C>>,
-    /// An item that must stay.
     pub(super) spared: &'q ItemRef<C>,
 }
 

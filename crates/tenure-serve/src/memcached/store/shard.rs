@@ -34,7 +34,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// Its name in watchers' lines.
+    /// In watchers' lines.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Done { .. } => "stored",
@@ -55,7 +55,6 @@ pub(crate) enum Delta<C: RefCount + 'static> {
     NoMemory,
 }
 
-/// A visit with the lock of a shard.
 pub(crate) struct Locked<'v, 'a, C: RefCount + 'static> {
     visit: &'v Visit<'a, C>,
     shard: usize,
@@ -90,7 +89,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         Some(item)
     }
 
-    /// Links an item whose key has none, and returns its number.
+    /// The key must have no item. Returns the item's number.
     pub(crate) fn link(&mut self, new: &ItemRef<C>) -> u64 {
         let store = self.visit.store;
         let cas = self.stamp(new);
@@ -105,7 +104,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         cas
     }
 
-    /// Evicts until the bytes in use are within the limit, but not the new item.
+    /// But not the new item.
     fn make_room(&mut self, new: &ItemRef<C>) {
         let mine = Mine { shard: self.shard, queue: &mut self.queue, spared: new };
         self.unlinked += self.visit.make_room(Some(mine));
@@ -124,7 +123,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         cas
     }
 
-    /// Links an item in place of another with its key, and returns its number.
+    /// In place of another item of its key. Returns the item's number.
     pub(crate) fn replace(&mut self, old: &ItemRef<C>, new: &ItemRef<C>) -> u64 {
         let store = self.visit.store;
         let cas = self.stamp(new);
