@@ -1,6 +1,5 @@
-//! The buffers of connections: one pool, whose free list is chosen when the server starts.
-//!
-//! [`BufferPool`] has its list as a type parameter. Choosing among three pools costs a branch for each use of a buffer.
+//! The buffers of connections: one pool, whose free list is chosen when the server starts. Choosing among three types
+//! of [`BufferPool`] costs a branch for each use of a buffer.
 
 use std::fmt;
 use std::ops::Deref;
@@ -28,7 +27,7 @@ choice! {
     Magazines = "magazines",
 }
 
-/// The same call for each variant; `$wrap` makes a [`Buffer`] of that kind.
+/// The same call for each variant, whose [`Buffer`] `$wrap` makes.
 macro_rules! each {
     ($kind:ident, $value:expr, |$inner:ident, $wrap:ident| $call:expr) => {
         match $value {
@@ -74,21 +73,13 @@ impl Buffers {
         })
     }
 
-    /// An empty buffer of the smallest class.
-    ///
-    /// # Errors
-    ///
-    /// As [`BufferPool::acquire`].
+    /// An empty buffer of the smallest class. Fails as [`BufferPool::acquire`].
     #[inline]
     pub fn acquire(&self) -> Result<Buffer, AcquireError> {
         each!(Self, self, |pool, wrap| pool.acquire(0).map(wrap))
     }
 
-    /// Two empty buffers of the smallest class, or none.
-    ///
-    /// # Errors
-    ///
-    /// As [`BufferPool::acquire_pair`].
+    /// Two empty buffers of the smallest class, or none. Fails as [`BufferPool::acquire_pair`].
     #[inline]
     pub fn acquire_pair(&self) -> Result<(Buffer, Buffer), AcquireError> {
         each!(Self, self, |pool, wrap| pool.acquire_pair(0, 0).map(|(a, b)| (wrap(a), wrap(b))))
@@ -143,21 +134,13 @@ impl Buffer {
         each!(Self, self, |buffer, _wrap| buffer.spare_mut())
     }
 
-    /// Counts `count` bytes of the room as written.
-    ///
-    /// # Panics
-    ///
-    /// If there is less room.
+    /// Counts `count` bytes of the room as written. Panics if there is less.
     #[inline]
     pub fn commit(&mut self, count: usize) {
         each!(Self, self, |buffer, _wrap| buffer.commit(count));
     }
 
-    /// Drops the first `count` bytes.
-    ///
-    /// # Panics
-    ///
-    /// If there are fewer.
+    /// Drops the first `count` bytes. Panics if there are fewer.
     #[inline]
     pub fn consume(&mut self, count: usize) {
         each!(Self, self, |buffer, _wrap| buffer.consume_front(count));

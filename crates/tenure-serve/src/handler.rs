@@ -1,6 +1,6 @@
 //! What a protocol is to the event loop: a [`Handler`] for each thread, which turns bytes into an [`Output`].
 //!
-//! A handler knows no sockets and never waits: the event loop, tests that cut requests at every byte, a fuzzer, and the
+//! It knows no sockets and never waits, so the event loop, tests that cut requests at every byte, a fuzzer and the
 //! benchmark without the kernel feed the same one.
 //!
 //! ```text
@@ -20,11 +20,11 @@ use crate::buffers::Buffer;
 pub trait Handler {
     /// The state of a connection.
     type Session;
-    /// A counted object whose bytes are sent without a copy. It is dropped afterwards.
+    /// A counted object whose bytes are sent without a copy.
     type Chunk: AsRef<[u8]>;
 
-    /// Whether a connection has its own buffers from a request's first byte to its answer's last. If not, it has one
-    /// only while many bytes wait in it. An idle connection has none.
+    /// Whether a connection has its own buffers from a request's first byte to its answer's last, or only while many
+    /// bytes wait in them. An idle connection has none.
     const KEEPS_BUFFERS: bool;
 
     /// A connection from that address; `None` closes it at once.
@@ -32,9 +32,9 @@ pub trait Handler {
 
     /// Takes requests from the front of `input`, and puts answers into `output`.
     ///
-    /// Returns when a request is incomplete, the output [is full](Output::is_full), or the connection is to end. It may
-    /// consume a part of a request. With `input` as full as buffers get ([`Settings::buffer`](crate::net::Settings)) it
-    /// consumes something, asks for the end, or has filled the output.
+    /// Returns when a request is incomplete, of which it may consume a part, when the output [is
+    /// full](Output::is_full), or when the connection is to end. With `input` as full as buffers get
+    /// ([`Settings::buffer`](crate::net::Settings)) it consumes something, asks for the end, or has filled the output.
     fn handle(
         &mut self,
         session: &mut Self::Session,
@@ -85,10 +85,10 @@ pub enum Next {
     Turn,
     /// Nothing: the connection ends once the output is sent.
     End,
-    /// As `End`, for what the client does. The first reason is logged; a [verbose](crate::net::Settings::verbose)
-    /// server logs each.
+    /// As `End`, for what the client does. The first is logged; a [verbose](crate::net::Settings::verbose) server logs
+    /// each.
     Refuse(&'static str),
-    /// As `End`, but the client may still be sending. Its bytes are read and dropped for a while: closing a socket with
+    /// As `End`, but the client may still be sending: its bytes are dropped for a while, since closing a socket with
     /// unread bytes would take the answer back.
     Linger,
 }
@@ -96,10 +96,10 @@ pub enum Next {
 /// Bytes that a handler may write between two calls of [`Output::is_full`].
 const RESERVE: usize = 4096;
 
-/// Segments that wait at once: they fit into one `sendmsg`.
+/// Waiting segments: they fit into one `sendmsg`.
 const MOST_SEGMENTS: usize = 512;
 
-/// Bytes that wait at once, with those of chunks; one chunk may be longer.
+/// Waiting bytes, with those of chunks; one chunk may be longer.
 const MOST_PENDING: usize = 1 << 20;
 
 /// Bytes to send: in a buffer, and in chunks between them.
@@ -108,7 +108,7 @@ pub struct Output<C> {
     buffer: Buffer,
     segments: VecDeque<Segment<C>>,
     pending: usize,
-    /// Want of memory: something and all after it are left out.
+    /// Memory was short: something and all after it are left out.
     cut: bool,
 }
 
@@ -220,8 +220,8 @@ impl<C: AsRef<[u8]>> Output<C> {
         true
     }
 
-    /// Whether want of memory cut the output since the last call. Then the connection has to end once the rest is sent:
-    /// its client would take the next answer for this one.
+    /// Whether want of memory cut the output since the last call. The connection then has to end: its client would take
+    /// the next answer for this one.
     #[must_use]
     pub fn take_cut(&mut self) -> bool {
         std::mem::take(&mut self.cut)

@@ -1,24 +1,11 @@
 //! The end-to-end proof of [`tenure`]: servers whose every request uses an object that all threads share, and the load
 //! generators that measure them.
 //!
-//! | module | what it is for |
-//! |---|---|
-//! | [`memcached`] | a cache that speaks memcached's text protocol |
-//! | [`http`] | HTTP/1.1: static files, and an answer of a fixed size |
-//! | [`handler`] | what a protocol is to the event loop: bytes in, bytes and counted chunks out |
-//! | [`net`] | the event loop: a thread for each core |
-//! | [`buffers`] | connections' buffers, from a pool whose free list is chosen at run time |
-//! | [`process`] | the limit of open files |
-//! | [`running`] | a server of either protocol, from start to stop |
-//! | [`script`] | handlers without sockets, for tests and benchmarks |
-//! | [`load`] | load generators for both protocols |
-//! | [`e2e`] | whole servers beside others', measured in turns |
-//!
 //! Linux only, for epoll and its sockets: elsewhere this crate is empty.
 
 #![cfg(target_os = "linux")]
 
-/// An enum of names on the command line: `Display` and `FromStr` by these, and an error for others.
+/// An enum of names on the command line, with an error for others.
 macro_rules! choice {
     (
         $(#[$about:meta])* $kind:ident, $error:literal;

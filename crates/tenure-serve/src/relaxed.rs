@@ -15,8 +15,8 @@ impl Word for u64 {
     type Atomic = <Native as Memory>::AtomicU64;
 }
 
-/// A statistic, a setting, a hint, or a field that a lock guards: no thread reads other memory on the strength of its
-/// value, so every operation is Relaxed. What needs an order uses an atomic.
+/// A statistic, setting, hint, or field that a lock guards: no thread reads other memory on the strength of its value,
+/// so every operation is Relaxed.
 pub(crate) struct Relaxed<T: Word>(T::Atomic);
 
 impl<T: Word> Relaxed<T> {

@@ -24,11 +24,8 @@ pub struct Connection<H: Handler> {
 }
 
 impl<H: Handler> Connection<H> {
-    /// A connection from this machine with a receive buffer of `buffer` bytes.
-    ///
-    /// # Panics
-    ///
-    /// If the handler refuses it, or there is no buffer for its answers.
+    /// A connection from this machine with a receive buffer of `buffer` bytes. Panics if the handler refuses it, or
+    /// there is no buffer for its answers.
     pub fn open(handler: &mut H, buffers: &Buffers, buffer: usize) -> Self {
         let session = handler.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).expect("a connection");
         let output = Output::new(buffers.acquire().expect("a buffer"));
@@ -41,11 +38,8 @@ impl<H: Handler> Connection<H> {
         matches!(self.next, Next::End | Next::Refuse(_) | Next::Linger)
     }
 
-    /// Takes bytes, and sends all that the handler answers.
-    ///
-    /// # Panics
-    ///
-    /// If the handler breaks what [`Handler::handle`] promises.
+    /// Takes bytes, and sends all that the handler answers. Panics if the handler breaks a promise of
+    /// [`Handler::handle`].
     pub fn receive(&mut self, handler: &mut H, bytes: &[u8]) {
         self.input.extend_from_slice(bytes);
         while !self.has_ended() {
@@ -70,11 +64,8 @@ impl<H: Handler> Connection<H> {
     }
 }
 
-/// Feeds `requests` to a handler, in pieces that end at each of the growing `ends`, and returns its answers.
-///
-/// # Panics
-///
-/// As [`Connection::open`] and [`Connection::receive`].
+/// Feeds `requests` to a handler, in pieces that end at each of the growing `ends`, and returns its answers. Panics as
+/// [`Connection::open`] and [`Connection::receive`].
 pub fn answers<H: Handler>(
     handler: &mut H,
     buffers: &Buffers,
@@ -91,12 +82,8 @@ pub fn answers<H: Handler>(
     connection.sent
 }
 
-/// Calls `work` in `threads` threads at once, each with its number, and returns the results. When all are done, the
-/// handlers are dropped one after another, which frees what a thread unlinked while others read.
-///
-/// # Panics
-///
-/// If `work` does.
+/// Calls `work` in `threads` threads at once, each with its number, and returns the results. Then drops the handlers
+/// one after another, which frees what a thread unlinked while others read. Panics if `work` does.
 pub fn in_threads<H: Handler, R: Send>(
     threads: usize,
     work: impl Fn(usize) -> (H, R) + Sync,
@@ -130,17 +117,14 @@ pub fn in_threads<H: Handler, R: Send>(
     })
 }
 
-/// Feeds `script`, which must end with a request, to a handler `rounds` times in each of `threads` at once, all from
-/// one address, in pieces of at most `piece` bytes: the server without the kernel. Returns the longest that a thread
-/// took.
-///
-/// # Errors
-///
-/// If there is no buffer for the answers.
+/// Feeds `script` to a handler `rounds` times in each of `threads` at once, from one address, in pieces of at most
+/// `piece` bytes: the server without the kernel. Returns the longest that a thread took, or an error without a buffer
+/// for the answers.
 ///
 /// # Panics
 ///
-/// If `piece` is less than a line, a request asks for the end, or a connection is refused.
+/// If `script` does not end with a request, `piece` is less than a line, a request asks for the end, or a connection is
+/// refused.
 pub fn play<H: Handler>(
     handler: impl Fn() -> H + Sync,
     buffers: &Buffers,

@@ -6,10 +6,10 @@
 //! | figure | what it has in it |
 //! |---|---|
 //! | requests/s | server, kernel **and load generator**, on the same CPUs |
-//! | CPU per request | CPU time of the server's threads, the kernel's work for them included: the figure that resolves on a small machine |
+//! | CPU per request | CPU time of the server's threads, in the kernel too: the figure that resolves on a small machine |
 //! | latencies | as the clients saw them, waits for a CPU included |
-//! | CPU per request, `e2e/memory` | the same handlers fed from memory: **no kernel, no load generator**. Elapsed time times threads: too high on a busy machine |
-//! | acquire | the one call that a free list is there for, timed inside the server |
+//! | CPU per request, `e2e/memory` | **no kernel, no load generator**. Elapsed time times threads: too high on a busy machine |
+//! | acquire | the one call that a free list is for, timed inside the server |
 //!
 //! A server is one process for all rounds: intervals show how rounds differ, not processes. Repeat a run before you
 //! trust a few per cent.

@@ -4,10 +4,10 @@
 //! workers: an answer takes a reference, sends from there, and puts it at its end. Files over 1 MiB are read while they
 //! are sent. A change is seen within a second.
 //!
-//! A directory answers with its `index.html`, or 404. There are no listings, no compression and no multiple ranges.
-//! Links out of the root are not followed (`openat2`, Linux 5.6). Other methods get 405 or 501, ambiguous lengths 400,
-//! heads beyond a buffer or 64 fields 414 or 431. A request with a body is answered, and ends its connection. Without
-//! memory for a file the answer is 503, or ends early.
+//! A directory answers with its `index.html`, or 404; there are no listings. There is no compression. Links out of the
+//! root are not followed (`openat2`, Linux 5.6). Other methods get 405 or 501, ambiguous lengths 400, heads beyond a
+//! buffer or 64 fields 414 or 431. A request with a body is answered, and ends its connection. Without memory for a
+//! file the answer is 503, or ends early.
 
 mod answer;
 mod condition;
@@ -74,7 +74,7 @@ pub struct Limits {
     pub held: usize,
     /// Files that each worker caches.
     pub cached_files: usize,
-    /// Bytes of files that each worker caches in memory. Workers share what they have in common.
+    /// Bytes of files that each worker caches; workers share what they have in common.
     pub cached_bytes: usize,
 }
 
@@ -99,7 +99,7 @@ impl Site {
     ///
     /// # Errors
     ///
-    /// In one line: a root that is no directory or cannot be read, or a path that is none.
+    /// In one line: a root that is no readable directory, or a path that is none.
     pub fn new(config: &Config) -> Result<Self, String> {
         let limits = config.limits;
         let root = Root::open(config.root.as_deref(), limits)?;
@@ -157,7 +157,7 @@ impl Http {
     }
 }
 
-/// Starts an HTTP server. Connections stay with the worker that accepts them, and a head fits into a buffer.
+/// Starts an HTTP server. Connections stay with the worker that accepts them; a head fits into a buffer.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Load generators: how a server is measured where memtier_benchmark and wrk are not at hand.
+//! Load generators, for where memtier_benchmark and wrk are not at hand.
 //!
 //! ```text
 //!  Plan ──▶ threads, each with clients ──▶ server
@@ -9,14 +9,7 @@
 //!      memtier, wrk
 //! ```
 //!
-//! | module | what it is for |
-//! |---|---|
-//! | [`settings`] | from where, to where, how much and for how long |
-//! | [`memcached`], [`http`] | plans: what to ask, and how to read the answers |
-//! | `engine` | connections, and requests under way |
-//! | `tool` | other generators |
-//! | [`outcome`] | what a run found: `docs/load.schema.json` |
-//! | [`table`] | the same for a terminal |
+//! What a run found is an [`outcome`], in JSON by `docs/load.schema.json`.
 //!
 //! # Closed and open loops
 //!

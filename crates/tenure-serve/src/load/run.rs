@@ -49,8 +49,8 @@ const STEADY: f64 = 20.0;
 ///
 /// # Errors
 ///
-/// A bad plan, a server that does not answer or store keys, a system without room for the connections, or another
-/// generator that is missing or fails. Failures of single requests are counted and end no run.
+/// A bad plan, a server that does not answer or store keys, no room for the connections, or another generator that is
+/// missing or fails. Failures of single requests are counted and end no run.
 pub fn run(plan: &Plan, progress: &dyn Progress) -> Result<Outcome, Error> {
     match plan {
         Plan::Memcached(plan) => run_workload(plan, progress),
@@ -167,8 +167,8 @@ fn measure<P: Workload>(plan: &P, progress: &dyn Progress) -> Result<Outcome, Er
     Ok(outcome(tally, <P::Protocol as Protocol>::KINDS, ended, server_ns, is_steady))
 }
 
-/// Runs a thread for each of `requests`. Calls `look` now and then, and after the warm-up, with the time since the
-/// start and the answers since the last call.
+/// Runs a thread for each of `requests`. Calls `look` now and then, and after the warm-up, with the time so far and the
+/// answers since the last call.
 fn drive<P: Protocol>(
     requests: Vec<P>,
     job: impl Fn(usize) -> Job,
@@ -204,7 +204,7 @@ fn drive<P: Protocol>(
     })
 }
 
-/// A thread failed: sent in place of a number of answers.
+/// Sent by a thread that failed.
 const FAILED: u64 = u64::MAX;
 
 /// Returns once all threads have ended, or one has failed.

@@ -16,7 +16,7 @@ pub struct Settings {
     pub clients: usize,
     /// Requests under way on each connection.
     pub pipeline: usize,
-    /// Requests a second in all: an open loop. Without it, an answer triggers the next request: a closed loop.
+    /// Requests a second in all, for an open loop. By default, answers trigger requests: a closed loop.
     pub rate: Option<f64>,
     /// How long is measured.
     pub length: Length,

@@ -1,10 +1,9 @@
 //! Classes of items by size, for `stats items` and `stats slabs`.
 //!
-//! The bounds are those of memcached's default slab classes, so that its monitors read the same figures. They only sort
-//! figures: memory is not kept by class.
+//! The bounds are those of memcached's default slab classes, so that its monitors read the same figures. Memory is not
+//! kept by class.
 //!
-//! Each worker counts on its own lines. One may count that an item is linked, another that it is unlinked: the sums
-//! over all are right, a worker's own may be negative.
+//! Each worker counts on its own lines. One may count a link, another the unlink: only the sums over all are right.
 
 use crate::relaxed::Relaxed;
 

@@ -7,8 +7,7 @@ use crate::relaxed::Relaxed;
 /// Whole seconds since a little before the server started. As an expiry, 0 is "never".
 pub(super) type Seconds = u32;
 
-/// The moment of the start: an expiry before it can be 1. The number is memcached's; `mg t` of an expired item shows
-/// it.
+/// An expiry before the start can be 1. The number is memcached's; `mg t` of an expired item shows it.
 const START: Seconds = 62;
 
 /// Longer expiries are moments since 1970.
@@ -48,7 +47,7 @@ impl Clock {
         self.zero + i64::from(now)
     }
 
-    /// The moment of a client's expiry: up to 30 days count from now, more from 1970; negative ones are past.
+    /// Up to 30 days count from now, more from 1970; negative ones are past.
     pub(super) fn expiry(&self, expiry: i32, now: Seconds) -> Seconds {
         match expiry {
             0 => 0,

@@ -1,4 +1,4 @@
-//! What workers did: each counts on its own lines, and `stats` adds them up.
+//! What workers did: each counts on its own lines.
 
 use tenure::line::Isolated;
 use tenure::sync::Arc;
@@ -67,7 +67,7 @@ counters! {
 
 const COUNT: usize = Counter::ALL.len();
 
-/// What one worker counts and remembers; it alone writes it.
+/// Only the worker writes it.
 pub(super) struct Worker {
     counts: Isolated<[Relaxed<u64>; COUNT]>,
     pub(super) classes: Isolated<Tally>,

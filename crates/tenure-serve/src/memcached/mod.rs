@@ -9,30 +9,19 @@
 //! - A storage command has no words behind its last one but `noreply`; expiries and flags beyond 32 bits are refused.
 //! - A value's number starts at 1 and grows only when something is stored. A line may begin with spaces.
 //! - An item that `mg`, `ma` or `md` makes under a key in base64 goes to clients with its key in base64.
-//! - `incr` and `decr` pad a number that becomes shorter with spaces. memcached does so too, unless an unsent answer
+//! - `incr` and `decr` pad a number that becomes shorter with spaces, which memcached does unless an unsent answer
 //!   holds the item.
 //! - A value of spaces alone is no number. memcached reads past its end.
 //! - The classes of `stats items`, `stats slabs`, `me` and `lru_crawler metadump` go by size, with memcached's default
-//!   bounds. Memory is not kept by class: `stats slabs` has no pages and free chunks, and commands that tune slabs are
-//!   refused. `lru_crawler crawl` searches all classes.
+//!   bounds. Memory is not kept by class: `stats slabs` has no pages and free chunks, commands that tune slabs are
+//!   refused, and `lru_crawler crawl` searches all classes.
 //! - `stats detail` counts meta commands, too.
-//! - Eviction is SIEVE, not a segmented LRU. A cache with fewer than about 16,000 items evicts as if it had one queue.
-//!   With more, each of 256 shards evicts from its own: of 100 items that one queue would keep, about 95 stay.
+//! - Eviction is SIEVE, not a segmented LRU. Up to about 16,000 items, it is as if there were one queue. With more,
+//!   each of 256 shards evicts from its own: of 100 items that one queue would keep, about 95 stay.
 //! - One connection too many, and one whose client speaks the binary protocol, is closed without a line.
 //! - `stats conns` lists addresses, then connections with their own numbers, without states and ports. `watch` uses the
 //!   same numbers, and has no raw commands, system events and proxies.
 //! - A build with debug assertions has memcached's `debugtime SECONDS`, which moves the clock forward.
-//!
-//! | module | what it is for |
-//! |---|---|
-//! | `connection` | a connection's state, retrievals, the [`Handler`](crate::handler::Handler) |
-//! | `request` | the other commands: `text`, `meta`, `stats` |
-//! | `passwords`, `watch` | authentication; log lines for watching clients |
-//! | `prefixes`, `classes`, `counters` | statistics by prefix, by size, of all |
-//! | `store` | items by key: a map read without a lock, shards with a lock for changes |
-//! | `item`, `arena` | counted items, in cells of equal blocks |
-//! | `queue` | the order of eviction |
-//! | `peer` | what an address's connections share |
 //!
 //! # A get
 //!
@@ -40,30 +29,30 @@
 //!  line ─▶ get Peer ─▶ guard ─▶ map ─▶ Item ─▶ expired? flushed? ─▶ get Item ─▶ put Peer ─▶ output ─▶ put Item
 //! ```
 //!
-//! It takes and releases two counts. No other shared line is written, but for the mark of a hit: once between two
-//! passes of the eviction's hand, and once a second. Nothing is allocated or copied.
+//! It takes and releases two counts. Of other shared lines, only the mark of a hit is written: once between two passes
+//! of the eviction's hand, and once a second. Nothing is allocated or copied.
 //!
 //! # Memory
 //!
-//! Items lie in blocks of 64 KiB, cut into cells of one size. However the sizes of values shift, the process takes at
-//! most about 1.3 times its limit, and some MiB for buffers and code. `stats` has:
+//! Items lie in cells of blocks of 64 KiB. However the sizes of values shift, the process takes at most about 1.3 times
+//! its limit, and some MiB for buffers and code. `stats` has:
 //!
 //! | line | bytes |
 //! |---|---|
 //! | `limit_maxbytes` | that items may take, with their share of the map |
 //! | `bytes` | that linked items take, counted so |
 //! | `arena_bytes` | of blocks with items |
-//! | `arena_overhead_bytes` | of these, in free cells, which count towards the limit: beyond a sixteenth of it, items are moved together |
+//! | `arena_overhead_bytes` | of these, in free cells; they count towards the limit, and beyond a sixteenth of it items are moved together |
 //! | `arena_free_bytes` | of free blocks; beyond a sixteenth of the limit they go back to the system within seconds |
-//! | `resident_bytes` | of the whole process in memory |
+//! | `resident_bytes` | of the process in memory |
 //!
-//! Where the system has less memory than the limit, the cache makes do with that (`malloc_fails` counts the refused
-//! values), and tries to grow by a 256th of the limit each second.
+//! With less memory than its limit, the cache makes do (`malloc_fails` counts the refused values), and tries to grow by
+//! a 256th of the limit each second.
 //!
 //! # Counts
 //!
-//! A server has one of six cells: [`CountKind`] chooses the count of items and peers, [`LineKind`] whether a peer's
-//! count has its own line. Each is compiled separately; [`with_cell`] chooses at run time.
+//! Six cells are compiled: [`CountKind`] chooses the count of items and peers, [`LineKind`] whether a peer's count has
+//! its own line, and [`with_cell`] one of them at run time.
 
 mod answer;
 mod arena;
@@ -108,7 +97,7 @@ use prefixes::Prefixes;
 use store::Store;
 
 choice! {
-    /// Which count items and peers have.
+    /// The count of items and peers.
     CountKind, "a count is inc-not-zero, rcuref or ticket";
     /// A compare-exchange loop: the baseline.
     IncNotZero = "inc-not-zero",
@@ -137,14 +126,13 @@ pub struct Config {
     pub count: CountKind,
     /// Where the count of a peer lies.
     pub line: LineKind,
-    /// Bytes of all linked items, with their overhead; beyond it items are evicted. Values still arriving, items being
-    /// sent or waiting for the end of a grace period, and buffers are not in it. Where all items, these included, take
-    /// twice as much, values over 16 KiB are refused; at four times as much, or 64 MiB more if that is more, all are.
+    /// Bytes of linked items, with their overhead; beyond it items are evicted. Values still arriving, items being sent
+    /// or waiting for a grace period, and buffers are not in it. Where all items, these included, take twice as much,
+    /// values over 16 KiB are refused; at four times as much, or 64 MiB more if that is more, all are.
     pub memory: u64,
-    /// Bytes of an item, as memcached counts them: value, key, and about 60 more.
+    /// Bytes of an item, as memcached counts them: value, key, and about 60.
     pub largest_item: usize,
-    /// Bytes of a request's line; a retrieval's may have any length. If a line is not complete by then, the connection
-    /// ends without an answer.
+    /// Bytes of a request's line, but not a retrieval's. A longer line ends the connection without an answer.
     pub longest_line: usize,
     /// Connections from one address at once.
     pub connections_per_peer: u64,
@@ -162,8 +150,8 @@ pub struct Config {
     pub crawl: bool,
     /// Requests that a connection makes before others have their turn.
     pub requests_per_turn: u64,
-    /// Counts requests by their keys' prefixes, up to this byte, for `stats detail`. Without it the byte is `:`, and
-    /// counting starts with `stats detail on`.
+    /// Counts requests by their keys' prefixes up to this byte, for `stats detail`. `None`: up to `:`, once a client
+    /// sends `stats detail on`.
     pub prefix_delimiter: Option<u8>,
     /// A connection has to send one of these first.
     pub passwords: Option<Passwords>,
@@ -251,7 +239,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Cache<C, P> {
         Memcached::new(self.shared.clone())
     }
 
-    /// Linked items, and all that exist: also those being written or sent, or waiting for the end of a grace period.
+    /// Linked items, and all that exist: also those being written or sent, or waiting for a grace period.
     #[must_use]
     pub fn items(&self) -> (u64, u64) {
         (self.shared.store.len() as u64, self.shared.store.alive().0)

@@ -1,9 +1,9 @@
 //! The order of eviction: a SIEVE queue.
 //!
 //! Objects are inserted at the head. A hand goes from the tail to the head: an object used since the hand passed loses
-//! that mark and stays in place; an unused one is evicted. So a hit writes only the mark, once between two passes,
-//! where LRU would take a lock to move the object. SIEVE also misses less often than LRU: Zhang, Yang, Yue, Vigfusson,
-//! Rashmi: "SIEVE is Simpler than LRU: an Efficient Turn-Key Eviction Algorithm for Web Caches", NSDI 2024.
+//! that mark and stays in place; an unused one is evicted. So a hit writes only the mark, where LRU would take a lock
+//! to move the object, and misses are fewer. Zhang, Yang, Yue, Vigfusson, Rashmi: "SIEVE is Simpler than LRU: an
+//! Efficient Turn-Key Eviction Algorithm for Web Caches", NSDI 2024.
 
 use std::ops::Range;
 

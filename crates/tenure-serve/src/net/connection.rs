@@ -15,7 +15,7 @@ const SLICES: usize = 64;
 /// Reads before others have their turn.
 const READS: usize = 8;
 
-/// Times that output is filled and sent before others have their turn, however fast the client reads.
+/// How often output is filled and sent before others have their turn.
 const FILLS: usize = 8;
 
 pub(super) struct Connection<H: Handler> {

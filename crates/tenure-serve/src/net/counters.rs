@@ -12,7 +12,7 @@ macro_rules! counters {
             $(pub(super) $field: Relaxed<u64>,)*
         }
 
-        /// What happened on a server so far, and what it has now. The figures are read one after the other.
+        /// What happened on a server so far, and what it has now; read one after the other.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Statistics {
@@ -53,7 +53,7 @@ counters! {
     open = "curr_connections",
     /// Connections that arrived.
     accepted = "total_connections",
-    /// Those closed at once: too many, or not wanted by the handler.
+    /// Those closed at once: too many, or not wanted.
     refused = "rejected_connections",
     /// Closed because nothing moved for too long.
     timed_out = "idle_kicks",
@@ -69,7 +69,7 @@ counters! {
     read = "bytes_read",
     /// Bytes sent.
     written = "bytes_written",
-    /// Times that a connection waited for room to write. Nothing is read from it meanwhile.
+    /// Times that a connection waited for room to write.
     stalled = "stalled_writes",
     /// Times that a connection had more to do and gave way to others.
     yielded = "conn_yields",

@@ -11,11 +11,11 @@
 //!
 //! | state | waits for | leaves it when |
 //! |---|---|---|
-//! | reading | bytes of the client | they came: the handler is called until it has no more to answer, and all answers go out in one `sendmsg` |
+//! | reading | bytes of the client | they came: the handler answers all it can, and all answers go out in one `sendmsg` |
 //! | writing | room in the socket | all is sent. **Nothing is read meanwhile**: a client that does not read its answers cannot ask for more |
 //! | lingering | the client's end | it came, or two seconds later |
 //!
-//! A connection that moves no byte for [`Settings::idle`] is closed, in any state. A whole request has no limit: a
+//! A connection that moves no byte for [`Settings::idle`] is closed, in any state. A whole request may take longer: a
 //! client that sends a byte within each such time keeps its connection.
 //!
 //! # Buffers

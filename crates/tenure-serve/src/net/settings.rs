@@ -59,13 +59,13 @@ pub struct Settings {
     pub grace: Duration,
     /// The free list of the buffer pool.
     pub pool: PoolKind,
-    /// Bytes of a buffer; a power of two. A protocol may allow less for a line, and more for a retrieval.
+    /// Bytes of a buffer; a power of two. A protocol may allow less for a line, more for a retrieval.
     pub buffer: usize,
-    /// Hands connections to the worker that has the fewest. For long connections, which the system spreads unevenly.
+    /// Hands connections to the worker that has the fewest. The system spreads long ones unevenly.
     pub spread: bool,
     /// Times each acquire of a connection's buffers, with two clock reads each.
     pub time_acquires: bool,
-    /// Logs each connection to standard error: its beginning, its end with the reason, or its refusal.
+    /// Logs each connection's beginning, end or refusal to standard error.
     pub verbose: bool,
 }
 

@@ -94,8 +94,7 @@ impl Shared {
         self.counters.iter().map(|worker| worker.open.get()).collect()
     }
 
-    /// How long acquires of a connection's buffers took so far, in nanoseconds. Empty unless the
-    /// [settings](Settings::time_acquires) ask for it.
+    /// Nanoseconds that acquires of a connection's buffers took, if the [settings](Settings::time_acquires) ask for it.
     #[must_use]
     pub fn acquires(&self) -> Histogram<u64> {
         self.acquires.iter().fold(acquires(), |mut all, one| {

@@ -48,8 +48,8 @@ pub(super) fn listen(settings: &Settings) -> io::Result<Listeners> {
 
 /// With port 0, all listen at the port that the first one gets.
 fn listen_at_address(address: SocketAddr, count: usize) -> io::Result<Vec<OwnedFd>> {
-    // Another server could bind beside sockets that share an address, and would get half of the connections. It cannot
-    // bind beside this one.
+    // Another server could bind beside sockets that share an address, and get half of the connections; not beside this
+    // one.
     drop(bound(address, false)?);
     let first = bound(address, true)?;
     let address = self::address(&first)?;
@@ -93,11 +93,11 @@ pub(super) struct SocketFile {
 }
 
 impl SocketFile {
-    /// A socket bound to a path, and its file. Replaces a socket without a listener, which a killed server left.
+    /// Replaces a socket without a listener, which a killed server left.
     fn bind(path: &Path, permissions: u32) -> io::Result<(OwnedFd, Self)> {
         let address = SocketAddrUnix::new(path)?;
         let socket = socket(AddressFamily::UNIX)?;
-        // The file has these permissions from the start, less the umask: no client connects before the last call.
+        // The file has these permissions, less the umask, before a client can connect.
         rustix::fs::fchmod(&socket, Mode::from_raw_mode(permissions))?;
         match rustix::net::bind(&socket, &address) {
             Err(Errno::ADDRINUSE) if is_stale(path, &address)? => {
@@ -108,7 +108,7 @@ impl SocketFile {
         }
         let file = fs::symlink_metadata(path)?;
         let file = Self { path: path.to_owned(), device: file.dev(), inode: file.ino() };
-        // The umask may have taken away permissions that were asked for.
+        // The umask may have taken some away.
         fs::set_permissions(path, Permissions::from_mode(permissions))?;
         Ok((socket, file))
     }
@@ -182,8 +182,8 @@ pub(super) fn read(socket: BorrowedFd<'_>, into: &mut [u8]) -> Moved {
     Moved::from(rustix::net::recv(socket, into, RecvFlags::empty()).map(|(_, count)| count))
 }
 
-/// Writes what there is room for. What is written `last` waits for the connection's end, which has to follow: a short
-/// answer and the end make one packet.
+/// What is written `last` waits for the connection's end, which has to follow: a short answer and the end make one
+/// packet.
 pub(super) fn write(socket: BorrowedFd<'_>, slices: &[IoSlice<'_>], last: bool) -> Moved {
     // No signal if the client has gone.
     let mut flags = SendFlags::NOSIGNAL;

@@ -22,18 +22,18 @@ use crate::process::return_to_system;
 const LISTENER: u64 = u64::MAX;
 const INBOX: u64 = u64::MAX - 1;
 
-/// So many events at once: there is more to do than CPUs.
+/// So many events mean more to do than CPUs.
 const CROWD: usize = 4;
 
 const ACCEPTS: usize = 64;
 
-/// A request's part up to this length is copied out of its buffer.
+/// A longer part of a request keeps its buffer.
 const MOST_REST: usize = 2048;
 
-/// Idle buffers that stay in the pool, however few are in use.
+/// Stay in the pool, however few are in use.
 const MOST_IDLE_BUFFERS: u64 = 512;
 
-/// The longest wait for events, and so between two calls of [`Handler::tick`].
+/// The longest wait for events, and so between calls of [`Handler::tick`].
 const TICK: Duration = Duration::from_millis(500);
 
 /// The longest wait of unrequested output.
@@ -58,7 +58,7 @@ pub(super) struct Worker<H: Handler> {
     swept: Instant,
     /// When connections were last asked for news.
     pushed: Instant,
-    /// The last look found more idle buffers than a pool should keep.
+    /// The last look found too many idle buffers.
     idle_buffers: bool,
 }
 
@@ -110,7 +110,7 @@ impl<H: Handler> Worker<H> {
             }
             if events >= CROWD {
                 // Clients on this machine get the CPU now, not when the time slice ends. On two CPUs, with two threads
-                // of each, the slowest 1 % of requests took 6 ms without this, and 1 to 4 ms with it.
+                // of each, the slowest 1 % of requests took 6 ms without this, 1 to 4 ms with it.
                 std::thread::yield_now();
             }
             self.push_news();
@@ -187,7 +187,7 @@ impl<H: Handler> Worker<H> {
         }
     }
 
-    /// No more files: accepts nothing for a while, instead of failing again and again.
+    /// Accepts nothing for a while, instead of failing again and again.
     fn pause(&mut self) {
         self.counters().exhausted.count(1);
         if let Some(listener) = &self.listener
@@ -267,7 +267,7 @@ impl<H: Handler> Worker<H> {
         if !lingered && before != (counters.read.get(), counters.written.get()) {
             connection.active = self.now;
         }
-        // The connection keeps buffers with bytes in them. Others serve the next turn, or go back to the pool.
+        // The connection keeps buffers with bytes. Others serve the next turn, or go back to the pool.
         if H::KEEPS_BUFFERS {
             if !input.is_empty() || !output.is_empty() {
                 (connection.input, connection.output) = (Some(input), Some(output));
@@ -335,7 +335,7 @@ impl<H: Handler> Worker<H> {
         keys.len() as u64
     }
 
-    /// Closes connections on which nothing moved for too long, and accepts again after a pause.
+    /// Closes connections on which nothing moved, and accepts again after a pause.
     fn sweep(&mut self) {
         if self.paused.is_some_and(|until| self.now >= until) {
             self.paused = None;
@@ -366,7 +366,7 @@ impl<H: Handler> Worker<H> {
         self.counters().timed_out.count(closed);
     }
 
-    /// Gives the memory of a burst back, once it has been idle for two looks.
+    /// Frees the memory of a burst that was idle for two looks.
     fn give_back(&mut self) {
         let counts = self.shared.buffers.statistics().total;
         let was_idle = std::mem::replace(
@@ -390,7 +390,7 @@ impl<H: Handler> Drop for Worker<H> {
     }
 }
 
-/// Writes a line to standard error; it may be closed.
+/// Standard error may be closed.
 fn log(line: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{line}");
 }
@@ -413,7 +413,7 @@ impl<H: Handler> Connection<H> {
         !waits && matches!(self.phase, Phase::Open | Phase::Lingering)
     }
 
-    /// Keeps a copy of `input`, if it is short and there is memory for it.
+    /// If `input` is short and there is memory.
     fn keep_rest(&mut self, input: &[u8]) -> bool {
         let keeps = input.len() <= MOST_REST && self.rest.try_reserve_exact(input.len()).is_ok();
         if keeps {
@@ -423,7 +423,7 @@ impl<H: Handler> Connection<H> {
     }
 }
 
-/// The connection's own buffers, or a new pair. `None` if the pool has none.
+/// Its own buffers, or a new pair. `None` if the pool has none.
 fn own_buffers<H: Handler>(
     connection: &mut Connection<H>,
     worker: usize,
@@ -442,7 +442,7 @@ fn own_buffers<H: Handler>(
     Some((receive, Output::new(send)))
 }
 
-/// The connection's own buffers, the worker's, or new ones. `None` if the pool has none.
+/// Its own buffers, the worker's, or new ones. `None` if the pool has none.
 fn buffers<H: Handler>(
     connection: &mut Connection<H>,
     input: &mut Option<Buffer>,

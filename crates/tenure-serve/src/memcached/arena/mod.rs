@@ -6,9 +6,9 @@
 //!        └──────┴──────┴──────┴──────┴─────┘
 //! ```
 //!
-//! A cache of 64 MiB takes little more than that from the system, however the sizes of its values shift: all blocks
-//! have one size, so a free one serves every class, and an item longer than a quarter of a block takes several cells.
-//! The store moves items out of blocks with few used cells, which [`sparse`](Arena::sparse) names.
+//! A cache of 64 MiB takes little more than that from the system, however the sizes of its values shift. All blocks
+//! have one size, so a free one serves every class; an item longer than a quarter of a block takes several cells. The
+//! store moves items out of blocks with few used cells, which [`sparse`](Arena::sparse) names.
 //!
 //! # Rules
 //!
@@ -34,7 +34,7 @@ pub(crate) use sizes::Pieces;
 use sizes::{BLOCK, CLASSES, SIZES, cells};
 use system::Blocks;
 
-/// Lists of blocks with free cells, by how full they are.
+/// Lists of blocks with free cells, by fullness.
 const LEVELS: usize = 8;
 
 const SPARSE: usize = LEVELS;
@@ -72,12 +72,12 @@ pub(crate) struct Figures {
 pub(crate) struct Arena {
     classes: Box<[Isolated<Class>]>,
     blocks: Lock<Blocks>,
-    /// Blocks ever taken, or refused by the system. The lock of `blocks` is held to write this and `used`.
+    /// Blocks ever taken, or refused by the system. The lock of `blocks` guards this and `used`.
     taken: Relaxed<u64>,
     used: Relaxed<u64>,
 }
 
-/// Adds to a counter that a lock guards.
+/// A lock guards the counter.
 fn add(counter: &Relaxed<u64>, count: i64) {
     counter.count(count as u64);
 }
@@ -95,7 +95,7 @@ impl Lists {
         }
         (state.before, state.after) = (ptr::null_mut(), self.heads[level]);
         if let Some(next) = NonNull::new(self.heads[level]) {
-            // SAFETY: as above.
+            // SAFETY: as above, for another block of the list.
             unsafe { Block::state(next) }.before = block.as_ptr();
         }
         self.heads[level] = block.as_ptr();
@@ -112,12 +112,12 @@ impl Lists {
             return;
         }
         match NonNull::new(before) {
-            // SAFETY: as above.
+            // SAFETY: as above, for another block of the list.
             Some(before) => unsafe { Block::state(before) }.after = after,
             None => self.heads[level] = after,
         }
         if let Some(after) = NonNull::new(after) {
-            // SAFETY: as above.
+            // SAFETY: as above, for another block of the list.
             unsafe { Block::state(after) }.before = before;
         }
     }
@@ -192,7 +192,7 @@ impl Arena {
         SIZES[class]
     }
 
-    /// A cell for an item with that hash, or `None` without memory. `begins` for the item's first cell.
+    /// `None` without memory. `begins` for an item's first cell.
     pub(crate) fn take(
         arena: &Arc<Self>,
         class: usize,
@@ -224,7 +224,7 @@ impl Arena {
     /// The caller owns the cell and no longer uses it. `begins` is as in [`take`](Self::take).
     pub(crate) unsafe fn put(cell: NonNull<Cell>, begins: bool) {
         let block = Block::of(cell);
-        // SAFETY: a block with a used cell is in use: its class and arena stay, and its reference keeps the arena.
+        // SAFETY: a block with a used cell is in use: its class stays, and its reference keeps the arena.
         let (class, arena, blocks) = unsafe {
             let Block { class, arena, .. } = *block.as_ref();
             (class, arena, &(&*arena).classes[class])
@@ -310,9 +310,8 @@ impl Arena {
         Figures { blocks, free: (free * BLOCK) as u64, live: self.live(), items: self.items() }
     }
 
-    /// Finds the emptiest block of the class with the most free cells, and puts its used cells and their items' hashes
-    /// into `found`. From then on it is used only if no other block has a free cell. `false` if no class can spare a
-    /// block.
+    /// Finds the emptiest block of the class with the most free cells, and puts its used cells, with their items'
+    /// hashes, into `found`. From then on it is used last. `false` if no class can spare a block.
     pub(crate) fn sparse(&self, found: &mut Vec<(u64, NonNull<Cell>)>) -> bool {
         let spare = |class: usize| self.classes[class].spare.get();
         let could = (0..CLASSES).filter(|class| spare(*class) >= cells(*class) as u64);
@@ -328,7 +327,7 @@ impl Arena {
         let Some(block) = emptiest.filter(|_| spare(class) >= cells(class) as u64) else {
             return false;
         };
-        // SAFETY: the lock of the class is held, and the block is in the list of its level; removed, it is in none.
+        // SAFETY: the lock is held, and the block is in the list of its level; removed, it is in none.
         let state = unsafe {
             lists.remove(block);
             lists.insert(block, SPARSE);

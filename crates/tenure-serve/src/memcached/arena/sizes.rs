@@ -43,8 +43,8 @@ pub(super) const fn cells(class: usize) -> usize {
     USABLE / SIZES[class]
 }
 
-/// The class with four cells in a block: the largest for an item's last bytes. Larger cells are only used in full, so
-/// that no item takes an eighth more than its length.
+/// The class with four cells in a block: the largest for an item's last bytes. Larger cells are used in full, so that
+/// no item takes an eighth more than its length.
 const QUARTER: usize = {
     let mut class = 0;
     while cells(class) > 4 {

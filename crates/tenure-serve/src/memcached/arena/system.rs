@@ -39,7 +39,7 @@ impl Blocks {
         std::mem::take(&mut self.is_short)
     }
 
-    /// The caller owns the block. More are mapped while some are left, so that the store learns of a shortage early.
+    /// The caller owns the block. More are mapped early, so that the store learns of a shortage in time.
     pub(super) fn take(&mut self) -> Option<NonNull<Block>> {
         if self.free.len() < RESERVE && self.map().is_none() {
             self.is_short = true;

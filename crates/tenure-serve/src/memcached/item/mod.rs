@@ -1,4 +1,4 @@
-//! Items: one cell each, or several if they are large, with a count and a text that already is the answer to a `get`.
+//! Items: each in one or several cells, with a count and a text that already is the answer to a `get`.
 //!
 //! ```text
 //!  ┌ Header ────────────────────────────────────────────┬ text ─────────────────────────────────────────────┐
@@ -7,20 +7,20 @@
 //!     └─▶ Cell │ more of the text ─▶ ...
 //! ```
 //!
-//! The first cell has the text up to the data at least. Each cell's share of the text follows from the length. The text
-//! includes the end of the answer, so that the answer to a retrieval of one key is one piece.
+//! The first cell has the text up to the data at least. Each cell's share follows from the length. The text includes
+//! the end of the answer, so that a retrieval of one key is answered in one piece.
 //!
 //! # Who owns an item when
 //!
 //! 1. A [`Draft`] has the only reference, while its data arrives. Both go if the connection ends.
-//! 2. A linked item has two owners: the map and the queue of its shard. A hit adds a connection's output.
+//! 2. A linked item has two owners: the map and its shard's queue. A hit adds a connection's output.
 //! 3. When it is unlinked, the queue's reference is put at once, the map's after the grace period: a thread that finds
 //!    the item in the map under a guard finds it alive, and its get succeeds.
-//! 4. The last put frees the memory, mostly at once. It needs no grace period: the map no longer has the item.
+//! 4. The last put frees the memory without a grace period: the map no longer has the item.
 //! 5. An item in a sparse block is replaced by a [copy](ItemRef::copy) elsewhere, and unlinked as in 3.
 //!
 //! After the link the text never changes. What changes is in atomics of the header, on the line that each hit writes
-//! anyway for the count. They are stored under the shard's lock, but for the marks of a hit.
+//! anyway for the count, stored under the shard's lock but for a hit's marks.
 
 mod draft;
 
@@ -39,7 +39,7 @@ pub(super) use draft::{Draft, Recipe};
 
 pub(super) const MOST_KEY: usize = 250;
 
-/// Makes a put of an item's count safe without a guard.
+/// Lets an item's count be put without a guard.
 struct Unrevived;
 
 // SAFETY: a get goes through a reference, or through the map under a guard, during which the map has a reference. So no
@@ -58,7 +58,7 @@ pub(super) mod state {
     pub(crate) const WON: u32 = 8;
     /// The key goes to clients in base64.
     pub(crate) const BINARY: u32 = 16;
-    /// The upper bits are the count of flushes when it was stored, modulo their number.
+    /// The upper bits count the flushes before it was stored, modulo their number.
     pub(crate) const FLUSH: u32 = 1 << 8;
     pub(crate) const FLUSHES: u32 = !(FLUSH - 1);
 }
@@ -75,9 +75,9 @@ pub(super) struct Body<C> {
     /// When it was stored or hit.
     time: Relaxed<u32>,
     pub(super) expiry: Relaxed<u32>,
-    /// Its place in the queue of the shard; guarded by the shard's lock.
+    /// Its place in the shard's queue, whose lock guards this.
     pub(super) place: Relaxed<u32>,
-    /// When it got that place, counted in stored values; wraps around.
+    /// When it got that place, in stored values; wraps around.
     pub(super) since: Relaxed<u32>,
     pub(super) cas: Relaxed<u64>,
     pub(super) flags: u32,
@@ -138,8 +138,8 @@ impl<C: RefCount + 'static> ItemRef<C> {
             true => text,
             false => Self::cells(text).next().map_or(0, |piece| piece.text),
         };
-        // SAFETY: the text follows the header in the first cell, which has `len` bytes of it, all written before the
-        // draft became a reference.
+        // SAFETY: the text follows the header, and the first cell has `len` bytes of it, all written before the draft
+        // became a reference.
         unsafe { std::slice::from_raw_parts(self.header.as_ptr().add(1).cast(), len) }
     }
 

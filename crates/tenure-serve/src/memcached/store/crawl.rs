@@ -1,4 +1,4 @@
-//! Visits of all items, some at a time: the crawl unlinks expired and flushed ones, a walk lists the others.
+//! The crawl unlinks expired and flushed items, a walk lists the others; both visit some at a time.
 
 use tenure::count::RefCount;
 
@@ -8,8 +8,7 @@ use crate::memcached::clock::Seconds;
 use crate::memcached::counters::Counter;
 use crate::memcached::item::{ItemRef, state};
 
-/// Seconds from one crawl's start to the next, unless there was a flush. A crawl over many items takes longer, as
-/// workers give it little time.
+/// Seconds from one crawl's start to the next, unless there was a flush. Over many items a crawl takes longer.
 const PAUSE: Seconds = 1;
 
 /// Places visited under the lock of a shard.

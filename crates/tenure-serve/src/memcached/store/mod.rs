@@ -1,10 +1,10 @@
 //! The store: a map that is read without a lock, and shards with a lock for changes.
 //!
-//! A lookup takes a guard of the map, finds the item, checks whether it has expired or was flushed, and takes a
-//! reference: the line of the item's count is the only shared one that it writes.
+//! A lookup takes a guard of the map, finds the item, checks for an expiry or flush, and takes a reference: the line of
+//! the item's count is the only shared one that it writes.
 //!
-//! A change of a key holds the lock of its shard: the map, the eviction's queue and the bytes in use change together.
-//! The map (an insert releases, a lookup acquires) and the locks order memory; numbers are only counted and compared.
+//! A change holds the lock of its key's shard: the map, the eviction's queue and the bytes in use change together. The
+//! map (an insert releases, a lookup acquires) and the locks order memory; numbers are only counted and compared.
 
 mod change;
 mod crawl;

@@ -1,8 +1,8 @@
 //! Making room: which shard evicts, and how much.
 //!
-//! Each shard has its own queue, but the cache should evict as if there were one: the oldest unused item first. A shard
-//! with many items is a fair sample, so a store evicts from its own. The only item of a shard may be the newest of all:
-//! then [`Hands`] names the shard whose hand is furthest behind.
+//! Each shard has its own queue, but the cache should evict the oldest unused item of all first. A shard with many
+//! items is a fair sample, so a store evicts from its own. The only item of a shard may be the newest of all: then
+//! [`Hands`] names the shard whose hand is furthest behind.
 
 use tenure::count::RefCount;
 
@@ -61,7 +61,7 @@ impl Hands {
 
 #[derive(Clone, Copy)]
 enum Effort {
-    /// Items used since the hand passed stay, and lose that mark.
+    /// Used items stay, and lose that mark.
     Spares,
     Takes,
 }
@@ -74,8 +74,7 @@ pub(super) struct Mine<'q, C: RefCount + 'static> {
 }
 
 impl<C: RefCount + 'static> Visit<'_, C> {
-    /// Evicts until the bytes in use are within the limit, used items only if all others are not enough. Returns the
-    /// unlinked bytes.
+    /// Evicts down to the limit, used items only if all others are not enough. Returns the unlinked bytes.
     pub(super) fn make_room(&self, mut mine: Option<Mine<'_, C>>) -> usize {
         let store = self.store;
         let mut evicted = 0;
@@ -111,7 +110,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         evicted
     }
 
-    /// Evicts items of a shard but `spared`, up to its share or to the limit. Returns their bytes.
+    /// Evicts items of a shard but `spared`, up to its share or the limit. Returns their bytes.
     fn evict(
         &self,
         queue: &mut Queue<ItemRef<C>>,

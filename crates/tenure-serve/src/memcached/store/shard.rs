@@ -1,4 +1,4 @@
-//! A shard with its lock held: changes the map, the queue of the eviction and the bytes in use together.
+//! A shard with its lock held: the map, the eviction's queue and the bytes in use change together.
 
 use std::sync::MutexGuard;
 
@@ -12,7 +12,7 @@ use crate::memcached::item::{ItemRef, Recipe, state};
 use crate::memcached::number::{self, Decimal};
 use crate::memcached::queue::Queue;
 
-/// What an item costs beside its cells: the map's entry and slot, the queue's node, the allocator's share.
+/// An item's cost beside its cells: the map's entry and slot, the queue's node, the allocator's share.
 pub(super) const OVERHEAD: usize = 80;
 
 /// Unlinked bytes after which a worker asks for the end of the grace period: the collector waits for a number of items,
@@ -213,7 +213,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         }
     }
 
-    /// Unlinks an item from its shard's queue and the map, and returns its bytes.
+    /// From its shard's queue and the map. Returns the item's bytes.
     pub(super) fn unlink(&self, queue: &mut Queue<ItemRef<C>>, item: &ItemRef<C>) -> usize {
         let key = Key { bytes: item.key(), hash: item.hash() };
         self.store.used.sub(Locked::charge(item));

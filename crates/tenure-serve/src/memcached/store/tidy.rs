@@ -1,4 +1,4 @@
-//! Keeping the memory of items near the limit: items leave blocks that are nearly empty.
+//! Keeps the memory of items near the limit: items leave nearly empty blocks.
 
 use std::ptr::NonNull;
 
@@ -9,11 +9,11 @@ use super::{Entry, Visit};
 use crate::memcached::arena::Cell;
 use crate::process::return_to_system;
 
-/// Most blocks emptied for each new one. With [`SPARE`] it bounds the bytes copied for each stored byte: where all
-/// blocks are equally full, sixteen are emptied to gain one.
+/// Blocks emptied for each new one. With [`SPARE`] it bounds the bytes copied for each stored byte: where all blocks
+/// are equally full, sixteen are emptied to gain one.
 const BLOCKS: usize = 20;
 
-/// The part of the limit that free cells of used blocks may take. They count towards it.
+/// The limit's part that free cells of used blocks may take.
 const SPARE: u64 = 16;
 
 /// Bytes of the map's table for an item. It shrinks late and slowly.
@@ -55,8 +55,8 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         self.settle();
     }
 
-    /// Has the allocator give back the map's memory once half of the items are gone. It would keep such small pieces:
-    /// half of the limit where values grow from 50 bytes to a megabyte.
+    /// The allocator gives back the map's memory once half of the items are gone. It would keep such small pieces: half
+    /// of the limit where values grow from 50 bytes to a megabyte.
     fn trim_index(&self) {
         let items = self.store.len() as u64;
         let most = self.store.most_items.update(|most| most.max(items));
@@ -66,7 +66,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         }
     }
 
-    /// Once a second: enforces a lowered limit without a store, and gives unused memory back to the system.
+    /// Once a second: enforces a lowered limit without a store, and returns unused memory.
     pub(crate) fn keep_house(&self) {
         let evicted = self.make_room(None);
         self.add_unlinked(evicted);
