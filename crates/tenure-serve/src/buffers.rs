@@ -1,4 +1,4 @@
-//! The buffers of connections: one pool, whose free list is chosen when the server starts. Choosing among three types
+//! The buffers of connections: one pool, whose free list is chosen when the server starts. The choice among three types
 //! of [`BufferPool`] costs a branch for each use of a buffer.
 
 use std::fmt;

@@ -24,7 +24,7 @@ pub trait Handler {
     type Chunk: AsRef<[u8]>;
 
     /// Whether a connection has its own buffers from a request's first byte to its answer's last, or only while many
-    /// bytes wait in them. An idle connection has none.
+    /// bytes wait in them. An idle one has none.
     const KEEPS_BUFFERS: bool;
 
     /// A connection from that address; `None` closes it at once.
@@ -195,11 +195,8 @@ impl<C: AsRef<[u8]>> Output<C> {
         self.pending += bytes.len();
     }
 
-    /// Appends `chunk` from byte `start` on, without a copy, or [cuts](Self::take_cut) the output.
-    ///
-    /// # Panics
-    ///
-    /// If the chunk is shorter than that.
+    /// Appends `chunk` from byte `start` on, without a copy, or [cuts](Self::take_cut) the output. Panics if the chunk
+    /// is shorter.
     #[inline]
     pub fn send(&mut self, chunk: C, start: usize) {
         let len = chunk.as_ref().len();
@@ -257,11 +254,7 @@ impl<C: AsRef<[u8]>> Output<C> {
         &slices[..count]
     }
 
-    /// The first `count` bytes were sent: drops their chunks.
-    ///
-    /// # Panics
-    ///
-    /// If there are fewer.
+    /// Drops the first `count` bytes, which were sent. Panics if there are fewer.
     pub fn advance(&mut self, mut count: usize) {
         assert!(count <= self.pending, "{count} bytes sent of {}", self.pending);
         self.pending -= count;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::buffers::Buffers;
 use crate::handler::{Handler, Next, Output};
 
-/// A connection that feeds a handler as the event loop does, and holds it to its promises.
+/// Feeds a handler as the event loop does, and holds it to its promises.
 pub struct Connection<H: Handler> {
     /// The handler's session.
     pub session: H::Session,

@@ -1,4 +1,4 @@
-//! What the loops of mio and tokio share: a connection without its socket.
+//! A connection without its socket, for mio and tokio.
 
 use std::io::{self, IoSlice};
 use std::net::IpAddr;

@@ -33,7 +33,7 @@ pub struct Request {
     pub seed: Option<u64>,
     /// The command `tenure`, which serves.
     pub tenure: PathBuf,
-    /// Makes the load on sockets: `wrk` that of HTTP, memtier that of memcached. The own generator makes the rest.
+    /// Makes the load on sockets: `wrk` for HTTP, memtier for memcached, the own generator otherwise.
     pub generator: Generator,
 }
 
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn ratios_are_of_the_same_round_and_not_of_medians() {
-        // For both, each round is twice as slow as the last.
+        // Both halve in each round.
         let ours: Vec<_> = (0..8).map(|round| sample(300.0 / 2_f64.powi(round), 1.0)).collect();
         let others: Vec<_> = (0..8).map(|round| sample(200.0 / 2_f64.powi(round), 2.0)).collect();
         let row = row("ours", "program", &ours, Some(ratios(&ours, &others)), None);

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-/// The CPU time of processes, with their threads and children, at a moment.
-///
-/// From `/proc/PID/task/TID/schedstat`, in nanoseconds (`/proc/PID/stat` has hundredths of a second). A running
-/// thread's is up to a tick old.
+/// The CPU time of processes, with their threads and children, at a moment: nanoseconds from
+/// `/proc/PID/task/TID/schedstat`, as `/proc/PID/stat` has hundredths of a second. A running thread's is up to a tick
+/// old.
 #[derive(Debug, Default)]
 pub(crate) struct CpuTimes(BTreeMap<u32, u64>);
 

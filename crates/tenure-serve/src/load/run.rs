@@ -167,7 +167,7 @@ fn measure<P: Workload>(plan: &P, progress: &dyn Progress) -> Result<Outcome, Er
     Ok(outcome(tally, <P::Protocol as Protocol>::KINDS, ended, server_ns, is_steady))
 }
 
-/// Runs a thread for each of `requests`. Calls `look` now and then, and after the warm-up, with the time so far and the
+/// Runs a thread for each of `requests`. Calls `look` now and then and after the warm-up, with the time so far and the
 /// answers since the last call.
 fn drive<P: Protocol>(
     requests: Vec<P>,

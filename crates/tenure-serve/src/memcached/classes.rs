@@ -11,7 +11,7 @@ const SMALLEST: u32 = 96;
 
 const STEP: u32 = 8;
 
-/// The least bound of the last class, which has all larger items. The bound before it is smaller by at least a quarter.
+/// The least bound of the last class, which has all larger items; at least a quarter more than the bound before.
 const LARGEST: u32 = 512 << 10;
 
 /// Each bound a quarter larger than the last. Returns how many there are.

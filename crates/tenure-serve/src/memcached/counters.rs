@@ -93,7 +93,7 @@ impl Worker {
         }
     }
 
-    /// The answer of one of the last calls of `find_out`: one for each value costs too much.
+    /// The answer of one of the last calls of `find_out`, which costs too much for each value.
     pub(super) fn now_and_then(&self, find_out: impl FnOnce() -> bool) -> bool {
         let (asked, is_so) = &*self.asked;
         let times = asked.get();

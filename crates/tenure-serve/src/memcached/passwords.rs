@@ -44,7 +44,7 @@ impl Passwords {
         &self.0.path
     }
 
-    /// Takes a time that does not depend on which bytes are wrong.
+    /// In a time that does not depend on which bytes are wrong.
     pub(super) fn admit(&self, token: &[u8]) -> bool {
         let tokens = self.0.tokens.read().unwrap_or_else(PoisonError::into_inner);
         // Not `any`, which stops at the first match.
@@ -78,7 +78,7 @@ fn read(path: &Path) -> Result<Vec<Vec<u8>>, String> {
     Ok(tokens)
 }
 
-/// What a client sends for a line. A space would end the name there, so names have none.
+/// What a client sends for a line. A space would end a name, so names have none.
 fn token(line: &[u8]) -> Option<Vec<u8>> {
     let end = line.iter().position(|byte| *byte == b':')?;
     let mut token = line.to_vec();

@@ -1,7 +1,7 @@
-//! Peers: one object for each address that clients connect from, shared by its connections. And the connections.
+//! Peers: one object for each address, shared by its connections; and the connections.
 //!
 //! A peer is to this server what a route's `dst_entry` is to the kernel: each request takes a reference, reads the
-//! limits, which hardly ever change, and gives the reference back. What is written often lies on other lines.
+//! limits, which hardly ever change, and puts the reference. What is written often lies on other lines.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

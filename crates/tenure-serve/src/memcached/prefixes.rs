@@ -1,7 +1,7 @@
 //! `stats detail`: how often keys with the same beginning are read, stored and deleted.
 //!
-//! Off until a client or the command line switches it on. While on, each request takes one more lock: it shows which
-//! part of an application does what, and is not meant to stay on.
+//! Off until a client or the command line switches it on, and not meant to stay on: each request then takes one more
+//! lock.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

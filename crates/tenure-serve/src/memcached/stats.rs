@@ -14,7 +14,7 @@ use super::request::{Request, Then, reply};
 use super::words::Words;
 use crate::net::Address;
 
-/// The start of a file in `/proc/self`, read without an allocation.
+/// The start of a file in `/proc/self`, without an allocation.
 fn of_process<'b>(file: &str, buffer: &'b mut [u8; 1024]) -> Option<&'b str> {
     let len = File::open(file).ok()?.read(buffer).ok()?;
     std::str::from_utf8(&buffer[..len]).ok()
@@ -48,7 +48,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
                 }
                 for one in self.shared.connections.list() {
                     let number = one.number;
-                    // A client at a socket in the file system has no address.
+                    // At a socket in the file system, a client has no address.
                     match one.from {
                         from if from.is_unspecified() => {
                             lines.stat(format_args!("{number}:addr"), "unix");

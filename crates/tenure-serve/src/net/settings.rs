@@ -63,7 +63,7 @@ pub struct Settings {
     pub buffer: usize,
     /// Hands connections to the worker that has the fewest. The system spreads long ones unevenly.
     pub spread: bool,
-    /// Times each acquire of a connection's buffers, with two clock reads each.
+    /// Times each acquire of a connection's buffers, with two clock reads.
     pub time_acquires: bool,
     /// Logs each connection's beginning, end or refusal to standard error.
     pub verbose: bool,

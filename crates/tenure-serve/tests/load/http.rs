@@ -1,5 +1,3 @@
-//! The load for HTTP servers, against servers that follow a script.
-
 use std::io::BufReader;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -13,7 +11,7 @@ use tenure_serve::load::settings::{Length, Settings};
 const LAST: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
 const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// Calls `answer` with each request's head, and ends a connection where that returns `false`.
+/// Calls `answer` with each request's head; a connection ends where that returns `false`.
 fn http(
     answer: impl Fn(&str, &mut TcpStream) -> bool + Send + Sync + 'static,
 ) -> (SocketAddr, Arc<Counter>) {

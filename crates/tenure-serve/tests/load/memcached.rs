@@ -1,5 +1,3 @@
-//! The load for memcached servers, against servers that follow a script.
-
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -10,8 +10,7 @@ use std::time::Duration;
 use tenure_serve::load::settings::{Length, Settings};
 use tenure_serve::load::{Outcome, Plan, run};
 
-/// Calls `serve` with each connection and its number from 0 on, each on a thread of its own, which ends with the test's
-/// process.
+/// Calls `serve` with each connection and its number from 0 on, on threads that end with the test's process.
 pub(crate) fn server(serve: impl Fn(usize, TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -96,8 +95,7 @@ impl Store {
     }
 }
 
-/// A memcached server whose answers go through `send`, with the request's number from 0 on. A connection ends where
-/// that returns `false`.
+/// Answers go through `send`, with the request's number from 0 on. A connection ends where that returns `false`.
 pub(crate) fn memcached(
     send: impl Fn(u64, &Request, Vec<u8>, &mut TcpStream) -> bool + Send + Sync + 'static,
 ) -> SocketAddr {

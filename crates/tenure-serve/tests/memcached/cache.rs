@@ -131,7 +131,7 @@ proptest! {
     }
 }
 
-/// How many of the newest values are found after three times as many as fit were stored, and how many are left in all.
+/// Stores three times as many values as fit. Returns how many of the newest are found, and how many items are left.
 fn newest_that_stay(memory: u64, len: usize) -> (usize, usize) {
     let mut server = Server::with_memory(memory);
     let stored = 3 * memory as usize / len;

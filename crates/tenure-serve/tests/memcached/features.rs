@@ -1,4 +1,4 @@
-//! Options of the server: passwords, counts by prefix and by size, turns, crawls, watchers.
+//! Options of the server.
 
 use std::time::{Duration, Instant};
 

@@ -9,7 +9,7 @@ use crate::support::{Server, text};
 /// Set in a process with one test.
 const ALONE: &str = "TENURE_TEST_ALONE";
 
-/// Runs the test of that name in its own process. `true` there, `false` here once it has succeeded.
+/// Runs a test in its own process. `true` there, `false` here once it has succeeded.
 fn is_alone(test: &str) -> bool {
     if std::env::var_os(ALONE).is_some() {
         return true;

@@ -16,8 +16,8 @@ fn key() -> impl Strategy<Value = String> {
     prop_oneof![20 => short_key(), 1 => Just("y".repeat(251))]
 }
 
-/// Has memcached send its answers. Until then the answer to `get` or `mg` holds its item, and an `incr` of that makes a
-/// new one, which may be shorter.
+/// Has memcached send its answers. Until then the answer to `get` or `mg` holds its item, and `incr` makes a new one,
+/// which may be shorter.
 const SENT: &str = "mn\r\n";
 
 /// Keys in base64: "a", "b", some bytes, nothing.
@@ -176,7 +176,7 @@ fn soup() -> impl Strategy<Value = Vec<u8>> {
         .prop_map(|(words, end)| format!("{}{end}{SENT}", words.join(" ")).into_bytes())
 }
 
-/// The last request of a connection is complete: memcached would not answer those before one that is not.
+/// Ends with a complete request: memcached would not answer those before one that is not.
 pub(crate) fn requests() -> impl Strategy<Value = Vec<u8>> {
     let request = prop_oneof![
         5 => storage(),

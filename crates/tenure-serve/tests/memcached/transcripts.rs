@@ -1,4 +1,4 @@
-//! Every command by its transcript, however the connection is cut; the real memcached answers with the same bytes.
+//! Every command by its transcript, however the connection is cut, and with the same answers from memcached.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -109,7 +109,7 @@ impl Transcript {
         }
     }
 
-    /// Bytes of the longest connection. One with a megabyte is cut less often: a byte is a call of the handler.
+    /// Bytes of the longest connection. One of a megabyte is cut less often: each byte calls the handler.
     fn len(&self) -> usize {
         self.parts.iter().map(|part| part.requests.len()).max().unwrap_or(0)
     }
@@ -250,7 +250,7 @@ fn the_real_memcached_answers_random_requests_as_this_server_does() {
     let config = Config { failure_persistence: None, ..Config::default() };
     let run = TestRunner::new(config).run(&requests(), |requests| {
         let mut last = Ok(());
-        // A second may end between two commands: lifetimes and idle times then differ once.
+        // A second may end between two commands: lifetimes and idle times then differ.
         for _ in 0..3 {
             let real = Real::start().expect("it was there");
             let (ours, theirs) = (Server::new().cut(&requests, 16 << 10), real.ask(&requests));

@@ -164,7 +164,6 @@ fn lines_are_answered<const KEEPS: bool>() {
     for client in &mut clients {
         assert_eq!(answer(client, 22), b"copy 1\nchunk 2\ncopy 3\n");
     }
-    // A line in two halves.
     clients[0].write_all(b"half").unwrap();
     std::thread::sleep(Duration::from_millis(20));
     assert_answered(&mut clients[0], b" and half\n", b"half and half\n");

@@ -34,7 +34,7 @@ pub(super) struct Client<P: Protocol> {
     pub(super) active_ns: u64,
     /// Whether this connection received bytes.
     pub(super) answered: bool,
-    /// Whether it is in the list of clients with room for a request: open loops only.
+    /// In the list of clients with room for a request: open loops only.
     pub(super) is_listed: bool,
 }
 
@@ -116,8 +116,8 @@ fn send_some(socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     }
 }
 
-/// Starts a connection. Over loopback it is complete on return, so the caller may write at once; elsewhere that write
-/// takes no bytes yet.
+/// Over loopback the connection is complete on return, so the caller may write at once; elsewhere that write takes no
+/// bytes yet.
 pub(super) fn open(target: &SocketAddr) -> Result<OwnedFd, Errno> {
     let family = if target.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;

@@ -1,7 +1,6 @@
-//! Time: when requests are due in an open loop, the timer that wakes a thread, and its CPU time.
+//! When requests are due in an open loop, the timer that wakes a thread, and its CPU time.
 //!
-//! Times follow the plan, not the server: the wait behind a slow server counts, so latencies have no coordinated
-//! omission.
+//! Times follow the plan: the wait behind a slow server counts, so latencies have no coordinated omission.
 
 use std::os::fd::OwnedFd;
 

@@ -102,7 +102,7 @@ impl Scan {
         Step { consumed, answer: Some(Verdict::Broken(shown(line)).into()) }
     }
 
-    /// Returns whether the answer ends with the line; fails if the line belongs to no answer.
+    /// Whether the answer ends with the line; an error if the line belongs to no answer.
     #[inline]
     fn line(&mut self, line: &[u8]) -> Result<bool, ()> {
         match self.state {

@@ -23,8 +23,8 @@ pub(super) enum Draw {
     Hot,
 }
 
-/// A column of Walker's alias method. All are equally wide; the part that a rare key does not need belongs to another
-/// key. A draw is one column and one throw, however many keys.
+/// A column of Walker's alias method. All are equally wide; what a rare key leaves belongs to another key. A draw is
+/// one column and one throw, however many keys.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Column {
     own: f32,

@@ -1,4 +1,4 @@
-//! A block of the arena: its head, and which of its cells are in use.
+//! A block of the arena: its head, and its used cells.
 
 use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
@@ -10,9 +10,9 @@ use crate::relaxed::Relaxed;
 /// The start of every cell in use.
 #[repr(C)]
 pub(crate) struct Cell {
-    /// The hash of its item. Written when the cell is taken, under the lock of its class.
+    /// The hash of its item, written under the lock of its class when the cell is taken.
     pub(crate) hash: Relaxed<u64>,
-    /// The next cell of the item. Written by the item's maker, before the item is shared.
+    /// The item's next cell, written before the item is shared.
     pub(crate) next: *mut Cell,
 }
 
@@ -51,7 +51,7 @@ impl Block {
             after: ptr::null_mut(),
             taken: [0; MOST_CELLS.div_ceil(64)],
         };
-        // SAFETY: the caller's own whole block, which is aligned to its size.
+        // SAFETY: the caller's own whole block, aligned to its size.
         unsafe { memory.write(Self { arena, class, state: UnsafeCell::new(state) }) };
     }
 

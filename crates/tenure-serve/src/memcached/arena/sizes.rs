@@ -6,7 +6,7 @@ pub(super) const HEAD: usize = 192;
 
 const USABLE: usize = BLOCK - HEAD;
 
-/// All sizes are multiples of this, which is the cells' alignment.
+/// Divides all sizes: the cells' alignment.
 const STEP: usize = 16;
 
 const SMALLEST: usize = 96;

@@ -177,7 +177,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Handler for Memcached<C, P> {
             self.now = seconds;
             self.visit().keep_house();
         }
-        // An item takes 100 ns, so this is a hundredth of the time, and no call delays a client noticeably.
+        // An item takes 100 ns: a hundredth of the time, and no call delays a client noticeably.
         let items = now.saturating_duration_since(self.crawled).as_micros() / 10;
         if items >= 128 {
             self.crawled = now;

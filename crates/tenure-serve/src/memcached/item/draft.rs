@@ -1,4 +1,4 @@
-//! Making an item: a [`Draft`] is filled as its data arrives, and becomes a reference once it is complete.
+//! A [`Draft`] of an item is filled as its data arrives, and becomes a reference once it is complete.
 
 use std::ptr::NonNull;
 

@@ -175,7 +175,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
         true
     }
 
-    /// Where the data starts in the text. A line end of two bytes follows the data.
+    /// Where the data starts in the text. A line end of two bytes follows it.
     #[inline]
     pub(super) fn data_start(&self) -> usize {
         self.data.into()
@@ -286,7 +286,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
         self.get().expect("an item with a reference is alive")
     }
 
-    /// Another reference; `None` if the item is dead. What a guard or a reference keeps is alive.
+    /// `None` if the item is dead. What a guard or a reference keeps is alive.
     #[inline]
     pub(super) fn get(&self) -> Option<Self> {
         self.count.get().is_acquired().then_some(Self { header: self.header })

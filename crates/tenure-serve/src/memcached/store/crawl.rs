@@ -140,7 +140,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
     /// Shows some live items from a place on. Returns where to go on, unless these were the last.
     ///
     /// Items stored or unlinked meanwhile may be missed. All others are shown once, but in a shard that loses most of
-    /// its items meanwhile: the rest move together, and may be missed or shown again.
+    /// its items meanwhile: the rest move, and may be missed or shown again.
     pub(crate) fn walk(&self, from: Place, mut show: impl FnMut(&ItemRef<C>)) -> Option<Place> {
         let Place { shard, at } = from;
         let queue = self.store.shards.get(shard)?.lock().expect("no panic under this lock");

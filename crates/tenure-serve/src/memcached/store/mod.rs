@@ -145,7 +145,7 @@ impl<C: RefCount + 'static> Store<C> {
         self.limit.get()
     }
 
-    /// Bytes that may be in use: those for which the system has memory, without gaps between items and in the map.
+    /// Bytes that may be in use: those for which the system has memory, without gaps.
     fn room(&self) -> u64 {
         let room = self.limit().min(self.possible.get());
         // No more than an eighth: where the limit is small, there are gaps in blocks of every class.
@@ -274,7 +274,7 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
         Some(item)
     }
 
-    /// An expired item was found: unlinks it, unless a new one has replaced it.
+    /// Unlinks an expired item, unless a new one has replaced it.
     #[cold]
     fn reclaim(&self, key: Key<'_>) {
         let _ = self.lock(key).find(key);
@@ -307,8 +307,7 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
         draft.filter(|draft| self.store.evicts || self.has_room(draft))
     }
 
-    /// Whether an item fits beside the linked ones. Values arriving at the same time do not count yet, and may exceed
-    /// the limit together.
+    /// Whether an item fits beside the linked ones. Values arriving at the same time may exceed the limit together.
     fn has_room(&self, draft: &Draft<C>) -> bool {
         self.store.used() + draft.size() as u64 + OVERHEAD as u64 <= self.store.limit()
     }

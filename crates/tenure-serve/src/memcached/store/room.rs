@@ -19,9 +19,9 @@ const SAMPLE: usize = 64;
 /// A shard evicts this part of its items before another one's turn.
 const SHARE: usize = 16;
 
-/// Where the hand of each shard is: a hint, exact unless the shard is changing.
+/// Where each shard's hand is: a hint, exact unless the shard is changing.
 pub(super) struct Hands {
-    /// 0 for a shard without items; or laps, a bit, and the time of the item at the hand.
+    /// 0 without items; or laps, a bit, and the time of the item at the hand.
     at: Box<[Relaxed<u64>]>,
     /// Laps of the shard that last evicted.
     laps: Relaxed<u32>,

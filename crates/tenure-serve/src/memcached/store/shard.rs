@@ -15,8 +15,7 @@ use crate::memcached::queue::Queue;
 /// An item's cost beside its cells: the map's entry and slot, the queue's node, the allocator's share.
 pub(super) const OVERHEAD: usize = 80;
 
-/// Unlinked bytes after which a worker asks for the end of the grace period: the collector waits for a number of items,
-/// however large.
+/// Unlinked bytes after which a worker asks for the end of the grace period: the collector counts items, however large.
 const FLUSH_BYTES: u64 = 1 << 20;
 
 #[must_use]
@@ -145,8 +144,8 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         cas
     }
 
-    /// Replaces an item's data, and its number unless `number` is 0. The pieces of `data` have `len` bytes. Fails if
-    /// the item would be too large, or without memory.
+    /// Replaces an item's data, of `len` bytes, and its number unless `number` is 0. Fails if the item would be too
+    /// large, or without memory.
     pub(crate) fn rewrite<'d>(
         &mut self,
         old: &ItemRef<C>,

@@ -46,7 +46,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         self.add_unlinked(unlinked);
     }
 
-    /// The system had no memory: evicts some items, for the next and for what is not an item.
+    /// The system had no memory: evicts items, for the next and for what is not an item.
     #[cold]
     pub(super) fn give_way(&self) {
         self.store.lower_room();
