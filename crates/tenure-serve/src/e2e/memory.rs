@@ -9,7 +9,7 @@ use crate::script;
 use tenure::count::RefCount;
 use tenure::registry::RegistryCount;
 
-/// As in the load on sockets.
+/// The same as in the load on sockets.
 const KEYS: usize = 10_000;
 const VALUE: &str = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
 const GETS_TO_A_SET: usize = 100;

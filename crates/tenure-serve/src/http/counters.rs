@@ -16,7 +16,7 @@ pub(super) struct Words {
     pub(super) refused: Relaxed<u64>,
 }
 
-/// Of all workers, past and present.
+/// The counters of all workers, past and present.
 #[derive(Default)]
 pub(super) struct All(Lock<Vec<Arc<Counters>>>);
 

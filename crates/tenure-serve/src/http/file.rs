@@ -79,7 +79,7 @@ impl File {
         file
     }
 
-    /// Without the last lines.
+    /// Writes all but the last lines.
     pub(super) fn write_head(&self, status: Status, len: u64, into: &mut Vec<u8>) {
         let Status { code, reason } = status;
         let Self { media, validators, .. } = self;

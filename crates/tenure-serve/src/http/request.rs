@@ -21,7 +21,7 @@ pub(super) enum Parsed<'a> {
 
 #[derive(Debug)]
 pub(super) struct Head<'a> {
-    /// Or why it is refused.
+    /// The method, or why it is refused.
     pub(super) method: Result<Method, Status>,
     pub(super) target: &'a [u8],
     pub(super) persistence: Persistence,

@@ -25,7 +25,7 @@ pub(super) fn query(target: &[u8]) -> &[u8] {
     target.iter().position(|byte| *byte == b'?').map_or(&[], |at| &target[at..])
 }
 
-/// In origin or absolute form.
+/// The path of a target in origin or absolute form.
 fn path(target: &[u8]) -> Option<&[u8]> {
     let path = target.split(|byte| *byte == b'?').next()?;
     if path.contains(&b'#') {

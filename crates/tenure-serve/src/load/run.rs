@@ -231,7 +231,7 @@ fn watch(
     }
 }
 
-/// Without the run's description. A steady run has an answer in every second.
+/// The outcome without the run's description. A steady run has an answer in every second.
 fn outcome(
     tally: Tally,
     names: &[&str],

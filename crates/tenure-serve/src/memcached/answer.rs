@@ -25,7 +25,7 @@ pub(super) const ERROR: &[u8] = b"ERROR\r\n";
 pub(super) const NON_NUMERIC: &[u8] =
     b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
 
-/// With the letter of its flag.
+/// Includes the letter of its flag.
 pub(super) const MOST_OPAQUE: usize = 32;
 
 pub(super) const LONG_OPAQUE: &[u8] = b"CLIENT_ERROR opaque token too long\r\n";
@@ -92,7 +92,7 @@ impl Lines {
         }
     }
 
-    /// With `END`, or with the want of memory.
+    /// Sends the lines and `END`, or the want of memory.
     pub(super) fn send<C: RefCount + 'static>(self, output: &mut Answer<C>) {
         if self.cut {
             return output.write(b"SERVER_ERROR out of memory writing stats\r\n");

@@ -78,7 +78,7 @@ impl Class {
         usize::from(self.0) + 1
     }
 
-    /// For the last class the least bound.
+    /// For the last class, its least bound.
     pub(super) fn bound(self) -> u32 {
         BOUNDS[usize::from(self.0)]
     }
@@ -107,7 +107,7 @@ impl Classes {
     }
 }
 
-/// As memcached counts: with the header.
+/// Bytes with the header, as memcached counts them.
 pub(super) fn footprint(key: usize, flags: u32, len: usize) -> usize {
     let flags = if flags == 0 { 0 } else { size_of_val(&flags) };
     56 + key + 1 + flags + len + 2
@@ -121,16 +121,16 @@ pub(super) enum Event {
     EvictedUnfetched,
     Reclaimed,
     ExpiredUnfetched,
-    /// By a crawl.
+    /// Reclaimed by a crawl.
     Crawled,
 }
 
 const EVENTS: usize = Event::Crawled as usize + 1;
 
-/// Of the linked items.
+/// The place of the bytes of linked items.
 const BYTES: usize = EVENTS;
 
-/// Of one or several workers.
+/// What one or several workers counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Figures([[u64; EVENTS + 1]; CLASSES]);
 

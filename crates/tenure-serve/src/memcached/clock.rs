@@ -42,7 +42,7 @@ impl Clock {
         now - START
     }
 
-    /// In seconds since 1970.
+    /// Seconds since 1970.
     pub(super) fn wall(&self, now: Seconds) -> i64 {
         self.zero + i64::from(now)
     }

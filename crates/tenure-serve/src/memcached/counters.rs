@@ -15,7 +15,7 @@ macro_rules! counters {
         }
 
         impl Counter {
-            /// With the names that clients expect.
+            /// All, with the names that clients expect.
             pub(super) const ALL: &'static [(Self, &'static str)] = &[$((Self::$name, $text),)*];
         }
     };
@@ -31,9 +31,9 @@ counters! {
     Metas = "cmd_meta",
     GetHits = "get_hits",
     GetMisses = "get_misses",
-    /// By lookups of any kind.
+    /// Found by lookups of any kind.
     GetExpired = "get_expired",
-    /// By lookups of any kind, after a flush.
+    /// Found by lookups of any kind, from before a flush.
     GetFlushed = "get_flushed",
     DeleteMisses = "delete_misses",
     DeleteHits = "delete_hits",
@@ -53,13 +53,13 @@ counters! {
     AuthErrors = "auth_errors",
     TotalItems = "total_items",
     Evictions = "evictions",
-    /// Without a hit.
+    /// Evicted without a hit.
     EvictedUnfetched = "evicted_unfetched",
     /// Expired or flushed items unlinked before a client asked for them.
     Reclaimed = "reclaimed",
-    /// By a crawl.
+    /// Reclaimed by a crawl.
     CrawlerReclaimed = "crawler_reclaimed",
-    /// Without a hit.
+    /// Expired without a hit.
     ExpiredUnfetched = "expired_unfetched",
     /// The system had no memory.
     MallocFails = "malloc_fails",

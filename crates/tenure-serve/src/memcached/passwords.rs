@@ -44,7 +44,7 @@ impl Passwords {
         &self.0.path
     }
 
-    /// In a time that does not depend on which bytes are wrong.
+    /// Compares in a time that does not depend on which bytes are wrong.
     pub(super) fn admit(&self, token: &[u8]) -> bool {
         let tokens = self.0.tokens.read().unwrap_or_else(PoisonError::into_inner);
         // Not `any`, which stops at the first match.
@@ -52,7 +52,7 @@ impl Passwords {
     }
 }
 
-/// In a time that depends only on the length of the known token.
+/// Compares in a time that depends only on the length of the known token.
 fn is_same(known: &[u8], given: &[u8]) -> bool {
     let differ = known.iter().enumerate().fold(known.len() ^ given.len(), |differ, (at, byte)| {
         let other = given.get(at).copied().unwrap_or_default();

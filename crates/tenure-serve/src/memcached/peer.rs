@@ -17,9 +17,9 @@ use crate::relaxed::Relaxed;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
     pub(super) connections: u64,
-    /// As memcached counts them.
+    /// Bytes of an item, as memcached counts them.
     pub(super) item: usize,
-    /// Not of retrievals.
+    /// Bytes of a line, but for retrievals.
     pub(super) line: usize,
     pub(super) key: usize,
 }
@@ -89,9 +89,9 @@ impl<P: RegistryCount> Peers<P> {
     }
 }
 
-/// For `stats conns` and watchers.
+/// What `stats conns` and watchers show of a connection.
 pub(super) struct Known {
-    /// Counts from 1, unique.
+    /// Unique, from 1 on.
     pub(super) number: u64,
     /// The unspecified address where the client has none.
     pub(super) from: IpAddr,

@@ -40,7 +40,7 @@ pub(super) struct Prefixes {
 }
 
 impl Prefixes {
-    /// On from the start where a delimiter is given.
+    /// Counts from the start where a delimiter is given.
     pub(super) fn new(delimiter: Option<u8>) -> Self {
         Self {
             delimiter: delimiter.unwrap_or(USUAL),

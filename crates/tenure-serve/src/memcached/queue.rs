@@ -122,7 +122,7 @@ impl<T> Queue<T> {
         self.laps
     }
 
-    /// Keeps this queue from being behind others.
+    /// Raises the laps, so that this queue is not behind others.
     pub(super) fn catch_up(&mut self, laps: u32) {
         self.laps = self.laps.max(laps);
     }

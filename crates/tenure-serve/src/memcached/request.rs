@@ -53,7 +53,7 @@ pub(super) struct Request<'a, C: RefCount + 'static, P: RegistryCount> {
     pub(super) connection: u64,
 }
 
-/// Unless the client asked for no answer.
+/// Writes the line unless the client asked for no answer.
 pub(super) fn reply<C: RefCount + 'static>(
     output: &mut Answer<C>,
     noreply: bool,
@@ -70,13 +70,13 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         self.visit.worker.count(counter);
     }
 
-    /// By prefix, and to watchers, if these are on.
+    /// Counts a lookup by prefix, and logs it to watchers, if these are on.
     pub(super) fn fetched(&self, key: &[u8], item: Option<&ItemRef<C>>) {
         self.note(key, if item.is_some() { Use::Hit } else { Use::Miss });
         self.visit.watchers().log_get(key, item, self.connection);
     }
 
-    /// By prefix, if that is on.
+    /// Counts a request by prefix, if that is on.
     pub(super) fn note(&self, key: &[u8], what: Use) {
         if self.shared.prefixes.is_on() {
             self.shared.prefixes.note(key, what);
@@ -87,7 +87,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         self.shared.clock.expiry(expiry, self.visit.now)
     }
 
-    /// Or the answer that says why there is no memory.
+    /// Memory for an item, or the answer that says why not.
     pub(super) fn draft(&self, recipe: &Recipe<'_>) -> Answered<Draft<C>> {
         if !self.shared.store.takes(recipe.key, recipe.flags, recipe.len) {
             self.count(Counter::StoreTooLarge);

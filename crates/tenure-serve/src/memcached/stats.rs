@@ -81,7 +81,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         Then::Done
     }
 
-    /// Of each class that ever had an item.
+    /// Figures of each class that ever had an item.
     fn items(&self, lines: &mut Lines) {
         let figures = self.shared.workers.classes();
         for class in Class::all().filter(|class| figures.events(*class, Event::Linked) > 0) {
@@ -156,7 +156,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
         lines.stat("threads", shared.workers.len());
         lines.stat("bytes", shared.store.used());
         lines.stat("curr_items", shared.store.len());
-        // With items being written, and unlinked ones being sent or waiting for a grace period.
+        // These include items being written, and unlinked ones being sent or waiting for a grace period.
         let (items, bytes) = shared.store.alive();
         lines.stat("items_alive", items);
         lines.stat("items_alive_bytes", bytes);
@@ -227,7 +227,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Request<'_, C, P> {
 /// Clock ticks of `/proc` in a second: the same on every architecture.
 const TICKS: f64 = 100.0;
 
-/// In the process itself, and in the kernel.
+/// Seconds in the process itself, and in the kernel.
 fn cpu_seconds() -> Option<(f64, f64)> {
     let mut buffer = [0; 1024];
     let line = of_process("/proc/self/stat", &mut buffer)?;

@@ -204,7 +204,7 @@ impl Watchers {
         }
     }
 
-    /// Or its end, for that reason.
+    /// A connection begins, or ends for that reason.
     pub(super) fn log_connection(&self, from: IpAddr, connection: u64, end: Option<&str>) {
         if self.want(kind::CONNEVENTS) {
             let transport = if from.is_unspecified() { "local" } else { "tcp" };

@@ -66,7 +66,7 @@ pub(super) struct Hands<'a, C> {
 }
 
 impl<H: Handler> Connection<H> {
-    /// Until there is nothing to do at the moment.
+    /// Reads, answers and sends until there is nothing to do at the moment.
     pub(super) fn turn(
         &mut self,
         handler: &mut H,
@@ -174,7 +174,7 @@ impl<H: Handler> Connection<H> {
         Some(Fate::Waits(Interest::Write))
     }
 
-    /// If not all can be sent now, says how the turn ends.
+    /// Sends the output, or says how the turn ends.
     fn flush(&mut self, output: &mut Output<H::Chunk>, counters: &Counters) -> Option<Fate> {
         let last = matches!(self.phase, Phase::Ending | Phase::EndingLate);
         while !output.is_empty() {

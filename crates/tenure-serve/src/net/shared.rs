@@ -59,7 +59,7 @@ pub struct Shared {
     pub(super) buffers: Buffers,
     pub(super) inboxes: Vec<Inbox>,
     pub(super) counters: Vec<Isolated<Counters>>,
-    /// In nanoseconds, by worker.
+    /// Nanoseconds, by worker.
     pub(super) acquires: Vec<Lock<Histogram<u64>>>,
     stopping: <Native as Memory>::AtomicU32,
     /// Clients refused for what they do.

@@ -23,7 +23,7 @@ const BACKLOG: i32 = 4096;
 pub(super) struct Listeners {
     pub(super) sockets: Vec<OwnedFd>,
     pub(super) address: Address,
-    /// Where they listen at a path.
+    /// Present where they listen at a path.
     pub(super) file: Option<SocketFile>,
 }
 

@@ -405,7 +405,7 @@ impl Shared {
 }
 
 impl<H: Handler> Connection<H> {
-    /// Without half a request or a waiting answer.
+    /// Whether no half request and no answer waits.
     fn is_idle(&self) -> bool {
         let waits = !self.rest.is_empty()
             || self.input.as_ref().is_some_and(|input| !input.is_empty())
@@ -413,7 +413,7 @@ impl<H: Handler> Connection<H> {
         !waits && matches!(self.phase, Phase::Open | Phase::Lingering)
     }
 
-    /// If `input` is short and there is memory.
+    /// Keeps a copy if `input` is short and there is memory.
     fn keep_rest(&mut self, input: &[u8]) -> bool {
         let keeps = input.len() <= MOST_REST && self.rest.try_reserve_exact(input.len()).is_ok();
         if keeps {
@@ -423,7 +423,7 @@ impl<H: Handler> Connection<H> {
     }
 }
 
-/// Its own buffers, or a new pair. `None` if the pool has none.
+/// The connection's own buffers, or a new pair. `None` if the pool has none.
 fn own_buffers<H: Handler>(
     connection: &mut Connection<H>,
     worker: usize,
@@ -442,7 +442,7 @@ fn own_buffers<H: Handler>(
     Some((receive, Output::new(send)))
 }
 
-/// Its own buffers, the worker's, or new ones. `None` if the pool has none.
+/// The connection's own buffers, the worker's, or new ones. `None` if the pool has none.
 fn buffers<H: Handler>(
     connection: &mut Connection<H>,
     input: &mut Option<Buffer>,

@@ -42,7 +42,7 @@ impl Client {
         self.http.handle(&mut self.connection.session, bytes, &mut self.connection.output)
     }
 
-    /// Without the lines that differ from day to day.
+    /// The answers without the lines that differ from day to day.
     fn ask(&mut self, request: &str) -> String {
         self.receive(request.as_bytes());
         self.answers()

@@ -27,14 +27,14 @@ pub(super) struct Client<P: Protocol> {
     pub(super) socket: Option<OwnedFd>,
     /// The oldest first.
     pub(super) flights: VecDeque<Flight<P::Ask>>,
-    /// Of the oldest one's answer.
+    /// The state of the oldest one's answer.
     pub(super) scan: P::Scan,
     unsent: Vec<u8>,
     /// When bytes last moved while requests were under way.
     pub(super) active_ns: u64,
     /// Whether this connection received bytes.
     pub(super) answered: bool,
-    /// In the list of clients with room for a request: open loops only.
+    /// Whether it is in the list of clients with room for a request: open loops only.
     pub(super) is_listed: bool,
 }
 
@@ -131,9 +131,9 @@ pub(super) fn open(target: &SocketAddr) -> Result<OwnedFd, Errno> {
 
 pub(super) enum After {
     Go,
-    /// As it should.
+    /// It has ended as it should.
     Closed,
-    /// Early.
+    /// It has ended early.
     Lost(ErrorKind, String),
 }
 

@@ -28,7 +28,7 @@ const FILL_DEPTH: usize = 64;
 pub(crate) struct Job {
     pub(crate) target: SocketAddr,
     pub(crate) clients: usize,
-    /// On each connection.
+    /// Requests under way on each connection.
     pub(crate) depth: usize,
     pub(crate) close: bool,
     /// When requests are due. Without it, each answer triggers the next.

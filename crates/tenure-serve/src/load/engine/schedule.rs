@@ -26,7 +26,7 @@ impl Schedule {
         Self { interval_ns: all_ns * threads as f64, offset_ns: all_ns * index as f64, next: 0 }
     }
 
-    /// From the start of the run.
+    /// Nanoseconds from the start of the run.
     pub(crate) fn next_ns(&self) -> u64 {
         (self.next as f64).mul_add(self.interval_ns, self.offset_ns) as u64
     }

@@ -40,9 +40,9 @@ pub(crate) struct Worker<P: Protocol> {
     timer: Option<OwnedFd>,
     armed_ns: u64,
     clients: Vec<Client<P>>,
-    /// With room for a request, the longest waiting first: open loops only.
+    /// Clients with room for a request, the longest waiting first: open loops only.
     listed: VecDeque<usize>,
-    /// Without a connection.
+    /// Clients without a connection.
     waiting: Vec<usize>,
     tally: Tally,
     burst: Vec<u8>,
@@ -157,7 +157,7 @@ impl<P: Protocol> Worker<P> {
         due + self.clients.iter().map(|client| client.flights.len() as u64).sum::<u64>()
     }
 
-    /// Until the next tick, end or due request.
+    /// Waits until the next tick, end or due request.
     fn wait(&mut self, events: &mut Vec<Event>, next_tick_ns: u64) -> Result<(), Error> {
         let now_ns = self.now_ns();
         let until_ns = next_tick_ns.min(self.job.until_ns);
@@ -264,7 +264,7 @@ impl<P: Protocol> Worker<P> {
         self.is_done || self.job.quota.is_some_and(|quota| self.asked >= quota)
     }
 
-    /// In one write: as many as the client has room for, at most `most`.
+    /// Sends as many requests as the client has room for, at most `most`, in one write.
     #[inline]
     fn fill(&mut self, index: usize, most: usize, now_ns: u64) -> Result<(), Error> {
         if self.is_asked_out() || !self.connect(index)? {

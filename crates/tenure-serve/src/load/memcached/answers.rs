@@ -147,7 +147,7 @@ fn broken(line: &str) -> Verdict {
     Verdict::Broken(line.to_owned())
 }
 
-/// Not absurd, for a key or a length.
+/// A number that is not absurd for a key or a length.
 #[inline]
 fn number(digits: &[u8]) -> Option<usize> {
     unsigned(digits).filter(|number| *number < 10_000_000_000).map(|number| number as usize)

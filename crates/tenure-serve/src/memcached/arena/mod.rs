@@ -39,14 +39,14 @@ const LEVELS: usize = 8;
 
 const SPARSE: usize = LEVELS;
 
-/// In no list.
+/// The level of blocks in no list.
 const FULL: usize = LEVELS + 1;
 
 struct Class {
     lists: Lock<Lists>,
     // Written under the lock.
     live: Relaxed<u64>,
-    /// That begin in them.
+    /// Items that begin in these cells.
     items: Relaxed<u64>,
     /// Free cells, without those of sparse blocks.
     spare: Relaxed<u64>,
@@ -61,9 +61,9 @@ unsafe impl Send for Lists {}
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Figures {
-    /// With cells in use.
+    /// Blocks with cells in use.
     pub(crate) blocks: u64,
-    /// Kept for later.
+    /// Blocks kept for later.
     pub(crate) free: u64,
     pub(crate) live: u64,
     pub(crate) items: u64,

@@ -80,12 +80,12 @@ pub(crate) struct Pieces {
     left: usize,
     /// Before the text in the next cell.
     before: usize,
-    /// In later cells.
+    /// The same in later cells.
     then: usize,
 }
 
 impl Pieces {
-    /// For `text` bytes, with `first` others before them in the first cell, and `then` in each later one.
+    /// The cells for `text` bytes, with `first` others before them in the first, and `then` in each later one.
     #[inline]
     pub(crate) fn new(text: usize, first: usize, then: usize) -> Self {
         Self { left: text, before: first, then }

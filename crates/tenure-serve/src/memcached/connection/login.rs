@@ -44,7 +44,7 @@ impl<C: RefCount + 'static, P: RegistryCount> Run<'_, C, P> {
         None
     }
 
-    /// With the end of its line.
+    /// Takes a password of `len` bytes, with the end of its line.
     #[cold]
     pub(super) fn password(&mut self, len: usize, output: &mut Answer<C>) -> Option<Next> {
         let Some(token) = self.rest().get(..len) else {

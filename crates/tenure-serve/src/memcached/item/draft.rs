@@ -129,7 +129,7 @@ impl<C: RefCount + 'static> Draft<C> {
         self.item.size()
     }
 
-    /// With the end of the line.
+    /// Bytes still to come, with the end of the line.
     pub(crate) fn missing(&self) -> usize {
         self.item.text as usize - END.len() - self.filled
     }

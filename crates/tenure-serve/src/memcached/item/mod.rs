@@ -190,12 +190,12 @@ impl<C: RefCount + 'static> ItemRef<C> {
         self.text(start..start + self.len())
     }
 
-    /// If it is in one piece.
+    /// The data, if it is in one piece.
     pub(super) fn short_data(&self) -> Option<&[u8]> {
         self.front().get(self.data_start()..)?.get(..self.len())
     }
 
-    /// The first line, without its end.
+    /// The answer's first line, without its end.
     #[inline]
     pub(super) fn before_data(&self) -> &[u8] {
         &self.front()[..self.data_start() - 2]
@@ -209,7 +209,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
         footprint(self.key.into(), self.flags, self.len())
     }
 
-    /// For a tally.
+    /// What a tally counts.
     pub(super) fn sort(&self) -> (Class, usize) {
         (self.class, self.footprint())
     }
@@ -245,7 +245,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
         }
     }
 
-    /// For `me` and `lru_crawler metadump`.
+    /// What `me` and `lru_crawler metadump` show.
     pub(super) fn facts(&self, expiry: i64, used: i64) -> String {
         let fetched = if self.state() & state::FETCHED != 0 { "yes" } else { "no" };
         let (cas, class, size) = (self.cas.get(), self.class.number(), self.size());
@@ -265,7 +265,7 @@ impl<C: RefCount + 'static> ItemRef<C> {
         }
     }
 
-    /// In other cells, not shared yet. `None` without memory.
+    /// A copy in other cells, not shared yet. `None` without memory.
     pub(super) fn copy(&self, arena: &Arc<Arena>) -> Option<Self> {
         let key = self.key();
         let (flags, expiry) = (self.flags, self.expiry.get());

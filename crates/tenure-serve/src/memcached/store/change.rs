@@ -19,7 +19,7 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// In watchers' lines.
+    /// The name in watchers' lines.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Set => "set",

@@ -30,7 +30,7 @@ pub(super) struct Crawl {
     place: u32,
     began: Seconds,
     flushes: u32,
-    /// By a client.
+    /// Whether a client started it.
     asked: bool,
 }
 
@@ -41,7 +41,7 @@ impl Crawl {
 }
 
 impl<C: RefCount + 'static> Visit<'_, C> {
-    /// Unless another thread crawls, or it is too early.
+    /// Does nothing if another thread crawls, or it is too early.
     pub(crate) fn crawl(&self, mut items: usize) {
         let store = self.store;
         if !self.crawls() {
@@ -114,7 +114,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         }
     }
 
-    /// Or begins again, unless a client started the present one. Returns whether it does.
+    /// Begins a crawl, or begins again unless a client started the present one. Returns whether it does.
     pub(crate) fn begin_crawl(&self) -> bool {
         let mut crawl = self.store.crawl.lock();
         let begins = !crawl.asked || crawl.shard == SHARDS;

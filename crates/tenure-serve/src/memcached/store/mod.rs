@@ -42,7 +42,7 @@ pub(super) use shard::{Delta, Locked, Outcome};
 
 const SHARDS: usize = 256;
 
-/// In the order of eviction.
+/// A shard's items, in the order of eviction.
 type Shard<C> = Mutex<Queue<ItemRef<C>>>;
 
 pub(super) struct Store<C: RefCount + 'static> {
@@ -126,7 +126,7 @@ impl<C: RefCount + 'static> Store<C> {
         self.map.len()
     }
 
-    /// With their overhead.
+    /// Bytes of linked items, with their overhead.
     pub(super) fn used(&self) -> u64 {
         self.used.get()
     }
@@ -263,7 +263,7 @@ impl<'a, C: RefCount + 'static> Visit<'a, C> {
         self.store.map.get_key_value(&key, &self.guard).map(|(entry, ())| &entry.0)
     }
 
-    /// Without a lock.
+    /// Takes no lock.
     #[inline]
     pub(super) fn find(&self, key: Key<'_>) -> Option<&ItemRef<C>> {
         let item = self.peek(key)?;

@@ -43,7 +43,7 @@ impl Hands {
         self.at[shard].note(at);
     }
 
-    /// For a shard that gets its first item.
+    /// The laps of a shard that gets its first item.
     pub(super) fn laps(&self) -> u32 {
         self.laps.get()
     }
@@ -66,7 +66,7 @@ enum Effort {
     Takes,
 }
 
-/// Whose lock the thread already holds.
+/// The shard whose lock the thread already holds.
 pub(super) struct Mine<'q, C: RefCount + 'static> {
     pub(super) shard: usize,
     pub(super) queue: &'q mut Queue<ItemRef<C>>,

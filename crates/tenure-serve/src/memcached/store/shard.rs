@@ -33,7 +33,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// In watchers' lines.
+    /// The name in watchers' lines.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Done { .. } => "stored",
@@ -103,7 +103,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         cas
     }
 
-    /// But not the new item.
+    /// Evicts others than the new item.
     fn make_room(&mut self, new: &ItemRef<C>) {
         let mine = Mine { shard: self.shard, queue: &mut self.queue, spared: new };
         self.unlinked += self.visit.make_room(Some(mine));
@@ -122,7 +122,7 @@ impl<'v, 'a, C: RefCount + 'static> Locked<'v, 'a, C> {
         cas
     }
 
-    /// In place of another item of its key. Returns the item's number.
+    /// Links an item in place of another of its key. Returns its number.
     pub(crate) fn replace(&mut self, old: &ItemRef<C>, new: &ItemRef<C>) -> u64 {
         let store = self.visit.store;
         let cas = self.stamp(new);
@@ -212,7 +212,7 @@ impl<C: RefCount + 'static> Visit<'_, C> {
         }
     }
 
-    /// From its shard's queue and the map. Returns the item's bytes.
+    /// Returns the item's bytes.
     pub(super) fn unlink(&self, queue: &mut Queue<ItemRef<C>>, item: &ItemRef<C>) -> usize {
         let key = Key { bytes: item.key(), hash: item.hash() };
         self.store.used.sub(Locked::charge(item));
