@@ -1,23 +1,8 @@
 //! Load generators, for where memtier_benchmark and wrk are not at hand.
 //!
-//! ```text
-//!  Plan ──▶ threads, each with clients ──▶ server
-//!   │        engine/: one epoll each, closed or open loop
-//!   │                      │
-//!   │                      ▼
-//!   └─ --with ─▶ tool/ ──▶ Outcome ──▶ table, JSON
-//!      memtier, wrk
-//! ```
-//!
-//! What a run found is an [`outcome`], in JSON by `docs/load.schema.json`.
-//!
-//! # Closed and open loops
-//!
 //! In a *closed loop* each answer triggers the client's next request. That finds a server's capacity; latencies are
 //! those of a fully busy server, and a stop of a second delays one request of each client. In an *open loop* requests
 //! are due at fixed times, and latencies count from then, sent or not: those of users who do not wait for each other.
-//!
-//! # Cost
 //!
 //! Generator and server share a machine, so every result has the generator's CPU time ([`Outcome::client_cpu`]). An
 //! unpipelined request costs it a `send`, a `recv` and a share of an `epoll_wait`.

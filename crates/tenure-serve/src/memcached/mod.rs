@@ -16,8 +16,8 @@
 //!   bounds. Memory is not kept by class: `stats slabs` has no pages and free chunks, commands that tune slabs are
 //!   refused, and `lru_crawler crawl` searches all classes.
 //! - `stats detail` counts meta commands, too.
-//! - Eviction is SIEVE, not a segmented LRU. Up to about 16,000 items, it is as if there were one queue. With more,
-//!   each of 256 shards evicts from its own: of 100 items that one queue would keep, about 95 stay.
+//! - Eviction is SIEVE, not a segmented LRU, up to about 16,000 items as if there were one queue. With more, each of
+//!   256 shards evicts from its own: of 100 items that one queue would keep, about 95 stay.
 //! - One connection too many, and one whose client speaks the binary protocol, is closed without a line.
 //! - `stats conns` lists addresses, then connections with their own numbers, without states and ports. `watch` uses the
 //!   same numbers, and has no raw commands, system events and proxies.
@@ -48,11 +48,6 @@
 //!
 //! With less memory than its limit, the cache makes do (`malloc_fails` counts the refused values), and tries to grow by
 //! a 256th of the limit each second.
-//!
-//! # Counts
-//!
-//! Six cells are compiled: [`CountKind`] chooses the count of items and peers, [`LineKind`] whether a peer's count has
-//! its own line, and [`with_cell`] one of them at run time.
 
 mod answer;
 mod arena;

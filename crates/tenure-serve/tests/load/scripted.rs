@@ -112,7 +112,6 @@ pub(crate) fn memcached(
     })
 }
 
-/// A client that has gone ends the connection.
 pub(crate) fn send(bytes: &[u8], stream: &mut TcpStream) -> bool {
     stream.write_all(bytes).is_ok()
 }

@@ -35,7 +35,6 @@ impl Server {
         Self::with(|config| config.memory = bytes)
     }
 
-    /// In seconds from the start.
     pub(crate) fn tick(&mut self, seconds: u64) {
         self.tick_at(Duration::from_secs(seconds));
     }
@@ -66,7 +65,6 @@ impl Server {
         self.ask(set(key, len))
     }
 
-    /// Sets `k0`, `k1` and so on to values of `len` bytes.
     pub(crate) fn fill(&mut self, keys: Range<usize>, len: usize) {
         keys.for_each(|key| drop(self.set(format_args!("k{key}"), len)));
     }
@@ -75,13 +73,11 @@ impl Server {
         self.ask(format!("get {key}\r\n")).starts_with("VALUE")
     }
 
-    /// A line of `stats`.
     pub(crate) fn stat(&mut self, name: &str) -> u64 {
         let stats = self.stats("");
         stats.get(name).unwrap_or_else(|| panic!("{name} in {stats:?}")).parse().unwrap()
     }
 
-    /// `stats` of that kind, by name.
     pub(crate) fn stats(&mut self, kind: &str) -> BTreeMap<String, String> {
         let answer = self.ask(format!("stats {kind}\r\n"));
         let lines = answer.lines().filter_map(|line| line.strip_prefix("STAT ")?.split_once(' '));

@@ -25,11 +25,10 @@ struct Transcript {
 
 #[derive(Default)]
 struct Part {
-    /// The clock's seconds from the start.
+    /// Seconds from the start.
     second: Option<u64>,
     requests: Vec<u8>,
     answers: Vec<u8>,
-    /// What `stats` says afterwards.
     stats: Vec<String>,
 }
 
@@ -66,7 +65,6 @@ fn transcripts() -> Vec<Transcript> {
 }
 
 impl Transcript {
-    /// Asserts that a server fed by `feed` answers as written.
     fn check(&self, how: &str, feed: impl Fn(&mut Server, &[u8]) -> Vec<u8>) {
         let mut server = Server::with(|config| {
             for option in &self.options {
@@ -157,7 +155,6 @@ fn every_transcript_is_answered_as_written() {
     }
 }
 
-/// Byte by byte, and in pieces that end everywhere.
 #[test]
 fn no_transcript_is_answered_otherwise_when_it_is_cut() {
     for transcript in transcripts() {

@@ -242,7 +242,6 @@ fn connections_are_spread_evenly_or_stay_where_they_come() {
 fn a_client_that_does_not_read_is_not_read<const KEEPS: bool>() {
     let server = start::<KEEPS>(settings());
     let mut slow = client(&server);
-    // Asks for a thousand megabytes in one write.
     slow.write_all(&b"big\n".repeat(1000)).unwrap();
     eventually("a stall", || server.statistics().stalled > 0);
     std::thread::sleep(Duration::from_millis(50));

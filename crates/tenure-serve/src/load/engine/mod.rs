@@ -7,8 +7,8 @@
 //!       └──── open loop: as many as are due (Schedule)
 //! ```
 //!
-//! A thread has one epoll instance and one buffer for each direction; a request allocates nothing. The clock is read
-//! once for each read from a socket: requests answered in one piece have the same latency.
+//! A thread has one epoll instance and one buffer for each direction; a request allocates nothing. Requests answered in
+//! one read have the same latency.
 
 mod client;
 pub(super) mod protocol;
