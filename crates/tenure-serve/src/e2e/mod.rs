@@ -1,6 +1,6 @@
 //! Whole servers: what each repair is worth in real work, beside other programs.
 //!
-//! A [`run`] starts each server of a scenario as a process, and drives one after the other in short rounds, in random
+//! A [`run()`] starts each server of a scenario as a process, and drives one after the other in short rounds, in random
 //! order. Ratios are of two servers in the same round.
 //!
 //! | figure | what it has in it |
