@@ -1,5 +1,3 @@
-//! [`Program`]: a server as a process.
-
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -19,7 +17,7 @@ use super::result::Acquires;
 /// Bounds a start, and an end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Its drop ends the server.
+/// A server as a process. Its drop ends it.
 pub(super) struct Program {
     child: Child,
     /// A server without a reader of its output would end.

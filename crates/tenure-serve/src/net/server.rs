@@ -1,5 +1,3 @@
-//! [`Server`]: the workers' threads, from start to stop.
-
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;

@@ -1,5 +1,3 @@
-//! [`Settings`]: how a server listens and what it allows.
-
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,5 +1,3 @@
-//! What the workers of a server share, and how they hand connections over.
-
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

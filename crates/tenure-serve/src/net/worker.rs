@@ -30,7 +30,7 @@ const ACCEPTS: usize = 64;
 /// A longer part of a request keeps its buffer.
 const MOST_REST: usize = 2048;
 
-/// Stay in the pool, however few are in use.
+/// Idle buffers that stay in the pool, however few are in use.
 const MOST_IDLE_BUFFERS: u64 = 512;
 
 /// The longest wait for events, and so between calls of [`Handler::tick`].

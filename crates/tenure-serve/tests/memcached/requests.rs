@@ -1,4 +1,4 @@
-//! Random requests: mostly as clients make them, some with anything wrong.
+//! Random requests, some with anything wrong.
 
 use proptest::prelude::*;
 use proptest::sample::select;

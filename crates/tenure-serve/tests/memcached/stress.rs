@@ -1,5 +1,3 @@
-//! The memcached server under many threads and senseless input.
-
 use proptest::prelude::*;
 use tenure::count::RefCount;
 use tenure::registry::RegistryCount;

@@ -1,4 +1,4 @@
-//! Every command by its transcript, however the connection is cut, and with the same answers from memcached.
+//! Every command by its transcript, however the connection is cut; memcached answers the same.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

@@ -1,5 +1,3 @@
-//! The handler without sockets.
-
 mod changes;
 mod hostile;
 mod transcripts;

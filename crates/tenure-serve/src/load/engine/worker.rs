@@ -19,7 +19,7 @@ use crate::load::outcome::ErrorKind;
 
 const BUFFER: usize = 256 << 10;
 
-/// Ends a burst.
+/// Bytes that end a burst.
 const MOST_BURST: usize = 128 << 10;
 
 const EVENTS: usize = 512;
@@ -46,7 +46,7 @@ pub(crate) struct Worker<P: Protocol> {
     waiting: Vec<usize>,
     tally: Tally,
     burst: Vec<u8>,
-    /// While measuring.
+    /// Requests asked while measuring.
     asked: u64,
     is_done: bool,
     /// When any connection last received something.
@@ -180,7 +180,7 @@ impl<P: Protocol> Worker<P> {
         }
     }
 
-    /// Clients without events: late ones, and those without a connection.
+    /// Checks clients without events: late ones, and those without a connection.
     fn tick(&mut self, now_ns: u64) -> Result<(), Error> {
         for index in std::mem::take(&mut self.waiting) {
             self.begin(index, now_ns)?;
