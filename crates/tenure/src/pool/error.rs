@@ -8,20 +8,19 @@ use core::fmt;
 pub enum AcquireError {
     /// The pool is closed.
     Closed,
-    /// The [`SlotPool`](super::SlotPool) has as many objects as it may, and none is idle.
+    /// The [`SlotPool`](super::SlotPool) has as many objects as it may, none of them idle.
     Exhausted {
         /// How many it may have.
         limit: usize,
     },
-    /// A [`BufferPool`](super::BufferPool) is asked for more bytes than a buffer of the largest size class has.
+    /// More bytes were asked of a [`BufferPool`](super::BufferPool) than its largest size class has.
     TooLarge {
         /// Bytes that were asked for.
         asked: usize,
         /// Bytes of a buffer of the largest class.
         largest: usize,
     },
-    /// The `BufferPool` would exceed its memory limit, and no buffer is idle. A buffer counts with all bytes of its
-    /// class.
+    /// The `BufferPool` would exceed its memory limit, and no buffer is idle. A buffer counts with its class's size.
     LimitReached {
         /// Bytes that the pool may hold.
         limit: u64,
@@ -79,7 +78,7 @@ impl core::error::Error for AcquireError {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The size of the smallest class is not a power of two, or less than 64.
+    /// The smallest class is not a power of two, or less than 64.
     SmallestClass {
         /// Bytes of the smallest class.
         smallest: usize,

@@ -1,24 +1,23 @@
 //! [`Pool`]: the life cycle of a pool and of what is in its slots, for objects and for buffers.
 //!
-//! 1. **[`fill`](Shared::fill)** puts new contents into a vacant slot, which is in use then. Contents hold a reference
+//! 1. **[`fill`](Shared::fill)** puts new contents into a vacant slot, which is then in use. Contents hold a reference
 //!    to the pool (see [`Shared`]), so guards need none.
-//! 2. In between, the slot goes from in use to idle and back, and nothing is counted.
-//! 3. **[`empty`]** ends the contents of a slot that is neither in use nor idle, and gives the reference up as its last
-//!    step. No other function ends contents.
+//! 2. The slot goes from in use to idle and back; nothing is counted.
+//! 3. **[`empty`]** alone ends contents, of a slot that is neither in use nor idle. Giving up the reference is its last
+//!    step.
 //!
-//! What a pool holds, in objects or bytes, is counted before contents are made and until they are gone, so it never
+//! What a pool holds, in objects or bytes, is counted from before contents are made until they are gone, so it never
 //! exceeds the limit.
 //!
 //! # At the limit
 //!
-//! An acquire is refused only if, at one moment of the call, no slot was idle and the limit allowed no other
-//! contents. [`make_room`](Shared::make_room) gathers the lists, and looks at the limit between two looks that
-//! found all lists empty.
+//! An acquire is refused only if, at one moment of the call, no slot was idle and the limit allowed no other contents.
+//! [`make_room`](Shared::make_room) gathers the lists, and looks at the limit between two looks that found all lists
+//! empty.
 //!
-//! Contents that end [quietly](Contents::QUIET), without code of users, are freed for others, under the pool's
-//! lock: while one thread makes room, no other has contents in its hands that are neither idle nor in use. The drop
-//! of other contents may panic, take long, or acquire from this very pool. They are lined up as [`Orphans`], and
-//! end when no lock is held.
+//! Contents that end [quietly](Contents::QUIET) are freed for others under the pool's lock: while one thread makes
+//! room, no other has contents in hand that are neither idle nor in use. The drop of other contents may panic, take
+//! long, or acquire from this pool: they are queued as [`Orphans`] and end when no lock is held.
 
 use super::list::List;
 use super::lock::Lock;
@@ -33,16 +32,14 @@ use core::mem::forget;
 use core::ops::Deref;
 use core::ptr::{self, NonNull};
 
-/// How many quiet contents a trim frees before it lets other threads have the lock.
+/// How many quiet contents a trim frees before it releases the lock for others.
 const BATCH: usize = 32;
 const OPEN: u32 = 0;
 const CLOSED: u32 = 1;
 
-/// What a pool keeps in its slots, and how it is made and ended.
 pub(crate) trait Contents<L: List>: Sized {
-    /// New contents that are in no slot yet.
+    /// New contents, in no slot yet.
     type Made;
-    /// Why there are no new contents.
     type Failure;
     /// The part of a slot that has the contents, and stays when they go.
     type Place;
@@ -50,17 +47,14 @@ pub(crate) trait Contents<L: List>: Sized {
     type Classes: AsRef<[Class<Self, L>]>;
     /// Whether contents end without running code of users.
     const QUIET: bool;
-    /// A slot that was used so often, as [`uses`](table::Slot::uses) counts, is not used again.
+    /// A slot whose [`uses`](table::Slot::uses) have come here is not used again.
     const LAST_USE: u64;
 
     /// Makes contents. May panic, or close the pool.
     fn make(&self, class: &Class<Self, L>) -> Result<Self::Made, Self::Failure>;
 
-    /// The place of a slot without contents.
     fn vacant(class: &Class<Self, L>) -> Self::Place;
 
-    /// Puts contents into a place.
-    ///
     /// # Safety
     ///
     /// The slot is vacant, and the caller owns it.
@@ -77,28 +71,25 @@ pub(crate) trait Contents<L: List>: Sized {
     ///
     /// # Safety
     ///
-    /// The slot's contents, or something else, keep the pool for `'a`.
+    /// The pool is kept for `'a`, by the slot's contents or otherwise.
     unsafe fn class<'a>(part: &Part<Self, L>) -> &'a Class<Self, L>
     where
         Self: 'a;
 }
 
-/// A slot of a pool.
 pub(crate) type Slot<C, L> = table::Slot<Part<C, L>, <L as List>::Memory>;
 
-/// The part of a slot that stays.
 pub(crate) struct Part<C: Contents<L>, L: List> {
-    /// The slot's contents, if it has any, keep the pool.
+    /// The slot's contents, if any, keep the pool.
     pub(crate) pool: RawShared<Pool<C, L>, L::Memory>,
     pub(crate) place: C::Place,
 }
 
-// SAFETY: the pool is shared by all threads, which the owner's `Resident` asks for.
+// SAFETY: all threads share the pool, as the owner's `Resident` requires.
 unsafe impl<C: Contents<L>, L: List> Send for Part<C, L> where C::Place: Send {}
 // SAFETY: as above.
 unsafe impl<C: Contents<L>, L: List> Sync for Part<C, L> where C::Place: Sync {}
 
-/// The slots of one size.
 pub(crate) struct Class<C: Contents<L>, L: List> {
     pub(crate) table: Table<Part<C, L>, L>,
     /// What the contents of a slot count for: one object, or their bytes.
@@ -122,7 +113,6 @@ pub(crate) struct Usage {
     pub(crate) in_use: u64,
 }
 
-/// What handles and guards of a pool share.
 pub(crate) struct Pool<C: Contents<L>, L: List> {
     pub(crate) contents: C,
     pub(crate) classes: C::Classes,
@@ -131,25 +121,23 @@ pub(crate) struct Pool<C: Contents<L>, L: List> {
     account: Isolated<Account<L::Memory>>,
 }
 
-/// What is written when contents come and go, away from what every acquire reads.
+/// Away from what every acquire reads.
 struct Account<M: Memory> {
-    /// What all contents count for, in use and idle.
     held: M::AtomicU64,
     /// Held by the thread that frees quiet contents.
     lock: Lock<M>,
 }
 
-/// Why there is no slot to be had.
 pub(crate) enum Refused<F> {
     Closed,
     /// At some moment of the call nothing was idle, and the limit allowed no more.
     Limit,
-    /// All slots that there can be have contents or were used up.
+    /// All possible slots have contents or were used up.
     NoSlot,
     Failed(F),
 }
 
-/// A part of the limit that is reserved for new contents, and given back if there come to be none.
+/// A part of the limit, given back unless new contents are made.
 struct Reserved<'a, M: Memory> {
     held: &'a M::AtomicU64,
     size: u64,
@@ -162,15 +150,13 @@ impl<M: Memory> Drop for Reserved<'_, M> {
     }
 }
 
-/// What there is for an acquire at the limit.
 enum Found<'a, C: Contents<L>, L: List> {
-    /// An idle slot, in use from now on.
+    /// In use from now on.
     Idle(&'a Slot<C, L>),
     Room(Reserved<'a, L::Memory>),
 }
 
 impl<C: Contents<L>, L: List> Class<C, L> {
-    /// A class in which threads keep up to `magazine` slots to themselves.
     pub(crate) fn new(size: u64, magazine: usize, owner: Weak<dyn Resident>) -> Self {
         let [filled, emptied, downgraded] = [(); 3].map(|()| Atomic::new(0));
         let counts = Isolated::new(Counts { filled, emptied, downgraded });
@@ -179,7 +165,7 @@ impl<C: Contents<L>, L: List> Class<C, L> {
 
     /// Cost: a load for each slot.
     pub(crate) fn usage(&self) -> Usage {
-        // Relaxed, both: figures. Those that have ended first, so that there are no more than were made.
+        // Relaxed, both: figures. `ended` first, so that it is not more than `made`.
         let ended = self.counts.emptied.load(Ordering::Relaxed);
         let made = self.counts.filled.load(Ordering::Relaxed);
         let (acquired, in_use) = self.table.usage();
@@ -199,7 +185,6 @@ impl<C: Contents<L>, L: List> Pool<C, L> {
         self.closed.load(Ordering::Relaxed) != OPEN
     }
 
-    /// What all contents count for.
     pub(crate) fn held(&self) -> u64 {
         // Relaxed: a figure.
         self.account.held.load(Ordering::Relaxed)
@@ -213,11 +198,11 @@ impl<C: Contents<L>, L: List> Pool<C, L> {
     fn reserve(&self, size: u64) -> Option<Reserved<'_, L::Memory>> {
         let held = &self.account.held;
         let mut found = self.held();
-        // Never above the limit, not even for a moment: another thread would be refused for nothing.
+        // Never above the limit, even briefly: another thread would be refused for nothing.
         loop {
             let sum = self.with_another(found, size)?;
-            // Release: pairs with the Acquire in `is_full`: what this thread released before is seen as idle. Relaxed
-            // on failure: only an amount.
+            // Release: pairs with the Acquire in `is_full`, which sees as idle what this thread released before.
+            // Relaxed on failure: only an amount.
             match held.compare_exchange_weak(found, sum, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return Some(Reserved { held, size }),
                 Err(now) => found = now,
@@ -229,8 +214,8 @@ impl<C: Contents<L>, L: List> Pool<C, L> {
         self.classes.as_ref().iter().map(|class| &class.table.idle)
     }
 
-    /// Whether, at some moment of the call, no slot was idle and the limit allowed no other contents of `size`. To be
-    /// asked while the lists are gathered, by the thread with the lock.
+    /// Whether, at some moment of the call, no slot was idle and the limit allowed no other contents of `size`. For the
+    /// thread with the lock, on gathered lists.
     fn is_full(&self, size: u64) -> bool {
         // There are fewer classes than a size has bits.
         let mut before = [0; usize::BITS as usize];
@@ -238,9 +223,8 @@ impl<C: Contents<L>, L: List> Pool<C, L> {
             let Some(emptiness) = list.emptiness() else { return false };
             *before = emptiness;
         }
-        // Acquire: pairs with the Release in `reserve`. It comes before the second look, and the first look acquires,
-        // so comes before this. This is the moment: a thread that released before it, or acquired after it, would have
-        // been seen.
+        // Acquire: pairs with the Release in `reserve`. Between the two looks, the first of which acquires. So this is
+        // the moment: a release before it or an acquire after it would have been seen.
         let held = self.account.held.load(Ordering::Acquire);
         let mut lists = self.lists().zip(&before);
         self.with_another(held, size).is_none()
@@ -248,10 +232,8 @@ impl<C: Contents<L>, L: List> Pool<C, L> {
     }
 }
 
-/// What needs the caller's reference, which keeps the pool during the call.
 impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
-    /// A slot for the caller, where its own class had no idle one: an idle one of another thread, a new one, or one of
-    /// a smaller class, down to `smallest`.
+    /// A slot when `asked` has no idle one: another thread's, a new one, or one of a smaller class, down to `smallest`.
     #[cold]
     #[inline(never)]
     pub(crate) fn acquire_slowly(
@@ -286,7 +268,6 @@ impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
         }
     }
 
-    /// A vacant slot with new contents, in use from now on.
     fn fill<'a>(
         &'a self,
         class: &'a Class<C, L>,
@@ -295,14 +276,14 @@ impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
         // Before there is a slot: it may panic.
         let made = self.contents.make(class).map_err(Refused::Failed)?;
         if self.is_closed() {
-            // Meanwhile, by `make` perhaps.
+            // `make` may have closed it.
             return Err(Refused::Closed);
         }
         let vacant = || Part { pool: self.as_raw(), place: C::vacant(class) };
         let slot = class.table.vacancy(vacant).ok_or(Refused::NoSlot)?;
         // SAFETY: the slot is vacant, and this thread's.
         unsafe { C::fill(&slot.part.place, made) };
-        // From here on the contents are counted, and keep the pool: `empty` ends both.
+        // From here on the contents are counted and keep the pool, until `empty`.
         forget(reserved);
         let _: RawShared<_, _> = self.clone().into_raw();
         // Relaxed: a figure.
@@ -312,7 +293,7 @@ impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
     }
 
     /// An idle slot of that class, or room for a new one, for which idle contents of other classes are freed. `None` if
-    /// there was neither at some moment of the call. For the thread with the lock, while the lists are gathered.
+    /// there was neither at some moment. For the thread with the lock, on gathered lists.
     fn make_room<'a>(&'a self, class: &'a Class<C, L>) -> Option<Found<'a, C, L>> {
         loop {
             if let Some(slot) = class.table.reuse() {
@@ -321,7 +302,7 @@ impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
             if let Some(reserved) = self.reserve(class.size) {
                 return Some(Found::Room(reserved));
             }
-            // The largest first. Another thread may be faster to what is found or freed: then once more.
+            // The largest first. Another thread may take what is found or freed: then again.
             let mut others = self.classes.as_ref().iter().rev();
             let mut free_one =
                 |other: &Class<C, L>| !ptr::eq(other, class) && Orphans::new(other).take(1) == 1;
@@ -351,11 +332,11 @@ impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
         trimmed
     }
 
-    /// Refuses acquires from now on, and ends idle contents; those in use end when they are released.
+    /// Refuses acquires from now on, and ends idle contents; others end when they are released.
     pub(crate) fn close(&self) {
         // Relaxed: as in `is_closed`.
         self.closed.store(CLOSED, Ordering::Relaxed);
-        // Also if it was closed before: a fork may have come in the middle of that.
+        // Also if it was closed before: a fork may have interrupted that.
         for class in self.classes.as_ref() {
             let mut orphans = Orphans::new(class);
             class.table.idle.close(|index| orphans.add(index));
@@ -364,16 +345,15 @@ impl<C: Contents<L>, L: List> Shared<Pool<C, L>, L::Memory> {
     }
 }
 
-/// Ends the use of a slot, which is idle then unless the pool is closed.
+/// Ends the use of a slot, which is then idle unless the pool is closed.
 ///
 /// # Safety
 ///
-/// The slot has contents, the caller is its user, and `idle` the list of its class. Unless something else keeps it,
-/// the pool may be gone afterwards.
+/// The slot has contents, the caller is its user, and `idle` is the list of its class. The pool may be gone afterwards.
 #[inline(always)]
 pub(crate) unsafe fn release<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>, idle: NonNull<L>) {
-    // SAFETY: the contents keep the pool until the user, who owns the slot, releases it. `this` is not used again
-    // if another thread gets it. If the list is closed the slot is still this thread's, and not in use.
+    // SAFETY: the contents keep the pool until the slot is released, after which `this` is not used. If the list is
+    // closed, the slot is still this thread's, and not in use.
     unsafe {
         let this = slot.as_ref();
         let index = this.index();
@@ -392,19 +372,18 @@ pub(crate) unsafe fn release<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>,
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn discard<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>) {
-    // SAFETY: the contents keep the pool. The slot was the caller's, and is in no list.
+    // SAFETY: the contents keep the pool. The slot is the caller's, and in no list.
     unsafe {
         slot.as_ref().transition_to_unused();
         empty(slot);
     }
 }
 
-/// Ends the contents of a slot, which is vacant then, or used up.
+/// Ends the contents of a slot, which is then vacant, or used up.
 ///
 /// # Safety
 ///
-/// The slot has contents, is the caller's, and neither in use nor idle. Unless something else keeps it, the pool may be
-/// gone afterwards.
+/// The slot has contents, is the caller's, and neither in use nor idle. The pool may be gone afterwards.
 #[cold]
 #[inline(never)]
 unsafe fn empty<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>) {
@@ -413,8 +392,8 @@ unsafe fn empty<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>) {
 
     impl<C: Contents<L>, L: List> Drop for Ended<C, L> {
         fn drop(&mut self) {
-            // SAFETY: `fill` left the contents' reference behind, and it is taken over here alone. `pool` keeps
-            // slot and class, and is dropped last.
+            // SAFETY: `fill` left the contents' reference for this alone. `pool` keeps slot and class, and is dropped
+            // last.
             let (pool, slot, class) = unsafe {
                 let slot = self.0.as_ref();
                 (Shared::from_raw(slot.part.pool), slot, C::class(&slot.part))
@@ -434,7 +413,7 @@ unsafe fn empty<C: Contents<L>, L: List>(slot: NonNull<Slot<C, L>>) {
     unsafe { C::end(&ended.0.as_ref().part.place) };
 }
 
-/// Slots whose contents have to go: the calling thread's, and in no list. Linked by their `next`.
+/// Slots of the calling thread, in no list, whose contents have to go. Linked by their `next`.
 struct Orphans<'a, C: Contents<L>, L: List> {
     class: &'a Class<C, L>,
     first: u32,
@@ -445,17 +424,16 @@ impl<'a, C: Contents<L>, L: List> Orphans<'a, C, L> {
         Self { class, first: NO_INDEX }
     }
 
-    /// Takes up to `most` idle slots. Returns how many.
     fn take(&mut self, most: usize) -> usize {
         let idle = &self.class.table.idle;
         (0..most).map_while(|_| idle.acquire()).map(|index| self.add(index)).count()
     }
 
-    /// Adds a slot that the list handed out. Quiet contents end at once.
+    /// Adds a slot from the list. Quiet contents end at once.
     fn add(&mut self, index: u32) {
         let slot = self.class.table.slot(index);
         if C::QUIET {
-            // SAFETY: the list handed out a slot with contents, which is in no list now. The pool's handle keeps it.
+            // SAFETY: the list handed out a slot with contents, now in no list. The caller's handle keeps the pool.
             return unsafe { empty(NonNull::from(slot)) };
         }
         // Relaxed: this thread reads it.
@@ -479,14 +457,14 @@ impl<'a, C: Contents<L>, L: List> Orphans<'a, C, L> {
     ///
     /// # Panics
     ///
-    /// If the drop of one of them does, when the others are gone too.
+    /// If the drop of one of them does, after the others are gone.
     fn empty(mut self) {
         while self.empty_next() {}
     }
 }
 
 impl<C: Contents<L>, L: List> Drop for Orphans<'_, C, L> {
-    /// Ends those that a panic has left.
+    /// Ends those that a panic left.
     fn drop(&mut self) {
         while self.empty_next() {}
     }
@@ -513,14 +491,13 @@ impl<C: Contents<L>, L: List> Drop for Owner<C, L> {
     }
 }
 
-/// A handle of a pool; clones are handles of the same one.
+/// A handle of a pool, shared by its clones.
 pub(crate) struct Handle<C: Contents<L>, L: List>(Arc<Owner<C, L>>);
 
 impl<C: Contents<L> + 'static, L: List> Handle<C, L>
 where
     Pool<C, L>: Send + Sync,
 {
-    /// The first handle of the pool that `make` makes.
     pub(crate) fn new(make: impl FnOnce(&Weak<dyn Resident>) -> Pool<C, L>) -> Self {
         Self(Arc::new_cyclic(|owner: &Weak<Owner<C, L>>| {
             let owner: Weak<dyn Resident> = owner.clone();

@@ -1,8 +1,7 @@
 //! [`Lock`]: one thread at a time, also after a fork.
 //!
-//! A lock without a queue, for work that is short and rare: moving idle slots, freeing memory at a limit. A thread
-//! that waits lets other threads run. The word names its holder. So the child of a fork can take over a lock whose
-//! holder exists only in the parent; what that thread had in hand is lost to the child.
+//! Without a queue, for short and rare work: moving idle slots, freeing memory at a limit. Waiting threads yield. The
+//! word names the holder, so the child of a fork can take over from a lost one, and loses what that had in hand.
 
 use crate::memory::{Atomic, Memory, Ordering, Threads};
 use core::marker::PhantomData;
@@ -13,7 +12,7 @@ const UNNUMBERED: u32 = u32::MAX;
 
 pub(crate) struct Lock<M: Memory>(M::AtomicU32);
 
-/// As what the calling thread holds locks: its number, or one that it has borrowed.
+/// Names the calling thread in locks: by its own number or a borrowed one.
 pub(crate) struct Holder<M: Threads> {
     number: Option<usize>,
     borrowed: bool,
@@ -58,14 +57,13 @@ impl<M: Threads> Lock<M> {
         Self(Atomic::new(UNLOCKED))
     }
 
-    /// Waits for the lock.
     pub(crate) fn lock(&self) -> Held<'_, M> {
         let holder = Holder::new();
         self.lock_as(&holder);
         Held { lock: self, _holder: holder }
     }
 
-    /// Waits for the lock, which the caller gives up by [`unlock`](Self::unlock), while it still has `holder`.
+    /// Waits for the lock. The caller [unlocks](Self::unlock) it while it still has `holder`.
     pub(crate) fn lock_as(&self, holder: &Holder<M>) {
         let mut expected = UNLOCKED;
         // Acquire: pairs with the Release in `unlock`.

@@ -1,11 +1,11 @@
-//! What pools did so far, and what they have.
+//! What pools have done, and what they have.
 
 use super::lifecycle::Usage;
 use alloc::vec::Vec;
 
-/// What a [`SlotPool`](super::SlotPool) did so far, and what it has, in objects.
+/// What a [`SlotPool`](super::SlotPool) has done, and what it has, in objects.
 ///
-/// A snapshot: the figures are read one after the other, and are off by what other threads do meanwhile.
+/// A snapshot: the figures are read one after the other, while other threads go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct SlotStatistics {
@@ -37,9 +37,9 @@ impl SlotStatistics {
     }
 }
 
-/// What a [`BufferPool`](super::BufferPool) did so far, and what it has.
+/// What a [`BufferPool`](super::BufferPool) has done, and what it has.
 ///
-/// A snapshot: the figures are read one after the other, and are off by what other threads do meanwhile.
+/// A snapshot: the figures are read one after the other, while other threads go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BufferStatistics {
@@ -49,7 +49,7 @@ pub struct BufferStatistics {
     pub total: BufferCounts,
 }
 
-/// Numbers of buffers of a size class, or of all together.
+/// Buffers of a size class, or of all classes together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BufferCounts {
@@ -61,14 +61,13 @@ pub struct BufferCounts {
     pub allocated: u64,
     /// Buffers that were given back to the allocator.
     pub freed: u64,
-    /// Times that a request for this class got a buffer of a smaller one, which counts there as `reused` or
-    /// `allocated`.
+    /// Times that a request for this class got a smaller buffer, which its own class counts.
     pub downgraded: u64,
     /// Buffers in use now.
     pub in_use: u64,
     /// Buffers that wait for their next user, in the depot and in magazines.
     pub idle: u64,
-    /// Bytes of the buffers in use and idle: of their capacities.
+    /// Capacity of all buffers, in use and idle, in bytes.
     pub bytes: u64,
 }
 
@@ -78,7 +77,6 @@ impl BufferCounts {
         let present = allocated.saturating_sub(freed);
         Self {
             size: size as usize,
-            // A buffer is used for the first time when it is allocated.
             reused: acquired.saturating_sub(allocated),
             allocated,
             freed,

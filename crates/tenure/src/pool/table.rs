@@ -9,7 +9,7 @@
 //!                                   vacate: the contents are gone
 //! ```
 //!
-//! A slot stays until the table is dropped, so an old index leads to a slot and never to freed memory.
+//! A slot stays until the table is dropped, so an old index leads to a slot, never to freed memory.
 //! [`lifecycle`](super::lifecycle) makes and ends contents, and defines the part `P` of a slot that stays.
 
 use super::list::{Linked, List, Stack};
@@ -22,7 +22,7 @@ pub(crate) struct Table<P, L: List> {
     pub(crate) idle: L,
     vacant: Isolated<Stack<L::Memory>>,
     slots: Segments<Slot<P, L::Memory>, L::Memory>,
-    /// Slots that were asked for. May exceed [`CAPACITY`] for a moment.
+    /// Slots that were asked for: more than [`CAPACITY`] for a moment.
     made: <L::Memory as Memory>::AtomicU32,
 }
 
@@ -45,7 +45,6 @@ impl<P, M: Memory> Linked<M> for Segments<Slot<P, M>, M> {
 }
 
 impl<P, M: Memory> Slot<P, M> {
-    /// The number by which lists and keys know the slot.
     #[inline(always)]
     pub(crate) fn index(&self) -> u32 {
         self.index
@@ -86,7 +85,7 @@ impl<P, M: Memory> Slot<P, M> {
 }
 
 impl<P, L: List> Table<P, L> {
-    /// A table without slots. A thread keeps up to `magazine` idle ones; `owner` learns when that thread ends.
+    /// A thread keeps up to `magazine` idle slots; `owner` learns when that thread ends.
     pub(crate) fn new(magazine: usize, owner: Weak<dyn Resident>) -> Self {
         Self {
             idle: L::new_in(magazine, owner),
@@ -96,7 +95,7 @@ impl<P, L: List> Table<P, L> {
         }
     }
 
-    /// Starts to use an idle slot, whose contents are as the last user left them.
+    /// Starts to use an idle slot, with its last user's contents.
     #[inline(always)]
     pub(crate) fn reuse(&self) -> Option<&Slot<P, L::Memory>> {
         let slot = self.slot(self.idle.acquire()?);
@@ -104,8 +103,8 @@ impl<P, L: List> Table<P, L> {
         Some(slot)
     }
 
-    /// A vacant slot, for the caller to fill or to [vacate](Self::vacate). `None` if all slots that there can be
-    /// exist, and none is vacant.
+    /// A vacant slot, for the caller to fill or to [vacate](Self::vacate). `None` if there are [`CAPACITY`] slots, none
+    /// vacant.
     pub(crate) fn vacancy(&self, part: impl Fn() -> P) -> Option<&Slot<P, L::Memory>> {
         if let Some(index) = self.vacant.pop(&self.slots) {
             return Some(self.slot(index));
@@ -131,25 +130,24 @@ impl<P, L: List> Table<P, L> {
     ///
     /// # Safety
     ///
-    /// The caller owns the slot, which is one of this table's, and gives it up.
+    /// The caller owns the slot, which is this table's, and gives it up.
     pub(crate) unsafe fn vacate(&self, slot: &Slot<P, L::Memory>) {
         let pushed = self.vacant.push(slot.index, &self.slots);
         debug_assert!(pushed.is_ok(), "the stack of vacant slots is never closed");
     }
 
-    /// The slot with an index that the list of idle slots handed out.
+    /// A slot that the list of idle slots handed out.
     #[inline(always)]
     pub(crate) fn slot(&self, index: u32) -> &Slot<P, L::Memory> {
         self.slots.get(index).expect("slots stay")
     }
 
-    /// The slot with that index, if there is one.
     #[inline(always)]
     pub(crate) fn find(&self, index: u32) -> Option<&Slot<P, L::Memory>> {
         self.slots.get(index)
     }
 
-    /// How often slots were used so far, and how many are in use.
+    /// How often slots were used, and how many are in use.
     pub(crate) fn usage(&self) -> (u64, u64) {
         let slots = self.slots.snapshot().map(|(_, slot)| slot.uses());
         slots.fold((0, 0), |(used, in_use), uses| (used + uses.div_ceil(2), in_use + uses % 2))

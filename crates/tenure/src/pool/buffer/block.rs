@@ -11,7 +11,6 @@ use core::ptr::{self, NonNull};
 /// Blocks of this size and more begin at a page.
 const PAGE: usize = 4096;
 
-/// What the blocks of a pool have in common.
 pub(super) struct Blocks {
     /// Binary logarithm of the smallest class's size.
     pub(super) smallest_shift: u32,
@@ -31,14 +30,12 @@ pub(super) struct Place<L: List> {
 }
 
 // SAFETY: the owner of a slot that is not in use writes the block, its user reads it, and the lists' Release and
-// Acquire pass it on between them. A block is bytes. The class is shared by all threads.
+// Acquire pass it on between them. A block is bytes. All threads share the class.
 unsafe impl<L: List> Send for Place<L> {}
 // SAFETY: as above.
 unsafe impl<L: List> Sync for Place<L> {}
 
 impl<L: List> Place<L> {
-    /// The block of a slot that has one.
-    ///
     /// # Safety
     ///
     /// The slot has a block, and the caller owns it.
@@ -79,7 +76,7 @@ impl<L: List> Contents<L> for Blocks {
 
     fn make(&self, class: &Class<Self, L>) -> Result<Block, OutOfMemory> {
         let size = class.size as usize;
-        // SAFETY: a class has a size.
+        // SAFETY: a class has a size, not 0.
         let first = NonNull::new(unsafe { alloc_zeroed(layout(size)) });
         first.map(|first| Block { first, size }).ok_or(OutOfMemory(size))
     }
@@ -104,7 +101,7 @@ impl<L: List> Contents<L> for Blocks {
 
     #[inline(always)]
     unsafe fn class<'a>(part: &Part<Self, L>) -> &'a Class<Self, L> {
-        // SAFETY: the caller's: the pool is kept, and its class with it.
+        // SAFETY: passed on to the caller: the pool is kept, and its class with it.
         unsafe { part.place.class.as_ref() }
     }
 }

@@ -19,7 +19,7 @@ use core::marker::PhantomData;
 /// assert_eq!(pool.acquire(5_000).unwrap().capacity(), 8_192);
 /// assert_eq!(pool.largest(), 512 << 10);
 ///
-/// // A list in which no thread keeps buffers to itself.
+/// // In this list no thread keeps buffers to itself.
 /// let pool = BufferPool::builder().list::<TaggedStack>().build()?;
 /// # drop(pool);
 /// # Ok::<(), tenure::pool::ConfigError>(())
@@ -52,15 +52,15 @@ impl BufferPoolBuilder {
 }
 
 impl<L> BufferPoolBuilder<L> {
-    /// The size classes: `count` of them, the first of `smallest` bytes, each twice as large as the one before.
-    /// `smallest` is a power of two, 64 or more. By default 16 classes from 16 KiB.
+    /// `count` size classes: the first of `smallest` bytes, a power of two from 64, each next one twice as large. By
+    /// default 16 classes from 16 KiB.
     pub const fn classes(mut self, smallest: usize, count: usize) -> Self {
         self.smallest = smallest;
         self.count = count;
         self
     }
 
-    /// Whether a buffer is zeroed before it becomes idle, as far as it was written to. Yes by default.
+    /// Whether a buffer is zeroed, as far as it was written to, before it becomes idle. Yes by default.
     ///
     /// If not, a buffer comes with what **earlier users** left in it: an error in the program then shows one user's
     /// data to another. It is never uninitialised memory.
@@ -69,17 +69,17 @@ impl<L> BufferPoolBuilder<L> {
         self
     }
 
-    /// The most bytes that all buffers may have together, idle ones included. A buffer counts with its whole
-    /// capacity, but not with the 70 bytes or so that describe it. No limit by default.
+    /// The most bytes of all buffers together, idle ones included. A buffer counts with its whole capacity, but not
+    /// with the 70 bytes or so that describe it. No limit by default.
     pub const fn limit(mut self, bytes: u64) -> Self {
         self.limit = Some(bytes);
         self
     }
 
-    /// How many bytes of idle buffers one thread may keep to itself, **in each size class**; 512 KiB by default.
+    /// How many bytes of idle buffers one thread may keep, **in each size class**; 512 KiB by default.
     ///
-    /// For [`Magazines`](crate::pool::Magazines), which keep at most 64 buffers of a class. Idle buffers of a class
-    /// that is larger than `bytes` are in the depot, and an acquire of one writes shared lines.
+    /// For [`Magazines`](crate::pool::Magazines), which keep at most 64 buffers of a class. Larger buffers than this
+    /// are in the depot, and an acquire of one writes shared lines.
     pub const fn magazine_bytes(mut self, bytes: usize) -> Self {
         self.magazine_bytes = bytes;
         self
@@ -113,7 +113,7 @@ impl<L: FreeList> BufferPoolBuilder<L> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] says which setting makes no pool.
+    /// [`ConfigError`], for the first setting that makes no pool.
     pub fn build(self) -> Result<BufferPool<L>, ConfigError> {
         self.check()?;
         Ok(self.build_checked())

@@ -6,8 +6,7 @@ use ::bytes::buf::UninitSlice;
 use ::bytes::{Buf, BufMut, Bytes};
 
 impl<L: FreeList> PooledBuf<L> {
-    /// The contents, to be shared without a copy: the buffer returns to its pool with the last [`Bytes`] that refers to
-    /// it.
+    /// The contents, shared without a copy: the buffer returns to its pool with the last [`Bytes`] that refers to it.
     ///
     /// Cost: an allocation of about 100 bytes, for the count of `Bytes`.
     ///
@@ -52,7 +51,7 @@ impl<L: FreeList> Buf for PooledBuf<L> {
 // SAFETY: `chunk_mut` is the spare bytes, which `remaining_mut` counts, and which do not move when `advance_mut` makes
 // them contents.
 /// Appends, and panics if that does not fit. [`chunk_mut`](BufMut::chunk_mut) counts as writing to all spare bytes,
-/// which are zeroed when the buffer is dropped; the methods `put` and `put_*` count what they write.
+/// which are zeroed on drop; `put` and `put_*` count what they write.
 unsafe impl<L: FreeList> BufMut for PooledBuf<L> {
     #[inline]
     fn remaining_mut(&self) -> usize {

@@ -1,8 +1,7 @@
 //! Zeroing that the compiler may not leave out.
 //!
-//! As far as the compiler can see, nothing reads the zeros: the memory goes to another thread or back to the
-//! allocator. So it may drop the stores, and does if a deallocation follows. It has to take an empty piece of
-//! assembly that gets the pointer, and does not promise to leave memory alone, for a reader.
+//! Nothing reads the zeros as far as the compiler can see, so it may drop the stores, and does before a deallocation.
+//! An empty piece of assembly that gets the pointer, and may use memory, counts as a reader.
 
 use core::ptr::NonNull;
 
@@ -25,8 +24,7 @@ use core::ptr::NonNull;
 ))]
 #[inline]
 pub(super) unsafe fn erase(memory: NonNull<u8>, len: usize) {
-    // SAFETY: the caller may write there. The assembly does nothing; without `nomem` and `readonly` it counts as a
-    // reader.
+    // SAFETY: the caller may write there. The assembly does nothing.
     unsafe {
         memory.write_bytes(0, len);
         core::arch::asm!("/* {} */", in(reg) memory.as_ptr(), options(nostack, preserves_flags));
@@ -51,8 +49,6 @@ pub(super) unsafe fn erase(memory: NonNull<u8>, len: usize) {
     unsafe { erase_by_words(memory, len) };
 }
 
-/// Fills the memory with zeros by volatile stores.
-///
 /// # Safety
 ///
 /// As [`erase`].
@@ -75,7 +71,6 @@ unsafe fn erase_by_words(memory: NonNull<u8>, len: usize) {
 mod tests {
     use super::*;
 
-    /// Erases every range of a small array, and checks each byte within and without.
     fn every_range(erase: unsafe fn(NonNull<u8>, usize)) {
         // Longer than several words.
         const LENGTH: usize = if cfg!(miri) { 20 } else { 48 };

@@ -1,4 +1,4 @@
-//! Byte buffers that are used again: [`BufferPool`] and [`PooledBuf`].
+//! [`BufferPool`] and [`PooledBuf`]: byte buffers that are used again.
 
 mod block;
 mod builder;
@@ -21,11 +21,9 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 
 /// Byte buffers that are used again, in size classes.
 ///
-/// For programs that need large buffers for a short time, such as a pair for each connection: to allocate and zero
-/// 16 KiB takes longer than to handle a small message in it. See the [words](super#words), and [when not to use a
-/// pool](super#when-not-to-use-one).
-///
-/// The pool is a handle: clones are handles of the same pool, which closes with the last of them.
+/// For programs that need large buffers briefly, such as a pair for each connection: allocating and zeroing 16 KiB
+/// takes longer than handling a small message in it. See the [words](super#words), and [when not to use a
+/// pool](super#when-not-to-use-one). Clones are handles of the same pool.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -52,24 +50,19 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 ///
 /// # What it does
 ///
-/// The semantics are those of the send and receive buffers of SMC sockets in Linux.
+/// As of the send and receive buffers of SMC sockets in Linux:
 ///
 /// | when | then |
 /// |---|---|
-/// | `acquire(len)` | a buffer of the smallest size class that has `len` bytes; the classes are 16 KiB, 32 KiB ... 512 MiB unless [set otherwise](BufferPoolBuilder::classes) |
+/// | `acquire(len)` | a buffer of the smallest size class that has `len` bytes; 16 KiB, 32 KiB ... 512 MiB unless [set otherwise](BufferPoolBuilder::classes) |
 /// | the class has an idle buffer | that one; never one of a larger class |
 /// | it has none | a new one |
 /// | ... and the memory limit does not allow it | idle buffers of all classes and threads are freed until it does |
-/// | ... and that is not enough | a buffer of the **next smaller class**, and so on: it is **shorter than was asked for**, and counted as *downgraded*. [`acquire_exact`](Self::acquire_exact) fails instead |
+/// | ... and that is not enough | a buffer of the **next smaller class**, and so on: **shorter than was asked for**, counted as *downgraded*. [`acquire_exact`](Self::acquire_exact) fails instead |
 /// | ... and the smallest class has none either | [`LimitReached`](AcquireError::LimitReached) |
-/// | the allocator has no memory | [`OutOfMemory`](AcquireError::OutOfMemory) at once |
-/// | a pair has no second buffer | the first goes back, and the error is returned |
 /// | a buffer is dropped, on any thread | what could have been written to is zeroed, then the buffer is idle |
-/// | a thread ends | its idle buffers go to the depot |
-/// | `trim` | idle memory goes back to the allocator, also what sleeping threads keep |
-/// | `close`, or the last handle is dropped | acquires fail; idle memory is freed now, buffers in use when they are dropped |
 ///
-/// If you depend on the length, compare what you asked for with what came:
+/// If you depend on the length, compare what came with what you asked for:
 ///
 /// ```
 /// use tenure::pool::BufferPool;
@@ -87,26 +80,20 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 ///
 /// | operation | cost |
 /// |---|---|
-/// | acquire of an idle buffer | that of the [list](FreeList): a few loads and stores with the default one. For classes larger than a [magazine](BufferPoolBuilder::magazine_bytes), compare-exchanges on lines that all threads write |
+/// | acquire of an idle buffer | that of the [list](FreeList). For classes larger than a [magazine](BufferPoolBuilder::magazine_bytes), compare-exchanges on lines that all threads write |
 /// | acquire of a new one | the allocator, which zeroes the memory, and a few atomic operations on shared lines |
 /// | acquire at the limit | a [`trim`](Self::trim) of as much as it takes: microseconds, and the deallocations; one acquire at a time |
 /// | drop | that of the list, and zeroing what could have been written to: see [`PooledBuf`] |
-/// | memory of a pool | 29 KiB of tables with 16 classes |
-/// | memory of a buffer | that of its class, aligned to its size or to 4 KiB if that is less; and about 70 bytes of description, for up to twice as many buffers as there ever were at once |
+/// | memory of a buffer | that of its class, aligned to its size, to 4 KiB at most; and about 70 bytes of description, for up to twice as many buffers as there ever were at once, as long as the pool |
 /// | memory of a thread | about 400 bytes in each class that it uses, beside the buffers that it keeps |
 ///
-/// # Limits
-///
-/// Idle memory stays until it is trimmed, or until the pool is at its [limit](BufferPoolBuilder::limit). It is as
-/// much as was in use at once, and what threads keep: up to 512 KiB of each class and thread unless [set
-/// otherwise](BufferPoolBuilder::magazine_bytes), 3 MiB with the default classes. Descriptions stay as long as the
-/// pool. In the child of a `fork`, the buffers that other threads held are leaked.
+/// Idle memory stays until it is trimmed or the pool is at its [limit](BufferPoolBuilder::limit): as much as was in use
+/// at once, and what threads keep, with the default classes up to 3 MiB each.
 pub struct BufferPool<L: FreeList = DefaultList>(Handle<Blocks, L>);
 
 impl BufferPool {
-    /// A pool with 16 size classes from 16 KiB to 512 MiB that zeroes its buffers and has no limit.
-    ///
-    /// Allocates 29 KiB of tables, and no buffer.
+    /// A pool with 16 size classes from 16 KiB to 512 MiB that zeroes its buffers and has no limit. Allocates 29 KiB of
+    /// tables, and no buffer.
     #[must_use]
     pub fn new() -> Self {
         BufferPoolBuilder::new().build_checked()
@@ -125,14 +112,11 @@ impl Default for BufferPool {
 }
 
 impl<L: FreeList> BufferPool<L> {
-    /// A buffer whose length is `len`, or **less if the memory limit requires it**.
-    ///
-    /// The buffer is of the smallest size class that has `len` bytes, or at the [limit](BufferPoolBuilder::limit) of a
-    /// smaller one: see [above](Self#what-it-does). So compare its length with what you asked for, ask
-    /// [`PooledBuf::is_downgraded`], or call [`acquire_exact`](Self::acquire_exact).
+    /// A buffer whose length is `len`, or **less if the memory limit requires it**: see [above](Self#what-it-does).
+    /// Compare its length, ask [`PooledBuf::is_downgraded`], or call [`acquire_exact`](Self::acquire_exact).
     ///
     /// The bytes are zero, unless the pool [does not zero](BufferPoolBuilder::zero). With a `len` of 0 the buffer is
-    /// empty, and of the smallest class: a buffer to append to.
+    /// empty, of the smallest class: a buffer to append to.
     ///
     /// # Errors
     ///
@@ -150,12 +134,11 @@ impl<L: FreeList> BufferPool<L> {
         self.acquire_with(len, true)
     }
 
-    /// A buffer whose length is `len`: as [`acquire`](Self::acquire), but never of a smaller class.
+    /// As [`acquire`](Self::acquire), but never of a smaller class.
     ///
     /// # Errors
     ///
-    /// As [`acquire`](Self::acquire); and [`LimitReached`](AcquireError::LimitReached) where that would return a
-    /// buffer of a smaller class.
+    /// As [`acquire`](Self::acquire), and [`LimitReached`](AcquireError::LimitReached) instead of a smaller buffer.
     #[inline]
     pub fn acquire_exact(&self, len: usize) -> Result<PooledBuf<L>, AcquireError> {
         self.acquire_with(len, false)
@@ -206,11 +189,9 @@ impl<L: FreeList> BufferPool<L> {
     /// Two buffers or none, such as for sending and receiving: two calls of [`acquire`](Self::acquire), of which the
     /// second may undo the first.
     ///
-    /// Either may be [downgraded](PooledBuf::is_downgraded).
-    ///
     /// # Errors
     ///
-    /// As [`acquire`](Self::acquire), for either of them.
+    /// As [`acquire`](Self::acquire).
     pub fn acquire_pair(
         &self,
         send_len: usize,
@@ -221,9 +202,8 @@ impl<L: FreeList> BufferPool<L> {
         Ok((send, recv))
     }
 
-    /// Gives all idle memory back to the allocator, also what other threads keep. Returns how many bytes.
-    ///
-    /// For a timer, or for when memory runs short. May miss what other threads acquire and release at that moment.
+    /// Gives all idle memory back to the allocator, also what other threads keep. Returns how many bytes. May miss what
+    /// other threads acquire and release meanwhile.
     ///
     /// Cost: a deallocation for each idle buffer. With [`Magazines`](super::Magazines) also an interrupt for each other
     /// CPU that runs this process, for each class that threads keep buffers of, and for every 32 buffers of it.
@@ -231,12 +211,9 @@ impl<L: FreeList> BufferPool<L> {
         self.0.trim()
     }
 
-    /// Ends the pool: acquires fail from now on, and idle memory is freed.
-    ///
-    /// Buffers in use stay valid, and are freed when they are dropped. Dropping the last handle does the same.
-    ///
-    /// The pool is closed when a call returns: until then other threads may still get idle buffers. Closing again does
-    /// nothing, unless the process forked while another thread closed the pool: then it closes the pool in the child.
+    /// Ends the pool: acquires fail, and idle memory is freed. Until this returns other threads may still get idle
+    /// buffers. Closing again does nothing, unless the process forked while another thread closed the pool: then it
+    /// closes the pool in the child.
     pub fn close(&self) {
         self.0.close();
     }
@@ -247,7 +224,7 @@ impl<L: FreeList> BufferPool<L> {
         self.0.is_closed()
     }
 
-    /// Bytes of a buffer of the largest size class: the most that can be acquired.
+    /// The most that can be acquired: bytes of a buffer of the largest size class.
     #[must_use]
     pub fn largest(&self) -> usize {
         self.0.classes.last().map_or(0, |class| class.size as usize)
@@ -259,10 +236,8 @@ impl<L: FreeList> BufferPool<L> {
         Some(self.0.limit).filter(|&limit| limit != u64::MAX)
     }
 
-    /// What the pool did so far, and what it has.
-    ///
-    /// Cost: a load for each slot, of which there are as many as buffers ever were at once: acquiring and releasing
-    /// write no shared counter.
+    /// What the pool has done, and what it has. Cost: a load for each slot that it ever had: acquire and release write
+    /// no shared counter.
     #[must_use]
     pub fn statistics(&self) -> BufferStatistics {
         let class = |class: &Class<L>| {

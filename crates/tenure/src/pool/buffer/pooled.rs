@@ -14,21 +14,20 @@ use core::slice;
 #[cfg(feature = "std")]
 use std::io::{BufRead, Read, Result, Write};
 
-/// A byte buffer of a [`BufferPool`](super::BufferPool), to which it returns when it is dropped.
+/// A byte buffer of a [`BufferPool`](super::BufferPool), to which it returns when dropped.
 ///
 /// ```text
 ///   0          start            end                capacity
 ///   ├─ consumed ─┼─── contents ───┼──── spare ────────┤
 /// ```
 ///
-/// A container of bytes, as `Vec<u8>` is: it dereferences to its contents, at first as long as was asked for. Bytes
-/// are appended at the end, as to a `Vec` of fixed capacity ([`Write`](std::io::Write), `BufMut` with the feature
-/// `bytes`), and consumed from the front, as from a `VecDeque` ([`Read`](std::io::Read),
-/// [`BufRead`](std::io::BufRead), `Buf`). Consumed bytes become spare when all contents are consumed, or by
-/// [`compact`](Self::compact).
+/// A container of bytes, as `Vec<u8>` is: it dereferences to its contents, at first as long as was asked for. Bytes are
+/// appended at the end, as to a `Vec` of fixed capacity ([`Write`](std::io::Write), `BufMut` with the feature `bytes`),
+/// and consumed from the front ([`Read`](std::io::Read), [`BufRead`](std::io::BufRead), `Buf`). Consumed bytes become
+/// spare when all contents are consumed, or by [`compact`](Self::compact).
 ///
-/// To write a message into it, [`clear`](Self::clear) the buffer first, or [acquire](super::BufferPool::acquire) it
-/// with length 0; otherwise the message comes after the zeros:
+/// Before writing a message into it, [`clear`](Self::clear) it, or [acquire](super::BufferPool::acquire) it with length
+/// 0; otherwise the message comes after the zeros:
 ///
 /// ```
 /// use std::io::Write;
@@ -45,21 +44,17 @@ use std::io::{BufRead, Read, Result, Write};
 ///
 /// Zeros, unless the pool [does not zero](super::BufferPoolBuilder::zero): before the buffer becomes idle, all that
 /// this user could have written to is zeroed. That is what was appended, and what was lent as a mutable slice:
-/// [`deref_mut`](Self::deref_mut) lends the contents, [`spare_mut`](Self::spare_mut) all spare bytes. So a small
-/// message costs little in a large buffer if it is appended, and 64 KiB of zeroing if `&mut buffer[..]` was passed
-/// to a `read` for 64 KiB.
+/// [`deref_mut`](Self::deref_mut) lends the contents, [`spare_mut`](Self::spare_mut) all spare bytes. So appending a
+/// small message to a large buffer costs little; passing `&mut buffer[..]` to a `read` costs zeroing all of it.
 ///
-/// # Forgotten buffers
-///
-/// A leaked buffer (`mem::forget`) stays in use. It keeps its own memory and the pool's tables, but none of the pool's
-/// idle buffers.
+/// A leaked buffer (`mem::forget`) stays in use. It keeps its own memory and the pool's tables, but no idle buffers.
 pub struct PooledBuf<L: FreeList = DefaultList> {
-    /// The slot that this is the user of. Its contents keep the pool alive.
+    /// Its contents keep the pool alive.
     slot: NonNull<Slot<L>>,
-    /// The slot's contents: `capacity` bytes, all of them initialised.
+    /// `capacity` bytes, all initialised.
     block: NonNull<u8>,
     start: usize,
-    /// Not less than `start`, not more than the capacity.
+    /// From `start` to the capacity.
     end: usize,
     /// Bytes from the beginning of the block that may have been written to.
     exposed: usize,
@@ -68,7 +63,7 @@ pub struct PooledBuf<L: FreeList = DefaultList> {
 
 // SAFETY: the buffer alone has the block, which is bytes; threads share the pool anyway.
 unsafe impl<L: FreeList> Send for PooledBuf<L> {}
-// SAFETY: as above; through a shared reference the bytes are only read.
+// SAFETY: as above; a shared reference only reads the bytes.
 unsafe impl<L: FreeList> Sync for PooledBuf<L> {}
 
 /// A buffer is bytes, whatever happened while it was written to.
@@ -95,8 +90,8 @@ impl<L: FreeList> PooledBuf<L> {
         }
     }
 
-    /// Whether the buffer came shorter than was asked for, because the pool's [limit](super::BufferPoolBuilder::limit)
-    /// did not allow a larger one.
+    /// Whether the buffer is shorter than was asked for, because of the pool's
+    /// [limit](super::BufferPoolBuilder::limit).
     #[must_use]
     pub fn is_downgraded(&self) -> bool {
         self.downgraded
@@ -128,9 +123,8 @@ impl<L: FreeList> PooledBuf<L> {
         self.end = self.end.min(self.start.saturating_add(len));
     }
 
-    /// Makes the contents `len` bytes long; those that are added are `value`.
-    ///
-    /// [Compacts](Self::compact) the buffer if the spare bytes are too few.
+    /// Makes the contents `len` bytes long, added bytes `value`. [Compacts](Self::compact) if the spare bytes are too
+    /// few.
     ///
     /// # Panics
     ///
@@ -151,9 +145,8 @@ impl<L: FreeList> PooledBuf<L> {
     }
 
     /// Appends as many of the bytes as fit. Returns how many: **fewer than `bytes.len()` if the buffer gets full**. If
-    /// that is an error, use `write_all` of [`Write`](std::io::Write).
-    ///
-    /// Consumed bytes at the front count as spare only after [`compact`](Self::compact).
+    /// that is an error, use `write_all` of [`Write`](std::io::Write). Consumed bytes are not spare before
+    /// [`compact`](Self::compact).
     #[inline]
     pub fn append(&mut self, bytes: &[u8]) -> usize {
         let fits = bytes.len().min(self.spare());
@@ -162,11 +155,11 @@ impl<L: FreeList> PooledBuf<L> {
         fits
     }
 
-    /// The spare bytes, to be written to and then [committed](Self::commit). They are zeros, or what this user left
-    /// there, or with [`zero(false)`](super::BufferPoolBuilder::zero) an earlier user.
+    /// The spare bytes, to be written to and then [committed](Self::commit): zeros, or what this user left there, or
+    /// with [`zero(false)`](super::BufferPoolBuilder::zero) an earlier user.
     ///
-    /// All of them are zeroed when the buffer is dropped. If that is too much, [`resize`](Self::resize) to what you
-    /// need, write, and [`truncate`](Self::truncate).
+    /// All of them are zeroed on drop. If that is too much, [`resize`](Self::resize), write, and
+    /// [`truncate`](Self::truncate).
     pub fn spare_mut(&mut self) -> &mut [u8] {
         self.next(self.spare())
     }
@@ -285,7 +278,7 @@ impl<L: FreeList> BorrowMut<[u8]> for PooledBuf<L> {
     }
 }
 
-/// Lengths alone: what is in a buffer may be secret.
+/// Lengths alone: the contents may be secret.
 impl<L: FreeList> fmt::Debug for PooledBuf<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PooledBuf")
@@ -296,7 +289,6 @@ impl<L: FreeList> fmt::Debug for PooledBuf<L> {
     }
 }
 
-/// Compares the contents.
 macro_rules! equals {
     ($(($($parameter:tt)*) $other:ty;)*) => {$(
         impl<L: FreeList, $($parameter)*> PartialEq<$other> for PooledBuf<L> {
@@ -350,8 +342,8 @@ impl<L: FreeList> BufRead for PooledBuf<L> {
     }
 }
 
-/// Appends what fits: `Ok(0)` if the buffer is full, which `write_all` and `write!` make an error of the kind
-/// `WriteZero` after they have appended what fits.
+/// Appends what fits: `Ok(0)` if the buffer is full. Then `write_all` and `write!`, having appended what fits, fail
+/// with `WriteZero`.
 #[cfg(feature = "std")]
 impl<L: FreeList> Write for PooledBuf<L> {
     #[inline]

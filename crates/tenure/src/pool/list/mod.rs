@@ -1,7 +1,7 @@
 //! Free lists: which slots of a pool are idle.
 //!
-//! [`Magazines`] and [`TaggedStack`], between which users choose (see [`FreeList`](super::FreeList)), and [`Scan`]:
-//! O(slots in use), writes the lock's line and that of each slot tried.
+//! [`Magazines`] and [`TaggedStack`], which users choose between (see [`FreeList`](super::FreeList)), and the baseline
+//! [`Scan`].
 
 mod magazines;
 mod scan;
@@ -23,14 +23,14 @@ pub struct Closed;
 
 /// The idle slots of a pool.
 ///
-/// Slots are numbers below 2^28 - 8. The pool [admits](Self::admit) a slot, of which it is the first owner. Owners
-/// release it into the list; each acquire gives it to one new owner, who sees all that the last one did.
+/// Slots are numbers below 2^28 - 8. The pool [admits](Self::admit) a slot, as its first owner. Owners release it; each
+/// acquire gives it to one new owner, who sees all that the last one did.
 ///
 /// # Safety
 ///
-/// Pools rely on this: [`acquire`](Self::acquire) and [`close`](Self::close) hand out no slot that was not
-/// released, and none twice; and [`release_raw`](Self::release_raw) does not touch the list once the slot, and all
-/// other slots that it had in hand, can be acquired.
+/// [`acquire`](Self::acquire) and [`close`](Self::close) hand out only slots that were released, each once.
+/// [`release_raw`](Self::release_raw) does not touch the list once the slot, and any other that it had in hand, can be
+/// acquired.
 ///
 /// ```compile_fail,E0200
 /// struct Mine;
@@ -39,11 +39,11 @@ pub struct Closed;
 pub unsafe trait List: Send + Sync + Sized + 'static {
     /// The machine that the list runs on.
     type Memory: Threads;
-    /// The name of the list, for tables and reports.
+    /// For tables and reports.
     const NAME: &'static str;
 
-    /// A list without slots. If it lets threads keep idle slots to themselves, then up to `magazine` each. When such
-    /// a thread ends, `owner` is told to [`leave`](Resident::leave), and has to call [`leave`](Self::leave).
+    /// A list without slots. Threads keep up to `magazine` idle slots each, if it lets them. When such a thread ends,
+    /// `owner`'s [`leave`](Resident::leave) has to call [`leave`](Self::leave).
     fn new_in(magazine: usize, owner: Weak<dyn Resident>) -> Self;
 
     /// Makes room for `slot`, which the caller owns from now on.
@@ -60,15 +60,15 @@ pub unsafe trait List: Send + Sync + Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The caller owns `slot`: it has acquired it from this list, or admitted it, and not released it since.
+    /// The caller owns `slot`: it acquired or admitted it, and has not released it since.
     #[inline(always)]
     unsafe fn release(&self, slot: u32) -> Result<(), Closed> {
         // SAFETY: passed on to the caller.
         unsafe { Self::release_raw(NonNull::from(self), slot) }
     }
 
-    /// As [`release`](Self::release), for a list that another thread may close and free as soon as the slot is idle.
-    /// A reference to the list would have to stay valid until the call returns.
+    /// As [`release`](Self::release), for a list that another thread may free as soon as the slot is idle: a reference
+    /// would have to stay valid until the call returns.
     ///
     /// # Safety
     ///
@@ -76,31 +76,26 @@ pub unsafe trait List: Send + Sync + Sized + 'static {
     unsafe fn release_raw(this: NonNull<Self>, slot: u32) -> Result<(), Closed>;
 
     /// Calls `look` while [`acquire`](Self::acquire) finds every idle slot of `lists`, whichever thread kept it. A slot
-    /// that `look` cannot acquire has an owner, or an owner is acquiring or releasing it at that moment.
+    /// that `look` cannot acquire has an owner, or is being acquired or released by one.
     ///
-    /// Waits for threads that are moving idle slots, and for others that gather. `lists` yields the same lists in every
-    /// iteration, and all callers name them in the same order. `look` must not gather from them.
+    /// Waits for threads that are moving idle slots, and for others that gather. `lists` yields the same lists each
+    /// time, and all callers name them in the same order. `look` must not gather from them.
     ///
-    /// By default there is nothing to do: the list hides no slot.
+    /// By default only calls `look`: the list hides no slot.
     fn gather<'a, R>(lists: impl Iterator<Item = &'a Self> + Clone, look: impl FnOnce() -> R) -> R {
         let _ = lists;
         look()
     }
 
-    /// `None` if a slot is idle. Otherwise a number that changes with each acquire. If several lists return the same
-    /// numbers twice, there was a moment between at which none of them had an idle slot.
-    ///
-    /// To be asked while the list is [gathered](Self::gather): slots that a thread keeps are not seen otherwise.
+    /// `None` if a slot is idle. Otherwise a number that changes with each acquire: if several lists, all
+    /// [gathered](Self::gather), return the same numbers twice, all were empty at one moment between.
     fn emptiness(&self) -> Option<u64>;
 
-    /// Takes all idle slots for good, each for one call of `home`. Once this has returned, no slot can be acquired and
-    /// releases are refused.
-    ///
-    /// May be called again, also at the same time. The child of a fork that came in the middle has to call it again.
+    /// Takes all idle slots for good, and calls `home` with each. Afterwards no slot can be acquired and releases are
+    /// refused. May be called again, also at the same time; the child of a fork that interrupted it has to.
     fn close(&self, home: impl FnMut(u32));
 
-    /// The calling thread, which has this number among the [`Threads`] of the machine, ends: other threads may take
-    /// what it kept.
+    /// The calling thread, number `thread` of [`Threads`], ends: other threads may take what it kept.
     ///
     /// # Safety
     ///

@@ -1,8 +1,8 @@
 //! [`Scan`]: walk all slots and try each. The baseline for the other lists.
 //!
-//! SMC sockets of Linux find a buffer this way (`smc_buf_get_slot`): under the list's semaphore, walk all buffers
-//! of the class, and compare-exchange each one's `used` from 0 to 1 until that succeeds. N slots in use make N
-//! failed compare-exchanges, each on a line of its own, while every walker writes the semaphore's line.
+//! SMC sockets of Linux find a buffer this way (`smc_buf_get_slot`): under the list's semaphore, compare-exchange each
+//! buffer's `used` from 0 to 1 until that succeeds. Each slot in use costs a failed compare-exchange on a line of its
+//! own, and every walker writes the semaphore's line.
 
 use super::{Closed, List};
 use crate::line::Isolated;
@@ -13,19 +13,17 @@ use core::ptr::NonNull;
 
 const FREE: u32 = 0;
 const USED: u32 = 1;
-/// The list refuses the slot when it is released. Without `USED` only while that happens.
+/// The list refuses the slot's release. Without `USED` only while that happens.
 const CLOSED: u32 = 2;
-/// A bit beside the number of slots: the list is closed.
+/// Beside the number of slots: the list is closed.
 const CLOSED_LIST: u32 = 1 << 31;
 
-/// Walks all slots under a read lock and claims the first free one: the baseline.
+/// Walks all slots under a read lock and claims the first free one.
 ///
-/// Acquire is O(slots in use); release is one subtraction on the slot's line. With `LOOK_FIRST`, the best form of this
-/// list, a slot is loaded before the compare-exchange is tried. Without, which is the published form, every slot in use
-/// costs a failed compare-exchange.
+/// Acquire is O(slots in use); release is one subtraction on the slot's line. With `LOOK_FIRST`, this list's best form,
+/// a slot is loaded before the compare-exchange; without, the published form, every slot in use costs a failed one.
 ///
-/// Not for processes that fork while other threads use the list: the child would deadlock, because the lock's owner
-/// does not exist there.
+/// Not for processes that fork while other threads use the list: the child deadlocks if it lacks the lock's owner.
 pub struct Scan<M: Memory = Native, const LOOK_FIRST: bool = true> {
     lock: Isolated<ReadWriteLock<M>>,
     /// Slots `0..admitted` may be free; and [`CLOSED_LIST`]. Written under the write lock.
@@ -33,7 +31,7 @@ pub struct Scan<M: Memory = Native, const LOOK_FIRST: bool = true> {
     slots: Segments<Slot<M>, M>,
 }
 
-/// A line per slot, as in the original, which walks the descriptors of buffers.
+/// A line per slot, as in the original, which walks the buffers' descriptors.
 #[repr(align(64))]
 struct Slot<M: Memory> {
     used: M::AtomicU32,
@@ -45,7 +43,6 @@ impl<M: Memory> Slot<M> {
         self.used.compare_exchange(FREE, USED, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Whether claiming is worth a try.
     fn looks_free(&self) -> bool {
         // Relaxed: the claim decides.
         self.used.load(Ordering::Relaxed) == FREE
@@ -53,7 +50,7 @@ impl<M: Memory> Slot<M> {
 }
 
 impl<M: Threads, const LOOK_FIRST: bool> Scan<M, LOOK_FIRST> {
-    /// The slots that have been admitted. The caller holds the lock, or the list is closed.
+    /// The caller holds the lock, or the list is closed.
     fn admitted(&self) -> impl Iterator<Item = (u32, &Slot<M>)> {
         // Relaxed: ordered by the lock.
         (0..self.admitted.load(Ordering::Relaxed) & !CLOSED_LIST)
@@ -61,7 +58,7 @@ impl<M: Threads, const LOOK_FIRST: bool> Scan<M, LOOK_FIRST> {
     }
 }
 
-// SAFETY: a compare-exchange from `FREE` hands a slot out, and only its owner makes it `FREE` again, as its last touch.
+// SAFETY: a compare-exchange from `FREE` hands a slot out; its owner alone makes it `FREE` again, as the last touch.
 unsafe impl<M: Threads, const LOOK_FIRST: bool> List for Scan<M, LOOK_FIRST> {
     type Memory = M;
     const NAME: &'static str = if LOOK_FIRST { "scan" } else { "scan (published)" };
@@ -101,8 +98,8 @@ unsafe impl<M: Threads, const LOOK_FIRST: bool> List for Scan<M, LOOK_FIRST> {
         // SAFETY: the caller owns a slot of the list, which therefore exists until the subtraction.
         let Self { slots, .. } = unsafe { this.as_ref() };
         let found = slots.get(slot).expect("the slot was admitted");
-        // Release: pairs with the Acquire of the next claim, or of `close`. The last touch, unless the list is closed:
-        // Linux stores here, this subtracts to learn of that in the same step.
+        // Release: pairs with the Acquire of the next claim, or of `close`. The last touch, unless the list is closed.
+        // Linux stores here; a subtraction learns of that in the same step.
         if found.used.fetch_sub(USED, Ordering::Release) & CLOSED == 0 {
             return Ok(());
         }
@@ -111,7 +108,7 @@ unsafe impl<M: Threads, const LOOK_FIRST: bool> List for Scan<M, LOOK_FIRST> {
         Err(Closed)
     }
 
-    /// A walk says nothing of one moment, and acquires are not counted.
+    /// A walk shows no single moment, and acquires are not counted.
     fn emptiness(&self) -> Option<u64> {
         let none_free = self.lock.read(|| !self.admitted().any(|(_, slot)| slot.looks_free()));
         none_free.then_some(0)
@@ -147,7 +144,7 @@ impl<M: Threads> ReadWriteLock<M> {
     }
 
     fn read<R>(&self, read: impl FnOnce() -> R) -> R {
-        // Relaxed, here and below: readers see atomics alone, and slots are published and claimed by words of their own.
+        // Relaxed, here and below: readers see atomics alone; words of their own publish and claim slots.
         while self.0.fetch_add(1, Ordering::Relaxed) & WRITER != 0 {
             self.0.fetch_sub(1, Ordering::Relaxed);
             while self.0.load(Ordering::Relaxed) & WRITER != 0 {
@@ -166,8 +163,7 @@ impl<M: Threads> ReadWriteLock<M> {
             M::yield_now();
         }
         let result = write();
-        // Release: pairs with the Acquire of the next writer. Not a store, which would lose what readers that wait have
-        // added.
+        // Release: pairs with the Acquire of the next writer. Not a store, which would lose what waiting readers added.
         self.0.fetch_sub(WRITER, Ordering::Release);
         result
     }

@@ -10,27 +10,21 @@
 //! # What happens when they collide
 //!
 //! - **push ‖ push, pop ‖ pop**: one compare-exchange wins, the other starts again.
-//! - **pop ‖ pop, push (ABA)**: A reads top X and its link Y. B pops X, pops Y and pushes X back. X is on top
-//!   again, but A's link is stale: if A succeeded, Y would be on the stack and in use. Each removal changes the
-//!   tag, so A fails and starts again.
-//! - **pop reads the link of an index that it has lost**: the word may hold anything by then, but it is the list's
-//!   memory, and the compare-exchange fails because of the tag.
-//! - **close ‖ push**: closing sets a bit of the head, which every push compares. Either the push sees the bit and is
-//!   refused, or it came first, and the thread that closes finds what was pushed.
-//!
-//! # Wrap-around
-//!
-//! A pop goes wrong if exactly a multiple of 2^35 removals happen between its load and its compare-exchange, and
-//! the same index is on top: for 340 seconds at 10 ns each the popping thread stands still between two
-//! instructions.
+//! - **pop ‖ pop, push (ABA)**: A reads top X and its link Y. B pops X and Y, and pushes X back. If A now succeeded
+//!   with its stale link, Y would be on the stack and in use. Each removal changes the tag, so A fails, unless an exact
+//!   multiple of 2^35 removals came between.
+//! - **pop reads the link of an index that it has lost**: the word may hold anything, but it is the list's memory, and
+//!   the tag fails the compare-exchange.
+//! - **close ‖ push**: closing sets a bit of the head, which every push compares: it is refused, or came first and the
+//!   closing thread finds what it pushed.
 //!
 //! # Orderings
 //!
 //! Push is Release and pop Acquire: a thread that pops an index sees what its last owner did. All changes of the head
 //! are read-modify-writes, which continue the release sequence of every push below the top.
 //!
-//! Pop is Release too, for threads that ask whether several stacks were empty at one moment
-//! ([`emptiness`](Stack::emptiness)): a thread that sees an index gone sees what its taker pushed before, on any stack.
+//! Pop is Release too, for [`emptiness`](Stack::emptiness) of several stacks at one moment: a thread that sees an index
+//! gone sees what its taker pushed before, on any stack.
 
 use super::{Closed, List};
 use crate::line::Isolated;
@@ -50,7 +44,7 @@ pub(crate) struct Stack<M: Memory>(M::AtomicU64);
 
 /// The memory of a stack's links.
 pub(crate) trait Linked<M: Memory> {
-    /// The link of an index that is, or was, on the stack.
+    /// Of an index that is, or was, on the stack.
     fn link(&self, index: u32) -> &M::AtomicU32;
 }
 
@@ -70,7 +64,6 @@ impl<M: Memory> Stack<M> {
         Isolated::new(Self(Atomic::new(u64::from(NO_INDEX))))
     }
 
-    /// Takes the index on top.
     #[inline]
     pub(crate) fn pop(&self, links: &impl Linked<M>) -> Option<u32> {
         // Acquire: pairs with the Release in `push`: the link, and what the last owner did.
@@ -80,12 +73,11 @@ impl<M: Memory> Stack<M> {
             if index == NO_INDEX {
                 return None;
             }
-            // Relaxed: the push stored the link before its Release. If the value is another one, the index was taken
-            // meanwhile and the tag has changed.
+            // Relaxed: the push stored the link before its Release. After a later store, the tag has changed.
             let next = links.link(index).load(Ordering::Relaxed);
             let new = with_top(head, next).wrapping_add(ONE_REMOVAL);
-            // Release: pairs with the Acquire in `emptiness`. Acquire on failure, as above; on success the load above
-            // has acquired already.
+            // Release: pairs with the Acquire in `emptiness`. Acquire on failure, as above; on success the load has
+            // acquired.
             match self.0.compare_exchange_weak(head, new, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return Some(index),
                 Err(found) => head = found,
@@ -116,24 +108,22 @@ impl<M: Memory> Stack<M> {
         }
     }
 
-    /// Refuses pushes from now on. What is on the stack stays, to be popped.
+    /// Refuses pushes from now on. What is on the stack stays.
     fn close(&self) {
-        // Relaxed: a later push finds the bit in the word that it changes. Nothing else is passed on.
+        // Relaxed: a later push finds the bit in the word that it changes, and nothing else is passed on.
         self.0.fetch_or(CLOSED, Ordering::Relaxed);
     }
 
-    /// `None` if an index is on the stack. Otherwise a number that changes with each pop: the same number twice says
-    /// that the stack was empty all the time between.
+    /// `None` if an index is on the stack. Otherwise a number that changes with each pop: if it is the same twice, the
+    /// stack was empty all the time between.
     fn emptiness(&self) -> Option<u64> {
-        // Acquire: pairs with the Release of the push and the pop that emptied the stack. What the caller reads next
-        // is read after this.
+        // Acquire: pairs with the Release of the last push and pop, and orders the caller's next reads.
         let head = self.0.load(Ordering::Acquire);
         (top(head) == NO_INDEX).then_some(head)
     }
 }
 
-/// One lock-free stack of all idle slots: index and tag in one 64-bit word.
-///
+/// One lock-free stack of all idle slots.
 pub struct TaggedStack<M: Memory = Native> {
     head: Isolated<Stack<M>>,
     links: Links<M>,
@@ -148,7 +138,7 @@ impl<M: Memory> Linked<M> for Links<M> {
     }
 }
 
-// SAFETY: a pop hands out what was pushed, once: the tag sees to that. The push is the last touch of a release.
+// SAFETY: the tag ensures that a pop hands out what was pushed, once. The push is a release's last touch.
 unsafe impl<M: Threads> List for TaggedStack<M> {
     type Memory = M;
     const NAME: &'static str = "tagged stack";
@@ -179,7 +169,7 @@ unsafe impl<M: Threads> List for TaggedStack<M> {
 
     fn close(&self, home: impl FnMut(u32)) {
         self.head.close();
-        // One at a time: if the process forks meanwhile, the child loses one slot, and may close the list again.
+        // One at a time: a child of a fork meanwhile loses one slot, and may close the list again.
         core::iter::from_fn(|| self.acquire()).for_each(home);
     }
 }

@@ -42,28 +42,25 @@ impl<T, L> SlotPoolBuilder<T, L> {
         }
     }
 
-    /// Prepares an object for its next user, before it goes back to the pool; by default nothing does.
-    ///
-    /// Runs on the thread that drops the last guard, and may use the pool. If it panics, the object is dropped and the
-    /// panic goes on.
+    /// Prepares an object for its next user, on the thread that drops the last guard; by default nothing does. It may
+    /// use the pool. If it panics, the object is dropped and the panic goes on.
     ///
     /// It is a function pointer: `Vec::clear`, or a closure that captures nothing. Keep what else it needs in the
-    /// object. A boxed closure would cost a look into a vtable on the fast path; a generic one would be a type
-    /// parameter of every pool and guard.
+    /// object. A boxed closure would add a vtable look-up to the fast path; a generic one, a type parameter to every
+    /// pool and guard.
     pub fn reset(mut self, reset: fn(&mut T)) -> Self {
         self.objects.reset = Some(reset);
         self
     }
 
-    /// How many idle objects one thread may keep to itself. By default as many as the [list](Self::list) allows: 64 for
+    /// How many idle objects one thread may keep. By default as many as the [list](Self::list) allows: 64 for
     /// [`Magazines`](crate::pool::Magazines), none for [`TaggedStack`](crate::pool::TaggedStack).
     pub fn magazine_size(mut self, objects: usize) -> Self {
         self.magazine_size = objects;
         self
     }
 
-    /// How many objects there may be at once, in use and idle. By default 2^28 - 8, which is also the most. With 0
-    /// every acquire is refused.
+    /// The most objects at once, in use and idle; 2^28 - 8 at most and by default. With 0 every acquire is refused.
     pub fn limit(mut self, objects: usize) -> Self {
         self.limit = objects;
         self

@@ -10,8 +10,6 @@ use core::ops::{Deref, DerefMut};
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::NonNull;
 
-/// Where an object in use is; both guards are one.
-///
 /// One pointer, so that a guard moves in a register: a larger one goes through memory whenever an acquire is not
 /// inlined, which costs as much as the acquire.
 struct Place<T, L: FreeList>(NonNull<Slot<T, L>>);
@@ -27,7 +25,7 @@ impl<T, L: FreeList> Copy for Place<T, L> {}
 impl<T, L: FreeList> Place<T, L> {
     #[inline(always)]
     fn slot(&self) -> &Slot<T, L> {
-        // SAFETY: a guard has the place, so the slot has an object, which keeps the pool and its slots.
+        // SAFETY: while a guard has the place, the slot has an object, which keeps the pool and its slots.
         unsafe { self.0.as_ref() }
     }
 
@@ -44,16 +42,15 @@ impl<T, L: FreeList> Place<T, L> {
 
 /// An object of a [`SlotPool`](super::SlotPool), for its owner alone. Goes back to the pool when dropped.
 ///
-/// One pointer, and no reference count. It may be sent to any thread, dropped there, and outlive the pool's handles. A
-/// leaked guard (`mem::forget`) leaves its object in use, and counted by the limit.
+/// One pointer, and no reference count. It may be sent to any thread, and outlive the pool's handles. A leaked guard
+/// (`mem::forget`) leaves its object in use.
 ///
-/// It dereferences to the object, so what it can do itself are functions, not methods: `SlotMut::key(&guard)`.
+/// It dereferences to the object, so its own operations are functions, not methods: `SlotMut::key(&guard)`.
 ///
 /// # Variance
 ///
-/// It is invariant in `T`, unlike a `Box`. What is written through it goes back to the pool, which hands it out as
-/// a `T` again. If a `SlotMut<&'static str>` could become a `SlotMut<&'a str>`, the pool would get a dangling
-/// reference.
+/// Invariant in `T`, unlike a `Box`: the pool hands out what is written through it as a `T` again, and would get a
+/// dangling reference if a `SlotMut<&'static str>` could become a `SlotMut<&'a str>`.
 ///
 /// ```compile_fail
 /// # use tenure::pool::SlotMut;
@@ -64,24 +61,21 @@ impl<T, L: FreeList> Place<T, L> {
 ///
 /// # Panics
 ///
-/// Dropping it panics if the pool's `reset` does. Then the object is dropped, not used again.
+/// If the pool's [`reset`](super::SlotPoolBuilder::reset) does, on drop.
 pub struct SlotMut<T, L: FreeList = DefaultList> {
     place: Place<T, L>,
 }
 
-// SAFETY: as a `Box`, it is the only way to the object. The pool, to which it leads too, is shared by threads: it
-// was made under `T: Send`.
+// SAFETY: as a `Box`, it is the only way to the object. Its pool, made under `T: Send`, is shared by threads.
 unsafe impl<T: Send, L: FreeList> Send for SlotMut<T, L> {}
 // SAFETY: a shared one gives out `&T` alone.
 unsafe impl<T: Sync, L: FreeList> Sync for SlotMut<T, L> {}
 
-// As `Box`. An object that a panic left half changed goes back, through `reset` if the pool has one.
+// As `Box`. An object that a panic left half changed goes back, through the pool's `reset` if there is one.
 impl<T: UnwindSafe, L: FreeList> UnwindSafe for SlotMut<T, L> {}
 impl<T: RefUnwindSafe, L: FreeList> RefUnwindSafe for SlotMut<T, L> {}
 
 impl<T, L: FreeList> SlotMut<T, L> {
-    /// Takes over a slot in use.
-    ///
     /// # Safety
     ///
     /// The caller is the slot's only user.
@@ -91,18 +85,14 @@ impl<T, L: FreeList> SlotMut<T, L> {
     }
 
     /// The name of this use, by which the pool finds the object once it is [shared](Self::share). Good until the object
-    /// goes back to the pool; sharing and [`into_mut`](SlotRef::into_mut) do not change it.
-    ///
-    /// Cost: one load.
+    /// goes back to the pool. Cost: one load.
     #[must_use]
     #[inline]
     pub fn key(this: &Self) -> SlotKey {
         this.place.key()
     }
 
-    /// Shares the object: from now on its [key](Self::key) finds it.
-    ///
-    /// Cost: one store.
+    /// Shares the object: from now on its [key](Self::key) finds it. Cost: one store.
     ///
     /// ```
     /// use tenure::pool::{SlotMut, SlotPool};
@@ -126,7 +116,7 @@ impl<T, L: FreeList> SlotMut<T, L> {
         SlotRef { place }
     }
 
-    /// Drops the object instead of giving it back to the pool: if it is broken, for example.
+    /// Drops the object, for example a broken one, instead of giving it back to the pool.
     ///
     /// # Panics
     ///
@@ -165,16 +155,15 @@ impl<T, L: FreeList> Drop for SlotMut<T, L> {
 
 /// An object of a [`SlotPool`](super::SlotPool) that several share. Goes back to the pool with the last of them.
 ///
-/// A clone is one atomic add on the count beside the object, a drop one subtraction, and the last drop one
-/// compare-exchange more. If many threads read the object while others clone and drop references, put it into an
-/// [`Isolated`](crate::line::Isolated): the count may share a line with it.
+/// A clone is one atomic add on the count beside the object, a drop one subtraction, the last drop a compare-exchange
+/// more. The count may share a line with the object: if many threads read it while others clone and drop references,
+/// put it into an [`Isolated`](crate::line::Isolated).
 ///
-/// It dereferences to the object, so what it can do itself are functions, not methods: `SlotRef::key(&guard)`.
+/// It dereferences to the object, so its own operations are functions: `SlotRef::key(&guard)`.
 ///
 /// # Variance
 ///
-/// It is invariant in `T`, unlike an `Arc`: the last one can become a [`SlotMut`](Self::into_mut), which writes
-/// what the pool hands out again.
+/// Invariant in `T`, unlike an `Arc`: the last one can become a [`SlotMut`](Self::into_mut).
 ///
 /// ```compile_fail
 /// # use tenure::pool::SlotRef;
@@ -185,7 +174,7 @@ impl<T, L: FreeList> Drop for SlotMut<T, L> {
 ///
 /// # Panics
 ///
-/// Dropping the last one panics if the pool's `reset` does. Then the object is dropped, not used again.
+/// If the pool's [`reset`](super::SlotPoolBuilder::reset) does, on the last drop.
 pub struct SlotRef<T, L: FreeList = DefaultList> {
     place: Place<T, L>,
 }
@@ -200,8 +189,6 @@ impl<T: RefUnwindSafe, L: FreeList> UnwindSafe for SlotRef<T, L> {}
 impl<T: RefUnwindSafe, L: FreeList> RefUnwindSafe for SlotRef<T, L> {}
 
 impl<T, L: FreeList> SlotRef<T, L> {
-    /// Takes over a reference to a slot's object.
-    ///
     /// # Safety
     ///
     /// The slot's count has one for the caller.
@@ -210,25 +197,20 @@ impl<T, L: FreeList> SlotRef<T, L> {
         Self { place: Place(NonNull::from(slot)) }
     }
 
-    /// The name of this use, by which the pool finds the object: the same as of the [`SlotMut`] before.
-    ///
-    /// Cost: one load.
+    /// The name of this use: that of the [`SlotMut`] before. Cost: one load.
     #[must_use]
     #[inline]
     pub fn key(this: &Self) -> SlotKey {
         this.place.key()
     }
 
-    /// The object for the caller alone, if this is the only reference. No key finds it until it is shared again.
-    ///
-    /// A [lookup](super::SlotPool::get) that is under way counts as a reference, even if its key is stale and will find
-    /// nothing. So this may fail, and succeed a moment later.
-    ///
-    /// Cost: one compare-exchange.
+    /// The object for the caller alone, if this is the only reference. No key finds it until it is shared again. Cost:
+    /// one compare-exchange.
     ///
     /// # Errors
     ///
-    /// The reference itself, if there are others.
+    /// The reference itself, if there are others. A [lookup](super::SlotPool::get) under way counts as one, even by a
+    /// stale key: this may fail, and succeed a moment later.
     ///
     /// ```
     /// use tenure::pool::{SlotMut, SlotPool, SlotRef};
@@ -244,8 +226,8 @@ impl<T, L: FreeList> SlotRef<T, L> {
     /// # Ok::<(), tenure::pool::AcquireError>(())
     /// ```
     pub fn into_mut(this: Self) -> Result<SlotMut<T, L>, Self> {
-        // One reference and no ticket: no other holder, no lookup that got one, and no put that has not ended.
-        // Lookups fail from now on. Acquire, in there: sees what all other holders did.
+        // One reference and no ticket: no other holder, lookup or unfinished put. Lookups fail from now on. Acquire, in
+        // there: sees what all other holders did.
         if this.place.slot().part.place.count.try_last() {
             let place = ManuallyDrop::new(this).place;
             return Ok(SlotMut { place });
@@ -276,13 +258,12 @@ impl<T, L: FreeList> Drop for SlotRef<T, L> {
     fn drop(&mut self) {
         // If this was not the last, the pool may be gone: nothing is touched.
         if self.place.slot().part.place.count.put().is_last() {
-            // SAFETY: one thread learns that it is the last, and the count is dead: no other uses the object.
+            // SAFETY: one thread alone learns that it is the last, and the count is dead: no other uses the object.
             unsafe { release(self.place.0) };
         }
     }
 }
 
-/// Formats the object.
 macro_rules! formats {
     ($($guard:ident: $format:ident)*) => {$(
         impl<T: fmt::$format, L: FreeList> fmt::$format for $guard<T, L> {

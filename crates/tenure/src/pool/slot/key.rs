@@ -2,30 +2,26 @@
 
 use crate::segments::INDEX_BITS;
 
-/// Bits of a generation.
 const GENERATION_BITS: u32 = u64::BITS - INDEX_BITS;
 const INDEX: u64 = (1 << INDEX_BITS) - 1;
 
-/// [`Slot::uses`](crate::pool::table::Slot::uses) in the last use that a key can name. A slot that has come here is
-/// retired.
+/// [`Slot::uses`](crate::pool::table::Slot::uses) in the last use that a key can name. Then the slot is retired.
 pub(super) const LAST_USE: u64 = (1 << (GENERATION_BITS + 1)) - 1;
 
-/// Names one use of one slot of a pool, for [`SlotPool::get`](super::SlotPool::get).
-///
-/// 64 bits, which fit into the user data of epoll and io_uring.
+/// Names one use of one slot of a pool, for [`SlotPool::get`](super::SlotPool::get), in 64 bits, which fit the user
+/// data of epoll and io_uring.
 ///
 /// ```text
 /// 63                              28  27                        0
 /// ├── generation: earlier uses ──────┤├── index of the slot ────┤
 /// ```
 ///
-/// The next use of the slot has another generation, and the key is *stale*: it never finds anything again. A slot
-/// is used 2^36 times and then retired, so no key comes to name a second use.
+/// The next use of the slot has another generation; the old key is *stale* and never finds anything again: after 2^36
+/// uses a slot is retired.
 ///
-/// A key does not name its pool: another one may find an object of its own by it. It is memory-safe to look up any 64
-/// bits. But keys can be guessed, so they prove no right to use an object. [`u64::MAX`] is never a key.
-///
-/// The order of keys means nothing; it is there for sorted collections.
+/// A key does not name its pool: another pool may find an object of its own by it. Looking up any 64 bits is
+/// memory-safe, but keys can be guessed, so they prove no right to an object. [`u64::MAX`] is never a key. The order of
+/// keys, which means nothing, is for sorted collections.
 ///
 /// ```
 /// use tenure::pool::{SlotKey, SlotMut, SlotPool};
@@ -54,7 +50,7 @@ impl SlotKey {
         self.0
     }
 
-    /// The key of a word that [`to_bits`](Self::to_bits) returned. Keys of other words find nothing, or something else.
+    /// The key of a word of [`to_bits`](Self::to_bits). Keys of other words find nothing, or something else.
     #[must_use]
     #[inline(always)]
     pub const fn from_bits(bits: u64) -> Self {

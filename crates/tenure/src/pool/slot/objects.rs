@@ -10,7 +10,6 @@ use core::convert::Infallible;
 use core::mem::{MaybeUninit, forget};
 use core::ptr::NonNull;
 
-/// How a pool makes its objects, and prepares them for their next use.
 pub(super) struct Objects<T> {
     pub(super) make: Box<dyn Fn() -> T + Send + Sync>,
     pub(super) reset: Option<fn(&mut T)>,
@@ -19,7 +18,7 @@ pub(super) struct Objects<T> {
 pub(super) type Slot<T, L> = lifecycle::Slot<Objects<T>, L>;
 pub(super) type Pool<T, L> = lifecycle::Pool<Objects<T>, L>;
 
-// What the module's text says of slots.
+// What the [pool](super::SlotPool)'s text says of slots.
 #[cfg(target_pointer_width = "64")]
 const _: () = {
     use crate::memory::Native;
@@ -35,8 +34,8 @@ pub(super) struct Place<T, L: List> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: the object goes with the slot from owner to owner, for which `T: Send` is enough. It is shared between
-// threads only if `T: Sync`: `SlotRef` asks for that to be sent, and so does `SlotPool::get`.
+// SAFETY: the object goes with the slot from owner to owner, for which `T: Send` is enough. Threads share it only if
+// `T: Sync`, which sending a `SlotRef` and `SlotPool::get` require.
 unsafe impl<T: Send, L: List> Send for Place<T, L> {}
 // SAFETY: as above.
 unsafe impl<T: Send, L: List> Sync for Place<T, L> {}
@@ -79,7 +78,7 @@ impl<T, L: List> Contents<L> for Objects<T> {
     where
         T: 'a,
     {
-        // SAFETY: the caller's: the pool is kept.
+        // SAFETY: passed on to the caller.
         &unsafe { part.pool.core() }.classes[0]
     }
 }
@@ -128,7 +127,7 @@ mod tests {
     use std::sync::Arc;
     use std::vec::Vec;
 
-    /// A pool of one object whose slot is idle and may be used `uses` times more.
+    /// A pool of one object, idle, whose slot may be used `uses` times more.
     fn nearly_used_up<L: List>(uses: u64, token: &Arc<()>) -> SlotPool<Arc<()>, L> {
         let token = Arc::clone(token);
         let pool = SlotPool::builder(move || Arc::clone(&token)).limit(1).list::<L>().build();
@@ -158,7 +157,7 @@ mod tests {
         assert_eq!(keys[2].uses(), LAST_USE);
         assert_eq!(Arc::strong_count(&token), 2, "the object of a retired slot is dropped");
         assert!(pool.is_empty());
-        // Another slot, although there may be one object: the retired one is not counted.
+        // Another slot, although the limit is one object: the retired one is not counted.
         let other = SlotMut::share(pool.acquire().unwrap());
         assert_eq!(SlotRef::key(&other).index(), 1);
         assert!(keys.into_iter().all(|key| pool.get(key).is_none()));

@@ -1,4 +1,4 @@
-//! [`Depot`]: the idle slots that are in no magazine, one by one or in batches.
+//! [`Depot`]: the idle slots that are in no magazine, loose or in batches.
 //!
 //! ```text
 //!   loose     a stack of slots      for any thread at any time: a slot moves in one compare-exchange
@@ -6,9 +6,9 @@
 //!   empty     a stack of batches    without slots, so they hide none
 //! ```
 //!
-//! A batch is on one of the two stacks, or belongs to the thread that took it from there; only that thread reads and
-//! writes what is in it. Meanwhile no thread can reach its slots, although they are idle. So `stocked` is only touched
-//! from [inside](super) of a magazine, or under the list's lock.
+//! A batch is on one of the two stacks, or belongs to the thread that took it, which alone reads and writes it. No
+//! other thread can then reach its slots, although they are idle. So `stocked` is only touched from [inside](super) of
+//! a magazine, or under the list's lock.
 //!
 //! Batches are made when there is no empty one, and live as long as the depot.
 
@@ -36,8 +36,8 @@ struct Batch<M: Memory, const BATCH: usize> {
     slots: [M::Plain<u32>; BATCH],
 }
 
-// SAFETY: the plain fields, which are integers, belong to the thread that took the batch off a stack; pushes are
-// Release and pops Acquire.
+// SAFETY: the plain fields, integers, belong to the thread that took the batch off a stack; pushes are Release and pops
+// Acquire.
 unsafe impl<M: Memory, const BATCH: usize> Send for Batch<M, BATCH> {}
 // SAFETY: as above.
 unsafe impl<M: Memory, const BATCH: usize> Sync for Batch<M, BATCH> {}
@@ -48,7 +48,7 @@ impl<M: Memory, const BATCH: usize> Linked<M> for Batches<M, BATCH> {
     }
 }
 
-/// A batch that is on no stack: it belongs to the calling thread.
+/// A batch on no stack: it belongs to the calling thread.
 pub(super) struct Taken<'a, M: Memory, const BATCH: usize> {
     index: u32,
     batch: &'a Batch<M, BATCH>,
@@ -72,7 +72,6 @@ impl<M: Memory, const BATCH: usize> Taken<'_, M, BATCH> {
         Some(unsafe { self.batch.slots[count as usize].read() })
     }
 
-    /// Adds a slot to a batch that is not full.
     pub(super) fn push(&mut self, slot: u32) {
         let count = self.count();
         // SAFETY: the batch belongs to this thread.
@@ -97,7 +96,6 @@ impl<M: Threads, const BATCH: usize> Depot<M, BATCH> {
         Some(Taken { index, batch: self.batches.0.get(index).expect("the batch was made") })
     }
 
-    /// A batch without slots, a new one if need be.
     pub(super) fn take_empty(&self) -> Taken<'_, M, BATCH> {
         self.take_from(&self.empty).unwrap_or_else(|| {
             // Relaxed: only the number is passed on.
@@ -119,7 +117,7 @@ impl<M: Threads, const BATCH: usize> Depot<M, BATCH> {
         debug_assert!(pushed.is_ok(), "stacks of batches are never closed");
     }
 
-    /// Takes all slots of a batch, for `each`. The caller is inside of a magazine or holds the lock.
+    /// Calls `each` with every slot of a batch. The caller is inside of a magazine or holds the lock.
     pub(super) fn take(&self, each: impl FnMut(u32)) -> bool {
         let Some(mut taken) = self.take_from(&self.stocked) else { return false };
         iter::from_fn(|| taken.pop()).for_each(each);
@@ -127,8 +125,7 @@ impl<M: Threads, const BATCH: usize> Depot<M, BATCH> {
         true
     }
 
-    /// Makes a slot loose that the caller owns. The depot is open: it closes after magazines and batches are empty for
-    /// good.
+    /// Makes a slot of the caller loose. The depot is open: it closes when magazines and batches are empty for good.
     pub(super) fn loosen(&self, slot: u32) {
         // SAFETY: the caller owns the slot.
         let released = unsafe { self.loose.release(slot) };
@@ -140,7 +137,6 @@ impl<M: Threads, const BATCH: usize> Depot<M, BATCH> {
         while self.take(|slot| self.loosen(slot)) {}
     }
 
-    /// Takes a loose slot.
     #[cold]
     pub(super) fn take_one(&self) -> Option<u32> {
         self.loose.acquire()
@@ -150,10 +146,10 @@ impl<M: Threads, const BATCH: usize> Depot<M, BATCH> {
     ///
     /// # Safety
     ///
-    /// The caller owns the slot, and the depot exists as long as it does.
+    /// The caller owns the slot, which keeps the depot.
     #[cold]
     pub(super) unsafe fn give_one(this: NonNull<Self>, slot: u32) -> Result<(), Closed> {
-        // SAFETY: the slot, which the caller owns, keeps the depot.
+        // SAFETY: passed on to the caller.
         unsafe { TaggedStack::release_raw(NonNull::from(&this.as_ref().loose), slot) }
     }
 }

@@ -1,22 +1,20 @@
-//! [`Magazine`]: the idle slots of one thread, and who may touch them when. The numbered rules are in the
-//! documentation of the [module](super).
+//! [`Magazine`]: the idle slots of one thread, and who may touch them when. The [module](super) has the numbered rules.
 
 use crate::memory::{Atomic, Memory, Ordering, Plain};
 
-/// A gate without bits: the owner may go in.
 pub(super) const OPEN: u32 = 0;
-/// Another thread takes back what threads keep.
+/// Another thread is gathering the slots that threads keep.
 pub(super) const RECLAIM: u32 = 1;
 /// The list is closed, and stays so.
 pub(super) const CLOSED: u32 = 1 << 1;
-/// The magazine has no owner, who would empty it at the end of the thread.
+/// No owner would empty the magazine at the end of its thread.
 pub(super) const UNOWNED: u32 = 1 << 2;
 
 const OUTSIDE: u32 = 0;
 const INSIDE: u32 = 1;
 
 pub(super) struct Magazine<M: Memory, const BATCH: usize> {
-    /// Whether the owner is using the magazine. Written by the owner alone.
+    /// Whether the owner is inside. Written by the owner alone.
     inside: M::AtomicU32,
     /// Why the owner must not go in; [`OPEN`] if it may.
     gate: M::AtomicU32,
@@ -25,8 +23,7 @@ pub(super) struct Magazine<M: Memory, const BATCH: usize> {
     slots: [[M::Plain<u32>; BATCH]; 2],
 }
 
-// SAFETY: the plain fields, which are integers, are used through an `Access` alone, of which there is one at a time:
-// rules 1 to 3.
+// SAFETY: the plain fields, integers, are used through an `Access` alone, one at a time: rules 1 to 3.
 unsafe impl<M: Memory, const BATCH: usize> Send for Magazine<M, BATCH> {}
 // SAFETY: as above.
 unsafe impl<M: Memory, const BATCH: usize> Sync for Magazine<M, BATCH> {}
@@ -42,7 +39,6 @@ impl<M: Memory, const BATCH: usize> Magazine<M, BATCH> {
         }
     }
 
-    /// The owner goes in, unless the gate is shut.
     #[inline(always)]
     pub(super) fn enter(&self) -> Option<Access<'_, M, BATCH>> {
         // Relaxed: the barrier orders it before the look at the gate.
@@ -59,7 +55,7 @@ impl<M: Memory, const BATCH: usize> Magazine<M, BATCH> {
         None
     }
 
-    /// The owner comes out. This is its last touch: a thread that closes the list then goes on.
+    /// The owner comes out. Its last touch: a thread that closes the list then goes on.
     #[inline(always)]
     #[allow(clippy::needless_pass_by_value, reason = "the right to use the slots ends")]
     pub(super) fn exit(access: Access<'_, M, BATCH>) {
@@ -67,7 +63,7 @@ impl<M: Memory, const BATCH: usize> Magazine<M, BATCH> {
         access.magazine.inside.store(OUTSIDE, Ordering::Release);
     }
 
-    /// Whether the owner may be inside. To be asked after shutting the gate and a heavy barrier.
+    /// Whether the owner may be inside. For a thread that shut the gate and passed a heavy barrier.
     pub(super) fn is_inside(&self) -> bool {
         // Acquire: pairs with the Release in `exit`.
         self.inside.load(Ordering::Acquire) != OUTSIDE
@@ -77,15 +73,14 @@ impl<M: Memory, const BATCH: usize> Magazine<M, BATCH> {
     ///
     /// # Safety
     ///
-    /// Rule 2: the caller holds the list's lock, and has found the owner not [inside](Self::is_inside) after it shut
-    /// the gate and passed a heavy barrier. The gate stays shut while the access exists.
+    /// Rule 2: the caller holds the list's lock, and found the owner not [inside](Self::is_inside) after it shut the
+    /// gate and passed a heavy barrier. The gate stays shut while the access exists.
     pub(super) unsafe fn reclaim(&self) -> Access<'_, M, BATCH> {
         Access { magazine: self }
     }
 
-    /// Whether `bit` of the gate is set, as far as the caller knows.
     pub(super) fn is_shut(&self, bit: u32) -> bool {
-        // Relaxed: a hint, unless the caller is the one who sets and clears the bit.
+        // Relaxed: a hint, unless the caller alone sets and clears the bit.
         self.gate.load(Ordering::Relaxed) & bit != 0
     }
 
@@ -95,14 +90,12 @@ impl<M: Memory, const BATCH: usize> Magazine<M, BATCH> {
         self.gate.fetch_or(bit, Ordering::Relaxed);
     }
 
-    /// Clears `bit` of the gate, which is set.
     pub(super) fn reopen(&self, bit: u32) {
         // Release: pairs with the Acquire in `enter`.
         self.gate.fetch_sub(bit, Ordering::Release);
     }
 }
 
-/// The right to use a magazine's slots, now.
 pub(super) struct Access<'a, M: Memory, const BATCH: usize> {
     magazine: &'a Magazine<M, BATCH>,
 }
@@ -137,7 +130,6 @@ impl<M: Memory, const BATCH: usize> Access<'_, M, BATCH> {
         self.place(at).with_mut(|place| unsafe { *place = slot });
     }
 
-    /// Takes the slot that came last.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<u32> {
         let count = self.count().checked_sub(1)?;

@@ -1,7 +1,7 @@
 //! [`Magazines`]: each thread has a magazine of idle slots, and a depot evens them out.
 //!
-//! After Bonwick and Adams, "Magazines and Vmem" (USENIX 2001). A *magazine* is an array of slots that one thread uses
-//! alone, as a rifle takes one round after the other from its own:
+//! After Bonwick and Adams, "Magazines and Vmem" (USENIX 2001). A *magazine*, as of a rifle, is an array of slots that
+//! one thread alone takes from:
 //!
 //! ```text
 //!   thread 0        thread 1        thread 2
@@ -14,18 +14,15 @@
 //!  └───────────────────────────────────────────┘
 //! ```
 //!
-//! Acquire and release use the calling thread's magazine: loads and stores on its own lines. An empty magazine
-//! takes a batch from the depot; a full one gives it a batch of its oldest slots. So slots that another thread
-//! releases travel back in batches, and idle slots are bounded by the magazines and what the depot got from them.
-//!
-//! A thread without a magazine, or that must not use it, takes and gives *loose* slots: the depot's second stack
-//! has single ones. A list with magazines of size 0 is that stack alone.
+//! An empty magazine takes a batch from the depot; a full one gives it a batch of its oldest slots. So slots that
+//! another thread releases travel back in batches. A thread that has no magazine, or must not use it, takes and gives
+//! *loose* slots, from the depot's second stack; with magazines of size 0 there is only that stack.
 //!
 //! # Magazines of other threads
 //!
-//! A trim, an acquire at the limit and the end of the pool want the slots of sleeping threads, too. A pair of
-//! asymmetric barriers lets a *reclaimer* take them, at no atomic operation for their owner. A magazine has a word
-//! `inside`, which only its owner writes, and a word `gate`, which others write:
+//! A trim, an acquire at the limit and the end of the pool want the slots of sleeping threads, too. Asymmetric barriers
+//! let a *reclaimer* take them, at no atomic operation for the owner. A magazine has a word `inside`, which only its
+//! owner writes, and a word `gate`, which others write:
 //!
 //! ```text
 //!   owner                                   reclaimer
@@ -35,40 +32,37 @@
 //!   inside = 0                              gate -= RECLAIM
 //! ```
 //!
-//! 1. **The owner uses its magazine** only between `inside = 1`, if it then found `gate` open, and `inside = 0`,
-//!    which is its last touch. In between it calls no code of users, allocates nothing and waits for no thread. A
-//!    release has no reference to the list on its way out, because the reclaimer may have freed it.
-//! 2. **A reclaimer uses a magazine** only while it holds the list's lock and a bit of the gate is set, after it found
-//!    `inside == 0` after a heavy barrier that followed the bit. Once the gate is seen shut, the owner stops at the
-//!    gate until it is opened.
-//! 3. **Rules 1 and 2 exclude each other.** If the owner found the gate open although the bit was set, and the
-//!    reclaimer found `inside == 0` although the owner had gone in, both missed the other's store. The barriers
-//!    rule that out.
+//! 1. **The owner uses its magazine** only between `inside = 1`, if it then found `gate` open, and `inside = 0`, its
+//!    last touch. In between it calls no code of users, allocates nothing and waits for no thread. On its way out a
+//!    release has no reference to the list, which the reclaimer may have freed.
+//! 2. **A reclaimer uses a magazine** only under the list's lock, while a bit of the gate is set, after it found
+//!    `inside == 0` after a heavy barrier that followed the bit. Once the owner sees the gate shut, it stops there
+//!    until the gate is opened.
+//! 3. **Rules 1 and 2 exclude each other.** If the owner found the gate open and the reclaimer `inside == 0`, both
+//!    missed the other's store, which the barriers rule out.
 //! 4. **Batches change hands** only inside of a magazine, or under the lock.
 //! 5. While the gate is shut, the owner uses loose slots.
-//! 6. **An idle slot is loose, or on its way inside of a magazine, or in the hands of the thread that holds the
-//!    lock.** So a thread that holds the lock, has shut all gates and found all owners outside, can make all idle
-//!    slots loose. Until it opens a gate, a slot that is not loose has a user: one load shows that none is idle.
+//! 6. **An idle slot is loose, or on its way inside of a magazine, or in the hands of the lock's holder.** So a holder
+//!    that has shut all gates and found all owners outside can make all idle slots loose. Until it opens a gate, a slot
+//!    that is not loose has a user: one load shows that none is idle.
 //!
-//! A reclaimer waits for owners who are inside: for nanoseconds, or for a time slice if the system took one off its
-//! CPU.
+//! A reclaimer waits for owners inside: for nanoseconds, or a time slice if the system preempted one.
 //!
 //! # Orderings
 //!
-//! The plain fields pass from the owner to a reclaimer through `inside` (Release in the owner's last store, Acquire
-//! in the reclaimer's load), back through `gate` (Release when the bit goes, Acquire in the owner's load), and
-//! between reclaimers through the lock. The barriers decide who may, by rule 3; they carry no data, so a race
-//! detector that knows no fences sees every hand-over.
+//! The plain fields pass from the owner to a reclaimer through `inside`, back through `gate`, and between reclaimers
+//! through the lock. The barriers decide who may, by rule 3, but carry no data: a race detector that knows no fences
+//! sees every hand-over.
 //!
 //! # Threads that come and go
 //!
-//! Magazines lie in an array by thread number, in segments that live as long as the list: no cap on threads. A
-//! magazine whose gate says `UNOWNED` has no owner: its first use makes the thread its owner, and [`leave`](List::leave)
-//! empties it into the depot for the next thread of that number.
+//! Magazines lie in an array by thread number, in segments that live as long as the list: no cap on threads. One whose
+//! gate says `UNOWNED` gets its first user as owner; [`leave`](List::leave) empties it into the depot for the next
+//! thread of that number.
 //!
-//! The child of a fork waits for nothing that a lost thread left half done. What lost threads had in hand, and the
-//! magazines that they were inside of, are lost to it; their other magazines are not. If one of them was gathering, the
-//! gates stay shut and all threads use loose slots, until the child gathers: by a trim, or at a limit.
+//! The child of a fork waits for nothing that a lost thread left half done. It loses what lost threads had in hand and
+//! the magazines that they were inside of, not their others. If one was gathering, the gates stay shut and all threads
+//! use loose slots until the child gathers: by a trim, or at a limit.
 
 mod depot;
 mod magazine;
@@ -83,20 +77,16 @@ use core::ptr::NonNull;
 use depot::Depot;
 use magazine::{Access, Magazine};
 
-/// Slots of a batch, and half of what a magazine can have.
+/// Slots of a batch, and half of a magazine's most.
 const BATCH_SIZE: usize = 32;
 
-/// A *magazine* of idle slots for each thread, and a *depot* for all, which evens them out.
-///
-/// A magazine has up to [`new_in`](List::new_in)'s `magazine` slots, but at most 64. They go to the depot when the
-/// thread ends, and to a thread that [gathers](List::gather) or closes. With a size of 0 this is a
-/// [`TaggedStack`](super::TaggedStack).
+/// A magazine for each thread, and a depot. A magazine has up to [`new_in`](List::new_in)'s `magazine` slots, at most
+/// 64; with 0 this is a [`TaggedStack`](super::TaggedStack).
 pub struct Magazines<M: Memory = Native, const BATCH: usize = BATCH_SIZE> {
     magazines: Segments<Isolated<Magazine<M, BATCH>>, M>,
     depot: Depot<M, BATCH>,
-    /// Slots that a magazine may have.
     capacity: u32,
-    /// How many threads own a magazine; and [`CLOSED`] or [`GATHERED`], while which no thread becomes an owner.
+    /// How many threads own a magazine; with [`CLOSED`] or [`GATHERED`] set no thread becomes an owner.
     owners: M::AtomicU32,
     /// Held by the thread that takes slots from magazines.
     lock: Lock<M>,
@@ -104,13 +94,13 @@ pub struct Magazines<M: Memory = Native, const BATCH: usize = BATCH_SIZE> {
     owner: Weak<dyn Resident>,
 }
 
-/// The bit of `owners` that says that the list is closed. It stays set.
+/// Bit of `owners`: the list is closed, and stays so.
 const CLOSED: u32 = 1 << 31;
-/// The bit of `owners` that says that idle slots are being gathered. Written under the lock.
+/// Bit of `owners`: idle slots are being gathered. Written under the lock.
 const GATHERED: u32 = 1 << 30;
 
 impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
-    /// Goes into the calling thread's magazine; `None` if the thread has to go to the depot.
+    /// `None` if the thread has to go to the depot.
     #[inline(always)]
     fn enter(&self) -> Option<Access<'_, M, BATCH>> {
         let thread = M::thread()?;
@@ -133,8 +123,8 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
 
     /// Makes the calling thread the owner of `magazine`, unless the list is closed or gathered.
     fn adopt(&self, magazine: &Magazine<M, BATCH>) -> bool {
-        // Release: pairs with the Acquire in `shut_all`, which finds the segment of this magazine if it is the later of
-        // the two. If this is, it finds the bit in the word that it changes.
+        // Release: pairs with the Acquire in `shut_all`. If that is later, it finds the segment of this magazine;
+        // otherwise this finds the bit.
         if self.owners.fetch_add(1, Ordering::Release) & (CLOSED | GATHERED) != 0 {
             // Relaxed: only a number.
             self.owners.fetch_sub(1, Ordering::Relaxed);
@@ -145,7 +135,7 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
         true
     }
 
-    /// Fills an empty magazine with a batch, and takes a slot from it; or takes a loose slot.
+    /// Takes a slot from an empty magazine, filled with a batch; or a loose slot.
     #[cold]
     fn refill(&self, mut access: Access<'_, M, BATCH>) -> Option<u32> {
         self.depot.take(|slot| {
@@ -157,8 +147,6 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
         slot.or_else(|| self.depot.take_one())
     }
 
-    /// Puts `slot` into a full magazine, whose oldest slots go to the depot.
-    ///
     /// # Safety
     ///
     /// As [`release_raw`](List::release_raw); `access` is to one of the list's magazines.
@@ -169,8 +157,8 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
         slot: u32,
     ) -> Result<(), Closed> {
         Magazine::exit(access);
-        // SAFETY: the caller's slot keeps the list until it is in the magazine. Then the magazine does, until this
-        // thread is outside: only then can a reclaimer take the slot from it.
+        // SAFETY: the caller's slot keeps the list until it is in the magazine, and from then until this thread is
+        // outside: no reclaimer can take it before.
         let list = unsafe { this.as_ref() };
         // Outside, because it may allocate.
         let mut batch = list.depot.take_empty();
@@ -184,14 +172,13 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
             let fits = access.push_below(list.capacity, slot);
             debug_assert!(fits, "half of the magazine is free");
         }
-        // Inside: a thread that gathers waits until the batch is where it can be found.
+        // Inside: a thread that gathers waits until it can find the batch.
         list.depot.put(batch);
         Magazine::exit(access);
         Ok(())
     }
 
-    /// Shuts the gates of all magazines that have, or could get, an owner. Returns whether there are any, so that a
-    /// heavy barrier has to follow.
+    /// Shuts the gates of all magazines that have, or could get, an owner. If `true`, a heavy barrier has to follow.
     fn shut_all(&self, bit: u32, gate: u32) -> bool {
         // Acquire: see `adopt`.
         self.owners.fetch_or(bit, Ordering::Acquire);
@@ -206,7 +193,7 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
     /// # Safety
     ///
     /// Rule 2, but for the look at the owner: the caller holds the lock, has [shut](Self::shut_all) that bit of the
-    /// gates, and has passed a heavy barrier if there were magazines.
+    /// gates, and has passed a heavy barrier if need be.
     unsafe fn loosen_all(&self, gate: u32) {
         // Other magazines never had an owner, and are empty.
         let shut = self.magazines.snapshot().filter(|(_, magazine)| magazine.is_shut(gate));
@@ -221,12 +208,10 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
             // SAFETY: the caller did the rest, and the owner was found outside.
             unsafe { self.empty(magazine) };
         }
-        // Now that no thread is inside, none has a batch in hand.
+        // With no thread inside, none has a batch in hand.
         self.depot.unpack();
     }
 
-    /// Makes the slots of a magazine loose.
-    ///
     /// # Safety
     ///
     /// Rule 2.
@@ -236,14 +221,13 @@ impl<M: Threads, const BATCH: usize> Magazines<M, BATCH> {
         core::iter::from_fn(|| access.pop()).for_each(|slot| self.depot.loosen(slot));
     }
 
-    /// Undoes what [`gather`](List::gather) did to the list.
+    /// Undoes [`gather`](List::gather) for one list.
     fn reopen(&self) {
-        // Only those that were shut, not those that have been grown since. The bit is written under the lock alone.
+        // Only those that were shut, not later ones. The bit is written under the lock alone.
         let shut = self.magazines.snapshot().map(|(_, magazine)| magazine);
         let shut = shut.filter(|magazine| magazine.is_shut(magazine::RECLAIM));
         shut.for_each(|magazine| magazine.reopen(magazine::RECLAIM));
-        // Relaxed: a thread that is an owner from now on has a magazine that no thread has touched, or whose gate passes
-        // on what was done.
+        // Relaxed: a new owner's magazine is untouched, or its gate passes on what was done.
         self.owners.fetch_sub(GATHERED, Ordering::Relaxed);
         self.lock.unlock();
     }
@@ -263,8 +247,8 @@ where
     }
 }
 
-// SAFETY: a slot in a magazine has one owner by rules 1 to 4; a batch and a loose slot have one by the tags of their
-// stacks. A release ends with the push of a loose slot, or with the owner's last touch of its magazine.
+// SAFETY: a slot in a magazine has one owner by rules 1 to 4; a batch and a loose slot by their stacks' tags. A release
+// ends with the push of a loose slot, or with the owner's last touch of its magazine.
 unsafe impl<M: Threads, const BATCH: usize> List for Magazines<M, BATCH> {
     type Memory = M;
     const NAME: &'static str = "magazines";
@@ -330,7 +314,7 @@ unsafe impl<M: Threads, const BATCH: usize> List for Magazines<M, BATCH> {
     }
 
     fn close(&self, home: impl FnMut(u32)) {
-        // The loose slots are closed last: if that was done, no others are left.
+        // Loose slots are closed last: if they are closed, no others are left.
         if !self.depot.loose.is_closed() {
             if self.shut_all(CLOSED, magazine::CLOSED) {
                 // Pairs with the light barrier of each owner.
@@ -349,10 +333,10 @@ unsafe impl<M: Threads, const BATCH: usize> List for Magazines<M, BATCH> {
             return;
         }
         magazine.shut(magazine::UNOWNED);
-        // A thread that closes the list empties the magazine, and may be one that a fork has left behind.
+        // Otherwise a closing thread empties it, perhaps one that a fork left behind.
         if !magazine.is_shut(magazine::CLOSED) {
             self.lock.lock_as(&Holder::known(thread));
-            // SAFETY: the gate is shut and the lock held. The owner, who would have to see that, is this thread.
+            // SAFETY: the gate is shut, the lock held, and the owner is this thread, which is outside.
             unsafe { self.empty(magazine) };
             self.lock.unlock();
         }
