@@ -1,6 +1,6 @@
 //! The machine an algorithm runs on: a trait over atomics, for instruments (feature `raw`).
 //!
-//! Every algorithm of this crate is written once, over the trait [`Memory`], and runs unchanged on each machine:
+//! Every algorithm of this crate is written once, over the trait [`Memory`]:
 //!
 //! | machine | where | what for |
 //! |---|---|---|
@@ -8,9 +8,8 @@
 //! | `Loom` | this crate's tests | a model checker that explores interleavings |
 //! | `Simulated` | the crate `tenure-sim` | times the shipping code on machines that are not at hand |
 //!
-//! A [`Memory`] has atomic integers ([`Atomic`]) and pointers ([`Pointer`]), fields that are read and written plainly
-//! while shared ([`Plain`]), a pair of asymmetric barriers, and a spin hint. Plain fields are part of it because false
-//! sharing is made of plain reads, which a simulator has to see. A machine that tells its threads apart is [`Threads`].
+//! Plain fields ([`Plain`]) are part of a machine because false sharing is made of plain reads, which a simulator has
+//! to see. A machine that tells its threads apart is [`Threads`].
 //!
 //! Types that users write hide the parameter, as std's collections hide their allocator: `RcuRef::new()` exists for
 //! [`Native`] alone, `RcuRef::<M>::new_in()` for every machine.
@@ -37,15 +36,13 @@ pub(crate) use patience::Patience;
 #[cfg(feature = "alloc")]
 pub use threads::{Resident, Threads};
 
-/// A machine with shared memory.
-///
-/// Implementors are marker types.
+/// A machine with shared memory. Implementors are marker types.
 ///
 /// # Safety
 ///
 /// The types and functions do what their documentation, and that of [`Atomic`], [`Pointer`] and [`Plain`], says: a
-/// loaded pointer is one that was stored, say, and a pair of barriers orders what it promises. Those three traits are
-/// safe to implement, since algorithms rely on them only through a `Memory`.
+/// loaded pointer was stored before, say. Those three traits are safe to implement, since algorithms rely on them only
+/// through a `Memory`.
 ///
 /// ```compile_fail,E0200
 /// use tenure::memory::{Memory, Native};
@@ -102,8 +99,8 @@ pub unsafe trait Memory: Sized + 'static {
     fn light_barrier();
     /// Whether light barriers cost nothing here. The answer is always the same.
     ///
-    /// If `true`, a [`free_light_barrier`](Self::free_light_barrier) is as good as a light one. For fast paths that
-    /// need not ask again, because some word never has the value they want where the answer is `false`.
+    /// For fast paths that use a [`free_light_barrier`](Self::free_light_barrier) without asking again, because some
+    /// word never has the value they want where the answer is `false`.
     #[must_use]
     fn light_is_free() -> bool {
         false
@@ -111,24 +108,22 @@ pub unsafe trait Memory: Sized + 'static {
     /// A [`light_barrier`](Self::light_barrier) where those are [free](Self::light_is_free); elsewhere it promises
     /// nothing.
     fn free_light_barrier() {}
-    /// The dear side: see [`light_barrier`](Self::light_barrier). At least a SeqCst fence.
+    /// The dear side. At least a SeqCst fence.
     fn heavy_barrier();
 
-    /// Tells the processor or the machine's scheduler that this thread waits for another.
+    /// Says that this thread waits for another.
     fn spin_hint();
 
     /// Calls `access` with a word of the calling thread's own: null, or what the thread put there last.
     ///
-    /// `None`, without a call, if threads have no such word: on [`Native`] without the feature `std`.
+    /// `None`, without a call, on [`Native`] without the feature `std`.
     fn thread_word<R>(access: impl FnOnce(&Cell<*const ()>) -> R) -> Option<R> {
         let _ = access;
         None
     }
 }
 
-/// An atomic integer of a [`Memory`].
-///
-/// The methods mean what they mean in `core::sync::atomic`. Arithmetic wraps around.
+/// An atomic integer of a [`Memory`]. The methods mean what they mean in `core::sync::atomic`; arithmetic wraps around.
 pub trait Atomic<T: Copy>: Send + Sync {
     /// An atomic that holds `value`.
     fn new(value: T) -> Self;
@@ -146,7 +141,7 @@ pub trait Atomic<T: Copy>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The value that was found instead of `current`.
+    /// The value that was found.
     fn compare_exchange(
         &self,
         current: T,
@@ -168,9 +163,7 @@ pub trait Atomic<T: Copy>: Send + Sync {
     ) -> Result<T, T>;
 }
 
-/// An atomic pointer of a [`Memory`].
-///
-/// The methods mean what they mean in `core::sync::atomic`.
+/// An atomic pointer of a [`Memory`]. The methods mean what they mean in `core::sync::atomic`.
 pub trait Pointer<T>: Send + Sync {
     /// A pointer that holds `value`.
     fn new(value: *mut T) -> Self;
@@ -182,7 +175,7 @@ pub trait Pointer<T>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The pointer that was found instead of `current`.
+    /// The pointer that was found.
     fn compare_exchange(
         &self,
         current: *mut T,
@@ -192,19 +185,14 @@ pub trait Pointer<T>: Send + Sync {
     ) -> Result<*mut T, *mut T>;
 }
 
-/// A field that several threads access without atomics, under a rule that keeps them apart.
-///
-/// Access is through raw pointers, so that a model checker or a simulator sees when it begins and ends.
+/// A field that several threads access without atomics, under a rule that keeps them apart: through raw pointers, so
+/// that a model checker or a simulator sees when an access begins and ends.
 pub trait Plain<T> {
     /// A field that holds `value`.
     fn new(value: T) -> Self;
-    /// Calls `read` with a pointer that may be read from until `read` returns.
-    ///
-    /// Dereferencing the pointer is sound while no other thread writes the field.
+    /// Calls `read` with a pointer that it may read from. Sound while no other thread writes the field.
     fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R;
-    /// Calls `write` with a pointer that may be written through until `write` returns.
-    ///
-    /// Dereferencing the pointer is sound while no other thread reads or writes the field.
+    /// Calls `write` with a pointer that it may write through. Sound while no other thread reads or writes the field.
     fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R;
 
     /// Copies the value out.

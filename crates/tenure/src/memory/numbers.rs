@@ -1,13 +1,11 @@
 //! Numbers for threads: claimed, handed on, and lost in a fork.
 //!
-//! A number belongs to a *record*. Records form a list that only grows and is never freed: as long as there ever were
-//! threads at once. A thread claims the first free record by one compare-exchange, or adds one. There is no lock, so a
-//! process goes on that was forked while another thread was in here. Records of threads that the fork left behind stay
-//! claimed. Each record notes the last fork that its thread lived through, which tells theirs from the others.
+//! A number belongs to a *record*, in a list that only grows: as long as there ever were threads at once. A thread
+//! claims the first free record by one compare-exchange, or adds one: no lock that a fork could leave held. Each record
+//! notes the last fork that its thread lived through; those of lost threads stay claimed.
 //!
-//! A claimed record holds the address of its thread, by which a fork finds the records that live on. Threads have
-//! different addresses while they live, but a later one may get the address of a lost one; so a record that an earlier
-//! fork lost stays lost.
+//! A claimed record holds its thread's address, by which a fork finds the records that live on. A later thread may get
+//! the address of a lost one, so a lost record stays lost.
 
 use super::{Atomic, Memory, Ordering, Pointer};
 use alloc::boxed::Box;
@@ -19,7 +17,6 @@ const FREE: *mut () = ptr::null_mut();
 #[doc(hidden)]
 pub struct Numbers<M: Memory> {
     pub(super) first: M::Pointer<Record<M>>,
-    /// How many numbers there are.
     pub(super) count: M::AtomicU32,
     /// See [`forks`](Self::forks).
     pub(super) forks: M::AtomicU32,
@@ -27,9 +24,9 @@ pub struct Numbers<M: Memory> {
 
 pub(super) struct Record<M: Memory> {
     number: u32,
-    /// The address of its thread, which is not read, or [`FREE`].
+    /// Its thread's address, which is not read, or [`FREE`].
     owner: M::Pointer<()>,
-    /// [`Numbers::forks`] when the thread was last known to live; of a free record, [`Numbers::forks`].
+    /// [`Numbers::forks`] when the thread was last known to live; of a free record, the current one.
     forks: M::AtomicU32,
     next: Option<&'static Self>,
 }
@@ -47,7 +44,7 @@ impl<M: Memory> Claim<M> {
 
 impl<M: Memory> Drop for Claim<M> {
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `claim`, so that the next owner sees what this one did.
+        // Release: pairs with the Acquire in `claim`: the next owner sees what this one did.
         self.0.owner.store(FREE, Ordering::Release);
     }
 }
@@ -59,9 +56,9 @@ impl<M: Memory> Numbers<M> {
     }
 
     fn records(&self) -> impl Iterator<Item = &'static Record<M>> {
-        // Acquire: pairs with the Release in `claim`, so that the records are initialised.
+        // Acquire: pairs with the Release in `claim`: the records are initialised.
         let first = self.first.load(Ordering::Acquire).cast_const();
-        // SAFETY: records are never freed, and are not written plainly once they are published.
+        // SAFETY: records are never freed, and not written plainly once published.
         core::iter::successors(unsafe { first.as_ref() }, |record| record.next)
     }
 
@@ -79,14 +76,13 @@ impl<M: Memory> Numbers<M> {
             return Claim(record);
         }
         let record = Box::leak(Box::new(Record {
-            // Relaxed: the number itself is all that is passed on.
+            // Relaxed: only the number is passed on.
             number: self.count.fetch_add(1, Ordering::Relaxed),
             owner: Pointer::new(owner),
             forks: Atomic::new(self.forks()),
             next: None,
         }));
-        // Acquire, here and on failure: pairs with the Release below. Nothing is read of the record behind this one,
-        // but a reference to it needs its initialisation.
+        // Acquire, here and on failure: pairs with the Release below: the next record is initialised.
         let mut first = self.first.load(Ordering::Acquire);
         loop {
             // SAFETY: as in `records`.
@@ -101,7 +97,7 @@ impl<M: Memory> Numbers<M> {
         }
     }
 
-    /// The claim of that number, once more.
+    /// The forgotten claim of that number.
     ///
     /// # Safety
     ///
@@ -110,7 +106,7 @@ impl<M: Memory> Numbers<M> {
         Claim(self.records().find(|record| record.number == number).expect("records stay"))
     }
 
-    /// How many forks lie between the first process and this one.
+    /// Forks between the first process and this one.
     pub fn forks(&self) -> u32 {
         // Relaxed: forks are counted while there is one thread.
         self.forks.load(Ordering::Relaxed)
@@ -124,14 +120,14 @@ impl<M: Memory> Numbers<M> {
         forks != 0 && self.records().any(|record| record.number == number && lost(record))
     }
 
-    /// Counts a fork: in the child while it has one thread, the one at that address. Neither allocates nor locks.
+    /// Counts a fork: in the child, while its only thread is the one at that address. Neither allocates nor locks.
     pub fn fork(&self, own: *mut ()) {
         // Relaxed, here and below: there is no other thread.
         let before = self.forks.fetch_add(1, Ordering::Relaxed);
         let lives_on = |record: &&Record<M>| {
             let owner = record.owner.load(Ordering::Relaxed);
-            // Free records as well, or other threads could take their next owners for lost. Not one that was lost
-            // before: its owner only had the same address.
+            // Free records live on too, or their next owners would look lost. A record that was lost before does not:
+            // its owner only had the same address.
             owner == FREE || (owner == own && record.forks.load(Ordering::Relaxed) == before)
         };
         self.records()
@@ -146,9 +142,8 @@ mod tests {
     use crate::memory::Native;
     use std::sync::LazyLock;
 
-    // Statics, because records are never freed: leak checkers ask what still points to them.
+    // Statics, because records are never freed: leak checkers ask what points to them.
 
-    /// The address of a thread that there might be.
     fn thread(nth: usize) -> *mut () {
         ptr::without_provenance_mut(nth)
     }
@@ -179,7 +174,7 @@ mod tests {
         assert_eq!([again.number(), new.number()], [2, 3], "a lost thread's number is given out");
         assert_eq!(are_lost(), [false, true, false, false], "a thread of the child is lost");
 
-        // By a thread that has no number, in the child.
+        // By a thread of the child that has no number.
         drop(new);
         numbers.fork(thread(6));
         assert_eq!(are_lost(), [true, true, true, false]);
@@ -192,7 +187,7 @@ mod tests {
         static NUMBERS: LazyLock<Numbers<Native>> = LazyLock::new(Numbers::new_in);
         let numbers = &*NUMBERS;
         let [own, theirs, borrowed] = [1, 2, 1].map(|nth| numbers.claim(thread(nth)));
-        // As the C library does where a program registered more than one hook.
+        // As the C library does where a program registered several hooks.
         (0..2).for_each(|_| numbers.fork(thread(1)));
         assert_eq!([0, 1, 2].map(|number| numbers.is_lost(number)), [false, true, false]);
 

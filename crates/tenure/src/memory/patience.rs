@@ -2,10 +2,8 @@
 
 use super::Threads;
 
-/// What a loop does while it waits for a few instructions of another thread.
-///
-/// That thread is nearly always running, and done at once. If it was preempted, a loop that only spins would keep the
-/// processor from it.
+/// Waits for a few instructions of another thread, which is nearly always running. If it was preempted, a loop that
+/// only spins would keep the processor from it, so this yields after a while.
 pub(crate) struct Patience {
     spins: u32,
 }
@@ -18,7 +16,6 @@ impl Patience {
         Self { spins: SPINS }
     }
 
-    /// Once around the loop.
     pub(crate) fn wait<M: Threads>(&mut self) {
         match self.spins.checked_sub(1) {
             Some(left) => {

@@ -3,15 +3,14 @@
 use super::Memory;
 use alloc::sync::Weak;
 
-/// A machine whose threads have numbers.
-///
-/// For objects that keep a part of themselves for each thread, as [`Magazines`](crate::pool::Magazines) do. Without the
-/// feature `std`, [`Native`](super::Native) cannot tell its threads apart: none has a number.
+/// A machine whose threads have numbers, for objects with a part for each thread, such as
+/// [`Magazines`](crate::pool::Magazines). Without the feature `std`, no thread of [`Native`](super::Native) has a
+/// number.
 ///
 /// # Safety
 ///
-/// No two threads are told one number at a time, and a thread that [is lost](Self::is_lost) does nothing any more. So
-/// what a thread keeps under its number is its own.
+/// No two threads have one number at a time, and a [lost](Self::is_lost) thread does nothing any more: what a thread
+/// keeps under its number is its own.
 ///
 /// ```compile_fail,E0200
 /// enum Mine {}
@@ -20,24 +19,21 @@ use alloc::sync::Weak;
 pub unsafe trait Threads: Memory {
     /// The number of the calling thread.
     ///
-    /// Small, less than 2^31: numbers of ended threads are given out again, to threads that see all their last owner
-    /// did. `None` in a thread whose thread-locals are being destroyed, and if no thread of this machine runs. A thread
-    /// that was told a number and then `None` has given the number up, and still runs code.
+    /// Small, less than 2^31: a number of an ended thread goes to another one, which sees all that the last owner did.
+    /// `None` in a thread whose thread-locals are being destroyed, and if no thread of this machine runs. A thread that
+    /// got a number and then `None` has given the number up, and still runs code.
     fn thread() -> Option<usize>;
 
-    /// Whether the thread of that number was left behind by a fork, in the middle of anything.
+    /// Whether a fork left the thread of that number behind, in the middle of anything.
     fn is_lost(thread: usize) -> bool;
 
     /// A number for a thread whose thread-locals are being destroyed, until it is [returned](Self::return_number).
-    ///
-    /// [`thread`](Self::thread) does not tell it. `None` if there is none to be had.
+    /// [`thread`](Self::thread) does not return it. `None` if there is none to be had.
     #[must_use]
     fn borrow_number() -> Option<usize> {
         None
     }
 
-    /// Returns a number.
-    ///
     /// # Safety
     ///
     /// The calling thread [borrowed](Self::borrow_number) it, and no longer uses what it has by it.
@@ -53,9 +49,8 @@ pub unsafe trait Threads: Memory {
     fn at_exit(resident: Weak<dyn Resident>);
 }
 
-/// Something that keeps a part of itself for each thread.
-///
-/// If [`leave`](Self::leave) does nothing, the next thread of that number finds what this one kept.
+/// Something with a part for each thread. If [`leave`](Self::leave) does nothing, the next thread of that number finds
+/// what this one kept.
 pub trait Resident: Send + Sync {
     /// The calling thread, whose number is `thread`, ends.
     ///

@@ -17,13 +17,12 @@ use core::cell::Cell;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 
-/// The machine this program runs on.
-///
-/// Costs nothing: its types are those of `core::sync::atomic`, and every call is inlined to the operation it names.
+/// The machine this program runs on, at no cost: the types of `core::sync::atomic`, and each call inlined to its
+/// operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Native {}
 
-// SAFETY: core's atomics, and barriers whose pairing is described in `barrier`.
+// SAFETY: core's atomics, and the barriers that `barrier` describes.
 unsafe impl Memory for Native {
     type AtomicU32 = core::sync::atomic::AtomicU32;
     #[cfg(target_has_atomic = "64")]
@@ -52,7 +51,7 @@ unsafe impl Memory for Native {
     #[cfg(feature = "std")]
     fn thread_word<R>(access: impl FnOnce(&Cell<*const ()>) -> R) -> Option<R> {
         std::thread_local!(static WORD: Cell<*const ()> = const { Cell::new(core::ptr::null()) });
-        // It has no destructor, so it is there up to the end of the thread.
+        // Without a destructor it is there up to the end of the thread.
         WORD.try_with(access).ok()
     }
 }
@@ -96,13 +95,13 @@ impl<T> Pointer<T> for core::sync::atomic::AtomicPtr<T> {
     }
 }
 
-/// [`Plain`] on the real machine: the value itself, with the layout of `T`.
+/// The value itself, with the layout of `T`.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct PlainCell<T>(UnsafeCell<T>);
 
 // SAFETY: every access goes through a raw pointer, and the unsafe block that dereferences it answers for the absence of
-// races. `T: Send`: a value may be moved in on one thread and copied out on another. `T: Sync`: readers may share it.
+// races. `T: Send`: one thread may move a value in and another copy it out. `T: Sync`: readers may share it.
 unsafe impl<T: Send + Sync> Sync for PlainCell<T> {}
 
 impl<T> Plain<T> for PlainCell<T> {
@@ -130,8 +129,8 @@ impl<A: ?Sized> FnSlot<A> {
 
     pub(crate) fn replace(&self, function: Option<fn(&A)>) -> Option<fn(&A)> {
         let new = function.map_or(core::ptr::null_mut(), |f| f as *mut ());
-        // AcqRel: Release pairs with the Acquire in `get`, so that what the setter prepared is there when its function
-        // runs; Acquire likewise for the function handed back.
+        // AcqRel: Release pairs with the Acquire in `get`: what the setter prepared is there when its function runs.
+        // Acquire likewise, for the function handed back.
         Self::function(self.0.swap(new, Ordering::AcqRel))
     }
 
@@ -141,8 +140,8 @@ impl<A: ?Sized> FnSlot<A> {
     }
 
     fn function(pointer: *mut ()) -> Option<fn(&A)> {
-        // SAFETY: the slot holds null, which is `None`, or what `replace` made of a `fn(&A)`; function pointers have
-        // the size of data pointers on every target of Rust's core.
+        // SAFETY: the slot holds null, which is `None`, or a `fn(&A)` from `replace`; function pointers have the size
+        // of data pointers on every target of Rust's core.
         unsafe { core::mem::transmute::<*mut (), Option<fn(&A)>>(pointer) }
     }
 }

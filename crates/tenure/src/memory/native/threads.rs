@@ -1,6 +1,6 @@
-//! Numbers for the threads of this process, and what is to be done when one ends.
+//! Numbers for the threads of this process, and what to do when one ends.
 //!
-//! [`Numbers`] hands them on, and tells threads that a fork left behind from others. The C library's hook counts the
+//! [`Numbers`] hands them on, and tells threads that a fork left behind from others; the C library's hook counts the
 //! forks.
 
 use super::super::numbers::{Claim, Numbers};
@@ -18,20 +18,20 @@ static NUMBERS: Numbers<Native> = Numbers {
     forks: AtomicU32::new(0),
 };
 
-/// The thread no longer tells its number. No number is as great.
+/// The thread has given its number up. No number is as great.
 const ENDING: usize = 1 << (usize::BITS - 1);
-/// As above, because it was not asked yet.
+/// The thread has not asked for its number yet. No number is as great.
 const NOT_ASKED: usize = usize::MAX;
 
 std::thread_local! {
-    /// The number, where asking for it is one load.
+    /// The number, where reading it is one load.
     static NUMBER: Cell<usize> = const { Cell::new(NOT_ASKED) };
-    /// What happens when the thread ends. Initialised together with its number.
+    /// Initialised together with the number.
     static EXIT: Exit = Exit::new();
 }
 
-// SAFETY: a number is that of one claim, and the thread is no longer told it when the claim is dropped. Threads that a
-// fork left behind do not run.
+// SAFETY: a number is that of one claim, and `thread` returns it no more when the claim is dropped. Threads that a fork
+// left behind do not run.
 unsafe impl Threads for Native {
     #[inline(always)]
     fn thread() -> Option<usize> {
@@ -53,7 +53,7 @@ unsafe impl Threads for Native {
     }
 
     unsafe fn return_number(thread: usize) {
-        // SAFETY: the caller has borrowed it: this is the claim that was not dropped then.
+        // SAFETY: the caller borrowed it: this is the claim that was forgotten then.
         drop(unsafe { NUMBERS.claim_of(thread as u32) });
     }
 
@@ -63,7 +63,7 @@ unsafe impl Threads for Native {
     }
 }
 
-/// The calling thread's address: that of a thread-local without destructor, which exists up to the thread's end.
+/// The address of a thread-local without destructor, which exists up to the thread's end.
 fn own_address() -> *mut () {
     NUMBER.with(|number| ptr::from_ref(number).cast_mut().cast())
 }
@@ -102,12 +102,12 @@ impl Exit {
 
 impl Drop for Exit {
     fn drop(&mut self) {
-        // First: destructors that residents run, and those of thread-locals to come, find no number.
+        // First: destructors that residents run, and those of later thread-locals, find no number.
         let number = self.number();
         NUMBER.set(ENDING);
         for resident in self.residents.get_mut().list.drain(..) {
             if let Some(resident) = resident.upgrade() {
-                // SAFETY: this thread has the number, which `thread` does not tell any more.
+                // SAFETY: this thread has the number, which `thread` no longer returns.
                 unsafe { resident.leave(number) };
             }
         }
@@ -117,7 +117,7 @@ impl Drop for Exit {
 #[derive(Default)]
 struct Residents {
     list: Vec<Weak<dyn Resident>>,
-    /// The length at which those that are gone are swept out: threads outlive residents.
+    /// The length at which residents that are gone are swept out: threads outlive them.
     sweep_at: usize,
 }
 
@@ -131,13 +131,12 @@ impl Residents {
     }
 }
 
-/// Forks that were counted, from the first process that asked for a thread's number to this one.
+/// Forks counted since the first process that asked for a thread's number.
 #[cfg(feature = "registry")]
 pub(crate) fn forks() -> u32 {
     NUMBERS.forks()
 }
 
-/// Has forks counted from now on.
 #[cfg(all(unix, not(miri)))]
 fn count_forks() {
     use core::sync::atomic::{AtomicBool, Ordering};
@@ -147,8 +146,8 @@ fn count_forks() {
     unsafe extern "C" fn in_child() {
         NUMBERS.fork(own_address());
     }
-    // Acquire: pairs with the Release below. Threads that come at once all register, so that a fork counts for several,
-    // which is as good. None goes on before it has registered.
+    // Acquire: pairs with the Release below. Threads that come at once all register, and a fork counts for several,
+    // which does no harm. None goes on before it has registered.
     if !COUNTED.load(Ordering::Acquire) {
         // SAFETY: the function touches statics and a thread-local without destructor, and neither allocates nor locks,
         // so it may run in the child of a program with threads.

@@ -4,7 +4,7 @@ use super::super::{Resident, Threads};
 use super::Native;
 use alloc::sync::Weak;
 
-// SAFETY: no thread has a number, so no two have the same.
+// SAFETY: no thread has a number.
 unsafe impl Threads for Native {
     fn thread() -> Option<usize> {
         None

@@ -1,10 +1,8 @@
 //! Asymmetric barriers: on Linux the heavy side interrupts the other threads; elsewhere both sides are full fences.
 //!
-//! An interrupted CPU passes a full fence, and so does a thread that is switched in. So a heavy side that interrupts
-//! every CPU on which this process runs makes a compiler fence enough on the light one.
-//!
-//! Both sides have to agree. The first barrier of the process decides for all, unless [`use_full_fences`] was called
-//! before it:
+//! An interrupted CPU passes a full fence, and so does a thread that is switched in. So if the heavy side interrupts
+//! every CPU on which this process runs, the light one can be a compiler fence. The first barrier of the process
+//! decides for all, unless [`use_full_fences`] was called before:
 //!
 //! | state | light | heavy |
 //! |---|---|---|
@@ -12,12 +10,11 @@
 //! | `INTERRUPTS` | compiler fence | full fence, [interrupts](interrupt) the others, full fence |
 //! | `FENCES` | full fence | full fence |
 //!
-//! Asking registers the process for `membarrier`, which takes a few milliseconds if there are threads already. A light
-//! barrier that still reads `UNKNOWN` does more than it has to. A heavy one has the answer before it chooses, and the
-//! first answer is the answer for all.
+//! Asking registers the process for `membarrier`: a few milliseconds if there are threads already. A light barrier that
+//! reads an old `UNKNOWN` does more than it has to; a heavy one has the answer before it chooses.
 //!
-//! A decision for compiler fences is final: a thread that passed one may sleep, or go on, without a fence for any time.
-//! So if the kernel refuses `membarrier` later, something else has to interrupt; see [`interrupt`].
+//! A decision for compiler fences is final: a thread that passed one may go on without a fence for any time. So if the
+//! kernel refuses `membarrier` later, something else has to [interrupt].
 
 #![allow(
     clippy::disallowed_types,
@@ -34,7 +31,7 @@ mod interrupt {
     }
     pub(super) fn others() {}
 }
-// Under Miri and sanitizers a store is not late as on a CPU, so that the control would fail.
+// Under Miri and sanitizers no store is late, so the control would fail.
 #[cfg(all(test, feature = "std", not(any(miri, sanitized))))]
 mod tests;
 
@@ -64,7 +61,7 @@ fn light_in(state: u8) {
     }
 }
 
-/// What a light barrier is where the system can interrupt threads.
+/// A light barrier where the system can interrupt threads.
 #[inline(always)]
 pub(super) fn free_light() {
     compiler_fence(Ordering::SeqCst);
@@ -79,9 +76,8 @@ pub(super) fn heavy() {
     heavy_in(answer(), interrupt::others);
 }
 
-/// What the system says, which is always the same.
 fn answer() -> u8 {
-    // Relaxed: what others know orders nothing.
+    // Relaxed: the answer is always the same, and orders nothing.
     match STATE.load(Ordering::Relaxed) {
         UNKNOWN => ask(),
         known => known,
@@ -93,7 +89,6 @@ fn ask() -> u8 {
     decide(if interrupt::register() { INTERRUPTS } else { FENCES })
 }
 
-/// Returns the first decision, which holds for all.
 fn decide(state: u8) -> u8 {
     // Relaxed: as in `answer`.
     match STATE.compare_exchange(UNKNOWN, state, Ordering::Relaxed, Ordering::Relaxed) {
@@ -102,24 +97,24 @@ fn decide(state: u8) -> u8 {
     }
 }
 
-/// Makes every barrier of this process a full fence. Returns whether they all are: `false` if a barrier was passed
-/// before this call and relies on `membarrier`.
+/// Makes every barrier of this process a full fence. Returns `false` if a barrier was passed before and relies on
+/// `membarrier`.
 ///
 /// For programs that enter a sandbox. On Linux a pool, a domain, a [`Cached`](crate::lazy::Cached) or a
 /// [`Registry`](mod@crate::registry) interrupts the other threads of the process by the system call `membarrier`: when
-/// it is trimmed or closed, when objects end, or when a value is stored. If a seccomp filter is installed *before* the
-/// first of them, the library sees that the call is refused, and uses full fences. If the filter comes *later*, threads
-/// already rely on being interrupted. The library then
+/// it is trimmed or closed, when objects end, or when a value is stored. If a seccomp filter refuses the call *before*
+/// the first of them, the library uses full fences. If it comes *later*, threads already rely on being interrupted. The
+/// library then
 ///
 /// - maps and unmaps a page (`mmap`, `munmap`), on x86-64 CPUs which interrupt each other for that, or
 /// - runs on every CPU in turn (`sched_setaffinity`, `sched_getaffinity`, and `gettid` and `/proc/self/task` to check
-///   that it saw all), for tens of microseconds up to a time slice for each CPU. This reaches the threads of the
-///   process, but not tasks that share its memory without being its threads (`clone` with `CLONE_VM` and without
-///   `CLONE_THREAD`), and needs a `/proc` of the same PID namespace.
+///   that it saw all), for tens of microseconds up to a time slice for each CPU. This misses tasks that share the
+///   memory without being threads of the process (`clone` with `CLONE_VM` and without `CLONE_THREAD`), and needs a
+///   `/proc` of the same PID namespace.
 ///
-/// If the filter refuses these as well, the process is aborted with a line on standard error. If it kills the process
-/// for calling `membarrier`, that happens. Call this function first thing in `main` to need no system call; or allow
-/// `membarrier` in the filter, which is faster.
+/// If the filter refuses these as well, the process aborts with a line on standard error; if it kills for `membarrier`,
+/// the process dies. Call this function first thing in `main` to need no system call; or allow `membarrier`, which is
+/// faster.
 ///
 /// Cost: one or two full fences (some nanoseconds each) whenever a thread takes a slot from a pool or gives it back,
 /// enters an object, or looks one up. Threads scale as before.

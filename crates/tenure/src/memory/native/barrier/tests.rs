@@ -2,13 +2,12 @@ use super::*;
 use core::sync::atomic::AtomicU32;
 use std::vec::Vec;
 
-/// A word on lines of its own, so that a store can wait in its CPU's buffer.
+/// On lines of its own, so that a store can wait in its CPU's buffer.
 #[derive(Default)]
 #[repr(align(128))]
 struct Word(AtomicU32);
 
 impl Word {
-    /// Waits until the word is at least `value`, and returns it.
     fn wait_for(&self, value: u32) -> u32 {
         let mut turns = 0;
         loop {
@@ -28,12 +27,12 @@ impl Word {
 }
 
 /// More memory than a core's caches hold. A store behind stores to it waits until memory has delivered their lines,
-/// also where both CPUs are one core and no line has to come from the other.
+/// also where both CPUs share a core and its caches.
 struct Ballast(Vec<u64>);
 
 impl Ballast {
     fn new() -> Self {
-        // Not 0, which the system would deliver with the first store to each page: a fault empties the CPU's buffer.
+        // Not 0, which the system would deliver at the first store to each page: a fault empties the CPU's buffer.
         Self(std::vec![1; 4 << 20])
     }
 
@@ -46,18 +45,17 @@ impl Ballast {
     }
 }
 
-/// Two threads each store a word of their own, pass a barrier, and load the other's word.
 #[derive(Default)]
 struct Litmus {
     words: [Word; 2],
     arrived: [Word; 2],
-    /// Twice the round, and 1 more if the thread saw the other's store.
+    /// Twice the round, plus 1 if the thread saw the other's store.
     seen: [Word; 2],
 }
 
 impl Litmus {
-    /// Nothing stands between the store and the load but the barrier. The first thread's store waits behind its
-    /// ballast, and the second thread comes a little later, so that without barriers the first one's load is early.
+    /// Only the barrier stands between the store and the load. The first thread's store waits behind its ballast, and
+    /// the second thread comes a little later: without barriers the first one's load is early.
     fn run(&self, rounds: u32, mine: usize, barrier: impl Fn()) -> u32 {
         let other = 1 - mine;
         let mut missed = 0;
@@ -81,7 +79,7 @@ impl Litmus {
     }
 }
 
-/// Returns in how many of the rounds neither thread saw the other's store.
+/// Returns in how many rounds neither thread saw the other's store.
 fn both_missed(rounds: u32, one_barrier: impl Fn() + Send, other_barrier: impl Fn() + Send) -> u32 {
     let litmus = &Litmus::default();
     std::thread::scope(|scope| {
@@ -93,7 +91,6 @@ fn both_missed(rounds: u32, one_barrier: impl Fn() + Send, other_barrier: impl F
     })
 }
 
-/// Keeps the two threads from taking turns on one CPU, where the system lets them choose.
 fn on_cpu<R>(nth: usize, act: impl FnOnce() -> R) -> R {
     #[cfg(all(target_os = "linux", not(miri)))]
     interrupt::Cpus::stay_on(nth);
@@ -101,10 +98,10 @@ fn on_cpu<R>(nth: usize, act: impl FnOnce() -> R) -> R {
     act()
 }
 
-/// So many rounds of barriers that interrupt no thread that some of them missed stores: proof that the litmus test sees a
-/// missing interrupt, on this machine and now.
+/// As many rounds as show a missing interrupt, on this machine and now: so many that some of them missed stores with
+/// barriers that interrupt no thread.
 fn telling_rounds() -> u32 {
-    // That a missing interrupt shows in none of as many rounds has a probability of exp(-25).
+    // The probability that a missing interrupt shows in none of as many rounds is exp(-25).
     const ENOUGH: u32 = 25;
     const AT_ONCE: u32 = 5_000;
     const AT_MOST: u32 = 1_000_000;
@@ -123,13 +120,12 @@ fn telling_rounds() -> u32 {
     rounds
 }
 
-/// One litmus test at a time: two would take the CPUs from each other.
+/// Two litmus tests at a time would take the CPUs from each other.
 fn alone() -> impl Drop {
     static BUSY: std::sync::Mutex<()> = std::sync::Mutex::new(());
     BUSY.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// In as many rounds as show a missing barrier, these miss nothing.
 fn is_a_pair(one_barrier: impl Fn() + Send, other_barrier: impl Fn() + Send) {
     let _alone = alone();
     assert_eq!(both_missed(telling_rounds(), one_barrier, other_barrier), 0);
@@ -143,7 +139,7 @@ fn heavy_state() -> u8 {
 #[test]
 fn of_a_light_and_a_heavy_barrier_one_sees_the_others_store() {
     if heavy_state() == INTERRUPTS {
-        // What `light` is then. Without the look at the state, which gives stores time in a debug build.
+        // `light` without its look at the state, which gives stores time in a debug build.
         is_a_pair(free_light, heavy);
     } else {
         is_a_pair(light, heavy);
@@ -182,7 +178,7 @@ mod interrupts {
         assert_eq!(heavy_state(), if interrupt::is_there() { INTERRUPTS } else { FENCES });
     }
 
-    /// Each by itself, as if the ways before it were refused.
+    /// As if the ways before it were refused.
     #[test]
     fn each_way_that_replaces_membarrier_goes_with_a_light_barrier_that_is_free() {
         // The first is `membarrier`, which `heavy` has passed already where there is one.

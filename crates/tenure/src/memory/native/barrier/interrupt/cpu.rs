@@ -25,7 +25,6 @@ fn cpuid(leaf: u32) -> CpuidResult {
     }
 }
 
-/// Twelve letters, as CPUs and hypervisors spell their names.
 const fn name(letters: &[u8; 12]) -> [u32; 3] {
     let [a, b, c, d, e, f, g, h, i, j, k, l] = *letters;
     [
@@ -60,7 +59,6 @@ fn ask(cpuid: impl Fn(u32) -> CpuidResult) -> bool {
 mod tests {
     use super::*;
 
-    /// A CPU that says so.
     #[derive(Clone, Copy)]
     struct Cpu {
         vendor: [u32; 3],

@@ -9,8 +9,8 @@
 //! | [`unmap`] a page | 25 us | on x86-64 CPUs whose kernel flushes other CPUs' TLBs by interrupting them |
 //! | [`visit`] every CPU | 50 us and more | where this thread may run on every CPU that another one may run on |
 //!
-//! A refusal is not remembered: filters belong to threads, and another thread may have none. It costs a fraction of a
-//! microsecond.
+//! A refusal, which costs a fraction of a microsecond, is not remembered: filters belong to threads, and another thread
+//! may have none.
 
 #[cfg(target_arch = "x86_64")]
 mod cpu;
@@ -22,7 +22,7 @@ pub(super) use visit::Cpus;
 
 use std::io::Write as _;
 
-/// A way to interrupt the others. Returns whether it did.
+/// Returns whether it interrupted the others.
 pub(super) type Way = fn() -> bool;
 
 pub(super) const WAYS: [Way; 3] = [membarrier, unmap::a_page, visit::every_cpu];
@@ -32,7 +32,7 @@ fn call(command: libc::c_int) -> bool {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
-/// Whether threads can be interrupted from now on.
+/// Returns whether threads can be interrupted from now on.
 pub(super) fn register() -> bool {
     call(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
 }
@@ -40,16 +40,16 @@ pub(super) fn register() -> bool {
 /// Source: membarrier(2); Linux `kernel/sched/membarrier.c`, since 4.14.
 fn membarrier() -> bool {
     let interrupted = || call(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-    // A process that was forked may have to register again.
+    // A forked process may have to register again.
     interrupted() || (register() && interrupted())
 }
 
-/// Interrupts them, or ends the process.
+/// Interrupts the others, or ends the process.
 pub(super) fn others() {
     if !WAYS.iter().any(|way| way()) {
-        // Light barriers are compiler fences by now. Going on would be a race, and after unwinding others would wait
-        // for the thread that needed the barrier. The lock is held up to the end: other threads come here too, and one
-        // line is enough. Not `eprintln`, which may panic.
+        // Light barriers are compiler fences by now: going on would be a race, and after unwinding others would wait
+        // for this thread. The lock is held to the end: other threads come here too, and one line is enough. Not
+        // `eprintln`, which may panic.
         let mut stderr = std::io::stderr().lock();
         let _ = writeln!(
             stderr,
@@ -61,7 +61,6 @@ pub(super) fn others() {
     }
 }
 
-/// Whether the system says that it can interrupt threads.
 #[cfg(all(test, not(sanitized)))]
 pub(super) fn is_there() -> bool {
     // SAFETY: as in `call`.

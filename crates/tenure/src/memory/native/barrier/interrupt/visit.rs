@@ -1,31 +1,27 @@
 //! Running on every CPU in turn.
 //!
-//! While this thread runs on a CPU no other thread does. Suppose that another thread stores a word and loads a second
-//! one on some CPU, without being switched out in between:
+//! While this thread runs on a CPU no other thread does. Suppose that another thread, on some CPU, stores a word and
+//! loads a second one without being switched out in between:
 //!
-//! - If this thread visits that CPU afterwards, the scheduler switched from the other one to this one: the store
+//! - If this thread visits that CPU afterwards, the scheduler switched from the other thread to this one: the store
 //!   happened before the visit, and before all that this thread does after it.
 //! - If this thread visits it before, the load happens after the visit, and after all that this thread did before.
 //!
-//! If the other thread is switched out in between, the CPU on which it goes on counts: the first case holds if the
-//! visit is later than that, and the second otherwise.
+//! If the other thread is switched out in between, the CPU on which it goes on counts.
 //!
-//! So this is right on every architecture, if this thread visits every CPU on which others run. Two things may prevent
-//! that. Cpusets may confine it to fewer CPUs than other threads. And a CPU that goes offline is taken from every
-//! thread's set first, while a thread may go on there for some milliseconds. Both are checked after the round: each
-//! thread's CPUs have to be among those visited, and so does the CPU on which it runs then. If it came there during the
-//! round, it was switched in. A thread that goes elsewhere later is switched in there after the round.
+//! So this is right on every architecture if this thread visits every CPU on which others run. Cpusets may confine it
+//! to fewer CPUs than other threads; and a CPU that goes offline leaves every thread's set first, while a thread may go
+//! on there for some milliseconds. So after the round each thread's allowed CPUs, and the CPU on which it runs, have to
+//! be among those visited. A thread that moved meanwhile, or moves later, is switched in there.
 //!
 //! `/proc/self/task` lists the threads. A listing may be cut short when threads end, so two in a row have to agree. A
-//! `/proc` that is older than the PID namespace shows other numbers, so this thread has to be in it by its own number;
-//! otherwise the round does not count.
+//! `/proc` that is older than the PID namespace shows other numbers, so the list has to have this thread's own.
 //!
-//! This does not see tasks that share the memory without being threads of the process (`clone` with `CLONE_VM` and
-//! without `CLONE_THREAD`, as in a child of `vfork`). Such a task must not use this library if the two ways before this
-//! one may be refused.
+//! This misses tasks that share the memory without being threads of the process (`clone` with `CLONE_VM` and without
+//! `CLONE_THREAD`, as in a child of `vfork`), which must not use this library if the two other ways may be refused.
 //!
-//! Others may see that the CPUs that this thread is allowed to use change for some time; a change that another thread
-//! makes meanwhile is lost. If a real-time thread never leaves a CPU, this waits for it.
+//! Others may see this thread's set of allowed CPUs change for some time; a change that another thread makes meanwhile
+//! is lost. If a real-time thread never leaves a CPU, this waits for it.
 
 use std::time::Duration;
 use std::vec::Vec;
@@ -34,13 +30,12 @@ use std::{fs, io, thread};
 /// The most CPUs that Linux can be built for.
 const MOST_CPUS: usize = 8192;
 const WORD_BITS: usize = libc::c_ulong::BITS as usize;
-/// A round in which CPUs came or went says nothing. One that goes offline may keep its threads for tens of
-/// milliseconds; the pauses between so many rounds add up to 127 ms.
+/// A round in which CPUs came or went does not count. One that goes offline may keep its threads for tens of
+/// milliseconds; the pauses add up to 127 ms.
 const ROUNDS: u32 = 8;
-/// Threads come and go: at most so many listings for a round.
+/// At most, for a round: threads come and go.
 const LISTINGS: usize = 32;
 
-/// Returns whether the others passed a fence.
 pub(super) fn every_cpu() -> bool {
     let Ok(before) = Cpus::of(0) else { return false };
     let all_seen = (0..ROUNDS).any(|round| {
@@ -49,16 +44,15 @@ pub(super) fn every_cpu() -> bool {
         }
         visit_all_allowed().is_ok_and(|visited| others_stay_within(&visited).unwrap_or(false))
     });
-    // If the thread was free to run anywhere, it is so again on CPUs that are added later.
+    // A thread that was free to run anywhere stays so on CPUs that are added later.
     let now = Cpus::ALL.allow().and_then(|()| Cpus::of(0));
     if !now.is_ok_and(|now| now == before) {
-        // If that fails the CPUs of before are gone, and the kernel has chosen others.
+        // If that fails, the CPUs of before are gone, and the kernel has chosen others.
         let _ = before.allow();
     }
     all_seen
 }
 
-/// Returns the CPUs that were visited.
 fn visit_all_allowed() -> io::Result<Cpus> {
     Cpus::ALL.allow()?;
     let allowed = Cpus::of(0)?;
@@ -86,7 +80,6 @@ fn others_stay_within(visited: &Cpus) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Two listings in a row that are the same, and that have `own`.
 fn agreed(
     own: libc::pid_t,
     mut list: impl FnMut() -> io::Result<Vec<libc::pid_t>>,
@@ -103,7 +96,6 @@ fn agreed(
     Err(io::ErrorKind::WouldBlock.into())
 }
 
-/// The threads of this process, in order.
 fn list_threads() -> io::Result<Vec<libc::pid_t>> {
     let mut threads = Vec::new();
     for entry in fs::read_dir("/proc/self/task")? {
@@ -116,17 +108,16 @@ fn list_threads() -> io::Result<Vec<libc::pid_t>> {
 }
 
 fn own_number() -> libc::pid_t {
-    // SAFETY: takes nothing, and returns a number. By its number, for old C libraries lack the function.
+    // SAFETY: takes nothing, and returns a number. Old C libraries lack the function.
     unsafe { libc::syscall(libc::SYS_gettid) as libc::pid_t }
 }
 
-/// Whether `thread` may run, and runs if it does, on CPUs of `visited` alone.
 fn stays_within(thread: libc::pid_t, visited: &Cpus) -> io::Result<bool> {
     let stat = fs::read(std::format!("/proc/self/task/{thread}/stat"))?;
     is_within(&stat, &Cpus::of(thread)?, visited).ok_or(io::ErrorKind::InvalidData.into())
 }
 
-/// Whether a thread with this `stat` that may run on `allowed` does so on CPUs of `visited` alone.
+/// Whether a thread with this `stat` and these allowed CPUs stays within `visited`.
 fn is_within(stat: &[u8], allowed: &Cpus, visited: &Cpus) -> Option<bool> {
     let runs_on = runs_on(stat)?;
     Some(allowed.is_within(visited) && runs_on.is_none_or(|cpu| visited.has(cpu)))
@@ -136,10 +127,10 @@ fn has_ended(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENOENT))
 }
 
-/// The CPU of a thread with this `stat`. `Some(None)` if it sleeps, and `None` if the line says nothing.
+/// The CPU of a thread with this `stat`. `Some(None)` if it sleeps, `None` if the line says nothing.
 ///
-/// A thread that sleeps keeps the number of its last CPU, which may be gone. It was switched out, or is in the kernel
-/// on its way to that, behind the full barrier with which a thread says that it sleeps.
+/// A sleeping thread keeps the number of its last CPU, which may be gone. It was switched out, or is on its way to that
+/// in the kernel, behind the full barrier with which it says so.
 ///
 /// Source: proc_pid_stat(5); Linux `set_current_state` in `include/linux/sched.h`.
 fn runs_on(stat: &[u8]) -> Option<Option<usize>> {
@@ -151,7 +142,6 @@ fn runs_on(stat: &[u8]) -> Option<Option<usize>> {
     Some((state == "R").then_some(cpu))
 }
 
-/// A set of CPUs.
 #[derive(PartialEq)]
 pub(in super::super) struct Cpus([libc::c_ulong; MOST_CPUS / WORD_BITS]);
 
@@ -177,26 +167,25 @@ impl Cpus {
         self.0.iter().zip(&others.0).all(|(mine, others)| mine & !others == 0)
     }
 
-    /// Where `thread` may run; the calling thread if that is 0.
+    /// Where `thread` may run; 0 for the calling thread.
     fn of(thread: libc::pid_t) -> io::Result<Self> {
         let mut cpus = Self::NONE;
-        // SAFETY: the call writes at most the size that it is given, which is that of the set.
+        // SAFETY: the call writes at most the size that it is given, the set's.
         let done = unsafe {
             libc::sched_getaffinity(thread, size_of::<Self>(), cpus.0.as_mut_ptr().cast())
         };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(cpus) }
     }
 
-    /// Keeps the calling thread on one of the CPUs that it may use.
     #[cfg(all(test, not(sanitized)))]
     pub(in super::super) fn stay_on(nth: usize) {
         let allowed = Self::of(0).unwrap();
         Self::one(allowed.iter().cycle().nth(nth).unwrap()).allow().unwrap();
     }
 
-    /// Has the calling thread run on these CPUs, as far as it may. It does when this returns.
+    /// Has the calling thread run on these CPUs, as far as it may, from when this returns.
     fn allow(&self) -> io::Result<()> {
-        // SAFETY: the call reads the size that it is given, which is that of the set.
+        // SAFETY: the call reads the size that it is given, the set's.
         let done = unsafe { libc::sched_setaffinity(0, size_of::<Self>(), self.0.as_ptr().cast()) };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
@@ -272,7 +261,7 @@ mod tests {
         assert!(Cpus::one(70).has(70) && !Cpus::one(70).has(6));
     }
 
-    /// What comes of these listings, one after another and the last for ever, for the thread 1.
+    /// The result of these listings, the last one for ever, for thread 1.
     fn agreed_on(listings: &[&[libc::pid_t]]) -> Option<Vec<libc::pid_t>> {
         let last = listings.last().unwrap();
         let mut listings = listings.iter().chain(core::iter::repeat(last));
