@@ -1,7 +1,7 @@
 //! What a buffer pool asks of the allocator and gives back to it, on every path, and that it is zero then.
 //!
-//! The allocator of this binary notes in front of each block for which test it was allocated, so that tests may run
-//! side by side: each is a thread of its own, with the number of its test in a thread-local.
+//! The allocator notes in front of each block which test asked for it, by a thread-local, so that tests run side by
+//! side.
 #![cfg(feature = "std")]
 #![allow(clippy::disallowed_types, reason = "the allocator's own counts, in statics")]
 
@@ -19,21 +19,19 @@ use tenure::pool::{
     AcquireError, BufferCounts, BufferPool, BufferPoolBuilder, FreeList, PooledBuf,
 };
 
-/// The smallest class. All blocks of pools, and nothing else here, begin at a page.
+/// The smallest class. Only blocks of pools begin at a page here.
 const PAGE: usize = 4_096;
-/// An allocation of which the allocator says that it fails.
+/// A size for which the allocator fails.
 const TOO_MUCH: usize = 64 * PAGE;
 const TESTS: usize = 256;
 
 struct Account {
-    /// Bytes of all that is allocated now.
     bytes: AtomicI64,
     /// Bytes of blocks, now and at most.
     blocks: AtomicI64,
     most: AtomicI64,
-    /// Blocks that were freed.
     freed: AtomicI64,
-    /// Bytes in those that were not zero.
+    /// Bytes in them that were not zero.
     dirty: AtomicU64,
 }
 
@@ -46,7 +44,6 @@ static ACCOUNTS: [Account; TESTS] = [const {
         dirty: AtomicU64::new(0),
     }
 }; TESTS];
-/// The account of what belongs to no test.
 const NO_TEST: usize = 0;
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
@@ -112,13 +109,13 @@ unsafe impl GlobalAlloc for Accountant {
     }
 }
 
-/// Makes the calling thread one of the test's. First it gets what a thread has in this process for good.
+/// Makes the calling thread one of the test's, once it has what a thread keeps in this process for good.
 fn join_test(test: usize) {
     let _: Option<usize> = Native::thread();
     TEST.set(test);
 }
 
-/// Runs `body` in a thread and checks that all that was allocated for it has been freed, and held zeros when it was.
+/// Runs `body` in a thread, and checks that all its memory was freed, as zeros.
 fn leaves_nothing(zero: bool, body: impl FnOnce(usize) + Send) -> &'static Account {
     let test = NEXT.fetch_add(1, Relaxed) as usize;
     let account = &ACCOUNTS[test];
@@ -183,7 +180,6 @@ fn buffers_that_outlive_the_pool_are_freed_by_their_users<L: FreeList>() {
         drop(several(&pool, 50));
         let kept = several(&pool, 30);
         drop(pool);
-        // What was idle is gone at once.
         let bytes: usize = kept.iter().map(PooledBuf::capacity).sum();
         assert_eq!(ACCOUNTS[test].blocks.load(Relaxed), bytes as i64);
         let mut kept = kept.into_iter();

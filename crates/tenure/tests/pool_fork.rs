@@ -1,8 +1,7 @@
 //! A process that forked while other threads were in the middle of a list goes on using it.
 //!
-//! The child has one thread; the others are lost, with what they had in hand. What it must not do is wait for
-//! them, or give a slot to two owners. A child says by its exit status how it went; one that hangs is ended
-//! by an alarm.
+//! The other threads are lost to the child, with what they had in hand. It must neither wait for them nor give a slot
+//! to two owners. Its exit status says how it went; an alarm ends one that hangs.
 #![cfg(all(unix, feature = "std", not(miri)))]
 
 #[path = "support/forks.rs"]
@@ -24,7 +23,7 @@ use tenure::pool::{AcquireError, BufferPool, Magazines, TaggedStack};
 
 const SLOTS: usize = 64;
 
-/// Uses the list in every way. `SLOTS` at most can be acquired; each once.
+/// Uses the list in every way. At most `SLOTS` can be acquired, each once.
 fn use_all_of<L: List>(list: &Owner<L>) {
     let mut mine = [false; SLOTS + 1];
     let mut found = |slot: u32| {
@@ -52,7 +51,6 @@ fn use_all_of<L: List>(list: &Owner<L>) {
     assert_eq!(home, mine, "what was released comes home");
 }
 
-/// Forks while threads acquire, release, trim, come and go.
 fn forked_under_use<L: List>() {
     type Flag = <Native as Memory>::AtomicU32;
     let list = Owner::<L>::new(8);
@@ -170,7 +168,7 @@ fn threads_of_the_child_do_not_get_the_numbers_of_lost_ones() {
 
 #[test]
 fn a_thread_that_had_ended_before_the_fork_is_not_lost() {
-    // In a child, where no other test has threads that might get the number.
+    // In a child, where no thread of another test can get the number.
     let status = in_child(|| {
         let ended = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
         let status = in_child(|| assert!(!Native::is_lost(ended)));
@@ -202,13 +200,11 @@ fn what_a_lost_thread_kept_is_reclaimed_by_the_child() {
     assert_eq!(status, 0, "the child failed");
 }
 
-// --- a thread that is lost in the middle of something ---
-
 type Buffers = BufferPool<list::Magazines<Stopping>>;
 
 const SIZE: usize = 4096;
 
-/// A pool that is full of idle buffers of two sizes, some in the magazine of this thread.
+/// A pool full of idle buffers of two sizes, some in this thread's magazine.
 fn idle_buffers() -> Buffers {
     let pool = BufferPool::builder().classes(SIZE / 2, 2).limit(4 * SIZE as u64).list().build();
     let pool: Buffers = pool.unwrap();
@@ -216,7 +212,6 @@ fn idle_buffers() -> Buffers {
     pool
 }
 
-/// What a thread does when its thread-locals are destroyed.
 struct Late(Option<Box<dyn FnOnce()>>);
 
 impl Drop for Late {
@@ -229,11 +224,10 @@ thread_local! {
     static LATE: RefCell<Late> = const { RefCell::new(Late(None)) };
 }
 
-/// One test stops a thread at a time.
 static ONE_STOPS: Mutex<()> = Mutex::new(());
 
-/// Runs `test` in a child while another thread, which has a number or has given it up, has stopped in the first
-/// heavy barrier of `act`.
+/// Runs `test` in a child while another thread, which has a number or has given it up, has stopped in the first heavy
+/// barrier of `act`.
 fn in_the_middle_of(
     pool: &Buffers,
     act: fn(&Buffers),
@@ -251,7 +245,7 @@ fn in_the_middle_of(
         if has_a_number {
             act();
         } else {
-            // Destroyed after the number is given up, for that is asked for later.
+            // Destroyed after the number, which is asked for later, is given up.
             LATE.with_borrow_mut(|late| late.0 = Some(Box::new(act)));
             assert!(Native::thread().is_some());
         }

@@ -6,7 +6,7 @@ use tenure::memory::Threads;
 use tenure::pool::list::TaggedStack;
 use tenure::pool::{SlotKey, SlotMut, SlotPool, SlotRef};
 
-/// What the pools of these models are made of: loom sees who reads and who writes it.
+/// In the pools of these models; loom sees its reads and writes.
 struct Object(Value);
 
 // SAFETY: loom runs all threads of a model on one thread of the system, and judges accesses itself.
@@ -22,8 +22,8 @@ impl std::fmt::Debug for Object {
 
 type Pool<M> = SlotPool<Object, TaggedStack<M>>;
 
-/// A pool of one object. What is in it is written after it was acquired, and destroyed by the reset, which
-/// complains when there is nothing.
+/// A pool of one object, written after it is acquired, and destroyed by the reset, which complains if nothing was
+/// written.
 fn pool<M: Threads>() -> Pool<M> {
     let make = || Object(Value::unborn());
     SlotPool::builder(make).reset(|object| object.0.destroy()).limit(1).list().build()
@@ -66,7 +66,6 @@ fn has_come_home<M: Threads>(pool: &Pool<M>) {
     drop(object);
 }
 
-/// Lookups ‖ the last drop.
 fn found_under_the_last_drop<M: Threads>(visitors: usize) {
     let pool = pool::<M>();
     let (shared, key, visitors) = shared_under(&pool, visitors, |value| value == 7);
@@ -105,7 +104,7 @@ tests! {
         passes(Some(3), || looked_up_across_uses::<InOrder>(2));
 }
 
-/// A lookup ‖ the only holder, who wants the object exclusively, writes to it and shares it again.
+/// A lookup ‖ the only holder, who makes the object exclusive, writes to it and shares it again.
 pub(crate) fn unshared_under_lookups<M: Threads>(visitors: usize) {
     let pool = pool::<M>();
     let (shared, _, visitors) = shared_under(&pool, visitors, |value| matches!(value, 7 | 8));

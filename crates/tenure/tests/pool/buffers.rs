@@ -1,6 +1,6 @@
 //! A buffer pool over every free list: what is handed out, and what becomes of it.
 //!
-//! Threads are joined by hand: the end of a scope does not wait for their thread-locals.
+//! Threads are joined by hand: a scope does not wait for their thread-locals.
 
 use super::support::beside_a_sleeper;
 use std::any::Any;
@@ -13,7 +13,6 @@ use tenure::pool::{
 
 const SMALL: usize = 64;
 
-/// Four classes: 64, 128, 256 and 512 bytes.
 fn small() -> BufferPoolBuilder {
     BufferPool::builder().classes(SMALL, 4)
 }
@@ -116,7 +115,7 @@ fn idle_memory_of_other_classes_is_freed_before_a_request_gets_less<L: FreeList>
     let pool = build::<L>(small().limit(512));
     let small: Vec<_> = (0..8).map(|_| pool.acquire(64).unwrap()).collect();
     drop(small);
-    // As many as are needed, and the others stay.
+    // As many as are needed; the others stay.
     let half = pool.acquire(256).unwrap();
     assert!(!half.is_downgraded());
     let counts = total(&pool);
@@ -155,7 +154,6 @@ fn a_pair_is_two_buffers_or_none<L: FreeList>() {
     assert!(matches!(error, AcquireError::LimitReached { .. }), "{error:?}");
     let counts = total(&pool);
     assert_eq!((counts.in_use, counts.idle), (1, 1));
-    // The one that was undone is there for another.
     drop(pool.acquire(64).unwrap());
 }
 
@@ -291,7 +289,6 @@ fn closing_while_threads_acquire_frees_all<L: FreeList>() {
                             assert!(matches!(error, AcquireError::LimitReached { .. }));
                         }
                     }
-                    // For the others, which may be in the middle of something.
                     thread::yield_now();
                 }
             };

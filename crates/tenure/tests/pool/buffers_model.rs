@@ -1,4 +1,4 @@
-//! A buffer pool against a model: any order of operations, and the same figures after each.
+//! Random operations on a buffer pool against a model, with the same figures after each.
 
 use crate::cases::cases;
 use proptest::prelude::*;
@@ -55,7 +55,6 @@ struct Model {
     closed: bool,
 }
 
-/// What a request comes to: a buffer's class, or one of the errors.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Class(usize),
@@ -237,7 +236,6 @@ fn run<L: FreeList>(limit: Option<u64>, magazine: usize, operations: &[Operation
         }
         compare(handles.last().unwrap(), &model);
     }
-    // What is left outlives the pool.
     drop(handles);
     for mut buffer in buffers {
         buffer.fill(1);

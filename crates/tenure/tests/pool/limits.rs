@@ -1,4 +1,4 @@
-//! A pool at its limit refuses only what is in use, and a pool without a limit has no more than was in use.
+//! A pool at its limit refuses only what is in use; one without a limit has no more than was in use.
 
 use std::thread;
 use tenure::memory::Native;
@@ -6,11 +6,9 @@ use tenure::pool::list::Magazines;
 use tenure::pool::{BufferPool, FreeList, SlotPool, TaggedStack};
 
 const THREADS: usize = 4;
-/// How many slots one thread uses at once, at most.
 const MOST: usize = 3;
 const TURNS: u64 = if cfg!(miri) { 50 } else { 30_000 };
 
-/// Numbers that look random.
 struct Numbers(u64);
 
 impl Numbers {
@@ -22,7 +20,7 @@ impl Numbers {
     }
 }
 
-/// Every thread takes turns: it drops what it has, and then acquires up to `most`.
+/// In each turn a thread drops what it has, and then acquires up to `most`.
 fn on_threads<G>(most: usize, acquire: impl Fn(usize, &mut Numbers) -> G + Sync) {
     thread::scope(|scope| {
         for thread in 0..THREADS {
@@ -49,7 +47,7 @@ fn threads_that_use_objects_within_the_limit_are_not_refused<L: FreeList>(magazi
     }
 }
 
-/// A pool that may have as many buffers of 4096 bytes.
+/// A pool with a limit of `most` buffers of 4096 bytes.
 fn buffers<L: FreeList>(magazine: usize, classes: usize, most: usize) -> BufferPool<L> {
     let pool = BufferPool::builder().classes(4096 >> (classes - 1), classes);
     let pool = pool.limit((most * 4096) as u64).magazine_bytes(magazine).zero(false);
@@ -81,7 +79,6 @@ fn threads_that_use_buffers_of_any_size_within_the_limit_are_not_refused<L: Free
     }
 }
 
-/// More than a magazine can have.
 const FULL: usize = usize::MAX;
 
 macro_rules! limits {

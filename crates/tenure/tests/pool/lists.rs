@@ -8,7 +8,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tenure::pool::list::List;
 
-/// More than fit into a magazine.
 const SLOTS: u32 = if cfg!(miri) { 70 } else { 1_000 };
 
 fn list<L: List>() -> Arc<Owner<L>> {
@@ -29,7 +28,7 @@ fn what_is_released_is_acquired_once<L: List>() {
 fn slots_of_threads_that_ended_are_for_all<L: List>() {
     let list = list::<L>();
     std::thread::scope(|scope| {
-        // Joined by hand: a scope alone does not wait for the end of thread-locals.
+        // By hand: a scope does not wait for thread-locals.
         scope.spawn(|| list.admit_idle(SLOTS)).join().unwrap();
     });
     assert_eq!(list.acquire_all(), (0..SLOTS).collect());

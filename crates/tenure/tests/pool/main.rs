@@ -8,7 +8,7 @@
 //! | `limits` | a refusal is true |
 //! | `buffers_model`, `slots_model` | random operations against an obviously right model |
 //!
-//! Forks, and what a pool asks of the allocator, need a process of their own: `pool_fork.rs`, `pool_buffers_memory.rs`.
+//! `pool_fork.rs` and `pool_buffers_memory.rs` need a process of their own.
 #![cfg(feature = "std")]
 
 #[path = "../support/cases.rs"]

@@ -1,4 +1,4 @@
-//! `SlotPool` keeps its promises over every list. Its panics and its ends are in `slots_end`.
+//! `SlotPool` keeps its promises over every list.
 
 use super::support::{keeping, tokens};
 use std::cell::Cell;

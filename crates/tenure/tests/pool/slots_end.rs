@@ -1,13 +1,10 @@
-//! What becomes of the objects of a `SlotPool` when it ends, when users' code panics, and when that code uses
-//! the pool that calls it.
+//! Objects of a `SlotPool` when it ends, when users' code panics, and when that code uses the pool that calls it.
 
 use super::support::{keeping, tokens};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use tenure::pool::{AcquireError, FreeList, SlotMut, SlotPool, SlotRef};
-
-// --- the end ---
 
 fn closing_drops_what_is_idle_at_once_and_the_rest_as_it_comes_home<L: FreeList>() {
     let (token, pool) = tokens::<L>();
@@ -73,7 +70,7 @@ fn a_guard_that_is_forgotten_leaks_its_object_and_nothing_is_unsound<L: FreeList
     let (token, pool) = tokens::<L>();
     let object = pool.acquire().unwrap();
     let place: *const _ = &raw const *object;
-    // Kept, so that a leak checker finds it: as good as forgotten for the pool.
+    // Kept for leak checkers; for the pool as good as forgotten.
     let kept = std::mem::ManuallyDrop::new(object);
     drop(pool);
     assert_eq!(Arc::strong_count(&token), 3);
@@ -82,9 +79,6 @@ fn a_guard_that_is_forgotten_leaks_its_object_and_nothing_is_unsound<L: FreeList
     assert_eq!(Arc::strong_count(&token), 1);
 }
 
-// --- panics ---
-
-/// An object that panics where it is told to.
 #[derive(Default)]
 struct Bomb {
     on_reset: bool,
@@ -108,7 +102,6 @@ fn bombs<L: FreeList>() -> SlotPool<Bomb, L> {
     SlotPool::builder(Bomb::default).reset(Bomb::reset).limit(3).list().build()
 }
 
-/// The message of the panic.
 fn panics(action: impl FnOnce()) -> &'static str {
     let panic = catch_unwind(AssertUnwindSafe(action)).expect_err("it does not panic");
     panic.downcast_ref::<&str>().copied().expect("the panic is one of a test's own")
@@ -207,9 +200,6 @@ fn a_drop_that_panics_when_its_object_comes_home_late_is_the_users<L: FreeList>(
     assert!(pool.is_empty() && pool.acquire().is_ok());
 }
 
-// --- users' code that uses the pool ---
-
-/// An object whose reset and drop use the pool that it belongs to.
 struct Nested<L: FreeList> {
     pool: Option<SlotPool<Nested<L>, L>>,
     held: Option<SlotMut<Nested<L>, L>>,
@@ -286,7 +276,7 @@ fn an_object_may_have_the_last_handle_of_its_pool_until_it_is_reset<L: FreeList>
     let mut object = pool.acquire().unwrap();
     object.in_reset = |this| this.pool = None;
     let token = Arc::new(());
-    // Dropped with the pool's block, for the pool's `make` goes then.
+    // Dropped with the pool's block, as is its `make`.
     let kept = Arc::clone(&token);
     let outer = SlotPool::builder(move || Arc::clone(&kept)).list::<L>().build();
     drop(outer.acquire().unwrap());

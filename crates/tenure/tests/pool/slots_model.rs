@@ -1,4 +1,4 @@
-//! Random sequences of operations on a `SlotPool`, against an obviously right model of it.
+//! Random sequences of operations on a `SlotPool`, against an obviously right model.
 
 use crate::cases::cases;
 use proptest::prelude::*;
@@ -9,7 +9,6 @@ use tenure::pool::{
     AcquireError, FreeList, Magazines, SlotKey, SlotMut, SlotPool, SlotRef, TaggedStack,
 };
 
-/// Objects that there may be.
 const LIMIT: usize = 6;
 
 #[derive(Debug, Clone)]
@@ -48,7 +47,6 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         2 => prop_oneof![near, any::<u64>()].prop_map(GetForged),
         1 => Just(Trim),
     ];
-    // Few sequences close the pool.
     let closing = prop_oneof![100 => operation.clone(), 1 => Just(Close)];
     prop_oneof![
         3 => prop::collection::vec(operation, 0..200),
@@ -56,7 +54,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     ]
 }
 
-/// An object: what was written to it, and a token that says that it is there.
+/// What was written to an object, and a token of its existence.
 struct Object {
     value: u32,
     _token: Arc<()>,
@@ -83,7 +81,6 @@ impl<L: FreeList> Guard<L> {
     }
 }
 
-/// What the model knows of an object in use.
 #[derive(Debug, Clone, Copy)]
 struct Use {
     value: u32,
@@ -104,7 +101,6 @@ impl Model {
         self.idle += usize::from(!self.closed);
     }
 
-    /// What a lookup finds.
     fn shared(&mut self, key: SlotKey) -> Option<&mut Use> {
         let shared = self.in_use.get_mut(&key).filter(|found| found.references > 0)?;
         (!self.closed).then_some(shared)
@@ -116,7 +112,7 @@ struct Run<L: FreeList> {
     token: Arc<()>,
     model: Model,
     guards: Vec<Guard<L>>,
-    /// All keys there ever were: none is given twice.
+    /// All keys ever given: each once.
     keys: Vec<SlotKey>,
 }
 

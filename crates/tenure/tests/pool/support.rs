@@ -1,4 +1,4 @@
-//! What the tests share: objects that are counted, threads that keep slots and sleep.
+//! Objects that are counted, threads that keep slots and sleep.
 
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -19,7 +19,7 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// A pool of tokens, whose number is the `Arc`'s count less two: the `Arc` and the pool's own.
+/// A pool of tokens: as many as the `Arc`'s count, less its own and the pool's.
 pub(crate) fn tokens<L: FreeList>() -> (Arc<()>, SlotPool<Token, L>) {
     let token = Arc::new(());
     let original = Arc::clone(&token);
@@ -27,7 +27,6 @@ pub(crate) fn tokens<L: FreeList>() -> (Arc<()>, SlotPool<Token, L>) {
     (token, pool)
 }
 
-/// Runs `meanwhile` while another thread sleeps, which has run `before`.
 pub(crate) fn beside_a_sleeper(before: impl FnOnce() + Send, meanwhile: impl FnOnce()) {
     let (done, go_on) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|scope| {
@@ -39,7 +38,7 @@ pub(crate) fn beside_a_sleeper(before: impl FnOnce() + Send, meanwhile: impl FnO
         done.wait();
         meanwhile();
         go_on.wait();
-        // By hand: the end of a scope does not wait for thread-locals.
+        // By hand: a scope does not wait for thread-locals.
         sleeper.join().unwrap();
     });
 }

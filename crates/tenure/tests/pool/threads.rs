@@ -1,4 +1,4 @@
-//! Numbers of threads, and what happens when a thread ends that keeps slots to itself.
+//! Numbers of threads, and the end of a thread that keeps slots.
 
 use crate::owned::Owner;
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ use tenure::memory::{Native, Resident, Threads};
 use tenure::pool::list::List;
 use tenure::pool::{Magazines, TaggedStack};
 
-/// Threads that are alive at once. Tests of this file run beside each other, in this process.
+/// Threads that are alive at once. Other tests of this file run in the same process.
 const CROWD: usize = if cfg!(miri) { 5 } else { 50 };
 
 fn number() -> usize {
@@ -41,7 +41,6 @@ fn numbers_of_threads_that_ended_are_given_out_again() {
     }
 }
 
-/// Calls its function when it is dropped.
 struct AtEnd(Option<Box<dyn FnOnce() + Send>>);
 
 impl Drop for AtEnd {
@@ -54,8 +53,8 @@ thread_local! {
     static AT_END: RefCell<Vec<AtEnd>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `last` when the calling thread's thread-locals are destroyed. Thread-locals go in the reverse order of
-/// their first use, so that a thread which has asked for its number before still has it then.
+/// Calls `last` when the calling thread's thread-locals are destroyed: in the reverse order of their first use, so a
+/// thread that asked for its number before still has it then.
 fn at_end(last: impl FnOnce() + Send + 'static) {
     AT_END.with_borrow_mut(|all| all.push(AtEnd(Some(Box::new(last)))));
 }
@@ -86,7 +85,6 @@ fn a_thread_may_ask_for_its_first_number_when_it_ends() {
     assert!(told.recv().unwrap().is_some());
 }
 
-/// Writes down who left.
 #[derive(Default)]
 struct Guestbook(Mutex<Vec<usize>>);
 
@@ -125,7 +123,7 @@ fn a_thread_leaves_the_residents_that_are_still_there() {
     let resident = book.resident();
     thread::spawn(move || {
         let (mut gone, mut stay) = (0, 0);
-        // Often enough that those who are gone are swept out in between.
+        // Often enough that residents that are gone are swept out in between.
         for turn in 0..200 {
             if turn % 50 == 0 {
                 Native::at_exit(resident.clone());
@@ -155,7 +153,6 @@ fn a_thread_that_uses_a_list_leaves_it_once() {
     assert_eq!(*list.left.lock().unwrap(), [thread]);
 }
 
-/// A slot that is released when a thread-local is destroyed.
 fn released_at_the_end_of_its_thread<L: List>(asks_for_a_number_first: bool) {
     let list = Owner::<L>::new(64);
     list.admit(0);
@@ -200,7 +197,7 @@ fn a_list_that_ends_with_the_thread_that_leaves_it_comes_to_its_end() {
     let weak = Arc::downgrade(&list);
     thread::spawn(move || {
         list.admit_idle(1);
-        // Destroyed after the number is gone, if it has not been asked for before; in any case on this thread.
+        // Destroyed on this thread, and after the number is gone if it has not been asked for before.
         at_end(move || drop(list));
     })
     .join()

@@ -11,7 +11,6 @@ struct Inner {
     allocation: Canary,
 }
 
-/// What a thread ended.
 #[derive(Default, Debug, PartialEq)]
 struct Tally {
     made: u32,
@@ -20,9 +19,9 @@ struct Tally {
     upgraded: u32,
 }
 
-/// A strong reference. Given back by [`put`](Self::put), not by its drop.
+/// A strong reference, given back by [`put`](Self::put), not by its drop.
 struct Strong(Shared<Inner>);
-/// A weak reference. Likewise.
+/// Likewise.
 struct Weak(Shared<Inner>);
 
 impl Strong {
@@ -96,9 +95,9 @@ impl Weak {
     }
 }
 
-/// Called once told so by the counts.
+/// Called once, on the counts' verdict.
 fn free(inner: Shared<Inner>, tally: &mut Tally) {
-    // SAFETY: the counts tell one thread, after the last access of all others.
+    // SAFETY: one thread gets the verdict, after the last access of all others.
     let inner = unsafe { Box::from_raw(inner.0.cast_mut()) };
     inner.allocation.destroy();
     tally.freed += 1;

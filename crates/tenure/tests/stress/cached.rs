@@ -1,5 +1,5 @@
-//! A `Cached` with readers and writers: what is read is alive and not older than what the thread has read before;
-//! each value is dropped once.
+//! A `Cached` with readers and writers: what is read is alive and not older than the thread's last read; each value is
+//! dropped once.
 
 use crate::lazy::{Object, Tally};
 use crate::support::{THREADS, objects};
@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::thread;
 use tenure::lazy::{Cached, CachedGuard, Guard};
 
-/// A value that says how many there were before it, where all writers update.
 struct Version {
     number: u64,
     object: Object,

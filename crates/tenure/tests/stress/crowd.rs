@@ -1,4 +1,4 @@
-//! Objects that all threads hold from the start, clone, and drop: exactly one is told to destroy.
+//! Objects that all threads hold from the start, clone, and drop: exactly one thread destroys each.
 
 use crate::support::{Canary, Shared, THREADS, objects, on_threads};
 use std::num::NonZeroU16;
@@ -10,9 +10,8 @@ struct Object<C> {
     canary: Canary,
 }
 
-/// Makes `n` objects; every thread owns one reference to each and goes through them in order.
-///
-/// `end` is called once for each object, by the thread that was told.
+/// Makes `n` objects; every thread owns one reference to each and goes through them in order. The thread with the last
+/// put calls `end`.
 fn crowd<C: RefCount + 'static>(
     n: u32,
     witness: fn() -> C::Witness<'static>,
@@ -32,7 +31,7 @@ fn crowd<C: RefCount + 'static>(
     let told = on_threads(move |thread| {
         let mut told = 0;
         for (turn, object) in objects.iter().enumerate() {
-            // SAFETY: the reference that this thread owns keeps the object up to its last put.
+            // SAFETY: this thread's reference keeps the object up to its last put.
             let count = unsafe { &raw const (*object.0).count };
             // SAFETY: as above.
             let canary = unsafe { &raw const (*object.0).canary };
@@ -46,7 +45,7 @@ fn crowd<C: RefCount + 'static>(
             unsafe { (*canary).check() };
             // SAFETY: as above; what `witness` says holds for what the put does afterwards.
             if unsafe { (*count).put(witness()) } == Put::Last {
-                // SAFETY: told to this thread alone.
+                // SAFETY: this put alone was the last.
                 unsafe { (*canary).destroy() };
                 end(object.0);
                 told += 1;
@@ -59,7 +58,7 @@ fn crowd<C: RefCount + 'static>(
 }
 
 fn free<C>(object: *const Object<C>) {
-    // SAFETY: called by the one that was told, or after all threads are gone.
+    // SAFETY: called after the last put, or after all threads are gone.
     drop(unsafe { Box::from_raw(object.cast_mut()) });
 }
 

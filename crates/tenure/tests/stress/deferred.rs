@@ -1,4 +1,4 @@
-//! [`RcuRef`] with the grace periods of seize: a put shows its guard, memory is freed after it.
+//! [`RcuRef`] with the grace periods of seize: a put shows its guard, and memory is freed after it.
 
 #![allow(clippy::disallowed_types, reason = "seize protects pointers in core's AtomicPtr")]
 
@@ -22,15 +22,15 @@ struct Object {
 ///
 /// Called by seize, after the last guard that could have seen the object.
 unsafe fn reclaim(object: *mut Object, _: &Collector) {
-    // SAFETY: retired once, by the thread that was told to destroy it.
+    // SAFETY: retired once, by the thread with the last put.
     let object = unsafe { Box::from_raw(object) };
     object.canary.destroy();
     // Relaxed: a statistic, read after the threads were joined.
     object.reclaimed.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A reference to the object at `place`, or to a new one, and whether it is new. `None` where
-/// another thread was faster to make one.
+/// A reference to the object at `place`, or to a new one, and whether it is new. `None` if another thread made one
+/// first.
 fn look_up(
     place: &AtomicPtr<Object>,
     guard: &LocalGuard<'_>,
@@ -55,7 +55,7 @@ fn look_up(
     None
 }
 
-/// Gives a reference back, and says whether that destroyed the object.
+/// Gives a reference back. Returns whether that destroyed the object.
 ///
 /// # Safety
 ///
@@ -67,7 +67,7 @@ unsafe fn release(place: &AtomicPtr<Object>, guard: &LocalGuard<'_>, object: *mu
     }
     let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
     let _ = guard.compare_exchange(place, object, ptr::null_mut(), success, failure);
-    // SAFETY: out of reach for later guards, and told to this thread alone.
+    // SAFETY: out of reach for later guards, and this put alone was the last.
     unsafe { guard.defer_retire(object, reclaim) };
     true
 }

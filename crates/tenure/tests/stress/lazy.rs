@@ -1,5 +1,5 @@
-//! Local handles that enter, leave, come, go and change threads among objects that end: what a guard shows is
-//! alive, and the object that it was entered for; each is dropped once.
+//! Local handles that enter, leave, come, go and change threads among objects that end: a guard shows the object that
+//! it was entered for, alive; each is dropped once.
 
 use crate::support::{Canary, Lock, THREADS, objects};
 use std::array::from_fn;
@@ -12,7 +12,6 @@ use tenure::memory::{Atomic, Memory, Native, Ordering};
 
 type Counter = <Native as Memory>::AtomicU64;
 
-/// What a domain has here.
 pub(crate) struct Object {
     canary: Canary,
     /// Written before other threads know the object, and never again: read without atomics.
@@ -20,7 +19,6 @@ pub(crate) struct Object {
     tally: Arc<Tally>,
 }
 
-/// How many objects there were, and how many of them are gone.
 pub(crate) struct Tally {
     made: Counter,
     dropped: Counter,
@@ -33,12 +31,11 @@ impl Tally {
 
     /// How many objects there are, or were a moment ago.
     fn present(&self) -> u64 {
-        // Relaxed: a statistic. In this order, so that what is made meanwhile counts as present.
+        // Relaxed: a statistic. In this order, what is made meanwhile counts as present.
         let dropped = self.dropped.load(Ordering::Relaxed);
         self.made.load(Ordering::Relaxed).saturating_sub(dropped)
     }
 
-    /// When all threads have ended.
     pub(crate) fn check(&self, at_least: u64) {
         // Relaxed, here and below: the threads have ended.
         let made = self.made.load(Ordering::Relaxed);
@@ -72,16 +69,13 @@ impl Drop for Object {
 const PLACES: usize = 3;
 const LOCALS: usize = 3;
 
-/// A local handle, and which object it entered last.
 struct Local<S: Scheme> {
     local: LocalHandle<Object, S>,
     last: Option<u64>,
 }
 
-/// What the threads share.
 struct Room<S: Scheme> {
     domain: Domain<Object, S>,
-    /// Where handles lie about for all.
     places: [Lock<Option<Context<Object, S>>>; PLACES],
     /// Where a thread leaves a local handle for another one.
     exchange: Lock<Option<Local<S>>>,
@@ -110,7 +104,7 @@ impl<S: Scheme> Room<S> {
         self.places[at].with(|place| place.get_or_insert_with(|| self.make()).clone())
     }
 
-    /// Whatever was there is dropped outside of the lock.
+    /// The former handle is dropped outside of the lock.
     fn put(&self, at: usize, context: Option<Context<Object, S>>) {
         let _old = self.places[at].with(|place| std::mem::replace(place, context));
     }
@@ -131,7 +125,6 @@ impl<S: Scheme> Race<S> {
         if turn % 3 == 0 {
             drop(context);
             assert_eq!(active.check(), id);
-            // The object may have ended meanwhile.
             let upgraded = Guard::upgrade(&active);
             if let Some(handle) = upgraded {
                 room.put(turn % PLACES, Some(handle));
@@ -182,7 +175,6 @@ impl<S: Scheme> Race<S> {
                     room.domain.drop_all(many);
                 }
                 7 => {
-                    // Some objects end late.
                     let context = room.look_up(turn % PLACES);
                     let Local { local, last } = &mut self.locals[at];
                     *last = Some(context.check());
@@ -195,7 +187,6 @@ impl<S: Scheme> Race<S> {
     }
 }
 
-/// Threads that come and go, `turns_per_thread` turns in all.
 fn race<S: Scheme>(turns_per_thread: u32) {
     let turns = turns_per_thread as usize;
     let tally = Tally::new();
@@ -236,7 +227,7 @@ tests! {
     objects_end_by_their_mask_under_workers => race::<Mask>(turns(60_000));
 }
 
-/// When a thread has ended, or failed, the others wait for it no more.
+/// Frees the others from waiting for a thread that has ended, or failed.
 struct LetGo(Arc<Counter>);
 
 impl Drop for LetGo {
@@ -250,7 +241,7 @@ impl Drop for LetGo {
 fn last_handles_go_under_guards<S: Scheme>(rounds: u32) {
     let tally = Tally::new();
     let domain = Domain::<Object, S>::new_in();
-    // Who has come to which round. The first thread makes the object.
+    // Which thread has come to which round. The first thread makes the object.
     let arrived = Arc::new(Counter::new(0));
     let place = Arc::new(Lock::new(None::<Context<Object, S>>));
     let meet = |arrived: &Counter, times: u64| {
@@ -276,7 +267,6 @@ fn last_handles_go_under_guards<S: Scheme>(rounds: u32) {
                 let id = mine.check();
                 let active = local.enter(&mine);
                 meet(&arrived, 2 * round + 2);
-                // All have a guard. The handles go while guards go.
                 if thread == 0 {
                     drop(place.with(Option::take));
                 }
@@ -311,7 +301,7 @@ fn last_handles_go_while_guards_do() {
     last_handles_go_under_guards::<Mask>(rounds);
 }
 
-/// A reclaimer leaves its object to another one that is at work, and goes on: faster than that one works, maybe.
+/// A reclaimer leaves its object to another one at work, and goes on, perhaps faster than that one works.
 #[test]
 fn what_is_left_to_another_reclaimer_does_not_pile_up() {
     let (tally, domain) = (Tally::new(), Domain::<Object>::new());

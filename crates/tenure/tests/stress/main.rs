@@ -1,12 +1,8 @@
 //! Threads that race for the last reference, or for a free slot, with the memory freed for real.
 //!
-//! Each test creates and destroys tens to hundreds of thousands of objects. An object holds a word
-//! that its holders check and its destroyer overwrites, both without atomics: a holder that comes
-//! too late finds the overwritten word in a plain run, and is reported by a thread or address
-//! sanitizer (`ci/tsan.sh`, `ci/asan.sh`), which see the access itself.
-//!
-//! Threads are made and joined by std; everything between them is this crate's own atomics,
-//! because std is not instrumented when a sanitizer runs.
+//! An object holds a word that its holders check and its destroyer overwrites, both without atomics: a late holder
+//! finds the overwritten word in a plain run, and a thread or address sanitizer (`ci/tsan.sh`, `ci/asan.sh`) sees the
+//! access. std, which is not instrumented there, makes and joins threads; between them are only this crate's atomics.
 //!
 //! `TENURE_STRESS` multiplies the number of objects: 10 for a long run, 0.1 for a short one.
 

@@ -1,8 +1,7 @@
 //! Free lists under threads that come and go, trim, and close.
 //!
-//! The owner of a slot writes to it without atomics: a second owner finds a word that it did not expect, and a
-//! thread sanitizer sees the access itself. A list that ends is freed by the thread that brings its last slot home, so
-//! that an address sanitizer sees who touches it later.
+//! A slot's owner writes to it without atomics: a second owner finds an unexpected word, and a thread sanitizer sees
+//! the access. The thread that brings the last slot home frees the list, so an address sanitizer sees a later touch.
 
 use crate::support::{Canary, Lock, Shared, THREADS, objects, on_threads};
 use std::collections::VecDeque;
@@ -14,14 +13,11 @@ use tenure::pool::list::{List, Magazines, Scan, TaggedStack};
 
 type Word = <Native as Memory>::AtomicU32;
 
-/// What a slot holds that has no owner.
 const FREE: u64 = 0;
-/// What a slot holds that has come home.
 const HOME: u64 = u64::MAX;
-/// Slots that a thread may magazine.
+/// Slots that a thread may keep.
 const MAGAZINE: usize = 64;
 
-/// A list, its slots, and how many of them there are.
 struct Pool<L> {
     list: L,
     slots: Vec<PlainCell<u64>>,
@@ -46,7 +42,7 @@ impl<L: List> Pool<L> {
 
     fn change(&self, slot: u32, from: u64, to: u64) {
         self.slots[slot as usize].with_mut(|word| {
-            // SAFETY: the list gave the slot to this thread alone. That this is so is what the test is about.
+            // SAFETY: the list gave the slot to this thread alone, which is what the test checks.
             let found = unsafe { word.replace(to) };
             assert_eq!(found, from, "slot {slot} has two owners");
         });
@@ -74,7 +70,6 @@ impl<L: List> Pool<L> {
         unsafe { self.list.release(slot) }.expect("the list is open");
     }
 
-    /// Takes free slots, and gives them back.
     fn trim(&self, owner: u64) {
         let taken: Vec<u32> =
             L::gather(once(&self.list), || from_fn(|| self.list.acquire()).take(8).collect());
@@ -82,7 +77,7 @@ impl<L: List> Pool<L> {
         taken.into_iter().for_each(|slot| self.give(slot, owner));
     }
 
-    /// Closes the list, when no slot has an owner, and returns how many there were.
+    /// Returns how many slots there were. None has an owner.
     fn end(&self) -> u32 {
         let mut home = 0;
         self.list.close(|slot| {
@@ -121,13 +116,12 @@ fn threads_come_and_go<L: List>(slots: u32) {
     assert!(pool.end() <= slots);
 }
 
-/// How many slots may be under way from producers to consumers.
 const UNDER_WAY: usize = 64;
 
 fn one_way<L: List>() {
     let each = objects(100_000);
-    // A producer makes a slot when its magazine and the depot are empty. The others are under way, in another
-    // thread's magazine or batch, or in its hands.
+    // A producer makes a slot when its magazine and the depot are empty. The others are under way, in another thread's
+    // magazine or batch, or in its hands.
     let bound = UNDER_WAY + THREADS * (MAGAZINE + 32 + 1);
     let pool = Pool::<L>::new(each * THREADS as u32);
     let queue = Arc::new(Lock::new(VecDeque::new()));
@@ -152,7 +146,6 @@ fn one_way<L: List>() {
     assert!(admitted <= bound, "{admitted} slots, where {bound} are enough");
 }
 
-/// More threads than any cap that one might think of.
 const CROWD: u32 = 300;
 
 fn a_crowd_one_by_one<L: List>() {
@@ -170,10 +163,10 @@ fn a_crowd_one_by_one<L: List>() {
 
 fn a_crowd_at_once<L: List>() {
     let pool = Pool::<L>::new(2 * CROWD);
-    // Admitted now: those who admit keep others out of some lists, and a crowd of them is not the subject.
+    // Admitted now: a crowd of admitting threads, which keep others out of some lists, is not the subject.
     let slots = Vec::from_iter((0..CROWD).map(|_| pool.take(1).unwrap()));
     slots.into_iter().for_each(|slot| pool.give(slot, 1));
-    // std's: three hundred threads that spin would leave no CPU to each other.
+    // std's: three hundred spinning threads would leave no CPU to each other.
     let all_have_one = Arc::new(Barrier::new(CROWD as usize));
     let threads = Vec::from_iter((1..=CROWD).map(|number| {
         let (pool, all_have_one) = (Arc::clone(&pool), Arc::clone(&all_have_one));
@@ -184,11 +177,10 @@ fn a_crowd_at_once<L: List>() {
         })
     }));
     threads.into_iter().for_each(|thread| thread.join().unwrap());
-    // Some were in magazines, where others do not look for a slot: those made new ones.
+    // Threads that found no slot, while some were in magazines, made new ones.
     assert!(pool.end() >= CROWD);
 }
 
-/// A list in memory that ends with its last slot.
 struct Block<L> {
     list: L,
     /// One for each slot that is not home, and one for the thread that closes.
@@ -211,7 +203,7 @@ impl Resident for NoOwner {
 unsafe fn put<L>(block: *const Block<L>, references: u32) -> bool {
     // SAFETY: the caller has a reference.
     let word = unsafe { &raw const (*block).references };
-    // AcqRel: what is freed is freed after all that others did.
+    // AcqRel: the free comes after all that others did.
     // SAFETY: as above.
     let last = unsafe { (*word).fetch_sub(references, Ordering::AcqRel) } == references;
     if last {
@@ -222,7 +214,6 @@ unsafe fn put<L>(block: *const Block<L>, references: u32) -> bool {
     last
 }
 
-/// Threads that have a slot each release it while the list is closed, and do not keep the list alive.
 fn closed_under_releases<L: List>() {
     let blocks: Arc<[Shared<Block<L>>]> = (0..objects(2_000))
         .map(|_| {
@@ -266,7 +257,6 @@ fn closed_under_releases<L: List>() {
     assert_eq!(freed.iter().sum::<u32>() as usize, all, "each list is freed by its last slot");
 }
 
-/// Makes each of the functions a test for every list.
 macro_rules! claims {
     ($claims:tt over $($name:ident: $list:ty;)*) => {
         $(claims! { $claims in $name: $list })*

@@ -1,4 +1,4 @@
-//! A few keys whose objects come and go while other threads look them up, acquire them and let them go.
+//! A few keys whose objects come and go while other threads look them up, acquire and drop them.
 
 use crate::support::{Canary, objects, on_threads};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl Drop for Object {
 
 const KEYS: u32 = 3;
 
-/// Each thread has so many turns. Returns how many objects came and went.
+/// Each thread takes `turns` turns. Returns how many objects came and went.
 fn race<C: RegistryCount>(turns: u32) -> u64 {
     let registry = Registry::<u32, Object, C>::default();
     let destroyed = Arc::new(Counter::new(0));
@@ -44,7 +44,7 @@ fn race<C: RegistryCount>(turns: u32) -> u64 {
             };
             if let Some(found) = found {
                 found.canary.check();
-                // A removal is of the entry that died, and not of the next one under its key.
+                // A removal is of the entry that died, not of the next one under its key.
                 let same = registry.get(&found.key).expect("what is held is found");
                 assert!(Ref::ptr_eq(&found, &same), "two live objects have one key");
                 assert!(turn % 7 == 1 || found.key == key, "a key finds the object of another");
@@ -74,7 +74,6 @@ tests! {
         assert!(race::<IncNotZero>(objects(50_000)) > 0);
 }
 
-/// Registries that end while the last references to their objects are dropped elsewhere, and maps that grow meanwhile.
 #[test]
 fn registries_end_under_their_last_references() {
     for _ in 0..objects(300) {
@@ -100,7 +99,7 @@ fn registries_end_under_their_last_references() {
     }
 }
 
-/// Objects that hold the next one each, on the stack that std gives a thread: one that ends inside of the other.
+/// Each object holds the next one; they end one inside of the other, on the stack that std gives a thread.
 #[test]
 fn a_long_list_of_references_ends_on_an_ordinary_stack() {
     struct Node(Option<Ref<u32, Node>>);

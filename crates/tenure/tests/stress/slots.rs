@@ -1,5 +1,5 @@
-//! Pools of objects that threads acquire, share, look up by keys and release: each object in one pair of hands,
-//! and a key finds its own use or nothing.
+//! Objects that threads acquire, share, look up by keys and release: each has one owner, and a key finds its own use or
+//! nothing.
 
 use crate::support::{Canary, THREADS, objects};
 use std::sync::Arc;
@@ -12,15 +12,12 @@ use tenure::pool::{
 
 type Counter = <Native as Memory>::AtomicU64;
 
-/// The object is idle.
 const IDLE: u64 = 0;
 
-/// What a pool gives out here.
 struct Object {
     canary: Canary,
-    /// Who has the object, and for the how manieth time. Written and read without atomics.
+    /// Who has the object, and in which turn. Written and read without atomics.
     holder: PlainCell<u64>,
-    /// How many of these there are.
     present: Arc<Counter>,
 }
 
@@ -33,11 +30,11 @@ impl Object {
     }
 
     fn holder(&self) -> u64 {
-        // SAFETY: only who has the object exclusively writes; that this is so the test finds out.
+        // SAFETY: only an exclusive holder writes, which is what the test checks.
         unsafe { self.holder.read() }
     }
 
-    /// Called by the thread that has the object exclusively.
+    /// Called by the object's exclusive holder.
     fn begin(&mut self, holder: u64) {
         self.canary.rewrite();
         assert_eq!(self.holder(), IDLE, "an object is handed out that was not reset");
@@ -53,7 +50,7 @@ impl Object {
     }
 }
 
-// SAFETY: `holder` is written by the thread that has the object exclusively.
+// SAFETY: `holder` is written by the object's exclusive holder.
 unsafe impl Sync for Object {}
 
 impl Drop for Object {
@@ -69,7 +66,6 @@ struct Board([Counter; 4]);
 
 impl Board {
     fn new() -> Self {
-        // No object has this key.
         Self([(); 4].map(|()| Counter::new(u64::MAX)))
     }
 
@@ -93,7 +89,7 @@ struct Race<L: FreeList> {
 }
 
 impl<L: FreeList> Race<L> {
-    /// Looks up what another thread has shared, or had.
+    /// Looks up what another thread shares, or shared.
     fn look_up(&mut self, turn: u64) {
         let whose = turn as usize % THREADS;
         let key = self.boards[whose].read(turn / THREADS as u64);
@@ -109,7 +105,6 @@ impl<L: FreeList> Race<L> {
         }
     }
 
-    /// Uses an object for as long as `turn` says, and gives it back in one of several ways.
     fn use_one(&mut self, turn: u64, mut object: SlotMut<Object, L>) {
         let key = SlotMut::key(&object);
         let me = held_by(self.thread, key);
@@ -154,12 +149,11 @@ impl<L: FreeList> Race<L> {
     }
 }
 
-/// The word that is in an object while `thread` has it under that key.
+/// The word in an object that `thread` has under that key.
 fn held_by(thread: usize, key: SlotKey) -> u64 {
     (key.to_bits() << 3 | thread as u64) + 1
 }
 
-/// Threads that come and go race for `limit` objects.
 fn race<L: FreeList>(turns_per_thread: u32, limit: usize) {
     let turns = u64::from(turns_per_thread);
     let present = Arc::new(Counter::new(0));
@@ -210,9 +204,8 @@ races! {
     objects_over_a_scan_have_one_owner_each: Scan, 100_000, 3;
 }
 
-/// Guards that come home to a pool that ends at the same time: the last one frees all.
-///
-/// One thread has the only handle: handles are std's `Arc`s, whose fences a thread sanitizer does not see.
+/// Guards come home to a pool that ends at the same time: the last one frees all. One thread has the only handle:
+/// handles are std's `Arc`s, whose fences a thread sanitizer does not see.
 fn end_under_guards<L: FreeList>(rounds: u32) {
     let present = Arc::new(Counter::new(0));
     for round in 0..rounds {

@@ -1,4 +1,4 @@
-//! What the tests share: a canary, a lock, threads.
+//! A canary, a lock, threads.
 
 use std::thread;
 use tenure::memory::{Atomic, Memory, Native, Ordering, Plain, PlainCell};
@@ -16,7 +16,6 @@ pub(crate) fn objects(plain: u32) -> u32 {
     ((f64::from(plain) * factor) as u32).max(1)
 }
 
-/// Runs `body` on [`THREADS`] threads and returns what each returned.
 pub(crate) fn on_threads<R: Send + 'static>(
     body: impl Fn(usize) -> R + Clone + Send + 'static,
 ) -> Vec<R> {
@@ -40,10 +39,8 @@ impl Canary {
         Self(Plain::new(ALIVE))
     }
 
-    /// Called by a holder of the object.
     pub(crate) fn check(&self) {
-        // SAFETY: the caller holds a reference, so no thread destroys the object. That this is so is
-        // what the test is about.
+        // SAFETY: the caller holds a reference, so no thread destroys the object, which is what the test checks.
         let word = unsafe { self.0.read() };
         assert_eq!(word, ALIVE, "a holder found the object destroyed");
     }
@@ -55,15 +52,14 @@ impl Canary {
         self.0.with_mut(|word| unsafe { word.write(ALIVE) });
     }
 
-    /// Called by the destroyer.
     pub(crate) fn destroy(&self) {
         self.check();
-        // SAFETY: the caller was told that it is the last.
+        // SAFETY: the caller's put was the last.
         self.0.with_mut(|word| unsafe { word.write(DESTROYED) });
     }
 }
 
-/// A spin lock, for std's own is not instrumented.
+/// A spin lock: std's own is not instrumented.
 pub(crate) struct Lock<T> {
     locked: <Native as Memory>::AtomicU32,
     value: PlainCell<T>,
@@ -87,7 +83,6 @@ impl<T> Lock<T> {
     }
 }
 
-/// A pointer that threads may pass to each other.
 pub(crate) struct Shared<T>(pub(crate) *const T);
 
 impl<T> Clone for Shared<T> {
@@ -98,7 +93,7 @@ impl<T> Clone for Shared<T> {
 
 impl<T> Copy for Shared<T> {}
 
-// SAFETY: only a pointer; the code that dereferences it answers for the object behind it.
+// SAFETY: only a pointer; the code that dereferences it answers for its object.
 unsafe impl<T> Send for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Shared<T> {}

@@ -10,7 +10,7 @@ struct Object<C> {
     canary: Canary,
 }
 
-/// A few places, each empty or the address of an object that may be dead.
+/// Each place is empty or has the address of an object that may be dead.
 struct Table<C>([Lock<Shared<Object<C>>>; 2]);
 
 impl<C: RefCount> Table<C> {
@@ -29,7 +29,7 @@ impl<C: RefCount> Table<C> {
         })
     }
 
-    /// Gives a reference back, and says whether that destroyed the object.
+    /// Gives a reference back. Returns whether that destroyed the object.
     ///
     /// # Safety
     ///
@@ -58,7 +58,6 @@ impl<C: RefCount> Table<C> {
     }
 }
 
-/// Returns how many objects were made and destroyed.
 fn race<C>(objects_per_thread: u32) -> u32
 where
     C: for<'w> RefCount<Witness<'w> = ()> + 'static,
@@ -74,7 +73,7 @@ where
             let place = turn % 2;
             let (found, is_new) = table.look_up(place);
             made += u32::from(is_new);
-            // SAFETY: `found` is held by this thread.
+            // SAFETY: this thread holds `found`.
             unsafe { (*found).canary.check() };
             let put = |count: &C| if turn % 3 == 0 { count.put_last(()) } else { count.put(()) };
             // Kept until the next lookup, elsewhere, so that others find it alive or dying.

@@ -1,5 +1,3 @@
-//! What pools promise at their limit.
-
 use super::super::memory::{InOrder, Loom, set_number};
 use super::super::stage::{passes, spawn};
 use tenure::memory::Threads;
@@ -14,7 +12,7 @@ pub(super) fn acquired_at_the_limit<M: Threads>() {
     let pool = BufferPool::builder().classes(SMALL, 2).limit(3 * SMALL as u64);
     let pool = pool.list::<TaggedStack<M>>().build().unwrap();
     let small = pool.acquire_exact(SMALL).unwrap();
-    // The thread that asks is spawned, so that loom tries which stores it sees.
+    // Spawned, so that loom tries which stores it sees.
     let asking = {
         let pool = pool.clone();
         spawn(move || {

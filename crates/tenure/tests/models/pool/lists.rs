@@ -78,7 +78,6 @@ fn closed_under_a_visit<L: List>(magazine: usize) {
     assert!(pool.is_freed(), "a slot is lost");
 }
 
-/// The first slots are admitted, and released, on two threads at once.
 pub(crate) fn grown_on_two_threads<L: List>(magazine: usize) {
     let pool = Pool::<L>::not_admitted(magazine, 2);
     let grow = |slot| {
@@ -92,7 +91,6 @@ pub(crate) fn grown_on_two_threads<L: List>(magazine: usize) {
     end(&pool, [other]);
 }
 
-/// Two slots, and two threads that use one each.
 pub(crate) fn one_each<L: List>(magazine: usize) {
     let pool = Pool::<L>::free(magazine, 2);
     let use_one = |pool: &Pool<L>| {
@@ -104,11 +102,11 @@ pub(crate) fn one_each<L: List>(magazine: usize) {
     end(&pool, [other]);
 }
 
-/// A thread gives a slot and takes one from another list ‖ a thread finds both lists empty. One of the slots is free
-/// at any time. Looking once at each list is not enough.
+/// A thread gives a slot and takes one from another list ‖ a thread finds both lists empty. One of the slots is free at
+/// any time, so looking once at each list is not enough.
 pub(crate) fn empty_at_one_moment<L: List>(magazine: usize, looks_twice: bool) {
     let pools = [Pool::<L>::new(magazine, 1), Pool::<L>::free(magazine, 1)];
-    // The one who looks is spawned, so that loom tries which stores it sees.
+    // Spawned, so that loom tries which stores it sees.
     let looker = {
         let pools = pools.clone();
         spawn(move || {
@@ -146,7 +144,6 @@ macro_rules! claims {
     };
 }
 
-/// How much of each claim is explored for a list.
 type Bounds = [Preemptions; 9];
 
 /// Lists of a few words.

@@ -1,4 +1,4 @@
-//! What [`Magazines`] promises beyond a list: magazines that others take back, of threads that come and go.
+//! What [`Magazines`] promises beyond a list: other threads take magazines back, from threads that come and go.
 
 use super::super::clocks::judge;
 use super::super::memory::{Loom, clear_number, set_number};
@@ -9,7 +9,7 @@ use tenure::pool::list::{List, Magazines};
 
 type Small<const S: bool> = Magazines<Loom<S>, 1>;
 
-/// A pool with that many slots, of which the first `kept` are in the magazine of thread 1, which owns that.
+/// A pool with that many slots, of which the first `kept` are in thread 1's magazine.
 fn kept<const S: bool>(magazine: usize, slots: u32, kept: u32) -> Pool<Small<S>> {
     judge::<Loom<S>>();
     let pool = Pool::new(magazine, slots);
@@ -19,7 +19,7 @@ fn kept<const S: bool>(magazine: usize, slots: u32, kept: u32) -> Pool<Small<S>>
     pool
 }
 
-/// A pool whose only slot is in the magazine of a thread that has gone to sleep.
+/// A pool whose only slot is in the magazine of a sleeping thread.
 fn asleep<const S: bool>() -> Pool<Small<S>> {
     kept(1, 1, 1)
 }
@@ -28,8 +28,6 @@ fn end_of_thread_1<const S: bool>(pool: &Pool<Small<S>>) {
     // SAFETY: called by the thread of that number, at its end.
     unsafe { pool.list().leave(1) };
 }
-
-// --- an owner and those who take its magazine back ---
 
 pub(super) fn an_owner_and_a_trim_share_no_slot<const S: bool>() {
     let pool = asleep::<S>();
@@ -51,7 +49,7 @@ fn an_owner_and_two_trims_share_no_slot<const S: bool>() {
     end(&pool, [owner, trimmer]);
 }
 
-/// By threads without a number, which pass nothing on by magazines of their own: only the lock orders them.
+/// By threads without a number, which have no magazines of their own to pass anything on: only the lock orders them.
 pub(super) fn two_trims_of_a_magazine_share_no_slot<const S: bool>() {
     let pool = asleep::<S>();
     clear_number();
@@ -110,8 +108,6 @@ fn a_release_by_a_thread_without_a_number_touches_nothing_after<const S: bool>()
     assert!(pool.is_freed(), "a slot is lost");
 }
 
-// --- magazines and the depot ---
-
 fn a_full_magazine_gives_to_the_depot_while_an_empty_one_takes_from_it<const S: bool>() {
     let pool = kept::<S>(1, 2, 1);
     let full = pool.spawn(1, |pool| pool.give(1));
@@ -136,8 +132,6 @@ fn a_full_magazine_that_gives_while_the_list_is_closed_touches_nothing_after<con
     full.join().unwrap();
     assert!(pool.is_freed(), "a slot is lost");
 }
-
-// --- threads that end ---
 
 fn a_thread_ends_while_its_magazine_is_trimmed<const S: bool>() {
     let pool = asleep::<S>();
@@ -179,7 +173,7 @@ fn what_a_thread_that_has_ended_kept_is_for_all<const S: bool>() {
     end(&pool, []);
 }
 
-/// The next thread of a number: it has seen what the last one did, as `Threads::thread` promises.
+/// The next thread of a number has seen what the last one did, as `Threads::thread` promises.
 fn number_1_changes_hands_under<const S: bool>(other: fn(&Pool<Small<S>>)) {
     let pool = asleep::<S>();
     let claimed = Heap::<<Loom<S> as Memory>::AtomicU32>::new(Atomic::new(1));

@@ -6,16 +6,11 @@
 //! | [`magazines`] | `Magazines`: threads that end, that come, that sleep; magazines and depot |
 //! | [`limit`] | `BufferPool`: an acquire is refused only if nothing was idle and the limit allowed no more |
 //!
-//! Every model ends in the same way: the list is closed, all slots are given back, and with the last one to
-//! come home the list is freed. So "the list is freed" says that no slot was lost, and loom that no thread used
-//! the list after that.
+//! Every model ends in the same way: the list is closed, all slots are given back, and the last one to come home frees
+//! the list. So "the list is freed" says that no slot was lost, and loom that no thread used the list after that.
 
-/// Tests that run a model on the two machines, each with a bound of its own.
-///
-/// [`Loom`](super::memory::Loom) has stores that are seen late. But loom looks back at one access to a word only,
-/// and where a thread loads a word before it changes it, that access is its own: that another thread loaded the
-/// word too, and might do so later, it does not try. On [`InOrder`](super::memory::InOrder) each access is a
-/// read-modify-write, and of those loom tries every order.
+/// Tests that run a model on the two machines, each with a bound of its own. [`Loom`](super::memory::Loom) has stores
+/// that are seen late, but [overlooks](super::memory) interleavings that [`InOrder`](super::memory::InOrder) tries.
 macro_rules! on_both_machines {
     ($($model:ident: $late:expr, $in_order:expr;)*) => {
         mod late {
@@ -88,7 +83,7 @@ impl<L: List> Pool<L> {
         pool
     }
 
-    /// As [`new`](Self::new), but the list has not been told of the slots.
+    /// As [`new`](Self::new), but without admitting the slots.
     pub(crate) fn not_admitted(magazine: usize, slots: u32) -> Self {
         set_number(0);
         let list = Heap::new(L::new_in(magazine, Weak::<NoOwner>::new()));
@@ -142,19 +137,16 @@ impl<L: List> Pool<L> {
         }
     }
 
-    /// Takes a slot, wherever it is.
     pub(crate) fn find(&self) -> Option<u32> {
         self.take().or_else(|| L::gather(once(self.list()), || self.take()))
     }
 
-    /// Takes a slot, if there is one, and gives it back.
     pub(crate) fn visit(&self) {
         if let Some(slot) = self.take() {
             self.give(slot);
         }
     }
 
-    /// Ends free slots. Returns how many.
     pub(crate) fn trim(&self) -> u32 {
         let list = self.list();
         L::gather(once(list), || {
@@ -165,19 +157,17 @@ impl<L: List> Pool<L> {
         })
     }
 
-    /// Closes the list, for the handle that [`new`](Self::new) made.
     pub(crate) fn close(&self) {
         self.list().close(|slot| self.home(slot));
         assert_eq!(self.list().acquire(), None, "a closed list has a slot");
         self.put_reference();
     }
 
-    /// To be asked when all threads have ended.
+    /// For when all threads have ended.
     pub(crate) fn is_freed(&self) -> bool {
         self.0.list.is_freed()
     }
 
-    /// A thread of that number, which has slots and no handle.
     pub(crate) fn spawn<R: 'static>(
         &self,
         number: usize,
@@ -190,7 +180,6 @@ impl<L: List> Pool<L> {
         })
     }
 
-    /// A thread of that number with a handle of its own.
     pub(crate) fn spawn_with_handle(
         &self,
         number: usize,

@@ -1,5 +1,3 @@
-//! The orderings of pools and their free lists, each with the model that fails without it.
-
 use super::limit::{IDLE_OR_ROOM, acquired_at_the_limit};
 use super::lists::{
     EMPTY_AT_ONCE, closed_under_a_release, empty_at_one_moment, grown_on_two_threads,

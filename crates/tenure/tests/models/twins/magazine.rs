@@ -1,17 +1,16 @@
-//! A magazine of `Magazines` in its smallest form: one owner, one who takes it back, one plain field between them.
+//! A magazine of `Magazines` in its smallest form: one owner, one reclaimer, one plain field between them.
 
 use super::super::memory::{Field, Loom};
 use super::super::stage::{Heap, spawn};
 use core::marker::PhantomData;
 use tenure::memory::{Atomic, Memory, Ordering, Plain, Threads};
 
-/// What is wrong with a twin. The defaults are right.
 pub(crate) trait Flaw: Send + Sync + 'static {
     /// Whether the reclaimer looks at `inside`.
     const LOOKS: bool = true;
-    /// Whether the owner looks at the gate again when it has come out, to help a thread that waits.
+    /// Whether the owner looks at the gate again when it has come out, to help a waiting thread.
     const LOOKS_BACK: bool = false;
-    /// Whether who closes has waited, and looks at `inside` once more.
+    /// Whether the closer has waited, and looks at `inside` once more.
     const LOOKS_TWICE: bool = false;
 }
 
@@ -46,7 +45,7 @@ impl<F: Flaw> MagazineTwin<F> {
         })
     }
 
-    /// Puts a slot in, or counts those that are there.
+    /// Puts slots in, or counts those that are there.
     fn use_slots(&self, added: u32) -> u32 {
         self.slots.with_mut(|slots| {
             // SAFETY: loom panics where another thread uses the field meanwhile.
@@ -89,7 +88,6 @@ impl<F: Flaw> MagazineTwin<F> {
         self.gate.fetch_sub(SHUT, Ordering::Release);
     }
 
-    /// Returns how many slots were there.
     fn close(&self) -> u32 {
         self.shut();
         while self.is_inside() {
@@ -102,14 +100,12 @@ impl<F: Flaw> MagazineTwin<F> {
     }
 }
 
-/// Gives references back, and frees with the last.
 fn put<F: Flaw>(magazine: &Heap<MagazineTwin<F>>, references: u32) {
     if magazine.references.fetch_sub(references, Ordering::AcqRel) == references {
         magazine.free();
     }
 }
 
-/// The owner goes in ‖ a reclaimer takes back.
 pub(crate) fn reclaimed_under_its_owner<F: Flaw>() {
     let magazine = MagazineTwin::<F>::new();
     let owner = {

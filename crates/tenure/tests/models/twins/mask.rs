@@ -6,9 +6,8 @@ use std::marker::PhantomData;
 use tenure::count::TicketRef;
 use tenure::memory::{Atomic, Memory, Ordering};
 
-/// What is wrong with a twin. The defaults are right.
 pub(crate) trait Flaw: 'static {
-    /// Whether the addition that sets a bit says whether it was the first, and not a look before it.
+    /// Whether the addition that sets a bit, not an earlier look, says whether it was the first.
     const SAYS: bool = true;
 }
 
@@ -47,7 +46,6 @@ impl<F: Flaw> MaskTwin<F> {
     }
 }
 
-/// Two local handles with a context each come and go.
 pub(crate) fn two_handles<F: Flaw>() {
     let mask = Heap::new(MaskTwin::<F> {
         bits: Atomic::new(0),

@@ -15,9 +15,6 @@ use super::stack::{
     AsksFirst, CountsAfterThePush, InABatch, NoTag, RefusesLast, SoundStack, StackTwin, WAS_EMPTY,
 };
 
-// --- stacks ---
-
-/// Two threads want the only slot.
 fn visited_twice<F: super::stack::Flaw>() {
     let pool = Pool::<StackTwin<F>>::free(0, 1);
     let other = pool.spawn_with_handle(1, Pool::visit);
@@ -52,8 +49,6 @@ tests! {
     a_release_that_touches_the_list_after_its_slot_is_free_touches_freed_memory =>
         fails(Some(1), MemoryRace, || closed_under_a_release::<StackTwin<CountsAfterThePush>>(0));
 }
-
-// --- magazines ---
 
 tests! {
     the_sound_copy_of_a_magazine_passes =>

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use tenure::count::TicketRef;
 use tenure::memory::{Atomic, Memory, Ordering};
 
-/// What is wrong with a twin. The defaults are right.
 pub(crate) trait Flaw: 'static {
     /// Whether a lookup compares the generation again when it has a reference.
     const LOOKS_AGAIN: bool = true;
-    /// Whether a lookup that was wrong releases the slot if it is the last to hold it.
+    /// Whether a wrong lookup that holds the slot last releases it.
     const RELEASES: bool = true;
 }
 
@@ -27,7 +26,7 @@ pub(crate) const LOST: &str = "the slot is lost";
 const IDLE: u32 = 0;
 const TAKEN: u32 = 1;
 
-/// A pool of one slot: its free list is a flag.
+/// A pool of one slot, whose free list is a flag.
 struct Slot<F> {
     list: <InOrder as Memory>::AtomicU32,
     uses: <InOrder as Memory>::AtomicU64,
@@ -37,7 +36,6 @@ struct Slot<F> {
 }
 
 impl<F: Flaw> Slot<F> {
-    /// A slot that is shared for the first time, with `value` in it.
     fn shared(value: u32) -> Arc<Self> {
         Arc::new(Self {
             list: Atomic::new(TAKEN),
@@ -52,7 +50,6 @@ impl<F: Flaw> Slot<F> {
         self.uses.store(self.uses.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// The next use, if the slot is idle: unshared.
     fn acquire(&self) -> bool {
         let taken = self.list.compare_exchange(IDLE, TAKEN, Ordering::Acquire, Ordering::Relaxed);
         if taken.is_ok() {
@@ -91,7 +88,6 @@ impl<F: Flaw> Slot<F> {
     }
 }
 
-/// A lookup by the key of the first use ‖ the end of that use, and the next one.
 pub(crate) fn looked_up_across_uses<F: Flaw>() {
     let slot = Slot::<F>::shared(7);
     let same = Arc::clone(&slot);

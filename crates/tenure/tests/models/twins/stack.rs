@@ -1,7 +1,7 @@
 //! A lock-free stack of free slots in its smallest form, with a switch for each thing that it gets right.
 //!
-//! Without the tag it is the list that was published for the SMC buffers of Linux (`llist_del_first` with many
-//! consumers): load the first, read its link, compare-exchange.
+//! Without the tag it is the list published for the SMC buffers of Linux (`llist_del_first` with many consumers): load
+//! the first, read its link, compare-exchange.
 
 use super::super::memory::Loom;
 use core::marker::PhantomData;
@@ -10,17 +10,16 @@ use std::sync::Weak;
 use tenure::memory::{Atomic, Memory, Ordering, Resident};
 use tenure::pool::list::{Closed, List};
 
-/// What is wrong with a twin. The defaults are right.
 pub(crate) trait Flaw: Send + Sync + 'static {
     /// What a removal adds to the tag.
     const TAG: u64 = 1 << 33;
     /// Whether pushes are refused before what is there is taken.
     const REFUSES_FIRST: bool = true;
-    /// Whether a slot is taken out of a batch that has all of them, and that no other thread sees meanwhile.
+    /// Whether a slot is taken out of a batch of all slots, which no other thread sees meanwhile.
     const IN_A_BATCH: bool = false;
     /// Whether the length is counted, after the push.
     const COUNTS: bool = false;
-    /// Whether it is asked first if there is something, and relied upon.
+    /// Whether the caller first asks if there is a slot, and relies on it.
     const ASKS_FIRST: bool = false;
 }
 
@@ -37,14 +36,12 @@ flaws! {
     CountsAfterThePush { COUNTS: bool = true }
 }
 
-/// What the caller of a list that asks first says when the answer was old.
 pub(crate) const WAS_EMPTY: &str = "there was a slot a moment ago";
 
 const NOTHING: u64 = u32::MAX as u64;
 const INDEX: u64 = NOTHING;
 const CLOSED: u64 = 1 << 32;
 
-/// A stack of up to four slots.
 pub(crate) struct StackTwin<F> {
     head: <Loom as Memory>::AtomicU64,
     links: [<Loom as Memory>::AtomicU32; 4],
@@ -82,7 +79,6 @@ impl<F: Flaw> StackTwin<F> {
         false
     }
 
-    /// Takes everything.
     fn take_all(&self, mut each: impl FnMut(u32)) {
         let mut head = self.head.load(Ordering::Acquire);
         loop {
@@ -103,7 +99,7 @@ impl<F: Flaw> StackTwin<F> {
     }
 }
 
-// SAFETY: none: whether it keeps the promise is what models find out.
+// SAFETY: none: models find out whether it keeps the promise.
 unsafe impl<F: Flaw> List for StackTwin<F> {
     type Memory = Loom;
     const NAME: &'static str = "twin of a stack";
