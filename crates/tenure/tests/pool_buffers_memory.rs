@@ -115,17 +115,21 @@ fn join_test(test: usize) {
     TEST.set(test);
 }
 
+fn on_a_thread_of(test: usize, act: impl FnOnce() + Send) {
+    std::thread::scope(|scope| {
+        let act = move || {
+            join_test(test);
+            act();
+        };
+        scope.spawn(act).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+}
+
 /// Runs `body` in a thread, and checks that all its memory was freed, as zeros.
 fn leaves_nothing(zero: bool, body: impl FnOnce(usize) + Send) -> &'static Account {
     let test = NEXT.fetch_add(1, Relaxed) as usize;
     let account = &ACCOUNTS[test];
-    std::thread::scope(|scope| {
-        let body = move || {
-            join_test(test);
-            body(test);
-        };
-        scope.spawn(body).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    });
+    on_a_thread_of(test, move || body(test));
     assert_eq!(account.blocks.load(Relaxed), 0, "bytes of buffers leak");
     assert_eq!(account.bytes.load(Relaxed), 0, "bytes leak");
     assert!(account.freed.load(Relaxed) > 0, "the test allocated no buffer");
@@ -184,13 +188,7 @@ fn buffers_that_outlive_the_pool_are_freed_by_their_users<L: FreeList>() {
         assert_eq!(ACCOUNTS[test].blocks.load(Relaxed), bytes as i64);
         let mut kept = kept.into_iter();
         let others: Vec<_> = kept.by_ref().take(15).collect();
-        std::thread::scope(|scope| {
-            let release = move || {
-                join_test(test);
-                drop(others);
-            };
-            scope.spawn(release).join().unwrap();
-        });
+        on_a_thread_of(test, move || drop(others));
         drop(kept);
     });
 }
@@ -198,15 +196,7 @@ fn buffers_that_outlive_the_pool_are_freed_by_their_users<L: FreeList>() {
 fn threads_that_kept_buffers_and_ended_leave_nothing<L: FreeList>() {
     leaves_nothing(true, |test| {
         let pool = build::<L>(builder());
-        std::thread::scope(|scope| {
-            for _ in 0..3 {
-                let use_it = || {
-                    join_test(test);
-                    drop(several(&pool, 100));
-                };
-                scope.spawn(use_it).join().unwrap();
-            }
-        });
+        (0..3).for_each(|_| on_a_thread_of(test, || drop(several(&pool, 100))));
         assert_eq!(pool.statistics().total.allocated, 100);
     });
 }
@@ -296,13 +286,7 @@ fn a_frozen_buffer_that_outlives_the_pool_leaves_nothing<L: FreeList>() {
         let part = whole.slice(50..);
         drop(pool);
         drop(whole);
-        std::thread::scope(|scope| {
-            let release = move || {
-                join_test(test);
-                assert_eq!(part, [0xff; 50][..]);
-            };
-            scope.spawn(release).join().unwrap();
-        });
+        on_a_thread_of(test, move || assert_eq!(part, [0xff; 50][..]));
     });
 }
 

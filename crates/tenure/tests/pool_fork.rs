@@ -4,6 +4,8 @@
 //! to two owners. Its exit status says how it went; an alarm ends one that hangs.
 #![cfg(all(unix, feature = "std", not(miri)))]
 
+#[path = "support/at_end.rs"]
+mod at_end;
 #[path = "support/forks.rs"]
 mod forks;
 #[path = "support/lists.rs"]
@@ -11,9 +13,9 @@ mod owned;
 #[path = "support/stopping.rs"]
 mod stopping;
 
+use at_end::at_end;
 use forks::{AtEnd, expect_well, in_child};
 use owned::Owner;
-use std::cell::RefCell;
 use std::sync::{Barrier, Mutex};
 use std::thread;
 use stopping::{Stopping, let_it_go_on, stop_in_the_next_barrier, wait_until_it_stops};
@@ -212,18 +214,6 @@ fn idle_buffers() -> Buffers {
     pool
 }
 
-struct Late(Option<Box<dyn FnOnce()>>);
-
-impl Drop for Late {
-    fn drop(&mut self) {
-        self.0.take().into_iter().for_each(|act| act());
-    }
-}
-
-thread_local! {
-    static LATE: RefCell<Late> = const { RefCell::new(Late(None)) };
-}
-
 static ONE_STOPS: Mutex<()> = Mutex::new(());
 
 /// Runs `test` in a child while another thread, which has a number or has given it up, has stopped in the first heavy
@@ -246,7 +236,7 @@ fn in_the_middle_of(
             act();
         } else {
             // Destroyed after the number, which is asked for later, is given up.
-            LATE.with_borrow_mut(|late| late.0 = Some(Box::new(act)));
+            at_end(act);
             assert!(Native::thread().is_some());
         }
     });

@@ -1,11 +1,13 @@
 //! Numbers of real threads: what a fork makes of them.
 #![cfg(all(unix, feature = "std", not(miri)))]
 
+#[path = "support/at_end.rs"]
+mod at_end;
 #[path = "support/forks.rs"]
 mod forks;
 
+use at_end::at_end;
 use forks::{AtEnd, expect_well, in_child};
-use std::cell::Cell;
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use tenure::memory::{Native, Resident, Threads};
@@ -29,19 +31,28 @@ fn a_thread_that_forks_is_not_lost_though_it_asked_for_its_number_later() {
     expect_well(0, forked.join().unwrap());
 }
 
-thread_local! {
-    static LATE: Cell<Option<Late>> = const { Cell::new(None) };
+/// Runs `fork` in a thread that has given its number up; the children have to end well.
+fn fork_at_the_end_of_a_thread<const N: usize>(fork: fn() -> [libc::c_int; N]) {
+    let (sender, receiver) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        // Destroyed after the number, which is asked for later, is given up.
+        at_end(move || {
+            assert!(Native::thread().is_none());
+            sender.send(fork()).unwrap();
+        });
+        Native::thread().unwrap()
+    });
+    thread.join().unwrap();
+    let statuses = receiver.recv().unwrap();
+    statuses.into_iter().enumerate().for_each(|(turn, status)| expect_well(turn, status));
 }
 
-/// Forks when the thread has given its own number up.
-struct Late(mpsc::Sender<libc::c_int>);
-
-impl Drop for Late {
-    fn drop(&mut self) {
-        let given_up = Native::thread().is_none();
+#[test]
+fn a_thread_that_forks_is_not_lost_under_a_number_that_it_has_borrowed() {
+    fork_at_the_end_of_a_thread(|| {
         let number = Native::borrow_number().expect("numbers can be had");
         let status = in_child(|| {
-            assert!(given_up && !Native::is_lost(number));
+            assert!(!Native::is_lost(number));
             // SAFETY: borrowed above, in the parent, whose only thread here is this one.
             unsafe { Native::return_number(number) };
             let next = thread::spawn(|| Native::thread().unwrap()).join().unwrap();
@@ -49,20 +60,8 @@ impl Drop for Late {
         });
         // SAFETY: borrowed above.
         unsafe { Native::return_number(number) };
-        self.0.send(status).unwrap();
-    }
-}
-
-#[test]
-fn a_thread_that_forks_is_not_lost_under_a_number_that_it_has_borrowed() {
-    let (sender, receiver) = mpsc::channel();
-    let late = thread::spawn(move || {
-        // Thread-locals are destroyed in the order opposite to that of their first use.
-        LATE.set(Some(Late(sender)));
-        Native::thread().unwrap()
+        [status]
     });
-    late.join().unwrap();
-    expect_well(0, receiver.recv().unwrap());
 }
 
 /// Forks a thread that has borrowed that number, and fails unless in the child neither it nor the number's next
@@ -81,33 +80,15 @@ fn lives_on_with_its_number(number: usize) -> libc::c_int {
     })
 }
 
-/// Borrows two numbers when the thread has given its own up, and forks under the second.
-struct Nested(mpsc::Sender<libc::c_int>);
-
-thread_local! {
-    static NESTED: Cell<Option<Nested>> = const { Cell::new(None) };
-}
-
-impl Drop for Nested {
-    fn drop(&mut self) {
-        assert!(Native::thread().is_none());
+#[test]
+fn a_thread_that_forks_is_not_lost_under_a_number_that_it_has_borrowed_beside_another() {
+    fork_at_the_end_of_a_thread(|| {
         let [outer, inner] = [(); 2].map(|()| Native::borrow_number().expect("numbers can be had"));
         let statuses = [outer, inner].map(lives_on_with_its_number);
         // SAFETY: both are borrowed above.
         [inner, outer].into_iter().for_each(|number| unsafe { Native::return_number(number) });
-        statuses.into_iter().for_each(|status| self.0.send(status).unwrap());
-    }
-}
-
-#[test]
-fn a_thread_that_forks_is_not_lost_under_a_number_that_it_has_borrowed_beside_another() {
-    let (sender, receiver) = mpsc::channel();
-    let nested = thread::spawn(move || {
-        NESTED.set(Some(Nested(sender)));
-        Native::thread().unwrap()
+        statuses
     });
-    nested.join().unwrap();
-    (0..2).for_each(|turn| expect_well(turn, receiver.recv().unwrap()));
 }
 
 /// Forks when a thread leaves it, under a number that is borrowed beside the thread's own.

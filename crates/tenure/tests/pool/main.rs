@@ -11,6 +11,8 @@
 //! `pool_fork.rs` and `pool_buffers_memory.rs` need a process of their own.
 #![cfg(feature = "std")]
 
+#[path = "../support/at_end.rs"]
+mod at_end;
 #[path = "../support/cases.rs"]
 mod cases;
 #[macro_use]

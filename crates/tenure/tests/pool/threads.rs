@@ -1,7 +1,7 @@
 //! Numbers of threads, and the end of a thread that keeps slots.
 
+use crate::at_end::at_end;
 use crate::owned::Owner;
-use std::cell::RefCell;
 use std::collections::HashSet;
 use std::sync::{Arc, Barrier, Mutex, Weak, mpsc};
 use std::thread;
@@ -39,24 +39,6 @@ fn numbers_of_threads_that_ended_are_given_out_again() {
         let number = thread::spawn(number).join().unwrap();
         assert!(number < 500, "{number} is more than there ever were threads at once");
     }
-}
-
-struct AtEnd(Option<Box<dyn FnOnce() + Send>>);
-
-impl Drop for AtEnd {
-    fn drop(&mut self) {
-        self.0.take().unwrap()();
-    }
-}
-
-thread_local! {
-    static AT_END: RefCell<Vec<AtEnd>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Calls `last` when the calling thread's thread-locals are destroyed: in the reverse order of their first use, so a
-/// thread that asked for its number before still has it then.
-fn at_end(last: impl FnOnce() + Send + 'static) {
-    AT_END.with_borrow_mut(|all| all.push(AtEnd(Some(Box::new(last)))));
 }
 
 #[test]
