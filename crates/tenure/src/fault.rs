@@ -1,8 +1,8 @@
 //! Where the counts report misuse.
 //!
-//! A count that overflows, or is put more often than it was taken, is a bug in the program. The counts contain what
-//! they see (the object leaks) and report it through one process-wide hook. They cannot see one put too many while
-//! others hold references: it takes one of theirs, and the last of them is reported if its memory is still there.
+//! A count that overflows, or is put more often than taken, is a bug in the program. The counts contain what they see
+//! (the object leaks) and report it through one process-wide hook. One put too many while others hold references goes
+//! unseen: it takes one of theirs, and their last put is reported if the memory is still there.
 //!
 //! | kind | contained by | reported |
 //! |---|---|---|
@@ -12,8 +12,8 @@
 //! | [`FaultKind::HeldAfterShootdown`] | the process is aborted ([verified](crate::lazy::Shootdown) lazy references) | once |
 //!
 //! Without a hook, the first [`PRINTED_FAULTS`] faults of the process go to standard error, one line each (nowhere
-//! without the feature `std`). The hook runs on the thread that found the fault, after the count was put in order. It
-//! may allocate and block if that thread may; a panic of it leaves the operation that reported.
+//! without the feature `std`). The hook runs on the thread that found the fault, after the repair of the count. It may
+//! allocate and block if that thread may; its panic leaves the operation that reported.
 
 use crate::memory::FnSlot;
 use core::fmt;
@@ -30,9 +30,9 @@ pub enum FaultKind {
     Overflow,
     /// A put without a reference to give back: on a dead count, or below zero.
     ImbalancedPut,
-    /// Another reference, taken by a caller that claims to own one of an object that is dead.
+    /// A caller that claims to own a reference takes another one of a dead object.
     UseAfterDeath,
-    /// A local handle uses an object that was taken from it. The process is aborted after the report.
+    /// A local handle uses an object that was taken from it. The process aborts after the report.
     HeldAfterShootdown,
 }
 
@@ -82,9 +82,7 @@ impl fmt::Display for Fault {
 
 static HOOK: FnSlot<Fault> = FnSlot::new();
 
-/// Sets the function that every fault of this process is handed to, and returns the one before.
-///
-/// `None` stands for the default hook.
+/// Sets the hook that gets every fault of this process, and returns the one before. `None` is the default hook.
 ///
 /// ```
 /// use tenure::fault::{Fault, set_hook};
@@ -101,7 +99,7 @@ pub fn set_hook(hook: Option<fn(&Fault)>) -> Option<fn(&Fault)> {
     HOOK.replace(hook)
 }
 
-/// Hands a fault of the count at `address`, found by the caller's caller, to the hook.
+/// Reports a fault of the count at `address`, found by the caller's caller.
 #[cold]
 #[track_caller]
 pub(crate) fn report(kind: FaultKind, count: &'static str, address: usize, found: u64) {
@@ -112,7 +110,7 @@ pub(crate) fn report(kind: FaultKind, count: &'static str, address: usize, found
     }
 }
 
-/// A line on standard error, if that is open.
+/// Unlike `eprintln!`, does not panic if standard error is closed.
 #[cfg(feature = "std")]
 fn line(text: fmt::Arguments<'_>) {
     use std::io::Write;

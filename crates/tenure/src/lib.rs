@@ -1,9 +1,8 @@
 //! Shared objects that stay fast when every core wants the same one.
 //!
-//! A program slows down when all cores take and release references to one object, or take buffers from one list. If the
-//! object is looked up first (`Weak::upgrade`, a table that holds no references), the count is a compare-exchange loop,
-//! which collapses under contention. Fields that all cores read often share a cache line with that count. This crate
-//! has repairs for each case:
+//! A program slows down when all cores take and release references to one object, or take buffers from one list. Where
+//! the object is looked up first (`Weak::upgrade`, a table that holds no references), the count is a compare-exchange
+//! loop, which collapses under contention. Fields that all cores read often share its cache line. The repairs:
 //!
 //! | module | what it is for |
 //! |---|---|
@@ -24,22 +23,22 @@
 //! - Fields that are read next to the count: [`line::Isolated`] moves one of the two to another line, and
 //!   `#[derive(LineLayout)]` has the compiler check it.
 //! - A list of buffers that is walked or locked, a `Mutex<Vec<_>>` or a queue of free objects: [`pool::BufferPool`] for
-//!   bytes; [`pool::SlotPool`] for objects of any other type, also to find an object by a 64-bit key. [When not
+//!   bytes; [`pool::SlotPool`] for other objects, also to find one by a 64-bit key. [When not
 //!   to](pool#when-not-to-use-one).
 //! - A value that every request reads and that is sometimes replaced as a whole (configuration, routes, keys), in an
 //!   `RwLock<Arc<_>>` or an `ArcSwap`: [`lazy::Cached`].
 //! - Workers that take and give back a reference to the same tenant, snapshot or connection with each request:
-//!   [`lazy::Domain`] and a [`lazy::LocalHandle`] for each worker. [Which scheme](lazy#which-scheme).
+//!   [`lazy::Domain`] and a [`lazy::LocalHandle`] per worker. [Which scheme](lazy#which-scheme).
 //! - A `Mutex<HashMap<K, Weak<V>>>`, or a sharded one (peers, tenants, open files): [`registry::Registry`].
 //!
-//! A single shared count still moves its cache line from core to core. These counts remove the retries, not the move.
-//! `tenure bench` measures both on your machine.
+//! A shared count still moves its cache line from core to core: these counts remove the retries, not the move. `tenure
+//! bench` measures both on your machine.
 //!
 //! # Features
 //!
 //! | feature | default | adds |
 //! |---|---|---|
-//! | `std` | yes | conversions from and traits of std's types, a fault hook that writes to standard error, numbers for threads (pools that keep idle slots for each, and reads that find their place), `membarrier`; depends on `libc` |
+//! | `std` | yes | conversions from and traits of std's types, a fault hook that prints to standard error, thread numbers (idle slots of pools per thread, reads that find their place), `membarrier`; depends on `libc` |
 //! | `alloc` | with `std` | [`arc`], [`sync`], [`pool`] and [`lazy`] |
 //! | `serde` | no | `Serialize` and `Deserialize` for `Arc` and `Weak` |
 //! | `arc-swap` | no | `Arc` and `Weak` in `arc_swap::ArcSwapAny`; depends on `arc-swap`, and needs `std` |
@@ -50,16 +49,13 @@
 //! | `derive` | no | [`#[derive(LineLayout)]`](mod@line#checked-by-the-compiler) |
 //! | `raw` | no | what benchmarks, simulators and tests are made of: the module `memory`, baselines, raw words; changes without notice |
 //!
-//! Without default features the crate needs `core` alone.
-//!
-//! If your program enters a sandbox (a seccomp filter) while it runs, see [`use_full_fences`].
-//!
-//! With a nightly compiler the flag `--cfg tenure_nightly` makes `Arc` coerce as std's does: see
+//! Without default features the crate needs `core` alone. If your program enters a sandbox (a seccomp filter) while it
+//! runs, see [`use_full_fences`]. With a nightly compiler `--cfg tenure_nightly` makes `Arc` coerce as std's does: see
 //! [`arc`](mod@arc#on-a-nightly-compiler).
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// What only instruments use is private without `raw`, and dead. It is linted with the feature.
+// Without `raw`, what only instruments use is private and dead. It is linted with the feature.
 #![cfg_attr(not(feature = "raw"), allow(dead_code, unreachable_pub, unused_imports))]
 #![cfg_attr(
     tenure_nightly,
@@ -78,7 +74,7 @@ extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
-/// Methods that call those of the same names: `forward! { to => fn get(&self) -> u32; }`
+/// Methods that call their namesakes: `forward! { to => fn get(&self) -> u32; }`
 macro_rules! forward {
     ($to:expr => $(fn $name:ident(&$this:ident $(, $argument:ident: $type:ty)*) $(-> $result:ty)?;)*) => {$(
         #[inline(always)]
@@ -132,7 +128,7 @@ pub mod sync {
     pub use crate::arc::{Arc, Weak};
 }
 
-/// The examples of the README, so that they compile.
+/// Compiles the examples of the README.
 #[cfg(all(doctest, feature = "registry", target_has_atomic = "64"))]
 #[doc = include_str!("../../../README.md")]
 mod readme {}

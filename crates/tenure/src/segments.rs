@@ -5,10 +5,10 @@
 //! elements  8      16           32                       64 ...
 //! ```
 //!
-//! Each segment is allocated when its first element is asked for, published by one compare-exchange (the loser
-//! frees its own), and freed with the array. So a reference to an element is valid as long as the array, and a read
-//! needs no lock. Free lists need such type-stable memory, because a thread may read the link of an element that it
-//! has lost already; and slots of workers, because others look into them at any time.
+//! Each segment is allocated when its first element is asked for, published by one compare-exchange (the loser frees
+//! its own), and freed with the array. So a reference to an element lives as long as the array, and a read needs no
+//! lock. Free lists need such type-stable memory because a thread may read the link of an element that it has lost;
+//! slots of workers, because others look into them at any time.
 
 use crate::line::Isolated;
 #[cfg(feature = "registry")]
@@ -18,7 +18,6 @@ use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use core::marker::PhantomData;
 use core::ptr;
 
-/// Bits of an index.
 pub(crate) const INDEX_BITS: u32 = 28;
 /// Sentinel: not a valid index.
 pub(crate) const NO_INDEX: u32 = (1 << INDEX_BITS) - 1;
@@ -29,7 +28,6 @@ const SEGMENTS: usize = (INDEX_BITS - FIRST_BITS) as usize;
 /// Elements of all segments: 2^28 - 8.
 pub(crate) const CAPACITY: u32 = (1 << INDEX_BITS) - FIRST;
 
-/// Elements of `T`, by index.
 pub(crate) struct Segments<T, M: Memory> {
     segments: [M::Pointer<T>; SEGMENTS],
     owns: PhantomData<T>,
@@ -48,7 +46,6 @@ const fn place(index: u32) -> (usize, usize) {
     ((top - FIRST_BITS) as usize, (shifted - (1 << top)) as usize)
 }
 
-/// The elements of a segment.
 const fn length(segment: usize) -> usize {
     (FIRST as usize) << segment
 }
@@ -68,7 +65,6 @@ impl<T, M: Memory> Segments<T, M> {
         Self { segments, owns: PhantomData }
     }
 
-    /// The element, if its segment is allocated.
     #[inline(always)]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         let (segment, at) = place(index);
@@ -77,12 +73,11 @@ impl<T, M: Memory> Segments<T, M> {
         if first.is_null() {
             return None;
         }
-        // SAFETY: a segment has `length(segment)` elements, more than `at`, initialised, and living as long as the
-        // array.
+        // SAFETY: `at` is less than `length(segment)`; elements are initialised, and live as long as the array.
         Some(unsafe { &*first.add(at) })
     }
 
-    /// The element. If need be, its segment is allocated, with elements that `make` makes of their indices.
+    /// The element. Allocates its segment if need be, with `make(index)` for each element.
     ///
     /// # Panics
     ///
@@ -101,18 +96,18 @@ impl<T, M: Memory> Segments<T, M> {
     #[cold]
     fn grow(&self, segment: usize, make: impl Fn(u32) -> T) -> *mut T {
         let layout = layout::<T>(segment);
-        // SAFETY: `layout` has a size: elements of no size are refused below.
+        // SAFETY: the size is not zero: `layout` refuses elements without one.
         let first = unsafe { alloc(layout) }.cast::<T>();
         if first.is_null() {
             handle_alloc_error(layout);
         }
         for at in 0..length(segment) {
             let element = make((length(segment) - FIRST as usize + at) as u32);
-            // SAFETY: `first` is allocated for that many elements. If `make` panics, memory and elements leak.
+            // SAFETY: room for that many elements. If `make` panics, memory and elements leak.
             unsafe { first.add(at).write(element) };
         }
-        // Release: pairs with the Acquire in `get`: a thread that finds the segment finds its elements. Acquire:
-        // the same, if another thread was faster.
+        // Release: pairs with the Acquire in `get`: a thread that finds the segment finds its elements. Acquire: the
+        // same, if another thread was faster.
         match self.segments[segment].compare_exchange(
             ptr::null_mut(),
             first,
@@ -128,7 +123,7 @@ impl<T, M: Memory> Segments<T, M> {
         }
     }
 
-    /// All elements of the segments that are allocated now, with their indices. A clone yields the same elements.
+    /// All elements of the segments that are allocated now, with their indices. A clone yields the same.
     pub(crate) fn snapshot(&self) -> impl Iterator<Item = (u32, &T)> + Clone {
         // Acquire: as in `get`.
         let segments = core::array::from_fn::<_, SEGMENTS, _>(|segment| {
@@ -159,7 +154,7 @@ fn layout<T>(segment: usize) -> Layout {
 ///
 /// `first` points to that segment's initialised elements, which no thread uses any more.
 unsafe fn free<T>(first: *mut T, segment: usize) {
-    // SAFETY: the elements are initialised, and allocated by `grow` with this layout.
+    // SAFETY: initialised, and allocated by `grow` with this layout.
     unsafe {
         ptr::slice_from_raw_parts_mut(first, length(segment)).drop_in_place();
         dealloc(first.cast(), layout::<T>(segment));

@@ -1,11 +1,11 @@
 //! [`Shared`]: a heap block that handles keep alive together, such as a pool's and its slots.
 //!
-//! Guards must not count: pools exist to avoid a count that every acquire and release writes. So what counts is that a
-//! slot *has contents*: each such slot holds one reference, idle or in use, and the pool's handle holds one. A guard
-//! needs none, since its slot has contents.
+//! Guards must not count: pools exist to avoid a count that every acquire and release writes. So each slot that *has
+//! contents* holds one reference, idle or in use, and the pool's handle holds one. A guard needs none, since its slot
+//! has contents.
 //!
-//! Idle slots must not keep a pool alive: when the handle goes, the pool is closed first, which empties them. The last
-//! slot to come home ends the block.
+//! Idle slots must not keep a pool alive: when the handle goes, closing the pool empties them. The last slot to come
+//! home ends the block.
 
 use crate::count::TicketRef;
 use crate::memory::Memory;
@@ -13,7 +13,6 @@ use alloc::boxed::Box;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-/// A counted pointer to a `C` on the heap.
 pub(crate) struct Shared<C, M: Memory>(NonNull<Block<C, M>>);
 
 struct Block<C, M: Memory> {
@@ -21,7 +20,7 @@ struct Block<C, M: Memory> {
     core: C,
 }
 
-// SAFETY: as for std's `Arc`: references to the core are shared, and the last pointer drops it on any thread.
+// SAFETY: as std's `Arc`: the core is shared, and the last pointer drops it on any thread.
 unsafe impl<C: Send + Sync, M: Memory> Send for Shared<C, M> {}
 // SAFETY: as above.
 unsafe impl<C: Send + Sync, M: Memory> Sync for Shared<C, M> {}
@@ -32,21 +31,20 @@ impl<C, M: Memory> Shared<C, M> {
         Self(NonNull::from(Box::leak(Box::new(block))))
     }
 
-    /// How many references there are, at some moment of the call.
     #[cfg(feature = "registry")]
     pub(crate) fn references(&self) -> u32 {
         // SAFETY: `self` has a reference, so the block exists.
         unsafe { self.0.as_ref() }.references.read()
     }
 
-    /// The pointer; the caller gives its reference back by [`from_raw`](Self::from_raw).
+    /// The caller gives its reference back by [`from_raw`](Self::from_raw).
     pub(crate) fn into_raw(self) -> RawShared<C, M> {
         let raw = RawShared(self.0);
         core::mem::forget(self);
         raw
     }
 
-    /// A pointer that is good while a reference keeps the block alive.
+    /// Good while a reference keeps the block alive.
     pub(crate) fn as_raw(&self) -> RawShared<C, M> {
         RawShared(self.0)
     }
@@ -55,7 +53,7 @@ impl<C, M: Memory> Shared<C, M> {
     ///
     /// # Safety
     ///
-    /// There is one, and it is taken over once.
+    /// There is one, and this is the only call that takes it over.
     pub(crate) unsafe fn from_raw(raw: RawShared<C, M>) -> Self {
         Self(raw.0)
     }
@@ -82,13 +80,13 @@ impl<C, M: Memory> Drop for Shared<C, M> {
     fn drop(&mut self) {
         // SAFETY: `self` has a reference, so the block exists.
         if unsafe { self.0.as_ref() }.references.put().is_last() {
-            // SAFETY: allocated by `new`, and the last reference is gone: no other thread touches the block.
+            // SAFETY: allocated by `new`; the last reference is gone, so no other thread touches the block.
             drop(unsafe { Box::from_raw(self.0.as_ptr()) });
         }
     }
 }
 
-/// A [`Shared`] that counts as nothing.
+/// A [`Shared`] that does not count.
 pub(crate) struct RawShared<C, M: Memory>(NonNull<Block<C, M>>);
 
 impl<C, M: Memory> Clone for RawShared<C, M> {
@@ -100,8 +98,6 @@ impl<C, M: Memory> Clone for RawShared<C, M> {
 impl<C, M: Memory> Copy for RawShared<C, M> {}
 
 impl<C, M: Memory> RawShared<C, M> {
-    /// The core.
-    ///
     /// # Safety
     ///
     /// A reference keeps the block alive for `'a`.

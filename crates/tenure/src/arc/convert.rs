@@ -1,5 +1,4 @@
-//! Conversions into `Arc`: from values, boxes, strings and slices; and [`CloneToUninit`], for values without a fixed
-//! size.
+//! Conversions into `Arc`: from values, boxes, strings and slices; and [`CloneToUninit`], for unsized values.
 
 use super::Arc;
 use super::inner::{Inner, Uninit};
@@ -67,9 +66,7 @@ impl<T, const N: usize> From<[T; N]> for Arc<[T]> {
 }
 
 impl<T> FromIterator<T> for Arc<[T]> {
-    /// Collects into a vector, then moves it into an `Arc`.
-    ///
-    /// If the iterator panics the elements that it gave are dropped.
+    /// Collects into a vector, then moves it into an `Arc`. If the iterator panics its elements are dropped.
     fn from_iter<I: IntoIterator<Item = T>>(iter: I) -> Self {
         Vec::from_iter(iter).into()
     }
@@ -111,7 +108,7 @@ impl<T: Clone> From<&mut [T]> for Arc<[T]> {
     }
 }
 
-/// The string types: each from its borrowed forms and its owned one, always by one copy.
+/// The string types: each from its borrowed forms and its owned one, by one copy.
 macro_rules! strings {
     ($($borrowed:ty, $owned:ty;)*) => {$(
         impl From<&$borrowed> for Arc<$borrowed> {
@@ -193,9 +190,8 @@ where
     }
 }
 
-/// What [`Arc::make_mut`] can clone: every `T: Clone`, `[T]`, `str`, `CStr`, and with `std` `OsStr` and `Path`.
-///
-/// Stands in for the unstable trait of this name in `core::clone`, and is sealed for that reason.
+/// What [`Arc::make_mut`] can clone: every `T: Clone`, `[T]`, `str`, `CStr`, and with `std` `OsStr` and `Path`. Stands
+/// in for the unstable trait of this name in `core::clone`, so it is sealed.
 #[cfg_attr(not(feature = "raw"), doc(hidden))]
 pub trait CloneToUninit: sealed::CloneToUninit {}
 
@@ -203,9 +199,7 @@ impl<T: ?Sized + sealed::CloneToUninit> CloneToUninit for T {}
 
 mod sealed {
     pub trait CloneToUninit {
-        /// Writes a clone of `self` to `place`.
-        ///
-        /// A panic on the way leaves nothing in `place` that would have to be dropped.
+        /// Writes a clone of `self` to `place`. A panic leaves nothing in `place` that would have to be dropped.
         ///
         /// # Safety
         ///
@@ -250,7 +244,6 @@ impl<T> Drop for Written<T> {
     }
 }
 
-/// For types that are bytes.
 macro_rules! bytewise {
     ($($(#[$attribute:meta])* $bytes:ty;)*) => {$(
         $(#[$attribute])*
@@ -258,8 +251,7 @@ macro_rules! bytewise {
             #[inline]
             unsafe fn clone_to_uninit(&self, place: *mut u8) {
                 let bytes = (&raw const *self).cast::<u8>();
-                // SAFETY: the type owns nothing, so its bytes are a clone of it. They are readable here, and as many
-                // are writable there (caller).
+                // SAFETY: the type owns nothing, so its bytes are a clone of it; there is room for them (caller).
                 unsafe { bytes.copy_to_nonoverlapping(place, size_of_val(self)) };
             }
         }

@@ -1,4 +1,4 @@
-//! The two counts in front of every `Arc`'s value, and the protocol between them. It knows no value and no memory.
+//! The two counts in front of every `Arc`'s value, and the protocol between them. They know no value and no memory.
 //!
 //! ```text
 //!  offset 0          8          16
@@ -7,21 +7,19 @@
 //! ```
 //!
 //! - `strong` counts the `Arc`s. Its verdict destroys the **value**.
-//! - `weak` counts the `Weak`s, and one more that all `Arc`s own together. The put that takes it to zero frees the
-//!   **allocation**.
+//! - `weak` counts the `Weak`s, and one more that all `Arc`s own together. Its last put frees the **allocation**.
 //!
-//! An upgrade, a downgrade and both clones are one add each. The last drop of an `Arc` settles the strong verdict,
-//! drops the value and gives up the common weak reference. Until the first `Weak` is made, `strong` is private, and the
-//! last drop is one subtraction. The first downgrade publishes it. If no `Weak` is left at the end, a load sees that,
-//! and the common reference needs no operation of its own.
+//! The last drop of an `Arc` settles the strong verdict, drops the value and gives up the common weak reference. Until
+//! the first downgrade publishes it, `strong` is private, and the last drop is one subtraction. If no `Weak` is left at
+//! the end, a load sees that, and the common reference needs no operation of its own.
 //!
 //! # The lock in the weak count
 //!
 //! `get_mut` has to know that there is one `Arc` and no `Weak`. Those are two words, and between two loads a `Weak`
-//! could be upgraded and dropped. So, as in std, it locks the weak count, whose sign bit is the lock. The lock is taken
-//! only from the value "no `Weak`", and no downgrade returns while it is held: a downgrade adds first, finds the word
-//! negative, and waits for a few instructions. Its caller owns an `Arc`, so the holder of the lock finds `strong` above
-//! one. std's downgrade waits in the same place, and is a compare-exchange loop besides.
+//! could be upgraded and dropped. So, as in std, it locks the weak count by its sign bit. The lock is taken only from
+//! the value "no `Weak`", and no downgrade returns while it is held: a downgrade adds first, finds the word negative,
+//! and waits for a few instructions (std's waits in the same place, and is a compare-exchange loop besides). Its caller
+//! owns an `Arc`, so the holder of the lock finds `strong` above one.
 //!
 //! The unlock and the downgrade are Relaxed on this word. Suppose that the holder of the lock misses the downgrade's
 //! `Arc`: its look at `strong` reads one. That value is no older than the `Arc`, which is a clone of one that the
@@ -31,8 +29,8 @@
 //!
 //! # Widths
 //!
-//! `weak` has 63 bits. At one clone per nanosecond it overflows after 292 years, so nothing tests for it. `strong` has
-//! 31 and saturates: see [`TicketRef`].
+//! `weak` has 63 bits: one clone per nanosecond overflows it after 292 years, so nothing tests for it. `strong` has 31
+//! and saturates: see [`TicketRef`].
 
 use crate::count::{Get, Put, TicketRef};
 use crate::memory::{Atomic, Memory, Native, Ordering, Patience, Threads};
@@ -42,10 +40,8 @@ use core::fmt;
 const COMMON: u64 = 1;
 const LOCKED: u64 = 1 << 63;
 
-/// The strong and weak count of an `Arc`, for models and for smart pointers of one's own.
-///
-/// Value and allocation are the caller's. Each method that ends the life of one says so in its result, to exactly one
-/// caller.
+/// The strong and weak count of an `Arc`, for models and for smart pointers of one's own. Value and allocation are the
+/// caller's. Each method that ends the life of one says so in its result, to exactly one caller.
 ///
 /// ```
 /// use tenure::arc::Counts;
@@ -67,10 +63,8 @@ pub struct Counts<M: Memory = Native> {
 }
 
 impl Counts {
-    /// The counts of a new `Arc`.
-    ///
-    /// An [`upgrade`](Self::upgrade) needs a `Weak` that [`downgrade`](Self::downgrade) made: until the first one the
-    /// last drop leaves no mark.
+    /// The counts of a new `Arc`. An [`upgrade`](Self::upgrade) needs a `Weak` that [`downgrade`](Self::downgrade)
+    /// made: until the first one the last drop leaves no mark.
     #[must_use]
     pub const fn new() -> Self {
         Self { strong: TicketRef::private(), weak: <Native as Memory>::AtomicU64::new(COMMON) }
@@ -97,9 +91,7 @@ impl<M: Memory> Counts<M> {
     }
 
     /// Makes the caller the owner of the first `Arc` to a value that exists now. Once, after
-    /// [`unborn_in`](Self::unborn_in).
-    ///
-    /// Release: an [`upgrade`](Self::upgrade) that succeeds sees the value.
+    /// [`unborn_in`](Self::unborn_in). Release: an [`upgrade`](Self::upgrade) that succeeds sees the value.
     pub fn born(&self) {
         self.strong.init();
     }
@@ -111,9 +103,8 @@ impl<M: Memory> Counts<M> {
         self.strong.get_held();
     }
 
-    /// An `Arc` from a `Weak` that the caller owns, if the value lives. One add.
-    ///
-    /// The `Weak` comes from a [`downgrade`](Self::downgrade), or is older than the value.
+    /// An `Arc` from a `Weak` that the caller owns, if the value lives. One add. The `Weak` comes from a
+    /// [`downgrade`](Self::downgrade), or is older than the value.
     #[inline(always)]
     #[track_caller]
     pub fn upgrade(&self) -> Get {
@@ -137,14 +128,11 @@ impl<M: Memory> Counts<M> {
         self.weak.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Gives a `Weak` up. One subtraction.
-    ///
-    /// `true`: the caller frees the allocation.
+    /// Gives a `Weak` up. One subtraction. `true`: the caller frees the allocation.
     #[must_use = "true means that the allocation is the caller's to free"]
     #[inline(always)]
     pub fn drop_weak(&self) -> bool {
-        // Release: pairs with the Acquire in `only_common` and below: the memory is freed after every Weak's last
-        // access.
+        // Release: pairs with the Acquire in `only_common` and below: the free comes after every Weak's last access.
         if self.weak.fetch_sub(1, Ordering::Release) != 1 {
             return false;
         }
@@ -153,11 +141,8 @@ impl<M: Memory> Counts<M> {
         true
     }
 
-    /// Gives up the weak reference that the `Arc`s owned together, after the value is gone.
-    ///
-    /// One load if there is no `Weak`, one subtraction more if there is one.
-    ///
-    /// `true`: the caller frees the allocation.
+    /// Gives up the weak reference that the `Arc`s owned together, after the value is gone. One load if there is no
+    /// `Weak`, one subtraction more if there is one. `true`: the caller frees the allocation.
     #[must_use = "true means that the allocation is the caller's to free"]
     #[inline(always)]
     pub fn drop_common(&self) -> bool {
@@ -178,7 +163,7 @@ impl<M: Memory> Counts<M> {
         // Acquire: pairs with the Release of every put: the caller may write where others read before. Candidates that
         // have not left touch only the count, never the value.
         let unique = self.strong.read_with(Ordering::Acquire) == 1;
-        // A subtraction and not a store: downgrades that wait have added themselves already. Relaxed: see the module.
+        // A subtraction and not a store: waiting downgrades have added themselves already. Relaxed: see the module.
         self.weak.fetch_sub(LOCKED, Ordering::Relaxed);
         unique
     }
@@ -199,8 +184,8 @@ impl<M: Memory> Counts<M> {
     }
 
     fn try_lock(&self) -> bool {
-        // Acquire: pairs with the Release in `drop_weak`: an upgrade through a Weak that is gone now shows in the
-        // strong count that is read next. Relaxed on failure: nothing is done.
+        // Acquire: pairs with the Release in `drop_weak`: an upgrade through a Weak that is gone shows in the strong
+        // count, which is read next. Relaxed on failure: nothing is done.
         self.weak
             .compare_exchange(COMMON, COMMON | LOCKED, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
@@ -220,9 +205,8 @@ impl<M: Memory> Counts<M> {
         usize::try_from(weak.saturating_sub(COMMON)).unwrap_or(usize::MAX)
     }
 
-    /// Whether every upgrade from now on fails. Writes nothing.
-    ///
-    /// Stronger than a strong count of zero, which a pending upgrade may still raise.
+    /// Whether every upgrade from now on fails. Writes nothing. Stronger than a strong count of zero, which a pending
+    /// upgrade may still raise.
     #[must_use]
     #[inline]
     pub fn is_dead(&self) -> bool {
@@ -230,11 +214,10 @@ impl<M: Memory> Counts<M> {
     }
 }
 
-/// What may have to wait for another thread.
+/// What may wait for another thread.
 impl<M: Threads> Counts<M> {
-    /// A `Weak` from an `Arc` that the caller owns. One add.
-    ///
-    /// A load more if no other `Weak` exists; the first one ever also marks `strong`.
+    /// A `Weak` from an `Arc` that the caller owns. One add; a load more if no other `Weak` exists; the first one ever
+    /// also marks `strong`.
     #[inline(always)]
     pub fn downgrade(&self) {
         // Relaxed: see the module.
@@ -245,10 +228,9 @@ impl<M: Threads> Counts<M> {
         }
     }
 
-    /// The first of the Weaks that exist, or one that meets the lock.
-    ///
-    /// A downgrade that finds another Weak need not wait for its maker to publish: the maker owns an Arc until it has,
-    /// so `strong` is published before it can cross to zero.
+    /// The first of the Weaks that exist, or one that meets the lock. A downgrade that finds another Weak need not wait
+    /// for its maker to publish: the maker owns an Arc until it has, so `strong` is published before it can cross to
+    /// zero.
     #[cold]
     #[inline(never)]
     fn downgrade_slow(&self, old: u64) {
@@ -265,10 +247,9 @@ impl<M: Threads> Counts<M> {
     }
 
     /// Makes the caller's `Arc` dead if it is the only one, so that upgrades fail, and leaves the value to the caller,
-    /// who then calls [`drop_common`](Self::drop_common) or [`born`](Self::born).
-    ///
-    /// The caller holds that `Arc` exclusively. If an upgrade overtook a drop on another thread, this waits for that
-    /// drop's last step: it spins a little, then [yields](Threads::yield_now).
+    /// who holds that `Arc` exclusively and then calls [`drop_common`](Self::drop_common) or [`born`](Self::born). If
+    /// an upgrade overtook a drop on another thread, this waits for that drop's last step: it spins a little, then
+    /// [yields](Threads::yield_now).
     #[must_use = "true means that the value is the caller's"]
     pub fn try_take(&self) -> bool {
         let mut patience = Patience::new();

@@ -5,11 +5,11 @@
 //!  ├── Counts ──────┼─ (pad) ─┼── data: T ...
 //! ```
 //!
-//! A pointer to an unsized `T` is an address and metadata (a length, a vtable). Stable Rust has no name for the
-//! metadata, so pointers are not taken apart: a pointer to the value and one to the allocation have the same metadata
-//! and turn into each other by an `as` cast, and [`with_address`] writes a new address over the old one.
+//! A pointer to an unsized `T` is an address and metadata (a length, a vtable). Stable Rust cannot take it apart. But a
+//! pointer to the value and one to the allocation have the same metadata and turn into each other by an `as` cast, and
+//! [`with_address`] writes a new address over the old one.
 //!
-//! The value may be dead while a `Weak` keeps the allocation, and other threads may be about to drop it. So size and
+//! The value may be dead while a `Weak` keeps the allocation, or about to be dropped by another thread. So size and
 //! alignment are read from a reference to an `UnsafeCell<ManuallyDrop<T>>` at its place ([`layout_of`]), which claims
 //! nothing about the value.
 
@@ -20,7 +20,6 @@ use core::cell::UnsafeCell;
 use core::mem::{self, ManuallyDrop};
 use core::ptr::{self, NonNull};
 
-/// What an `Arc` points to.
 #[repr(C)]
 pub(super) struct Inner<T: ?Sized> {
     pub(super) counts: Counts,
@@ -35,7 +34,7 @@ pub(super) struct Inner<T: ?Sized> {
 #[inline]
 unsafe fn layout_of<T: ?Sized>(pointer: *const T) -> Layout {
     // SAFETY: the allocation outlives this statement (caller). The reference reads nothing, excludes no writer, since
-    // all of it is inside an `UnsafeCell`, and does not claim a live value, since that is a `ManuallyDrop`.
+    // all of it is inside an `UnsafeCell`, and claims no live value, since that is a `ManuallyDrop`.
     let husk = unsafe { &*(pointer as *const UnsafeCell<ManuallyDrop<T>>) };
     Layout::for_value(husk)
 }
@@ -65,8 +64,8 @@ pub(super) unsafe fn data<T: ?Sized>(inner: NonNull<Inner<T>>) -> *mut T {
 /// `data` came from [`data`] (perhaps unsized since), and the allocation is live.
 #[inline]
 pub(super) unsafe fn from_data<T: ?Sized>(data: *const T) -> NonNull<Inner<T>> {
-    // SAFETY: the value's place is in a live allocation (caller), by the rule of `repr(C)` this far behind its start,
-    // which is not null.
+    // SAFETY: the value lies in a live allocation (caller), by the rule of `repr(C)` this far behind its start, which
+    // is not null.
     unsafe {
         let offset = data_offset(layout_of(data).align());
         NonNull::new_unchecked(data.byte_sub(offset) as *mut Inner<T>)
@@ -80,12 +79,12 @@ pub(super) unsafe fn from_data<T: ?Sized>(data: *const T) -> NonNull<Inner<T>> {
 /// The allocation is live while the counts are used. An operation that gives the caller's reference up may be the last.
 #[inline(always)]
 pub(super) unsafe fn counts<'a, T: ?Sized>(inner: NonNull<Inner<T>>) -> &'a Counts {
-    // SAFETY: live (caller), and initialised when the allocation was made. All of it is atomics, so the reference may
-    // dangle after the operation that gave them up.
+    // SAFETY: live (caller), and initialised with the allocation. All of it is atomics, so the reference may dangle
+    // after the operation that gave them up.
     unsafe { &(*inner.as_ptr()).counts }
 }
 
-/// Gives the memory back, without a look at the value.
+/// Frees the memory, without a look at the value.
 ///
 /// # Safety
 ///
@@ -113,9 +112,8 @@ fn with_address<T: ?Sized>(pointer: *const T, address: *mut u8) -> *mut T {
     pointer
 }
 
-/// A new allocation whose counts say "one `Arc`" and whose value is still to be written.
-///
-/// Freed when dropped, so that a panic on the way to the value leaks nothing.
+/// A new allocation whose counts say "one `Arc`" and whose value is still to be written. Its drop frees it, so that a
+/// panic on the way to the value leaks nothing.
 pub(super) struct Uninit<T: ?Sized> {
     inner: NonNull<Inner<T>>,
     layout: Layout,
@@ -173,14 +171,12 @@ impl<T: ?Sized> Uninit<T> {
         Self { inner, layout }
     }
 
-    /// Where the value goes.
     #[inline]
     pub(super) fn data(&mut self) -> *mut T {
         // SAFETY: live until `self` is dropped.
         unsafe { data(self.inner) }
     }
 
-    /// The memory, which is the caller's now.
     #[inline]
     pub(super) fn into_inner(self) -> NonNull<Inner<T>> {
         let inner = self.inner;
@@ -196,9 +192,8 @@ impl<T: ?Sized> Drop for Uninit<T> {
     }
 }
 
-/// The weak reference that all `Arc`s own together, in the hand of the one that ended the value.
-///
-/// Given up when dropped, so that memory is freed although the value's destructor panics.
+/// The weak reference that all `Arc`s own together, in the hand of the one that ended the value. Its drop gives it up,
+/// so that memory is freed although the value's destructor panics.
 pub(super) struct Common<T: ?Sized>(NonNull<Inner<T>>);
 
 impl<T: ?Sized> Common<T> {
@@ -216,7 +211,7 @@ impl<T: ?Sized> Drop for Common<T> {
     fn drop(&mut self) {
         // SAFETY: the common reference is ours until this call gives it up.
         if unsafe { counts(self.0) }.drop_common() {
-            // SAFETY: told to free; the value is gone, see `new`.
+            // SAFETY: no Weak is left; the value is gone, see `new`.
             unsafe { free(self.0) };
         }
     }

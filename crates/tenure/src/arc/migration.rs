@@ -21,9 +21,9 @@
 //!
 //! # Whether it is worth it
 //!
-//! [Downgrades](super::Arc::downgrade) and [upgrades](super::Weak::upgrade) by many threads gain: one add here, a loop
-//! in std. Of the 39 libraries 17 call `downgrade` at all. `Arc::clone` and the drop are one operation in both. Both
-//! `Arc`s can live in one program, so move the types with `Weak`s first.
+//! [Downgrades](super::Arc::downgrade) and [upgrades](super::Weak::upgrade) by many threads gain; `Arc::clone` and the
+//! drop are one operation in both. Of the 39 libraries 17 call `downgrade` at all. Both `Arc`s can live in one program,
+//! so move the types with `Weak`s first.
 //!
 //! # E0308 and E0605: a coercion
 //!
@@ -52,7 +52,7 @@
 //! assert_eq!((shown.to_string().as_str(), slice.len()), ("5", 3));
 //! ```
 //!
-//! The macro takes the `Arc` by value. Given a reference it says so, as E0277; give it a clone:
+//! The macro takes the `Arc` by value. Given a reference (E0277), give it a clone:
 //!
 //! ```compile_fail,E0277
 //! # use std::fmt::Display;
@@ -91,8 +91,6 @@
 //! ```
 //!
 //! # E0658 and E0307: a receiver
-//!
-//! `self: &Arc<Self>` is the more common of the two.
 //!
 //! ```compile_fail,E0658
 //! use tenure::sync::Arc;
@@ -198,7 +196,7 @@
 //!
 //! What crosses the border stays std's `Arc`. If yours has to be on both sides, wrap it: a
 //! `std::sync::Arc<tenure::sync::Arc<T>>` costs an allocation and no copy, and a newtype can implement the other
-//! crate's trait. The features `serde`, `arc-swap` and `stable_deref_trait` implement the traits of those crates.
+//! crate's trait. The features `serde`, `arc-swap` and `stable_deref_trait` implement those crates' traits.
 //!
 //! ```
 //! use tenure::sync::Arc;
@@ -243,5 +241,4 @@
 //! ```
 //!
 //! So search for `into_raw`, `from_raw`, `increment_strong_count` and `decrement_strong_count` before the `use` lines
-//! change: both ends of each pointer have to change together. A function of another crate or of C that frees the
-//! pointer is an end.
+//! change: both ends of each pointer have to change together, also if one is in another crate or in C.

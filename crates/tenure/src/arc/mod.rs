@@ -44,15 +44,14 @@
 //! | ... `Weak`s left | 2 subtractions, 1 compare-exchange (1 load) | 2 subtractions |
 //! | `Weak::is_dead` | none (1 load) | does not exist |
 //!
-//! On processors without an instruction for "add" each add is a short loop: see [`count`](crate::count).
-//!
-//! An allocation has 16 bytes in front of the value: what std's has on 64-bit targets, twice that of 32-bit ones.
+//! On processors without an instruction for "add" each add is a short loop: see [`count`](crate::count). The value has
+//! 16 bytes in front of it: as std's on 64-bit targets, twice that of 32-bit ones.
 //!
 //! # From std to here
 //!
 //! Replace `use std::sync::{Arc, Weak}` with `use tenure::sync::{Arc, Weak}`. All that std has on stable Rust (as of
 //! 1.95) has the same name here. Types that many threads downgrade and upgrade gain; those that are only cloned do not.
-//! [`migration`] goes through the compiler's errors one by one. These are the differences:
+//! [`migration`] goes through the compiler's errors. The differences:
 //!
 //! | with std's `Arc` | here | because |
 //! |---|---|---|
@@ -95,7 +94,7 @@
 //!
 //! With `RUSTFLAGS="--cfg tenure_nightly"` `Arc` and `Weak` implement what stable Rust keeps to std: `CoerceUnsized`,
 //! `DispatchFromDyn`, the trait of receivers, and `may_dangle`. The rows about coercions, receivers and borrows no
-//! longer apply, and most programs compile with other `use` lines alone:
+//! longer apply, and most programs need only other `use` lines:
 //!
 //! ```text
 //! let it: Arc<dyn Trait> = Arc::new(value); // with --cfg tenure_nightly
@@ -106,11 +105,11 @@
 //!
 //! # When values are dropped
 //!
-//! As with std, the thread that gives up the last `Arc` drops the value before its drop returns. There is one
-//! exception: if an upgrade revived the value before a drop that had taken the count to zero was finished, that first
-//! drop may drop the value later, before it returns. So if others upgrade meanwhile, a thread that is preempted in the
-//! middle of a drop delays the end of the value until it runs again. Likewise [`Arc::into_inner`] may return `None` for
-//! the only `Arc`.
+//! As with std, the thread that gives up the last `Arc` drops the value before its drop returns, with one exception: if
+//! an upgrade revived the value before a drop that had taken the count to zero was finished, that first drop may drop
+//! the value later, before it returns. So if others upgrade meanwhile, a thread that is preempted in the middle of a
+//! drop delays the end of the value until it runs again. Likewise [`Arc::into_inner`] may return `None` for the only
+//! `Arc`.
 //!
 //! The memory goes with the last `Weak`, also if the value's destructor panics.
 

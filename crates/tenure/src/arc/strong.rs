@@ -57,7 +57,7 @@ pub struct Arc<T: ?Sized> {
 // SAFETY: a clone gives `&T` to any thread (`T: Sync`), and the last one drops the value or moves it out on any thread
 // (`T: Send`). The counts are atomic.
 unsafe impl<T: ?Sized + Sync + Send> Send for Arc<T> {}
-// SAFETY: as above: any thread can make an `Arc<T>` from a `&Arc<T>`.
+// SAFETY: as above: any thread can clone a `&Arc<T>`.
 unsafe impl<T: ?Sized + Sync + Send> Sync for Arc<T> {}
 
 impl<T> Arc<T> {
@@ -199,8 +199,6 @@ impl<T: ?Sized> Arc<T> {
         unsafe { inner::data(self.ptr) }
     }
 
-    /// Moves the value out.
-    ///
     /// # Safety
     ///
     /// [`Counts`] told the caller that the value is its own, for the reference in `this`.
@@ -209,22 +207,21 @@ impl<T: ?Sized> Arc<T> {
         T: Sized,
     {
         let inner = Self::into_inner_ptr(this);
-        // SAFETY: told so (caller); the value is moved out before the result is dropped.
+        // SAFETY: the value is ours (caller), and moved out before the result is dropped.
         let _common = unsafe { Common::new(inner) };
-        // SAFETY: live, because the common reference is ours. Nothing else has access to the value, now or after this.
+        // SAFETY: live, because the common reference is ours. Nothing else has access to the value, now or later.
         unsafe { inner::data(inner).read() }
     }
 
-    /// A raw pointer that stands for `this`, to be given back to [`from_raw`](Self::from_raw).
-    ///
-    /// It points to the value. No atomic operation.
+    /// A raw pointer to the value that stands for `this`, to be given back to [`from_raw`](Self::from_raw). No atomic
+    /// operation.
     #[must_use = "the reference leaks unless the pointer is given back to from_raw"]
     #[inline]
     pub fn into_raw(this: Self) -> *const T {
         Self::as_ptr(&*ManuallyDrop::new(this))
     }
 
-    /// Where the value is, for comparing and for foreign functions. Valid while an `Arc` to it exists.
+    /// Where the value is. Valid while an `Arc` to it exists.
     #[must_use]
     #[inline]
     pub fn as_ptr(this: &Self) -> *const T {
@@ -236,8 +233,8 @@ impl<T: ?Sized> Arc<T> {
     /// # Safety
     ///
     /// `ptr` came from `into_raw` of a `tenure::sync::Arc<U>` (std's has another layout), and stands for a strong
-    /// reference that is given up nowhere else. `U` is `T`, or it has its size and alignment and `T` may be read from
-    /// its bytes; for unsized types `ptr` may have been unsized or upcast since.
+    /// reference that is given up nowhere else. `U` is `T`, or has its size and alignment and `T` may be read from its
+    /// bytes; for unsized types `ptr` may have been unsized or upcast since.
     ///
     /// ```
     /// use tenure::sync::Arc;
@@ -283,9 +280,8 @@ impl<T: ?Sized> Arc<T> {
         this.counts().weak_count()
     }
 
-    /// The number of `Arc`s at some moment of the call, this one included.
-    ///
-    /// Above 2^31 the number means "saturated": the value is never dropped.
+    /// The number of `Arc`s at some moment of the call, this one included. Above 2^31 it means "saturated": the value
+    /// is never dropped.
     #[must_use]
     pub fn strong_count(this: &Self) -> usize {
         this.counts().strong_count()
@@ -298,8 +294,6 @@ impl<T: ?Sized> Arc<T> {
         ptr::addr_eq(this.ptr.as_ptr(), other.ptr.as_ptr())
     }
 
-    /// The drop.
-    ///
     /// # Safety
     ///
     /// Called once, as the last use of this `Arc`.
@@ -311,9 +305,8 @@ impl<T: ?Sized> Arc<T> {
         }
     }
 
-    /// Ends the value if that was the last `Arc`, and the allocation if no `Weak` is left.
-    ///
-    /// Takes the pointer by value, so that the fast path of a drop needs no stack.
+    /// Ends the value if that was the last `Arc`, and the allocation if no `Weak` is left. Takes the pointer by value,
+    /// so that the fast path of a drop needs no stack.
     ///
     /// # Safety
     ///
@@ -385,9 +378,8 @@ impl<T: ?Sized> Clone for Arc<T> {
 /// With `tenure_nightly` the implementation is in `traits.rs`.
 #[cfg(not(tenure_nightly))]
 impl<T: ?Sized> Drop for Arc<T> {
-    /// Gives the reference up, and with the last one drops the value.
-    ///
-    /// If the value's destructor panics the memory is released all the same.
+    /// Gives the reference up, and with the last one drops the value. If its destructor panics the memory is released
+    /// all the same.
     #[inline]
     fn drop(&mut self) {
         // SAFETY: the drop.

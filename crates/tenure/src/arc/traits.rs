@@ -8,8 +8,8 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::panic::UnwindSafe;
 
-/// As the values. Two `Arc`s to one value compare it with itself: to skip that, std's `Arc` asks whether `T: Eq`, which
-/// stable Rust does not let this one do.
+/// As the values. std's `Arc` skips the comparison of a shared value with itself if `T: Eq`, for which it needs
+/// specialisation.
 #[allow(clippy::partialeq_ne_impl, reason = "the value's own `ne` is the one to ask")]
 impl<T: ?Sized + PartialEq> PartialEq for Arc<T> {
     forward! { (**self) =>
@@ -88,7 +88,7 @@ impl<T: ?Sized> Unpin for Arc<T> {}
 
 impl<T: ?Sized + core::panic::RefUnwindSafe> UnwindSafe for Arc<T> {}
 
-/// Files, whose position is shared by all who hold the `Arc`, and what has a descriptor or a handle.
+/// Files, whose position all holders of the `Arc` share, and what has a descriptor or a handle.
 #[cfg(feature = "std")]
 mod of_std {
     use super::Arc;
@@ -142,8 +142,7 @@ mod of_std {
     }
 }
 
-/// As serde's own feature `rc` does for std's pointers: an `Arc` is written as its value. What two `Arc`s shared is
-/// written twice, and read back as two.
+/// As serde's feature `rc` for std's pointers: an `Arc` is written as its value, so a shared one is read back as two.
 #[cfg(feature = "serde")]
 mod of_serde {
     use crate::arc::{Arc, Weak};
@@ -187,8 +186,8 @@ mod of_stable_deref_trait {
     use super::Arc;
     use stable_deref_trait::{CloneStableDeref, StableDeref};
 
-    // SAFETY: the value is in the allocation that the `Arc` points to, which moves with nothing; `deref` gives that
-    // place every time, and nothing but `make_mut`, which takes `&mut`, lets an `Arc` point elsewhere.
+    // SAFETY: the value is in the allocation that the `Arc` points to, which never moves; `deref` always gives that
+    // place, and nothing but `make_mut`, which takes `&mut`, lets an `Arc` point elsewhere.
     unsafe impl<T: ?Sized> StableDeref for Arc<T> {}
 
     // SAFETY: a clone points to the same allocation.
@@ -253,9 +252,8 @@ mod of_arc_swap {
     }
 }
 
-/// What only a nightly compiler lets `Arc` and `Weak` implement: std's coercions, receivers and drop check.
-///
-/// These traits may change with any nightly; `ci/nightly_toolchain.sh` names the one that this is written for.
+/// What only a nightly compiler lets `Arc` and `Weak` implement: std's coercions, receivers and drop check. May change
+/// with any nightly; `ci/nightly_toolchain.sh` names the one that this is written for.
 #[cfg(tenure_nightly)]
 mod nightly {
     use crate::arc::{Arc, Weak};
@@ -274,16 +272,15 @@ mod nightly {
     /// Methods may take `self: Arc<Self>`, `self: &Arc<Self>` and `self: Pin<Arc<Self>>`.
     impl<T: ?Sized> LegacyReceiver for Arc<T> {}
 
-    // SAFETY: `deref` gives the same place every time, which is in the allocation and does not move with the `Arc`; a
+    // SAFETY: `deref` always gives the same place, which is in the allocation and does not move with the `Arc`; a
     // coercion changes the metadata alone.
     unsafe impl<T: ?Sized> PinSafePointer for Arc<T> {}
 
-    // SAFETY: the drop touches the value only to drop it, which `PhantomData<Inner<T>>` tells the drop check. Size and
-    // alignment, which it asks for, are read from the pointer's metadata.
+    // SAFETY: the drop touches the value only to drop it, which `PhantomData<Inner<T>>` shows to the drop check. Size
+    // and alignment are read from the pointer's metadata.
     unsafe impl<#[may_dangle] T: ?Sized> Drop for Arc<T> {
-        /// Gives the reference up, and with the last one drops the value.
-        ///
-        /// If the value's destructor panics the memory is released all the same.
+        /// Gives the reference up, and with the last one drops the value. If its destructor panics the memory is
+        /// released all the same.
         #[inline]
         fn drop(&mut self) {
             // SAFETY: the drop.

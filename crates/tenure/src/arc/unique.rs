@@ -69,7 +69,7 @@ impl<T> Arc<T> {
     /// Gives `this` up, and returns the value if it was the last.
     ///
     /// If every `Arc` of a value ends here, exactly one call returns it. If some are dropped instead and an upgrade
-    /// overtook such a drop, that drop may end the value, and this returns `None` although there was no other `Arc`.
+    /// overtook such a drop, that drop may end the value, and this returns `None` for the only `Arc`.
     ///
     /// ```
     /// use std::thread;
@@ -131,12 +131,10 @@ impl<T: ?Sized + CloneToUninit> Arc<T> {
         } else {
             *this = Self::copy_of(this);
         }
-        // SAFETY: the value is in an allocation with one Arc and no Weak: the old one if there was no other, else a new
-        // one.
+        // SAFETY: an allocation with one Arc and no Weak: the old one if there was no other, else a new one.
         unsafe { this.data_mut() }
     }
 
-    /// A new `Arc` with a clone of `value`.
     pub(super) fn copy_of(value: &T) -> Self {
         let mut copy = Uninit::like(value);
         // SAFETY: memory for a `T` of the size and alignment of `value`, freed if the clone panics.
@@ -147,10 +145,8 @@ impl<T: ?Sized + CloneToUninit> Arc<T> {
 }
 
 /// The only `Arc` of its value, after [`Counts::try_take`](super::counts::Counts::try_take): dead for `Weak`s until
-/// this is dropped.
-///
-/// So the value gains no owner while its place is decided, and a panic (an allocator's) leaves an `Arc` that is in
-/// order.
+/// this is dropped. So the value gains no owner while its place is decided, and a panic (an allocator's) leaves the
+/// `Arc` in order.
 struct Suspended<'a, T: ?Sized>(&'a mut Arc<T>);
 
 impl<T: ?Sized> Suspended<'_, T> {

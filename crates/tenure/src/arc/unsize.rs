@@ -1,9 +1,9 @@
 //! [`unsize!`](crate::unsize): from `Arc<T>` to `Arc<dyn Trait>` on stable Rust.
 //!
-//! std's `Arc` coerces by a trait that is not stable. But any *raw pointer* is unsized when it is assigned to a
-//! variable of the unsized type, and the macro makes such an assignment with the pointer to the value.
+//! std's `Arc` coerces by an unstable trait. But any *raw pointer* is unsized when it is assigned to a variable of the
+//! unsized type, and the macro makes such an assignment with the pointer to the value.
 //!
-//! It has to be a coercion (`let`), not a cast (`as`): a cast may turn a `*const u8` into a `*const String`, and the
+//! It has to be a coercion (`let`), not a cast (`as`), which may turn a `*const u8` into a `*const String`, and the
 //! `Arc` would drop a string that never was. A coercion of a `*const T` keeps the address, and its metadata is valid:
 //!
 //! - `T` to `dyn Trait`, `[T; N]` to `[T]`, the last field of a struct likewise;
@@ -14,9 +14,7 @@ use super::{Arc, Weak};
 use core::pin::Pin;
 
 /// Turns an [`Arc<T>`](crate::arc::Arc), a [`Weak<T>`](crate::arc::Weak) or a `Pin<Arc<T>>` into one of an unsized
-/// type.
-///
-/// Stands for the coercion of std's pointers. No atomic operation.
+/// type, as the coercion of std's pointers does. No atomic operation.
 ///
 /// ```
 /// use std::any::Any;
@@ -91,12 +89,12 @@ macro_rules! unsize {
     (tenure::arc::Arc::new($value:expr $(,)?) => $unsized:ty $(,)?) => {
         $crate::unsize!(@new tenure::arc::Arc::new, $value => $unsized)
     };
-    // The argument is checked against what it will be, as it would be by std's coercion.
+    // The argument is checked against what it will be, as by std's coercion.
     (@new $new:path, $value:expr => $unsized:ty) => {
         match $crate::arc::__unsize::same::<*const $unsized>(
             $crate::arc::__unsize::open_new($value, $new),
         ) {
-            // SAFETY: the pointer is that of an `Arc`, after the coercion of an argument.
+            // SAFETY: the pointer of an `Arc`, after the coercion of an argument.
             data => unsafe { $crate::arc::__unsize::close(data, $crate::arc::__unsize::OfArc) },
         }
     };
@@ -104,7 +102,7 @@ macro_rules! unsize {
         match $crate::arc::__unsize::open($pointer) {
             (data, kind) => {
                 let data: *const $unsized = data;
-                // SAFETY: the pointer and the kind that it has, after one coercion and nothing else.
+                // SAFETY: the pointer and its kind, after one coercion and nothing else.
                 unsafe { $crate::arc::__unsize::close(data, kind) }
             }
         }
@@ -157,7 +155,6 @@ pub unsafe trait Kind: Default {
     unsafe fn from_data<T: ?Sized>(data: *const T) -> Self::To<T>;
 }
 
-/// The three pointers: how each turns into a raw pointer, and back.
 macro_rules! unsizable {
     ($($kind:ident: $pointer:ty, $into:path, $from:path;)*) => {$(
         #[doc = concat!("A `", stringify!($pointer), "`.")]
@@ -215,9 +212,8 @@ pub fn open<P: Unsizable>(pointer: P) -> (*const P::Target, P::Kind) {
     (pointer.into_data(), P::Kind::default())
 }
 
-/// The raw pointer of the `Arc` that `new` makes of `value`.
-///
-/// Points to the value, so the expected type of the result is that of the value: so a closure gets its signature.
+/// The raw pointer of the `Arc` that `new` makes of `value`. The expected type of the result is that of the value, so a
+/// closure gets its signature.
 #[inline(always)]
 pub fn open_new<T>(value: T, new: impl FnOnce(T) -> Arc<T>) -> *const T {
     Arc::into_raw(new(value))

@@ -4,9 +4,8 @@ use super::Arc;
 use core::mem::ManuallyDrop;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
-/// Wakes a task: [`std::task::Wake`] for this crate's [`Arc`].
-///
-/// std's trait takes std's `Arc`, as a receiver that stable Rust grants to std alone. Here the `Arc` is an argument.
+/// Wakes a task: [`std::task::Wake`] for this crate's [`Arc`], as an argument: std's trait has it as a receiver, which
+/// stable Rust grants to std's `Arc` alone.
 ///
 /// ```
 /// use std::sync::mpsc::{Sender, channel};
@@ -42,8 +41,8 @@ pub trait Wake {
 impl<W: Wake + Send + Sync + 'static> From<Arc<W>> for Waker {
     /// No allocation; clones and drops of the waker are those of the `Arc`.
     fn from(waker: Arc<W>) -> Self {
-        // SAFETY: the functions of the table keep RawWaker's contract: they are thread-safe (`W: Send + Sync`), clone
-        // takes a reference, wake and drop give one back, and `wake_by_ref` does neither.
+        // SAFETY: the table keeps RawWaker's contract: its functions are thread-safe (`W: Send + Sync`), clone takes a
+        // reference, wake and drop give one back, and `wake_by_ref` does neither.
         unsafe { Self::from_raw(waker.into()) }
     }
 }

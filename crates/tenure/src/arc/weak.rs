@@ -1,4 +1,4 @@
-//! [`Weak`]: a pointer that keeps the memory, not the value; and how an `Arc` makes one.
+//! [`Weak`]: a pointer that keeps the memory, not the value.
 
 use super::Arc;
 use super::counts::Counts;
@@ -8,9 +8,8 @@ use core::fmt;
 use core::mem::{self, ManuallyDrop, MaybeUninit};
 use core::ptr::{self, NonNull};
 
-/// A pointer to the value of an [`Arc`] that does not keep it alive, as `std::sync::Weak`.
-///
-/// For caches, parents, observers: whatever finds objects that may be gone.
+/// A pointer to the value of an [`Arc`] that does not keep it alive, as `std::sync::Weak`: for caches, parents and
+/// observers.
 ///
 /// Cost: [`upgrade`](Self::upgrade) is one atomic add under any contention, where std's is a compare-exchange loop;
 /// clone and drop are one add or subtraction each. A `Weak` keeps the value's memory, but not what the value owned.
@@ -82,8 +81,8 @@ impl<T: ?Sized> Weak<T> {
     /// An [`Arc`], if the value lives. One add, whether it succeeds or fails.
     ///
     /// `None` is final, unless a [`new_cyclic`](Arc::new_cyclic) is still making the value. If many `Weak`s are likely
-    /// to be dead, ask [`is_dead`](Self::is_dead), which writes nothing. Poll that too to wait for the end of a value:
-    /// an upgrade that overtakes the last drop keeps the value alive until the thread of that drop has run again.
+    /// dead, or to wait for the end of a value, ask [`is_dead`](Self::is_dead), which writes nothing: an upgrade that
+    /// overtakes the last drop keeps the value alive until the thread of that drop has run again.
     #[must_use = "the Arc is dropped at once"]
     #[inline]
     pub fn upgrade(&self) -> Option<Arc<T>> {
@@ -95,8 +94,8 @@ impl<T: ?Sized> Weak<T> {
     /// Whether every [`upgrade`](Self::upgrade) from now on fails. One load, no write; not in std.
     ///
     /// For sweeping a table of `Weak`s: the lines of the living objects stay where they are. `false` promises nothing.
-    /// It is `true`, and not final, inside [`new_cyclic`](Arc::new_cyclic) and while [`make_mut`](Arc::make_mut) moves
-    /// the value away from its `Weak`s.
+    /// `true` is not final inside [`new_cyclic`](Arc::new_cyclic) and while [`make_mut`](Arc::make_mut) moves the value
+    /// away from its `Weak`s.
     ///
     /// ```
     /// use tenure::sync::{Arc, Weak};
@@ -112,9 +111,8 @@ impl<T: ?Sized> Weak<T> {
         self.counts().is_none_or(Counts::is_dead)
     }
 
-    /// The number of `Arc`s at some moment of the call.
-    ///
-    /// 0 does not mean dead: an upgrade may still overtake the drop of the last `Arc`.
+    /// The number of `Arc`s at some moment of the call. 0 does not mean dead: an upgrade may overtake the drop of the
+    /// last `Arc`.
     #[must_use]
     pub fn strong_count(&self) -> usize {
         self.counts().map_or(0, Counts::strong_count)
@@ -124,21 +122,19 @@ impl<T: ?Sized> Weak<T> {
     #[must_use]
     pub fn weak_count(&self) -> usize {
         let Some(counts) = self.counts() else { return 0 };
-        // In this order: if the value is alive after the look at the weak count, that had the common reference in it.
+        // In this order: if the value is alive after the look at the weak count, that included the common reference.
         let weak = counts.weak_count();
         if counts.is_dead() { 0 } else { weak }
     }
 
-    /// The drop.
-    ///
     /// # Safety
     ///
     /// Called once, as the last use of this `Weak`.
     #[inline(always)]
     pub(super) unsafe fn give_up(&mut self) {
         if self.counts().is_some_and(Counts::drop_weak) {
-            // SAFETY: told to free: no Weak is left, and the Arcs gave theirs up after the value. This one is not used
-            // after this (caller).
+            // SAFETY: no Weak is left, and the Arcs gave theirs up after the value. This one is not used after this
+            // (caller).
             unsafe { inner::free(self.ptr) };
         }
     }
@@ -190,7 +186,7 @@ impl<T: ?Sized> Weak<T> {
 impl<T> Arc<T> {
     /// An `Arc` whose value holds a [`Weak`] to itself.
     ///
-    /// While `data_fn` runs there is no value: upgrades of the `Weak` and of its clones fail. They succeed when
+    /// While `data_fn` runs there is no value, and upgrades of the `Weak` and its clones fail. They succeed when
     /// `new_cyclic` has returned, or on another thread a moment earlier.
     ///
     /// # Panics
@@ -221,7 +217,7 @@ impl<T> Arc<T> {
         let unborn = Inner { counts: Counts::unborn_in(), data: MaybeUninit::<T>::uninit() };
         // `MaybeUninit<T>` has the layout of `T`.
         let inner = NonNull::from(Box::leak(Box::new(unborn))).cast::<Inner<T>>();
-        // The common reference, lent out as a Weak: if `data_fn` panics, this drops it.
+        // The common reference, lent out as a Weak: dropped if `data_fn` panics.
         // SAFETY: the weak count is one, and this is its owner.
         let weak = unsafe { Weak::from_inner(inner) };
 
@@ -239,9 +235,8 @@ impl<T> Arc<T> {
 }
 
 impl<T: ?Sized> Arc<T> {
-    /// A [`Weak`] to the same value. One add: no loop, unlike std's.
-    ///
-    /// Waits for a [`get_mut`](Self::get_mut) of another `Arc` that looks at the counts at the same moment.
+    /// A [`Weak`] to the same value. One add: no loop, unlike std's. Waits while a [`get_mut`](Self::get_mut) of
+    /// another `Arc` looks at the counts.
     #[must_use = "a Weak that is dropped at once is of no use"]
     #[inline]
     pub fn downgrade(this: &Self) -> Weak<T> {

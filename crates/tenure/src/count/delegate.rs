@@ -1,6 +1,5 @@
-//! [`RefCount`](super::RefCount) and the common traits for a count, by its inherent methods.
+//! [`RefCount`](super::RefCount) and the common traits for a count that is one `word`, by its inherent methods.
 
-/// Implements them for a count that is one `word`.
 macro_rules! impl_ref_count {
     (@asks) => {
         false

@@ -2,7 +2,7 @@
 //!
 //! The word holds the number of references; 0 means dead. A get must not raise 0 to 1, so it reads the word and
 //! compare-exchanges it one higher, until no other core came in between. Under contention most attempts fail, and each
-//! moves the cache line: with 112 CPUs on one object there were 8 retries per operation. A put is one subtraction.
+//! moves the cache line: 8 retries per operation with 112 CPUs on one object.
 //!
 //! ```text
 //! 0      1 ... 0x7FFF_FFFF   0x8000_0000 .. 0xBFFF_FFFF   0xC000_0000 .. 0xFFFF_FFFF
@@ -21,12 +21,11 @@ const SATURATED: u32 = 0xA000_0000;
 const UNDERFLOWED: u32 = 0xC000_0000;
 const ONE: NonZeroU16 = NonZeroU16::MIN;
 
-/// A 32-bit count whose get is a compare-exchange loop.
+/// A 32-bit count whose get is a compare-exchange loop: what [`TicketRef`](super::TicketRef) and
+/// [`RcuRef`](super::RcuRef) are measured against.
 ///
-/// [`TicketRef`](super::TicketRef) and [`RcuRef`](super::RcuRef) are measured against it.
-///
-/// Cost without contention: get one load and one compare-exchange, put one subtraction. Contended, a get retries until
-/// no other thread was faster; [`get_counting`](Self::get_counting) says how often.
+/// Cost without contention: get one load and one compare-exchange, put one subtraction. Under contention a get retries;
+/// [`get_counting`](Self::get_counting) says how often.
 ///
 /// ```
 /// use tenure::count::{Get, IncNotZero};
@@ -71,7 +70,7 @@ impl<M: Memory> IncNotZero<M> {
         self.add(ONE, Ordering::Relaxed, || ())
     }
 
-    /// [`get`](Self::get), which adds the number of failed compare-exchanges to `retries`.
+    /// [`get`](Self::get) that adds the number of failed compare-exchanges to `retries`.
     #[inline]
     #[track_caller]
     pub fn get_counting(&self, retries: &mut u64) -> Get {
@@ -112,7 +111,7 @@ impl<M: Memory> IncNotZero<M> {
         }
     }
 
-    /// The loop in full, for a word that was dead, saturated, or within `n` of being so.
+    /// The loop in full, for a word that was dead, saturated, or within `n` of it.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -149,8 +148,7 @@ impl<M: Memory> IncNotZero<M> {
     #[track_caller]
     pub fn put_many(&self, n: NonZeroU16) -> Put {
         let n = u32::from(n.get());
-        // Release: pairs with the Acquire in `put_slow`: the object is destroyed after all that this holder did with
-        // it.
+        // Release: pairs with the Acquire in `put_slow`: the destruction comes after all that this holder did.
         let old = self.word.fetch_sub(n, Ordering::Release);
         if (n + 1..=MAX).contains(&old) { Put::StillHeld } else { self.put_slow(old, n) }
     }
@@ -170,15 +168,15 @@ impl<M: Memory> IncNotZero<M> {
         self.read() == 0
     }
 
-    /// The word as it is stored, for debuggers and tests.
+    /// The word as stored, for debuggers and tests.
     #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
     pub fn raw(&self) -> u32 {
-        // Relaxed: a snapshot, out of date when it arrives.
+        // Relaxed: a snapshot, stale on arrival.
         self.word.load(Ordering::Relaxed)
     }
 
-    /// Decides from `old`, the value that the caller's own subtraction found.
+    /// Decides from `old`, which the caller's own subtraction found.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -193,7 +191,7 @@ impl<M: Memory> IncNotZero<M> {
             // Relaxed: orders nothing; a saturated object is never destroyed.
             self.word.store(SATURATED, Ordering::Relaxed);
         } else {
-            // Dead, or more put than there were. Relaxed: the destroyer has been told already.
+            // Dead, or more put than there were. Relaxed: the destroyer is known already.
             self.word.store(0, Ordering::Relaxed);
             self.report(FaultKind::ImbalancedPut, old);
         }

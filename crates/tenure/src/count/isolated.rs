@@ -1,4 +1,4 @@
-//! A count on a line of its own is a count.
+//! Counts on a line of their own.
 
 use super::{Get, Put, ReadSide, RefCount, sealed};
 use crate::line::Isolated;
@@ -6,7 +6,6 @@ use core::num::NonZeroU16;
 
 impl<C: RefCount> sealed::Sealed for Isolated<C> {}
 
-/// The count, which shares its line with nothing that it counts.
 impl<C: RefCount> RefCount for Isolated<C> {
     type Witness<'w> = C::Witness<'w>;
     const NAME: &'static str = C::NAME;

@@ -5,16 +5,15 @@
 //! | [`RcuRef`] | 4 | one unconditional add | one subtraction; the last two operations | memory that stays readable ([`Readable`]) |
 //! | [`TicketRef`] | 8 | one unconditional add | one subtraction; the last two operations | nothing |
 //!
-//! Both answer the same questions ([`RefCount`]): *get* takes a reference if the object still lives, *put* gives one
-//! back and says whether it was the last. Most programs use a compare-exchange loop today (`Weak::upgrade` of std,
+//! Both have the operations of [`RefCount`]: *get* takes a reference if the object still lives, *put* gives one back
+//! and says whether it was the last. Most programs use a compare-exchange loop today (`Weak::upgrade` of std,
 //! `refcount_inc_not_zero` of Linux before 6.4), in which N cores that retry on one word cost O(N²). With the feature
-//! `raw` that loop is here as `IncNotZero`: the baseline of the benchmarks and the oracle of the tests.
+//! `raw` that loop is here as `IncNotZero`: baseline of the benchmarks, oracle of the tests.
 //!
 //! # Words
 //!
 //! | word | meaning |
 //! |---|---|
-//! | get, put | take a reference, give one back |
 //! | revive | a get that finds no reference left, and no verdict yet |
 //! | verdict | the decision who destroys the object: the compare-exchange to `DEAD` |
 //! | candidate | a put that took the last reference and has not learned the verdict |
@@ -23,24 +22,24 @@
 //!
 //! # Whose memory is it?
 //!
-//! A count lives in the object that it counts, so the object's memory must be readable during every operation. A
-//! reference ensures that. There are two moments without one:
+//! A count lives in the object that it counts, so that memory must be readable during every operation. A reference
+//! ensures that. Two moments have none:
 //!
-//! - **get** of an object that was just found, in a map or through a weak pointer. Something has to keep the memory
-//!   readable during the call: the map's lock, a guard of an epoch or hazard scheme, a weak count.
-//! - **the end of put**. `TicketRef` touches nothing after it has given up its claim. `RcuRef` subtracts and then
-//!   settles the verdict in a second operation. In between, another thread may revive the object, put it, win the
-//!   verdict and free the memory. Hence its put takes a [`Readable`].
+//! - **get** of an object that was just found, in a map or through a weak pointer. The map's lock, a guard of an epoch
+//!   or hazard scheme, or a weak count has to keep the memory readable during the call.
+//! - **the end of put**. `TicketRef` touches nothing after it has given up its claim. `RcuRef` subtracts, then settles
+//!   the verdict in a second operation; in between, another thread may revive the object, put it, win the verdict and
+//!   free the memory. Hence its put takes a [`Readable`].
 //!
 //! # Orderings
 //!
-//! A get is Relaxed: the way to the object orders it. `get_acquire` is for objects in type-stable memory, which are
-//! found before they are initialised. A put is Release, and the verdict "you are the last" is Acquire: it pairs with
-//! the Release of every earlier put, so the destroyer sees all that any holder did.
+//! A get is Relaxed: the way to the object orders it. `get_acquire` is for objects in type-stable memory, found before
+//! they are initialised. A put is Release, and the verdict Acquire: it pairs with the Release of every earlier put, so
+//! the destroyer sees all that any holder did.
 //!
 //! # Misuse
 //!
-//! An outcome that is not used is a warning: a failed get gave no reference, and the last put is a duty.
+//! An unused outcome is a warning: a failed get gave no reference, and the last put is a duty.
 //!
 //! ```compile_fail
 //! #![deny(unused_must_use)]
@@ -60,8 +59,8 @@
 //! #![deny(unused_must_use)]
 //! # fn main() {
 //! # let count = tenure::count::TicketRef::new();
-//! let _got = count.get();
-//! let _told = count.put();
+//! let _get = count.get();
+//! let _put = count.put();
 //! # }
 //! ```
 //!
@@ -71,8 +70,7 @@
 //! # Processors
 //!
 //! "One add" is one instruction on x86-64 (`lock xadd`), AArch64 with LSE (`ldadd`) and RISC-V (`amoadd`). Elsewhere
-//! (AArch64 without LSE, 32-bit Arm, the 64-bit count on 32-bit x86) it is a short loop, and the gain over a
-//! compare-exchange loop is smaller.
+//! (AArch64 without LSE, 32-bit Arm, the 64-bit count on 32-bit x86) it is a short loop, and gains less.
 
 #[macro_use]
 mod delegate;
@@ -98,7 +96,7 @@ pub use zone::{DEAD, MAXREF, NOREF, ONEREF, RELEASED, SATURATED};
 use core::num::NonZeroU16;
 
 mod sealed {
-    /// A count that tells exactly one caller of the last put, and fails every get from then on.
+    /// A count with exactly one last put, after which every get fails.
     pub trait Sealed {}
 }
 
@@ -127,7 +125,7 @@ impl Get {
 pub enum Put {
     /// Others hold the object, or another caller destroys it. The caller must not touch it again.
     StillHeld,
-    /// That was the last reference: the caller destroys the object, now. Told to exactly one.
+    /// That was the last reference: the caller destroys the object, now. Exactly one caller gets this.
     Last,
 }
 
@@ -140,8 +138,8 @@ impl Put {
     }
 }
 
-/// What the reference counts have in common, for generic code. Users of one count need not import it: the counts have
-/// these as inherent methods too, with their costs.
+/// What the reference counts have in common, for generic code. Each has these as inherent methods too, with their
+/// costs.
 ///
 /// ```
 /// use tenure::count::{Get, Put, RefCount, TicketRef};
@@ -191,8 +189,8 @@ pub trait RefCount: sealed::Sealed + Send + Sync + Sized {
     /// The name of the type, for tables and reports.
     const NAME: &'static str;
 
-    /// Whether a put may touch the count after another thread was told to destroy the object. The count's memory must
-    /// then outlive every witness that existed at that moment.
+    /// Whether a put may touch the count after another thread's put was the last. The count's memory must then outlive
+    /// every witness of that moment.
     const NEEDS_GRACE_PERIOD: bool;
 
     /// A count with one reference, which the caller owns.
@@ -207,21 +205,20 @@ pub trait RefCount: sealed::Sealed + Send + Sync + Sized {
     fn put(&self, witness: Self::Witness<'_>) -> Put;
     /// [`put`](Self::put) with a guard that `enter` makes, if the count asks for one.
     fn put_by<R: ReadSide>(&self, enter: impl FnOnce() -> R) -> Put;
-    /// [`put_by`](Self::put_by) for a count whose memory may be freed before the call returns: takes no reference to
-    /// the padding of an [`Isolated`](crate::line::Isolated) count.
+    /// [`put_by`](Self::put_by) where the memory may be freed before the call returns: makes no reference to the
+    /// padding of an [`Isolated`](crate::line::Isolated) count.
     ///
     /// # Safety
     ///
-    /// The count can be read, up to the put that the call makes.
+    /// The count can be read up to the put that the call makes.
     #[inline(always)]
     unsafe fn put_raw_by<R: ReadSide>(this: *const Self, enter: impl FnOnce() -> R) -> Put {
-        // SAFETY: readable up to the put (caller). All of it is one atomic word, so the reference may dangle after
-        // that.
+        // SAFETY: readable up to the put (caller). It is one atomic word, so the reference may dangle after that.
         unsafe { &*this }.put_by(enter)
     }
     /// Gives `n` references back at once.
     fn put_many(&self, n: NonZeroU16, witness: Self::Witness<'_>) -> Put;
-    /// Gives back a reference that is probably the last one: one atomic operation if so.
+    /// Gives back a reference that is probably the last: one atomic operation if so.
     fn put_last(&self, witness: Self::Witness<'_>) -> Put;
     /// The number of references at some moment of the call; 0 where the last one is gone.
     fn read(&self) -> u32;

@@ -1,25 +1,24 @@
 //! [`RcuRef`]: one unconditional add per get and per put, in four bytes.
 //!
-//! All threads change one word, whose encoding (`zone`) makes every unusual state negative. A get adds first and looks
-//! afterwards; a put subtracts first and looks afterwards. What can collide:
+//! All threads change one word, whose encoding (`zone`) makes every unusual state negative. Get and put change it first
+//! and look afterwards. What can collide:
 //!
 //! - **get ‖ get**, **put ‖ put** above one reference: additions commute, and no thread retries.
-//! - **last put ‖ get.** The put leaves NOREF; the get adds, finds a valid count and has *revived* the object. The
-//!   putter's exchange NOREF → DEAD then fails: it was not the last after all. Or the putter is faster: the get finds
-//!   the dead zone, restores DEAD and fails.
+//! - **last put ‖ get.** The put leaves NOREF; the get finds a valid count and has *revived* the object, so the
+//!   putter's exchange NOREF → DEAD fails. Or the putter is faster: the get finds the dead zone, restores DEAD and
+//!   fails.
 //! - **last put ‖ (get, put).** Two threads settle the verdict over one NOREF. One compare-exchange wins, and the loser
-//!   does not try again. The winner need not be the last to subtract: destructors may run on any thread that drops.
+//!   does not retry. The winner need not be the last to subtract: destructors may run on any thread that drops.
 //!
-//! The verdict depends on nothing but the value that the subtraction returned. Linux read the word again instead, from
-//! 2023 to early 2025: if another thread had won the verdict by then, a put that was owed found DEAD and was reported
-//! as imbalanced. `get ‖ put ‖ put` in `tests/models` keeps a copy of that bug, which must fail.
+//! The verdict depends on nothing but the value that the subtraction returned. Linux read the word again, from 2023 to
+//! early 2025: if another thread had won by then, a put that was owed found DEAD and was reported as imbalanced. `get ‖
+//! put ‖ put` in `tests/models` keeps a copy of that bug, which must fail.
 //!
 //! # Why the memory must stay readable
 //!
-//! Between its subtraction and its compare-exchange a putter owns nothing. If another thread revives the object, puts
-//! it, wins the verdict and frees the memory, the compare-exchange touches freed memory. Linux disables preemption
-//! there, so that no grace period ends; here the caller shows a [`Readable`]. [`TicketRef`](super::TicketRef) needs
-//! neither.
+//! Between its subtraction and its compare-exchange a putter owns nothing: another thread may revive the object, put
+//! it, win the verdict and free the memory. Linux disables preemption there, so that no grace period ends; here the
+//! caller shows a [`Readable`]. [`TicketRef`](super::TicketRef) needs neither.
 //!
 //! Sources: the [cover letter] and commit message of Linux's rcuref (Thomas Gleixner, 2023, "atomics: Provide rcuref -
 //! scalable reference counting"; `lib/rcuref.c`), and the message of its repair (January 2025).
@@ -36,8 +35,8 @@ const ONE: NonZeroU16 = NonZeroU16::MIN;
 
 /// A 32-bit count for objects whose memory outlives them for a while.
 ///
-/// Use it if four bytes matter and the program defers freeing anyway (epochs, hazard pointers, RCU, arenas). Otherwise
-/// use [`TicketRef`](super::TicketRef).
+/// Use it if four bytes matter and the program defers freeing anyway (epochs, hazard pointers, RCU, arenas); otherwise
+/// [`TicketRef`](super::TicketRef).
 ///
 /// Cost: get one atomic add, put one atomic subtraction; the last put one compare-exchange more
 /// ([`put_last`](Self::put_last): one in all). Each writes the count's line. Up to 2^31 references.
@@ -84,9 +83,7 @@ impl<M: Memory> RcuRef<M> {
         Self { word: Atomic::new(ONEREF) }
     }
 
-    /// Takes a reference, unless the object is dead.
-    ///
-    /// The memory must be readable for the length of the call; `&self` says so.
+    /// Takes a reference, unless the object is dead. `&self` says that the memory is readable during the call.
     #[inline]
     #[track_caller]
     pub fn get(&self) -> Get {
@@ -116,9 +113,7 @@ impl<M: Memory> RcuRef<M> {
         if new <= MAXREF { Get::Acquired } else { self.get_slow(new, n) }
     }
 
-    /// Gives a reference back.
-    ///
-    /// The caller must own a reference. `readable` proves that the memory outlives the verdict.
+    /// Gives a reference back, which the caller must own. `readable` proves that the memory outlives the verdict.
     #[inline]
     #[track_caller]
     pub fn put(&self, readable: Readable<'_>) -> Put {
@@ -130,29 +125,26 @@ impl<M: Memory> RcuRef<M> {
     #[track_caller]
     pub fn put_many(&self, n: NonZeroU16, readable: Readable<'_>) -> Put {
         let n = u32::from(n.get());
-        // Release: pairs with the Acquire of the verdict: the object is destroyed after all that this holder did with
-        // it.
+        // Release: pairs with the Acquire of the verdict: the destruction comes after all that this holder did.
         let new = self.word.fetch_sub(n, Ordering::Release).wrapping_sub(n);
         if new <= MAXREF { Put::StillHeld } else { self.put_slow(new, n, readable) }
     }
 
-    /// Gives back a reference that is probably the last one.
-    ///
-    /// One compare-exchange if it is, where [`put`](Self::put) takes two operations. One wasted attempt if it is not.
+    /// Gives back a reference that is probably the last: one compare-exchange if so, where [`put`](Self::put) takes two
+    /// operations. Otherwise the attempt is wasted.
     #[inline]
     #[track_caller]
     pub fn put_last(&self, readable: Readable<'_>) -> Put {
         // Acquire: this is the verdict, and pairs with the Release of every earlier put.
-        // Relaxed on failure: nothing is done with the value.
+        // Relaxed on failure: the value is not used.
         match self.word.compare_exchange(ONEREF, DEAD, Ordering::Acquire, Ordering::Relaxed) {
             Ok(_) => Put::Last,
             Err(_) => self.put(readable),
         }
     }
 
-    /// The number of references at some moment of the call.
-    ///
-    /// 0 does not mean dead: while the verdict is pending a get may revive the object.
+    /// The number of references at some moment of the call. 0 does not mean dead: before the verdict a get may revive
+    /// the object.
     #[must_use]
     pub fn read(&self) -> u32 {
         references(self.raw())
@@ -164,11 +156,11 @@ impl<M: Memory> RcuRef<M> {
         Zone::of(self.raw()) == Zone::Dead
     }
 
-    /// The word as it is stored, for debuggers and tests.
+    /// The word as stored, for debuggers and tests.
     #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
     pub fn raw(&self) -> u32 {
-        // Relaxed: a snapshot, out of date when it arrives.
+        // Relaxed: a snapshot, stale on arrival.
         self.word.load(Ordering::Relaxed)
     }
 
@@ -185,19 +177,18 @@ impl<M: Memory> RcuRef<M> {
         if old <= MAXREF {
             self.report(FaultKind::Overflow, old);
         }
-        // Acquired, although the count no longer knows: the object is never freed.
+        // Acquired, although the count lost track: the object is never freed.
         Get::Acquired
     }
 
-    /// Decides from `new`, the value that the caller's own subtraction left, and never from a later look.
+    /// Decides from `new`, which the caller's own subtraction left, never from a later look.
     #[cold]
     #[track_caller]
     fn put_slow(&self, new: u32, n: u32, _readable: Readable<'_>) -> Put {
         match Zone::of(new) {
             Zone::NoRef => {
-                // Acquire: pairs with the Release of every earlier put. Later changes of the word are
-                // read-modify-writes and continue their release sequences. Relaxed on failure: another thread revived
-                // the object or won.
+                // Acquire: pairs with the Release of every earlier put. Later changes are read-modify-writes, which
+                // continue the release sequences. Relaxed on failure: another thread revived the object or won.
                 match self.word.compare_exchange(NOREF, DEAD, Ordering::Acquire, Ordering::Relaxed)
                 {
                     Ok(_) => Put::Last,

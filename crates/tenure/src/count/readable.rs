@@ -5,9 +5,9 @@ use core::marker::PhantomData;
 
 /// A guard that keeps the memory of the objects that its scheme frees readable while it exists.
 ///
-/// For example seize's guards (with the feature `seize`), or a read lock that the destroyer takes for writing. Wrap the
-/// guard of another crate, such as crossbeam-epoch's, in a type of your own and implement this trait for that, to hand
-/// it to [`RcuRef::put`](super::RcuRef::put).
+/// For example seize's guards (feature `seize`), or a read lock that the destroyer takes for writing. To hand another
+/// crate's guard, such as crossbeam-epoch's, to [`RcuRef::put`](super::RcuRef::put), implement this for a newtype of
+/// it.
 ///
 /// # Safety
 ///
@@ -30,10 +30,9 @@ unsafe impl ReadSide for seize::LocalGuard<'_> {}
 // SAFETY: as for `LocalGuard`.
 unsafe impl ReadSide for seize::OwnedGuard<'_> {}
 
-/// The witness that a put asks for: for `'w`, the memory of the count stays readable.
+/// Proof, for a put, that the memory of the count stays readable during `'w`.
 ///
-/// Nothing at run time. Made from a [`ReadSide`], or by [`assume`](Readable::assume) for a reason that types do not
-/// express.
+/// Nothing at run time. Made from a [`ReadSide`], or by [`assume`](Readable::assume).
 ///
 /// ```
 /// use tenure::count::{RcuRef, Readable};
@@ -98,8 +97,7 @@ impl<'w> Readable<'w> {
     /// # Safety
     ///
     /// During `'w` the memory of every count that is put with this witness is not freed or reused, even if another
-    /// thread is told to destroy the object: it is never freed (a static, an arena), or the destroyer waits for this
-    /// thread.
+    /// thread destroys the object: it is never freed (a static, an arena), or the destroyer waits for this thread.
     #[must_use]
     #[inline(always)]
     pub const unsafe fn assume() -> Self {

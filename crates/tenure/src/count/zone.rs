@@ -6,16 +6,16 @@
 //! ONEREF          MAXREF         SATURATED 0xA000_0000  RELEASED   DEAD 0xE000_0000
 //! ```
 //!
-//! Storing one less than the number of references makes "no reference left" negative, so one test of the sign bit tells
-//! the valid counts from the rest. An operation first adds or subtracts, then looks at what it hit. In an invalid zone
-//! it moves the count back to the middle. To reach the next zone from there, 2^29 references would have to be between
-//! their add and their repair at once (2^13 operations of the most references that one call takes).
+//! Storing one less makes "no reference left" negative, so one test of the sign bit tells the valid counts from the
+//! rest. An operation first adds or subtracts, then looks; in an invalid zone it moves the count back to the middle. To
+//! reach the next zone from there, 2^29 references (2^13 operations of the most that one call takes) would have to be
+//! between add and repair at once.
 //!
 //! The values are those of Linux's rcuref (Thomas Gleixner, March 2023).
 
 /// One reference.
 pub const ONEREF: u32 = 0x0000_0000;
-/// The most references that are counted: 2^31 of them.
+/// The most references: 2^31.
 pub const MAXREF: u32 = 0x7FFF_FFFF;
 /// The middle of the saturation zone, which begins after [`MAXREF`].
 pub const SATURATED: u32 = 0xA000_0000;
@@ -29,7 +29,6 @@ pub const NOREF: u32 = 0xFFFF_FFFF;
 /// Where an overflow leads first.
 pub(super) const FIRST_SATURATED: u32 = MAXREF + 1;
 
-/// What a count says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Zone {
     /// One or more references.
@@ -54,7 +53,6 @@ impl Zone {
     }
 }
 
-/// The number of references that `count` stands for.
 #[inline]
 pub(super) const fn references(count: u32) -> u32 {
     if count >= RELEASED { 0 } else { count + 1 }

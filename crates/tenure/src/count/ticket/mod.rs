@@ -8,14 +8,14 @@
 //! ```
 //!
 //! `refs` has the zones of `RcuRef`: its sign is the sign of the word, and a carry out of it leaves the word. `tickets`
-//! starts in the middle of its half and strays no further than there are threads, so it neither carries nor borrows.
+//! starts in the middle of its half and strays no further than there are threads, so it never carries or borrows.
 //!
 //! # What tickets are for
 //!
 //! A putter whose subtraction took the last reference is a *candidate*: it has to find out whether it destroys the
-//! object. A get that finds no reference left, but no verdict either, *revives* the object; when that reference is put
-//! there is a second candidate, while the first may not have decided yet. With `RcuRef` the winner frees the memory
-//! under the other's feet. Here candidates are counted:
+//! object. A get that finds no reference left, but no verdict either, *revives* the object; the put of that reference
+//! makes a second candidate, while the first may be undecided. With `RcuRef` the winner frees the memory under the
+//! other's feet. Here candidates are counted:
 //!
 //! - a reviver subtracts one ticket, and holds its reference until that is done;
 //! - a candidate that does not win adds one ticket, and that is its last touch.
@@ -32,26 +32,24 @@
 //! compare-exchange, after which nothing touches the word but through memory that the user keeps readable otherwise.
 //! Any other candidate leaves with a ticket, and a later one will be alone.
 //!
-//! The same holds with one reference and zero tickets: its owner is alone. [`put_last`](TicketRef::put_last) and
-//! `Arc::try_unwrap` use that.
+//! With one reference and zero tickets the owner is alone as well, which [`put_last`](TicketRef::put_last) and
+//! `Arc::try_unwrap` use.
 //!
 //! # Orderings
 //!
 //! Puts subtract with Release and the verdict is Acquire. All changes of a live word are read-modify-writes and
 //! continue the release sequences, so the destroyer sees what every holder did. A candidate leaves with Release: its
-//! accesses to the *word* come before the memory is freed. A reviver records its ticket Relaxed, since its put will be
-//! Release.
+//! accesses to the *word* come before the free. A reviver records its ticket Relaxed, since its put will be Release.
 //!
 //! # Dead counts
 //!
-//! A get on a dead count adds one and does not take it back: failed gets move `refs` through the dead zone, and one
-//! that finds it 2^16 from the middle moves it back by compare-exchange. A plain store, as in `RcuRef`, would kill the
-//! new owner if the slot had been given a new life ([`init`](TicketRef::init)) in between. So a failed get is one add
-//! as well.
+//! A get on a dead count adds one and does not take it back, so a failed get is one add as well. Failed gets move
+//! `refs` through the dead zone; one that finds it 2^16 from the middle moves it back by compare-exchange. A plain
+//! store, as in `RcuRef`, would kill the new owner if the slot had a new life ([`init`](TicketRef::init)) by then.
 //!
-//! The tickets answer a remark in the [cover letter] of rcuref: its author could not imagine a way to use it where
-//! memory is freed at once, and would be happy to be proven wrong. `tests/models` has the models with tickets, which
-//! pass, and without, which fail.
+//! The tickets answer the [cover letter] of rcuref, whose author could not imagine a way to use it where memory is
+//! freed at once, and would be happy to be proven wrong. `tests/models` has the models with tickets, which pass, and
+//! without, which fail.
 //!
 //! [cover letter]: https://lore.kernel.org/lkml/20230228132118.978145284@linutronix.de/
 
@@ -89,19 +87,18 @@ const NOREF_WORD: u64 = word(NOREF, NO_TICKETS);
 const DEAD_WORD: u64 = word(DEAD, NO_TICKETS);
 const SATURATED_WORD: u64 = word(SATURATED, NO_TICKETS);
 
-/// A put that has subtracted and left no valid count: it has to be ended.
+/// A put that has subtracted and left no valid count: still to be ended.
 #[must_use]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unsettled {
     /// The word that the subtraction left.
     new: u64,
-    /// How many references it subtracted.
     n: u32,
 }
 
 /// A 64-bit count that asks nothing of the memory it lives in.
 ///
-/// The last put may free the object at once: no epoch, no hazard pointer, no grace period. A get needs readable memory
+/// The last put may free the object at once: no epoch, hazard pointer or grace period. A get needs readable memory
 /// during the call, as with any count: by a lock, a guard, a weak count, or a reference of the caller's own.
 ///
 /// Cost: get one atomic add, put one atomic subtraction; the last put one compare-exchange more
@@ -166,9 +163,8 @@ impl TicketRef {
         Self::from_raw(DEAD_WORD)
     }
 
-    /// A count that holds `word`, as [`raw`](Self::raw) returned it.
-    ///
-    /// Zero is one reference to an object that is never found without one; do not zero the memory of a count.
+    /// A count that holds `word`, as [`raw`](Self::raw) returned it. Do not zero the memory of a count: zero is one
+    /// reference to an object that is never found without one.
     #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
     pub const fn from_raw(word: u64) -> Self {
@@ -198,20 +194,16 @@ impl<M: Memory> TicketRef<M> {
         Self { word: Atomic::new(DEAD_WORD) }
     }
 
-    /// Gives a dead count its first reference, which the caller owns.
-    ///
-    /// The last step of making the object: Release, which pairs with [`get_acquire`](Self::get_acquire), so that a
-    /// thread that acquires the object sees it initialised. Only the thread that was told to destroy the object, or
-    /// that made the count, may call it, once.
+    /// Gives a dead count its first reference, which the caller owns: the last step of making the object. Release:
+    /// pairs with [`get_acquire`](Self::get_acquire), which then sees the object initialised. Only the thread that
+    /// destroyed the object, or made the count, may call it, once.
     pub fn init(&self) {
         debug_assert_eq!(Zone::of(refs(self.raw())), Zone::Dead, "init of a count that is alive");
         // Release: pairs with the Acquire in `get_acquire`.
         self.word.store(ONE_WORD, Ordering::Release);
     }
 
-    /// Takes a reference, unless the object is dead.
-    ///
-    /// The memory must be readable for the length of the call; `&self` says so.
+    /// Takes a reference, unless the object is dead. `&self` says that the memory is readable during the call.
     #[inline]
     #[track_caller]
     pub fn get(&self) -> Get {
@@ -241,10 +233,8 @@ impl<M: Memory> TicketRef<M> {
         if new as i64 >= word(n, 0) as i64 { Get::Acquired } else { self.get_slow(new, n) }
     }
 
-    /// Takes another reference for a caller that owns one, which cannot fail.
-    ///
-    /// One add and a test of the sign; [`get`](Self::get) has to tell zero apart. A caller that owns none breaks the
-    /// count: reported if the count is dead, not seen while a verdict is pending.
+    /// Takes another reference for a caller that owns one, which cannot fail: one add and a test of the sign. A caller
+    /// that owns none breaks the count: reported if the count is dead, unseen while a verdict is pending.
     #[inline]
     #[track_caller]
     pub fn get_held(&self) {
@@ -256,10 +246,8 @@ impl<M: Memory> TicketRef<M> {
         }
     }
 
-    /// Gives a reference back. The caller must own one.
-    ///
-    /// After [`Put::StillHeld`] this thread does not touch the memory any more; after [`Put::Last`] no other thread
-    /// does, and it may be freed.
+    /// Gives a reference back, which the caller must own. After [`Put::StillHeld`] this thread does not touch the
+    /// memory; after [`Put::Last`] no other thread does, and it may be freed.
     #[inline]
     #[track_caller]
     pub fn put(&self) -> Put {
@@ -276,12 +264,11 @@ impl<M: Memory> TicketRef<M> {
         }
     }
 
-    /// The first half of a put: the subtraction. `None` if it left others.
+    /// The first half of a put: the subtraction. `None` if references are left.
     #[inline(always)]
     pub(crate) fn put_begin(&self, n: NonZeroU16) -> Option<Unsettled> {
         let n = u32::from(n.get());
-        // Release: pairs with the Acquire of the verdict: the object is destroyed after all that this holder did with
-        // it.
+        // Release: pairs with the Acquire of the verdict: the destruction comes after all that this holder did.
         let new = self.word.fetch_sub(word(n, 0), Ordering::Release).wrapping_sub(word(n, 0));
         is_negative(new).then_some(Unsettled { new, n })
     }
@@ -308,31 +295,29 @@ impl<M: Memory> TicketRef<M> {
         self.put_end(unsettled)
     }
 
-    /// Gives back a reference that is probably the last one.
-    ///
-    /// One compare-exchange if it is, where [`put`](Self::put) takes two operations. One wasted attempt if it is not.
+    /// Gives back a reference that is probably the last: one compare-exchange if so, where [`put`](Self::put) takes two
+    /// operations. Otherwise the attempt is wasted.
     #[inline]
     #[track_caller]
     pub fn put_last(&self) -> Put {
         if self.try_last() { Put::Last } else { self.put() }
     }
 
-    /// One reference and no ticket: its owner is alone (see the module's text), and makes it DEAD.
+    /// One reference and no ticket: its owner is alone, and makes it DEAD.
     #[inline]
     pub(crate) fn try_last(&self) -> bool {
         // Acquire: this is a verdict, and pairs with the Release of every earlier put.
-        // Relaxed on failure: nothing is done with the value.
+        // Relaxed on failure: the value is not used.
         self.word
             .compare_exchange(ONE_WORD, DEAD_WORD, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// The number of references at some moment of the call.
-    ///
-    /// 0 does not mean dead: while the verdict is pending a get may revive the object.
+    /// The number of references at some moment of the call. 0 does not mean dead: before the verdict a get may revive
+    /// the object.
     #[must_use]
     pub fn read(&self) -> u32 {
-        // Relaxed: a snapshot, out of date when it arrives.
+        // Relaxed: a snapshot, stale on arrival.
         self.read_with(Ordering::Relaxed)
     }
 
@@ -346,11 +331,11 @@ impl<M: Memory> TicketRef<M> {
         Zone::of(refs(self.raw())) == Zone::Dead
     }
 
-    /// The word as it is stored, for debuggers and tests.
+    /// The word as stored, for debuggers and tests.
     #[cfg_attr(not(feature = "raw"), doc(hidden))]
     #[must_use]
     pub fn raw(&self) -> u64 {
-        // Relaxed: a snapshot, out of date when it arrives.
+        // Relaxed: a snapshot, stale on arrival.
         self.word.load(Ordering::Relaxed)
     }
 
@@ -368,7 +353,7 @@ impl<M: Memory> TicketRef<M> {
                 self.undrift(new);
                 Get::Dead
             }
-            // Acquired, although the count no longer knows: the object is never freed.
+            // Acquired, although the count lost track: the object is never freed.
             Zone::Live => {
                 self.saturate();
                 self.report(FaultKind::Overflow, new.wrapping_sub(word(n, 0)));
@@ -417,7 +402,7 @@ impl<M: Memory> TicketRef<M> {
         }
     }
 
-    /// Decides from the value that the caller's own subtraction left.
+    /// Decides from what the caller's own subtraction left.
     #[cold]
     #[track_caller]
     fn put_slow(&self, Unsettled { new, n }: Unsettled) -> Put {
@@ -429,22 +414,22 @@ impl<M: Memory> TicketRef<M> {
                 return Put::StillHeld;
             }
             Zone::Dead => self.undrift(new),
-            // Below zero from a count that was alive, or is pending: it took another holder's reference.
-            // Relaxed: no caller is told to destroy the object, so nothing has to be ordered.
+            // Below zero from a count that was alive or pending: it took another holder's reference. Relaxed: no caller
+            // destroys the object, so nothing has to be ordered.
             Zone::Live | Zone::NoRef => self.word.store(DEAD_WORD, Ordering::Relaxed),
         }
         self.report(FaultKind::ImbalancedPut, found);
         Put::StillHeld
     }
 
-    /// The verdict of a candidate, whose subtraction left `current` behind.
+    /// The verdict of a candidate, whose subtraction left `current`.
     fn settle(&self, mut current: u64) -> Put {
         loop {
             let (left, outcome) = if current == NOREF_WORD {
                 (self.try_verdict(), Put::Last)
             } else {
-                // Not mine. Release: the memory is freed after this last touch.
-                // Relaxed on failure: the word stays readable while this candidate has not left.
+                // Not the last. Release: the memory is freed after this last touch.
+                // Relaxed on failure: the word stays readable until this candidate has left.
                 let ticket = current.wrapping_add(1);
                 let left = self.word.compare_exchange_weak(
                     current,
@@ -461,22 +446,20 @@ impl<M: Memory> TicketRef<M> {
         }
     }
 
-    /// No reference and no ticket: the candidate that calls this is alone, and makes it DEAD.
+    /// No reference and no ticket: the candidate is alone, and makes it DEAD.
     #[inline]
     fn try_verdict(&self) -> Result<u64, u64> {
         // Acquire: pairs with the Release of every put and every ticket before.
-        // Relaxed on failure: the word stays readable while this candidate has not left.
+        // Relaxed on failure: the word stays readable until this candidate has left.
         self.word.compare_exchange(NOREF_WORD, DEAD_WORD, Ordering::Acquire, Ordering::Relaxed)
     }
 
-    /// Moves a dead count back to the middle of the dead zone if it strayed far.
-    ///
-    /// `current` is what the caller's own operation made of a dead word. It counts as dead although it may have left
-    /// the zone.
+    /// Moves a dead count that strayed far back to the middle of the dead zone. `current` is what the caller's own
+    /// operation made of a dead word: dead, although it may have left the zone.
     fn undrift(&self, mut current: u64) {
         while refs(current).abs_diff(DEAD) >= DRIFT {
-            // Relaxed: nothing is published. Not a store, because the slot may have a new life by now; not a weak
-            // exchange, so that a failure means another word.
+            // Relaxed: nothing is published. Not a store, because the slot may have a new life by now; not weak, so
+            // that a failure means another word.
             match self.word.compare_exchange(
                 current,
                 DEAD_WORD,

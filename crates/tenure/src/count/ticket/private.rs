@@ -2,7 +2,7 @@
 //!
 //! While every get comes from a caller that owns a reference, as with an `Arc` that never had a `Weak`, no thread can
 //! revive the object. Zero references are then the verdict, and the last put is one operation. Such a count holds 0 in
-//! place of its tickets. `publish` makes it a count with tickets before the first weak pointer can be used. Its caller
+//! place of its tickets. `publish` makes it a count with tickets before the first weak pointer can be used: its caller
 //! owns a reference, so the word does not cross to zero meanwhile, and every later last put sees in its own subtraction
 //! that it has to settle.
 
@@ -10,10 +10,9 @@ use super::{DEAD_WORD, NO_TICKETS, TicketRef, Unsettled, word};
 use crate::count::zone::{NOREF, ONEREF};
 use crate::memory::{Atomic, Memory, Ordering};
 
-/// In place of tickets: a private count crosses to zero once, and has no use for them.
-///
-/// 0, so that publishing can set a bit without knowing the rest. The price: zeroed memory reads as one reference to a
-/// private object. Never zero a count; see [`TicketRef::init`] for a new life.
+/// In place of tickets, for which a private count has no use: it crosses to zero once. 0, so that publishing can set a
+/// bit without knowing the rest. The price: zeroed memory reads as one reference to a private object. Never zero a
+/// count; see [`TicketRef::init`] for a new life.
 const PRIVATE: u32 = 0;
 const ONE_WORD: u64 = word(ONEREF, PRIVATE);
 const NOREF_WORD: u64 = word(NOREF, PRIVATE);
@@ -26,14 +25,13 @@ impl TicketRef {
 }
 
 impl<M: Memory> TicketRef<M> {
-    /// A count with one reference that every get is made with a reference to, until [`publish`](Self::publish).
+    /// A count with one reference. Until [`publish`](Self::publish) every get is made by a holder.
     pub(crate) fn private_in() -> Self {
         Self { word: Atomic::new(ONE_WORD) }
     }
 
-    /// From now on gets may come from callers without a reference. The caller owns one.
-    ///
-    /// A load, and one operation more the first time.
+    /// From now on callers without a reference may get. The caller owns one. A load, and one operation more the first
+    /// time.
     #[inline]
     pub(crate) fn publish(&self) {
         // Relaxed: in the order of this word the mark comes before the put of the caller's reference, which is all that
@@ -46,15 +44,15 @@ impl<M: Memory> TicketRef<M> {
         }
     }
 
-    /// Whether the count is private and the caller's reference, which it holds exclusively, the only one: then no other
-    /// thread can come to hold one.
+    /// Whether the count is private and the caller's reference, held exclusively, the only one: no other thread can
+    /// come to hold one.
     #[inline]
     pub(crate) fn is_private_one(&self) -> bool {
         // Acquire: pairs with the Release of every put.
         self.word.load(Ordering::Acquire) == ONE_WORD
     }
 
-    /// If [`is_private_one`](Self::is_private_one): makes it DEAD. One load, no operation.
+    /// If [`is_private_one`](Self::is_private_one): makes it DEAD. One load, no read-modify-write.
     #[inline]
     pub(crate) fn try_last_private(&self) -> bool {
         let alone = self.is_private_one();
